@@ -1,0 +1,116 @@
+"""Runs all benchmarks and prints one table of ratios: `python -m benchmarks.run [--out results/benchmarks.json]` from the project's folder.
+
+Speed is measured here, not tested: a missed target is shown, and the exit status is 0 all the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import engine, pytorch, storing
+from benchmarks.timing import Comparison
+
+BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
+    "engine": engine.run,
+    "pytorch": pytorch.run,
+    "storing": storing.run,
+}
+PACKAGES = ("unlazy", "jax", "jaxlib", "numpy", "torch")
+
+
+def duration(seconds: float) -> str:
+    """A time with a fitting unit."""
+    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
+    unit, size = next((entry for entry in units if seconds >= entry[1]), units[-1])
+    return f"{seconds / size:.3g} {unit}"
+
+
+def table(comparisons: list[Comparison]) -> Table:
+    """One row a comparison."""
+    result = Table(title="Ours against a peer, best of interleaved rounds")
+    for name in ("what", "per", "ours", "peer", "ratio", "by round", "target", "met"):
+        result.add_column(name, justify="left" if name in ("what", "per", "met") else "right")
+    for one in comparisons:
+        rounds = one.by_round
+        result.add_row(
+            one.what,
+            one.unit,
+            duration(min(one.ours)),
+            duration(min(one.peer)),
+            f"{one.ratio:.2f}",
+            f"{rounds[0]:.2f} … {rounds[-1]:.2f}",
+            f"{'≥' if one.better == 'higher' else '≤'} {one.target:g}",
+            "[green]yes[/green]" if one.met else "[red]no[/red]",
+        )
+    return result
+
+
+def version(package: str) -> str | None:
+    """The installed version, or None."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def processor() -> str:
+    """The processor's name as the system gives it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
+def report(comparisons: list[Comparison], arguments: list[str]) -> dict[str, object]:
+    """All that was found, as plain data."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {
+        "command": shlex.join(["python", "-m", "benchmarks.run", *arguments]),
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "load_at_end": load,
+        },
+        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
+        "comparisons": [one.summary() for one in comparisons],
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Measure this package against its peers.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(BENCHMARKS)}. By default all, a few minutes.")
+    parser.add_argument("--out", type=Path, help="also write the ratios to this JSON file")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}: choose from {', '.join(BENCHMARKS)}")
+
+    comparisons = [one for name in options.names or BENCHMARKS for one in BENCHMARKS[name]()]
+    console = Console()
+    if comparisons:
+        console.print(table(comparisons))
+    for one in comparisons:
+        if one.notes:
+            console.print(f"{one.what}: {', '.join(f'{name} {value}' for name, value in one.notes.items())}", highlight=False)
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(report(comparisons, arguments), indent=2) + "\n")
+        console.print(f"Written to {options.out}.", highlight=False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

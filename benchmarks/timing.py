@@ -1,0 +1,97 @@
+"""Timing of contenders in one run: interleaved rounds, so that what else the machine does cancels in the ratio."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from rich.console import Console
+
+#: Progress goes to standard error: standard output is for results.
+_PROGRESS = Console(stderr=True, highlight=False)
+
+#: Does its work once and returns the seconds that count.
+Contender = Callable[[], float]
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    _PROGRESS.print(f"[dim]{text}[/dim]")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall time of one call."""
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def interleaved(contenders: dict[str, Contender], rounds: int, what: str) -> dict[str, list[float]]:
+    """Seconds of each contender in each round. Every other round runs in reverse order, so that none always goes first."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    names = list(contenders)
+    for index in range(rounds):
+        for name in names if index % 2 == 0 else reversed(names):
+            times[name].append(contenders[name]())
+        latest = ", ".join(f"{name} {times[name][-1]:.3f} s" for name in names)
+        say(f"{what}: round {index + 1} of {rounds}: {latest}")
+    return times
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Ours against a peer at the same work.
+
+    `ours`, `peer`: seconds of each round, per `unit` of work. `better` says which way the ratio should go: with "higher" the ratio is our
+    speed over the peer's speed and should reach `target`, with "lower" it is our time over the peer's time and should not exceed it.
+    """
+
+    what: str
+    unit: str
+    ours: list[float]
+    peer: list[float]
+    target: float
+    better: Literal["higher", "lower"] = "higher"
+    notes: dict[str, float | str] = dataclasses.field(default_factory=dict)
+
+    def _ratio(self, ours: float, peer: float) -> float:
+        return peer / ours if self.better == "higher" else ours / peer
+
+    @property
+    def ratio(self) -> float:
+        """Ratio of the best times: noise only ever adds time."""
+        return self._ratio(min(self.ours), min(self.peer))
+
+    @property
+    def by_round(self) -> list[float]:
+        """The ratio in each round, sorted."""
+        return sorted(self._ratio(ours, peer) for ours, peer in zip(self.ours, self.peer, strict=True))
+
+    @property
+    def met(self) -> bool:
+        """Whether the target was met in this run."""
+        return self.ratio >= self.target if self.better == "higher" else self.ratio <= self.target
+
+    def summary(self) -> dict[str, object]:
+        """The comparison as plain data."""
+        rounds = self.by_round
+        return {
+            "what": self.what,
+            "unit": self.unit,
+            "ours_seconds": min(self.ours),
+            "peer_seconds": min(self.peer),
+            "ratio": round(self.ratio, 3),
+            "ratio_by_round": {
+                "least": round(rounds[0], 3),
+                "median": round(statistics.median(rounds), 3),
+                "greatest": round(rounds[-1], 3),
+                "rounds": len(rounds),
+            },
+            "better": self.better,
+            "target": self.target,
+            "met": self.met,
+            "notes": self.notes,
+        }

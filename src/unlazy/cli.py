@@ -1,0 +1,320 @@
+"""The command line. Nothing here imports JAX before it is needed, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unlazy import __version__
+from unlazy.errors import BadInput, UnlazyError
+from unlazy.report.files import check_writable, replacing
+
+if TYPE_CHECKING:
+    from unlazy.lab.judging import Verdict
+    from unlazy.lab.running import Study
+    from unlazy.lab.store import Run, Store
+
+
+class _Refused(click.ClickException):
+    """An error of ours: one sentence, exit status 2."""
+
+    exit_code = 2
+
+
+class _Commands(click.Group):
+    """A group that explains our errors and suggests the nearest command."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UnlazyError as error:
+            raise _Refused(str(error)) from error
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        known = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in known:
+            near = difflib.get_close_matches(args[0], known, n=1, cutoff=0.3)
+            hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
+            raise _Refused(f"There is no command '{args[0]}'. {hint}")
+        return super().resolve_command(ctx, args)
+
+
+def default_store() -> Path:
+    """$UNLAZY_STORE, or a file in the user's data folder."""
+    import platformdirs
+
+    return Path(os.environ.get("UNLAZY_STORE") or Path(platformdirs.user_data_dir("unlazy")) / "store.sqlite")
+
+
+_store = click.option(
+    "--store",
+    "store_path",
+    type=click.Path(path_type=Path),
+    help="Store file [default: $UNLAZY_STORE or the user's data folder].",
+)
+_scale = click.option(
+    "--scale",
+    type=click.Choice(["smoke", "laptop", "paper"]),
+    default="laptop",
+    show_default=True,
+    help="How large to run.",
+)
+_memory = click.option(
+    "--memory",
+    type=click.FloatRange(min=0, min_open=True),
+    help="GiB that a running program may use [default: half of what is free, at most 2].",
+)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Find out where gradient descent learns features, and so beats every method with fixed features."""
+
+
+@main.command("list")
+@click.argument("kind", type=click.Choice(["claims", "tasks", "learners"]))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def list_things(kind: str, as_json: bool) -> None:
+    """List what there is."""
+    from unlazy import papers
+    from unlazy.lab.trials import describe
+    from unlazy.report.tables import terminal
+
+    if kind == "claims":
+        found = [{"id": c.id, "kind": c.kind, "where": c.where, "statement": c.statement, "rule": c.rule} for c in papers.claims().values()]
+        shown = ["id", "kind", "where", "statement"]
+    else:
+        named = papers.tasks() if kind == "tasks" else papers.learners()
+        found = [{"id": name, "what": entry.what, **describe(entry.thing)} for name, entry in named.items()]
+        shown = ["id", "what"]
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _console().print(terminal((shown, [[str(row[column]) for column in shown] for row in found])))
+
+
+@main.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@_scale
+@click.option("--seeds", type=click.IntRange(min=1), help="Number of seeds [default: as the claim says].")
+@click.option(
+    "--first-seed",
+    type=click.IntRange(min=0),
+    help="First seed [default: 10; seeds below were used to choose settings].",
+)
+@_store
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    help="Write the verdicts to this file ('-': standard output).",
+)
+@click.option("--strict", is_flag=True, help="Exit with status 1 unless every verdict is 'holds'.")
+@click.option("--fresh", is_flag=True, help="Forget the records of these trials and run them anew.")
+@_memory
+def reproduce(
+    ids: tuple[str, ...],
+    scale: str,
+    seeds: int | None,
+    first_seed: int | None,
+    store_path: Path | None,
+    json_path: Path | None,
+    strict: bool,
+    fresh: bool,
+    memory: float | None,
+) -> None:
+    """Run claims and judge them. ID may be a pattern such as 'shi2022/*'. What is in the store is not run again."""
+    from unlazy.papers import find_claims
+
+    claims = find_claims(ids)
+    if json_path is not None and str(json_path) != "-":
+        check_writable(json_path)
+    click.get_current_context().meta["machine_reads_output"] = str(json_path) == "-"
+    from unlazy.lab.judging import FIRST_SEED
+    from unlazy.lab.running import study
+    from unlazy.lab.store import Store
+
+    first = FIRST_SEED if first_seed is None else first_seed
+    studies = [study(claim, scale, seeds=seeds, first_seed=first) for claim in claims]  # type: ignore[arg-type]
+    with Store(store_path or default_store()) as store:
+        verdicts = _run(studies, store, memory=memory, fresh=fresh)
+    if json_path is not None:
+        text = json.dumps([verdict.to_json() for verdict in verdicts], indent=2, ensure_ascii=False)
+        if str(json_path) == "-":
+            click.echo(text)
+        else:
+            with replacing(json_path) as draft:
+                draft.write_text(text + "\n", encoding="utf-8")
+    if strict and any(verdict.outcome != "holds" for verdict in verdicts):
+        sys.exit(1)
+
+
+def _run(studies: list[Study], store: Store, *, memory: float | None, fresh: bool) -> list[Verdict]:
+    """Say what will happen, run it with a progress bar, print the verdicts."""
+    from unlazy.lab.engines import LocalEngine, plan
+    from unlazy.lab.running import missing, run
+    from unlazy.papers import claims
+    from unlazy.report.progress import ProgressBar, duration
+    from unlazy.report.tables import print_verdict
+
+    console = _console()
+    store.register_rules({claim.id: claim.rule for claim in claims().values()})  # of all claims: they may share trials
+    if fresh:
+        store.remove(trial.key for study in studies for trial in study.trials)
+    waiting = missing(studies, store)
+    planned, total = plan(waiting), len({trial.key for study in studies for trial in study.trials})
+    engine = LocalEngine() if memory is None else LocalEngine(memory=int(memory * 2**30))
+    names = ", ".join(study.claim.id for study in studies)
+    seeds = studies[0].seeds
+    console.print(
+        f"[bold]{names}[/] · {studies[0].scale} scale · seeds {seeds[0]} to {seeds[-1]} · store {store.path}",
+        soft_wrap=True,
+    )
+    if waiting:
+        warm, cold = planned.seconds
+        kept = f", {total - len(waiting)} of {total} are in the store already" if len(waiting) < total else ""
+        console.print(
+            f"{len(waiting)} trials in {len(planned.groups)} programs{kept}. About {duration(warm)} to run, up to {duration(cold - warm)} "
+            f"more to compile what is not cached; memory at most {engine.memory / 2**30:.1f} GiB a program.",
+            soft_wrap=True,
+        )
+        try:
+            with ProgressBar(planned, console) as bar:
+                engine.watcher = bar
+                verdicts = run(studies, store, engine)
+        except KeyboardInterrupt:
+            done = len(waiting) - len(missing(studies, store))
+            console.print(f"Stopped. {done} of {len(waiting)} trials are kept: the same command goes on from there.")
+            sys.exit(130)
+        console.print(f"Compiled {engine.compiled} programs in {engine.compile_seconds:.1f} s.")
+    else:
+        console.print(f"All {total} trials are in the store.")
+        verdicts = run(studies, store, engine)
+    for verdict in verdicts:
+        print_verdict(verdict, console)
+    return verdicts
+
+
+def _entries(store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False) -> list[Any]:
+    """The newest run of each claim in the store, judged: pairs of verdict and records by arm."""
+    import fnmatch
+
+    from unlazy.lab.running import records_of, verdict_of
+    from unlazy.papers import claims, find_claims
+
+    if pattern is not None:
+        find_claims([pattern])
+    known = claims()
+    newest: dict[str, Run] = {}
+    for run in store.runs():
+        if run.claim in known and (pattern is None or fnmatch.fnmatch(run.claim, pattern)) and scale in (None, run.scale):
+            newest.setdefault(run.claim, run)
+    return [
+        (verdict_of(known[name], newest[name], store), records_of(newest[name], store, arrays=arrays)) for name in known if name in newest
+    ]
+
+
+@main.command()
+@click.argument("claim", required=False, metavar="[ID]")
+@click.option("--scale", type=click.Choice(["smoke", "laptop", "paper"]), help="Only runs of this scale.")
+@_store
+def show(claim: str | None, scale: str | None, store_path: Path | None) -> None:
+    """Show verdicts from the store without running anything: all in short, or one claim (or pattern) in full."""
+    from unlazy.lab.store import Store
+    from unlazy.report.tables import ledger, print_verdict, terminal
+
+    console = _console()
+    with Store(store_path or default_store(), read_only=True) as store:
+        verdicts = [verdict for verdict, _ in _entries(store, claim, scale)]
+    if not verdicts:
+        raise BadInput(f"The store holds no run of {claim or 'any claim'}. Make one with `unlazy reproduce {claim or 'ID'}`.")
+    if claim is None:
+        console.print(terminal(ledger(verdicts)))
+    else:
+        for verdict in verdicts:
+            print_verdict(verdict, console)
+
+
+@main.command()
+@_store
+@click.option("--format", "kind", type=click.Choice(["csv", "jsonl", "parquet"]), default="csv", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), help="File to write [default: standard output].")
+def export(store_path: Path | None, kind: str, out: Path | None) -> None:
+    """Write every measurement in the store as one long table: a row for each trial, step and measure."""
+    from unlazy.lab.store import Store
+    from unlazy.report.exporting import rows, write_export
+
+    if out is not None:
+        check_writable(out)
+    elif kind == "parquet":
+        raise BadInput("Parquet is a binary format and needs a file: add --out FILE.")
+    with Store(store_path or default_store(), read_only=True) as store:
+        count = write_export(rows(store.records(), store.runs()), kind, out)  # type: ignore[arg-type]
+    if out is not None:
+        click.echo(f"{count} rows written to {out}", err=True)
+
+
+@main.command()
+@_store
+@click.option("--out", type=click.Path(path_type=Path), default=Path("page.html"), show_default=True, help="Page to write.")
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write the figures for print into this folder.",
+)
+@click.option("--scale", type=click.Choice(["smoke", "laptop", "paper"]), help="Only runs of this scale.")
+def report(store_path: Path | None, out: Path, figures: Path | None, scale: str | None) -> None:
+    """Write one HTML page, readable offline, with all verdicts in the store, curves and moving neurons."""
+    from unlazy.lab.store import Store
+
+    check_writable(out)
+    with Store(store_path or default_store(), read_only=True) as store:
+        _report(store, out, figures, scale)
+
+
+def _report(store: Store, out: Path, figures: Path | None, scale: str | None) -> None:
+    from unlazy.report.figures import save_figures
+    from unlazy.report.page import write_page
+
+    with _console().status("Drawing"):
+        entries = _entries(store, scale=scale, arrays=True)
+        write_page(entries, out)
+        written = [path for verdict, records in entries if figures for path in save_figures(verdict, records, figures)]
+    click.echo(f"Page written to {out.resolve()}: open it in a browser, no network is needed.")
+    for path in written:
+        click.echo(f"Figure written to {path}")
+
+
+@main.command()
+@_scale
+@_store
+@click.option("--out", type=click.Path(path_type=Path), default=Path("page.html"), show_default=True, help="Page to write.")
+@_memory
+def demo(scale: str, store_path: Path | None, out: Path, memory: float | None) -> None:
+    """Reproduce Table 1 of shi2022 and write the page."""
+    from unlazy.lab.running import study
+    from unlazy.lab.store import Store
+    from unlazy.papers import claims
+
+    check_writable(out)
+    with Store(store_path or default_store()) as store:
+        _run([study(claims()["shi2022/table1"], scale)], store, memory=memory, fresh=False)  # type: ignore[arg-type]
+        _report(store, out, None, scale)
+
+
+def _console() -> Any:
+    """Where people read: standard output, or standard error while a machine reads standard output."""
+    from rich.console import Console
+
+    return Console(stderr=click.get_current_context().meta.get("machine_reads_output", False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The laboratory: trials, engine, store, judging."""

@@ -1,0 +1,205 @@
+"""The engine: runs trials, those of one shape together as one compiled program."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import platformdirs
+
+from unlazy.errors import BadInput
+from unlazy.lab.provenance import provenance
+from unlazy.lab.trials import Record, Trial, now
+
+#: A chunk of trials is one call of a compiled program; its records are safe when it ends. Chunks aim at this many multiply-adds, a few
+#: seconds on two cores: large nets run one by one, which costs no speed, small ones many at once, which is where vmap pays.
+CHUNK_WORK = 6e10
+#: Multiply-adds a second assumed for the estimate before a run; training runs near half the speed of a plain matrix product.
+SPEED = 2.5e10
+#: Seconds assumed for compiling one program that is not in the cache.
+COMPILE_SECONDS = 7.0
+
+
+class Watcher(Protocol):
+    """Is told how a run goes on."""
+
+    def compiling(self, programs: int) -> None:
+        """The `programs`-th program is being compiled."""
+
+    def running(self, trials: int) -> None:
+        """A chunk of so many trials has started."""
+
+    def finished(self, trial: Trial, seconds: float) -> None:
+        """A trial is done."""
+
+
+class Silent:
+    """A watcher that says nothing."""
+
+    def compiling(self, programs: int) -> None:
+        """Nothing."""
+
+    def running(self, trials: int) -> None:
+        """Nothing."""
+
+    def finished(self, trial: Trial, seconds: float) -> None:
+        """Nothing."""
+
+
+@dataclasses.dataclass
+class Plan:
+    """What a run will take: groups of trials of one shape, and their work in multiply-adds."""
+
+    groups: list[list[Trial]]
+    work: float
+
+    @property
+    def trials(self) -> int:
+        """Number of trials."""
+        return sum(map(len, self.groups))
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Estimated seconds: with all programs in the cache, and with none."""
+        return self.work / SPEED, self.work / SPEED + COMPILE_SECONDS * len(self.groups)
+
+
+def work(trial: Trial) -> float:
+    """Multiply-adds of a trial: its training, and its models at the recorded steps looked at with about 20,000 examples each."""
+    looks = len(trial.learner.recorded(trial.n)) * 2e4
+    return trial.learner.work(trial.n, trial.family.coordinates) + looks * trial.learner.prediction_work(trial.family.dimension)
+
+
+def plan(trials: Sequence[Trial]) -> Plan:
+    """Group trials that differ only in numbers (seed, step size, decay, …), in the order of their first appearance."""
+    groups: dict[Any, list[Trial]] = {}
+    for trial in trials:
+        shape = (jax.tree.structure((trial.family, trial.learner, trial.probes)), trial.n)
+        groups.setdefault(shape, []).append(trial)
+    return Plan(list(groups.values()), sum(map(work, trials)))
+
+
+def default_memory() -> int:
+    """Bytes a program may use by default: half of what is free now, at most 2 GiB."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4 << 30
+    return min(2 << 30, free // 2)
+
+
+def use_compilation_cache(folder: Path | None = None) -> None:
+    """Keep compiled programs in the user's cache folder, unless another place was configured for JAX."""
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
+        jax.config.update("jax_compilation_cache_dir", str(folder or Path(platformdirs.user_cache_dir("unlazy")) / "programs"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+@dataclasses.dataclass
+class LocalEngine:
+    """Runs trials in this process. `memory`: bytes that one program may use. `compile_seconds`, `compiled`: what compiling took."""
+
+    memory: int = dataclasses.field(default_factory=default_memory)
+    watcher: Watcher = dataclasses.field(default_factory=Silent)
+    compile_seconds: float = 0.0
+    compiled: int = 0
+
+    def run(self, trials: Sequence[Trial]) -> Iterator[Record]:
+        """Records as they finish."""
+        use_compilation_cache()
+        for group in plan(trials).groups:
+            with jax.enable_x64(group[0].learner.precision == 64):
+                yield from self._run_group(group)
+
+    def _run_group(self, group: list[Trial]) -> Iterator[Record]:
+        wanted = max(1, min(len(group), round(CHUNK_WORK / work(group[0]))))
+        size, program = self._compile(group, wanted)
+        for start in range(0, len(group), size):
+            chunk = group[start : start + size]
+            self.watcher.running(len(chunk))
+            begin = time.perf_counter()
+            # The last chunk is filled up with copies of its last trial: cheaper than compiling for another size.
+            found = jax.device_get(program(*_stack(chunk + chunk[-1:] * (size - len(chunk)))))
+            seconds = (time.perf_counter() - begin) / len(chunk)
+            for index, trial in enumerate(chunk):
+                self.watcher.finished(trial, seconds)
+                yield _record(trial, jax.tree.map(lambda leaf, i=index: leaf[i], found), seconds)
+
+    def _compile(self, group: list[Trial], wanted: int) -> tuple[int, Callable[..., Any]]:
+        """Compile for as many trials at once as fit the memory, in chunks of nearly equal size."""
+        size = math.ceil(len(group) / math.ceil(len(group) / wanted))
+        self.watcher.compiling(self.compiled + 1)
+        begin = time.perf_counter()
+        inputs = _stack((group * size)[:size])
+        program = jax.jit(jax.vmap(_program(group[0]))).lower(*inputs).compile()
+        self.compile_seconds += time.perf_counter() - begin
+        self.compiled += 1
+        needed = _memory(program)
+        if needed <= self.memory:
+            return size, program
+        if size == 1:
+            raise BadInput(
+                f"One trial of this study needs {needed / 2**30:.1f} GiB of memory, and {self.memory / 2**30:.1f} GiB are allowed. "
+                "Allow more with --memory, or take a smaller scale or n."
+            )
+        return self._compile(group, max(1, min(size - 1, int(size * self.memory / needed))))
+
+
+def _memory(program: Any) -> int:
+    """Bytes that a compiled program needs while it runs."""
+    sizes = program.memory_analysis()
+    return sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes if sizes is not None else 0
+
+
+def _stack(chunk: Sequence[Trial]) -> tuple[Any, Any]:
+    """The numbers in which the trials of a chunk may differ, stacked: all floats of family, learner and probes; and the seeds."""
+    numbers = [eqx.filter((trial.family, trial.learner, trial.probes), _is_number) for trial in chunk]
+    return jax.tree.map(lambda *leaves: jnp.array(leaves), *numbers), jnp.array([t.seed for t in chunk], jnp.uint32)
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, float)
+
+
+def _program(pattern: Trial) -> Callable[[Any, Any], dict[str, Any]]:
+    """One trial as a pure function of its numbers and its seed."""
+    rest = eqx.filter((pattern.family, pattern.learner, pattern.probes), _is_number, inverse=True)
+
+    def run(numbers: Any, seed: Any) -> dict[str, Any]:
+        family, learner, probes = eqx.combine(numbers, rest)
+        key_task, key_learner, key_probe = jax.random.split(jax.random.key(seed), 3)
+        task = family.task(key=key_task)
+        trace = learner.fit(task.sampler, pattern.n, key=key_learner)
+
+        def look(model: Any) -> dict[str, Any]:
+            found: dict[str, Any] = {}
+            for index, probe in enumerate(probes):
+                found |= probe(task, model, seen=trace.seen, key=jax.random.fold_in(key_probe, index))
+            finite = jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(model)])
+            return {"found": found, "finite": jnp.all(finite)}
+
+        # One model after the other: the examples looked at need far more memory than the models.
+        return {"loss": trace.losses, **jax.lax.map(look, trace.models)}
+
+    return run
+
+
+def _record(trial: Trial, found: dict[str, Any], seconds: float) -> Record:
+    numbers = {"loss": found["loss"]} | {name: value for name, value in found["found"].items() if np.ndim(value) == 1}
+    return Record(
+        key=trial.key,
+        trial=trial.describe(),
+        status="ok" if np.all(found["finite"]) else "diverged",
+        steps=trial.learner.recorded(trial.n),
+        measurements={name: tuple(float(v) for v in series) for name, series in sorted(numbers.items())},
+        arrays={name: np.asarray(value) for name, value in sorted(found["found"].items()) if np.ndim(value) > 1},
+        seconds=seconds,
+        provenance=provenance(),
+        created=now(),
+    )

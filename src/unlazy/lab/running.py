@@ -1,0 +1,69 @@
+"""From a claim to its verdict: what is not in the store is run, everything is judged from the store."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from unlazy.errors import require
+from unlazy.lab.engines import LocalEngine
+from unlazy.lab.judging import FIRST_SEED, SCALES, Claim, Scale, Verdict, judge
+from unlazy.lab.provenance import source_hash
+from unlazy.lab.store import Run, Store
+from unlazy.lab.trials import Record, Trial, now
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A claim at a scale on chosen seeds: its trials by arm."""
+
+    claim: Claim
+    scale: Scale
+    seeds: tuple[int, ...]
+    arms: dict[str, list[Trial]]
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials, each once."""
+        return list({trial.key: trial for arm in self.arms.values() for trial in arm}.values())
+
+
+def study(claim: Claim, scale: Scale, *, seeds: int | None = None, first_seed: int = FIRST_SEED) -> Study:
+    """Lay out the trials of a claim."""
+    require(scale in SCALES, f"The scale must be one of {', '.join(SCALES)}, but is {scale!r}.")
+    count = claim.seeds[scale] if seeds is None else seeds
+    require(count >= 1, f"The number of seeds must be at least 1, but is {count}.")
+    chosen = tuple(range(first_seed, first_seed + count))
+    return Study(claim, scale, chosen, {name: arm.trials(chosen) for name, arm in claim.study(scale).items()})
+
+
+def missing(studies: Sequence[Study], store: Store) -> list[Trial]:
+    """The trials that have no record yet, each once."""
+    trials = {trial.key: trial for each in studies for trial in each.trials}
+    known = store.known(trials)
+    return [trial for key, trial in trials.items() if key not in known]
+
+
+def run(studies: Sequence[Study], store: Store, engine: LocalEngine) -> list[Verdict]:
+    """Register the rules, run what is missing, keep each record as it comes, and judge."""
+    store.register_rules({each.claim.id: each.claim.rule for each in studies})
+    for record in engine.run(missing(studies, store)):
+        store.add(record)
+    verdicts = []
+    for each in studies:
+        arms = {name: [trial.key for trial in arm] for name, arm in each.arms.items()}
+        note = Run(each.claim.id, each.scale, each.seeds[0], len(each.seeds), arms, now())
+        store.add_run(note)
+        verdicts.append(verdict_of(each.claim, note, store))
+    return verdicts
+
+
+def records_of(run: Run, store: Store, *, arrays: bool = False) -> dict[str, list[Record]]:
+    """The records of a run by arm."""
+    return {arm: [store.get(key, arrays=arrays) for key in keys] for arm, keys in run.arms.items()}
+
+
+def verdict_of(claim: Claim, run: Run, store: Store) -> Verdict:
+    """Judge a run from the store."""
+    registered = store.rule_registered(claim.id, claim.rule)
+    return judge(claim, run.scale, records_of(run, store), source=source_hash(), registered=registered)  # type: ignore[arg-type]

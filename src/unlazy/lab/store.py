@@ -1,0 +1,241 @@
+"""The store: one SQLite file of records, keyed by the content of their trials.
+
+A record is written in one transaction, so it is there whole or not at all, whatever kills the process; a second record of the same trial is
+ignored, so several processes may share a store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from unlazy.errors import StoreError
+from unlazy.lab.trials import Record, now
+
+#: Written into the file's header: tells a store of ours from any other SQLite file.
+APPLICATION_ID = 0x756E6C7A  # "unlz"
+SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE records (
+    key TEXT PRIMARY KEY, trial TEXT NOT NULL, status TEXT NOT NULL, steps TEXT NOT NULL, measurements TEXT NOT NULL,
+    seconds REAL NOT NULL, provenance INTEGER NOT NULL REFERENCES provenance(id), created TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE arrays (
+    key TEXT NOT NULL REFERENCES records(key), name TEXT NOT NULL, dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (key, name)
+);
+CREATE TABLE provenance (id INTEGER PRIMARY KEY, content TEXT NOT NULL UNIQUE);
+CREATE TABLE rules (claim TEXT NOT NULL, rule TEXT NOT NULL, registered TEXT NOT NULL, PRIMARY KEY (claim, rule)) WITHOUT ROWID;
+CREATE TABLE runs (
+    claim TEXT NOT NULL, scale TEXT NOT NULL, first_seed INTEGER NOT NULL, seeds INTEGER NOT NULL, arms TEXT NOT NULL,
+    created TEXT NOT NULL, PRIMARY KEY (claim, scale, first_seed, seeds)
+) WITHOUT ROWID;
+"""
+
+
+class Run(NamedTuple):
+    """That a claim was run: at which scale, on which seeds, and the keys of its trials by arm."""
+
+    claim: str
+    scale: str
+    first_seed: int
+    seeds: int
+    arms: dict[str, list[str]]
+    created: str
+
+
+class Store:
+    """An open store. Use it as a context manager; `read_only` never creates or changes a file."""
+
+    def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self._provenance: dict[str, int] = {}
+        if read_only and not self.path.exists():
+            raise StoreError(f"There is no store at {self.path}. Make one with `unlazy reproduce ID --store {self.path}`.")
+        try:
+            if not read_only:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            target = f"{self.path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+            self._db = sqlite3.connect(target, uri=True, isolation_level=None, timeout=60)
+            with self._explained():
+                self._open(read_only)
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(
+                f"The store {self.path} cannot be opened: {error}. Is the folder writable? Choose another with --store."
+            ) from error
+
+    def _open(self, read_only: bool) -> None:
+        """Check whose file this is before anything is written to it; make the tables in an empty one."""
+        tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        application = self._db.execute("PRAGMA application_id").fetchone()[0]
+        if application != APPLICATION_ID and (tables or application):
+            raise StoreError(f"{self.path} is an SQLite file of another program, not a store of unlazy. It was left as it is.")
+        if not read_only:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            with self._transaction():  # another process may be making the same store at this moment
+                if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    for statement in _SCHEMA.split(";"):
+                        self._db.execute(statement)
+                    self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path} was written by a newer unlazy (store schema {version}, this one reads up to {SCHEMA_VERSION}). "
+                "Update unlazy, or choose another file with --store."
+            )
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn SQLite's errors into sentences that say what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorname", "")
+            if code.startswith("SQLITE_NOTADB") or code.startswith("SQLITE_CORRUPT"):
+                what = "it is not an SQLite file, or it is damaged. It was left as it is: move it away, or choose another with --store"
+            elif code.startswith("SQLITE_FULL") or code.startswith("SQLITE_IOERR"):
+                what = "the disk is full or failing. What was finished is kept: free some space and run the same command again"
+            elif code.startswith("SQLITE_READONLY") or code.startswith("SQLITE_CANTOPEN"):
+                what = "the file or its folder cannot be written. Choose another place with --store"
+            elif code.startswith("SQLITE_BUSY"):
+                what = "another process has kept it locked for a minute. What was finished is kept: run the same command again"
+            else:
+                what = str(error)
+            raise StoreError(f"The store {self.path} cannot be used: {what}.") from error
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing. IMMEDIATE takes the write lock at once, so that two writers queue instead of failing."""
+        with self._explained():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def __enter__(self) -> Self:
+        """The store itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def add(self, record: Record) -> bool:
+        """Write a record in one transaction; False where the trial already has one, which is then kept."""
+        row = (
+            record.key,
+            _dumps(record.trial),
+            record.status,
+            _dumps(record.steps),
+            _dumps({name: [v if math.isfinite(v) else _spell(v) for v in series] for name, series in record.measurements.items()}),
+            record.seconds,
+        )
+        with self._transaction():
+            origin = self._provenance_id(record.provenance)
+            insert = "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?)"
+            written = self._db.execute(insert, (*row, origin, record.created)).rowcount
+            if written and record.arrays:
+                self._db.executemany(
+                    "INSERT INTO arrays VALUES (?,?,?,?,?)",
+                    [(record.key, name, str(a.dtype), _dumps(a.shape), a.tobytes()) for name, a in record.arrays.items()],
+                )
+        # Only a committed id may be remembered.
+        self._provenance[_dumps(record.provenance)] = origin
+        return bool(written)
+
+    def _provenance_id(self, content: dict[str, Any]) -> int:
+        text = _dumps(content)
+        if text in self._provenance:
+            return self._provenance[text]
+        self._db.execute("INSERT OR IGNORE INTO provenance (content) VALUES (?)", (text,))
+        return int(self._db.execute("SELECT id FROM provenance WHERE content = ?", (text,)).fetchone()[0])
+
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """Those of `keys` that have a record."""
+        with self._explained():
+            return {key for key in keys if self._db.execute("SELECT 1 FROM records WHERE key = ?", (key,)).fetchone()}
+
+    def get(self, key: str, *, arrays: bool = True) -> Record:
+        """The record of a trial."""
+        return next(self._read("WHERE r.key = ?", (key,), arrays))
+
+    def records(self, *, arrays: bool = False) -> Iterator[Record]:
+        """All records, in the order of their keys."""
+        return self._read("ORDER BY r.key", (), arrays)
+
+    def _read(self, clause: str, values: tuple[Any, ...], arrays: bool) -> Iterator[Record]:
+        columns = "r.key, r.trial, r.status, r.steps, r.measurements, r.seconds, p.content, r.created"
+        query = f"SELECT {columns} FROM records r JOIN provenance p ON p.id = r.provenance {clause}"
+        with self._explained():
+            for key, trial, status, steps, measurements, seconds, origin, created in self._db.execute(query, values):
+                yield Record(
+                    key=key,
+                    trial=json.loads(trial),
+                    status=status,
+                    steps=tuple(json.loads(steps)),
+                    measurements={name: tuple(map(float, series)) for name, series in json.loads(measurements).items()},
+                    arrays=self._arrays(key) if arrays else {},
+                    seconds=seconds,
+                    provenance=json.loads(origin),
+                    created=created,
+                )
+
+    def _arrays(self, key: str) -> dict[str, np.ndarray]:
+        rows = self._db.execute("SELECT name, dtype, shape, data FROM arrays WHERE key = ? ORDER BY name", (key,))
+        return {name: np.frombuffer(data, dtype).reshape(json.loads(shape)) for name, dtype, shape, data in rows}
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Forget records, so that their trials are run anew."""
+        with self._transaction():
+            for key in keys:
+                self._db.execute("DELETE FROM arrays WHERE key = ?", (key,))
+                self._db.execute("DELETE FROM records WHERE key = ?", (key,))
+
+    def register_rules(self, rules: Mapping[str, str]) -> None:
+        """Note by which rules claims are judged, before anything is run; a rule already known keeps its time."""
+        with self._transaction():
+            self._db.executemany("INSERT OR IGNORE INTO rules VALUES (?,?,?)", [(claim, rule, now()) for claim, rule in rules.items()])
+
+    def rule_registered(self, claim: str, rule: str) -> str | None:
+        """When this store first saw the rule of a claim."""
+        with self._explained():
+            row = self._db.execute("SELECT registered FROM rules WHERE claim = ? AND rule = ?", (claim, rule)).fetchone()
+        return row[0] if row else None
+
+    def add_run(self, run: Run) -> None:
+        """Note that a claim was run on these trials."""
+        with self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?)", (*run[:4], _dumps(run.arms), run.created))
+
+    def runs(self) -> list[Run]:
+        """All runs, the newest first."""
+        with self._explained():
+            rows = self._db.execute("SELECT claim, scale, first_seed, seeds, arms, created FROM runs ORDER BY created DESC, claim")
+            return [Run(claim, scale, first, seeds, json.loads(arms), at) for claim, scale, first, seeds, arms, at in rows]
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _spell(value: float) -> str:
+    """JSON has no NaN and no infinity: they are written as the strings that `float` reads back."""
+    return str(float(value))

@@ -1,0 +1,55 @@
+"""What a learner is: hyperparameters with a `fit` that is handed a sampler and a number of examples."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Literal
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.networks import Network
+from unlazy.tasks.base import Batch, Sampler
+
+#: At most so many of the training examples are kept in a trace, for measuring the training error.
+SEEN = 10_000
+
+
+class Trace(eqx.Module):
+    """What a learner leaves behind: its model at the recorded steps (stacked), and the losses between.
+
+    `losses[i]` is the mean training loss over the steps since the previous record (NaN for a record before any step), `seen` holds up to
+    `SEEN` of the examples it was trained on.
+    """
+
+    models: Network
+    losses: Float[Array, " r"]
+    seen: Batch
+    steps: tuple[int, ...] = eqx.field(static=True)
+
+
+class Learner(eqx.Module):
+    """An algorithm with all its hyperparameters.
+
+    `fit` is pure and can be traced: no globals, no mutation, no Python loop over steps. Fields annotated `float` may differ
+    between trials of one compiled program, all others are static. `precision` is the width of floating point numbers: a
+    trial with `precision=64` runs in double precision from the first draw on.
+    """
+
+    precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
+
+    @abstractmethod
+    def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
+        """Learn from at most `n` examples."""
+
+    @abstractmethod
+    def recorded(self, n: int) -> tuple[int, ...]:
+        """The steps whose models `fit` will leave in the trace."""
+
+    @abstractmethod
+    def work(self, n: int, r: int) -> float:
+        """Rough number of multiply-adds of `fit` on inputs of r coordinates, for planning."""
+
+    @abstractmethod
+    def prediction_work(self, d: int) -> float:
+        """Rough number of multiply-adds of one prediction on an input of size d, for planning."""

@@ -1,0 +1,264 @@
+"""The one training loop: stages of gradient descent on a network, with recorded steps."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from unlazy.errors import require
+from unlazy.learners.base import SEEN, Learner, Trace
+from unlazy.losses import LOSSES, Loss
+from unlazy.networks import Init, Network
+from unlazy.tasks.base import Batch, Sampler
+
+Groups = dict[str, Any]  # parameter group name -> arrays
+
+#: Gradients over larger batches are summed up over pieces of at most this many rows, so that memory stays flat.
+PIECE = 4096
+
+
+class Source(eqx.Module):
+    """Where a stage's examples come from: a fixed sample, or fresh draws where `sample` is None."""
+
+    sampler: Sampler
+    sample: Batch | None
+    key: PRNGKeyArray
+
+
+class Stage(eqx.Module):
+    """A part of training. `run` returns the model after each of `lengths` consecutive runs of steps, and the mean losses."""
+
+    @abstractmethod
+    def length(self, n: int) -> int:
+        """Number of steps when `n` examples are allowed."""
+
+    @abstractmethod
+    def run(self, model: Network, source: Source, lengths: tuple[int, ...]) -> tuple[Network, Float[Array, " s"]]:
+        """Train; the first axis of what is returned runs over `lengths`."""
+
+    @abstractmethod
+    def work(self, n: int, r: int, width: int) -> float:
+        """Rough number of multiply-adds."""
+
+
+class Descent(Stage):
+    """Gradient steps p ← p − rate·(∇loss + 2·decay·p) on the parameter groups named in `rates`; all others are frozen.
+
+    `steps`: how many (None: one pass over fresh data, n // batch). `batch`: examples a step (None: all).
+    `decay`: λ of the penalty λ‖p‖² by group. `forget`: groups with 2·rate·λ = 1, for which the step is p ← −rate·∇loss exactly;
+    in floating point p − rate·(g + 2λp) would leave a rounding residue larger than a small gradient.
+    `momentum`: heavy ball. `smoothing`: standard deviation of the Gaussian noise averaged over in each neuron.
+    `class_weighted`: weight each example by 1 / (2·share of its class).
+    `spread`: choose the step size of the forgotten group w from the sample, such that the root mean square of ⟨w_i, x⟩ over neurons and
+    examples is this number (its `rate` then only sets a unit).
+    """
+
+    rates: dict[str, float]
+    steps: int | None = eqx.field(static=True, default=None, kw_only=True)
+    batch: int | None = eqx.field(static=True, default=None, kw_only=True)
+    loss: Loss = eqx.field(static=True, default="hinge", kw_only=True)
+    decay: dict[str, float] = eqx.field(default_factory=dict, kw_only=True)
+    forget: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
+    optimiser: Literal["sgd", "adam"] = eqx.field(static=True, default="sgd", kw_only=True)
+    momentum: float | None = eqx.field(default=None, kw_only=True)
+    smoothing: float | None = eqx.field(default=None, kw_only=True)
+    class_weighted: bool = eqx.field(static=True, default=False, kw_only=True)
+    spread: float | None = eqx.field(default=None, kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse settings that contradict each other."""
+        require(bool(self.rates), "A descent stage needs the step size of at least one parameter group.")
+        for group, rate in self.rates.items():
+            require(
+                rate > 0,
+                f"The step size of {group!r} must be positive, but is {rate}. To freeze a group, leave it out.",
+            )
+        require(self.steps is None or self.steps >= 0, f"steps must be ≥ 0, but is {self.steps}.")
+        require(self.batch is None or self.batch > 0, f"batch must be positive, but is {self.batch}.")
+        require(self.loss in LOSSES, f"loss must be one of {', '.join(LOSSES)}, but is {self.loss!r}.")
+        named = {*self.decay, *self.forget}
+        require(
+            named <= set(self.rates),
+            f"decay and forget name the groups {sorted(named)}, but only {sorted(self.rates)} are trained.",
+        )
+        require(
+            self.spread is None or "w" in self.forget,
+            "spread sets the step size of w and needs w among the forgotten groups.",
+        )
+        require(self.spread is None or self.steps == 1, "spread belongs to a stage of one step.")
+
+    def length(self, n: int) -> int:
+        """Number of steps when `n` examples are allowed."""
+        if self.steps is not None:
+            return self.steps
+        require(
+            self.batch is not None,
+            "A stage without a number of steps makes one pass over fresh data and needs a batch size.",
+        )
+        assert self.batch is not None
+        return n // self.batch
+
+    def work(self, n: int, r: int, width: int) -> float:
+        """A forward and a backward pass: three products of batch × r × width (one where the first layer is frozen)."""
+        return self.length(n) * (self.batch or n) * r * width * (3.0 if "w" in self.rates else 1.0)
+
+    def run(self, model: Network, source: Source, lengths: tuple[int, ...]) -> tuple[Network, Float[Array, " s"]]:
+        """Train."""
+        optimiser = optax.scale_by_adam() if self.optimiser == "adam" else optax.identity()
+        if self.momentum is not None:
+            optimiser = optax.chain(optimiser, optax.trace(decay=self.momentum))
+        # An unbatched loop counter keeps `cond` a branch under vmap: a new order is drawn once an epoch, not at every step.
+        order = jnp.zeros(0, int) if self._whole(source) else jnp.arange(len(source.sample.y))  # type: ignore[union-attr]
+
+        def step(t: Int[Array, ""], carry: Any) -> Any:
+            groups, state, order, total = carry
+            batch, order = self._batch(t, order, source)
+            loss, gradient = self._gradient(groups, model, batch, source)
+            for group, penalty in self.decay.items():
+                gradient[group] = jax.tree.map(lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group])
+            direction, state = optimiser.update(gradient, state, groups)
+            moved = {group: jax.tree.map(lambda u, rate=rate: -rate * u, direction[group]) for group, rate in self.rates.items()}
+            kept = {group: groups[group] for group in groups if group not in self.forget}
+            moved |= jax.tree.map(jnp.add, kept, {group: moved[group] for group in kept})
+            if self.spread is not None:
+                moved = self._with_spread(moved, model, batch)
+            return moved, state, order, total + loss
+
+        def segment(carry: Any, span: Int[Array, " 2"]) -> Any:
+            groups, state, order, total = jax.lax.fori_loop(span[0], span[1], step, (*carry, jnp.zeros(())))
+            return (groups, state, order), (groups, total / (span[1] - span[0]))
+
+        groups = model.get(tuple(self.rates))
+        ends = np.cumsum(lengths)
+        spans = jnp.array(np.stack([ends - np.array(lengths), ends], axis=1))
+        _, (trained, losses) = jax.lax.scan(segment, (groups, optimiser.init(groups), order), spans)
+        frozen = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(lengths), *leaf.shape)), model)
+        return frozen.put(trained), losses
+
+    def _whole(self, source: Source) -> bool:
+        """Whether each step sees the whole fixed sample, or fresh draws: then there is no order to keep."""
+        return source.sample is None or self.batch is None or self.batch >= len(source.sample.y)
+
+    def _batch(self, t: Int[Array, ""], order: Int[Array, " n"], source: Source) -> tuple[Batch, Int[Array, " n"]]:
+        """The examples of step t: fresh ones, the whole sample, or the next part of the epoch's random order."""
+        key = jax.random.fold_in(source.key, t)
+        if source.sample is None:
+            assert self.batch is not None, "fresh data needs a batch size"
+            return source.sampler.draw(self.batch, key), order
+        if self._whole(source):
+            return source.sample, order
+        assert self.batch is not None
+        place = t % (len(source.sample.y) // self.batch)
+        order = jax.lax.cond(place == 0, lambda: jax.random.permutation(key, order), lambda: order)
+        rows = jax.lax.dynamic_slice_in_dim(order, place * self.batch, self.batch)
+        return Batch(source.sample.x[rows], source.sample.y[rows]), order
+
+    def _gradient(self, groups: Groups, model: Network, batch: Batch, source: Source) -> tuple[Float[Array, ""], Groups]:
+        """Mean loss over the batch and its gradient, summed up over pieces of bounded size."""
+        weight = jnp.ones_like(batch.y)
+        if self.class_weighted:
+            positive = jnp.mean((source.sample or batch).y > 0, dtype=batch.y.dtype)
+            weight = 0.5 / jnp.where(batch.y > 0, positive, 1 - positive)
+
+        def loss(groups: Groups, x: Array, y: Array, weight: Array) -> Float[Array, ""]:
+            return jnp.mean(weight * LOSSES[self.loss](model.put(groups)(x, smoothing=self.smoothing), y))
+
+        value_and_gradient = jax.value_and_grad(loss)
+        pieces = _pieces(len(batch.y))
+        if pieces == 1:
+            return value_and_gradient(groups, batch.x, batch.y, weight)
+
+        def add(total: Any, piece: Any) -> Any:
+            return jax.tree.map(jnp.add, total, value_and_gradient(groups, *piece)), None
+
+        split = jax.tree.map(lambda leaf: leaf.reshape(pieces, -1, *leaf.shape[1:]), (batch.x, batch.y, weight))
+        zero = jax.tree.map(jnp.zeros_like, (jnp.zeros(()), groups))
+        total, _ = jax.lax.scan(add, zero, split)
+        return jax.tree.map(lambda leaf: leaf / pieces, total)
+
+    def _with_spread(self, groups: Groups, model: Network, batch: Batch) -> Groups:
+        """Scale w, and with it its step size, to the wanted root mean square of ⟨w_i, x⟩."""
+        second_moment = batch.x.T @ batch.x / len(batch.y)  # r r
+        w = model.put(groups).first_layer  # m r
+        assert self.spread is not None
+        rms = jnp.sqrt(jnp.mean(jnp.einsum("mr,rs,ms->m", w, second_moment, w)))
+        return groups | {"w": jax.tree.map(lambda leaf, scale=self.spread / rms: leaf * scale, groups["w"])}
+
+
+def _pieces(rows: int) -> int:
+    """Into how many equal pieces a batch is cut: the fewest of at most `PIECE` rows, or one where no fair cut exists."""
+    fewest = -(-rows // PIECE)
+    return next((count for count in range(fewest, 4 * fewest) if rows % count == 0), 1)
+
+
+class GradientDescent(Learner):
+    """A network from `init`, trained by `stages` one after the other on a fixed sample of n examples (or on fresh draws).
+
+    Step 0 is the initial network; `record` names the steps whose models are kept, and the last step is always kept. All learners of this
+    class draw the same initial network and the same sample from the same key, so trials are paired by seed.
+    """
+
+    init: Init
+    stages: tuple[Stage, ...]
+    record: tuple[int, ...] = eqx.field(static=True, default=(), kw_only=True)
+    fresh: bool = eqx.field(static=True, default=False, kw_only=True)
+
+    def recorded(self, n: int) -> tuple[int, ...]:
+        """The recorded steps up to the last one, which is always among them."""
+        last = sum(stage.length(n) for stage in self.stages)
+        return tuple(sorted({step for step in self.record if 0 <= step < last} | {last}))
+
+    def work(self, n: int, r: int) -> float:
+        """Sum over the stages."""
+        return sum(stage.work(n, r, self.init.width) for stage in self.stages)
+
+    def prediction_work(self, d: int) -> float:
+        """One product with the first layer."""
+        return float(d) * self.init.width
+
+    def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
+        """Run all stages."""
+        require(n > 0, f"A learner needs at least one example, but n={n}.")
+        key_init, key_data, key_order = jax.random.split(key, 3)
+        sample = None if self.fresh else sampler.draw(n, key_data)
+        model = self.init(sampler.dimension, key=key_init)
+        if sampler.basis is not None:
+            model = model.enter(sampler.basis)
+
+        steps = self.recorded(n)
+        kept, losses, start = [], [], 0
+        if 0 in steps:
+            kept.append(jax.tree.map(lambda leaf: leaf[None], model))
+            losses.append(jnp.full(1, jnp.nan))
+        for index, stage in enumerate(self.stages):
+            end = start + stage.length(n)
+            cuts = [step for step in steps if start < step <= end]
+            bounds = [start, *cuts] if cuts and cuts[-1] == end else [start, *cuts, end]
+            source = Source(sampler, sample, jax.random.fold_in(key_order, index))
+            if end > start:
+                models, means = stage.run(model, source, tuple(b - a for a, b in itertools.pairwise(bounds)))
+                count = len(cuts)
+                kept.append(jax.tree.map(lambda leaf, count=count: leaf[:count], models))
+                losses.append(means[:count])
+                model = jax.tree.map(lambda leaf: leaf[-1], models)
+            start = end
+
+        models = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *kept)
+        if sampler.basis is not None:
+            models = jax.vmap(lambda model: model.leave(sampler.basis))(models)
+        return Trace(models, jnp.concatenate(losses), _seen(sampler, sample, n, key_data), steps)
+
+
+def _seen(sampler: Sampler, sample: Batch | None, n: int, key: PRNGKeyArray) -> Batch:
+    """Up to `SEEN` training examples in the input space; of a stream, examples of the same law."""
+    count = min(n, SEEN)
+    z, y = sampler.draw(count, key) if sample is None else Batch(sample.x[:count], sample.y[:count])
+    return Batch(z if sampler.basis is None else z @ sampler.basis, y)

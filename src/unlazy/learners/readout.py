@@ -1,0 +1,50 @@
+"""The converged readout: the best linear classifier on the hidden features that a network has right now."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from unlazy.errors import require
+from unlazy.learners.gradient import Source, Stage
+from unlazy.networks import Network, TwoLayer
+
+
+class RidgeReadout(Stage):
+    """Replace the second layer by the ridge regression of the labels on the standardised hidden features, with intercept.
+
+    min over (a, c) of mean (a·φ(x) + c − y)² + ridge·‖a‖², where φ is centred and scaled to unit variance on the sample. Standardising
+    makes the answer independent of the features' scale, which after one tiny step is far below the bias: run such a
+    network in double precision. Counts as one step.
+    """
+
+    ridge: float = eqx.field(converter=float, default=1e-6)
+
+    def __check_init__(self) -> None:
+        """Refuse a penalty that cannot be solved."""
+        require(self.ridge > 0, f"ridge must be positive, but is {self.ridge}.")
+
+    def length(self, n: int) -> int:
+        """One exact step."""
+        return 1
+
+    def work(self, n: int, r: int, width: int) -> float:
+        """The features and their second moment."""
+        return float(n) * width * (r + width)
+
+    def run(self, model: Network, source: Source, lengths: tuple[int, ...]) -> tuple[Network, Float[Array, " s"]]:
+        """Solve once."""
+        assert isinstance(model, TwoLayer)
+        require(source.sample is not None, "A converged readout needs a fixed sample, not fresh draws.")
+        x, y = source.sample  # type: ignore[misc]
+        features = model.hidden(x)  # n m
+        mean, scale = jnp.mean(features, axis=0), jnp.std(features, axis=0)
+        scale = jnp.where(scale > 0, scale, jnp.inf)  # a neuron that is constant on the sample gets no weight
+        centred = (features - mean) / scale
+        moment = centred.T @ centred / len(y) + self.ridge * jnp.eye(len(mean))
+        a = jax.scipy.linalg.solve(moment, centred.T @ (y - jnp.mean(y)) / len(y), assume_a="pos") / scale
+        solved = model.put({"a": a, "c": jnp.mean(y) - mean @ a})
+        loss = jnp.mean(0.5 * jnp.square(features @ a + solved.c - y))
+        return jax.tree.map(lambda leaf: leaf[None], solved), loss[None]

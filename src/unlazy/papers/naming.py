@@ -1,0 +1,15 @@
+"""Names under which papers offer their tasks and learners."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from unlazy.learners.base import Learner
+from unlazy.tasks.base import Family
+
+
+class Named(NamedTuple):
+    """A family or learner, and what it is in a few words."""
+
+    thing: Family | Learner
+    what: str

@@ -1,0 +1,78 @@
+"""Probes: what is measured of a model on a task. Numbers go into the record's measurements, arrays into its arrays."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.errors import require
+from unlazy.losses import LOSSES, Loss
+from unlazy.networks import Network
+from unlazy.tasks.base import Batch, Task
+
+#: A score this close to zero is rounding, not a decision: a mirrored network is zero at first. It counts as half right.
+TIE = 1e-5
+
+
+class Probe(eqx.Module):
+    """Measures a model on a task: `(task, model) -> {name: number or array}`. It may read the secret."""
+
+    @abstractmethod
+    def __call__(self, task: Task, model: Network, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Measure. `seen` holds training examples, `key` is the same for every model of a trial."""
+
+
+def accuracy(score: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, ""]:
+    """Share in percent of examples whose score has the sign of the label; a tie counts half."""
+    right = jnp.where(jnp.abs(score) <= TIE, 0.5, score * y > 0)
+    return 100 * jnp.mean(jnp.where(jnp.isfinite(score), right, 0.0))
+
+
+class Accuracy(Probe):
+    """`test_accuracy`, `test_loss` on `test` fresh examples; `train_accuracy`, `train_loss` on the examples seen. In percent."""
+
+    test: int = eqx.field(static=True, default=10_000)
+    loss: Loss = eqx.field(static=True, default="hinge")
+
+    def __check_init__(self) -> None:
+        """Refuse an empty test set."""
+        require(self.test > 0, f"The number of test examples must be positive, but is {self.test}.")
+
+    def __call__(self, task: Task, model: Network, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Measure."""
+        found = {}
+        for name, (x, y) in {"test": task.sample(self.test, key=key), "train": seen}.items():
+            score = model(x)
+            found[f"{name}_accuracy"] = accuracy(score, y)
+            found[f"{name}_loss"] = jnp.mean(LOSSES[self.loss](score, y))
+        return found
+
+
+class Alignment(Probe):
+    """Cosines between neurons and hidden directions: `cosine`, the greatest; `cosines`, one row a neuron, one column a direction."""
+
+    def __call__(self, task: Task, model: Network, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Measure. A neuron of weight zero has cosine zero."""
+        w = model.first_layer
+        # Scaled before the norm is taken: after one theorem-sized step, weights are so small that their squares underflow.
+        w = w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+        cosines = (w @ task.features.T) / jnp.maximum(jnp.linalg.norm(w, axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+        return {"cosine": jnp.max(cosines), "cosines": cosines}
+
+
+class Snapshot(Probe):
+    """`neurons`: the weights of up to `count` neurons, spread evenly over the layer, and `directions`: the task's features."""
+
+    count: int = eqx.field(static=True, default=300)
+
+    def __check_init__(self) -> None:
+        """Refuse an empty snapshot."""
+        require(self.count > 0, f"The number of neurons in a snapshot must be positive, but is {self.count}.")
+
+    def __call__(self, task: Task, model: Network, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Copy."""
+        w = model.first_layer
+        return {"neurons": w[:: -(-len(w) // self.count)], "directions": task.features}

@@ -1,0 +1,98 @@
+"""Export: every measurement as one long table, a row for each trial, step and measure."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from unlazy.errors import BadInput
+from unlazy.lab.store import Run
+from unlazy.lab.trials import Record
+from unlazy.report.files import replacing
+
+COLUMNS = (
+    "key", "claim", "scale", "arm", "family", "learner", "n", "seed", "status", "step", "measure", "value", "seconds", "unlazy", "source",
+    "device", "family_json", "learner_json",
+)  # fmt: skip
+
+
+def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, Any]]:
+    """The long table. A trial that several claims share is listed once, under the newest run that used it."""
+    used: dict[str, tuple[str, str, str]] = {}
+    for run in runs:
+        for arm, keys in run.arms.items():
+            for key in keys:
+                used.setdefault(key, (run.claim, run.scale, arm))
+    for record in records:
+        claim, scale, arm = used.get(record.key, ("", "", ""))
+        trial = record.trial
+        common = {
+            "key": record.key,
+            "claim": claim,
+            "scale": scale,
+            "arm": arm,
+            "family": trial["family"]["type"].rsplit(".", 1)[-1],
+            "learner": trial["learner"]["type"].rsplit(".", 1)[-1],
+            "n": trial["n"],
+            "seed": trial["seed"],
+            "status": record.status,
+            "seconds": record.seconds,
+            "unlazy": record.provenance.get("unlazy"),
+            "source": record.provenance.get("source"),
+            "device": record.provenance.get("device"),
+            "family_json": _compact(trial["family"]),
+            "learner_json": _compact(trial["learner"]),
+        }
+        for measure, series in record.measurements.items():
+            for step, value in zip(record.steps, series, strict=True):
+                yield common | {"step": step, "measure": measure, "value": value}
+
+
+def write_export(table: Iterable[Mapping[str, Any]], kind: Literal["csv", "jsonl", "parquet"], out: Path | None) -> int:
+    """Write the table to a file, or to standard output; returns the number of rows."""
+    if kind == "parquet":
+        assert out is not None, "Parquet needs a file"
+        return _write_parquet(table, out)
+    with contextlib.ExitStack() as stack:
+        file = (
+            sys.stdout if out is None else stack.enter_context(stack.enter_context(replacing(out)).open("w", encoding="utf-8", newline=""))
+        )
+        writer = csv.DictWriter(file, COLUMNS)
+        if kind == "csv":
+            writer.writeheader()
+        count = 0
+        for row in table:
+            count += 1
+            if kind == "csv":
+                writer.writerow(row)
+            else:
+                file.write(_compact({column: _plain(row[column]) for column in COLUMNS}) + "\n")
+        return count
+
+
+def _write_parquet(table: Iterable[Mapping[str, Any]], out: Path) -> int:
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet
+    except ImportError:
+        raise BadInput("Parquet needs the optional extra: pip install 'unlazy[parquet]'. Or choose --format csv.") from None
+    listed = list(table)
+    columns = {name: [row[name] for row in listed] for name in COLUMNS}
+    with replacing(out) as draft:
+        pyarrow.parquet.write_table(arrow.table(columns), draft)
+    return len(listed)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,250 @@
+"""Figures for print, made with Matplotlib. The palette and the curves are shared with the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from unlazy.errors import require
+from unlazy.lab.judging import Estimate, Verdict, estimate
+from unlazy.lab.trials import Record
+from unlazy.report.files import replacing
+from unlazy.report.neurons import SHORT, Frame, frames, has_neurons, sides
+
+#: Okabe and Ito's colours, told apart with any colour vision, without the yellow and the black that vanish on one of the two backgrounds;
+#: then a wine red and a grey.
+ARM_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#A23B72", "#808080")
+#: A second sign beside the colour, by arm: Matplotlib's marker and Plotly's.
+ARM_MARKERS = (("o", "circle"), ("s", "square"), ("^", "triangle-up"), ("D", "diamond"), ("v", "triangle-down"), ("X", "x"), ("P", "cross"))
+#: Red and orange as in the paper, in shades that also differ in lightness; grey for neurons near neither star.
+SIDE_COLOURS = {1: "#C8102E", -1: "#F0A30A", 0: "#808080"}
+SIDE_MARKERS = {1: ("o", "circle"), -1: ("D", "diamond"), 0: ("x", "x-thin-open")}
+#: Unequal, because a mirrored initialisation puts two neurons at each place, and both should be seen.
+SIDE_SIZES = {1: 3.4, -1: 1.7, 0: 3.0}
+SIDE_NAMES = {1: "neuron nearest +u after two steps", -1: "neuron nearest −u after two steps", 0: "neuron near neither"}
+STAR_NAMES = {1: "hidden direction +u", -1: "its opposite −u"}
+
+MEASURE = "test_accuracy"
+CHANCE = 50.0
+#: Fewer steps make no curve.
+LEAST_STEPS = 4
+
+_STYLE: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,  # letters stay text that can be searched and edited
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """Test accuracy of an arm against the step, as mean over seeds with its interval; `published` is the paper's last value, if any."""
+
+    arm: str
+    colour: str
+    marker: tuple[str, str]
+    steps: tuple[int, ...]
+    estimates: tuple[Estimate, ...]
+    published: float | None
+
+    @property
+    def band(self) -> tuple[list[float], list[float]] | None:
+        """Lower and upper edge of the interval, cut to what an accuracy can be; None where one seed gives no interval."""
+        if not all(math.isfinite(e.half) for e in self.estimates):
+            return None
+        return [max(e.low, 0.0) for e in self.estimates], [min(e.high, 100.0) for e in self.estimates]
+
+
+def arm_order(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[str]:
+    """The arms as the paper prints them, then those it does not print."""
+    printed = [published.quantity.arm for published in verdict.claim.published]
+    return [arm for arm in dict.fromkeys([*printed, *records]) if arm in records]
+
+
+def curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[Curve]:
+    """The curves of all arms that have more than three recorded steps."""
+    published = {p.quantity.arm: p.value for p in verdict.claim.published if p.quantity.measure == MEASURE and p.quantity.step is None}
+    drawn = [arm for arm in arm_order(verdict, records) if records[arm] and _is_curve(records[arm])]
+    found = []
+    for place, arm in enumerate(drawn):
+        steps = records[arm][0].steps
+        # A value that is not finite would spoil the whole mean with a warning; as NaN it leaves a gap.
+        values = [[_or_nan(record.value(MEASURE, step)) for record in records[arm] if step in record.steps] for step in steps]
+        colour, marker = ARM_COLOURS[place % len(ARM_COLOURS)], ARM_MARKERS[place % len(ARM_MARKERS)]
+        found.append(Curve(arm, colour, marker, steps, tuple(map(estimate, values)), published.get(arm)))
+    return found
+
+
+def _is_curve(arm: Sequence[Record]) -> bool:
+    return len(arm[0].steps) >= LEAST_STEPS and all(MEASURE in record.measurements for record in arm)
+
+
+def _or_nan(value: float) -> float:
+    return value if math.isfinite(value) else math.nan
+
+
+def step_ticks(steps: Iterable[int], digit: float) -> list[int]:
+    """Steps whose labels have room on an axis of log(1 + step), the last always; `digit` is a digit's width as a share of the axis."""
+    steps = sorted(set(steps))
+    length = max(math.log1p(steps[-1]), SHORT)
+    ticks = [steps[-1]]
+    for step in steps[:-1]:
+        gaps = ((abs(math.log1p(step) - math.log1p(tick)) / length, len(f"{step}{tick}") / 2) for tick in ticks)
+        if all(gap >= digit * (digits + 0.6) for gap, digits in gaps):
+            ticks.append(step)
+    return sorted(ticks)
+
+
+def accuracy_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> Figure:
+    """Test accuracy against the step (Figure 5 of Shi et al.), one panel an arm: intervals of few seeds would cover one another."""
+    lines = curves(verdict, records)
+    require(bool(lines), f"No arm of {verdict.claim.id} has more than three recorded steps, so there is no curve to draw.")
+    columns = min(3, len(lines))
+    rows = -(-len(lines) // columns)
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(max(2.6 * columns, 5.2), 2.3 * rows + 0.8), layout="constrained")
+        panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+        for axes in panels.flat[len(lines) :]:
+            axes.remove()
+        for place, (axes, line) in enumerate(zip(panels.flat, lines, strict=False)):
+            _draw_curve(axes, line)
+            # Panels above a gap in the last row are the lowest of their column.
+            lowest = place + columns >= len(lines)
+            axes.tick_params(labelbottom=lowest)
+            axes.set(xlabel="gradient step" if lowest else "", ylabel="" if place % columns else "test accuracy (%)")
+        steps = {step for line in lines for step in line.steps}
+        ticks = step_ticks(steps, digit=0.036)
+        panels[0, 0].set_xticks(ticks, labels=[str(tick) for tick in ticks])
+        panels[0, 0].set(xlim=(0, max(*steps, 1) * 1.06), ylim=_limits(lines))
+        seeds = len(verdict.seeds)
+        figure.suptitle(f"{verdict.claim.id}, {verdict.scale} scale, {seeds} seed{'s' * (seeds != 1)}", fontsize=11)
+        figure.legend(handles=_curve_legend(lines), loc="outside lower center", ncols=4, fontsize=9)
+    return figure
+
+
+def _draw_curve(axes: Axes, line: Curve) -> None:
+    # log(1 + step): steps 0, 1 and 2, in which features emerge, take a fifth of the axis.
+    axes.set_xscale("function", functions=(np.log1p, np.expm1))
+    axes.axhline(CHANCE, color="#808080", linewidth=0.8, linestyle=":")
+    if line.band:
+        axes.fill_between(line.steps, *line.band, color=line.colour, alpha=0.2, linewidth=0)
+    if line.published is not None:
+        axes.axhline(line.published, color="black", linewidth=0.8, linestyle=(0, (6, 4)))
+    axes.plot(
+        line.steps, [e.mean for e in line.estimates], color=line.colour, marker=line.marker[0], markersize=3.5, linewidth=1.6, clip_on=False
+    )
+    axes.minorticks_off()
+    last = line.estimates[-1]
+    axes.set_title(f"{line.arm}\n{last.mean:.1f}" + (f" ± {last.half:.1f}" if math.isfinite(last.half) else "") + " at the end", loc="left")
+
+
+def _limits(lines: Sequence[Curve]) -> tuple[float, float]:
+    """Room for the means and the published values; wide intervals are cut rather than that they press the means together."""
+    values = [e.mean for line in lines for e in line.estimates if math.isfinite(e.mean)]
+    values += [line.published for line in lines if line.published is not None]
+    return max(-2.0, min([CHANCE, *values]) - 8), min(103.0, max([CHANCE, *values]) + 8)
+
+
+def _curve_legend(lines: Sequence[Curve]) -> list[Line2D]:
+    grey: dict[str, Any] = {"color": "#606060"}
+    handles = [Line2D([], [], linewidth=1.6, label="mean over seeds", **grey)]
+    if any(line.band for line in lines):
+        handles.append(Line2D([], [], alpha=0.3, linewidth=8, label="95 % interval", **grey))
+    if any(line.published is not None for line in lines):
+        handles.append(Line2D([], [], color="black", linewidth=0.8, linestyle=(0, (6, 3)), label="published final value"))
+    return [*handles, Line2D([], [], linewidth=0.8, linestyle=":", label="chance", **grey)]
+
+
+def neuron_map(record: Record, steps: Sequence[int] | None = None) -> Figure:
+    """The neurons around the hidden direction (Figure 6 of Shi et al.), one panel a step: by default 0, 1, 2 and the last."""
+    require(has_neurons(record), "This record holds no neurons: its trial had no Snapshot probe, or it was read without arrays.")
+    wanted = dict.fromkeys([*record.steps[:3], record.steps[-1]] if steps is None else steps)
+    absent = [step for step in wanted if step not in record.steps]
+    require(not absent, f"Step {absent[:1]} is not recorded. Recorded: {', '.join(map(str, record.steps))}.")
+    shown, side = [frame for frame in frames(record) if frame.step in wanted], sides(record)
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(max(2.2 * len(shown), 6.0), 3.4), layout="constrained")
+        panels = figure.subplots(1, len(shown), squeeze=False)[0]
+        for axes, frame in zip(panels, shown, strict=True):
+            _draw(axes, frame, side)
+        figure.legend(handles=_neuron_legend(side), loc="outside lower center", ncols=2, fontsize=9)
+    return figure
+
+
+def _draw(axes: Axes, frame: Frame, side: np.ndarray) -> None:
+    angle = np.linspace(0, 2 * np.pi, 200)
+    # Neurons that lie in the plane altogether are on this circle; the farther inside, the less of them is seen.
+    axes.plot(np.cos(angle), np.sin(angle), color="#C0C0C0", linewidth=0.7, zorder=0)
+    half = len(frame.stars) // 2
+    for sign, stars in ((1, frame.stars[:half]), (-1, frame.stars[half:])):
+        axes.scatter(stars[:, 0], stars[:, 1], marker="*", s=420, color=SIDE_COLOURS[sign], edgecolors="black", linewidths=0.8, zorder=1)
+    for sign in (0, 1, -1):
+        chosen = frame.points[(side == sign) & np.isfinite(frame.points[:, 0])]
+        edge: dict[str, Any] = {} if sign == 0 else {"edgecolors": "white", "linewidths": 0.3}
+        look: dict[str, Any] = {"marker": SIDE_MARKERS[sign][0], "s": SIDE_SIZES[sign] ** 2, "color": SIDE_COLOURS[sign]}
+        axes.scatter(chosen[:, 0], chosen[:, 1], zorder=2, **look, **edge)
+    stage = "initialisation" if frame.step == 0 else f"step {frame.step}"
+    axes.set_title(f"{stage}\n{_short(frame)}")
+    axes.set(xlim=(-1.2, 1.2), ylim=(-1.05, 1.05), xticks=[], yticks=[], aspect="equal")
+    axes.spines[:].set_visible(False)
+
+
+def _short(frame: Frame) -> str:
+    """A caption narrow enough for a panel."""
+    cosine = f"max cosine {frame.cosine:.3f}" if math.isfinite(frame.cosine) else "no finite cosine"
+    return cosine + (f"\n{frame.left_out} neurons not finite" if frame.left_out else "")
+
+
+def _neuron_legend(side: np.ndarray) -> list[Line2D]:
+    stars = [
+        Line2D([], [], linestyle="", marker="*", markersize=13, color=SIDE_COLOURS[sign], markeredgecolor="black", label=STAR_NAMES[sign])
+        for sign in (1, -1)
+    ]
+    dots = []
+    for sign in (1, -1, 0):
+        if (side == sign).any():
+            look: dict[str, Any] = {"marker": SIDE_MARKERS[sign][0], "markersize": SIDE_SIZES[sign], "color": SIDE_COLOURS[sign]}
+            dots.append(Line2D([], [], linestyle="", label=f"{SIDE_NAMES[sign]} ({(side == sign).sum()})", **look))
+    return stars + dots
+
+
+def slug(text: str) -> str:
+    """A name of letters, digits and hyphens, for files and anchors."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], folder: Path | str) -> list[Path]:
+    """Write all figures that the records allow, each as PNG and PDF, and name the files; maps of neurons are of the first seed."""
+    folder = Path(folder)
+    name = f"{slug(verdict.claim.id)}-{verdict.scale}"
+    made: dict[str, Figure] = {}
+    if curves(verdict, records):
+        made[f"{name}-accuracy"] = accuracy_curves(verdict, records)
+    for arm in arm_order(verdict, records):
+        if records[arm] and has_neurons(records[arm][0]):
+            made[f"{name}-neurons-{slug(arm)}"] = neuron_map(records[arm][0])
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for stem, figure in made.items():
+        for kind, undated in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
+            path = folder / f"{stem}.{kind}"
+            with matplotlib.rc_context(_STYLE), replacing(path) as draft:
+                # Without date and version, equal records give equal files.
+                figure.savefig(draft, format=kind, metadata=undated)
+            paths.append(path)
+    return paths

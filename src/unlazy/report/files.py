@@ -1,0 +1,44 @@
+"""Output files: checked before anything is run for them, written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from unlazy.errors import BadInput
+
+
+def check_writable(path: Path) -> None:
+    """Refuse an output path that cannot be written."""
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; a file name was expected.")
+    if not path.parent.is_dir():
+        raise BadInput(f"The folder {path.parent} does not exist; make it first, or choose another file.")
+    if not os.access(path.parent, os.W_OK):
+        raise BadInput(f"The folder {path.parent} cannot be written; choose another file.")
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that takes its place when the block ends well, and vanishes when it does not."""
+    check_writable(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        draft.chmod(0o666 & ~_umask())  # mkstemp makes files that only their owner can read
+        draft.replace(path)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror or error}. It was left as it was.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

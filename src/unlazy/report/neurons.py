@@ -1,0 +1,145 @@
+"""Where neurons lie among the hidden directions: their cosine similarities, drawn in the plane by multidimensional scaling.
+
+Each hidden direction u gives two stars, +u and -u. The stars and neurons of one step are placed together, so that distances in the plane
+are as near as a plane allows to the distances between the normalised weights.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import scipy.linalg
+
+from unlazy.errors import require
+from unlazy.lab.trials import Record
+
+#: Shorter than this, the picture of a star has no direction to turn by.
+SHORT = 1e-6
+#: The step by which neurons are told apart, as in the paper: "closest to the star after two steps".
+SORTING_STEP = 2
+
+
+def normalise(vectors: np.ndarray) -> np.ndarray:
+    """Rows of length one. A row of zeros stays zero, a row with a value that is not finite becomes NaN."""
+    rows = np.array(vectors, float)
+    rows[~np.isfinite(rows).all(axis=1)] = np.nan
+    # Scaled before the norm is taken: squares of tiny weights underflow, squares of huge ones overflow.
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    rows = np.divide(rows, largest, out=np.zeros_like(rows), where=largest != 0)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, length, out=np.zeros_like(rows), where=length != 0)
+
+
+def scale_to_plane(similarity: np.ndarray) -> np.ndarray:
+    """Classical multidimensional scaling of a matrix of inner products: one point of the plane a row.
+
+    Written out, because scikit-learn has `ClassicalMDS` only in releases later than the oldest one supported, and its `MDS` (SMACOF) starts
+    at random, so that the frames of one run could not be compared.
+    """
+    count = len(similarity)
+    centred = similarity - similarity.mean(axis=0) - similarity.mean(axis=1)[:, None] + similarity.mean()
+    top = min(2, count)
+    values, vectors = scipy.linalg.eigh(centred, subset_by_index=(count - top, count - 1))
+    points = np.zeros((count, 2))
+    # Rounding makes eigenvalues that should be zero slightly negative.
+    points[:, :top] = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1]
+    return points
+
+
+def embed(neurons: np.ndarray, directions: np.ndarray, like: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Points of the neurons `(count, 2)` and stars `(2 r, 2)`: the r directions, then their opposites.
+
+    The origin is where a zero weight lies, and the first star lies on the positive x axis. What is left, a reflection at that axis, is
+    chosen to come nearest to the points `like` (those of the step before), or else by the neurons themselves. A neuron that is not finite
+    is left out: its point is NaN.
+    """
+    units, ways = normalise(neurons), normalise(directions)
+    require(bool(np.isfinite(ways).all() and len(ways)), "A map of neurons needs at least one hidden direction, of finite numbers.")
+    finite = np.isfinite(units).all(axis=1)
+    rows = np.concatenate([ways, -ways, units[finite]])
+    plane = scale_to_plane(rows @ rows.T)
+    # Opposite stars are mirror images of one another in the zero vector, so that their middle is its picture.
+    plane = plane - plane[: 2 * len(ways)].mean(axis=0)
+    plane = _turn(plane)
+    points = np.full((len(units), 2), np.nan)
+    points[finite] = plane[2 * len(ways) :]
+    if _upside_down(points, like):
+        plane, points = plane * (1, -1), points * (1, -1)
+    return points, plane[: 2 * len(ways)]
+
+
+def _turn(plane: np.ndarray) -> np.ndarray:
+    """Rotated so that the first point lies on the positive x axis."""
+    x, y = plane[0]
+    length = np.hypot(x, y)
+    if length < SHORT:
+        return plane
+    turned = plane @ np.array([[x, -y], [y, x]]) / length
+    turned[0] = length, 0.0
+    return turned
+
+
+def _upside_down(points: np.ndarray, like: np.ndarray | None) -> bool:
+    """Whether the reflected points are the better choice. Without a model, the neurons high up should be fewer and farther out."""
+    y = points[:, 1]
+    if like is not None and np.isfinite(like).all(axis=1).any():
+        agreement = float(np.nansum(y * like[:, 1]))
+        if agreement != 0:
+            return agreement < 0
+    y = y[np.isfinite(y)]
+    skew = float(np.sum(y**3))
+    # Symmetric data have no skew but rounding: there the first neuron off the axis decides.
+    if abs(skew) > 1e-9 * float(np.sum(np.abs(y) ** 3)):
+        return skew < 0
+    off = y[np.abs(y) > SHORT]
+    return bool(len(off) and off[0] < 0)
+
+
+def nearest_star(neurons: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """+1 for neurons whose nearest star is a direction, -1 for an opposite, 0 where there is none: weight zero, orthogonal, not finite."""
+    cosines = np.nan_to_num(normalise(neurons)) @ normalise(directions).T
+    best = np.take_along_axis(cosines, np.abs(cosines).argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.sign(best).astype(int)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """The neurons of one recorded step in the plane. `cosine` is the greatest of the step; `left_out` counts those not finite."""
+
+    step: int
+    points: np.ndarray
+    stars: np.ndarray
+    cosine: float
+    left_out: int
+
+    @property
+    def caption(self) -> str:
+        """One line on what is seen."""
+        text = f"greatest cosine {self.cosine:.3f}" if np.isfinite(self.cosine) else "no finite cosine"
+        return text + (f"; {self.left_out} of {len(self.points)} neurons are not finite and left out" if self.left_out else "")
+
+
+def has_neurons(record: Record) -> bool:
+    """Whether a record holds what a map of its neurons needs."""
+    return {"neurons", "directions"} <= record.arrays.keys()
+
+
+def frames(record: Record) -> list[Frame]:
+    """All recorded steps of a record in the plane, each reflected to resemble the one before."""
+    found: list[Frame] = []
+    for place, step in enumerate(record.steps):
+        neurons, directions = record.arrays["neurons"][place], record.arrays["directions"][place]
+        points, stars = embed(neurons, directions, found[-1].points if found else None)
+        if "cosine" in record.measurements:
+            cosine = record.measurements["cosine"][place]
+        else:
+            cosine = float(np.max(np.nan_to_num(normalise(neurons)) @ normalise(directions).T))
+        found.append(Frame(step, points, stars, cosine, int(np.isnan(points[:, 0]).sum())))
+    return found
+
+
+def sides(record: Record) -> np.ndarray:
+    """`nearest_star` of each neuron after two steps (or at the last step, if that was earlier), by which it is coloured at every step."""
+    place = max(i for i, step in enumerate(record.steps) if step <= max(SORTING_STEP, record.steps[0]))
+    return nearest_star(record.arrays["neurons"][place], record.arrays["directions"][place])

@@ -1,0 +1,266 @@
+"""The page: one HTML file with every verdict, its curves and its moving neurons, that needs no network to be read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import unlazy
+from unlazy.lab.judging import Verdict
+from unlazy.lab.trials import Record
+from unlazy.report.charts import curve_chart, neuron_chart
+from unlazy.report.figures import arm_order, curves, slug
+from unlazy.report.files import replacing
+from unlazy.report.neurons import has_neurons
+from unlazy.report.tables import MARKS, checks, comparison, notes, number
+
+Entry = tuple[Verdict, Mapping[str, Sequence[Record]]]
+
+#: The browser itself is told to fetch nothing.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
+_STYLE = """
+:root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #57606a; --rule: #d0d7de; --shade: #f6f8fa; --link: #0550ae;
+  --holds: #116329; --fails: #a40e26; --undecided: #6e4c00; }
+@media (prefers-color-scheme: dark) { :root { --paper: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --rule: #3a424c; --shade: #161b22;
+  --link: #79b8ff; --holds: #56d364; --fails: #ff8e86; --undecided: #e3b341; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1rem clamp(0.8rem, 3vw, 2.5rem) 4rem; max-width: 75rem; background: var(--paper); color: var(--ink);
+  font: 1.05rem/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; overflow-wrap: break-word; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0.6rem 0 0.3rem; }
+h2 { font-size: 1.4rem; margin: 0 0 0.5rem; }
+h3 { font-size: 1.1rem; margin: 2rem 0 0.4rem; }
+a { color: var(--link); }
+p, ul { max-width: 48rem; }
+code { background: var(--shade); padding: 0.1em 0.3em; border-radius: 4px; }
+section { border-top: 2px solid var(--rule); margin-top: 3rem; padding-top: 1.5rem; }
+.soft, caption, figcaption { color: var(--soft); font-size: 0.95rem; text-align: left; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.98rem; }
+caption { padding-bottom: 0.3rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.4rem 1rem 0.4rem 0; border-bottom: 1px solid var(--rule); }
+thead th { border-bottom: 2px solid var(--soft); vertical-align: bottom; }
+tbody th { font-weight: 600; }
+.numbers td { white-space: nowrap; }
+.badge { font-weight: 700; white-space: nowrap; border: 1.5px solid currentcolor; border-radius: 1em; padding: 0.05em 0.6em; }
+.holds { color: var(--holds); } .fails { color: var(--fails); } .undecided { color: var(--undecided); }
+figure { margin: 0.5rem 0 0; }
+.chart { width: 100%; }
+details { margin-top: 1.5rem; } summary { cursor: pointer; font-weight: 600; }
+@media (max-width: 46rem) {
+  table { font-size: 0.88rem; } th, td { padding-right: 0.5rem; }
+  .ledger thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+  .ledger tr, .ledger td, .ledger th { display: block; border: 0; padding: 0.15rem 0; }
+  .ledger tr { border-bottom: 1px solid var(--rule); padding: 0.7rem 0; }
+}
+@media print { .chart { break-inside: avoid; } }
+"""
+_SCRIPT = """
+const dark = matchMedia("(prefers-color-scheme: dark)");
+function theme() {
+  const css = getComputedStyle(document.documentElement), colour = name => css.getPropertyValue(name).trim();
+  const look = { "font.color": colour("--ink"), paper_bgcolor: colour("--paper"), plot_bgcolor: colour("--paper") };
+  for (const axis of ["xaxis", "yaxis"]) {
+    look[axis + ".gridcolor"] = colour("--rule");
+    look[axis + ".linecolor"] = colour("--soft");
+  }
+  return look;
+}
+async function draw(box) {
+  const spec = JSON.parse(document.getElementById(box.id + "-data").textContent);
+  const options = { responsive: true, displaylogo: false, displayModeBar: false };
+  await Plotly.newPlot(box, spec.data, spec.layout, options);
+  await Plotly.relayout(box, theme());
+  if (!spec.frames) return;
+  await Plotly.addFrames(box, spec.frames);
+  const reading = document.getElementById(box.id + "-reading");
+  box.on("plotly_animatingframe", event => { reading.textContent = spec.captions[event.name]; });
+}
+for (const box of document.querySelectorAll(".chart")) {
+  draw(box);
+  dark.addEventListener("change", () => Plotly.relayout(box, theme()));
+}
+"""
+
+
+def write_page(entries: Sequence[Entry], path: Path | str) -> None:
+    """Write the page of all entries, each a verdict and the records of its arms, read with their arrays."""
+    text = page(entries)
+    with replacing(Path(path)) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def page(entries: Sequence[Entry]) -> str:
+    """The page as text."""
+    names = _anchors(entries)
+    sections = [_section(name, verdict, records) for name, (verdict, records) in zip(names, entries, strict=True)]
+    drawn = any('class="chart"' in section for section in sections)
+    parts = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>unlazy: claims and what became of them</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+        _header(len(entries)),
+        _ledger(names, [verdict for verdict, _ in entries]) if entries else "",
+        *sections,
+        _scripts() if drawn else "",
+        "</body>\n</html>\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _anchors(entries: Sequence[Entry]) -> list[str]:
+    """A name for each section. Runs of one claim at one scale on other seeds are told apart by a number."""
+    names: list[str] = []
+    for verdict, _ in entries:
+        name = f"{slug(verdict.claim.id)}-{verdict.scale}"
+        again = sum(other == name or other.startswith(f"{name}--") for other in names)
+        names.append(f"{name}--{again + 1}" if again else name)
+    return names
+
+
+def _scripts() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return (
+        "<noscript><p>The charts need JavaScript; everything else on this page does not.</p></noscript>"
+        f"\n<script>{get_plotlyjs()}</script>\n<script>{_SCRIPT}</script>"
+    )
+
+
+def _header(count: int) -> str:
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    text = (
+        "<header><h1>Where gradient descent learns features: claims of papers, run again</h1>"
+        "<p>Each claim below is judged by a rule of several checks. It <em>holds</em> where the whole 95 % interval of the mean over "
+        "seeds lies within the bounds of every check, <em>fails</em> where an interval lies outside, and is <em>undecided</em> between. "
+        "A store keeps the time at which it first saw a rule: a note says so where a rule is younger than the records it judges.</p>"
+        f'<p class="soft">Made {made} by unlazy {escape(unlazy.__version__)}. This file needs no network.</p></header>'
+    )
+    if count:
+        return text
+    return text + (
+        "<p><strong>There is nothing to show yet: the store holds no run.</strong> Fill it with "
+        "<code>unlazy reproduce shi2022/table1</code>, then write this page again with <code>unlazy report</code>.</p>"
+    )
+
+
+def _badge(outcome: str) -> str:
+    return f'<span class="badge {outcome}">{MARKS[outcome]}</span>'
+
+
+def _cell(text: str) -> str:
+    """A cell of text; a mark at its start becomes a badge."""
+    for outcome, mark in MARKS.items():
+        if text.startswith(mark):
+            return _badge(outcome) + escape(text.removeprefix(mark))
+    return escape(text)
+
+
+def _table(caption: str, table: tuple[list[str], list[list[str]]], kind: str = "") -> str:
+    header, rows = table
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{_cell(cell)}</td>" for cell in row[1:]) + "</tr>" for row in rows
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table class="{kind}">'
+        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _ledger(names: Sequence[str], verdicts: Sequence[Verdict]) -> str:
+    # On a narrow screen rows are stacked by the style, which takes the roles of a table from its parts: so they are given again.
+    head = "".join(
+        f'<th scope="col" role="columnheader">{name}</th>' for name in ("Claim", "Verdict", "Statement", "In the paper", "Reason")
+    )
+    rows = "".join(
+        f'<tr role="row"><th scope="row" role="rowheader"><a href="#{name}">{escape(v.claim.id)}</a> '
+        f'<span class="soft">{v.scale}</span></th>'
+        f'<td role="cell">{_badge(v.outcome)}</td><td role="cell">{escape(v.claim.statement)}</td>'
+        f'<td role="cell">{escape(v.claim.where)}</td><td role="cell">{escape(v.reason) or "every check holds"}</td></tr>'
+        for name, v in zip(names, verdicts, strict=True)
+    )
+    return (
+        '<div class="scroll"><table class="ledger" role="table"><caption>All claims</caption><thead role="rowgroup"><tr role="row">'
+        f'{head}</tr></thead><tbody role="rowgroup">{rows}</tbody></table></div>'
+    )
+
+
+def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> str:
+    claim = verdict.claim
+    seeds = f"{len(verdict.seeds)} seed{'s' * (len(verdict.seeds) != 1)}"
+    parts = [
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escape(claim.id)} {_badge(verdict.outcome)}</h2>',
+        f'<p>{escape(claim.statement)}</p><p class="soft">{escape(claim.where)}. {verdict.scale.capitalize()} scale, {seeds}.</p>',
+        *(f"<p><strong>Note:</strong> {note}</p>" for note in map(escape, notes(verdict))),
+        "<h3>Published and measured</h3>",
+        _table("Mean over seeds ± half of the 95 % interval", comparison(verdict), "numbers"),
+        "<h3>The rule, check by check</h3>",
+        _checks(verdict),
+        _list("What did not reproduce", verdict.not_reproduced, "Every published number was met within its tolerance."),
+    ]
+    lines = curves(verdict, records)
+    if lines:
+        caption = "Hover over a point for its interval; click on a name to hide or show it. Steps are spaced as log(1 + step)."
+        parts += ["<h3>Test accuracy during training</h3>", _chart(f"{name}-curves", curve_chart(lines), "Test accuracy by step", caption)]
+    for arm in arm_order(verdict, records):
+        if records[arm] and has_neurons(records[arm][0]):
+            parts.append(_neurons(f"{name}-neurons-{slug(arm)}", arm, records[arm][0]))
+    parts += [_list("Deviations from the paper", claim.deviations, "None."), _provenance(verdict), "</section>"]
+    return "\n".join(parts)
+
+
+def _checks(verdict: Verdict) -> str:
+    if not verdict.judgements:
+        return f"<p>{escape(verdict.reason)}.</p>"
+    header, rows = checks(verdict)
+    # The interval itself, beside mean ± half: it is what the bounds are held against.
+    at = header.index("measured") + 1
+    for row, judgement in zip(rows, verdict.judgements, strict=True):
+        e, measure = judgement.measured, judgement.check.quantity.measure
+        row.insert(at, f"[{number(e.low, measure)}, {number(e.high, measure)}]" if math.isfinite(e.half) else "–")
+    return _table("Mean over seeds ± half of its interval, and the whole interval", ([*header[:at], "95 % interval", *header[at:]], rows))
+
+
+def _list(title: str, lines: Iterable[str], otherwise: str) -> str:
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<h3>{title}</h3>" + (f"<ul>{items}</ul>" if items else f"<p>{otherwise}</p>")
+
+
+def _provenance(verdict: Verdict) -> str:
+    facts = {
+        "command": [verdict.command],
+        "seeds": [", ".join(map(str, verdict.seeds))],
+        "trials": [f"{verdict.trials}, of which {verdict.diverged} diverged"],
+        "seconds of running": [f"{verdict.seconds:.1f}"],
+        "made by another source": [f"{verdict.other_source} of {verdict.trials} records"],
+        **verdict.provenance,
+    }
+    rows = [[name, "; ".join(values)] for name, values in facts.items()]
+    return f"<details><summary>Provenance</summary>{_table('Where the records come from', (['what', 'value'], rows))}</details>"
+
+
+def _chart(name: str, spec: Mapping[str, Any], label: str, caption: str, reading: str = "") -> str:
+    # "<" is spelled out, so that no text within can end the script element.
+    data = json.dumps(spec, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    live = f'<p aria-live="polite"><strong id="{name}-reading">{escape(reading)}</strong></p>' if reading else ""
+    return (
+        f'<figure>{live}<div class="chart" id="{name}" role="group" aria-label="{escape(label)}" '
+        f'style="height:{spec["layout"]["height"]}px"></div><figcaption>{escape(caption)}</figcaption></figure>'
+        f'<script type="application/json" id="{name}-data">{data}</script>'
+    )
+
+
+def _neurons(name: str, arm: str, record: Record) -> str:
+    spec = neuron_chart(record)
+    caption = (
+        "Cosine similarities in the plane, by classical multidimensional scaling of each step. A neuron on the circle lies wholly in the "
+        "plane; the farther inside, the less of it is seen. Where two neurons coincide, the smaller mark lies on the larger."
+    )
+    title = f"<h3>Neurons of {escape(arm)}, seed {record.seed}</h3>"
+    return title + _chart(name, spec, f"Neurons of {arm} by step, with a slider", caption, spec["captions"][str(record.steps[0])])

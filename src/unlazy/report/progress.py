@@ -1,0 +1,72 @@
+"""A progress bar for runs: how far, how fast, how long still; compiling is shown apart."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from unlazy.lab.engines import Plan, work
+from unlazy.lab.trials import Trial
+
+
+def duration(seconds: float) -> str:
+    """A length of time as a person would say it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+class ProgressBar:
+    """A `Watcher` that draws a bar. The time left is estimated from the work already done in this run."""
+
+    def __init__(self, plan: Plan, console: Console) -> None:
+        self._work, self._left = 0.0, plan.work
+        self._seconds, (self._guess, _) = 0.0, plan.seconds
+        self._programs = len(plan.groups)
+        self._compiled, self._compiling, self._begin = 0, 0.0, 0.0
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("trials ·"),
+        )
+        self._bar = Progress(*columns, TimeElapsedColumn(), TextColumn("· {task.fields[left]}"), console=console)
+        self._task = self._bar.add_task("starting", total=plan.trials, left="")
+
+    def __enter__(self) -> Self:
+        """Show the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        """Leave the bar as it stands."""
+        done = self._bar.finished
+        self._bar.update(self._task, description="done" if done else "stopped", left="" if done else "what is finished is kept")
+        self._bar.stop()
+
+    def compiling(self, programs: int) -> None:
+        """The next program is being compiled."""
+        self._begin = time.perf_counter()
+        self._compiled = programs
+        self._bar.update(self._task, description=f"compiling program {programs} of {max(programs, self._programs)}")
+
+    def running(self, trials: int) -> None:
+        """A chunk of trials has started."""
+        if self._begin:
+            self._compiling += time.perf_counter() - self._begin
+            self._begin = 0.0
+        self._bar.update(self._task, description=f"running {trials} at once" if trials > 1 else "running")
+
+    def finished(self, trial: Trial, seconds: float) -> None:
+        """One more trial is done."""
+        self._work += work(trial)
+        self._left = max(0.0, self._left - work(trial))
+        self._seconds += seconds
+        left = self._left * self._seconds / self._work
+        left += max(0, self._programs - self._compiled) * self._compiling / max(1, self._compiled)
+        self._bar.update(self._task, advance=1, left=f"about {duration(left)} left" if self._left else "")

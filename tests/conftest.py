@@ -1,0 +1,10 @@
+"""Settings for all tests."""
+
+import os
+from pathlib import Path
+
+# Compiled programs are shared between tests, workers and subprocesses. Set before JAX is imported.
+_CACHE = Path(__file__).parent.parent / ".pytest_cache" / "programs"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")

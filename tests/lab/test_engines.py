@@ -1,0 +1,122 @@
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from toys import Halfspace, small_learner, toy_trial
+from unlazy.errors import BadInput
+from unlazy.lab import engines
+from unlazy.lab.engines import LocalEngine, plan
+from unlazy.lab.provenance import source_hash
+from unlazy.lab.trials import Trial
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.readout import RidgeReadout
+from unlazy.probes import Accuracy, Snapshot
+
+
+def by_key(records):
+    return {record.key: record for record in records}
+
+
+def agree(a, b):
+    assert a.keys() == b.keys()
+    for key in a:
+        for name, series in a[key].measurements.items():
+            np.testing.assert_allclose(series, b[key].measurements[name], rtol=1e-4, atol=1e-4)
+
+
+def test_trials_that_differ_in_numbers_share_one_program():
+    trials = [toy_trial(seed, rate) for seed in range(3) for rate in (0.1, 0.5)]
+    assert len(plan(trials).groups) == 1
+    assert len(plan([*trials, toy_trial(steps=7), toy_trial(d=4), toy_trial(n=16)]).groups) == 4
+    engine = LocalEngine()
+    records = list(engine.run(trials))
+    assert engine.compiled == 1 and engine.compile_seconds > 0
+    assert [record.key for record in records] == [trial.key for trial in trials]
+
+
+def test_a_sweep_equals_its_trials_run_alone():
+    trials = [toy_trial(seed, rate) for seed in range(2) for rate in (0.1, 0.5)]
+    together = by_key(LocalEngine().run(trials))
+    alone = by_key(record for trial in trials for record in LocalEngine().run([trial]))
+    agree(together, alone)
+    assert len({record.measurements["test_loss"] for record in together.values()}) == 4
+
+
+def test_a_record_tells_all():
+    trial = dataclasses.replace(toy_trial(seed=4), probes=(Accuracy(64), Snapshot(3)))
+    (record,) = LocalEngine().run([trial])
+    assert record.key == trial.key and record.trial == trial.describe() and record.seed == 4
+    assert record.status == "ok" and record.steps == (0, 3, 6) and record.seconds > 0
+    assert {"loss", "test_accuracy", "train_accuracy", "test_loss", "train_loss"} == set(record.measurements)
+    assert all(len(series) == 3 for series in record.measurements.values())
+    assert record.arrays["neurons"].shape == (3, 3, 3) and record.arrays["directions"].shape == (3, 1, 3)
+    assert record.provenance["source"] == source_hash() and record.provenance["jax"] == jax.__version__
+    assert record.value("test_accuracy") == record.measurements["test_accuracy"][-1]
+    assert record.value("test_accuracy", step=0) == 50  # a mirrored network decides nothing
+
+
+def test_chunks_follow_the_memory_budget(monkeypatch):
+    trials = [toy_trial(seed) for seed in range(5)]
+    expected = by_key(LocalEngine().run(trials))
+    sizes = []
+    monkeypatch.setattr(engines, "_memory", lambda program: 1000 * len(jax.tree.leaves(program.in_avals)[-1:]) * _batch(program))
+    engine = LocalEngine(memory=2500, watcher=Recorder(sizes))
+    agree(by_key(engine.run(trials)), expected)
+    assert sizes == [2, 2, 1], "five trials in chunks of two"
+
+
+def _batch(program):
+    return jax.tree.leaves(program.in_avals)[-1].shape[0]
+
+
+class Recorder:
+    def __init__(self, sizes):
+        self.sizes, self.done = sizes, 0
+
+    def compiling(self, programs):
+        pass
+
+    def running(self, trials):
+        self.sizes.append(trials)
+
+    def finished(self, trial, seconds):
+        self.done += 1
+
+
+def test_too_little_memory_says_how_much_is_needed():
+    with pytest.raises(BadInput, match=r"needs .* GiB of memory, and .* GiB are allowed.*--memory"):
+        list(LocalEngine(memory=1).run([toy_trial()]))
+
+
+def test_large_trials_run_one_by_one(monkeypatch):
+    monkeypatch.setattr(engines, "CHUNK_WORK", 1.0)
+    sizes = []
+    list(LocalEngine(watcher=Recorder(sizes)).run([toy_trial(seed) for seed in range(3)]))
+    assert sizes == [1, 1, 1]
+
+
+def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():
+    wild = Descent({"w": 1e30, "b": 1e30, "a": 1e30}, steps=6, batch=8, loss="squared")
+    trial = Trial(Halfspace(3), GradientDescent(small_learner().init, (wild,), record=(0,)), 32, 0, (Accuracy(64),))
+    (record,) = LocalEngine().run([trial])
+    assert record.status == "diverged"
+    assert record.value("test_accuracy", step=0) == 50 and record.value("test_accuracy") == 0
+
+
+def test_double_precision_is_a_property_of_the_learner():
+    learner = GradientDescent(small_learner().init, (RidgeReadout(),), precision=64)
+    (record,) = LocalEngine().run([Trial(Halfspace(3), learner, 64, 0, (Accuracy(64), Snapshot(2)))])
+    assert record.arrays["neurons"].dtype == np.float64
+    assert not jax.config.jax_enable_x64
+
+
+def test_the_plan_estimates_time():
+    small, large = plan([toy_trial()]), plan([toy_trial(seed) for seed in range(10)])
+    assert large.trials == 10 and large.work == pytest.approx(10 * small.work)
+    assert 0 < small.seconds[0] < small.seconds[1]
+
+
+def test_nothing_to_do():
+    assert list(LocalEngine().run([])) == [] and plan([]).trials == 0

@@ -1,0 +1,45 @@
+import dataclasses
+
+import pytest
+
+from toys import Halfspace, small_learner, toy_trial
+from unlazy.errors import BadInput
+from unlazy.lab.trials import Trial, describe
+from unlazy.learners.gradient import Descent
+from unlazy.probes import Accuracy
+
+
+def test_the_key_is_the_content():
+    assert toy_trial().key == toy_trial().key
+    others = [
+        toy_trial(seed=1),
+        toy_trial(rate=0.2),
+        toy_trial(n=33),
+        toy_trial(d=4),
+        toy_trial(steps=7),
+        toy_trial(record=(0,)),
+        toy_trial(smoothing=0.1),
+        dataclasses.replace(toy_trial(), probes=(Accuracy(64),)),
+        dataclasses.replace(toy_trial(), learner=dataclasses.replace(small_learner(), precision=64)),
+    ]
+    assert len({trial.key for trial in [toy_trial(), *others]}) == len(others) + 1
+
+
+def test_the_key_is_pinned():
+    """Records are found by this key: a change of the way trials are described makes every store start anew and must be meant."""
+    assert toy_trial().key == "7132a04c969623f162808640a6df2a0e"
+
+
+def test_the_order_of_named_numbers_does_not_matter():
+    assert describe(Descent({"w": 1.0, "a": 2.0}, steps=1)) == describe(Descent({"a": 2.0, "w": 1.0}, steps=1))
+
+
+def test_only_plain_values_describe_a_trial():
+    with pytest.raises(TypeError, match="plain numbers"):
+        describe(lambda x: x)
+
+
+@pytest.mark.parametrize(("n", "seed"), [(0, 1), (-3, 1), (2.5, 1), (3, -1), (3, 2**32)])
+def test_trials_that_cannot_be_run_are_refused(n, seed):
+    with pytest.raises(BadInput):
+        Trial(Halfspace(3), small_learner(), n, seed, ())

@@ -1,0 +1,48 @@
+"""The contract of learners, over every arm of every claim at smoke scale; and planted failures that it must catch."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from contracts import check_learner
+from toys import Halfspace, small_learner
+from unlazy import papers
+from unlazy.learners.gradient import GradientDescent
+
+ARMS = {f"{claim.id}: {name}": arm for claim in papers.claims().values() for name, arm in claim.study("smoke").items()}
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_learners_of_claims_keep_the_contract(name):
+    arm = ARMS[name]
+    check_learner(arm.learner, arm.family, arm.n)
+
+
+class Greedy(GradientDescent):
+    """Draws more than it may."""
+
+    def fit(self, sampler, n, *, key):
+        sampler.draw(n, key)
+        return super().fit(sampler, n, key=key)
+
+
+class Forgetful(GradientDescent):
+    """Says it recorded other steps than it did."""
+
+    def recorded(self, n):
+        return (*super().recorded(n), 10**6)
+
+
+class Exploding(GradientDescent):
+    """Leaves the finite numbers."""
+
+    def fit(self, sampler, n, *, key):
+        return jax.tree.map(lambda leaf: leaf * jnp.inf, super().fit(sampler, n, key=key))
+
+
+@pytest.mark.parametrize(("kind", "says"), [(Greedy, "64 examples were drawn"), (Forgetful, "recorded step"), (Exploding, "not finite")])
+def test_the_contract_catches(kind, says):
+    good = small_learner()
+    check_learner(good, Halfspace(3), 32)
+    with pytest.raises(AssertionError, match=says):
+        check_learner(kind(good.init, good.stages, record=good.record), Halfspace(3), 32)

@@ -1,0 +1,236 @@
+"""The training loop against plain loops written out here, and against itself on other paths."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from contracts import is_close
+from toys import Halfspace, small_init, small_learner
+from unlazy.errors import BadInput
+from unlazy.learners import gradient
+from unlazy.learners.gradient import Descent, GradientDescent, Source
+from unlazy.losses import LOSSES
+from unlazy.tasks.base import Batch, Sampler
+from unlazy.tasks.dictionary import ParityMixture
+
+KEY = jax.random.key(7)
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def halfspace_sampler(d=3):
+    return Halfspace(d).task(key=jax.random.key(0)).sampler
+
+
+def start(learner, sampler, n):
+    """The initial network and sample that `fit` draws from KEY."""
+    key_init, key_data, _ = jax.random.split(KEY, 3)
+    return learner.init(sampler.dimension, key=key_init), sampler.draw(n, key_data)
+
+
+def plain_loop(net, sample, steps, update):
+    """Full-batch training, one Python step at a time."""
+    for _ in range(steps):
+        net = update(net, sample)
+    return net
+
+
+def fit(learner, sampler, n):
+    """Train from KEY in one compiled program."""
+    return jax.jit(lambda key: learner.fit(sampler, n, key=key))(KEY)
+
+
+def last(trace):
+    return jax.tree.map(lambda leaf: leaf[-1], trace.models)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_full_batch_descent_with_decay_and_own_rates(loss):
+    rates, decay = {"w": 0.3, "a": 0.05, "c": 0.2}, {"w": 0.1}
+    learner = GradientDescent(small_init(), (Descent(rates, steps=5, loss=loss, decay=decay),))
+    sampler = halfspace_sampler()
+    net, sample = start(learner, sampler, 20)
+
+    def update(net, sample):
+        g = jax.grad(lambda net: jnp.mean(LOSSES[loss](net(sample.x), sample.y)))(net)
+        moved = {
+            name: getattr(net, name) - rates[name] * (getattr(g, name) + 2 * decay.get(name, 0.0) * getattr(net, name)) for name in rates
+        }
+        return net.put(moved)
+
+    expected = plain_loop(net, sample, 5, update)
+    found = last(fit(learner, sampler, 20))
+    assert is_close(found, expected, 1e-10)
+    np.testing.assert_array_equal(found.b, net.b, err_msg="a group that was not named moved")
+
+
+@pytest.mark.parametrize(("options", "peer"), [({"momentum": 0.9}, optax.sgd(0.1, momentum=0.9)), ({"optimiser": "adam"}, optax.adam(0.1))])
+def test_optimisers_equal_optax(options, peer):
+    learner = GradientDescent(small_init(), (Descent({"w": 0.1, "b": 0.1, "a": 0.1}, steps=7, **options),))
+    sampler = halfspace_sampler()
+    net, sample = start(learner, sampler, 20)
+    groups = net.get(("w", "b", "a"))
+    state = peer.init(groups)
+    for _ in range(7):
+        g = jax.grad(lambda groups: jnp.mean(LOSSES["hinge"](net.put(groups)(sample.x), sample.y)))(groups)
+        move, state = peer.update(g, state, groups)
+        groups = optax.apply_updates(groups, move)
+    assert is_close(last(fit(learner, sampler, 20)).get(("w", "b", "a")), groups, 1e-10)
+
+
+def test_recorded_models_are_those_of_shorter_trainings():
+    sampler = halfspace_sampler()
+    trace = fit(small_learner(steps=9, record=(0, 2, 5)), sampler, 32)
+    assert trace.steps == (0, 2, 5, 9)
+    for index, step in enumerate(trace.steps[1:], 1):
+        shorter = last(fit(small_learner(steps=step, record=()), sampler, 32))
+        assert is_close(jax.tree.map(lambda leaf, i=index: leaf[i], trace.models), shorter, 0)
+
+
+def test_recorded_losses_are_the_means_between():
+    sampler = halfspace_sampler()
+    each = small_learner(steps=6, record=tuple(range(7)), batch=None).fit(sampler, 32, key=KEY).losses
+    some = fit(small_learner(steps=6, record=(0, 2), batch=None), sampler, 32).losses
+    assert np.isnan(each[0]) and np.isnan(some[0])
+    np.testing.assert_allclose(some[1:], [np.mean(each[1:3]), np.mean(each[3:])], rtol=1e-12)
+
+
+def test_an_epoch_visits_every_example_once_in_a_new_order():
+    sample = Batch(jnp.arange(12.0)[:, None], jnp.ones(12))
+    source = Source(Sampler(None, 1), sample, KEY)
+    stage, order, epochs = Descent({"w": 1.0}, steps=1, batch=4), jnp.arange(12), []
+    for epoch in range(2):
+        seen = []
+        for t in range(3):
+            batch, order = stage._batch(jnp.asarray(3 * epoch + t), order, source)
+            seen += [int(v) for v in batch.x[:, 0]]
+        assert sorted(seen) == list(range(12))
+        epochs.append(seen)
+    assert epochs[0] != epochs[1]
+
+
+def test_pieces_of_a_batch_give_the_gradient_of_the_whole(monkeypatch):
+    sampler = halfspace_sampler()
+    learner = GradientDescent(small_init(), (Descent({"w": 0.3, "a": 0.1}, steps=3, class_weighted=True, smoothing=0.2),))
+    whole = last(fit(learner, sampler, 60))
+    monkeypatch.setattr(gradient, "PIECE", 16)
+    assert gradient._pieces(60) == 4
+    assert is_close(last(fit(learner, sampler, 60)), whole, 1e-12)
+
+
+def test_a_batch_that_cannot_be_cut_evenly_stays_whole(monkeypatch):
+    monkeypatch.setattr(gradient, "PIECE", 16)
+    assert gradient._pieces(61) == 1 and gradient._pieces(16) == 1
+
+
+def test_class_weights_balance_the_classes():
+    """Weighted training on unequal classes equals plain training on the sample with the small class repeated."""
+    x = jax.random.normal(jax.random.key(1), (8, 3))
+    y = jnp.array([1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0])
+    unequal, repeated = Batch(x, y), Batch(jnp.concatenate([x[:2]] * 3 + [x[2:]]), jnp.concatenate([y[:2]] * 3 + [y[2:]]))
+
+    def train(sample, weighted):
+        learner = GradientDescent(small_init(), (Descent({"w": 0.3, "a": 0.3}, steps=4, class_weighted=weighted),))
+        return last(fit(learner, Sampler(lambda n, key: sample, 3), len(sample.y)))
+
+    assert is_close(train(unequal, True), train(repeated, False), 1e-12)
+    assert not is_close(train(unequal, False), train(repeated, False), 1e-6)
+
+
+def test_forgetting_is_exact_where_plain_decay_is_not():
+    """w ← −ηg to the last bit; the textbook formula with 2ηλ = 1 leaves a residue larger than a tiny step."""
+    with jax.enable_x64(False):
+        rate, sampler = 1e-9, halfspace_sampler()
+        learner = GradientDescent(small_init(), (Descent({"w": rate}, steps=1, forget=("w",)),))
+        net, sample = start(learner, sampler, 20)
+        g = jax.grad(lambda net: jnp.mean(LOSSES["hinge"](net(sample.x), sample.y)))(net).w
+        np.testing.assert_allclose(last(fit(learner, sampler, 20)).w, -rate * g, rtol=1e-4)
+        textbook = net.w - jnp.float32(rate) * (g + 2 * jnp.float32(1 / (2 * rate)) * net.w)
+        assert np.max(np.abs(textbook + rate * g)) > 3 * np.max(np.abs(rate * g))
+
+
+def test_spread_sets_the_root_mean_square_of_the_preactivations():
+    sampler = halfspace_sampler()
+    stage = Descent({"w": 1.0}, steps=1, forget=("w",), spread=0.7)
+    learner = GradientDescent(small_init(m=10), (stage,))
+    _, sample = start(learner, sampler, 50)
+    assert np.sqrt(np.mean(np.square(sample.x @ last(fit(learner, sampler, 50)).w.T))) == pytest.approx(0.7, rel=1e-10)
+
+
+def test_training_in_the_span_equals_training_in_the_whole_space():
+    """The dictionary spans the inputs: coordinates plus a carried rest is the same algorithm as full d, decay and momentum included."""
+    task = ParityMixture(d=20, D=6, k=3).task(key=jax.random.key(0))
+    stages = (
+        Descent({"w": 0.5, "b": 0.1}, steps=1, decay={"w": 0.2}, smoothing=0.3),
+        Descent({"w": 0.3, "a": 0.1}, steps=5, batch=16, decay={"w": 0.05}, momentum=0.5),
+    )
+    learner = GradientDescent(small_init(), stages, record=(0, 1, 3))
+    span = fit(learner, task.sampler, 64)
+    full = Sampler(lambda n, key: task.sample(n, key=key), task.dimension)
+    whole = fit(learner, full, 64)
+    assert is_close(span.models, whole.models, 1e-10)
+    assert is_close(span.seen, whole.seen, 1e-12)
+    assert np.linalg.norm(span.models.w[-1] - span.models.w[-1] @ task.basis.T @ task.basis) > 0.1, "the rest was lost"
+
+
+def test_fresh_data_make_one_pass_over_n_examples():
+    learner = GradientDescent(small_init(), (Descent({"w": 0.1, "a": 0.1}, batch=8),), fresh=True)
+    assert learner.recorded(100) == (12,)
+    drawn = []
+
+    def draw(n, key):
+        drawn.append(n)
+        return halfspace_sampler().draw(n, key)
+
+    trace = fit(learner, Sampler(draw, 3), 100)
+    assert trace.steps == (12,) and set(drawn[:-1]) == {8}
+    assert np.all(np.isfinite(trace.models.w))
+
+
+def test_learners_share_the_initial_network_and_the_sample():
+    sampler = halfspace_sampler()
+    a = fit(small_learner(rate=0.1, record=(0,)), sampler, 32)
+    b = fit(small_learner(rate=0.7, steps=3, record=(0,)), sampler, 32)
+    np.testing.assert_array_equal(a.models.w[0], b.models.w[0])
+    np.testing.assert_array_equal(a.seen.x, b.seen.x)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Descent({}), "at least one parameter group"),
+        (lambda: Descent({"w": 0.0}), "leave it out"),
+        (lambda: Descent({"w": float("nan")}), "must be positive"),
+        (lambda: Descent({"w": 1.0}, batch=0), "batch must be positive"),
+        (lambda: Descent({"w": 1.0}, steps=-1), "steps must be"),
+        (lambda: Descent({"w": 1.0}, loss="hing"), "loss must be one of"),
+        (lambda: Descent({"w": 1.0}, decay={"a": 1.0}), "only \\['w'\\] are trained"),
+        (lambda: Descent({"w": 1.0}, steps=1, spread=1.0), "forgotten"),
+        (lambda: Descent({"w": 1.0}).length(10), "needs a batch size"),
+        (
+            lambda: GradientDescent(small_init(), (Descent({"w": 1.0}, steps=1),)).fit(halfspace_sampler(), 0, key=KEY),
+            "at least one example",
+        ),
+        (
+            lambda: GradientDescent(small_init(), (Descent({"v": 1.0}, steps=1),)).fit(halfspace_sampler(), 4, key=KEY),
+            "parameter group named 'v'",
+        ),
+    ],
+)
+def test_contradictions_are_refused(make, says):
+    with pytest.raises(BadInput, match=says):
+        make()
+
+
+def test_a_wider_batch_than_the_sample_is_the_whole_sample():
+    sampler = halfspace_sampler()
+    whole = dataclasses.replace(small_learner(batch=None), record=())
+    assert is_close(fit(whole, sampler, 16).models, fit(small_learner(batch=64, record=()), sampler, 16).models, 0)

@@ -1,0 +1,211 @@
+"""The page."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import plotly.graph_objects
+import pytest
+from plotly.offline import get_plotlyjs
+
+import unlazy
+from unlazy.errors import BadInput
+from unlazy.lab.judging import judge
+from unlazy.report.figures import curves
+from unlazy.report.page import curve_chart, neuron_chart, page, write_page
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Outline(HTMLParser):
+    """Tags, attributes and text of a page; checks that tags are closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "script" not in self.open and "style" not in self.open:
+            self.text.append(data)
+
+    @property
+    def words(self):
+        return " ".join(" ".join(self.text).split())
+
+
+def own(text):
+    """The page without Plotly's own source."""
+    return text.replace(get_plotlyjs(), "")
+
+
+def outline(entries):
+    return Outline(own(page(entries)))
+
+
+def test_every_claim_with_its_verdict_and_numbers(verdict, records, claim):
+    other = judge(claim(id="toy2021/bound"), "smoke", records)
+    words = outline([(verdict, records), (other, records)]).words
+    for part in (
+        "toy2020/table9",
+        "toy2021/bound",
+        "A network wins & a kernel does not.",
+        "Table 9",
+        "✓ holds",
+        "? undecided",
+        "99.70 ± 0.25",
+        "Kernel test_accuracy: published 90, measured 71.1",
+        "Fewer examples than in the paper.",
+        "95 % interval",
+        "the smoke scale only shows",
+        unlazy.__version__,
+    ):
+        assert part in words, part
+
+
+def test_a_failure_is_said_in_words(records, claim):
+    failed = judge(claim(id="toy/fails"), "laptop", records | {"Network": records["Kernel"]})
+    words = outline([(failed, records)]).words
+    assert "✗ fails" in words
+    assert "but 71.1 was measured" in words
+
+
+def test_nothing_is_loaded_from_the_network(verdict, records):
+    text = own(page([(verdict, records)]))
+    assert not re.search(r"https?:|@import|url\(|//[a-z]", text)
+    for _, attributes in Outline(text).tags:
+        assert not {"src", "srcset", "data", "action"} & attributes.keys()
+        assert attributes.get("href", "#").startswith("#")
+    assert "default-src 'none'" in text
+
+
+def test_plotly_is_there_once(verdict, records):
+    assert page([(verdict, records), (verdict, records)]).count(get_plotlyjs()) == 1
+
+
+def test_anchors_are_unique_and_all_links_lead_somewhere(verdict, records):
+    tags = outline([(verdict, records)] * 3).tags
+    ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {attributes["href"][1:] for tag, attributes in tags if tag == "a"} <= set(ids)
+    assert {attributes["aria-labelledby"] for tag, attributes in tags if "aria-labelledby" in attributes} <= set(ids)
+
+
+def test_text_is_escaped_everywhere(claim, records):
+    evil = '</script><script>alert("1")</script>'
+    arms = {f"Network{evil}": records["Network"], "Kernel": records["Kernel"], "Network": records["Network"]}
+    bad = claim(id=f"x{evil}", statement=evil, where=evil, deviations=(evil,))
+    verdict = dataclasses.replace(judge(bad, "laptop", arms), reason=evil, not_reproduced=(evil,))
+    for arm in arms.values():
+        for record in arm:
+            record.provenance[evil] = evil
+    text = own(page([(verdict, arms)]))
+    assert "alert(" in text
+    assert "<script>alert" not in text
+    tags = [tag for tag, _ in Outline(text).tags]
+    assert tags.count("script") == 2 + 3  # Plotly and the page's own; three charts
+
+
+def test_charts_are_what_plotly_understands(verdict, records):
+    lines = curves(verdict, records)
+    drawn = plotly.graph_objects.Figure(curve_chart(lines))
+    assert [trace.name for trace in drawn.data if trace.mode == "lines+markers"] == ["Network", "Kernel"]
+    spec = neuron_chart(records["Network"][0])
+    captions = spec.pop("captions")
+    moving = plotly.graph_objects.Figure(spec)
+    assert [frame.name for frame in moving.frames] == ["0", "1", "2", "10", "100"]
+    assert [step.args[0][0] for step in moving.layout.sliders[0].steps] == [frame.name for frame in moving.frames]
+    assert captions["2"] == "Step 2: greatest cosine 0.990"
+    stars = moving.frames[2].data[0], moving.frames[2].data[1]
+    assert stars[0].x[0] == pytest.approx(1, abs=0.01)
+    assert stars[1].x[0] == pytest.approx(-1, abs=0.01)
+    # A frame moves as many points as there are, in the traces that were drawn.
+    for frame in moving.frames:
+        assert [len(part.x) for part in frame.data] == [len(moving.data[place].x) for place in frame.traces]
+
+
+def test_diverged_runs_make_a_page_of_valid_json(claim, records, network_record):
+    arrays = {name: array.copy() for name, array in network_record().arrays.items()}
+    arrays["neurons"][3:] = np.nan
+    records["Network"][0] = network_record(
+        status="diverged", arrays=arrays, test_accuracy=(50, 50, 50, math.nan, math.inf), cosine=(0.1, 0.9, 0.9, math.nan, math.nan)
+    )
+    with np.errstate(invalid="ignore"):
+        verdict = judge(claim(), "laptop", records)
+    text = own(page([(verdict, records)]))
+    data = re.findall(r'<script type="application/json" id="[^"]*">(.*?)</script>', text)
+    assert len(data) == 2
+    for part in data:
+        json.loads(part, parse_constant=pytest.fail)
+    assert "1 of 9 runs diverged" in text
+    assert "12 of 12 neurons are not finite" in text
+
+
+def test_seeds_that_were_tuned_on_are_pointed_out(claim, records):
+    words = outline([(judge(claim(), "laptop", records), records)]).words
+    assert "seeds lie below" not in words
+    tuned = {arm: [dataclasses.replace(r, trial=r.trial | {"seed": r.seed - 10}) for r in found] for arm, found in records.items()}
+    assert "3 of 3 seeds lie below 10" in outline([(judge(claim(), "laptop", tuned), tuned)]).words
+
+
+def test_records_of_another_source_are_pointed_out(claim, records):
+    assert "9 of 9 records were made by another version" in outline([(judge(claim(), "laptop", records, source="new"), records)]).words
+
+
+def test_no_curves_and_no_neurons_no_charts(verdict, records):
+    plain = {arm: [dataclasses.replace(r, steps=r.steps[-1:], arrays={}) for r in found] for arm, found in records.items()}
+    text = page([(verdict, plain)])
+    assert 'class="chart"' not in text
+    assert get_plotlyjs() not in text
+
+
+def test_tables_have_headers(verdict, records):
+    tags = outline([(verdict, records)]).tags
+    tables = sum(tag == "table" for tag, _ in tags)
+    assert tables == sum(tag == "caption" for tag, _ in tags) == sum(tag == "thead" for tag, _ in tags) == 4
+    assert all(attributes.get("scope") in ("col", "row") for tag, attributes in tags if tag == "th")
+
+
+def test_an_empty_page_says_how_to_fill_it(tmp_path):
+    write_page([], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "unlazy reproduce" in Outline(text).words
+    assert len(text) < 20_000
+
+
+def test_the_page_replaces_an_older_one(verdict, records, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    write_page([(verdict, records)], path)
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [found.name for found in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_failing_write_leaves_the_old_page_and_nothing_else(verdict, records, tmp_path, claim):
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    broken = judge(claim(deviations=("a lone surrogate \ud800 cannot be written",)), "laptop", records)
+    with pytest.raises(UnicodeEncodeError):
+        write_page([(broken, records)], path)
+    assert path.read_text() == "old"
+    assert [found.name for found in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_missing_folder_is_named(verdict, records, tmp_path):
+    with pytest.raises(BadInput, match="nowhere"):
+        write_page([(verdict, records)], tmp_path / "nowhere" / "page.html")

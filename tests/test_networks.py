@@ -1,0 +1,87 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from toys import small_init
+from unlazy.errors import BadInput
+from unlazy.networks import MirroredInit, TangentInit, activate
+
+KINDS = ("relu", "truncated_relu")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("s", [0.05, 0.5, 2.0])
+def test_smoothing_is_exact(kind, s):
+    """Against numerical integration over the noise, of the value and of the slope."""
+    with jax.enable_x64(True):
+        z = jnp.linspace(-2, 3, 11)
+        u = np.linspace(-9, 9, 200_001)
+        density = np.exp(-(u**2) / 2) / np.sqrt(2 * np.pi)
+        noisy = np.asarray(z)[:, None] + s * u
+        value = np.trapezoid(np.asarray(activate(jnp.asarray(noisy), kind, None)) * density, u, axis=1)
+        slope = np.trapezoid(((noisy > 0) & ((noisy < 1) | (kind == "relu"))) * density, u, axis=1)
+        np.testing.assert_allclose(activate(z, kind, s), value, atol=1e-8)
+        np.testing.assert_allclose(jax.vmap(jax.grad(lambda t: activate(t, kind, s)))(z), slope, atol=1e-4)
+
+
+def test_smoothing_can_be_differentiated_in_the_noise():
+    with jax.enable_x64(True):
+        step = 1e-6
+        numeric = (activate(jnp.asarray(0.3), "relu", 0.5 + step) - activate(jnp.asarray(0.3), "relu", 0.5 - step)) / (2 * step)
+        assert jax.grad(lambda s: activate(jnp.asarray(0.3), "relu", s))(0.5) == pytest.approx(float(numeric), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_little_smoothing_is_no_smoothing(kind):
+    z = jnp.linspace(-2, 3, 101)
+    np.testing.assert_allclose(activate(z, kind, 1e-4), activate(z, kind, None), atol=1e-4)
+
+
+def test_mirrored_network_is_zero_and_has_the_asked_scales():
+    net = MirroredInit(m=2000, w_scale=0.2, b_scale=0.5, a_scale=4.0)(10, key=jax.random.key(0))
+    x = jax.random.normal(jax.random.key(1), (50, 10))
+    assert np.max(np.abs(net(x))) < 1e-2  # 4000 terms of size 4 cancel in single precision
+    assert np.std(net.w) == pytest.approx(0.2, rel=0.05)
+    assert np.std(net.b) == pytest.approx(0.5, rel=0.05)
+    assert np.std(net.a) == pytest.approx(4.0, rel=0.05)
+    np.testing.assert_array_equal(net.w[:2000], net.w[2000:])
+    np.testing.assert_array_equal(net.a[:2000], -net.a[2000:])
+
+
+def test_entering_a_basis_changes_nothing():
+    key = jax.random.key(0)
+    net = small_init(m=5)(8, key=key)
+    basis = jnp.linalg.qr(jax.random.normal(key, (8, 3)))[0].T
+    z = jax.random.normal(jax.random.key(1), (20, 3))
+    inside = net.enter(basis)
+    np.testing.assert_allclose(inside(z), net(z @ basis), atol=1e-5)
+    np.testing.assert_allclose(inside.leave(basis).w, net.w, atol=1e-6)
+
+
+def test_tangent_model_is_the_first_order_expansion():
+    with jax.enable_x64(True):
+        model = TangentInit(small_init(m=6))(4, key=jax.random.key(0))
+        x = jax.random.normal(jax.random.key(1), (30, 4))
+        np.testing.assert_allclose(model(x), 0, atol=1e-12)
+        delta = jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(2), leaf.shape), model.delta)
+        moved = model.put({"w": delta.w, "b": delta.b, "a": delta.a, "c": delta.c})
+        jacobian = jax.jacobian(lambda net: net(x))(model.base)
+        expected = sum(
+            jnp.sum((j * d).reshape(len(x), -1), axis=1) for j, d in zip(jax.tree.leaves(jacobian), jax.tree.leaves(delta), strict=True)
+        )
+        np.testing.assert_allclose(moved(x), expected, atol=1e-10)
+        # and a network moved by a small step follows it up to second order
+        small = jax.tree.map(lambda p, d: p + 1e-5 * d, model.base, delta)
+        np.testing.assert_allclose(small(x) / 1e-5, expected, atol=1e-2)
+
+
+def test_unknown_parameter_group_is_named():
+    with pytest.raises(BadInput, match="no parameter group named 'v'"):
+        small_init()(3, key=jax.random.key(0)).get(("v",))
+
+
+@pytest.mark.parametrize("bad", [{"m": 0}, {"w_scale": -1.0}, {"a_scale": float("inf")}, {"b_scale": float("nan")}])
+def test_bad_initialisation_is_refused(bad):
+    with pytest.raises(BadInput):
+        MirroredInit(**({"m": 2, "w_scale": 1.0, "b_scale": 1.0, "a_scale": 1.0} | bad))

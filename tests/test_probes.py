@@ -1,0 +1,58 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from toys import Halfspace, small_init
+from unlazy.errors import BadInput
+from unlazy.probes import Accuracy, Alignment, Snapshot, accuracy
+
+
+def test_accuracy_counts_ties_half_and_nan_as_wrong():
+    y = jnp.array([1.0, -1.0, 1.0, 1.0])
+    assert accuracy(jnp.array([2.0, 3.0, 0.0, jnp.nan]), y) == pytest.approx(100 * 1.5 / 4)
+
+
+@pytest.fixture
+def scene():
+    task = Halfspace(4).task(key=jax.random.key(0))
+    return task, small_init(m=3)(4, key=jax.random.key(1)), task.sample(50, key=jax.random.key(2))
+
+
+def test_accuracy_of_the_target_itself_and_of_its_opposite(scene):
+    task, net, seen = scene
+    perfect = net.put({"w": task.features, "b": jnp.zeros(1), "a": jnp.ones(1), "c": jnp.asarray(0.0)})
+    linear = type("Linear", (), {"__call__": lambda self, x: 10 * x @ task.u})()
+    found = Accuracy(200)(task, linear, seen=seen, key=jax.random.key(3))
+    assert found["test_accuracy"] == found["train_accuracy"] == 100
+    opposite = type("Opposite", (), {"__call__": lambda self, x: -10 * x @ task.u})()
+    assert Accuracy(200)(task, opposite, seen=seen, key=jax.random.key(3))["test_accuracy"] == 0
+    assert Alignment()(task, perfect, seen=seen, key=jax.random.key(3))["cosine"] == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-25, 1e20])
+def test_cosines_do_not_depend_on_the_scale_of_the_weights(scene, scale):
+    """Weights of 1e-25 have squares that underflow in single precision."""
+    task, net, seen = scene
+    expected = np.asarray(net.w @ task.u / jnp.linalg.norm(net.w, axis=1))
+    found = Alignment()(task, net.put({"w": net.w * scale}), seen=seen, key=jax.random.key(3))
+    np.testing.assert_allclose(found["cosines"][:, 0], expected, rtol=1e-4)
+    assert found["cosine"] == pytest.approx(np.max(expected), rel=1e-4)
+
+
+def test_a_neuron_of_weight_zero_has_cosine_zero(scene):
+    task, net, seen = scene
+    found = Alignment()(task, net.put({"w": jnp.zeros_like(net.w)}), seen=seen, key=jax.random.key(3))
+    np.testing.assert_array_equal(found["cosines"], 0)
+
+
+def test_snapshot_keeps_at_most_the_asked_number_of_neurons(scene):
+    task, net, seen = scene
+    assert len(Snapshot(2)(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 2
+    assert len(Snapshot(100)(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 6
+
+
+@pytest.mark.parametrize("make", [lambda: Accuracy(0), lambda: Snapshot(0)])
+def test_empty_probes_are_refused(make):
+    with pytest.raises(BadInput):
+        make()
