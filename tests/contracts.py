@@ -66,7 +66,8 @@ def check_learner(learner, family, n):
     assert all(np.all(np.isfinite(leaf)) for leaf in leaves), "a model is not finite"
     last = jax.tree.map(lambda leaf: leaf[-1], trace.models)
     with jax.enable_x64(learner.precision == 64):
-        assert last(trace.seen.x).shape == trace.seen.y.shape
+        inside = last if task.basis is None else last.enter(task.basis)
+        assert inside(trace.seen.x).shape == trace.seen.y.shape
         again = fit(jax.random.key(4))
     for a, b in zip(leaves, jax.tree.leaves(eqx.filter(again.models, eqx.is_array)), strict=True):
         np.testing.assert_array_equal(a, b, err_msg="the same key gave another model")

@@ -13,13 +13,24 @@ from unlazy import papers
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_code_in_contributing_runs():
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    assert len(blocks) == 2
+def run_blocks(document):
+    """Run the Python blocks of a document one after the other; returns the names they define."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
+    assert blocks
     names: dict = {}
     for block in blocks:
-        exec(compile(block, "CONTRIBUTING.md", "exec"), names)
-    check_family(names["Halfspace"](5))
+        exec(compile(block, document, "exec"), names)
+    return names
+
+
+def test_the_code_in_contributing_runs():
+    check_family(run_blocks("CONTRIBUTING.md")["Halfspace"](5))
+
+
+def test_the_code_in_the_readme_runs_and_does_what_it_shows(capsys):
+    record = run_blocks("README.md")["record"]
+    assert record.value("test_accuracy") > 99 and record.value("cosine", step=2) > 0.97
+    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])

@@ -5,7 +5,9 @@ import pytest
 
 from toys import Halfspace, small_init
 from unlazy.errors import BadInput
+from unlazy.networks import Model
 from unlazy.probes import Accuracy, Alignment, Snapshot, accuracy
+from unlazy.tasks.dictionary import ParityMixture
 
 
 def test_accuracy_counts_ties_half_and_nan_as_wrong():
@@ -28,6 +30,19 @@ def test_accuracy_of_the_target_itself_and_of_its_opposite(scene):
     opposite = type("Opposite", (), {"__call__": lambda self, x: -10 * x @ task.u})()
     assert Accuracy(200)(task, opposite, seen=seen, key=jax.random.key(3))["test_accuracy"] == 0
     assert Alignment()(task, perfect, seen=seen, key=jax.random.key(3))["cosine"] == pytest.approx(1, abs=1e-5)
+
+
+def test_accuracy_is_the_same_through_coordinates():
+    """A model is looked at by coordinates, cheaply where it knows how; the answer is that of the input space."""
+    task = ParityMixture(d=10, D=6, k=3).task(key=jax.random.key(0))
+    net, seen = small_init(m=5)(10, key=jax.random.key(1)), task.draw(50, jax.random.key(2))
+    net = net.put({"a": jnp.abs(net.a), "c": jnp.asarray(-3.0)})
+    plain = type("Plain", (Model,), {"net": net, "__call__": lambda self, x: net(x)})()
+    through = Accuracy(500)(task, net, seen=seen, key=jax.random.key(3))
+    slowly = Accuracy(500)(task, plain, seen=seen, key=jax.random.key(3))
+    x, y = task.sample(500, key=jax.random.key(3))
+    assert through["test_accuracy"] == slowly["test_accuracy"] == accuracy(net(x), y)
+    assert 0 < through["test_accuracy"] < 100
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-25, 1e20])

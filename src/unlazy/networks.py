@@ -43,7 +43,30 @@ def activate(z: Float[Array, "..."], kind: Activation, smoothing: float | Float[
     return ramp - smooth_ramp(z - 1, smoothing) if kind == "truncated_relu" else ramp
 
 
-class Network(eqx.Module):
+class Model(eqx.Module):
+    """What learning leads to: a callable that gives scores. Anything that predicts can be one."""
+
+    @abstractmethod
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """Scores of a batch."""
+
+    def enter(self, basis: Float[Array, "r d"]) -> Model:
+        """The same model for inputs given by their coordinates in `basis`; a model that can do so more cheaply says how."""
+        return OnCoordinates(self, basis)
+
+
+class OnCoordinates(Model):
+    """A model of x = z·basis as a model of z."""
+
+    model: Model
+    basis: Float[Array, "r d"]
+
+    def __call__(self, x: Float[Array, "n r"]) -> Float[Array, " n"]:
+        """Scores of a batch of coordinates."""
+        return self.model(x @ self.basis)
+
+
+class Network(Model):
     """Base of the networks.
 
     `enter` and `leave` change between the input space and coordinates in a basis of the inputs; `get` and `put` read and replace

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.errors import require
 from unlazy.losses import LOSSES, Loss
-from unlazy.networks import Network
+from unlazy.networks import Model, Network
 from unlazy.tasks.base import Batch, Task
 
 #: A score this close to zero is rounding, not a decision: a mirrored network is zero at first. It counts as half right.
@@ -21,8 +21,8 @@ class Probe(eqx.Module):
     """Measures a model on a task: `(task, model) -> {name: number or array}`. It may read the secret."""
 
     @abstractmethod
-    def __call__(self, task: Task, model: Network, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        """Measure. `seen` holds training examples, `key` is the same for every model of a trial."""
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Measure. `seen` holds training examples by coordinates (see `Sampler`), `key` is the same for every model of a trial."""
 
 
 def accuracy(score: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, ""]:
@@ -41,22 +41,29 @@ class Accuracy(Probe):
         """Refuse an empty test set."""
         require(self.test > 0, f"The number of test examples must be positive, but is {self.test}.")
 
-    def __call__(self, task: Task, model: Network, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         """Measure."""
         found = {}
-        for name, (x, y) in {"test": task.sample(self.test, key=key), "train": seen}.items():
-            score = model(x)
+        inside = model if task.basis is None else model.enter(task.basis)
+        for name, (z, y) in {"test": task.draw(self.test, key), "train": seen}.items():
+            score = inside(z)
             found[f"{name}_accuracy"] = accuracy(score, y)
             found[f"{name}_loss"] = jnp.mean(LOSSES[self.loss](score, y))
         return found
 
 
+def _neurons(model: Model) -> Float[Array, "m d"]:
+    require(isinstance(model, Network), f"Only networks have neurons to look at, not {type(model).__name__}.")
+    assert isinstance(model, Network)
+    return model.first_layer
+
+
 class Alignment(Probe):
     """Cosines between neurons and hidden directions: `cosine`, the greatest; `cosines`, one row a neuron, one column a direction."""
 
-    def __call__(self, task: Task, model: Network, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         """Measure. A neuron of weight zero has cosine zero."""
-        w = model.first_layer
+        w = _neurons(model)
         # Scaled before the norm is taken: after one theorem-sized step, weights are so small that their squares underflow.
         w = w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
         cosines = (w @ task.features.T) / jnp.maximum(jnp.linalg.norm(w, axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
@@ -72,7 +79,7 @@ class Snapshot(Probe):
         """Refuse an empty snapshot."""
         require(self.count > 0, f"The number of neurons in a snapshot must be positive, but is {self.count}.")
 
-    def __call__(self, task: Task, model: Network, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         """Copy."""
-        w = model.first_layer
+        w = _neurons(model)
         return {"neurons": w[:: -(-len(w) // self.count)], "directions": task.features}

@@ -10,7 +10,7 @@ import contextlib
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -145,11 +145,12 @@ class Store:
             _dumps(record.trial),
             record.status,
             _dumps(record.steps),
-            _dumps({name: [v if math.isfinite(v) else _spell(v) for v in series] for name, series in record.measurements.items()}),
+            _dump_series(record.measurements),
             record.seconds,
         )
+        source = _dumps(record.provenance)
         with self._transaction():
-            origin = self._provenance_id(record.provenance)
+            origin = self._provenance.get(source) or self._provenance_id(source)
             insert = "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?)"
             written = self._db.execute(insert, (*row, origin, record.created)).rowcount
             if written and record.arrays:
@@ -158,15 +159,12 @@ class Store:
                     [(record.key, name, str(a.dtype), _dumps(a.shape), a.tobytes()) for name, a in record.arrays.items()],
                 )
         # Only a committed id may be remembered.
-        self._provenance[_dumps(record.provenance)] = origin
+        self._provenance[source] = origin
         return bool(written)
 
-    def _provenance_id(self, content: dict[str, Any]) -> int:
-        text = _dumps(content)
-        if text in self._provenance:
-            return self._provenance[text]
-        self._db.execute("INSERT OR IGNORE INTO provenance (content) VALUES (?)", (text,))
-        return int(self._db.execute("SELECT id FROM provenance WHERE content = ?", (text,)).fetchone()[0])
+    def _provenance_id(self, source: str) -> int:
+        self._db.execute("INSERT OR IGNORE INTO provenance (content) VALUES (?)", (source,))
+        return int(self._db.execute("SELECT id FROM provenance WHERE content = ?", (source,)).fetchone()[0])
 
     def known(self, keys: Iterable[str]) -> set[str]:
         """Those of `keys` that have a record."""
@@ -232,10 +230,13 @@ class Store:
             return [Run(claim, scale, first, seeds, json.loads(arms), at) for claim, scale, first, seeds, arms, at in rows]
 
 
-def _dumps(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+#: One encoder for all: `json.dumps` would make a new one at each call, which costs as much as the writing.
+_dumps = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
-def _spell(value: float) -> str:
-    """JSON has no NaN and no infinity: they are written as the strings that `float` reads back."""
-    return str(float(value))
+def _dump_series(measurements: Mapping[str, Sequence[float]]) -> str:
+    """Measurements as JSON, which has no NaN and no infinity: they are written as the strings that `float` reads back."""
+    try:
+        return _dumps(measurements)
+    except ValueError:
+        return _dumps({name: [v if math.isfinite(v) else str(float(v)) for v in series] for name, series in measurements.items()})

@@ -8,7 +8,7 @@ from typing import Literal
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.networks import Network
+from unlazy.networks import Model
 from unlazy.tasks.base import Batch, Sampler
 
 #: At most so many of the training examples are kept in a trace, for measuring the training error.
@@ -18,11 +18,11 @@ SEEN = 10_000
 class Trace(eqx.Module):
     """What a learner leaves behind: its model at the recorded steps (stacked), and the losses between.
 
-    `losses[i]` is the mean training loss over the steps since the previous record (NaN for a record before any step), `seen` holds up to
-    `SEEN` of the examples it was trained on.
+    `losses[i]` is the mean training loss over the steps since the previous record (NaN for a record before any step). `seen` holds up to
+    `SEEN` of the examples it was trained on, by coordinates (see `Sampler`).
     """
 
-    models: Network
+    models: Model
     losses: Float[Array, " r"]
     seen: Batch
     steps: tuple[int, ...] = eqx.field(static=True)

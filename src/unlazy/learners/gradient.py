@@ -258,7 +258,6 @@ class GradientDescent(Learner):
 
 
 def _seen(sampler: Sampler, sample: Batch | None, n: int, key: PRNGKeyArray) -> Batch:
-    """Up to `SEEN` training examples in the input space; of a stream, examples of the same law."""
+    """Up to `SEEN` training examples; of a stream, examples of the same law."""
     count = min(n, SEEN)
-    z, y = sampler.draw(count, key) if sample is None else Batch(sample.x[:count], sample.y[:count])
-    return Batch(z if sampler.basis is None else z @ sampler.basis, y)
+    return sampler.draw(count, key) if sample is None else Batch(sample.x[:count], sample.y[:count])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -13,7 +14,7 @@ from unlazy.lab.judging import FIRST_SEED, Estimate, Quantity, Verdict
 
 Rows = tuple[list[str], list[list[str]]]
 
-NAMES = {"test_accuracy": "test accuracy %", "train_accuracy": "train accuracy %", "cosine": "cosine"}
+NAMES = {"test_accuracy": "test %", "train_accuracy": "train %"}
 MARKS = {"holds": "✓ holds", "fails": "✗ fails", "undecided": "? undecided"}
 COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
@@ -39,9 +40,10 @@ def comparison(verdict: Verdict) -> Rows:
     measures = list(dict.fromkeys(q.measure for q in (published or quantities)))
     header = ["method"]
     for measure in measures:
-        header += [f"{NAMES.get(measure, measure)}: paper", "measured"]
+        name = NAMES.get(measure, measure)
+        header += [f"{name} paper", f"{name} here"]
     rows = []
-    for arm in dict.fromkeys(q.arm for q in quantities):
+    for arm in dict.fromkeys(q.arm for q in [*published, *quantities]):
         row = [arm]
         for measure in measures:
             quantity = Quantity(arm, measure)
@@ -103,9 +105,20 @@ def markdown(table: Rows) -> str:
 def terminal(table: Rows, title: str | None = None) -> Table:
     """The table for the terminal."""
     header, rows = table
-    drawn = Table(title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False)
+    drawn = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    rows = [[cell.replace(" ± ", "±") for cell in row] for row in rows]
     for index, name in enumerate(header):
-        drawn.add_column(name, overflow="fold", no_wrap=index == 0)
+        longest = max(map(len, [*name.split(), *(row[index] for row in rows)]), default=0)
+        # Numbers and names stay whole on a narrow screen, and take no more than they need; sentences may be folded.
+        drawn.add_column(name, overflow="fold", width=longest if longest <= 24 else None)
     for row in rows:
         drawn.add_row(*(_coloured(cell) for cell in row))
     return drawn
