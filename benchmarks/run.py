@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import shlex
+import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +39,7 @@ def duration(seconds: float) -> str:
 
 def table(comparisons: list[Comparison]) -> Table:
     """One row a comparison."""
-    result = Table(title="Ours against a peer, best of interleaved rounds")
+    result = Table(title="Ours against a peer, medians over interleaved rounds")
     for name in ("what", "per", "ours", "peer", "ratio", "by round", "target", "met"):
         result.add_column(name, justify="left" if name in ("what", "per", "met") else "right")
     for one in comparisons:
@@ -46,8 +47,8 @@ def table(comparisons: list[Comparison]) -> Table:
         result.add_row(
             one.what,
             one.unit,
-            duration(min(one.ours)),
-            duration(min(one.peer)),
+            duration(statistics.median(one.ours)),
+            duration(statistics.median(one.peer)),
             f"{one.ratio:.2f}",
             f"{rounds[0]:.2f} … {rounds[-1]:.2f}",
             f"{'≥' if one.better == 'higher' else '≤'} {one.target:g}",
@@ -100,7 +101,7 @@ def main(arguments: list[str]) -> None:
         parser.error(f"there is no benchmark {', '.join(unknown)}: choose from {', '.join(BENCHMARKS)}")
 
     comparisons = [one for name in options.names or BENCHMARKS for one in BENCHMARKS[name]()]
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=160)
     if comparisons:
         console.print(table(comparisons))
     for one in comparisons:

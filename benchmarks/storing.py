@@ -5,8 +5,9 @@ The bare inserts are handed rows that were made beforehand; the store makes its 
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
-import itertools
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -14,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.timing import Comparison, interleaved, say, seconds
+from benchmarks.timing import Comparison, say, seconds
 from benchmarks.workloads import SMALL
 from unlazy.lab.provenance import provenance
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Record, now
 
 TARGET = 1.5
-ROUNDS = 3
+ROUNDS = 5
 RECORDS = 10_000
 MEASURES = 12
 #: Records that are made at a time, outside the clock: both sides find their input fresh in memory, as in a run.
@@ -59,70 +60,76 @@ def records(seeds: range, *, with_array: bool) -> list[Record]:
     return [record(seed) for seed in seeds]
 
 
-def chunks(count: int) -> list[range]:
-    """The seeds, cut as the engine hands over records."""
-    return [range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
+class BareFile:
+    """A new file of the store's schema and settings, and rows that were prepared for it in another file."""
 
+    def __init__(self, path: Path, prepared: Path) -> None:
+        Store(path).close()
+        self.source = sqlite3.connect(prepared)
+        self.target = sqlite3.connect(path, isolation_level=None)
+        self.target.execute("PRAGMA journal_mode = WAL")
+        self.target.execute("PRAGMA synchronous = NORMAL")
+        self.target.executemany("INSERT INTO provenance VALUES (?, ?)", self.source.execute("SELECT * FROM provenance").fetchall())
 
-def by_store(path: Path, count: int, *, with_array: bool) -> float:
-    """Seconds to add records to a new store, without the making of the records."""
-    took = 0.0
-    with Store(path) as store:
-        for seeds in chunks(count):
-            entries = records(seeds, with_array=with_array)
-            took += seconds(lambda entries=entries: [store.add(entry) for entry in entries])
-    return took
+    def rows(self, seed: int) -> list[tuple[str, Row]]:
+        """What the store writes for a record: a statement and its values for each row."""
+        return [
+            (insertion(table, len(row)), row)
+            for table in ("records", "arrays")
+            for row in self.source.execute(f"SELECT * FROM {table} WHERE key = ?", (record_key(seed),))
+        ]
 
-
-def by_hand(path: Path, prepared: Path, count: int) -> float:
-    """Seconds to insert the rows of `prepared` into a new file of the store's schema, one transaction a record."""
-    Store(path).close()
-    source, target = sqlite3.connect(prepared), sqlite3.connect(path, isolation_level=None)
-    target.execute("PRAGMA journal_mode = WAL")
-    target.execute("PRAGMA synchronous = NORMAL")
-    target.executemany("INSERT INTO provenance VALUES (?, ?)", source.execute("SELECT * FROM provenance").fetchall())
-    # The same order of the keys as in the store, which inserts them as they come.
-    keys = [record_key(seed) for seed in range(count)]
-
-    def insert(entries: list[list[tuple[str, Row]]]) -> None:
+    def insert(self, entries: list[list[tuple[str, Row]]]) -> None:
+        """One transaction a record."""
         for rows in entries:
-            target.execute("BEGIN IMMEDIATE")
+            self.target.execute("BEGIN IMMEDIATE")
             for statement, row in rows:
-                target.execute(statement, row)
-            target.execute("COMMIT")
+                self.target.execute(statement, row)
+            self.target.execute("COMMIT")
 
-    took = 0.0
-    for seeds in chunks(count):
-        entries = [rows_of(source, keys[seed]) for seed in seeds]
-        took += seconds(lambda entries=entries: insert(entries))
-    source.close()
-    target.close()
-    return took
+    def close(self) -> None:
+        """Close both files."""
+        self.source.close()
+        self.target.close()
 
 
-def rows_of(source: sqlite3.Connection, key: str) -> list[tuple[str, Row]]:
-    """What was written for a record: a statement and its values for each row."""
-    return [
-        (f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)
-        for table in ("records", "arrays")
-        for row in source.execute(f"SELECT * FROM {table} WHERE key = ?", (key,))
-    ]
+@functools.cache
+def insertion(table: str, columns: int) -> str:
+    """The statement that inserts a row, always the same string."""
+    return f"INSERT OR IGNORE INTO {table} VALUES ({','.join('?' * columns)})"
+
+
+def fill(store: Store, bare: BareFile | None, count: int, *, with_array: bool) -> tuple[float, float]:
+    """Seconds of the store and of the bare inserts; they take turns, a chunk of records each, so that both meet the same machine."""
+    by_store = by_hand = 0.0
+    for start in range(0, count, CHUNK):
+        seeds = range(start, min(start + CHUNK, count))
+        entries = records(seeds, with_array=with_array)
+        by_store += seconds(lambda entries=entries: [store.add(entry) for entry in entries])
+        if bare is not None:
+            rows = [bare.rows(seed) for seed in seeds]
+            by_hand += seconds(lambda rows=rows: bare.insert(rows))
+    return by_store, by_hand
 
 
 def compare(with_array: bool, rounds: int = ROUNDS, count: int = RECORDS) -> Comparison:
     """Time both on the same records."""
     what = f"{count:,} records{' with a small array each' if with_array else ''}"
     say(f"Storing {what}: preparing …")
-    with tempfile.TemporaryDirectory() as folder:
-        prepared = Path(folder) / "prepared.sqlite"
-        by_store(prepared, count, with_array=with_array)
-        names = (Path(folder) / f"{index}.sqlite" for index in itertools.count())
-        contenders = {
-            "store": lambda: by_store(next(names), count, with_array=with_array),
-            "bare sqlite3": lambda: by_hand(next(names), prepared, count),
-        }
-        times = interleaved(contenders, rounds, f"Storing {what}")
-    return Comparison(f"store / bare sqlite3 inserts: {what}", "run", times["store"], times["bare sqlite3"], TARGET, "lower")
+    times = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Store(folder / "prepared.sqlite") as store:
+            fill(store, None, count, with_array=with_array)
+        for index in range(rounds):
+            with (
+                Store(folder / f"store-{index}.sqlite") as store,
+                contextlib.closing(BareFile(folder / f"bare-{index}.sqlite", folder / "prepared.sqlite")) as bare,
+            ):
+                times.append(fill(store, bare, count, with_array=with_array))
+            say(f"Storing {what}: round {index + 1} of {rounds}: store {times[-1][0]:.3f} s, bare sqlite3 {times[-1][1]:.3f} s")
+    ours, peer = (list(column) for column in zip(*times, strict=True))
+    return Comparison(f"store / bare sqlite3 inserts: {what}", "run", ours, peer, TARGET, "lower")
 
 
 def run() -> list[Comparison]:

@@ -19,7 +19,7 @@ Contender = Callable[[], float]
 
 def say(text: str) -> None:
     """A line of progress."""
-    _PROGRESS.print(f"[dim]{text}[/dim]")
+    _PROGRESS.print(text, style="dim", soft_wrap=True, markup=False)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -57,18 +57,16 @@ class Comparison:
     better: Literal["higher", "lower"] = "higher"
     notes: dict[str, float | str] = dataclasses.field(default_factory=dict)
 
-    def _ratio(self, ours: float, peer: float) -> float:
-        return peer / ours if self.better == "higher" else ours / peer
-
-    @property
-    def ratio(self) -> float:
-        """Ratio of the best times: noise only ever adds time."""
-        return self._ratio(min(self.ours), min(self.peer))
-
     @property
     def by_round(self) -> list[float]:
         """The ratio in each round, sorted."""
-        return sorted(self._ratio(ours, peer) for ours, peer in zip(self.ours, self.peer, strict=True))
+        pairs = zip(self.ours, self.peer, strict=True)
+        return sorted(peer / ours if self.better == "higher" else ours / peer for ours, peer in pairs)
+
+    @property
+    def ratio(self) -> float:
+        """The median over rounds: both sides of a round ran at nearly the same time, on an equally busy machine."""
+        return statistics.median(self.by_round)
 
     @property
     def met(self) -> bool:
@@ -81,15 +79,12 @@ class Comparison:
         return {
             "what": self.what,
             "unit": self.unit,
-            "ours_seconds": min(self.ours),
-            "peer_seconds": min(self.peer),
+            "ours_seconds": statistics.median(self.ours),
+            "peer_seconds": statistics.median(self.peer),
             "ratio": round(self.ratio, 3),
-            "ratio_by_round": {
-                "least": round(rounds[0], 3),
-                "median": round(statistics.median(rounds), 3),
-                "greatest": round(rounds[-1], 3),
-                "rounds": len(rounds),
-            },
+            "ratio_least": round(rounds[0], 3),
+            "ratio_greatest": round(rounds[-1], 3),
+            "rounds": len(rounds),
             "better": self.better,
             "target": self.target,
             "met": self.met,

@@ -48,7 +48,8 @@ class Accuracy(Probe):
         for name, (z, y) in {"test": task.draw(self.test, key), "train": seen}.items():
             score = inside(z)
             found[f"{name}_accuracy"] = accuracy(score, y)
-            found[f"{name}_loss"] = jnp.mean(LOSSES[self.loss](score, y))
+            # XLA may take max(NaN, 0) for 0: a score that is not finite must not look like a loss of zero.
+            found[f"{name}_loss"] = jnp.mean(jnp.where(jnp.isfinite(score), LOSSES[self.loss](score, y), jnp.nan))
         return found
 
 

@@ -25,3 +25,18 @@ def categorical(key: PRNGKeyArray, p: Float[Array, " c"], n: int) -> Int[Array, 
     """`n` independent choices among c with probabilities `p`."""
     u = jax.random.uniform(key, (n,), jnp.float32)
     return jnp.minimum(jnp.sum(u[:, None] >= jnp.cumsum(p), axis=1), len(p) - 1)
+
+
+def shuffled(key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
+    """The numbers 0 … n−1 in random order.
+
+    `jax.random.permutation` sorts pairs of random bits and numbers, which takes half of the training of small networks on a CPU. Here both
+    share one word, whose sort is about seven times as fast; the second sort leaves its ties in the random order of the first.
+    """
+    mask = (1 << (n - 1).bit_length()) - 1
+    order = jnp.arange(n)
+    for bits in jax.random.bits(key, (2, n), jnp.uint32):
+        words = jnp.bitwise_or(bits & ~jnp.uint32(mask), jnp.arange(n, dtype=jnp.uint32))
+        order = order[jax.lax.sort(words, is_stable=False) & mask]
+    # Computed once: what uses the order must not be fused with it, or it is looked up anew for every coordinate.
+    return jax.lax.optimization_barrier(order)

@@ -103,6 +103,7 @@ def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():
     (record,) = LocalEngine().run([trial])
     assert record.status == "diverged"
     assert record.value("test_accuracy", step=0) == 50 and record.value("test_accuracy") == 0
+    assert np.isnan(record.value("test_loss")) and np.isnan(record.value("train_loss"))
 
 
 def test_double_precision_is_a_property_of_the_learner():

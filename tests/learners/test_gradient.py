@@ -105,16 +105,23 @@ def test_recorded_losses_are_the_means_between():
 
 def test_an_epoch_visits_every_example_once_in_a_new_order():
     sample = Batch(jnp.arange(12.0)[:, None], jnp.ones(12))
-    source = Source(Sampler(None, 1), sample, KEY)
-    stage, order, epochs = Descent({"w": 1.0}, steps=1, batch=4), jnp.arange(12), []
-    for epoch in range(2):
-        seen = []
-        for t in range(3):
-            batch, order = stage._batch(jnp.asarray(3 * epoch + t), order, source)
-            seen += [int(v) for v in batch.x[:, 0]]
-        assert sorted(seen) == list(range(12))
-        epochs.append(seen)
-    assert epochs[0] != epochs[1]
+    stage = Descent({"w": 1.0}, steps=1, batch=4)
+
+    def visited(first, last):
+        """The examples of steps first ≤ t < last, written down one step after the other."""
+
+        def step(carry, batch):
+            t, seen = carry
+            return t + 1, jax.lax.dynamic_update_slice_in_dim(seen, batch.x[:, 0], 4 * t, 0)
+
+        source = Source(Sampler(None, 1), sample, KEY)
+        fold = jax.jit(lambda span: stage._fold(step, (0, jnp.full(24, -1.0)), source, span))
+        return [int(v) for v in fold(jnp.array([first, last]))[1] if v >= 0]
+
+    both = visited(0, 6)
+    assert sorted(both[:12]) == sorted(both[12:]) == list(range(12))
+    assert both[:12] != both[12:]
+    assert visited(0, 2) + visited(2, 5) + visited(5, 6) == both, "a span that begins within an epoch goes on with its order"
 
 
 def test_pieces_of_a_batch_give_the_gradient_of_the_whole(monkeypatch):

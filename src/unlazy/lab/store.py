@@ -7,9 +7,11 @@ ignored, so several processes may share a store.
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import json
-import math
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +27,7 @@ APPLICATION_ID = 0x756E6C7A  # "unlz"
 SCHEMA_VERSION = 1
 _SCHEMA = """
 CREATE TABLE records (
-    key TEXT PRIMARY KEY, trial TEXT NOT NULL, status TEXT NOT NULL, steps TEXT NOT NULL, measurements TEXT NOT NULL,
+    key TEXT PRIMARY KEY, trial TEXT NOT NULL, status TEXT NOT NULL, steps TEXT NOT NULL, names TEXT NOT NULL, measurements BLOB NOT NULL,
     seconds REAL NOT NULL, provenance INTEGER NOT NULL REFERENCES provenance(id), created TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE arrays (
@@ -57,7 +59,7 @@ class Store:
 
     def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
         self.path = Path(path)
-        self._provenance: dict[str, int] = {}
+        self._origin: tuple[dict[str, Any], int] = ({}, 0)  # the provenance written last, and its id
         if read_only and not self.path.exists():
             raise StoreError(f"There is no store at {self.path}. Make one with `unlazy reproduce ID --store {self.path}`.")
         try:
@@ -144,22 +146,19 @@ class Store:
             record.key,
             _dumps(record.trial),
             record.status,
-            _dumps(record.steps),
-            _dump_series(record.measurements),
+            _text(record.steps),
+            _text(tuple(record.measurements)),
+            _pack(record.measurements),
             record.seconds,
         )
-        source = _dumps(record.provenance)
         with self._transaction():
-            origin = self._provenance.get(source) or self._provenance_id(source)
-            insert = "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?)"
+            origin = self._origin[1] if record.provenance == self._origin[0] else self._provenance_id(_dumps(record.provenance))
+            insert = "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?,?)"
             written = self._db.execute(insert, (*row, origin, record.created)).rowcount
-            if written and record.arrays:
-                self._db.executemany(
-                    "INSERT INTO arrays VALUES (?,?,?,?,?)",
-                    [(record.key, name, str(a.dtype), _dumps(a.shape), a.tobytes()) for name, a in record.arrays.items()],
-                )
+            for name, a in record.arrays.items() if written else ():
+                self._db.execute("INSERT INTO arrays VALUES (?,?,?,?,?)", (record.key, name, a.dtype.str, _text(a.shape), a.tobytes()))
         # Only a committed id may be remembered.
-        self._provenance[source] = origin
+        self._origin = dict(record.provenance), origin
         return bool(written)
 
     def _provenance_id(self, source: str) -> int:
@@ -180,16 +179,16 @@ class Store:
         return self._read("ORDER BY r.key", (), arrays)
 
     def _read(self, clause: str, values: tuple[Any, ...], arrays: bool) -> Iterator[Record]:
-        columns = "r.key, r.trial, r.status, r.steps, r.measurements, r.seconds, p.content, r.created"
+        columns = "r.key, r.trial, r.status, r.steps, r.names, r.measurements, r.seconds, p.content, r.created"
         query = f"SELECT {columns} FROM records r JOIN provenance p ON p.id = r.provenance {clause}"
         with self._explained():
-            for key, trial, status, steps, measurements, seconds, origin, created in self._db.execute(query, values):
+            for key, trial, status, steps, names, measurements, seconds, origin, created in self._db.execute(query, values):
                 yield Record(
                     key=key,
                     trial=json.loads(trial),
                     status=status,
                     steps=tuple(json.loads(steps)),
-                    measurements={name: tuple(map(float, series)) for name, series in json.loads(measurements).items()},
+                    measurements=_unpack(json.loads(names), measurements),
                     arrays=self._arrays(key) if arrays else {},
                     seconds=seconds,
                     provenance=json.loads(origin),
@@ -231,12 +230,23 @@ class Store:
 
 
 #: One encoder for all: `json.dumps` would make a new one at each call, which costs as much as the writing.
-_dumps = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+_dumps = json.JSONEncoder(check_circular=False, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
-def _dump_series(measurements: Mapping[str, Sequence[float]]) -> str:
-    """Measurements as JSON, which has no NaN and no infinity: they are written as the strings that `float` reads back."""
-    try:
-        return _dumps(measurements)
-    except ValueError:
-        return _dumps({name: [v if math.isfinite(v) else str(float(v)) for v in series] for name, series in measurements.items()})
+@functools.lru_cache
+def _text(values: tuple[Any, ...]) -> str:
+    """Steps, names and shapes as JSON: the same few for all records of a study."""
+    return _dumps(values)
+
+
+def _pack(measurements: Mapping[str, Sequence[float]]) -> bytes:
+    """All series, one after the other, as doubles of 8 bytes: writing them as decimals would take longer than storing them."""
+    values = tuple(itertools.chain.from_iterable(measurements.values()))
+    return struct.pack(f"<{len(values)}d", *values)
+
+
+def _unpack(names: list[str], data: bytes) -> dict[str, tuple[float, ...]]:
+    """Undo `_pack`: all series have the same length."""
+    values = struct.unpack(f"<{len(data) // 8}d", data)
+    size = len(values) // max(len(names), 1)
+    return {name: values[size * index : size * (index + 1)] for index, name in enumerate(names)}

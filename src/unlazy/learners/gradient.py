@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Literal
 
 import equinox as eqx
@@ -17,6 +18,7 @@ from unlazy.errors import require
 from unlazy.learners.base import SEEN, Learner, Trace
 from unlazy.losses import LOSSES, Loss
 from unlazy.networks import Init, Network
+from unlazy.random import shuffled
 from unlazy.tasks.base import Batch, Sampler
 
 Groups = dict[str, Any]  # parameter group name -> arrays
@@ -107,20 +109,17 @@ class Descent(Stage):
         return n // self.batch
 
     def work(self, n: int, r: int, width: int) -> float:
-        """A forward and a backward pass: three products of batch × r × width (one where the first layer is frozen)."""
-        return self.length(n) * (self.batch or n) * r * width * (3.0 if "w" in self.rates else 1.0)
+        """The forward pass, and the gradient of the first layer where it is trained: a product of batch × r × width each."""
+        return self.length(n) * (self.batch or n) * r * width * (2.0 if "w" in self.rates else 1.0)
 
     def run(self, model: Network, source: Source, lengths: tuple[int, ...]) -> tuple[Network, Float[Array, " s"]]:
         """Train."""
         optimiser = optax.scale_by_adam() if self.optimiser == "adam" else optax.identity()
         if self.momentum is not None:
             optimiser = optax.chain(optimiser, optax.trace(decay=self.momentum))
-        # An unbatched loop counter keeps `cond` a branch under vmap: a new order is drawn once an epoch, not at every step.
-        order = jnp.zeros(0, int) if self._whole(source) else jnp.arange(len(source.sample.y))  # type: ignore[union-attr]
 
-        def step(t: Int[Array, ""], carry: Any) -> Any:
-            groups, state, order, total = carry
-            batch, order = self._batch(t, order, source)
+        def step(carry: Any, batch: Batch) -> Any:
+            groups, state, total = carry
             loss, gradient = self._gradient(groups, model, batch, source)
             for group, penalty in self.decay.items():
                 gradient[group] = jax.tree.map(lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group])
@@ -130,36 +129,44 @@ class Descent(Stage):
             moved |= jax.tree.map(jnp.add, kept, {group: moved[group] for group in kept})
             if self.spread is not None:
                 moved = self._with_spread(moved, model, batch)
-            return moved, state, order, total + loss
+            return moved, state, total + loss
 
         def segment(carry: Any, span: Int[Array, " 2"]) -> Any:
-            groups, state, order, total = jax.lax.fori_loop(span[0], span[1], step, (*carry, jnp.zeros(())))
-            return (groups, state, order), (groups, total / (span[1] - span[0]))
+            groups, state, total = self._fold(step, (*carry, jnp.zeros(())), source, span)
+            return (groups, state), (groups, total / (span[1] - span[0]))
 
         groups = model.get(tuple(self.rates))
         ends = np.cumsum(lengths)
         spans = jnp.array(np.stack([ends - np.array(lengths), ends], axis=1))
-        _, (trained, losses) = jax.lax.scan(segment, (groups, optimiser.init(groups), order), spans)
+        _, (trained, losses) = jax.lax.scan(segment, (groups, optimiser.init(groups)), spans)
         frozen = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(lengths), *leaf.shape)), model)
         return frozen.put(trained), losses
 
-    def _whole(self, source: Source) -> bool:
-        """Whether each step sees the whole fixed sample, or fresh draws: then there is no order to keep."""
-        return source.sample is None or self.batch is None or self.batch >= len(source.sample.y)
+    def _fold(self, step: Callable[[Any, Batch], Any], carry: Any, source: Source, span: Int[Array, " 2"]) -> Any:
+        """Do the steps span[0] ≤ t < span[1]: each on fresh examples, on the whole sample, or on the next part of the epoch's random order.
 
-    def _batch(self, t: Int[Array, ""], order: Int[Array, " n"], source: Source) -> tuple[Batch, Int[Array, " n"]]:
-        """The examples of step t: fresh ones, the whole sample, or the next part of the epoch's random order."""
-        key = jax.random.fold_in(source.key, t)
-        if source.sample is None:
-            assert self.batch is not None, "fresh data needs a batch size"
-            return source.sampler.draw(self.batch, key), order
-        if self._whole(source):
-            return source.sample, order
-        assert self.batch is not None
-        place = t % (len(source.sample.y) // self.batch)
-        order = jax.lax.cond(place == 0, lambda: jax.random.permutation(key, order), lambda: order)
-        rows = jax.lax.dynamic_slice_in_dim(order, place * self.batch, self.batch)
-        return Batch(source.sample.x[rows], source.sample.y[rows]), order
+        An epoch's order depends on the epoch alone, so a span may begin in the middle of one.
+        """
+        (begin, end), sample, size = span, source.sample, self.batch
+        if sample is None:
+            assert size is not None, "fresh data needs a batch size"
+            return jax.lax.fori_loop(begin, end, lambda t, c: step(c, source.sampler.draw(size, jax.random.fold_in(source.key, t))), carry)
+        if size is None or size >= len(sample.y):
+            return jax.lax.fori_loop(begin, end, lambda _, c: step(c, sample), carry)
+        length = len(sample.y) // size  # steps of an epoch
+
+        def epoch(index: Int[Array, ""], carry: Any) -> Any:
+            order = shuffled(jax.random.fold_in(source.key, index), len(sample.y))
+            mixed = jax.tree.map(lambda leaf: leaf[order], sample)
+            first = index * length
+
+            def part(t: Int[Array, ""]) -> Batch:
+                return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, (t - first) * size, size), mixed)
+
+            low, high = jnp.maximum(begin, first), jnp.minimum(end, first + length)
+            return jax.lax.fori_loop(low, high, lambda t, c: step(c, part(t)), carry)
+
+        return jax.lax.fori_loop(begin // length, -(-end // length), epoch, carry)
 
     def _gradient(self, groups: Groups, model: Network, batch: Batch, source: Source) -> tuple[Float[Array, ""], Groups]:
         """Mean loss over the batch and its gradient, summed up over pieces of bounded size."""

@@ -41,7 +41,9 @@ class RidgeReadout(Stage):
         x, y = source.sample  # type: ignore[misc]
         features = model.hidden(x)  # n m
         mean, scale = jnp.mean(features, axis=0), jnp.std(features, axis=0)
-        scale = jnp.where(scale > 0, scale, jnp.inf)  # a neuron that is constant on the sample gets no weight
+        # A neuron that is constant on the sample gets no weight. Its mean is rounded, so its spread need not come out as zero.
+        rounding = 16 * jnp.finfo(mean.dtype).eps * jnp.abs(mean)
+        scale = jnp.where(scale > rounding, scale, jnp.inf)
         centred = (features - mean) / scale
         moment = centred.T @ centred / len(y) + self.ridge * jnp.eye(len(mean))
         a = jax.scipy.linalg.solve(moment, centred.T @ (y - jnp.mean(y)) / len(y), assume_a="pos") / scale
