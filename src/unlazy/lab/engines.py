@@ -75,8 +75,9 @@ class Plan:
 
 def work(trial: Trial) -> float:
     """Multiply-adds of a trial: its training, and its models at the recorded steps looked at with about 20,000 examples each."""
-    looks = len(trial.learner.recorded(trial.n)) * 2e4
-    return trial.learner.work(trial.n, trial.family.coordinates) + looks * trial.learner.prediction_work(trial.family.dimension)
+    learner, r = trial.learner, trial.family.coordinates
+    looks = len(learner.recorded(trial.n)) * 2e4
+    return (learner.work(trial.n, r) + looks * learner.prediction_work(r)) * (learner.precision / 32)
 
 
 def plan(trials: Sequence[Trial]) -> Plan:

@@ -109,8 +109,12 @@ class Descent(Stage):
         return n // self.batch
 
     def work(self, n: int, r: int, width: int) -> float:
-        """The forward pass, and the gradient of the first layer where it is trained: a product of batch × r × width each."""
-        return self.length(n) * (self.batch or n) * r * width * (2.0 if "w" in self.rates else 1.0)
+        """The forward pass, and the gradient of the first layer where it is trained: a product of batch × r × width each.
+
+        Smoothing needs an error function and an exponential for each neuron and example, together about a hundred multiply-adds.
+        """
+        each = r * (2.0 if "w" in self.rates else 1.0) + (100.0 if self.smoothing is not None else 0.0)
+        return self.length(n) * (self.batch or n) * width * each
 
     def run(self, model: Network, source: Source, lengths: tuple[int, ...]) -> tuple[Network, Float[Array, " s"]]:
         """Train."""
