@@ -47,8 +47,11 @@ def cell(v: dict[str, Any], name: str) -> str:
     if name not in v["published"]:
         return " – | – |"
     digits = 3 if name.endswith("cosine") else 2
-    low, high = v["interval"][name]
-    return f" {v['published'][name]:g} | {v['measured'][name]:.{digits}f} ± {(high - low) / 2:.{digits}f} |"
+    (low, high), mean = v["interval"][name], v["measured"][name]
+    if mean is None:
+        return f" {v['published'][name]:g} | not finite |"
+    half = "" if low is None else f" ± {(high - low) / 2:.{digits}f}"
+    return f" {v['published'][name]:g} | {mean:.{digits}f}{half} |"
 
 
 def generated() -> str:

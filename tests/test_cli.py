@@ -130,8 +130,9 @@ def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_pa
     table1 = papers.claims()["shi2022/table1"]
     changed = dataclasses.replace(table1, checks=table1.checks[1:])
     monkeypatch.setattr(papers, "claims", lambda: {changed.id: changed})
-    result = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", store)
-    assert "8 of 8 records are older than the rule" in result.output.replace("\n", " ")
+    for command in (["show", "shi2022/table1"], ["reproduce", "shi2022/table1", "--scale", "smoke"]):
+        result = call(*command, "--store", store)
+        assert "8 of 8 records are older than the rule" in result.output.replace("\n", " ")
 
 
 def test_show(finished):
@@ -139,6 +140,31 @@ def test_show(finished):
     assert "Deviations from the paper" in call("show", "shi2022/*", "--store", finished[0]).output
     nothing = call("show", "--scale", "paper", "--store", finished[0])
     assert nothing.exit_code == 2 and "unlazy reproduce" in nothing.output
+
+
+def test_a_fresh_run_that_was_stopped_leaves_a_store_that_can_be_read(finished, tmp_path, monkeypatch):
+    store = tmp_path / "copy.sqlite"
+    store.write_bytes(finished[0].read_bytes())
+
+    def stop(self, trials):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalEngine, "run", stop)
+    stopped = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", store, "--fresh")
+    assert stopped.exit_code == 130 and "the same command without --fresh" in stopped.output.replace("\n", " ")
+    for command in ("show", "report"):
+        result = call(command, "--store", store, *(["--out", tmp_path / "p.html"] if command == "report" else []))
+        assert result.exit_code == 2 and "holds no run" in result.output
+
+
+def test_output_files_are_ordinary_files(finished, tmp_path):
+    fifo, real, link = tmp_path / "fifo", tmp_path / "real.csv", tmp_path / "link.csv"
+    os.mkfifo(fifo)
+    assert "not an ordinary file" in call("export", "--store", finished[0], "--out", fifo).output.replace("\n", " ")
+    real.touch()
+    link.symlink_to(real)
+    assert call("export", "--store", finished[0], "--out", link).exit_code == 0
+    assert link.is_symlink() and real.stat().st_size > 0
 
 
 def test_report_writes_a_page_and_figures(finished, tmp_path):

@@ -81,7 +81,7 @@ def test_unknown_parameter_group_is_named():
         small_init()(3, key=jax.random.key(0)).get(("v",))
 
 
-@pytest.mark.parametrize("bad", [{"m": 0}, {"w_scale": -1.0}, {"a_scale": float("inf")}, {"b_scale": float("nan")}])
+@pytest.mark.parametrize("bad", [{"m": 0}, {"activation": "gelu"}, {"w_scale": -1.0}, {"a_scale": float("inf")}, {"b_scale": float("nan")}])
 def test_bad_initialisation_is_refused(bad):
     with pytest.raises(BadInput):
         MirroredInit(**({"m": 2, "w_scale": 1.0, "b_scale": 1.0, "a_scale": 1.0} | bad))

@@ -67,7 +67,7 @@ def test_snapshot_keeps_at_most_the_asked_number_of_neurons(scene):
     assert len(Snapshot(100)(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 6
 
 
-@pytest.mark.parametrize("make", [lambda: Accuracy(0), lambda: Snapshot(0)])
+@pytest.mark.parametrize("make", [lambda: Accuracy(0), lambda: Accuracy(5, loss="x"), lambda: Snapshot(0)])
 def test_empty_probes_are_refused(make):
     with pytest.raises(BadInput):
         make()

@@ -191,7 +191,8 @@ def _run(studies: list[Study], store: Store, *, memory: float | None, fresh: boo
                 verdicts = run(studies, store, engine)
         except KeyboardInterrupt:
             done = len(waiting) - len(missing(studies, store))
-            console.print(f"Stopped. {done} of {len(waiting)} trials are kept: the same command goes on from there.")
+            again = "the same command without --fresh" if fresh else "the same command"
+            console.print(f"Stopped. {done} of {len(waiting)} trials are kept: {again} goes on from there.")
             sys.exit(130)
         console.print(f"Compiled {engine.compiled} programs in {engine.compile_seconds:.1f} s.")
     else:
@@ -204,21 +205,22 @@ def _run(studies: list[Study], store: Store, *, memory: float | None, fresh: boo
 
 def _entries(store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False) -> list[Any]:
     """The newest run of each claim in the store, judged: pairs of verdict and records by arm."""
-    import fnmatch
-
     from unlazy.lab.running import records_of, verdict_of
-    from unlazy.papers import claims, find_claims
+    from unlazy.papers import find_claims
 
-    if pattern is not None:
-        find_claims([pattern])
-    known = claims()
+    wanted = {claim.id: claim for claim in find_claims([pattern or "*"])}
     newest: dict[str, Run] = {}
     for run in store.runs():
-        if run.claim in known and (pattern is None or fnmatch.fnmatch(run.claim, pattern)) and scale in (None, run.scale):
+        keys = {key for arm in run.arms.values() for key in arm}
+        # A run is not one any more where its records were removed, as by a --fresh that was stopped.
+        if run.claim in wanted and scale in (None, run.scale) and len(store.known(keys)) == len(keys):
             newest.setdefault(run.claim, run)
-    return [
-        (verdict_of(known[name], newest[name], store), records_of(newest[name], store, arrays=arrays)) for name in known if name in newest
-    ]
+    if not newest:
+        where = f" at {scale} scale" if scale else ""
+        hint = f"unlazy reproduce {pattern or 'ID'}{f' --scale {scale}' if scale else ''} --store {store.path}"
+        raise BadInput(f"The store holds no run of {pattern or 'any claim'}{where}. Make one with `{hint}`.")
+    chosen = [(claim, newest[name]) for name, claim in wanted.items() if name in newest]
+    return [(verdict_of(claim, run, store), records_of(run, store, arrays=arrays)) for claim, run in chosen]
 
 
 @main.command()
@@ -233,8 +235,6 @@ def show(claim: str | None, scale: str | None, store_path: Path | None) -> None:
     console = _console()
     with Store(store_path or default_store(), read_only=True) as store:
         verdicts = [verdict for verdict, _ in _entries(store, claim, scale)]
-    if not verdicts:
-        raise BadInput(f"The store holds no run of {claim or 'any claim'}. Make one with `unlazy reproduce {claim or 'ID'}`.")
     if claim is None:
         console.print(terminal(ledger(verdicts)))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import equinox as eqx
 import jax
@@ -225,6 +225,8 @@ class MirroredInit(Init):
 
     def __check_init__(self) -> None:
         """Refuse sizes and scales that make no network."""
+        known = get_args(Activation)
+        require(self.activation in known, f"activation must be one of {', '.join(known)}, but is {self.activation!r}.")
         require(
             isinstance(self.m, int) and self.m > 0,
             f"m must be a positive whole number of neuron pairs, but is {self.m!r}.",

@@ -39,6 +39,7 @@ class Accuracy(Probe):
 
     def __check_init__(self) -> None:
         """Refuse an empty test set."""
+        require(self.loss in LOSSES, f"loss must be one of {', '.join(LOSSES)}, but is {self.loss!r}.")
         require(self.test > 0, f"The number of test examples must be positive, but is {self.test}.")
 
     def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:

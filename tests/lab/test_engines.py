@@ -36,6 +36,26 @@ def test_trials_that_differ_in_numbers_share_one_program():
     assert [record.key for record in records] == [trial.key for trial in trials]
 
 
+def test_numbers_that_are_not_floats_are_never_shared():
+    """A whole number given where a float belongs is taken as one; any other leaf makes a program of its own."""
+    assert toy_trial(rate=1).key == toy_trial(rate=1.0).key
+    rates = [toy_trial(rate=rate) for rate in (1, 2)]
+    losses = {record.value("train_loss") for record in LocalEngine().run(rates)}
+    assert len(plan(rates).groups) == 1 and len(losses) == 2
+    wild = [dataclasses.replace(toy_trial(), family=LooseFamily(3, k)) for k in (1, 2)]
+    assert len(plan(wild).groups) == 2
+
+
+class LooseFamily(Halfspace):
+    k: int  # not static, and not a float
+
+
+def test_two_probes_may_not_measure_the_same_name():
+    trial = dataclasses.replace(toy_trial(), probes=(Accuracy(64), Accuracy(32)))
+    with pytest.raises(BadInput, match="same names"):
+        list(LocalEngine().run([trial]))
+
+
 def test_a_sweep_equals_its_trials_run_alone():
     trials = [toy_trial(seed, rate) for seed in range(2) for rate in (0.1, 0.5)]
     together = by_key(LocalEngine().run(trials))
@@ -95,6 +115,10 @@ def test_large_trials_run_one_by_one(monkeypatch):
     sizes = []
     list(LocalEngine(watcher=Recorder(sizes)).run([toy_trial(seed) for seed in range(3)]))
     assert sizes == [1, 1, 1]
+
+
+def test_the_default_memory_is_sensible():
+    assert 0 < engines.default_memory() <= 2 << 30
 
 
 def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():

@@ -176,6 +176,15 @@ def test_places_that_cannot_be_used(tmp_path, read_only):
             Store(place, read_only=read_only)
 
 
+def test_what_is_not_there_is_said(path):
+    with Store(path) as store, pytest.raises(StoreError, match="no record of the trial nobody"):
+        store.get("nobody")
+    path.unlink()
+    path.touch()
+    with pytest.raises(StoreError, match="is empty"):
+        Store(path, read_only=True)
+
+
 def test_reading_never_creates(path):
     with pytest.raises(StoreError, match="There is no store"):
         Store(path, read_only=True)

@@ -188,6 +188,18 @@ def test_training_in_the_span_equals_training_in_the_whole_space():
     assert np.linalg.norm(span.models.w[-1] - span.models.w[-1] @ task.basis.T @ task.basis) > 0.1, "the rest was lost"
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
+    """It does not commute with rotations: on a task with a basis it trains on the inputs themselves."""
+    task = ParityMixture(d=20, D=6, k=3).task(key=jax.random.key(0))
+    stage = Descent({"w": 0.1, "a": 0.1}, steps=4, batch=16, optimiser="adam")
+    learner = GradientDescent(small_init(), (stage,), fresh=fresh)
+    full = Sampler(lambda n, key: task.sample(n, key=key), task.dimension)
+    trace = fit(learner, task.sampler, 64)
+    assert is_close(trace.models, fit(learner, full, 64).models, 1e-10)
+    assert trace.seen.x.shape == (64, 6), "what was seen is kept by coordinates all the same"
+
+
 def test_fresh_data_make_one_pass_over_n_examples():
     learner = GradientDescent(small_init(), (Descent({"w": 0.1, "a": 0.1}, batch=8),), fresh=True)
     assert learner.recorded(100) == (12,)
@@ -198,7 +210,7 @@ def test_fresh_data_make_one_pass_over_n_examples():
         return halfspace_sampler().draw(n, key)
 
     trace = fit(learner, Sampler(draw, 3), 100)
-    assert trace.steps == (12,) and set(drawn[:-1]) == {8}
+    assert trace.steps == (12,) and set(drawn[1:]) == {8}  # the first draw is what the probes look at
     assert np.all(np.isfinite(trace.models.w))
 
 
@@ -219,6 +231,11 @@ def test_learners_share_the_initial_network_and_the_sample():
         (lambda: Descent({"w": 1.0}, batch=0), "batch must be positive"),
         (lambda: Descent({"w": 1.0}, steps=-1), "steps must be"),
         (lambda: Descent({"w": 1.0}, loss="hing"), "loss must be one of"),
+        (lambda: Descent({"w": 1.0}, optimiser="Adam"), "optimiser must be"),
+        (lambda: Descent({"w": 1.0}, smoothing=0.0), "smoothing must be positive"),
+        (lambda: dataclasses.replace(small_learner(), precision=16), "precision must be 32 or 64"),
+        (lambda: dataclasses.replace(small_learner(steps=9), fresh=True).fit(halfspace_sampler(), 64, key=KEY), "take 72 fresh examples"),
+        (lambda: dataclasses.replace(small_learner(steps=None), fresh=True).fit(halfspace_sampler(), 4, key=KEY), "less than one batch"),
         (lambda: Descent({"w": 1.0}, decay={"a": 1.0}), "only \\['w'\\] are trained"),
         (lambda: Descent({"w": 1.0}, steps=1, spread=1.0), "forgotten"),
         (lambda: Descent({"w": 1.0}).length(10), "needs a batch size"),

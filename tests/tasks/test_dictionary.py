@@ -105,7 +105,7 @@ def test_label_sets():
         (lambda: ProductPatterns(d=10, D=8, k=3, P=(1, 1), p=0.5), "each once"),
         (lambda: ProductPatterns(d=10, D=8, k=3, P=(3,), p=1.0), r"p must lie in \(0, 1\)"),
         (lambda: ProductPatterns(d=10, D=8, k=3, P=parity(3), p=0.5), "γ = .* UnstructuredPatterns"),
-        (lambda: ProductPatterns(d=10, D=8, k=3, P=(1,), p=0.9), "complement of P"),
+        (lambda: ProductPatterns(d=10, D=8, k=3, P=(1,), p=0.9), "γ = -.*Choose another P or p"),
         (lambda: UnstructuredPatterns(d=10, D=8, k=3.0, P=(1,)), "positive whole number"),
         (lambda: interval(5, 4, 2), "1 ≤ low ≤ high ≤ k"),
     ],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import platformdirs
 
-from unlazy.errors import BadInput
+from unlazy.errors import BadInput, require
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Record, Trial, now
 
@@ -84,15 +84,20 @@ def plan(trials: Sequence[Trial]) -> Plan:
     """Group trials that differ only in numbers (seed, step size, decay, …), in the order of their first appearance."""
     groups: dict[Any, list[Trial]] = {}
     for trial in trials:
-        shape = (jax.tree.structure((trial.family, trial.learner, trial.probes)), trial.n)
-        groups.setdefault(shape, []).append(trial)
+        whole = (trial.family, trial.learner, trial.probes)
+        # Whatever is not a float is the same for all trials of a program, so it belongs to the shape.
+        rest = jax.tree.leaves(eqx.filter(whole, _is_number, inverse=True))
+        groups.setdefault((jax.tree.structure(whole), tuple(map(repr, rest)), trial.n), []).append(trial)
     return Plan(list(groups.values()), sum(map(work, trials)))
 
 
 def default_memory() -> int:
-    """Bytes a program may use by default: half of what is free now, at most 2 GiB."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4 << 30
-    return min(2 << 30, free // 2)
+    """Bytes a program may use by default: half of what is available now, at most 2 GiB."""
+    available = 4 << 30  # assumed where the system does not say
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        available = 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+    return min(2 << 30, available // 2)
 
 
 def use_compilation_cache(folder: Path | None = None) -> None:
@@ -181,7 +186,9 @@ def _program(pattern: Trial) -> Callable[[Any, Any], dict[str, Any]]:
         def look(model: Any) -> dict[str, Any]:
             found: dict[str, Any] = {}
             for index, probe in enumerate(probes):
-                found |= probe(task, model, seen=trace.seen, key=jax.random.fold_in(key_probe, index))
+                new = probe(task, model, seen=trace.seen, key=jax.random.fold_in(key_probe, index))
+                require(not found.keys() & new.keys(), f"Two probes measure the same names: {sorted(found.keys() & new.keys())}.")
+                found |= new
             finite = jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(model)])
             return {"found": found, "finite": jnp.all(finite)}
 

@@ -105,7 +105,9 @@ class Claim:
         """The rule as a sentence."""
         return (
             f"holds if the {LEVEL:.0%} interval of the mean over at least {self.least_seeds} seeds lies within the bounds of every check: "
-            + "; ".join(f"{check} ({' and '.join(check.scales)})" if len(check.scales) < 2 else str(check) for check in self.checks)
+            + "; ".join(
+                f"{check} ({' and '.join(check.scales)})" if check.scales != ("laptop", "paper") else str(check) for check in self.checks
+            )
         )
 
 
@@ -241,7 +243,7 @@ def judge(
         )
     elif "fails" in outcomes:
         failed = [j for j in judgements if j.outcome == "fails"]
-        outcome, reason = "fails", "; ".join(f"{j.check}, but {j.measured.mean:.4g} was measured" for j in failed)
+        outcome, reason = "fails", "; ".join(f"{j.check}, but {j.reason or f'{j.measured.mean:.4g} was measured'}" for j in failed)
     elif "undecided" in outcomes:
         open_ones = [j for j in judgements if j.outcome == "undecided"]
         outcome, reason = "undecided", "; ".join(f"{j.check}: {j.reason}" for j in open_ones)

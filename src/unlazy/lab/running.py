@@ -65,5 +65,6 @@ def records_of(run: Run, store: Store, *, arrays: bool = False) -> dict[str, lis
 
 def verdict_of(claim: Claim, run: Run, store: Store) -> Verdict:
     """Judge a run from the store."""
-    registered = store.rule_registered(claim.id, claim.rule)
+    # A rule that this store has never seen is younger than all its records.
+    registered = store.rule_registered(claim.id, claim.rule) or now()
     return judge(claim, run.scale, records_of(run, store), source=source_hash(), registered=registered)  # type: ignore[arg-type]

@@ -55,7 +55,7 @@ class Run(NamedTuple):
 
 
 class Store:
-    """An open store. Use it as a context manager; `read_only` never creates or changes a file."""
+    """An open store. Use it as a context manager; `read_only` never makes a store and never changes a record."""
 
     def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
         self.path = Path(path)
@@ -80,6 +80,8 @@ class Store:
         application = self._db.execute("PRAGMA application_id").fetchone()[0]
         if application != APPLICATION_ID and (tables or application):
             raise StoreError(f"{self.path} is an SQLite file of another program, not a store of unlazy. It was left as it is.")
+        if read_only and not tables:
+            raise StoreError(f"{self.path} is empty: it holds no run yet. Fill it with `unlazy reproduce ID --store {self.path}`.")
         if not read_only:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
@@ -172,7 +174,9 @@ class Store:
 
     def get(self, key: str, *, arrays: bool = True) -> Record:
         """The record of a trial."""
-        return next(self._read("WHERE r.key = ?", (key,), arrays))
+        for record in self._read("WHERE r.key = ?", (key,), arrays):
+            return record
+        raise StoreError(f"The store {self.path} holds no record of the trial {key}.")
 
     def records(self, *, arrays: bool = False) -> Iterator[Record]:
         """All records, in the order of their keys."""

@@ -8,6 +8,7 @@ from typing import Literal
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from unlazy.errors import require
 from unlazy.networks import Model
 from unlazy.tasks.base import Batch, Sampler
 
@@ -37,6 +38,10 @@ class Learner(eqx.Module):
     """
 
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse another precision than the two there are."""
+        require(self.precision in (32, 64), f"precision must be 32 or 64, but is {self.precision!r}.")
 
     @abstractmethod
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:

@@ -38,6 +38,11 @@ class Source(eqx.Module):
 class Stage(eqx.Module):
     """A part of training. `run` returns the model after each of `lengths` consecutive runs of steps, and the mean losses."""
 
+    @property
+    def commutes_with_rotations(self) -> bool:
+        """Whether training on rotated inputs gives the rotated network: then it may see inputs by their coordinates."""
+        return True
+
     @abstractmethod
     def length(self, n: int) -> int:
         """Number of steps when `n` examples are allowed."""
@@ -49,6 +54,14 @@ class Stage(eqx.Module):
     @abstractmethod
     def work(self, n: int, r: int, width: int) -> float:
         """Rough number of multiply-adds."""
+
+
+def _floats(groups: dict[str, float]) -> dict[str, float]:
+    return {name: float(value) for name, value in groups.items()}
+
+
+def _optional_float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 class Descent(Stage):
@@ -63,17 +76,17 @@ class Descent(Stage):
     examples is this number (its `rate` then only sets a unit).
     """
 
-    rates: dict[str, float]
+    rates: dict[str, float] = eqx.field(converter=_floats)
     steps: int | None = eqx.field(static=True, default=None, kw_only=True)
     batch: int | None = eqx.field(static=True, default=None, kw_only=True)
     loss: Loss = eqx.field(static=True, default="hinge", kw_only=True)
-    decay: dict[str, float] = eqx.field(default_factory=dict, kw_only=True)
+    decay: dict[str, float] = eqx.field(converter=_floats, default_factory=dict, kw_only=True)
     forget: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
     optimiser: Literal["sgd", "adam"] = eqx.field(static=True, default="sgd", kw_only=True)
-    momentum: float | None = eqx.field(default=None, kw_only=True)
-    smoothing: float | None = eqx.field(default=None, kw_only=True)
+    momentum: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
+    smoothing: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
     class_weighted: bool = eqx.field(static=True, default=False, kw_only=True)
-    spread: float | None = eqx.field(default=None, kw_only=True)
+    spread: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
         """Refuse settings that contradict each other."""
@@ -86,6 +99,10 @@ class Descent(Stage):
         require(self.steps is None or self.steps >= 0, f"steps must be ≥ 0, but is {self.steps}.")
         require(self.batch is None or self.batch > 0, f"batch must be positive, but is {self.batch}.")
         require(self.loss in LOSSES, f"loss must be one of {', '.join(LOSSES)}, but is {self.loss!r}.")
+        require(self.optimiser in ("sgd", "adam"), f"optimiser must be sgd or adam, but is {self.optimiser!r}.")
+        require(
+            self.smoothing is None or self.smoothing > 0, f"smoothing must be positive, but is {self.smoothing}; leave it out for none."
+        )
         named = {*self.decay, *self.forget}
         require(
             named <= set(self.rates),
@@ -96,6 +113,11 @@ class Descent(Stage):
             "spread sets the step size of w and needs w among the forgotten groups.",
         )
         require(self.spread is None or self.steps == 1, "spread belongs to a stage of one step.")
+
+    @property
+    def commutes_with_rotations(self) -> bool:
+        """Adam scales each coordinate by itself: coordinates in a hidden dictionary would tell it of the dictionary."""
+        return self.optimiser != "adam"
 
     def length(self, n: int) -> int:
         """Number of steps when `n` examples are allowed."""
@@ -239,7 +261,13 @@ class GradientDescent(Learner):
         """Run all stages."""
         require(n > 0, f"A learner needs at least one example, but n={n}.")
         key_init, key_data, key_order = jax.random.split(key, 3)
+        if self.fresh:
+            self._check_budget(n)
         sample = None if self.fresh else sampler.draw(n, key_data)
+        seen = _seen(sampler, sample, n, key_data)
+        if sampler.basis is not None and not all(stage.commutes_with_rotations for stage in self.stages):
+            sample = None if sample is None else Batch(sample.x @ sampler.basis, sample.y)
+            sampler = sampler.on_inputs
         model = self.init(sampler.dimension, key=key_init)
         if sampler.basis is not None:
             model = model.enter(sampler.basis)
@@ -265,7 +293,13 @@ class GradientDescent(Learner):
         models = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *kept)
         if sampler.basis is not None:
             models = jax.vmap(lambda model: model.leave(sampler.basis))(models)
-        return Trace(models, jnp.concatenate(losses), _seen(sampler, sample, n, key_data), steps)
+        return Trace(models, jnp.concatenate(losses), seen, steps)
+
+    def _check_budget(self, n: int) -> None:
+        """Refuse to draw more fresh examples than allowed, or none."""
+        needed = sum(stage.length(n) * (stage.batch or n) for stage in self.stages if isinstance(stage, Descent))
+        require(needed <= n, f"These stages take {needed} fresh examples, but n={n} are allowed.")
+        require(self.recorded(n)[-1] > 0, f"n={n} fresh examples are less than one batch: no step would be taken.")
 
 
 def _seen(sampler: Sampler, sample: Batch | None, n: int, key: PRNGKeyArray) -> Batch:

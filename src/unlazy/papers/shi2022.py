@@ -1,6 +1,6 @@
 """Shi, Wei, Liang (2022), "A Theoretical Analysis on Feature Learning in Neural Networks": features emerge from the inputs.
 
-unlazy reproduce shi2022/table1 --scale paper     about three minutes on two cores
+unlazy reproduce shi2022/table1 --scale paper     a few minutes on two cores
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ def check_writable(path: Path) -> None:
     """Refuse an output path that cannot be written."""
     if path.is_dir():
         raise BadInput(f"{path} is a folder; a file name was expected.")
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is not an ordinary file; choose another name.")
     if not path.parent.is_dir():
         raise BadInput(f"The folder {path.parent} does not exist; make it first, or choose another file.")
     if not os.access(path.parent, os.W_OK):
@@ -25,6 +27,7 @@ def check_writable(path: Path) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary file beside `path` that takes its place when the block ends well, and vanishes when it does not."""
     check_writable(path)
+    path = path.resolve()  # write through a symbolic link
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     draft = Path(name)

@@ -25,7 +25,7 @@ class ProgressBar:
 
     def __init__(self, plan: Plan, console: Console) -> None:
         self._work, self._left = 0.0, plan.work
-        self._seconds, (self._guess, _) = 0.0, plan.seconds
+        self._seconds = 0.0
         self._programs = len(plan.groups)
         self._compiled, self._compiling, self._begin = 0, 0.0, 0.0
         columns = (

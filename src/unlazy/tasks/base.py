@@ -35,6 +35,11 @@ class Sampler(eqx.Module):
         z, y = self.draw(n, key)
         return Batch(z if self.basis is None else z @ self.basis, y)
 
+    @property
+    def on_inputs(self) -> Sampler:
+        """The same sampler without coordinates, for learners that do not commute with rotations."""
+        return Sampler(lambda n, key: self.sample(n, key=key), self.dimension)
+
 
 class Task(eqx.Module):
     """A distribution with a known secret. The secret is always there, in the open; learners are handed `sampler` only.

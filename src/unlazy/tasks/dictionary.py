@@ -260,7 +260,7 @@ class ProductPatterns(PatternFamily):
         require(
             gamma > 1e-6,
             f"(A1) asks for a positive correlation γ of the label with each relevant pattern, but γ = {gamma:.3g} for p={self.p}, "
-            f"P={self.P}. Take the complement of P where γ is negative, another p where it is zero, or UnstructuredPatterns.",
+            f"P={self.P}. Choose another P or p, or UnstructuredPatterns where γ is zero.",
         )
 
     @property
