@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import engine, pytorch, storing
+from benchmarks import engine, kernels, pytorch, storing
 from benchmarks.timing import Comparison
 
 BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
@@ -27,6 +27,8 @@ BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
     "pytorch": pytorch.run,
     "storing": storing.run,
 }
+#: Run only when asked for by name: they take longer.
+ON_REQUEST: dict[str, Callable[[], list[Comparison]]] = {"kernels": kernels.run, "kernels-large": kernels.run_large}
 PACKAGES = ("unlazy", "jax", "jaxlib", "numpy", "torch")
 
 
@@ -93,14 +95,15 @@ def report(comparisons: list[Comparison], arguments: list[str]) -> dict[str, obj
 def main(arguments: list[str]) -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Measure this package against its peers.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(BENCHMARKS)}. By default all, a few minutes.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(BENCHMARKS | ON_REQUEST)}. By default the first three.")
     parser.add_argument("--out", type=Path, help="also write the ratios to this JSON file")
     options = parser.parse_args(arguments)
-    unknown = sorted(set(options.names) - set(BENCHMARKS))
+    known = BENCHMARKS | ON_REQUEST
+    unknown = sorted(set(options.names) - set(known))
     if unknown:
-        parser.error(f"there is no benchmark {', '.join(unknown)}: choose from {', '.join(BENCHMARKS)}")
+        parser.error(f"there is no benchmark {', '.join(unknown)}: choose from {', '.join(known)}")
 
-    comparisons = [one for name in options.names or BENCHMARKS for one in BENCHMARKS[name]()]
+    comparisons = [one for name in options.names or BENCHMARKS for one in known[name]()]
     console = Console() if sys.stdout.isatty() else Console(width=160)
     if comparisons:
         console.print(table(comparisons))

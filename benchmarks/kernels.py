@@ -1,0 +1,241 @@
+"""Kernels and solvers against scikit-learn, and the tangent kernel of a finite network against its Jacobian.
+
+LAPACK with several threads can be slower than with one where cores are shared; both sides get the thread count that is faster for them.
+The large fit (`run_large`) takes many minutes and is left out of `run`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+from threadpoolctl import threadpool_limits
+
+from benchmarks.timing import Comparison, Contender, interleaved, say, seconds
+from unlazy.finite_width import tangent_gram
+from unlazy.infinite_width import NTK
+from unlazy.iterative import conjugate_gradients, estimate
+from unlazy.kernels import gram
+from unlazy.networks import TwoLayer
+from unlazy.solvers import ridge_path
+
+THREADS = (1, 2)
+RIDGES = np.logspace(-3, 2, 20)
+
+
+def with_threads(threads: int, work: Callable[[], object]) -> Contender:
+    """The seconds of `work` with so many threads in BLAS and LAPACK."""
+
+    def run() -> float:
+        with threadpool_limits(threads):
+            return seconds(work)
+
+    return run
+
+
+def fastest(times: dict[str, list[float]], name: str) -> tuple[int, list[float]]:
+    """The thread count with the best median, and its times."""
+    best = min(THREADS, key=lambda threads: statistics.median(times[f"{name} ({threads})"]))
+    return best, times[f"{name} ({best})"]
+
+
+def gram_matrix(double: bool, n: int = 10_000, d: int = 100, rounds: int = 5) -> Comparison:
+    """The Gram matrix of the NTK of a ReLU network of one hidden layer beside that of an RBF."""
+    name = "float64" if double else "float32"
+    x = np.random.default_rng(0).standard_normal((n, d)).astype(name)
+    with jax.enable_x64(double):
+        points, kernel = jnp.asarray(x), NTK(1, "relu")
+        jax.block_until_ready(gram(kernel, points))
+        contenders = {
+            "ours": lambda: seconds(lambda: jax.block_until_ready(gram(kernel, points))),
+            "scikit-learn": lambda: seconds(lambda: rbf_kernel(x)),
+        }
+        times = interleaved(contenders, rounds, f"Gram matrix, {name}")
+    return Comparison(f"NTK Gram / rbf_kernel: {n:,}², d={d}, {name}", "matrix", times["ours"], times["scikit-learn"], 1.5, "lower")
+
+
+def ridges(n: int = 3_000, d: int = 100, rounds: int = 2) -> list[Comparison]:
+    """Twenty ridges by 5 folds, and by leaving one out, beside a grid search over the same ridges by 5 folds."""
+    draw = np.random.default_rng(0)
+    x = draw.standard_normal((n, d))
+    y = np.tanh(x[:, 0]) + 0.1 * draw.standard_normal(n)
+    with jax.enable_x64(True):
+        K = np.asarray(gram(NTK(1, "relu"), jnp.asarray(x)))
+    search = GridSearchCV(KernelRidge(kernel="precomputed"), {"alpha": RIDGES}, cv=KFold(5), scoring="neg_mean_squared_error", refit=False)
+    ours: dict[str, Callable[[], Any]] = {
+        "5 folds": lambda: ridge_path(K, y, RIDGES).leave_out(5),
+        "leave one out": lambda: ridge_path(K, y, RIDGES).leave_one_out(),
+    }
+    peer = {"scikit-learn": lambda: search.fit(K, y)}
+    contenders = {f"{name} ({threads})": with_threads(threads, work) for name, work in (ours | peer).items() for threads in THREADS}
+    times = interleaved(contenders, rounds, "Ridge path")
+    difference = greatest_difference(K, y, ours["5 folds"]())
+    peer_threads, peer_times = fastest(times, "scikit-learn")
+    result = []
+    for name, target in (("5 folds", 4.0), ("leave one out", 7.0)):
+        threads, our_times = fastest(times, name)
+        notes = {"threads": threads, "scikit_learn_threads": peer_threads, "greatest_difference_of_predictions": difference}
+        result.append(
+            Comparison(f"ridge path, {name} / GridSearchCV, 5 folds: n={n}", "20 ridges", our_times, peer_times, target, notes=notes)
+        )
+    return result
+
+
+def greatest_difference(K: np.ndarray, y: np.ndarray, found: np.ndarray) -> float:
+    """Between left-out predictions and those of scikit-learn, at the least, a middle and the greatest ridge."""
+    gaps = [
+        np.abs(cross_val_predict(KernelRidge(alpha=RIDGES[index], kernel="precomputed"), K, y, cv=KFold(5)) - found[index]).max()
+        for index in (0, 10, 19)
+    ]
+    return float(max(gaps))
+
+
+def network(width: int, d: int) -> TwoLayer:
+    """A two-layer ReLU network in double precision."""
+    draw = np.random.default_rng(0)
+    w, b, a = draw.standard_normal((width, d)), draw.standard_normal(width), draw.standard_normal(width)
+    return TwoLayer(jnp.asarray(w), jnp.asarray(b), jnp.asarray(a), jnp.zeros(()), "relu")
+
+
+def by_jacobian(net: TwoLayer, x: jax.Array) -> jax.Array:
+    """The tangent kernel from the whole Jacobian."""
+    J = jax.jacobian(lambda net: net(x))(net)
+    return sum((leaf.reshape(len(x), -1) @ leaf.reshape(len(x), -1).T for leaf in jax.tree.leaves(J)), start=jnp.zeros(()))
+
+
+def finite_tangent(n: int = 1_000, width: int = 200, d: int = 100, rounds: int = 3) -> Comparison:
+    """The tangent kernel of a two-layer network beside the product of its Jacobian with itself."""
+    with jax.enable_x64(True):
+        net, x = network(width, d), jnp.asarray(np.random.default_rng(1).standard_normal((n, d)))
+        naive = jax.jit(by_jacobian)
+        np.testing.assert_allclose(tangent_gram(net, x), naive(net, x), rtol=1e-8, atol=1e-8)
+        contenders = {
+            "ours": lambda: seconds(lambda: jax.block_until_ready(tangent_gram(net, x))),
+            "Jacobian": lambda: seconds(lambda: jax.block_until_ready(naive(net, x))),
+        }
+        times = interleaved(contenders, rounds, "Finite tangent kernel")
+    notes = {f"{name}_peak_megabytes": peak(name) for name in ("tangent", "jacobian")}
+    return Comparison(
+        f"finite tangent kernel / Jacobian: n={n}, width {width}", "matrix", times["ours"], times["Jacobian"], 1.0, notes=notes
+    )
+
+
+def peak(name: str) -> float:
+    """Peak memory in megabytes of a process of its own that does `name` once, above one that only imports."""
+    sizes = [
+        json.loads(subprocess.run([sys.executable, "-m", "benchmarks.kernels", job], check=True, capture_output=True, text=True).stdout)
+        for job in ("nothing", name)
+    ]
+    return round(sizes[1]["peak_megabytes"] - sizes[0]["peak_megabytes"], 1)
+
+
+def high_water() -> float:
+    """The most memory that this process has held, in megabytes; not a number where the system does not say.
+
+    Not `getrusage`: on Linux its figure starts from that of the process that started this one.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return math.nan
+    return next((int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM")), math.nan)
+
+
+def large(n: int = 50_000, d: int = 100, ridge: float = 1.0, iterations: int = 15) -> dict[str, Any]:
+    """Our fit by conjugate gradients: seconds and test error."""
+    x, y, z, truth = large_data(n, d)
+    found: list[Any] = []
+    took = seconds(
+        lambda: found.append(
+            conjugate_gradients(
+                NTK(1, "relu"),
+                x,
+                y,
+                ridge,
+                tolerance=1e-3,
+                iterations=iterations,
+                watch=lambda step, residual: say(f"iteration {step}: residual {residual:.1e}"),
+            )
+        )
+    )
+    error = float(np.mean(np.square(found[0].predict(z) - truth)))
+    return {"seconds": took, "test_error": error, "iterations": found[0].iterations, "residual": found[0].residuals[-1]}
+
+
+def large_nystroem(n: int = 50_000, d: int = 100, components: int = 2_000) -> dict[str, Any]:
+    """scikit-learn's Nystroem features of the RBF with a linear ridge regression: seconds and test error.
+
+    Kernels differ and neither side is tuned, so the errors compare two settings and say nothing about the solvers.
+    """
+    x, y, z, truth = large_data(n, d)
+    features = Nystroem(gamma=0.5 / d, n_components=components, random_state=0)
+    model = Ridge(alpha=1.0)
+    took = seconds(lambda: model.fit(features.fit_transform(x), y))
+    return {"seconds": took, "test_error": float(np.mean(np.square(model.predict(features.transform(z)) - truth)))}
+
+
+def large_data(n: int, d: int) -> tuple[np.ndarray, ...]:
+    """Single-precision points with noisy targets, and clean test points."""
+    draw = np.random.default_rng(0)
+    x, z = draw.standard_normal((n, d)).astype(np.float32), draw.standard_normal((2_000, d)).astype(np.float32)
+    u = draw.standard_normal((d, 3)) / np.sqrt(d)
+
+    def target(points: np.ndarray) -> np.ndarray:
+        return np.abs(points @ u).sum(axis=1) - 2.4
+
+    return x, target(x) + 0.1 * draw.standard_normal(n), z, target(z)
+
+
+def run_large() -> list[Comparison]:
+    """The fit to 50,000 points, each side once in a process of its own. Many minutes."""
+    say(f"Fit to 50,000 points: expected {estimate(NTK(1, 'relu'), 50_000, 100, iterations=15)}")
+    results = {}
+    for job in ("nothing", "large", "large_nystroem"):
+        done = subprocess.run([sys.executable, "-m", "benchmarks.kernels", job], check=True, stdout=subprocess.PIPE, text=True)
+        results[job] = json.loads(done.stdout)
+        say(f"{job}: {results[job]}")
+    ours, peer = results["large"], results["large_nystroem"]
+    notes: dict[str, float | str] = {
+        f"{name}_{key}": value for name, entry in (("ours", ours), ("peer", peer)) for key, value in entry.items() if key != "seconds"
+    }
+    return [
+        Comparison(
+            "NTK ridge by conjugate gradients / Nystroem + Ridge: n=50,000", "fit", [ours["seconds"]], [peer["seconds"]], 1.0, notes=notes
+        )
+    ]
+
+
+def run() -> list[Comparison]:
+    """All but the large fit."""
+    return [gram_matrix(True), gram_matrix(False), finite_tangent(), *ridges()]
+
+
+def job(name: str) -> dict[str, Any]:
+    """What a process that measures its memory does."""
+    if name in ("tangent", "jacobian"):
+        with jax.enable_x64(True):
+            net, x = network(200, 100), jnp.asarray(np.random.default_rng(1).standard_normal((1_000, 100)))
+            jax.block_until_ready(tangent_gram(net, x) if name == "tangent" else jax.jit(by_jacobian)(net, x))
+        return {}
+    if name == "nothing":
+        return {}
+    return large() if name == "large" else large_nystroem()
+
+
+if __name__ == "__main__":
+    outcome = job(sys.argv[1])
+    print(json.dumps(outcome | {"peak_megabytes": high_water()}))

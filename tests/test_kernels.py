@@ -1,0 +1,395 @@
+import itertools
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+
+from toys import small_init
+from unlazy.errors import BadInput
+from unlazy.finite_width import Tangent, conjugate_gram, tangent_gram
+from unlazy.infinite_width import NNGP, NTK
+from unlazy.kernels import RBF, ArcCosine, ArcSine, Kernel, Laplace, Linear, Polynomial, arcsin, gram
+from unlazy.moments import ACTIVATIONS, PiecewiseLinear, Series, moments_of, series_error
+from unlazy.networks import Network, TangentInit, TwoLayer
+
+FUNCTIONS = {
+    "relu": jax.nn.relu,
+    "erf": jax.scipy.special.erf,
+    "truncated_relu": lambda t: jnp.clip(t, 0, 1),
+    "relu6": jax.nn.relu6,
+    "hard_tanh": jax.nn.hard_tanh,
+    "tanh": jnp.tanh,
+    "gelu": lambda t: jax.nn.gelu(t, approximate=False),
+}
+SIMPLE = [
+    Linear(),
+    Polynomial(3),
+    Polynomial(2, 0.5),
+    RBF(0.3),
+    Laplace(0.4),
+    ArcCosine(0),
+    ArcCosine(1),
+    ArcCosine(2),
+    ArcSine(),
+    ArcSine(2.0, 0.3),
+]
+WIDE = [
+    kind(*settings) for kind in (NNGP, NTK) for settings in ((3, "relu", 1.7, 0.2), (2, "erf", 1.7, 0.1), (2, "truncated_relu", 1.5, 0.1))
+]
+WIDE += [NTK(1, "relu"), NTK(1, "tanh", 1.5), NNGP(1, "hard_tanh", 1.5, 0.1)]
+ALL = pytest.mark.parametrize("kernel", SIMPLE + WIDE, ids=repr)
+
+
+@pytest.fixture(autouse=True)
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+def points(n=7, d=4, seed=0):
+    return jax.random.normal(jax.random.key(seed), (n, d))
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_arcsin(dtype):
+    t = jnp.concatenate([jnp.linspace(-1, 1, 100_001), 1 - jnp.logspace(-16, -1, 100)]).astype(dtype)
+    np.testing.assert_allclose(arcsin(t), np.arcsin(np.asarray(t, np.float64)), rtol=3 * float(jnp.finfo(dtype).eps))
+
+
+@eqx.filter_jit
+def directly(kernel, x, z):
+    return kernel(x, x), kernel(x, z), kernel.diagonal(x), gram(kernel, x)
+
+
+@ALL
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_gram_by_blocks_is_the_kernel(kernel, dtype):
+    """Also: it is symmetric, definite and blind to rotations."""
+    turn = jnp.linalg.qr(points(4, seed=5))[0].astype(dtype)
+    x = points(23).astype(dtype)
+    whole, cross, diagonal, traced = directly(kernel, x, x @ turn)
+    tolerance = 2e-3 if dtype == jnp.float32 else 1e-4  # at the diagonal, which `kernel(x, x)` does not know to be one
+    K = gram(kernel, x, block=5)
+    assert K.dtype == dtype
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_array_equal(np.diag(traced), np.diag(traced.T))
+    np.testing.assert_allclose(np.diag(K), diagonal, rtol=32 * jnp.finfo(dtype).eps)
+    for other in (whole, traced, gram(kernel, x @ turn, block=5)):
+        np.testing.assert_allclose(K, other, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(gram(kernel, x, x @ turn, block=5), cross, rtol=tolerance, atol=tolerance)
+    assert np.linalg.eigvalsh(np.asarray(K, np.float64)).min() > -1e-5 * np.trace(K)
+
+
+@ALL
+def test_single_precision_is_near_double_precision(kernel):
+    x = points(40, 10)
+    exact = np.asarray(gram(kernel, x))
+    np.testing.assert_allclose(gram(kernel, x.astype(jnp.float32)), exact, rtol=2e-5, atol=2e-5 * np.abs(exact).max())
+
+
+@ALL
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_zero_vectors_duplicates_and_extremes_are_finite(kernel, dtype):
+    x = points(6)
+    x = jnp.concatenate([x, x[:2], 0 * x[:2], -x[:1], x[:1] * (1 + 1e-7), 1e-20 * x[:1], 1e3 * x[:1]]).astype(dtype)
+    K = np.asarray(gram(kernel, x), np.float64)
+    assert np.all(np.isfinite(K))
+    np.testing.assert_allclose(K[0], K[6], rtol=2e-3, atol=2e-3)  # a duplicate's row
+    assert np.linalg.eigvalsh(K).min() > -1e-4 * np.trace(K)
+
+
+def test_kernels_of_scikit_learn():
+    x, z = points(8), points(5, seed=1)
+    np.testing.assert_allclose(gram(RBF(0.3), x, z), rbf_kernel(x, z, gamma=0.3), rtol=1e-12)
+    np.testing.assert_allclose(gram(Polynomial(3, 0.5), x, z), polynomial_kernel(x, z, degree=3, gamma=1, coef0=0.5), rtol=1e-12)
+    np.testing.assert_allclose(gram(Linear(), x, z), x @ z.T, rtol=1e-12)
+    distance = np.linalg.norm(np.asarray(x)[:, None] - np.asarray(z), axis=2)
+    np.testing.assert_allclose(gram(Laplace(0.4), x, z), np.exp(-0.4 * distance), rtol=1e-12)
+
+
+def test_distances_far_from_the_origin():
+    x = points(8).astype(jnp.float32) + 1000
+    exact = rbf_kernel(np.asarray(x, np.float64), gamma=0.3)
+    np.testing.assert_allclose(gram(RBF(0.3), x), exact, atol=1e-5)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_arc_cosine_is_its_expectation(order):
+    x = points(5, 3)
+    g = points(400_000, 3, seed=2)
+    z = g @ x.T
+    feature = np.asarray(jnp.where(z > 0, z**order, 0))
+    np.testing.assert_allclose(2 * feature.T @ feature / len(g), gram(ArcCosine(order), x), rtol=0.03, atol=0.03)
+
+
+def test_wide_networks_of_one_layer_are_arc_kernels():
+    x, z = points(8), points(5, seed=1)
+    np.testing.assert_allclose(gram(NNGP(1, "relu", 1.5), x, z), gram(ArcCosine(1), x, z) / 2 * 1.5**2 / 4, rtol=1e-12)
+    np.testing.assert_allclose(gram(NNGP(1, "erf", 1.5, 0.2), x, z), 1.5 * gram(ArcSine(1.5 / 4, 0.2), x, z) + 0.2, rtol=1e-12)
+
+
+def expectation(function, c, qx, qz):
+    """E[f(u)·f(v)] by Gauss-Legendre rules between −1, 0, ½, 1 and 6."""
+
+    def rule(q):
+        nodes, weights = np.polynomial.legendre.leggauss(60)
+        edges = sorted({-9 * math.sqrt(q), 9 * math.sqrt(q), *(t for t in (-1.0, 0.0, 0.5, 1.0, 6.0) if t < 9 * math.sqrt(q))})
+        parts = [((a + b) / 2 + (b - a) / 2 * nodes, (b - a) / 2 * weights) for a, b in itertools.pairwise(edges)]
+        return (np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+    (u, of_u), (v, of_v) = rule(qx), rule(qz)
+    density = scipy.stats.multivariate_normal([0, 0], [[qx, c], [c, qz]]).pdf(np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1))
+    f = np.vectorize(function)
+    return (f(u) * of_u) @ density @ (f(v) * of_v)
+
+
+SCALAR = {
+    "relu": (lambda t: max(t, 0.0), lambda t: float(t > 0)),
+    "erf": (math.erf, lambda t: 2 / math.sqrt(math.pi) * math.exp(-t * t)),
+    "truncated_relu": (lambda t: min(max(t, 0.0), 1.0), lambda t: float(0 < t < 1)),
+    "relu6": (lambda t: min(max(t, 0.0), 6.0), lambda t: float(0 < t < 6)),
+    "hard_tanh": (lambda t: min(max(t, -1.0), 1.0), lambda t: float(-1 < t < 1)),
+    "tanh": (math.tanh, lambda t: 1 / math.cosh(t) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", SCALAR)
+@pytest.mark.parametrize(("c", "qx", "qz"), [(0.4, 1.0, 0.7), (-0.9, 1.2, 0.8)])
+def test_moments_are_the_integrals(name, c, qx, qz):
+    arguments = jnp.asarray([[c]]), jnp.asarray([[qx]]), jnp.asarray([[qz]])
+    value, slope = jax.jit(moments_of(name).pair)(*arguments)
+    assert float(value[0, 0]) == pytest.approx(expectation(SCALAR[name][0], c, qx, qz), abs=2e-8)
+    assert float(slope[0, 0]) == pytest.approx(expectation(SCALAR[name][1], c, qx, qz), abs=2e-8)
+
+
+def fine_rule(steep, lower, upper):
+    """A Gauss-Legendre rule between `lower` and `upper`, ever finer towards the `steep` places."""
+    nodes, weights = np.polynomial.legendre.leggauss(30)
+    near = (t + sign * 0.5**k for t in (*steep, 0.0) for k in range(25) for sign in (-1, 0, 1))
+    edges = sorted({lower, upper, *(t for t in near if lower < t < upper)})
+    parts = [((a + b) / 2 + (b - a) / 2 * nodes, (b - a) / 2 * weights) for a, b in itertools.pairwise(edges)]
+    return (np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+@pytest.mark.parametrize("name", ["truncated_relu", "hard_tanh", "relu6"])
+@pytest.mark.parametrize("correlation", [0.999, 0.9999999, -0.999])
+def test_stated_error_of_piecewise_linear_slopes_where_it_is_worst(name, correlation):
+    """By bivariate normal probabilities: E σ'σ' = P(lower < u < upper, lower < v < upper)."""
+    lower, upper = ACTIVATIONS[name].kinks
+    for qx, qz in ((1.0, 1.0), (1.0, 1.01), (1.0, 1.2), (0.3, 2.0)):
+        c = correlation * math.sqrt(qx * qz)
+        _, slope = jax.jit(moments_of(name).pair)(jnp.asarray([[c]]), jnp.asarray([[qx]]), jnp.asarray([[qz]]))
+
+        u, of_u = fine_rule([t * qx / c for t in (lower, upper)], lower, upper)
+        rest = math.sqrt(qz - c * c / qx)
+        below = [scipy.special.ndtr((t - c / qx * u) / rest) for t in (lower, upper)]
+        exact = np.dot(of_u, np.exp(-u * u / (2 * qx)) / math.sqrt(2 * math.pi * qx) * (below[1] - below[0]))
+        assert float(slope[0, 0]) == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["truncated_relu", "relu6", "hard_tanh"])
+def test_closed_second_moments_of_piecewise_linear_functions(name):
+    q = jnp.asarray([0.0, 0.01, 1.0, 9.0])
+    assert isinstance(ACTIVATIONS[name], PiecewiseLinear)
+    u = np.linspace(-12, 12, 48_001)
+    density = scipy.stats.norm.pdf(u)
+    function, derivative = (np.vectorize(f) for f in SCALAR[name])
+    value, slope = ACTIVATIONS[name].single(q)
+    expected = [np.trapezoid(function(math.sqrt(t) * u) ** 2 * density, u) for t in q]
+    np.testing.assert_allclose(value, expected, atol=1e-6)
+    np.testing.assert_allclose(slope[1:], [np.trapezoid(derivative(math.sqrt(t) * u) ** 2 * density, u) for t in q[1:]], atol=1e-3)
+    np.testing.assert_allclose(ACTIVATIONS[name](jnp.asarray(u[::480])), function(u[::480]), atol=1e-12)
+
+
+def test_piecewise_linear_relu_is_relu():
+    relu = PiecewiseLinear((0.0,), (0.0, 1.0))
+    x = points(8)
+    for kind in (NNGP, NTK):
+        np.testing.assert_allclose(gram(kind(2, relu, 1.5, 0.1), x), gram(kind(2, "relu", 1.5, 0.1), x), rtol=1e-7)
+    # leaky, shifted: |t − ½| with its value at the kink
+    absolute = PiecewiseLinear((0.5,), (-1.0, 1.0), 0.0)
+    q, c = jnp.asarray([[1.0]]), jnp.asarray([[0.3]])
+    value, slope = absolute.pair(c, q, q)
+    assert float(value[0, 0]) == pytest.approx(expectation(lambda t: abs(t - 0.5), 0.3, 1.0, 1.0), abs=2e-8)
+    assert float(slope[0, 0]) == pytest.approx(expectation(lambda t: math.copysign(1, t - 0.5), 0.3, 1.0, 1.0), abs=2e-8)
+
+
+@pytest.mark.parametrize("name", ["relu", "erf", "truncated_relu"])
+def test_series_is_within_its_stated_error_of_closed_forms(name):
+    series = Series(FUNCTIONS[name])
+    for variance in (0.3, 1.0, 4.0):
+        value_error, slope_error = series_error(FUNCTIONS[name], variance)
+        c = variance * jnp.linspace(-1, 0.999, 41)[:, None]
+        q = jnp.full((41, 1), variance), jnp.asarray([[variance]])
+        exact, found = jax.jit(lambda *q: (moments_of(name).pair(*q), series.pair(*q)))(c, *q)
+        assert np.max(np.abs(exact[0] - found[0])) <= value_error + 1e-5 * variance
+        assert np.max(np.abs(exact[1] - found[1])) <= slope_error + 1e-2
+        if name == "erf":  # smooth: no kinks that the grid misses
+            assert np.max(np.abs(exact[0] - found[0])) <= value_error + 1e-9
+            assert np.max(np.abs(exact[1] - found[1])) <= slope_error + 1e-9
+
+
+def test_stated_errors():
+    assert max(series_error("tanh", 1.0)) < 1e-9
+    assert max(series_error("gelu", 1.0)) < 1e-9
+    assert series_error("relu", 1.0) == (0.0, 0.0)
+
+
+class Deep(Network):
+    """A fully connected network of any depth in NTK parametrisation."""
+
+    weights: list
+    biases: list
+    activation: str = eqx.field(static=True)
+    w_variance: float = eqx.field(static=True)
+    b_variance: float = eqx.field(static=True)
+
+    def hidden(self, x):
+        for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = FUNCTIONS[self.activation](self._affine(x, W, b))
+        return x
+
+    def _affine(self, x, W, b):
+        return math.sqrt(self.w_variance / x.shape[1]) * x @ W.T + math.sqrt(self.b_variance) * b
+
+    def __call__(self, x, *, smoothing=None):
+        return self._affine(self.hidden(x), self.weights[-1], self.biases[-1])[:, 0]
+
+    def enter(self, basis):
+        raise NotImplementedError
+
+    leave = get = put = enter
+
+    @property
+    def first_layer(self):
+        return self.weights[0]
+
+
+def deep(key, d, width, depth, activation, w_variance, b_variance):
+    sizes = [d] + [width] * depth + [1]
+    keys = jax.random.split(key, 2 * len(sizes))
+    weights = [jax.random.normal(keys[2 * i], (sizes[i + 1], sizes[i]), jnp.float32) for i in range(depth + 1)]
+    biases = [jax.random.normal(keys[2 * i + 1], (sizes[i + 1],), jnp.float32) for i in range(depth + 1)]
+    return Deep(weights, biases, activation, w_variance, b_variance)
+
+
+@pytest.mark.parametrize(
+    ("depth", "activation"), [(1, "relu"), (3, "relu"), (1, "erf"), (2, "erf"), (1, "truncated_relu"), (2, "truncated_relu"), (2, "gelu")]
+)
+def test_wide_networks_approach_the_kernels(depth, activation):
+    with jax.enable_x64(False):
+        x = points(5) * jnp.linspace(0.5, 2, 5)[:, None]
+        settings = depth, activation, 1.8, 0.3
+        width = 256
+
+        @jax.jit
+        def kernels(keys):
+            def one(key):
+                net = deep(key, 4, width, *settings)
+                hidden = net.hidden(x)
+                return 1.8 * hidden @ hidden.T / width + 0.3, Tangent(net)(x, x)
+
+            return jax.lax.map(one, keys)
+
+        nngp, ntk = (np.mean(K, axis=0) for K in kernels(jax.random.split(jax.random.key(0), 50 * depth)))
+        np.testing.assert_allclose(gram(NNGP(*settings), x), nngp, rtol=0.05, atol=0.03)
+        np.testing.assert_allclose(gram(NTK(*settings), x), ntk, rtol=0.06, atol=0.05)
+
+
+def jacobian_gram(network, x, z):
+    def flat(points):
+        parameters, rest = eqx.partition(network, eqx.is_inexact_array)
+        J = jax.jit(jax.jacobian(lambda p: eqx.combine(p, rest)(points)))(parameters)
+        return np.concatenate([np.asarray(leaf).reshape(len(points), -1) for leaf in jax.tree.leaves(J)], axis=1)
+
+    return flat(x) @ flat(z).T
+
+
+@pytest.mark.parametrize("kind", ["two-layer", "relu", "tangent", "deep"])
+def test_tangent_gram_is_the_product_of_jacobians(kind):
+    x, z = points(11), points(6, seed=1)
+    key = jax.random.key(3)
+    if kind == "deep":
+        network = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), deep(key, 4, 6, 2, "gelu", 1.5, 0.2))
+    elif kind == "tangent":
+        network = TangentInit(small_init(m=5))(4, key=key)
+    else:
+        network = small_init(m=5)(4, key=key)
+        network = TwoLayer(network.w, network.b, network.a, network.c + 0.3, "relu" if kind == "relu" else "truncated_relu")
+    expected = jacobian_gram(network.base if kind == "tangent" else network, x, z)
+    np.testing.assert_allclose(tangent_gram(network, x, z, block=4), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(tangent_gram(network, x, z), expected, rtol=1e-9, atol=1e-9)
+    expected = jacobian_gram(network.base if kind == "tangent" else network, x, x)
+    np.testing.assert_allclose(tangent_gram(network, x, block=4), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_conjugate_gram_is_the_product_of_hidden_layers():
+    x, z = points(11), points(6, seed=1)
+    network = small_init(m=5)(4, key=jax.random.key(3))
+    np.testing.assert_allclose(conjugate_gram(network, x, z, block=4), network.hidden(x) @ network.hidden(z).T, rtol=1e-9)
+    np.testing.assert_allclose(conjugate_gram(network, x, block=4), network.hidden(x) @ network.hidden(x).T, rtol=1e-9)
+    with pytest.raises(BadInput, match="`hidden`, which Linearised lacks"):
+        conjugate_gram(TangentInit(small_init(m=5))(4, key=jax.random.key(3)), x)
+
+
+def test_split_weights_have_the_tangent_kernel_of_their_coordinates():
+    network = small_init(m=5)(4, key=jax.random.key(3))
+    basis = jnp.linalg.qr(points(4, seed=2))[0][:3]
+    coordinates = points(6, 3)
+    np.testing.assert_allclose(tangent_gram(network.enter(basis), coordinates), tangent_gram(network, coordinates @ basis), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Polynomial(0),
+        lambda: Polynomial(2, -1.0),
+        lambda: RBF(0.0),
+        lambda: Laplace(math.nan),
+        lambda: ArcCosine(3),
+        lambda: ArcSine(-1.0),
+        lambda: NTK(0),
+        lambda: NTK(1, "relu", 1.0, -0.1),
+        lambda: NNGP(1, 3),
+        lambda: PiecewiseLinear((1.0, 0.0), (0.0, 1.0, 0.0)),
+        lambda: PiecewiseLinear((1.0,), (0.0,)),
+        lambda: gram(Linear(), points(3), block=0),
+        lambda: gram(Linear(), points(3, 4), points(3, 5)),
+        lambda: gram(Linear(), jnp.ones(3)),
+    ],
+)
+def test_bad_input_is_refused(make):
+    with pytest.raises(BadInput):
+        make()
+
+
+def test_errors_name_what_is_wrong():
+    with pytest.raises(BadInput, match=r"no activation named 'rely'\. Did you mean 'relu'"):
+        NTK(1, "rely")
+    with pytest.raises(BadInput, match="1 of its 3 rows hold NaN"):
+        gram(Linear(), points(3).at[1, 2].set(jnp.nan))
+
+
+def test_float_fields_may_differ_within_one_program():
+    x = points(4)
+    kernels = jax.jit(jax.vmap(lambda w: eqx.tree_at(lambda kernel: kernel.w_variance, NTK(), w)(x, x)))
+    stacked = kernels(jnp.asarray([0.5, 2.0]))
+    np.testing.assert_allclose(stacked[1], NTK(1, "relu", 2.0)(x, x), rtol=1e-12)
+
+
+def test_a_kernel_of_ones_own():
+    class Cosine(Kernel):
+        def __call__(self, x, z):
+            return jnp.cos(x[:, :1] - z[:, 0])
+
+        def diagonal(self, x):
+            return jnp.ones_like(x[:, 0])
+
+    x = points(9)
+    np.testing.assert_allclose(gram(Cosine(), x, block=4), jnp.cos(x[:, :1] - x[:, 0]), rtol=1e-12)
