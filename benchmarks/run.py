@@ -95,7 +95,8 @@ def report(comparisons: list[Comparison], arguments: list[str]) -> dict[str, obj
 def main(arguments: list[str]) -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Measure this package against its peers.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(BENCHMARKS | ON_REQUEST)}. By default the first three.")
+    which = f"which: {', '.join(BENCHMARKS | ON_REQUEST)}. By default the first three."
+    parser.add_argument("names", nargs="*", metavar="NAME", help=which)
     parser.add_argument("--out", type=Path, help="also write the ratios to this JSON file")
     options = parser.parse_args(arguments)
     known = BENCHMARKS | ON_REQUEST
