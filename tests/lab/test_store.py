@@ -41,6 +41,13 @@ def test_records_come_back_as_they_were(path):
         assert [r.key for r in store.records()] == ["a"]
 
 
+def test_a_record_without_provenance_is_kept(path):
+    record = dataclasses.replace(hand_record("a", loss=1.0), provenance={})
+    with Store(path) as store:
+        store.add(record)
+        same(store.get("a"), record)
+
+
 def test_a_trial_has_one_record(path):
     with Store(path) as store:
         assert store.add(hand_record("a", loss=1.0))

@@ -59,7 +59,7 @@ class Store:
 
     def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
         self.path = Path(path)
-        self._origin: tuple[dict[str, Any], int] = ({}, 0)  # the provenance written last, and its id
+        self._origin: tuple[dict[str, Any] | None, int] = (None, 0)  # the provenance written last, and its id
         if read_only and not self.path.exists():
             raise StoreError(f"There is no store at {self.path}. Make one with `unlazy reproduce ID --store {self.path}`.")
         try:

@@ -135,7 +135,8 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
     console.print()
     console.print(terminal(comparison(verdict), f"{claim.id} · {claim.where}"))
     if verdict.judgements:
-        console.print(terminal(checks(verdict), "The rule, written before the run"))
+        before = "" if verdict.older_than_rule else ", written before the run"
+        console.print(terminal(checks(verdict), f"The rule{before}"))
     for title, lines in (("Not reproduced", verdict.not_reproduced), ("Deviations from the paper", claim.deviations)):
         if lines:
             console.print(f"[bold]{title}[/]")
