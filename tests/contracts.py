@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from unlazy.lab.engines import LocalEngine
+from unlazy.lab.trials import Measurement
 from unlazy.tasks.base import Sampler
 
 
@@ -55,16 +57,17 @@ def check_learner(learner, family, n):
     count = CountingDraw(task.draw)
     with jax.enable_x64(learner.precision == 64):
         sampler = Sampler(count, task.dimension, task.basis)
-        fit = jax.jit(lambda key: learner.fit(sampler, n, key=key))
+        fit = lambda key: learner.fit(sampler, n, key=key)  # noqa: E731
+        fit = fit if learner.on_host else jax.jit(fit)
         trace = fit(jax.random.key(4))
     if not getattr(learner, "fresh", False):
         assert count.examples <= n, f"{count.examples} examples were drawn, {n} were allowed"
     assert trace.steps == learner.recorded(n) == tuple(sorted(set(trace.steps)))
     assert trace.losses.shape == (len(trace.steps),), "there is not one loss for each recorded step"
     leaves = jax.tree.leaves(eqx.filter(trace.models, eqx.is_array))
-    assert all(len(leaf) == len(trace.steps) for leaf in leaves), "models are not stacked over the recorded steps"
+    assert learner.on_host or all(len(leaf) == len(trace.steps) for leaf in leaves), "models are not stacked over the recorded steps"
     assert all(np.all(np.isfinite(leaf)) for leaf in leaves), "a model is not finite"
-    last = jax.tree.map(lambda leaf: leaf[-1], trace.models)
+    last = trace.at(len(trace.steps) - 1)
     with jax.enable_x64(learner.precision == 64):
         inside = last if task.basis is None else last.enter(task.basis)
         assert inside(trace.seen.x).shape == trace.seen.y.shape
@@ -72,6 +75,16 @@ def check_learner(learner, family, n):
     for a, b in zip(leaves, jax.tree.leaves(eqx.filter(again.models, eqx.is_array)), strict=True):
         np.testing.assert_array_equal(a, b, err_msg="the same key gave another model")
     assert learner.work(n, family.dimension) > 0
+
+
+def check_experiment(experiment):
+    """Increasing steps, one finite entry for each, names that do not change, determinism."""
+    assert tuple(sorted(set(experiment.steps))) == experiment.steps, "steps do not increase"
+    first, second = (next(iter(LocalEngine().run([Measurement(experiment, 3)]))) for _ in range(2))
+    assert first.measurements, "nothing was measured"
+    assert first.status == "ok", "a measurement is not finite"
+    assert first.measurements == second.measurements, "the same seed gave other measurements"
+    assert experiment.work > 0
 
 
 def is_close(a, b, tolerance):

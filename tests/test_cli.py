@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from toys import hand_record
-from unlazy import papers
+from unlazy import catalogue
 from unlazy.cli import main
 from unlazy.lab.engines import LocalEngine
 from unlazy.lab.store import Store
 
-ARMS = papers.claims()["shi2022/table1"].study("smoke")
+ARMS = catalogue.claims()["shi2022/table1"].study("smoke")
 
 
 def call(*arguments):
@@ -127,9 +127,9 @@ def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_pa
     assert "older than the rule" not in finished[2].output
     store = tmp_path / "copy.sqlite"
     store.write_bytes(finished[0].read_bytes())
-    table1 = papers.claims()["shi2022/table1"]
+    table1 = catalogue.claims()["shi2022/table1"]
     changed = dataclasses.replace(table1, checks=table1.checks[1:])
-    monkeypatch.setattr(papers, "claims", lambda: {changed.id: changed})
+    monkeypatch.setattr(catalogue, "claims", lambda: {changed.id: changed})
     for command in (["show", "shi2022/table1"], ["reproduce", "shi2022/table1", "--scale", "smoke"]):
         result = call(*command, "--store", store)
         assert "8 of 8 records are older than the rule" in result.output.replace("\n", " ")

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from unlazy.lab.trials import Record, Trial
+from unlazy.lab.trials import Experiment, Record, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks import MirroredInit
 from unlazy.probes import Accuracy, Alignment
-from unlazy.random import normal
+from unlazy.random import bernoulli, normal
 from unlazy.tasks.base import Batch, Family, Task
 
 
@@ -52,6 +52,25 @@ class Halfspace(Family):
     def task(self, *, key):
         u = normal(key, (self.d,))
         return HalfspaceTask(u / jnp.linalg.norm(u))
+
+
+class CoinCount(Experiment):
+    """The share of heads among so many coins, for each number in `sizes`."""
+
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    short: bool = eqx.field(static=True, default=False)
+
+    @property
+    def steps(self):
+        return self.sizes
+
+    def measure(self, *, key):
+        heads = [jnp.mean(bernoulli(key, jnp.full(size, 0.5))) for size in self.sizes]
+        return {"heads": np.array(heads[self.short :]), "coins": np.ones((len(self.sizes), 2))}
+
+    @property
+    def work(self):
+        return 1.0
 
 
 def small_init(m=4, w_scale=1.0):

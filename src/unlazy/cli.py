@@ -83,15 +83,17 @@ def main() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def list_things(kind: str, as_json: bool) -> None:
     """List what there is."""
-    from unlazy import papers
+    from unlazy import catalogue
     from unlazy.lab.trials import describe
     from unlazy.report.tables import terminal
 
     if kind == "claims":
-        found = [{"id": c.id, "kind": c.kind, "where": c.where, "statement": c.statement, "rule": c.rule} for c in papers.claims().values()]
+        found = [
+            {"id": c.id, "kind": c.kind, "where": c.where, "statement": c.statement, "rule": c.rule} for c in catalogue.claims().values()
+        ]
         shown = ["id", "kind", "where", "statement"]
     else:
-        named = papers.tasks() if kind == "tasks" else papers.learners()
+        named = catalogue.tasks() if kind == "tasks" else catalogue.learners()
         found = [{"id": name, "what": entry.what, **describe(entry.thing)} for name, entry in named.items()]
         shown = ["id", "what"]
     if as_json:
@@ -131,7 +133,7 @@ def reproduce(
     memory: float | None,
 ) -> None:
     """Run claims and judge them. ID may be a pattern such as 'shi2022/*'. What is in the store is not run again."""
-    from unlazy.papers import find_claims
+    from unlazy.catalogue import find_claims
 
     claims = find_claims(ids)
     if json_path is not None and str(json_path) != "-":
@@ -158,9 +160,9 @@ def reproduce(
 
 def _run(studies: list[Study], store: Store, *, memory: float | None, fresh: bool) -> list[Verdict]:
     """Say what will happen, run it with a progress bar, print the verdicts."""
+    from unlazy.catalogue import claims
     from unlazy.lab.engines import LocalEngine, plan
     from unlazy.lab.running import missing, run
-    from unlazy.papers import claims
     from unlazy.report.progress import ProgressBar, duration
     from unlazy.report.tables import print_verdict
 
@@ -205,8 +207,8 @@ def _run(studies: list[Study], store: Store, *, memory: float | None, fresh: boo
 
 def _entries(store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False) -> list[Any]:
     """The newest run of each claim in the store, judged: pairs of verdict and records by arm."""
+    from unlazy.catalogue import find_claims
     from unlazy.lab.running import records_of, verdict_of
-    from unlazy.papers import find_claims
 
     wanted = {claim.id: claim for claim in find_claims([pattern or "*"])}
     newest: dict[str, Run] = {}
@@ -299,9 +301,9 @@ def _report(store: Store, out: Path, figures: Path | None, scale: str | None) ->
 @_memory
 def demo(scale: str, store_path: Path | None, out: Path, memory: float | None) -> None:
     """Reproduce Table 1 of shi2022 and write the page."""
+    from unlazy.catalogue import claims
     from unlazy.lab.running import study
     from unlazy.lab.store import Store
-    from unlazy.papers import claims
 
     check_writable(out)
     with Store(store_path or default_store()) as store:

@@ -59,6 +59,11 @@ class Model(eqx.Module):
         """The same model for inputs given by their coordinates in `basis`; a model that can do so more cheaply says how."""
         return OnCoordinates(self, basis)
 
+    def at(self, index: int) -> Self:
+        """Of models stacked over their first axis, as a `Trace` holds them, one."""
+        stacked, rest = eqx.partition(self, eqx.is_array)
+        return eqx.combine(jax.tree.map(lambda leaf: leaf[index], stacked), rest)
+
 
 class OnCoordinates(Model):
     """A model of x = z·basis as a model of z."""

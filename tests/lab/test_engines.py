@@ -4,12 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from toys import Halfspace, small_learner, toy_trial
+from toys import CoinCount, Halfspace, small_learner, toy_trial
 from unlazy.errors import BadInput
 from unlazy.lab import engines
 from unlazy.lab.engines import LocalEngine, plan
 from unlazy.lab.provenance import source_hash
-from unlazy.lab.trials import Trial
+from unlazy.lab.trials import Measurement, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
 from unlazy.probes import Accuracy, Snapshot
@@ -145,3 +145,35 @@ def test_the_plan_estimates_time():
 
 def test_nothing_to_do():
     assert list(LocalEngine().run([])) == [] and plan([]).trials == 0
+
+
+class OnHost(GradientDescent):
+    """The same learner, but it says that it cannot be traced."""
+
+    @property
+    def on_host(self):
+        return True
+
+
+def test_a_learner_on_the_host_runs_alone_and_finds_the_same():
+    trials = [toy_trial(seed) for seed in range(2)]
+    alone = [
+        dataclasses.replace(trial, learner=OnHost(trial.learner.init, trial.learner.stages, record=trial.learner.record))
+        for trial in trials
+    ]
+    planned = plan([*trials, *alone])
+    assert len(planned.groups) == 1 and planned.alone == alone and planned.trials == 4
+    for expected, found in zip(LocalEngine().run(trials), LocalEngine().run(alone), strict=True):
+        assert found.steps == expected.steps and found.status == "ok" and found.key != expected.key
+        for name, series in expected.measurements.items():
+            np.testing.assert_allclose(found.measurements[name], series, rtol=1e-4, atol=1e-4)
+
+
+def test_an_experiment_gives_a_record():
+    trial = Measurement(CoinCount((1, 100)), 3)
+    (record,) = LocalEngine().run([trial])
+    assert record.key == trial.key and record.steps == (1, 100) and record.seed == 3 and record.status == "ok"
+    assert 30 < 100 * record.value("heads") < 70 and record.arrays["coins"].shape == (2, 2)
+    assert Measurement(CoinCount((1, 100)), 4).key != trial.key
+    with pytest.raises(BadInput, match="A seed is a whole number"):
+        Measurement(CoinCount((1,)), -1)

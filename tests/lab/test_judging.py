@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 
 from toys import hand_record
-from unlazy import papers
+from unlazy import catalogue
 from unlazy.lab.judging import SCALES, Check, Claim, Published, Quantity, estimate, judge
 
 ACCURACY = Quantity("Network", "test_accuracy")
@@ -38,7 +38,13 @@ def test_interval_is_students():
     low, high = scipy.stats.t.interval(0.95, 2, loc=7 / 3, scale=scipy.stats.sem(values))
     found = estimate(values)
     assert (found.mean, found.low, found.high, found.seeds) == pytest.approx((7 / 3, low, high, 3))
-    assert math.isinf(estimate([1.0]).high)
+    assert math.isinf(estimate([1.0]).high) and estimate([1.0], exact=True).half == 0
+
+
+def test_what_is_exact_needs_one_run():
+    assert outcome(100, least_seeds=1) == "holds" and outcome(90, least_seeds=1) == "fails"
+    assert outcome(100) == "undecided"
+    assert "computed exactly" in claim(least_seeds=1).rule
 
 
 @pytest.mark.parametrize(
@@ -99,7 +105,7 @@ def test_json_has_the_promised_fields_and_is_strict_json():
     assert data["published"] == {"Network test_accuracy": 100.0} and data["interval"] == {"Network test_accuracy": [None, None]}
 
 
-CLAIMS = papers.claims()
+CLAIMS = catalogue.claims()
 CHECKS = [(name, scale, i) for name, c in CLAIMS.items() for scale in SCALES for i, check in enumerate(c.checks) if scale in check.scales]
 
 
@@ -109,7 +115,8 @@ def made_up(claim, scale, change=None):
     for check in claim.checks:
         if scale in check.scales:
             low, high = check.lower, check.upper
-            good[check.quantity] = high * 0.999 if math.isinf(low) else low * 1.001 if math.isinf(high) else (low + high) / 2
+            inside = high - abs(high) / 1000 if math.isinf(low) else low + abs(low) / 1000 if math.isinf(high) else (low + high) / 2
+            good[check.quantity] = inside
     good |= change or {}
     arms = {q.arm for q in good} | {p.quantity.arm for p in claim.published}
     measures = {q.measure for q in good} | {p.quantity.measure for p in claim.published}

@@ -4,18 +4,26 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from contracts import check_learner
-from toys import Halfspace, small_learner
-from unlazy import papers
+from contracts import check_experiment, check_learner
+from toys import CoinCount, Halfspace, small_learner
+from unlazy import catalogue
+from unlazy.lab.judging import Arm, Instrument
 from unlazy.learners.gradient import GradientDescent
 
-ARMS = {f"{claim.id}: {name}": arm for claim in papers.claims().values() for name, arm in claim.study("smoke").items()}
+ARMS = {f"{claim.id}: {name}": arm for claim in catalogue.claims().values() for name, arm in claim.study("smoke").items()}
+LEARNERS = [name for name, arm in ARMS.items() if isinstance(arm, Arm)]
+EXPERIMENTS = [name for name, arm in ARMS.items() if isinstance(arm, Instrument)]
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", LEARNERS)
 def test_learners_of_claims_keep_the_contract(name):
     arm = ARMS[name]
     check_learner(arm.learner, arm.family, arm.n)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_experiments_of_claims_keep_the_contract(name):
+    check_experiment(ARMS[name].experiment)
 
 
 class Greedy(GradientDescent):
@@ -46,3 +54,10 @@ def test_the_contract_catches(kind, says):
     check_learner(good, Halfspace(3), 32)
     with pytest.raises(AssertionError, match=says):
         check_learner(kind(good.init, good.stages, record=good.record), Halfspace(3), 32)
+
+
+def test_the_contract_of_experiments_catches():
+    check_experiment(CoinCount((1, 10)))
+    for broken, says in ((CoinCount((1, 10), short=True), "one entry for each of 2 steps"), (CoinCount((10, 1)), "do not increase")):
+        with pytest.raises((AssertionError, ValueError), match=says):
+            check_experiment(broken)

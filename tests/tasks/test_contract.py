@@ -7,12 +7,12 @@ import pytest
 
 from contracts import check_family
 from toys import Halfspace, HalfspaceTask
-from unlazy import papers
+from unlazy import catalogue
 
 
-@pytest.mark.parametrize("name", papers.tasks())
+@pytest.mark.parametrize("name", catalogue.tasks())
 def test_named_families_keep_the_contract(name):
-    check_family(papers.tasks()[name].thing)
+    check_family(catalogue.tasks()[name].thing)
 
 
 def test_a_family_written_by_a_user_keeps_the_contract():

@@ -15,10 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import platformdirs
+from jaxtyping import PRNGKeyArray
 
 from unlazy.errors import BadInput, require
 from unlazy.lab.provenance import provenance
-from unlazy.lab.trials import Record, Trial, now
+from unlazy.lab.trials import Measurement, Record, Runnable, Trial, now
+from unlazy.learners.base import Trace
+from unlazy.networks import Model
+from unlazy.probes import Probe
+from unlazy.tasks.base import Task
 
 #: A chunk of trials is one call of a compiled program; its records are safe when it ends. Chunks aim at this many multiply-adds, a few
 #: seconds on two cores: large nets run one by one, which costs no speed, small ones many at once, which is where vmap pays.
@@ -38,7 +43,7 @@ class Watcher(Protocol):
     def running(self, trials: int) -> None:
         """A chunk of so many trials has started."""
 
-    def finished(self, trial: Trial, seconds: float) -> None:
+    def finished(self, trial: Runnable, seconds: float) -> None:
         """A trial is done."""
 
 
@@ -51,21 +56,22 @@ class Silent:
     def running(self, trials: int) -> None:
         """Nothing."""
 
-    def finished(self, trial: Trial, seconds: float) -> None:
+    def finished(self, trial: Runnable, seconds: float) -> None:
         """Nothing."""
 
 
 @dataclasses.dataclass
 class Plan:
-    """What a run will take: groups of trials of one shape, and their work in multiply-adds."""
+    """What a run will take: groups of trials of one shape, those that run alone, and the work of all in multiply-adds."""
 
     groups: list[list[Trial]]
+    alone: list[Runnable]
     work: float
 
     @property
     def trials(self) -> int:
         """Number of trials."""
-        return sum(map(len, self.groups))
+        return sum(map(len, self.groups)) + len(self.alone)
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -73,22 +79,18 @@ class Plan:
         return self.work / SPEED, self.work / SPEED + COMPILE_SECONDS * len(self.groups)
 
 
-def work(trial: Trial) -> float:
-    """Multiply-adds of a trial: its training, and its models at the recorded steps looked at with about 20,000 examples each."""
-    learner, r = trial.learner, trial.family.coordinates
-    looks = len(learner.recorded(trial.n)) * 2e4
-    return (learner.work(trial.n, r) + looks * learner.prediction_work(r)) * (learner.precision / 32)
-
-
-def plan(trials: Sequence[Trial]) -> Plan:
+def plan(trials: Sequence[Runnable]) -> Plan:
     """Group trials that differ only in numbers (seed, step size, decay, …), in the order of their first appearance."""
     groups: dict[Any, list[Trial]] = {}
+    alone = [trial for trial in trials if trial.on_host]
     for trial in trials:
+        if trial.on_host or isinstance(trial, Measurement):
+            continue
         whole = (trial.family, trial.learner, trial.probes)
         # Whatever is not a float is the same for all trials of a program, so it belongs to the shape.
         rest = jax.tree.leaves(eqx.filter(whole, _is_number, inverse=True))
         groups.setdefault((jax.tree.structure(whole), tuple(map(repr, rest)), trial.n), []).append(trial)
-    return Plan(list(groups.values()), sum(map(work, trials)))
+    return Plan(list(groups.values()), alone, sum(trial.work for trial in trials))
 
 
 def default_memory() -> int:
@@ -116,15 +118,24 @@ class LocalEngine:
     compile_seconds: float = 0.0
     compiled: int = 0
 
-    def run(self, trials: Sequence[Trial]) -> Iterator[Record]:
-        """Records as they finish."""
+    def run(self, trials: Sequence[Runnable]) -> Iterator[Record]:
+        """Records as they finish: first those of compiled programs, then those that run alone."""
         use_compilation_cache()
-        for group in plan(trials).groups:
-            with jax.enable_x64(group[0].learner.precision == 64):
+        planned = plan(trials)
+        for group in planned.groups:
+            with jax.enable_x64(group[0].precision == 64):
                 yield from self._run_group(group)
+        for trial in planned.alone:
+            self.watcher.running(1)
+            begin = time.perf_counter()
+            with jax.enable_x64(trial.precision == 64):
+                found = _measured(trial) if isinstance(trial, Measurement) else _run_on_host(trial)
+            seconds = time.perf_counter() - begin
+            self.watcher.finished(trial, seconds)
+            yield _record(trial, jax.device_get(found), seconds)
 
     def _run_group(self, group: list[Trial]) -> Iterator[Record]:
-        wanted = max(1, min(len(group), round(CHUNK_WORK / work(group[0]))))
+        wanted = max(1, min(len(group), round(CHUNK_WORK / group[0].work)))
         size, program = self._compile(group, wanted)
         for start in range(0, len(group), size):
             chunk = group[start : start + size]
@@ -182,29 +193,55 @@ def _program(pattern: Trial) -> Callable[[Any, Any], dict[str, Any]]:
         key_task, key_learner, key_probe = jax.random.split(jax.random.key(seed), 3)
         task = family.task(key=key_task)
         trace = learner.fit(task.sampler, pattern.n, key=key_learner)
-
-        def look(model: Any) -> dict[str, Any]:
-            found: dict[str, Any] = {}
-            for index, probe in enumerate(probes):
-                new = probe(task, model, seen=trace.seen, key=jax.random.fold_in(key_probe, index))
-                require(not found.keys() & new.keys(), f"Two probes measure the same names: {sorted(found.keys() & new.keys())}.")
-                found |= new
-            finite = jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(model)])
-            return {"found": found, "finite": jnp.all(finite)}
-
         # One model after the other: the examples looked at need far more memory than the models.
-        return {"loss": trace.losses, **jax.lax.map(look, trace.models)}
+        looks = jax.lax.map(lambda model: _look(task, model, trace, probes, key_probe), trace.models)
+        return {"loss": trace.losses, **looks}
 
     return run
 
 
-def _record(trial: Trial, found: dict[str, Any], seconds: float) -> Record:
-    numbers = {"loss": found["loss"]} | {name: value for name, value in found["found"].items() if np.ndim(value) == 1}
+def _run_on_host(trial: Trial) -> dict[str, Any]:
+    """The same for a learner that cannot be traced: only the task is compiled."""
+    key_task, key_learner, key_probe = jax.random.split(jax.random.key(trial.seed), 3)
+    task = eqx.filter_jit(lambda family, key: family.task(key=key))(trial.family, key_task)
+    trace = trial.learner.fit(task.sampler, trial.n, key=key_learner)
+    looks = [_look(task, trace.at(index), trace, trial.probes, key_probe) for index in range(len(trace.steps))]
+    return {"loss": trace.losses, **jax.tree.map(lambda *leaves: np.stack(leaves), *looks)}
+
+
+def _look(task: Task, model: Model, trace: Trace, probes: Sequence[Probe], key: PRNGKeyArray) -> dict[str, Any]:
+    """What the probes find in one model, and whether it is finite."""
+    found: dict[str, Any] = {}
+    for index, probe in enumerate(probes):
+        new = probe(task, model, seen=trace.seen, key=jax.random.fold_in(key, index))
+        require(not found.keys() & new.keys(), f"Two probes measure the same names: {sorted(found.keys() & new.keys())}.")
+        found |= new
+    finite = jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))])
+    return {"found": found, "finite": jnp.all(finite)}
+
+
+def _measured(trial: Measurement) -> dict[str, Any]:
+    """An experiment's findings in the form of a trial's."""
+    found = {name: np.asarray(value) for name, value in trial.experiment.measure(key=jax.random.key(trial.seed)).items()}
+    if trial.steps == (0,):
+        found = {name: value[None] for name, value in found.items()}
+    for name, value in found.items():
+        expected = len(trial.steps)
+        require(
+            value.ndim > 0 and len(value) == expected, f"{name} must have one entry for each of {expected} steps, but has {value.shape}."
+        )
+    numbers = [value for value in found.values() if value.dtype.kind == "f"]
+    return {"found": found, "finite": np.array([np.all(np.isfinite(value)) for value in numbers])}
+
+
+def _record(trial: Runnable, found: dict[str, Any], seconds: float) -> Record:
+    losses = {"loss": found["loss"]} if "loss" in found else {}
+    numbers = losses | {name: value for name, value in found["found"].items() if np.ndim(value) == 1}
     return Record(
         key=trial.key,
         trial=trial.describe(),
         status="ok" if np.all(found["finite"]) else "diverged",
-        steps=trial.learner.recorded(trial.n),
+        steps=trial.steps,
         measurements={name: tuple(float(v) for v in series) for name, series in sorted(numbers.items())},
         arrays={name: np.asarray(value) for name, value in sorted(found["found"].items()) if np.ndim(value) > 1},
         seconds=seconds,

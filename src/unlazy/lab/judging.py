@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.stats
 
-from unlazy.lab.trials import Record, Trial
+from unlazy.lab.trials import Experiment, Measurement, Record, Runnable, Trial
 from unlazy.learners.base import Learner
 from unlazy.probes import Probe
 from unlazy.tasks.base import Family
@@ -38,9 +38,20 @@ class Arm:
     n: int
     probes: tuple[Probe, ...]
 
-    def trials(self, seeds: Sequence[int]) -> list[Trial]:
+    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
         """One trial a seed."""
         return [Trial(self.family, self.learner, self.n, seed, self.probes) for seed in seeds]
+
+
+@dataclasses.dataclass(frozen=True)
+class Instrument:
+    """One experiment, in a study: the other kind of arm."""
+
+    experiment: Experiment
+
+    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
+        """One run a seed."""
+        return [Measurement(self.experiment, seed) for seed in seeds]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,32 +93,63 @@ class Published:
 
 
 @dataclasses.dataclass(frozen=True)
+class Series:
+    """One line of a plot: a measure of an arm against its steps, or against another measure `x` of the same arm.
+
+    `theory` draws it as a thin dashed line without marks, as is fit for a bound or a prediction.
+    """
+
+    arm: str
+    measure: str
+    name: str
+    x: str | None = None
+    theory: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Plot:
+    """A chart that a claim wants on the page and among its figures."""
+
+    title: str
+    x: str
+    y: str
+    series: tuple[Series, ...]
+    log_x: bool = False
+    log_y: bool = False
+    caption: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class Claim:
     """A checkable statement of a paper.
 
     `study` gives the arms at a scale. `seeds` is the number of seeds a scale takes by default, `least_seeds` the number below which nothing
-    is decided. `deviations` says what had to differ from the paper.
+    is decided; an exact computation may ask for one, whose interval then has no width. `deviations` says what had to differ from the paper.
     """
 
     id: str
     where: str
     kind: Literal["task", "learner", "lemma", "table", "figure", "bound"]
     statement: str
-    study: Callable[[Scale], Mapping[str, Arm]]
+    study: Callable[[Scale], Mapping[str, Arm | Instrument]]
     checks: tuple[Check, ...]
     published: tuple[Published, ...] = ()
     deviations: tuple[str, ...] = ()
     seeds: Mapping[Scale, int] = dataclasses.field(default_factory=lambda: {"smoke": 1, "laptop": 3, "paper": 5})
     least_seeds: int = 3
+    plots: tuple[Plot, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether the claim is a computation without chance, for which one run is enough."""
+        return self.least_seeds == 1
 
     @property
     def rule(self) -> str:
         """The rule as a sentence."""
-        return (
-            f"holds if the {LEVEL:.0%} interval of the mean over at least {self.least_seeds} seeds lies within the bounds of every check: "
-            + "; ".join(
-                f"{check} ({' and '.join(check.scales)})" if check.scales != ("laptop", "paper") else str(check) for check in self.checks
-            )
+        interval = f"the {LEVEL:.0%} interval of the mean over at least {self.least_seeds} seeds lies"
+        return f"holds if {'what was computed exactly lies' if self.exact else interval} within the bounds of every check: " + "; ".join(
+            f"{check} ({' and '.join(check.scales)})" if check.scales != ("laptop", "paper") else str(check) for check in self.checks
         )
 
 
@@ -126,14 +168,17 @@ class Estimate:
         return (self.high - self.low) / 2
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """Mean of `values` and Student's interval at `LEVEL`; infinitely wide for one value, NaN where a value is not finite."""
+def estimate(values: Sequence[float], *, exact: bool = False) -> Estimate:
+    """Mean of `values` and Student's interval at `LEVEL`; NaN where a value is not finite.
+
+    For one value it is infinitely wide, unless the value is `exact`: then it has no width.
+    """
     array = np.asarray(values, float)
     if not np.all(np.isfinite(array)):
         return Estimate(math.nan, math.nan, math.nan, len(array))
     mean = float(np.mean(array))
     if len(array) < 2:
-        return Estimate(mean, -math.inf, math.inf, len(array))
+        return Estimate(mean, mean, mean, 1) if exact else Estimate(mean, -math.inf, math.inf, len(array))
     half = float(scipy.stats.t.ppf((1 + LEVEL) / 2, len(array) - 1) * np.std(array, ddof=1) / math.sqrt(len(array)))
     return Estimate(mean, mean - half, mean + half, len(array))
 
@@ -232,7 +277,9 @@ def judge(
     """
     everything = [record for arm in records.values() for record in arm]
     wanted = [check.quantity for check in claim.checks] + [published.quantity for published in claim.published]
-    measured = {q: estimate([record.value(q.measure, q.step) for record in records[q.arm]]) for q in dict.fromkeys(wanted)}
+    measured = {
+        q: estimate([record.value(q.measure, q.step) for record in records[q.arm]], exact=claim.exact) for q in dict.fromkeys(wanted)
+    }
     checks = [check for check in claim.checks if scale in check.scales]
     judgements = tuple(judge_check(check, measured[check.quantity], claim.least_seeds) for check in checks)
     outcomes = {judgement.outcome for judgement in judgements}

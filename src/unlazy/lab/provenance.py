@@ -15,13 +15,20 @@ import unlazy
 #: What a number can depend on. Reports, stores and the command line are left out: they cannot change a measurement.
 COMPUTING = (
     "errors.py",
+    "finite_width.py",
+    "infinite_width.py",
+    "iterative.py",
+    "kernels.py",
     "losses.py",
+    "moments.py",
     "networks.py",
     "probes.py",
     "random.py",
+    "solvers.py",
     "tasks",
     "learners",
     "theory",
+    "experiments",
     "lab/engines.py",
 )
 
@@ -43,7 +50,7 @@ def provenance() -> dict[str, Any]:
     import jax
 
     device = jax.devices()[0]
-    packages = ("jax", "jaxlib", "equinox", "optax", "numpy")
+    packages = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "scikit-learn")
     return {
         "unlazy": unlazy.__version__,
         "source": source_hash(),

@@ -10,7 +10,7 @@ from unlazy.lab.engines import LocalEngine
 from unlazy.lab.judging import FIRST_SEED, SCALES, Claim, Scale, Verdict, judge
 from unlazy.lab.provenance import source_hash
 from unlazy.lab.store import Run, Store
-from unlazy.lab.trials import Record, Trial, now
+from unlazy.lab.trials import Record, Runnable, now
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Study:
     claim: Claim
     scale: Scale
     seeds: tuple[int, ...]
-    arms: dict[str, list[Trial]]
+    arms: dict[str, list[Runnable]]
 
     @property
-    def trials(self) -> list[Trial]:
+    def trials(self) -> list[Runnable]:
         """All trials, each once."""
         return list({trial.key: trial for arm in self.arms.values() for trial in arm}.values())
 
@@ -37,7 +37,7 @@ def study(claim: Claim, scale: Scale, *, seeds: int | None = None, first_seed: i
     return Study(claim, scale, chosen, {name: arm.trials(chosen) for name, arm in claim.study(scale).items()})
 
 
-def missing(studies: Sequence[Study], store: Store) -> list[Trial]:
+def missing(studies: Sequence[Study], store: Store) -> list[Runnable]:
     """The trials that have no record yet, each once."""
     trials = {trial.key: trial for each in studies for trial in each.trials}
     known = store.known(trials)

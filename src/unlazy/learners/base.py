@@ -28,13 +28,17 @@ class Trace(eqx.Module):
     seen: Batch
     steps: tuple[int, ...] = eqx.field(static=True)
 
+    def at(self, index: int) -> Model:
+        """The model of `steps[index]`."""
+        return self.models.at(index)
+
 
 class Learner(eqx.Module):
     """An algorithm with all its hyperparameters.
 
-    `fit` is pure and can be traced: no globals, no mutation, no Python loop over steps. Fields annotated `float` may differ
-    between trials of one compiled program, all others are static. `precision` is the width of floating point numbers: a
-    trial with `precision=64` runs in double precision from the first draw on.
+    `fit` is pure and can be traced: no globals, no mutation, no Python loop over steps; a learner that solves on the host says so by
+    `on_host`. Fields annotated `float` may differ between trials of one compiled program, all others are static. `precision` is the width
+    of floating point numbers: a trial with `precision=64` runs in double precision from the first draw on.
     """
 
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
@@ -42,6 +46,11 @@ class Learner(eqx.Module):
     def __check_init__(self) -> None:
         """Refuse another precision than the two there are."""
         require(self.precision in (32, 64), f"precision must be 32 or 64, but is {self.precision!r}.")
+
+    @property
+    def on_host(self) -> bool:
+        """Whether `fit` solves on the host, with NumPy: then it is not traced, and its trials run one by one."""
+        return False
 
     @abstractmethod
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from unlazy.lab.judging import Arm, Check, Claim, Published, Quantity, Scale
 from unlazy.learners.base import Learner
 from unlazy.learners.emergence import TwoStep
-from unlazy.papers.naming import Named
+from unlazy.naming import Named
 from unlazy.probes import Accuracy, Alignment, Snapshot
 from unlazy.tasks.base import Family
 from unlazy.tasks.dictionary import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold

@@ -12,6 +12,7 @@ import numpy as np
 from unlazy.lab.trials import Record
 from unlazy.report.figures import CHANCE, MEASURE, SIDE_COLOURS, SIDE_MARKERS, SIDE_NAMES, SIDE_SIZES, STAR_NAMES, Curve, step_ticks
 from unlazy.report.neurons import frames, sides
+from unlazy.report.palette import translucent
 from unlazy.report.tables import spread
 
 
@@ -26,7 +27,7 @@ def curve_chart(lines: Sequence[Curve]) -> dict[str, Any]:
     for line in lines:
         if line.band is not None:
             x, y = _spaced((*line.steps, *reversed(line.steps))), _plain([*line.band[0], *reversed(line.band[1])])
-            shade = {"fill": "toself", "fillcolor": _translucent(line.colour), "visible": "legendonly", "legendgroup": "intervals"}
+            shade = {"fill": "toself", "fillcolor": translucent(line.colour), "visible": "legendonly", "legendgroup": "intervals"}
             first = not any(trace.get("legendgroup") == "intervals" for trace in data)
             data.append(_line("95 % intervals", x, y, "rgba(0,0,0,0)", "solid") | shade | {"showlegend": first})
     data.append(_line("chance", ends, [CHANCE] * 2, "#808080", "dot"))
@@ -124,12 +125,6 @@ def _mark(name: str, colour: str, symbol: str, size: float) -> dict[str, Any]:
     edge = {"width": 1, "color": "#606060"} if symbol == "star" else {"width": 0.4, "color": "#ffffff"}
     marker = {"color": colour, "symbol": symbol, "size": size, "line": edge, "opacity": 1}
     return {"type": "scatter", "mode": "markers", "name": name, "marker": marker, "hoverinfo": "name"}
-
-
-def _translucent(colour: str) -> str:
-    """A colour #rrggbb at a fifth of its strength."""
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.2)"
 
 
 def _spaced(steps: Iterable[int]) -> list[float | None]:

@@ -37,21 +37,29 @@ def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, A
             "claim": claim,
             "scale": scale,
             "arm": arm,
-            "family": trial["family"]["type"].rsplit(".", 1)[-1],
-            "learner": trial["learner"]["type"].rsplit(".", 1)[-1],
-            "n": trial["n"],
+            **_names(trial),
             "seed": trial["seed"],
             "status": record.status,
             "seconds": record.seconds,
             "unlazy": record.provenance.get("unlazy"),
             "source": record.provenance.get("source"),
             "device": record.provenance.get("device"),
-            "family_json": _compact(trial["family"]),
-            "learner_json": _compact(trial["learner"]),
         }
         for measure, series in record.measurements.items():
             for step, value in zip(record.steps, series, strict=True):
                 yield common | {"step": step, "measure": measure, "value": value}
+
+
+def _names(trial: Mapping[str, Any]) -> dict[str, Any]:
+    """What was run. An experiment is put in the learner's place, and has neither a family nor a number of examples."""
+    family, learner = trial.get("family"), trial.get("learner") or trial["experiment"]
+    return {
+        "family": family["type"].rsplit(".", 1)[-1] if family else "",
+        "learner": learner["type"].rsplit(".", 1)[-1],
+        "n": trial.get("n"),
+        "family_json": _compact(family) if family else "",
+        "learner_json": _compact(learner),
+    }
 
 
 def write_export(table: Iterable[Mapping[str, Any]], kind: Literal["csv", "jsonl", "parquet"], out: Path | None) -> int:

@@ -20,12 +20,9 @@ from unlazy.lab.judging import Estimate, Verdict, estimate
 from unlazy.lab.trials import Record
 from unlazy.report.files import replacing
 from unlazy.report.neurons import SHORT, Frame, frames, has_neurons, sides
+from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
+from unlazy.report.plots import draw, lines
 
-#: Okabe and Ito's colours, told apart with any colour vision, without the yellow and the black that vanish on one of the two backgrounds;
-#: then a wine red and a grey.
-ARM_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#A23B72", "#808080")
-#: A second sign beside the colour, by arm: Matplotlib's marker and Plotly's.
-ARM_MARKERS = (("o", "circle"), ("s", "square"), ("^", "triangle-up"), ("D", "diamond"), ("v", "triangle-down"), ("X", "x"), ("P", "cross"))
 #: Red and orange as in the paper, in shades that also differ in lightness; grey for neurons near neither star.
 SIDE_COLOURS = {1: "#C8102E", -1: "#F0A30A", 0: "#808080"}
 SIDE_MARKERS = {1: ("o", "circle"), -1: ("D", "diamond"), 0: ("x", "x-thin-open")}
@@ -38,17 +35,6 @@ MEASURE = "test_accuracy"
 CHANCE = 50.0
 #: Fewer steps make no curve.
 LEAST_STEPS = 4
-
-_STYLE: dict[Any, Any] = {
-    "font.size": 10,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "legend.frameon": False,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,  # letters stay text that can be searched and edited
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +102,7 @@ def accuracy_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -
     require(bool(lines), f"No arm of {verdict.claim.id} has more than three recorded steps, so there is no curve to draw.")
     columns = min(3, len(lines))
     rows = -(-len(lines) // columns)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(PRINT_STYLE):
         figure = Figure(figsize=(max(2.6 * columns, 5.2), 2.3 * rows + 0.8), layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
         for axes in panels.flat[len(lines) :]:
@@ -177,7 +163,7 @@ def neuron_map(record: Record, steps: Sequence[int] | None = None) -> Figure:
     absent = [step for step in wanted if step not in record.steps]
     require(not absent, f"Step {absent[:1]} is not recorded. Recorded: {', '.join(map(str, record.steps))}.")
     shown, side = [frame for frame in frames(record) if frame.step in wanted], sides(record)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(PRINT_STYLE):
         figure = Figure(figsize=(max(2.2 * len(shown), 6.0), 3.4), layout="constrained")
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, frame in zip(panels, shown, strict=True):
@@ -235,6 +221,10 @@ def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], fold
     made: dict[str, Figure] = {}
     if curves(verdict, records):
         made[f"{name}-accuracy"] = accuracy_curves(verdict, records)
+    for plot in verdict.claim.plots:
+        found = lines(plot, records)
+        if found:
+            made[f"{name}-{slug(plot.title)}"] = draw(plot, found)
     for arm in arm_order(verdict, records):
         if records[arm] and has_neurons(records[arm][0]):
             made[f"{name}-neurons-{slug(arm)}"] = neuron_map(records[arm][0])
@@ -243,7 +233,7 @@ def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], fold
     for stem, figure in made.items():
         for kind, undated in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
             path = folder / f"{stem}.{kind}"
-            with matplotlib.rc_context(_STYLE), replacing(path) as draft:
+            with matplotlib.rc_context(PRINT_STYLE), replacing(path) as draft:
                 # Without date and version, equal records give equal files.
                 figure.savefig(draft, format=kind, metadata=undated)
             paths.append(path)

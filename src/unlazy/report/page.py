@@ -17,6 +17,7 @@ from unlazy.report.charts import curve_chart, neuron_chart
 from unlazy.report.figures import arm_order, curves, slug
 from unlazy.report.files import replacing
 from unlazy.report.neurons import has_neurons
+from unlazy.report.plots import lines, plot_chart
 from unlazy.report.tables import MARKS, checks, comparison, notes, number
 
 Entry = tuple[Verdict, Mapping[str, Sequence[Record]]]
@@ -204,10 +205,18 @@ def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]
         _checks(verdict),
         _list("What did not reproduce", verdict.not_reproduced, "Every published number was met within its tolerance."),
     ]
-    lines = curves(verdict, records)
-    if lines:
+    for plot in claim.plots:
+        found = lines(plot, records)
+        if found:
+            chart = _chart(f"{name}-{slug(plot.title)}", plot_chart(plot, found), plot.title, plot.caption)
+            parts += [f"<h3>{escape(plot.title)}</h3>", chart]
+    trained = curves(verdict, records)
+    if trained:
         caption = "Hover over a point for its interval; click on a name to hide or show it. Steps are spaced as log(1 + step)."
-        parts += ["<h3>Test accuracy during training</h3>", _chart(f"{name}-curves", curve_chart(lines), "Test accuracy by step", caption)]
+        parts += [
+            "<h3>Test accuracy during training</h3>",
+            _chart(f"{name}-curves", curve_chart(trained), "Test accuracy by step", caption),
+        ]
     for arm in arm_order(verdict, records):
         if records[arm] and has_neurons(records[arm][0]):
             parts.append(_neurons(f"{name}-neurons-{slug(arm)}", arm, records[arm][0]))

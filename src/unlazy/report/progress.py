@@ -9,8 +9,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from unlazy.lab.engines import Plan, work
-from unlazy.lab.trials import Trial
+from unlazy.lab.engines import Plan
+from unlazy.lab.trials import Runnable
 
 
 def duration(seconds: float) -> str:
@@ -62,11 +62,11 @@ class ProgressBar:
             self._begin = 0.0
         self._bar.update(self._task, description=f"running {trials} at once" if trials > 1 else "running")
 
-    def finished(self, trial: Trial, seconds: float) -> None:
+    def finished(self, trial: Runnable, seconds: float) -> None:
         """One more trial is done."""
-        self._work += work(trial)
-        self._left = max(0.0, self._left - work(trial))
+        self._work += trial.work
+        self._left = max(0.0, self._left - trial.work)
         self._seconds += seconds
-        left = self._left * self._seconds / self._work
+        left = self._left * self._seconds / max(self._work, 1.0)
         left += max(0, self._programs - self._compiled) * self._compiling / max(1, self._compiled)
         self._bar.update(self._task, advance=1, left=f"about {duration(left)} left" if self._left else "")

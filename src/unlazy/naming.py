@@ -1,4 +1,4 @@
-"""Names under which papers offer their tasks and learners."""
+"""Names under which tasks and learners are offered."""
 
 from __future__ import annotations
 

@@ -1,0 +1,145 @@
+"""Plots: what a claim or a contest wants to see drawn, resolved from records, for print and for the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from unlazy.lab.judging import Estimate, Plot, Series, estimate
+from unlazy.lab.trials import Record
+from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE, translucent
+from unlazy.report.tables import number
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A line to draw: places on the axis, and an estimate at each."""
+
+    name: str
+    x: tuple[float, ...]
+    estimates: tuple[Estimate, ...]
+    theory: bool = False
+
+    @property
+    def band(self) -> tuple[list[float], list[float]] | None:
+        """Lower and upper edge of the interval; None where one seed gives none."""
+        if self.theory or not all(math.isfinite(e.half) for e in self.estimates):
+            return None
+        return [e.low for e in self.estimates], [e.high for e in self.estimates]
+
+
+def lines(plot: Plot, records: Mapping[str, Sequence[Record]]) -> list[Line]:
+    """The lines of a plot. What was not measured is left out."""
+    return [_line(series, records[series.arm]) for series in plot.series if _has(series, records.get(series.arm, ()))]
+
+
+def _has(series: Series, records: Sequence[Record]) -> bool:
+    wanted = {series.measure, *([series.x] if series.x else [])}
+    return bool(records) and all(wanted <= record.measurements.keys() for record in records)
+
+
+def _line(series: Series, records: Sequence[Record]) -> Line:
+    if series.x is None:
+        x = [float(step) for step in records[0].steps]
+    else:
+        x = [estimate(values).mean for values in zip(*(record.measurements[series.x] for record in records), strict=True)]
+    values = zip(*(record.measurements[series.measure] for record in records), strict=True)
+    estimates = [estimate([v if math.isfinite(v) else math.nan for v in column]) for column in values]
+    order = sorted(range(len(x)), key=lambda i: x[i])
+    return Line(series.name, tuple(x[i] for i in order), tuple(estimates[i] for i in order), series.theory)
+
+
+def _looks(found: Sequence[Line]) -> list[tuple[str, tuple[str, str]]]:
+    """Colour and mark of each line."""
+    return [(ARM_COLOURS[i % len(ARM_COLOURS)], ARM_MARKERS[i % len(ARM_MARKERS)]) for i in range(len(found))]
+
+
+def draw(plot: Plot, found: Sequence[Line]) -> Figure:
+    """The plot for print."""
+    with matplotlib.rc_context(PRINT_STYLE):
+        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+        axes = figure.subplots()
+        for line, (colour, marker) in zip(found, _looks(found), strict=True):
+            if line.band:
+                axes.fill_between(line.x, *line.band, color=colour, alpha=0.18, linewidth=0)
+            look: dict[str, Any] = (
+                {"linestyle": (0, (5, 3)), "linewidth": 1.1} if line.theory else {"marker": marker[0], "markersize": 4.5, "linewidth": 1.7}
+            )
+            axes.plot(line.x, [e.mean for e in line.estimates], color=colour, label=line.name, **look)
+        if plot.log_x:
+            axes.set_xscale("log")
+        if plot.log_y:
+            axes.set_yscale("log")
+        axes.set(xlabel=plot.x, ylabel=plot.y)
+        axes.set_title(plot.title, loc="left")
+        axes.grid(True, color="#DDDDDD", linewidth=0.6)
+        axes.set_axisbelow(True)
+        figure.legend(loc="outside lower center", ncols=min(3, max(1, len(found))), fontsize=9)
+    return figure
+
+
+def plot_chart(plot: Plot, found: Sequence[Line]) -> dict[str, Any]:
+    """Plotly's data and layout for the page."""
+    data: list[dict[str, Any]] = []
+    for line, (colour, marker) in zip(found, _looks(found), strict=True):
+        if line.band:
+            low, high = line.band
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "x": _plain([*line.x, *reversed(line.x)]),
+                    "y": _plain([*low, *reversed(high)]),
+                    "fill": "toself",
+                    "fillcolor": translucent(colour),
+                    "line": {"width": 0},
+                    "hoverinfo": "skip",
+                    "showlegend": False,
+                    "legendgroup": line.name,
+                }
+            )
+        look = {"line": {"color": colour, "width": 1.5, "dash": "dash"}, "mode": "lines"}
+        if not line.theory:
+            look = {
+                "line": {"color": colour, "width": 2.5},
+                "marker": {"color": colour, "symbol": marker[1], "size": 8},
+                "mode": "lines+markers",
+            }
+        data.append(
+            {
+                "type": "scatter",
+                "name": escape(line.name),
+                "legendgroup": line.name,
+                "x": _plain(line.x),
+                "y": _plain([e.mean for e in line.estimates]),
+                "customdata": [f"{number(x)}: {_interval(e)}" for x, e in zip(line.x, line.estimates, strict=True)],
+                "hovertemplate": f"{escape(line.name)}<br>%{{customdata}}<extra></extra>",
+                **look,
+            }
+        )
+    layout = {
+        "height": 480,
+        "margin": {"l": 65, "r": 15, "t": 15, "b": 50},
+        "font": {"size": 14},
+        "hovermode": "closest",
+        "dragmode": False,
+        "xaxis": {"title": {"text": escape(plot.x), "standoff": 8}, "zeroline": False, "type": "log" if plot.log_x else "linear"},
+        "yaxis": {"title": {"text": escape(plot.y)}, "zeroline": False, "type": "log" if plot.log_y else "linear"},
+        "legend": {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
+    }
+    return {"data": data, "layout": layout}
+
+
+def _interval(e: Estimate) -> str:
+    return f"{number(e.mean)} [{number(e.low)}, {number(e.high)}]" if math.isfinite(e.half) and e.half else number(e.mean)
+
+
+def _plain(values: Sequence[float]) -> list[float | None]:
+    """JSON has no NaN and no infinity; Plotly leaves a gap at null."""
+    return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values]
