@@ -56,7 +56,7 @@ def test_reproduce_prints_the_table_and_writes_json(finished):
 def test_a_second_run_comes_from_the_store(finished, monkeypatch):
     store, before, _ = finished
     given = count_runs(monkeypatch)
-    result = call("reproduce", "shi2022/*", "--scale", "smoke", "--store", store, "--json", "-")
+    result = call("reproduce", "shi2022/table1*", "--scale", "smoke", "--store", store, "--json", "-")
     assert result.exit_code == 0 and given == [0] and "All 8 trials are in the store" in result.stderr
     assert json.loads(result.stdout) == before, "--json - leaves nothing else on standard output"
 
@@ -217,6 +217,25 @@ def test_list(kind):
     assert all(entry["id"] for entry in entries)
 
 
+def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypatch):
+    store, out, picture = tmp_path / "s.sqlite", tmp_path / "c.json", tmp_path / "c.png"
+    small = ["--set", "d=24", "--set", "D=12", "--set", "k=3", "--n", "200,400", "--seeds", "2", "--budget", "4", "--test", "500"]
+    arguments = ["compare", "shi2022/task", *small, "--learner", "linear", "--learner", "mean-histogram", "--store", store]
+    result = call(*arguments, "--json", out, "--figure", picture)
+    assert result.exit_code == 0, result.output
+    for text in ("2 learners", "4 settings each", "mean-histogram", "At n = 400, "):
+        assert text in result.output
+    data = json.loads(out.read_text())
+    assert data["task"] == "shi2022/task" and data["sizes"] == [200, 400] and data["budget"] == 4 and len(data["results"]) == 8
+    assert len(data["conclusions"]) == 2 and picture.read_bytes().startswith(b"\x89PNG")
+    given = count_runs(monkeypatch)
+    again = call(*arguments, "--json", "-")
+    assert given == [0, 0] and json.loads(again.stdout)["results"] == data["results"]
+    with Store(store, read_only=True) as opened:
+        assert len(list(opened.records())) == 16
+    assert call("export", "--store", store).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -228,6 +247,17 @@ def test_list(kind):
         (["reproduce", "shi2022/table1", "--first-seed", "-1"], "not in the range"),
         (["reproduce", "shi2022/table1", "--json", "no-such-folder/v.json"], "folder no-such-folder does not exist"),
         (["reproduce", "shi2022/table1", "--store", "."], "cannot be opened"),
+        (["compare", "shi2022/tsk", "--learner", "linear"], "Did you mean 'shi2022/task'"),
+        (["compare", "shi2022/task", "--learner", "linaer"], "Did you mean 'linear'"),
+        (["compare", "shi2022/task"], "add --learner NAME"),
+        (["compare", "shi2022/task", "--learner", "linear", "--n", "many"], "whole numbers with commas between"),
+        (["compare", "shi2022/task", "--learner", "linear", "--n", "1"], "at least 2"),
+        (["compare", "shi2022/task", "--learner", "linear", "--set", "dd=3"], "There is no number of shi2022/task named 'dd'"),
+        (["compare", "shi2022/task", "--learner", "linear", "--set", "d=x"], "d is a whole number, such as 500"),
+        (["compare", "shi2022/task", "--learner", "linear", "--set", "d"], "written NAME=VALUE"),
+        (["compare", "shi2022/task", "--learner", "linear", "--set", "d=3"], "d"),
+        (["compare", "shi2022/task", "--learner", "linear", "--figure", "c.gif"], "ends with .png, .pdf or .svg"),
+        (["compare", "shi2022/task", "--learner", "linear", "--json", "no-such-folder/c.json"], "folder no-such-folder does not exist"),
         (["reprduce", "x"], "Did you mean 'reproduce'"),
         (["list", "papers"], "'papers' is not one of"),
         (["show", "--store", "no-such.sqlite"], "There is no store"),

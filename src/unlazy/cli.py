@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from unlazy.lab.judging import Verdict
     from unlazy.lab.running import Study
     from unlazy.lab.store import Run, Store
+    from unlazy.lab.tuning import Contest, Outcome
 
 
 class _Refused(click.ClickException):
@@ -148,12 +150,7 @@ def reproduce(
     with Store(store_path or default_store()) as store:
         verdicts = _run(studies, store, memory=memory, fresh=fresh)
     if json_path is not None:
-        text = json.dumps([verdict.to_json() for verdict in verdicts], indent=2, ensure_ascii=False)
-        if str(json_path) == "-":
-            click.echo(text)
-        else:
-            with replacing(json_path) as draft:
-                draft.write_text(text + "\n", encoding="utf-8")
+        _write_json([verdict.to_json() for verdict in verdicts], json_path)
     if strict and any(verdict.outcome != "holds" for verdict in verdicts):
         sys.exit(1)
 
@@ -203,6 +200,116 @@ def _run(studies: list[Study], store: Store, *, memory: float | None, fresh: boo
     for verdict in verdicts:
         print_verdict(verdict, console)
     return verdicts
+
+
+@main.command()
+@click.argument("task", metavar="TASK")
+@click.option("--learner", "names", multiple=True, metavar="NAME", help="A learner, again for each; 'unlazy list learners' names them.")
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a number of the task, such as d=100.")
+@click.option("--n", "sizes", default="1000", show_default=True, metavar="N,N,...", help="Numbers of examples.")
+@click.option("--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Number of seeds.")
+@click.option("--first-seed", type=click.IntRange(min=0), default=10, show_default=True, help="First seed.")
+@click.option("--budget", type=click.IntRange(min=1), default=24, show_default=True, help="Settings that each learner may try.")
+@click.option("--test", type=click.IntRange(min=1), default=10_000, show_default=True, help="Number of test examples.")
+@_store
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the outcome to this file ('-': standard output).")
+@click.option("--figure", type=click.Path(path_type=Path), help="Write the learning curves to this file (.png, .pdf or .svg).")
+@_memory
+def compare(
+    task: str,
+    names: tuple[str, ...],
+    changes: tuple[str, ...],
+    sizes: str,
+    seeds: int,
+    first_seed: int,
+    budget: int,
+    test: int,
+    store_path: Path | None,
+    json_path: Path | None,
+    figure: Path | None,
+    memory: float | None,
+) -> None:
+    """Let learners compete on TASK: the same examples and the same tuning budget for each, and say who is ahead.
+
+    What is in the store is not run again; a contest that was stopped goes on where it was.
+    """
+    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
+        raise BadInput(f"A figure ends with .png, .pdf or .svg, but {figure.name!r} does not.")
+    for path in (json_path if str(json_path) != "-" else None, figure):
+        if path is not None:
+            check_writable(path)
+    click.get_current_context().meta["machine_reads_output"] = str(json_path) == "-"
+    from unlazy.catalogue import family_of, learner_of
+    from unlazy.lab.store import Store
+    from unlazy.lab.tuning import Contest
+    from unlazy.report.contests import print_outcome, save_curves
+
+    if not names:
+        raise BadInput("A contest needs learners: add --learner NAME once for each. `unlazy list learners` names them.")
+    contest = Contest(
+        family_of(task, changes),
+        {name: learner_of(name) for name in names},
+        _whole_numbers("--n", sizes),
+        tuple(range(first_seed, first_seed + seeds)),
+        budget=budget,
+        test=test,
+    )
+    with Store(store_path or default_store()) as store:
+        outcome = _contest(contest, store, task, memory)
+    print_outcome(outcome, _console())
+    words = sys.argv[1:] if Path(sys.argv[0]).name.startswith("unlazy") else ["compare", task]
+    if json_path is not None:
+        _write_json({"task": task, "set": list(changes), "command": shlex.join(["unlazy", *words]), **outcome.to_json()}, json_path)
+    if figure is not None:
+        save_curves(outcome, task, figure)
+        _console().print(f"Figure written to {figure}", soft_wrap=True)
+
+
+def _contest(contest: Contest, store: Store, task: str, memory: float | None) -> Outcome:
+    """Say what will happen, and run it with a progress bar."""
+    from unlazy.lab.engines import LocalEngine, plan
+    from unlazy.lab.tuning import absent, expected, run
+    from unlazy.report.progress import ProgressBar, duration
+
+    console = _console()
+    waiting = absent(list(expected(contest)), store)
+    planned = plan(waiting)
+    engine = LocalEngine() if memory is None else LocalEngine(memory=int(memory * 2**30))
+    console.print(
+        f"[bold]{task}[/] · {len(contest.learners)} learners · n = {', '.join(map(str, contest.sizes))} · seeds {contest.seeds[0]} to "
+        f"{contest.seeds[-1]} · {contest.budget} settings each · store {store.path}",
+        soft_wrap=True,
+    )
+    warm, cold = planned.seconds
+    console.print(
+        f"Up to {len(waiting)} trials. About {duration(warm)} to run, up to {duration(cold - warm)} more to compile what is not cached.",
+        soft_wrap=True,
+    )
+    try:
+        with ProgressBar(planned, console) as bar:
+            engine.watcher = bar
+            return run(contest, store, engine)
+    except KeyboardInterrupt:
+        console.print("Stopped. What was finished is kept: the same command goes on from there.")
+        sys.exit(130)
+
+
+def _whole_numbers(name: str, text: str) -> tuple[int, ...]:
+    """Numbers such as 1000,10000."""
+    try:
+        return tuple(sorted({int(part) for part in text.replace("_", "").split(",")}))
+    except ValueError:
+        raise BadInput(f"{name} takes whole numbers with commas between, such as 1000,10000, but is {text!r}.") from None
+
+
+def _write_json(data: Any, path: Path) -> None:
+    """Write to a file, or to standard output where the path is '-'."""
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    if str(path) == "-":
+        click.echo(text)
+        return
+    with replacing(path) as draft:
+        draft.write_text(text + "\n", encoding="utf-8")
 
 
 def _entries(store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False) -> list[Any]:

@@ -64,6 +64,11 @@ class Model(eqx.Module):
         stacked, rest = eqx.partition(self, eqx.is_array)
         return eqx.combine(jax.tree.map(lambda leaf: leaf[index], stacked), rest)
 
+    def scores(self, x: Float[Array, "n d"]) -> Float[Array, "s n"]:
+        """Of stacked models, the scores of each."""
+        stacked, rest = eqx.partition(self, eqx.is_array)
+        return jax.lax.map(lambda one: eqx.combine(one, rest)(x), stacked)
+
 
 class OnCoordinates(Model):
     """A model of x = z·basis as a model of z."""

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from unlazy.errors import require
 from unlazy.losses import LOSSES, Loss
 from unlazy.networks import Model, Network
-from unlazy.tasks.base import Batch, Task
+from unlazy.tasks.base import Batch, Task, draw
 
 #: A score this close to zero is rounding, not a decision: a mirrored network is zero at first. It counts as half right.
 TIE = 1e-5
@@ -46,7 +46,7 @@ class Accuracy(Probe):
         """Measure."""
         found = {}
         inside = model if task.basis is None else model.enter(task.basis)
-        for name, (z, y) in {"test": task.draw(self.test, key), "train": seen}.items():
+        for name, (z, y) in {"test": draw(task.sampler, self.test, key), "train": seen}.items():
             score = inside(z)
             found[f"{name}_accuracy"] = accuracy(score, y)
             # XLA may take max(NaN, 0) for 0: a score that is not finite must not look like a loss of zero.

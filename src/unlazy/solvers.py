@@ -15,6 +15,7 @@ import jax
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float, Int
+from threadpoolctl import threadpool_limits
 
 from unlazy.errors import BadInput, require
 from unlazy.kernels import Kernel, gram
@@ -98,13 +99,22 @@ def ridge_path(K: Matrix, Y: Outputs, ridges: Sequence[float]) -> RidgePath:
     K, Y = _regression(K, Y)
     values = finite_array("ridges", np.atleast_1d(ridges), 1)
     require(values.size > 0 and bool(np.all(values >= 0)), f"ridges must be numbers ≥ 0, but are {list(values)}.")
-    eigenvalues, eigenvectors = np.linalg.eigh(K)
+    eigenvalues, eigenvectors = eigh(K)
     # Rounding of the decomposition itself is no reason to refuse.
     noise = len(K) * np.finfo(np.float64).eps * max(eigenvalues[-1], 0)
     least = eigenvalues[0] if eigenvalues[0] < -noise else max(eigenvalues[0], 0.0)
     if least + values.min() <= (noise if values.min() == 0 else 0):
         raise _indefinite(float(values.min()), float(eigenvalues[0]))
     return RidgePath(values, Y, np.maximum(eigenvalues, least), eigenvectors)
+
+
+def eigh(K: Matrix) -> tuple[Float[np.ndarray, " n"], Matrix]:
+    """Eigenvalues and eigenvectors of a symmetric matrix.
+
+    By one thread where it is small: several gain little there, and lose much on a machine with other work, where they wait for each other.
+    """
+    with threadpool_limits(1 if len(K) <= 1500 else None, user_api="blas"):
+        return np.linalg.eigh(K)
 
 
 def learning_curve(
@@ -124,7 +134,7 @@ def learning_curve(
         bool(wanted.ndim == 1 and wanted.size > 0 and np.all(np.diff(wanted) > 0) and 1 <= wanted[0] and wanted[-1] <= n),
         f"sizes must increase from 1 or more to {n} or less, but are {sizes}.",
     )
-    L = _cholesky(K, ridge)
+    L = cholesky(K, ridge)
     targets = Y.reshape(n, -1)
     V = scipy.linalg.solve_triangular(L, K_test.T, lower=True, check_finite=False)
     z = scipy.linalg.solve_triangular(L, targets, lower=True, check_finite=False)
@@ -187,7 +197,7 @@ def solve(kernel: Kernel, x: Matrix, Y: Outputs, ridge: float, *, memory: float 
         if precision == "float32" and ridge < coarse:
             continue
         try:
-            L = _cholesky(K, ridge)
+            L = cholesky(K, ridge)
         except BadInput:
             if precision == "float64":
                 raise
@@ -238,7 +248,8 @@ def points_and_targets(x: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
     return x if x.dtype == np.float32 else x.astype(np.float64), targets_of(Y, len(x))
 
 
-def _cholesky(K: Matrix, ridge: float) -> Matrix:
+def cholesky(K: Matrix, ridge: float) -> Matrix:
+    """The lower factor of K + λI, or an error that says what to do."""
     require(0 <= ridge < np.inf, f"ridge must be a finite number ≥ 0, but is {ridge}.")
     shifted = np.array(K, order="F")
     shifted.flat[:: len(K) + 1] += ridge

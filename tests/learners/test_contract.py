@@ -6,11 +6,12 @@ import pytest
 
 from contracts import check_experiment, check_learner
 from toys import CoinCount, Halfspace, small_learner
-from unlazy import catalogue
+from unlazy import catalogue, rivals
 from unlazy.lab.judging import Arm, Instrument
 from unlazy.learners.gradient import GradientDescent
 
 ARMS = {f"{claim.id}: {name}": arm for claim in catalogue.claims().values() for name, arm in claim.study("smoke").items()}
+RIVALS = {name: entry.thing for name, entry in rivals.LEARNERS.items()}
 LEARNERS = [name for name, arm in ARMS.items() if isinstance(arm, Arm)]
 EXPERIMENTS = [name for name, arm in ARMS.items() if isinstance(arm, Instrument)]
 
@@ -19,6 +20,22 @@ EXPERIMENTS = [name for name, arm in ARMS.items() if isinstance(arm, Instrument)
 def test_learners_of_claims_keep_the_contract(name):
     arm = ARMS[name]
     check_learner(arm.learner, arm.family, arm.n)
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_rivals_keep_the_contract(name):
+    check_learner(RIVALS[name], Halfspace(6), 60)
+
+
+@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("budget", [1, 2, 6, 24])
+def test_tuning_keeps_to_its_budget(name, budget):
+    """Distinct settings, no more than allowed; a path falls apart into learners of one setting each, which say what they are."""
+    tried = [option for learner in RIVALS[name].tuning(budget) for option in learner.options(60).values()]
+    assert 1 <= len(tried) <= budget
+    assert len({repr(option) for option in tried}) == len(tried)
+    assert all(option.settings and len(option.options(60)) == 1 for option in tried)
+    assert budget < 24 or len(tried) >= 12, "a budget of 24 is left unused"
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -195,18 +195,21 @@ def _program(pattern: Trial) -> Callable[[Any, Any], dict[str, Any]]:
         trace = learner.fit(task.sampler, pattern.n, key=key_learner)
         # One model after the other: the examples looked at need far more memory than the models.
         looks = jax.lax.map(lambda model: _look(task, model, trace, probes, key_probe), trace.models)
-        return {"loss": trace.losses, **looks}
+        return {"notes": {"loss": trace.losses} | trace.notes, **looks}
 
     return run
+
+
+_draw_task = eqx.filter_jit(lambda family, key: family.task(key=key))
 
 
 def _run_on_host(trial: Trial) -> dict[str, Any]:
     """The same for a learner that cannot be traced: only the task is compiled."""
     key_task, key_learner, key_probe = jax.random.split(jax.random.key(trial.seed), 3)
-    task = eqx.filter_jit(lambda family, key: family.task(key=key))(trial.family, key_task)
+    task = _draw_task(trial.family, key_task)
     trace = trial.learner.fit(task.sampler, trial.n, key=key_learner)
     looks = [_look(task, trace.at(index), trace, trial.probes, key_probe) for index in range(len(trace.steps))]
-    return {"loss": trace.losses, **jax.tree.map(lambda *leaves: np.stack(leaves), *looks)}
+    return {"notes": {"loss": trace.losses} | trace.notes, **jax.tree.map(lambda *leaves: np.stack(leaves), *looks)}
 
 
 def _look(task: Task, model: Model, trace: Trace, probes: Sequence[Probe], key: PRNGKeyArray) -> dict[str, Any]:
@@ -216,7 +219,7 @@ def _look(task: Task, model: Model, trace: Trace, probes: Sequence[Probe], key: 
         new = probe(task, model, seen=trace.seen, key=jax.random.fold_in(key, index))
         require(not found.keys() & new.keys(), f"Two probes measure the same names: {sorted(found.keys() & new.keys())}.")
         found |= new
-    finite = jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))])
+    finite = jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(model)])
     return {"found": found, "finite": jnp.all(finite)}
 
 
@@ -235,8 +238,7 @@ def _measured(trial: Measurement) -> dict[str, Any]:
 
 
 def _record(trial: Runnable, found: dict[str, Any], seconds: float) -> Record:
-    losses = {"loss": found["loss"]} if "loss" in found else {}
-    numbers = losses | {name: value for name, value in found["found"].items() if np.ndim(value) == 1}
+    numbers = found.get("notes", {}) | {name: value for name, value in found["found"].items() if np.ndim(value) == 1}
     return Record(
         key=trial.key,
         trial=trial.describe(),

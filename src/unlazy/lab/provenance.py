@@ -19,6 +19,7 @@ COMPUTING = (
     "infinite_width.py",
     "iterative.py",
     "kernels.py",
+    "krylov.py",
     "losses.py",
     "moments.py",
     "networks.py",

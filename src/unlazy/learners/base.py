@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Literal
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.errors import require
@@ -20,17 +22,25 @@ class Trace(eqx.Module):
     """What a learner leaves behind: its model at the recorded steps (stacked), and the losses between.
 
     `losses[i]` is the mean training loss over the steps since the previous record (NaN for a record before any step). `seen` holds up to
-    `SEEN` of the examples it was trained on, by coordinates (see `Sampler`).
+    `SEEN` of the examples it was trained on, by coordinates (see `Sampler`). `notes` are measurements that only the learner can make, such
+    as an error on examples that it held out.
     """
 
     models: Model
     losses: Float[Array, " r"]
     seen: Batch
     steps: tuple[int, ...] = eqx.field(static=True)
+    notes: dict[str, Float[Array, " r"]] = eqx.field(default_factory=dict)
 
     def at(self, index: int) -> Model:
         """The model of `steps[index]`."""
         return self.models.at(index)
+
+
+def keys_of(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray, PRNGKeyArray]:
+    """The keys of the initial model, of the sample and of all else. Learners that split alike meet the same sample under one seed."""
+    key_init, key_data, key_rest = jax.random.split(key, 3)
+    return key_init, key_data, key_rest
 
 
 class Learner(eqx.Module):
@@ -67,3 +77,16 @@ class Learner(eqx.Module):
     @abstractmethod
     def prediction_work(self, d: int) -> float:
         """Rough number of multiply-adds of one prediction on an input of size d, for planning."""
+
+    def tuning(self, budget: int) -> tuple[Learner, ...]:
+        """Learners to choose among, with at most `budget` `options` in all; by default there is nothing to choose."""
+        return (self,)
+
+    def options(self, n: int) -> dict[int, Learner]:
+        """The recorded steps that may be chosen, and the learner whose last model each of them is: a path offers all its steps."""
+        return {self.recorded(n)[-1]: self}
+
+    @property
+    def settings(self) -> Mapping[str, float | str]:
+        """What `tuning` varies, by name, as it is set here."""
+        return {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import equinox as eqx
@@ -15,7 +16,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.errors import require
-from unlazy.learners.base import SEEN, Learner, Trace
+from unlazy.learners.base import SEEN, Learner, Trace, keys_of
 from unlazy.losses import LOSSES, Loss
 from unlazy.networks import Init, Network
 from unlazy.random import shuffled
@@ -113,6 +114,11 @@ class Descent(Stage):
             "spread sets the step size of w and needs w among the forgotten groups.",
         )
         require(self.spread is None or self.steps == 1, "spread belongs to a stage of one step.")
+
+    def scaled(self, factor: float, decay: float) -> Descent:
+        """The same stage with all step sizes times `factor` and a further penalty decay·‖p‖² on all groups."""
+        rates = {group: rate * factor for group, rate in self.rates.items()}
+        return dataclasses.replace(self, rates=rates, decay={group: self.decay.get(group, 0.0) + decay for group in rates})
 
     @property
     def commutes_with_rotations(self) -> bool:
@@ -244,6 +250,26 @@ class GradientDescent(Learner):
     record: tuple[int, ...] = eqx.field(static=True, default=(), kw_only=True)
     fresh: bool = eqx.field(static=True, default=False, kw_only=True)
 
+    def tuning(self, budget: int) -> tuple[Learner, ...]:
+        """All step sizes times a factor, with a penalty on all weights or none. Steps that forget have their step size from theory."""
+        decays = (0.0, 1e-3, 1e-4)[: max(1, min(3, budget // 4))]
+        count = budget // len(decays)
+        factors = [float(f"{10 ** ((index - count // 2) / 2):.3g}") for index in range(count)]
+        return tuple(self.scaled(factor, decay) for decay in decays for factor in factors)
+
+    def scaled(self, factor: float, decay: float) -> GradientDescent:
+        """The learner with all step sizes times `factor` and a further penalty decay·‖p‖², in the stages that do not forget."""
+        stages = tuple(stage.scaled(factor, decay) if isinstance(stage, Descent) and not stage.forget else stage for stage in self.stages)
+        return dataclasses.replace(self, stages=stages)
+
+    @property
+    def settings(self) -> Mapping[str, float | str]:
+        """Step size and penalty by group, of the first stage that does not forget."""
+        stage = next((stage for stage in self.stages if isinstance(stage, Descent) and not stage.forget), None)
+        if stage is None:
+            return {}
+        return {f"rate {group}": rate for group, rate in stage.rates.items()} | {"decay": max(stage.decay.values(), default=0.0)}
+
     def recorded(self, n: int) -> tuple[int, ...]:
         """The recorded steps up to the last one, which is always among them."""
         last = sum(stage.length(n) for stage in self.stages)
@@ -260,7 +286,7 @@ class GradientDescent(Learner):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Run all stages."""
         require(n > 0, f"A learner needs at least one example, but n={n}.")
-        key_init, key_data, key_order = jax.random.split(key, 3)
+        key_init, key_data, key_order = keys_of(key)
         if self.fresh:
             self._check_budget(n)
         sample = None if self.fresh else sampler.draw(n, key_data)

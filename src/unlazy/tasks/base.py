@@ -41,6 +41,12 @@ class Sampler(eqx.Module):
         return Sampler(lambda n, key: self.sample(n, key=key), self.dimension)
 
 
+@eqx.filter_jit
+def draw(sampler: Sampler, n: int, key: PRNGKeyArray) -> Batch:
+    """`sampler.draw(n, key)` as one compiled program, which samplers of one shape share: for those who draw outside of any program."""
+    return sampler.draw(n, key)
+
+
 class Task(eqx.Module):
     """A distribution with a known secret. The secret is always there, in the open; learners are handed `sampler` only.
 

@@ -1,0 +1,266 @@
+"""The fair contest: the same examples and the same tuning budget for every learner, and differences that are paired by seed.
+
+For each learner, sample size and seed, at most `budget` settings are tried on a part of the n examples and scored on the rest of them; the
+best is fitted to all n and meets the test. Nobody sees the test examples before. Everything is a trial in the store: a contest that was
+stopped goes on where it was, and what was chosen, and in how many seconds, can be looked up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import scipy.stats
+
+from unlazy.errors import require
+from unlazy.lab.engines import LocalEngine
+from unlazy.lab.judging import LEVEL, Estimate, estimate
+from unlazy.lab.store import Store
+from unlazy.lab.trials import Record, Trial
+from unlazy.learners.base import Learner
+from unlazy.learners.holdout import HoldOut
+from unlazy.probes import Accuracy
+from unlazy.tasks.base import Family
+
+MEASURE = "test_accuracy"
+
+
+class Place(NamedTuple):
+    """Who, with how many examples, under which seed."""
+
+    learner: str
+    n: int
+    seed: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Contest:
+    """Learners on one family at several sample sizes. `budget`: settings tried for each; `share`: part of the examples held out for it."""
+
+    family: Family
+    learners: Mapping[str, Learner]
+    sizes: tuple[int, ...]
+    seeds: tuple[int, ...]
+    budget: int = 24
+    share: float = 0.2
+    test: int = 10_000
+
+    def __post_init__(self) -> None:
+        """Refuse what is no contest."""
+        require(bool(self.learners), "A contest needs at least one learner.")
+        require(bool(self.sizes) and min(self.sizes) >= 2, f"Sample sizes must be whole numbers of at least 2, but are {list(self.sizes)}.")
+        require(len(set(self.sizes)) == len(self.sizes), f"Each sample size may be given once, but they are {list(self.sizes)}.")
+        require(bool(self.seeds), "A contest needs at least one seed.")
+        require(self.budget >= 1, f"The budget is a number of settings to try, at least 1, but is {self.budget}.")
+
+    @property
+    def places(self) -> list[Place]:
+        """All of them."""
+        return [Place(name, n, seed) for name in self.learners for n in self.sizes for seed in self.seeds]
+
+    def rehearsals(self, place: Place) -> list[Trial]:
+        """The trials that tune a learner: each holds a part of its examples out."""
+        candidates = self.learners[place.learner].tuning(self.budget)
+        tried = [HoldOut.of(candidate, self.share) for candidate in candidates]
+        count = sum(len(trial.options(place.n)) for trial in tried)
+        require(count <= self.budget, f"{place.learner} tries {count} settings, but only {self.budget} are allowed.")
+        return [Trial(self.family, trial, place.n, place.seed, ()) for trial in tried]
+
+    def final(self, place: Place, chosen: Learner) -> Trial:
+        """The trial of the learner that was chosen, on all examples."""
+        return Trial(self.family, chosen, place.n, place.seed, (Accuracy(self.test),))
+
+
+class Choice(NamedTuple):
+    """What tuning chose: the learner, its accuracy on the examples held out, how many settings were tried and in how many seconds."""
+
+    learner: Learner
+    validation: float
+    tried: int
+    diverged: int
+    seconds: float
+
+
+def choose(trials: Sequence[Trial], records: Mapping[str, Record]) -> Choice:
+    """The setting with the greatest accuracy on the examples held out; of equal ones the least hinge loss, then the first."""
+    found: list[tuple[float, float, Learner]] = []
+    for trial in trials:
+        record = records[trial.key]
+        for step, learner in trial.learner.options(trial.n).items():
+            right, lost = record.value("validation_accuracy", step), record.value("validation_loss", step)
+            found.append((right, -lost if lost == lost else -float("inf"), learner))
+    best = max(found, key=lambda entry: entry[:2])
+    used = [records[trial.key] for trial in trials]
+    return Choice(best[2], best[0], len(found), sum(r.status == "diverged" for r in used), sum(r.seconds for r in used))
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What became of one learner under one seed."""
+
+    place: Place
+    choice: Choice
+    record: Record
+
+    @property
+    def accuracy(self) -> float:
+        """On the test, in percent."""
+        return self.record.value(MEASURE)
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as plain data."""
+        return {
+            "learner": self.place.learner,
+            "n": self.place.n,
+            "seed": self.place.seed,
+            "test_accuracy": self.accuracy,
+            "validation_accuracy": self.choice.validation,
+            "chosen": dict(self.choice.learner.settings),
+            "tried": self.choice.tried,
+            "diverged": self.choice.diverged + (self.record.status == "diverged"),
+            "tuning_seconds": round(self.choice.seconds, 3),
+            "seconds": round(self.record.seconds, 3),
+            "trial": self.record.key,
+        }
+
+
+class Lead(NamedTuple):
+    """By how much the leader is ahead of another learner, in points of accuracy on the same secrets, samples and test examples."""
+
+    other: str
+    ahead: Estimate
+    decided: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """A contest that was run."""
+
+    contest: Contest
+    results: dict[Place, Result]
+
+    def accuracies(self, learner: str, n: int) -> list[float]:
+        """Test accuracy under each seed."""
+        return [self.results[Place(learner, n, seed)].accuracy for seed in self.contest.seeds]
+
+    def accuracy(self, learner: str, n: int) -> Estimate:
+        """Mean over seeds."""
+        return estimate(self.accuracies(learner, n))
+
+    def leads(self, n: int) -> tuple[str, list[Lead]]:
+        """The learner with the greatest mean at n, and how far it is ahead of each other, the nearest first.
+
+        The leader was picked by looking, so each interval is at level 1 − (1 − LEVEL)/(number of others): all of them hold together.
+        """
+        means = {learner: self.accuracy(learner, n).mean for learner in self.contest.learners}
+        leader = max(means, key=lambda learner: (means[learner] == means[learner], means[learner]))
+        others = [learner for learner in means if learner != leader]
+        leads = []
+        for other in others:
+            pairs = zip(self.accuracies(leader, n), self.accuracies(other, n), strict=True)
+            ahead = _widened(estimate([a - b for a, b in pairs]), len(others))
+            leads.append(Lead(other, ahead, bool(ahead.low > 0)))
+        return leader, sorted(leads, key=lambda lead: lead.ahead.mean)
+
+    def conclusion(self, n: int) -> str:
+        """Who is ahead, by how much, and whether it is decided, in one sentence."""
+        leader, leads = self.leads(n)
+        best = self.accuracy(leader, n)
+        if not leads:
+            return f"At n = {n:,}, {leader} reaches {best.mean:.2f} % of the test examples; it is alone."
+        behind, tied = [lead for lead in leads if lead.decided], [lead for lead in leads if not lead.decided]
+        seeds = f"{len(self.contest.seeds)} seed{'s' * (len(self.contest.seeds) != 1)}"
+        if not tied:
+            first = behind[0]
+            rest = ", and farther ahead of the others," if len(behind) > 1 else ""
+            return (
+                f"At n = {n:,}, {leader} ({best.mean:.2f} %) is ahead of {first.other}{rest} by {_points(first.ahead)} on the same "
+                f"secrets and samples ({seeds}): decided."
+            )
+        names = " and ".join(lead.other for lead in tied) if len(tied) < 3 else f"{tied[0].other} and {len(tied) - 1} others"
+        apart = f"; it is ahead of {len(behind)} other{'s' * (len(behind) != 1)}, decided" if behind else ""
+        return (
+            f"At n = {n:,}, {leader} ({best.mean:.2f} %) has the greatest mean, but its lead over {names} is not decided "
+            f"({_points(tied[0].ahead)}, {seeds}){apart}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as plain data."""
+        contest = self.contest
+        return {
+            "sizes": list(contest.sizes),
+            "seeds": list(contest.seeds),
+            "budget": contest.budget,
+            "held_out": contest.share,
+            "test_examples": contest.test,
+            "conclusions": [self.conclusion(n) for n in contest.sizes],
+            "accuracy": [
+                {"learner": learner, "n": n, "mean": e.mean, "interval": [_finite(e.low), _finite(e.high)]}
+                for n in contest.sizes
+                for learner in contest.learners
+                for e in [self.accuracy(learner, n)]
+            ],
+            "leads": [
+                {
+                    "n": n,
+                    "leader": leader,
+                    "other": lead.other,
+                    "ahead": lead.ahead.mean,
+                    "interval": [_finite(lead.ahead.low), _finite(lead.ahead.high)],
+                    "decided": lead.decided,
+                }
+                for n in contest.sizes
+                for leader, leads in [self.leads(n)]
+                for lead in leads
+            ],
+            "results": [result.to_json() for result in self.results.values()],
+        }
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
+
+
+def _points(ahead: Estimate) -> str:
+    return f"{ahead.mean:.2f} ± {ahead.half:.2f} points" if ahead.half < float("inf") else f"{ahead.mean:.2f} points"
+
+
+def _widened(e: Estimate, comparisons: int) -> Estimate:
+    """The interval at the level that holds for so many comparisons together."""
+    if e.seeds < 2 or comparisons < 2:
+        return e
+    t = scipy.stats.t(e.seeds - 1)
+    factor = t.ppf(1 - (1 - LEVEL) / (2 * comparisons)) / t.ppf((1 + LEVEL) / 2)
+    return dataclasses.replace(e, low=float(e.mean - factor * e.half), high=float(e.mean + factor * e.half))
+
+
+def run(contest: Contest, store: Store, engine: LocalEngine) -> Outcome:
+    """Tune, choose, test; what the store already holds is not run again."""
+    rehearsals = {place: contest.rehearsals(place) for place in contest.places}
+    records = _records([trial for trials in rehearsals.values() for trial in trials], store, engine)
+    choices = {place: choose(trials, records) for place, trials in rehearsals.items()}
+    finals = {place: contest.final(place, choice.learner) for place, choice in choices.items()}
+    records = _records(list(finals.values()), store, engine)
+    return Outcome(contest, {place: Result(place, choices[place], records[trial.key]) for place, trial in finals.items()})
+
+
+def _records(trials: Sequence[Trial], store: Store, engine: LocalEngine) -> dict[str, Record]:
+    for record in engine.run(absent(trials, store)):
+        store.add(record)
+    return {trial.key: store.get(trial.key, arrays=False) for trial in trials}
+
+
+def absent(trials: Sequence[Trial], store: Store) -> list[Trial]:
+    """Those that have no record yet, each once."""
+    wanted = {trial.key: trial for trial in trials}
+    known = store.known(wanted)
+    return [trial for key, trial in wanted.items() if key not in known]
+
+
+def expected(contest: Contest) -> Iterator[Trial]:
+    """The trials that a contest will take, for planning: what will be chosen is not known, so the first setting stands for it."""
+    for place in contest.places:
+        rehearsals = contest.rehearsals(place)
+        yield from rehearsals
+        yield contest.final(place, next(iter(rehearsals[0].learner.options(place.n).values())))

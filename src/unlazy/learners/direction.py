@@ -1,0 +1,98 @@
+"""The trivial rivals: one direction that the data point out, and a histogram of the label along it.
+
+They learn one feature, in the cheapest way there is. Where they win, feature learning is easy and fixed features are the problem.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal, Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.errors import require
+from unlazy.learners.base import Learner, Trace, keys_of
+from unlazy.learners.path import PathLearner
+from unlazy.networks import Model
+from unlazy.solvers import eigh
+from unlazy.tasks.base import Sampler, draw
+
+#: Numbers of bins to choose among, the likeliest first.
+BINS = (20, 50, 10, 100, 6, 200, 3, 30, 15, 70, 150, 300)
+
+
+class Histogram(Model):
+    """The mean label in the bin into which ⟨direction, x⟩ falls. A path has tables of several numbers of bins."""
+
+    direction: np.ndarray
+    edges: tuple[np.ndarray, ...]
+    values: tuple[np.ndarray, ...]
+
+    def at(self, index: int) -> Self:
+        """One model of a path."""
+        return dataclasses.replace(self, edges=self.edges[index : index + 1], values=self.values[index : index + 1])
+
+    def scores(self, x: Float[Array, "n d"]) -> Float[Array, "s n"]:
+        """The scores of all models of a path."""
+        place = np.asarray(x, np.float64) @ self.direction
+        found = [values[np.searchsorted(edges, place)] for edges, values in zip(self.edges, self.values, strict=True)]
+        return jnp.asarray(np.stack(found))
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """Scores of a batch."""
+        return self.scores(x)[-1]
+
+
+class DirectionHistogram(PathLearner):
+    """The direction is E[y·x] ("mean") or the top principal direction of the inputs ("principal"); bins hold equally many examples.
+
+    A bin's value is its mean label, drawn towards zero as if one more example of each label had been seen. `bins` is a path, whose places
+    are the recorded steps.
+    """
+
+    path, setting = "bins", "bins"
+    direction: Literal["mean", "principal"] = eqx.field(static=True)
+    bins: tuple[int, ...] = eqx.field(static=True, default=(20,))
+
+    def __check_init__(self) -> None:
+        """Refuse what cannot be done."""
+        require(self.direction in ("mean", "principal"), f"direction must be 'mean' or 'principal', but is {self.direction!r}.")
+        require(bool(self.bins) and min(self.bins) >= 1, f"bins must be positive whole numbers, but are {self.bins}.")
+
+    def tuning(self, budget: int) -> tuple[Learner, ...]:
+        """Several numbers of bins."""
+        return (dataclasses.replace(self, bins=BINS[:budget]),)
+
+    def work(self, n: int, r: int) -> float:
+        """The second moment of the inputs, and its decomposition."""
+        return float(n) * r**2 + 9.0 * r**3 if self.direction == "principal" else float(n) * r
+
+    def prediction_work(self, d: int) -> float:
+        """One product."""
+        return float(d)
+
+    def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
+        """Find the direction and fill the tables."""
+        sample = draw(sampler, n, keys_of(key)[1])
+        z, y = np.asarray(sample.x, np.float64), np.asarray(sample.y, np.float64)
+        inside = z.T @ y / n if self.direction == "mean" else _top_direction(z)
+        direction = inside if sampler.basis is None else inside @ np.asarray(sampler.basis, np.float64)
+        edges, values, losses = [], [], []
+        place = z @ inside
+        for bins in self.bins:
+            edge = np.unique(np.quantile(place, np.arange(1, bins) / bins))
+            bin_of = np.searchsorted(edge, place)
+            total, size = (np.bincount(bin_of, weights, minlength=len(edge) + 1) for weights in (y, np.ones(n)))
+            edges.append(edge)
+            values.append(total / (size + 2))
+            losses.append(0.5 * np.mean(np.square(values[-1][bin_of] - y)))
+        model = Histogram(direction, tuple(edges), tuple(values))
+        return self.traced(model, losses, sample)
+
+
+def _top_direction(z: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " r"]:
+    centred = z - z.mean(axis=0)
+    return eigh(centred.T @ centred)[1][:, -1]

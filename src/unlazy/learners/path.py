@@ -1,0 +1,89 @@
+"""Learners that solve on the host for a whole path of settings at once: a path of ridges, of penalties, of numbers of bins."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from unlazy.errors import require
+from unlazy.learners.base import SEEN, Learner, Trace, keys_of
+from unlazy.networks import Model
+from unlazy.tasks.base import Batch, Sampler, draw
+
+#: Places in a path where several kernels, or laws of features, share the budget of a tuning.
+PLACES = 6
+
+
+def positive(values: Any) -> tuple[float, ...]:
+    """A path of positive numbers, as a field holds it."""
+    path = tuple(map(float, values))
+    require(bool(path) and all(0 < value < math.inf for value in path), f"A path is one or more finite numbers > 0, but is {values}.")
+    return path
+
+
+def path_of(count: int) -> tuple[float, ...]:
+    """So many ridges, from next to none to far more than is good, evenly spaced in their logarithm."""
+    return tuple(float(f"{ridge:.3g}") for ridge in np.logspace(-3, 3, count)) if count > 1 else (1.0,)
+
+
+class Drawn(NamedTuple):
+    """A sample on the host: as it was drawn, its inputs divided by the root of their mean squared norm, that divisor, and the labels."""
+
+    sample: Batch
+    x: Float[np.ndarray, "n d"]
+    norm: float
+    y: Float[np.ndarray, " n"]
+
+
+def drawn(sampler: Sampler, n: int, key: PRNGKeyArray) -> Drawn:
+    """The sample that all learners meet under one key."""
+    sample = draw(sampler, n, keys_of(key)[1])
+    x = np.asarray(sample.x if sampler.basis is None else sample.x @ sampler.basis)
+    norm = max(math.sqrt(float(np.mean(np.sum(np.square(x, dtype=np.float64), axis=1)))), 1e-30)
+    return Drawn(sample, x / x.dtype.type(norm), norm, np.asarray(sample.y, np.float64))
+
+
+class PathLearner(Learner):
+    """Base of these learners. The field that `path` names holds the settings; the recorded steps are places in it.
+
+    Inputs are divided by the root of their mean squared norm (`drawn`), so that a bandwidth means the same for every task.
+    """
+
+    path: ClassVar[str]
+    setting: ClassVar[str]  # what one place in the path is called
+
+    @property
+    def _path(self) -> tuple[Any, ...]:
+        return getattr(self, self.path)
+
+    @property
+    def on_host(self) -> bool:
+        """It solves with LAPACK or scikit-learn."""
+        return True
+
+    def along(self, path: tuple[Any, ...]) -> Self:
+        """The same learner with another path."""
+        return dataclasses.replace(self, **{self.path: path})  # type: ignore[arg-type]
+
+    def recorded(self, n: int) -> tuple[int, ...]:
+        """The places in the path."""
+        return tuple(range(len(self._path)))
+
+    def options(self, n: int) -> dict[int, Learner]:
+        """Each setting of the path."""
+        return {index: self.along((value,)) for index, value in enumerate(self._path)}
+
+    @property
+    def settings(self) -> Mapping[str, float | str]:
+        """The setting, if the path has one place."""
+        return {self.setting: self._path[0]} if len(self._path) == 1 else {}
+
+    def traced(self, models: Model, losses: Any, sample: Batch) -> Trace:
+        """The trace of models along the path."""
+        return Trace(models, jnp.asarray(np.asarray(losses)), Batch(sample.x[:SEEN], sample.y[:SEEN]), self.recorded(len(sample.y)))

@@ -1,0 +1,96 @@
+"""Contests for people: the table, the sentence and the picture."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.markup import escape
+
+from unlazy.lab.judging import Plot
+from unlazy.lab.tuning import Outcome, Place, Result
+from unlazy.report.files import replacing
+from unlazy.report.palette import PRINT_STYLE
+from unlazy.report.plots import Line, draw
+from unlazy.report.progress import duration
+from unlazy.report.tables import Rows, number, spread, terminal
+
+
+def standings(outcome: Outcome) -> Rows:
+    """A row a learner, the best at the largest n first: accuracy at each n, what was chosen there, and what it cost."""
+    contest = outcome.contest
+    last = contest.sizes[-1]
+    order = sorted(contest.learners, key=lambda learner: -outcome.accuracy(learner, last).mean)
+    header = ["learner", *(f"n = {n:,}" for n in contest.sizes), "chosen", "tried", "tuning", "fit"]
+    rows = []
+    for learner in order:
+        results = [outcome.results[Place(learner, last, seed)] for seed in contest.seeds]
+        tuning = statistics.mean(result.choice.seconds for result in results)
+        fit = statistics.mean(result.record.seconds for result in results)
+        cells = [spread(outcome.accuracy(learner, n), "test_accuracy") for n in contest.sizes]
+        rows.append([learner, *cells, chosen(results), str(results[0].choice.tried), duration(tuning), duration(fit)])
+    return header, rows
+
+
+def chosen(results: Sequence[Result]) -> str:
+    """The settings that tuning chose over seeds: a value, or the range of values."""
+    names = dict.fromkeys(name for result in results for name in result.choice.learner.settings)
+    parts = []
+    for name in names:
+        values = sorted({result.choice.learner.settings[name] for result in results if name in result.choice.learner.settings}, key=str)
+        if all(isinstance(value, (int, float)) for value in values):
+            low, high = min(values), max(values)
+            parts.append(f"{name} {number(float(low))}" + (f"…{number(float(high))}" if high != low else ""))
+    return ", ".join(parts)
+
+
+def print_outcome(outcome: Outcome, console: Console) -> None:
+    """The whole outcome in the terminal."""
+    contest = outcome.contest
+    over = f"mean over {len(contest.seeds)} seeds ± half of the 95 % interval"
+    title = f"Test accuracy in percent, {over}; settings at n = {contest.sizes[-1]:,}"
+    console.print()
+    console.print(terminal(standings(outcome), title))
+    diverged = sum(result.to_json()["diverged"] for result in outcome.results.values())
+    if diverged:
+        console.print(f"[yellow]Note:[/] {diverged} runs left the finite numbers; they count with what they measured.", highlight=False)
+    for n in contest.sizes:
+        console.print(f"[bold]{escape(outcome.conclusion(n))}[/]", highlight=False)
+
+
+def learning_curves(outcome: Outcome, title: str) -> Figure:
+    """Test accuracy against the number of examples; at a single number, bars."""
+    contest = outcome.contest
+    if len(contest.sizes) == 1:
+        return _bars(outcome, title)
+    order = [row[0] for row in standings(outcome)[1]]
+    lines = [Line(name, tuple(map(float, contest.sizes)), tuple(outcome.accuracy(name, n) for n in contest.sizes)) for name in order]
+    return draw(Plot(title, "examples n", "test accuracy (%)", (), log_x=True), lines)
+
+
+def _bars(outcome: Outcome, title: str) -> Figure:
+    (n,) = outcome.contest.sizes
+    order = [row[0] for row in standings(outcome)[1]][::-1]
+    found = [outcome.accuracy(learner, n) for learner in order]
+    with matplotlib.rc_context(PRINT_STYLE):
+        figure = Figure(figsize=(6.4, 0.34 * len(order) + 1.3), layout="constrained")
+        axes = figure.subplots()
+        halves = [e.half if e.half < float("inf") else 0.0 for e in found]
+        axes.barh(order, [e.mean for e in found], xerr=halves, color="#56B4E9", ecolor="#333333", height=0.65)
+        for place, e in enumerate(found):
+            axes.text(e.mean + halves[place] + 0.6, place, f"{e.mean:.1f}", va="center", fontsize=9)
+        low = min(50.0, *(e.mean for e in found)) - 3
+        axes.set(xlim=(max(0.0, low), 106), xlabel=f"test accuracy (%) from n = {n:,} examples")
+        axes.axvline(50, color="#808080", linewidth=0.8, linestyle=":")
+        axes.set_title(title, loc="left")
+    return figure
+
+
+def save_curves(outcome: Outcome, title: str, path: Path) -> None:
+    """Write the picture, in the format that its name ends with."""
+    with matplotlib.rc_context(PRINT_STYLE), replacing(path) as draft:
+        learning_curves(outcome, title).savefig(draft, format=path.suffix.removeprefix("."))

@@ -1,0 +1,53 @@
+"""The rivals: learners for any task, by name. Their numbers are where tuning starts; a contest gives all of them the same budget."""
+
+from __future__ import annotations
+
+from unlazy.infinite_width import NNGP, NTK
+from unlazy.kernels import RBF, ArcCosine, ArcSine, Laplace, Linear, Polynomial
+from unlazy.learners.direction import DirectionHistogram
+from unlazy.learners.features import FeatureRidge, LogisticRegression, RandomFeatures, RawFeatures
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
+from unlazy.learners.scaling import UnitNorm
+from unlazy.naming import Named
+from unlazy.networks import MirroredInit, TangentInit
+
+#: Neurons of networks and of finite-width features: 2·M in mirrored pairs, so that the initial network is zero.
+M = 100
+
+
+def _network(init: MirroredInit | TangentInit, rates: dict[str, float]) -> UnitNorm:
+    stages = tuple(
+        Descent({group: rate * factor for group, rate in rates.items()}, steps=steps, batch=100, loss="logistic", momentum=0.9)
+        for factor, steps in ((1.0, 1500), (0.1, 500))
+    )
+    return UnitNorm.of(GradientDescent(init, stages))
+
+
+_RELU = MirroredInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu")
+
+LEARNERS = {
+    "linear": Named(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
+    "logistic": Named(LogisticRegression(RawFeatures()), "linear model, logistic regression"),
+    "linear-kernel": Named(KernelRidge(Linear()), "the linear model again, solved with its kernel"),
+    "polynomial": Named(KernelRidge(Polynomial(3)), "polynomial kernel, ridge regression; degree 2 to 7"),
+    "rbf": Named(KernelRidge(RBF(0.5)), "Gaussian kernel, ridge regression"),
+    "laplace": Named(KernelRidge(Laplace(0.5)), "Laplace kernel exp(−γ‖x − z‖), ridge regression"),
+    "arc-cosine": Named(KernelRidge(ArcCosine(1)), "arc-cosine kernel: infinitely many random ReLU features"),
+    "arcsine": Named(KernelRidge(ArcSine(1.0, 0.1)), "arcsine kernel: infinitely many random erf features"),
+    "nngp": Named(KernelRidge(NNGP(1, "relu", 2.0, 0.1)), "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "ntk": Named(KernelRidge(NTK(1, "relu", 2.0, 0.1)), "tangent kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "rbf-svm": Named(KernelSVM(RBF(0.5)), "Gaussian kernel, support vector machine"),
+    "ntk-svm": Named(KernelSVM(NTK(1, "relu", 2.0, 0.1)), "tangent kernel, support vector machine"),
+    "relu-features": Named(FeatureRidge(RandomFeatures("relu")), "2000 random ReLU features, ridge regression"),
+    "truncated-relu-features": Named(FeatureRidge(RandomFeatures("truncated_relu")), "2000 random truncated ReLU features, ridge"),
+    "fourier-features": Named(FeatureRidge(RandomFeatures("fourier")), "2000 random Fourier features, ridge regression"),
+    "tangent-features": Named(
+        KernelRidge(TangentFeatures(_RELU)), "all derivatives of a random ReLU network of 200 neurons, ridge regression"
+    ),
+    "relu-features-sgd": Named(_network(_RELU, {"a": 0.05}), "200 random ReLU features, gradient descent on the second layer"),
+    "tangent-sgd": Named(_network(TangentInit(_RELU), {"w": 0.01, "b": 0.01, "a": 0.01}), "tangent model of 200 neurons, gradient descent"),
+    "network": Named(_network(_RELU, {"w": 0.1, "b": 0.1, "a": 0.1}), "two-layer ReLU network of 200 neurons, gradient descent"),
+    "mean-histogram": Named(DirectionHistogram("mean"), "the direction E[y·x] and a histogram of the label along it"),
+    "principal-histogram": Named(DirectionHistogram("principal"), "the top principal direction and a histogram of the label along it"),
+}
