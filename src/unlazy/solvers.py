@@ -27,16 +27,20 @@ Outputs = Float[np.ndarray, "n"] | Float[np.ndarray, "n o"]
 
 @dataclasses.dataclass(frozen=True)
 class RidgePath:
-    """Kernel ridge regressions on the same points with many ridges, all from one eigendecomposition K = Q·diag(s)·Qᵀ.
+    """Kernel ridge regressions on the same points with many ridges, all from one reduction K = Q·T·Qᵀ to a tridiagonal T.
 
-    Results have the ridges as their first axis, and an axis of outputs if Y had one. Predictions of left-out points follow from
-    G = (K + λI)⁻¹ of all points: for a fold F they are y_F − (G_FF)⁻¹·(G·y)_F, which is what a fit without F would predict there.
+    It takes about half of the time of an eigendecomposition, and each ridge then costs n² operations: T + λI = L·D·Lᵀ with a bidiagonal L,
+    and G = (K + λI)⁻¹ = Zᵀ·D⁻¹·Z with Z = L⁻¹·Qᵀ.
+
+    Results have the ridges as their first axis, and an axis of outputs if Y had one. Predictions of left-out points follow from G of all
+    points: for a fold F they are y_F − (G_FF)⁻¹·(G·y)_F, which is what a fit without F would predict there.
     """
 
     ridges: Float[np.ndarray, " r"]
     Y: Outputs
-    eigenvalues: Float[np.ndarray, " n"]
-    eigenvectors: Matrix
+    diagonal: Float[np.ndarray, " n"]
+    beside: Float[np.ndarray, " n-1"]
+    rotation: Matrix
 
     @property
     def _targets(self) -> Matrix:
@@ -45,12 +49,26 @@ class RidgePath:
     def _shaped(self, result: Float[np.ndarray, "r n o"]) -> np.ndarray:
         return result.reshape(*result.shape[:2], *self.Y.shape[1:])
 
+    def _factors(self) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, "n r"]]:
+        """D, and the entries of L below its diagonal (the last row is not used), for all ridges at once."""
+        n = len(self.diagonal)
+        D, below = np.empty((n, len(self.ridges))), np.zeros((n, len(self.ridges)))
+        D[0] = self.diagonal[0] + self.ridges
+        for i in range(1, n):
+            below[i - 1] = self.beside[i - 1] / D[i - 1]
+            D[i] = self.diagonal[i] + self.ridges - self.beside[i - 1] * below[i - 1]
+        return D, below
+
     def _solved(self) -> Float[np.ndarray, "r n o"]:
-        """α for all ridges, by one product with the eigenvectors."""
-        projections = self.eigenvectors.T @ self._targets
-        scaled = projections[:, None, :] / (self.eigenvalues[:, None] + self.ridges)[:, :, None]
-        n, r, o = scaled.shape
-        return (self.eigenvectors @ scaled.reshape(n, r * o)).reshape(n, r, o).swapaxes(0, 1)
+        """α for all ridges."""
+        inside = self.rotation.T @ self._targets
+        found = [
+            scipy.linalg.solveh_banded(np.stack([self.diagonal + ridge, np.r_[self.beside, 0]]), inside, lower=True, check_finite=False)
+            for ridge in self.ridges
+        ]
+        n, o = inside.shape
+        together = self.rotation @ np.stack(found, axis=1).reshape(n, -1)
+        return together.reshape(n, len(self.ridges), o).swapaxes(0, 1)
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -68,8 +86,16 @@ class RidgePath:
 
     def leave_one_out(self) -> np.ndarray:
         """The prediction at each point by a fit to all others, y_i − α_i/G_ii, for each ridge."""
-        inverse = np.square(self.eigenvectors) @ (1 / (self.eigenvalues[:, None] + self.ridges))
-        return self._shaped(self._targets - self._solved() / inverse.T[:, :, None])
+        D, below = self._factors()
+        rows = self.rotation.T
+        Z = np.repeat(rows[:1], len(self.ridges), axis=0)
+        inverse = np.square(Z) / D[0][:, None]
+        for i in range(1, len(D)):
+            # Z of the next row, for all ridges at once; rows before are not needed any more.
+            Z *= -below[i - 1][:, None]
+            Z += rows[i]
+            inverse += np.square(Z) / D[i][:, None]
+        return self._shaped(self._targets - self._solved() / inverse[:, :, None])
 
     def leave_out(self, folds: int | Int[np.ndarray, " n"] | Sequence[Int[np.ndarray, " f"]]) -> np.ndarray:
         """The prediction at each point by a fit to all other folds, for each ridge.
@@ -77,15 +103,19 @@ class RidgePath:
         `folds` is a number of runs of consecutive points, as in scikit-learn's `KFold`, or a label for each point, or a list of index
         arrays.
         """
-        n = len(self.Y)
+        parts = list(_folds(folds, len(self.Y)))
         alpha = self._solved()
         result = np.empty_like(alpha)
-        for fold in _folds(folds, n):
-            rows = self.eigenvectors[fold]
-            for index, ridge in enumerate(self.ridges):
+        D, below = self._factors()
+        rows = np.ascontiguousarray(self.rotation.T)
+        for index in range(len(self.ridges)):
+            Z = rows.copy()
+            for i in range(1, len(Z)):
+                Z[i] -= below[i - 1, index] * Z[i - 1]
+            Z /= np.sqrt(D[:, index])[:, None]
+            for fold in parts:
                 # The upper triangle of G_FF: half of the work of a product.
-                scaled = rows / np.sqrt(self.eigenvalues + ridge)
-                block = scipy.linalg.blas.dsyrk(1.0, scaled.T, trans=1)
+                block = scipy.linalg.blas.dsyrk(1.0, Z[:, fold].T)
                 factor = scipy.linalg.cho_factor(block, overwrite_a=True, check_finite=False)
                 result[index, fold] = self._targets[fold] - scipy.linalg.cho_solve(factor, alpha[index, fold], check_finite=False)
         return self._shaped(result)
@@ -99,13 +129,32 @@ def ridge_path(K: Matrix, Y: Outputs, ridges: Sequence[float]) -> RidgePath:
     K, Y = _regression(K, Y)
     values = finite_array("ridges", np.atleast_1d(ridges), 1)
     require(values.size > 0 and bool(np.all(values >= 0)), f"ridges must be numbers ≥ 0, but are {list(values)}.")
-    eigenvalues, eigenvectors = eigh(K)
-    # Rounding of the decomposition itself is no reason to refuse.
-    noise = len(K) * np.finfo(np.float64).eps * max(eigenvalues[-1], 0)
-    least = eigenvalues[0] if eigenvalues[0] < -noise else max(eigenvalues[0], 0.0)
+    diagonal, beside, rotation = tridiagonal(K)
+    ends = [
+        float(scipy.linalg.eigvalsh_tridiagonal(diagonal, beside, select="i", select_range=(place, place))[0]) for place in (0, len(K) - 1)
+    ]
+    # Rounding of the reduction itself is no reason to refuse.
+    noise = len(K) * np.finfo(np.float64).eps * max(ends[-1], 0)
+    least = ends[0] if ends[0] < -noise else max(ends[0], 0.0)
     if least + values.min() <= (noise if values.min() == 0 else 0):
-        raise _indefinite(float(values.min()), float(eigenvalues[0]))
-    return RidgePath(values, Y, np.maximum(eigenvalues, least), eigenvectors)
+        raise _indefinite(float(values.min()), float(ends[0]))
+    return RidgePath(values, Y, diagonal + max(least - ends[0], 0.0), beside, rotation)
+
+
+def tridiagonal(K: Matrix) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n-1"], Matrix]:
+    """The diagonal and subdiagonal of T, and Q, in K = Q·T·Qᵀ for a symmetric K, of which the lower triangle is read.
+
+    By one thread: half of it waits for the memory, and on a machine with other work several threads wait for each other.
+    """
+    n = len(K)
+    with threadpool_limits(1, user_api="blas"):
+        size = int(scipy.linalg.lapack.dsytrd_lwork(n, lower=1)[0])
+        reflectors, diagonal, beside, scales, _ = scipy.linalg.lapack.dsytrd(np.asfortranarray(K), lower=1, lwork=max(size, 1))
+        rotation = np.eye(n)
+        if n > 1:
+            # LAPACK's dorgtr, which SciPy lacks, is dorgqr on the part below the diagonal.
+            rotation[1:, 1:] = scipy.linalg.lapack.dorgqr(reflectors[1:, :-1], scales, lwork=64 * n)[0]
+    return diagonal, beside, rotation
 
 
 def eigh(K: Matrix) -> tuple[Float[np.ndarray, " n"], Matrix]:
