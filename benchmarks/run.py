@@ -26,9 +26,9 @@ BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
     "engine": engine.run,
     "pytorch": pytorch.run,
     "storing": storing.run,
+    "kernels": kernels.run,
+    "kernels-large": kernels.run_large,
 }
-#: Run only when asked for by name: they take longer.
-ON_REQUEST: dict[str, Callable[[], list[Comparison]]] = {"kernels": kernels.run, "kernels-large": kernels.run_large}
 PACKAGES = ("unlazy", "jax", "jaxlib", "numpy", "torch")
 
 
@@ -95,11 +95,11 @@ def report(comparisons: list[Comparison], arguments: list[str]) -> dict[str, obj
 def main(arguments: list[str]) -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Measure this package against its peers.")
-    which = f"which: {', '.join(BENCHMARKS | ON_REQUEST)}. By default the first three."
+    which = f"which: {', '.join(BENCHMARKS)}. By default all."
     parser.add_argument("names", nargs="*", metavar="NAME", help=which)
     parser.add_argument("--out", type=Path, help="also write the ratios to this JSON file")
     options = parser.parse_args(arguments)
-    known = BENCHMARKS | ON_REQUEST
+    known = BENCHMARKS
     unknown = sorted(set(options.names) - set(known))
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}: choose from {', '.join(known)}")
