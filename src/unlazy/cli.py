@@ -266,32 +266,36 @@ def compare(
 
 
 def _contest(contest: Contest, store: Store, task: str, memory: float | None) -> Outcome:
-    """Say what will happen, and run it with a progress bar."""
+    """Say what will happen, and run it with progress bars: first the tuning, then the test of what was chosen."""
     from unlazy.lab.engines import LocalEngine, plan
-    from unlazy.lab.tuning import absent, expected, run
+    from unlazy.lab.tuning import absent, keep, outcome_of
     from unlazy.report.progress import ProgressBar, duration
 
     console = _console()
-    waiting = absent(list(expected(contest)), store)
-    planned = plan(waiting)
     engine = LocalEngine() if memory is None else LocalEngine(memory=int(memory * 2**30))
     console.print(
         f"[bold]{task}[/] · {len(contest.learners)} learners · n = {', '.join(map(str, contest.sizes))} · seeds {contest.seeds[0]} to "
         f"{contest.seeds[-1]} · {contest.budget} settings each · store {store.path}",
         soft_wrap=True,
     )
-    warm, cold = planned.seconds
-    console.print(
-        f"Up to {len(waiting)} trials. About {duration(warm)} to run, up to {duration(cold - warm)} more to compile what is not cached.",
-        soft_wrap=True,
-    )
-    try:
-        with ProgressBar(planned, console) as bar:
-            engine.watcher = bar
-            return run(contest, store, engine)
-    except KeyboardInterrupt:
-        console.print("Stopped. What was finished is kept: the same command goes on from there.")
-        sys.exit(130)
+    stages = {"Tuning": lambda: contest.all_rehearsals, "Testing what was chosen": lambda: list(contest.finals(store).values())}
+    for stage, trials in stages.items():
+        waiting = absent(trials(), store)
+        if not waiting:
+            console.print(f"{stage}: everything is in the store.")
+            continue
+        planned = plan(waiting)
+        warm, cold = planned.seconds
+        compiling = f", up to {duration(cold - warm)} more to compile what is not cached" if planned.groups else ""
+        console.print(f"{stage}: {len(waiting)} trials, about {duration(warm)}{compiling}.", soft_wrap=True)
+        try:
+            with ProgressBar(planned, console) as bar:
+                engine.watcher = bar
+                keep(waiting, store, engine)
+        except KeyboardInterrupt:
+            console.print("Stopped. What was finished is kept: the same command goes on from there.")
+            sys.exit(130)
+    return outcome_of(contest, store)
 
 
 def _whole_numbers(name: str, text: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ stopped goes on where it was, and what was chosen, and in how many seconds, can 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import scipy.stats
@@ -66,6 +66,20 @@ class Contest:
         count = sum(len(trial.options(place.n)) for trial in tried)
         require(count <= self.budget, f"{place.learner} tries {count} settings, but only {self.budget} are allowed.")
         return [Trial(self.family, trial, place.n, place.seed, ()) for trial in tried]
+
+    @property
+    def all_rehearsals(self) -> list[Trial]:
+        """The trials that tune all learners."""
+        return [trial for place in self.places for trial in self.rehearsals(place)]
+
+    def choice(self, place: Place, store: Store) -> Choice:
+        """What tuning chose, from the store."""
+        trials = self.rehearsals(place)
+        return choose(trials, {trial.key: store.get(trial.key, arrays=False) for trial in trials})
+
+    def finals(self, store: Store) -> dict[Place, Trial]:
+        """The trials of the learners that were chosen, on all examples."""
+        return {place: self.final(place, self.choice(place, store).learner) for place in self.places}
 
     def final(self, place: Place, chosen: Learner) -> Trial:
         """The trial of the learner that was chosen, on all examples."""
@@ -237,18 +251,16 @@ def _widened(e: Estimate, comparisons: int) -> Estimate:
 
 def run(contest: Contest, store: Store, engine: LocalEngine) -> Outcome:
     """Tune, choose, test; what the store already holds is not run again."""
-    rehearsals = {place: contest.rehearsals(place) for place in contest.places}
-    records = _records([trial for trials in rehearsals.values() for trial in trials], store, engine)
-    choices = {place: choose(trials, records) for place, trials in rehearsals.items()}
-    finals = {place: contest.final(place, choice.learner) for place, choice in choices.items()}
-    records = _records(list(finals.values()), store, engine)
-    return Outcome(contest, {place: Result(place, choices[place], records[trial.key]) for place, trial in finals.items()})
+    keep(contest.all_rehearsals, store, engine)
+    finals = contest.finals(store)
+    keep(list(finals.values()), store, engine)
+    return outcome_of(contest, store)
 
 
-def _records(trials: Sequence[Trial], store: Store, engine: LocalEngine) -> dict[str, Record]:
+def keep(trials: Sequence[Trial], store: Store, engine: LocalEngine) -> None:
+    """Run what the store lacks, and keep each record as it comes."""
     for record in engine.run(absent(trials, store)):
         store.add(record)
-    return {trial.key: store.get(trial.key, arrays=False) for trial in trials}
 
 
 def absent(trials: Sequence[Trial], store: Store) -> list[Trial]:
@@ -258,9 +270,8 @@ def absent(trials: Sequence[Trial], store: Store) -> list[Trial]:
     return [trial for key, trial in wanted.items() if key not in known]
 
 
-def expected(contest: Contest) -> Iterator[Trial]:
-    """The trials that a contest will take, for planning: what will be chosen is not known, so the first setting stands for it."""
-    for place in contest.places:
-        rehearsals = contest.rehearsals(place)
-        yield from rehearsals
-        yield contest.final(place, next(iter(rehearsals[0].learner.options(place.n).values())))
+def outcome_of(contest: Contest, store: Store) -> Outcome:
+    """The outcome of a contest whose trials are all in the store."""
+    finals = contest.finals(store)
+    results = {place: Result(place, contest.choice(place, store), store.get(trial.key, arrays=False)) for place, trial in finals.items()}
+    return Outcome(contest, results)

@@ -11,11 +11,9 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.markup import escape
 
-from unlazy.lab.judging import Plot
 from unlazy.lab.tuning import Outcome, Place, Result
 from unlazy.report.files import replacing
-from unlazy.report.palette import PRINT_STYLE
-from unlazy.report.plots import Line, draw
+from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
 from unlazy.report.progress import duration
 from unlazy.report.tables import Rows, number, spread, terminal
 
@@ -68,8 +66,36 @@ def learning_curves(outcome: Outcome, title: str) -> Figure:
     if len(contest.sizes) == 1:
         return _bars(outcome, title)
     order = [row[0] for row in standings(outcome)[1]]
-    lines = [Line(name, tuple(map(float, contest.sizes)), tuple(outcome.accuracy(name, n) for n in contest.sizes)) for name in order]
-    return draw(Plot(title, "examples n", "test accuracy (%)", (), log_x=True), lines)
+    with matplotlib.rc_context(PRINT_STYLE):
+        figure = Figure(figsize=(6.4, 4.6), layout="constrained")
+        axes = figure.subplots()
+        for place, learner in enumerate(order):
+            found = [outcome.accuracy(learner, n) for n in contest.sizes]
+            halves = [e.half if e.half < float("inf") else 0.0 for e in found]
+            # Side by side, so that intervals do not cover one another.
+            shift = 1 + 0.02 * (place - (len(order) - 1) / 2)
+            colour, marker = ARM_COLOURS[place % len(ARM_COLOURS)], ARM_MARKERS[place % len(ARM_MARKERS)][0]
+            axes.errorbar(
+                [n * shift for n in contest.sizes],
+                [e.mean for e in found],
+                yerr=halves,
+                label=learner,
+                color=colour,
+                marker=marker,
+                markersize=4.5,
+                linewidth=1.5,
+                capsize=2.5,
+                linestyle="-" if place < len(ARM_COLOURS) else "--",
+            )
+        axes.set_xscale("log")
+        axes.set_xticks(contest.sizes, labels=[f"{n:,}" for n in contest.sizes])
+        axes.minorticks_off()
+        axes.set(xlabel="examples n", ylabel="test accuracy (%)")
+        axes.set_title(title, loc="left")
+        axes.grid(True, axis="y", color="#DDDDDD", linewidth=0.6)
+        axes.set_axisbelow(True)
+        figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    return figure
 
 
 def _bars(outcome: Outcome, title: str) -> Figure:
