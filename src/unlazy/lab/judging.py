@@ -226,6 +226,8 @@ class Verdict:
         """The verdict as plain data."""
         return {
             "id": self.claim.id,
+            "where": self.claim.where,
+            "statement": self.claim.statement,
             "verdict": self.outcome,
             "reason": self.reason,
             "scale": self.scale,
