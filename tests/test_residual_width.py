@@ -79,7 +79,7 @@ def test_wide_networks_approach_the_kernels(activation):
 
 
 def test_the_kernel_of_the_bottleneck_stays_random():
-    """Its relative spread over draws does not fall with the width, unlike that of the full U."""
+    """Its relative spread over draws stays of order one, unlike that of the full U."""
 
     def spread(width, bottleneck):
         keys = jax.random.split(jax.random.key(2), 40)
@@ -87,8 +87,8 @@ def test_the_kernel_of_the_bottleneck_stays_random():
         values = jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
         return float(jnp.std(values) / jnp.mean(values))
 
-    assert spread(256, False) < 0.7 * spread(32, False)
-    assert spread(256, True) > 0.8 * spread(32, True)
+    assert spread(256, False) < 0.2
+    assert spread(256, True) > 0.4
 
 
 @pytest.mark.parametrize("activation", ["relu", "erf", "truncated_relu", "hard_tanh", "tanh", "gelu"])
