@@ -261,7 +261,8 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int = BLO
     require(sizes[0] == sizes[1], f"x and z must have as many columns, but x has {sizes[0]} and z has {sizes[1]}.")
     result = _aligned_empty((len(rows), len(columns)), rows.dtype)
     double = rows.dtype == jnp.float64
-    block = min(block, max(len(rows), len(columns)))
+    # Up to a power of two, so that few programs are compiled where many small matrices are made.
+    block = min(block, 1 << (max(len(rows), len(columns)) - 1).bit_length())
     row_blocks = _blocks(rows, block)
     column_blocks = row_blocks if z is None else _blocks(columns, block)
 
@@ -282,7 +283,7 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int = BLO
         for _ in threads.map(fill, corners):
             pass
     if z is None:
-        np.fill_diagonal(result, np.asarray(_diagonal(kernel, rows)))
+        np.fill_diagonal(result, np.concatenate([np.asarray(_diagonal(kernel, part)) for part in row_blocks])[: len(rows)])
     return jax.device_put(result)
 
 
