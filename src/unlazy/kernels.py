@@ -262,7 +262,7 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int = BLO
     result = _aligned_empty((len(rows), len(columns)), rows.dtype)
     double = rows.dtype == jnp.float64
     # Up to a power of two, so that few programs are compiled where many small matrices are made.
-    block = min(block, 1 << (max(len(rows), len(columns)) - 1).bit_length())
+    block = min(block, max(64, 1 << (max(len(rows), len(columns)) - 1).bit_length()))
     row_blocks = _blocks(rows, block)
     column_blocks = row_blocks if z is None else _blocks(columns, block)
 
@@ -278,10 +278,13 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int = BLO
             result[j : j + block, i : i + block] = part.T
 
     corners = [(i, j) for i in range(0, len(rows), block) for j in range(i if z is None else 0, len(columns), block)]
-    # XLA spreads plain blocks over the cores by itself, but not those that loop, as quadratures do.
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for _ in threads.map(fill, corners):
-            pass
+    if len(corners) == 1:
+        fill(corners[0])
+    else:
+        # XLA spreads plain blocks over the cores by itself, but not those that loop, as quadratures do.
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            for _ in threads.map(fill, corners):
+                pass
     if z is None:
         np.fill_diagonal(result, np.concatenate([np.asarray(_diagonal(kernel, part)) for part in row_blocks])[: len(rows)])
     return jax.device_put(result)
@@ -303,7 +306,7 @@ def _points(name: str, x: Points) -> Float[Array, "n d"]:
     """A batch of points as a JAX array, or an error that says what is wrong with it."""
     x = jnp.asarray(x, jnp.result_type(x, jnp.float32))
     require(x.ndim == 2 and x.size > 0, f"{name} must be a matrix of points, one a row, but has the shape {x.shape}.")
-    bad = int(jnp.sum(~jnp.isfinite(x).all(axis=1)))
+    bad = int(np.sum(~np.isfinite(np.asarray(x)).all(axis=1)))  # on the host: no program for each shape
     require(bad == 0, f"{name} must be finite, but {bad} of its {len(x)} rows hold NaN or infinity.")
     return x
 

@@ -89,7 +89,7 @@ def gradient_outer_product(
     weight = np.ones(n) if weight is None else weight
     coefficients = coefficients.reshape(n, -1)
     # One shape of blocks for all numbers of points: rows of zeros have coefficients and weights of zero.
-    size = min(BLOCK, 1 << (n - 1).bit_length())
+    size = min(BLOCK, max(64, 1 << (n - 1).bit_length()))
     pad = -n % size
     points, alpha, mass = (np.pad(a, ((0, pad),) + ((0, 0),) * (a.ndim - 1)) for a in (x, coefficients, weight))
     total = np.zeros((d, d))

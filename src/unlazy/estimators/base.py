@@ -46,7 +46,7 @@ def _weighted(X: np.ndarray, y: np.ndarray, sample_weight: Any) -> tuple[np.ndar
     require(weight.shape == (len(X),), f"sample_weight must be {len(X)} numbers, one for each sample, but has the shape {weight.shape}.")
     require(bool(np.all(np.isfinite(weight)) and np.all(weight >= 0)), "sample_weight must be finite numbers ≥ 0.")
     keep = weight > 0
-    require(int(keep.sum()) > 1, "At least 2 samples must have a positive sample_weight.")
+    require(int(keep.sum()) > 1, "At least 2 samples must have a weight that is not zero.")
     return X[keep], y[keep], weight[keep]
 
 

@@ -134,9 +134,17 @@ class KernelMachine(Scoring):
 
 
 def _gram(kernel: Kernel, X: np.ndarray) -> np.ndarray:
-    """The Gram matrix, always in double precision: in single precision many kernels are not definite."""
+    """The Gram matrix, always in double precision: in single precision many kernels are not definite.
+
+    Rounding in the angle between duplicated points is undone: their entry is that of the diagonal, which is exact.
+    """
     with jax.enable_x64(True):
-        return np.asarray(gram(kernel, X.astype(np.float64)))
+        K = np.array(gram(kernel, X.astype(np.float64)))
+    _, same, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+    for group in np.flatnonzero(counts > 1):
+        members = np.flatnonzero(same.ravel() == group)
+        K[np.ix_(members, members)] = K[members[0], members[0]]
+    return K
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)

@@ -25,6 +25,9 @@ from unlazy.networks import Init, Network
 from unlazy.residual import ALL, HIDDEN, ResNetInit
 from unlazy.tasks.base import Sampler, WeightedBatch
 
+#: The least numbers of rows and columns to which a table is filled up.
+ROWS, COLUMNS = 128, 16
+
 
 def rounded_up(size: int, least: int) -> int:
     """The next of `least`·2^k, in eighths of a power of two beyond 1024: at most an eighth too much where it costs time."""
@@ -65,7 +68,8 @@ class NetworkMachine(Scoring):
     trained : "all" or "hidden"
         Whether the last layer is trained, too.
     epochs : int
-        Passes over the samples, at least 1; at least `least_steps` steps are made. The last quarter has a tenth of the step size.
+        Passes over the samples, at least 1; at least `least_steps` steps are made. Where a batch is less than
+        all samples, the last quarter has a tenth of the step size.
     learning_rate, weight_decay : float
         Step size, and λ of the penalty λ·‖weights‖² on weights without biases.
     batch_size : int
@@ -102,10 +106,9 @@ class NetworkMachine(Scoring):
         n, d = X.shape
         X = X.astype(np.float64)
         self.mean_, self.scale_ = _standard(X, weight)
-        rows = np.arange(rounded_up(n, 32)) % n
+        rows = np.arange(rounded_up(n, ROWS)) % n
         shares = (weight / np.bincount(rows, minlength=n))[rows] * (len(rows) / weight.sum())
-        columns = rounded_up(d, 4)
-        x = np.pad((X - self.mean_) / self.scale_, ((0, 0), (0, columns - d)))[rows]
+        x = self._standardised(X)[rows]
         batch = min(self.batch_size, len(rows))
         steps = max(self.least_steps, self.epochs * max(1, len(rows) // batch))
         groups, decaying = self._groups()
@@ -115,8 +118,9 @@ class NetworkMachine(Scoring):
             rates = dict.fromkeys(groups, rate)
             return Descent(rates, steps=steps, batch=batch, loss=loss, decay=decay, optimiser=self.optimiser)
 
-        stages = stage(steps - steps // 4, self.learning_rate), stage(steps // 4, self.learning_rate / 10)
-        learner = GradientDescent(self._init(d, Y.shape[1]), tuple(s for s in stages if s.steps))
+        last = steps // 4 if batch < len(rows) else 0
+        stages = stage(steps - last, self.learning_rate), stage(last, self.learning_rate / 10)
+        learner = GradientDescent(self._init(d, Y.shape[1]), stages[: 2 if last else 1])
         # Numbers are arguments of the compiled program, not parts of it.
         learner = jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, float) else leaf, learner)
         x, y, shares = (np.asarray(part, np.float32) for part in (x, Y[rows], shares))
@@ -124,28 +128,35 @@ class NetworkMachine(Scoring):
         network = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), network)
         finite = all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(network))
         require(finite, f"Training diverged. Use a smaller learning_rate than {self.learning_rate:g}.")
-        self.network_ = network.put({"w": network.get(("w",))["w"][:, :d]})
+        self._padded = network
+        self.network_ = network.put({"w": network.first_layer[:, :d]})
+
+    def _standardised(self, X: np.ndarray) -> np.ndarray:
+        d = X.shape[1]
+        return np.pad((X.astype(np.float64) - self.mean_) / self.scale_, ((0, 0), (0, rounded_up(d, COLUMNS) - d)))
 
     def _check(self) -> None:
         for name in ("width", "epochs", "batch_size", "least_steps"):
             value = getattr(self, name)
             least = 0 if name == "least_steps" else 1
-            require(isinstance(value, int | np.integer) and value >= least, f"{name} must be a whole number ≥ {least}, but is {value!r}.")
+            require(
+                isinstance(value, int | np.integer) and bool(value >= least), f"{name} must be a whole number ≥ {least}, but is {value!r}."
+            )
         require(bool(0 < self.learning_rate < math.inf), f"learning_rate must be a finite number > 0, but is {self.learning_rate!r}.")
         require(bool(0 <= self.weight_decay < math.inf), f"weight_decay must be a finite number ≥ 0, but is {self.weight_decay!r}.")
         if self.trained not in ("all", "hidden"):
             raise unknown("choice of trained layers", str(self.trained), ["all", "hidden"])
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        x = (X.astype(np.float64) - self.mean_) / self.scale_
+        x = self._standardised(X)
         # In double precision and padded, so that the score of a sample does not depend on those beside it.
-        size = min(4096, rounded_up(len(x), 32))
+        size = min(4096, rounded_up(len(x), ROWS))
         parts = []
         with jax.enable_x64(True):
             for start in range(0, len(x), size):
                 part = x[start : start + size]
                 padded = np.pad(part, ((0, size - len(part)), (0, 0)))
-                parts.append(np.asarray(_predict(self.network_, padded))[: len(part)])
+                parts.append(np.asarray(_predict(self._padded, padded))[: len(part)])
         return np.concatenate(parts)
 
 
