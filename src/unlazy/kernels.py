@@ -312,8 +312,8 @@ def _points(name: str, x: Points) -> Float[Array, "n d"]:
 
 
 def _blocks(x: Float[Array, "n d"], block: int) -> Float[np.ndarray, "b block d"]:
-    """The points cut into blocks, the last filled up with zeros: one shape, so that one program is compiled."""
-    return np.pad(np.asarray(x), ((0, -len(x) % block), (0, 0))).reshape(-1, block, x.shape[1])
+    """The points cut into blocks, the last filled up with its last point: one shape, so that one program is compiled."""
+    return np.pad(np.asarray(x), ((0, -len(x) % block), (0, 0)), mode="edge").reshape(-1, block, x.shape[1])
 
 
 def _aligned_empty(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:

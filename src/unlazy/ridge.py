@@ -60,7 +60,7 @@ def fit_gram(
         scaled -= np.outer(unit, unit @ scaled)
         scaled -= np.outer(scaled @ unit, unit)
     size = float(np.trace(scaled))
-    grid = _grid(ridges, size / weight.sum(), float(np.mean(np.diag(K))))
+    grid = _grid(ridges, size / weight.sum(), float(np.max(weight * np.diag(K))), len(K))
     if intercept:
         # The constant becomes the last eigenvector, which costs nothing: an infinite eigenvalue.
         scaled += (2 * max(size, 0) + 1) * np.outer(unit, unit)
@@ -99,7 +99,7 @@ def fit_features(
         grid = np.array([float(ridges)])
         require(0 < grid[0] < np.inf, f"ridge must be a finite number > 0, but is {ridges}.")
     else:
-        grid = _grid(ridges, float(values.sum() / weight.sum()), float(np.mean(np.square(features))) * p)
+        grid = _grid(ridges, float(values.sum() / weight.sum()), float(np.max(weight * np.sum(np.square(features), axis=1))), n)
     turned = centred @ vectors  # n p
     projections = turned.T @ targets  # p o
     solved = projections[None] / (values + grid[:, None])[:, :, None]  # r p o
@@ -151,10 +151,14 @@ def _weights(weight: Float[np.ndarray, " n"] | None, n: int) -> Float[np.ndarray
     return weight
 
 
-def _grid(ridges: Sequence[float] | None, centred: float, plain: float) -> Float[np.ndarray, " r"]:
-    """The ridges to try; without any spread of the points, where all give the same fit, in units of the features themselves."""
+def _grid(ridges: Sequence[float] | None, centred: float, greatest: float, n: int) -> Float[np.ndarray, " r"]:
+    """The ridges to try: those given, or `RIDGES` in units of `centred`, but none below the rounding errors of n points of size `greatest`.
+
+    Where the points have no spread at all, all ridges give the same fit.
+    """
     if ridges is None:
-        return RIDGES * (centred if centred > 1e-12 * plain else (plain or 1.0))
+        rounding = 100 * n * np.finfo(np.float64).eps * greatest
+        return np.maximum(RIDGES * centred, rounding) if RIDGES[-1] * centred > rounding else RIDGES * (greatest or 1.0)
     grid = finite_array("ridges", np.atleast_1d(np.asarray(ridges)), 1)
     require(grid.size > 0 and bool(np.all(grid > 0)), f"ridges must be numbers > 0, but are {list(grid)}.")
     return grid

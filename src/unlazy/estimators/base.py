@@ -76,7 +76,7 @@ class Classifier(ClassifierMixin, Scoring):
 
 
 class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
-    """Real targets, one or several."""
+    """Real targets, one or several. Several are learned in units of their standard deviations, so that none outweighs the others."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from samples with targets; a sample of weight 2 counts as two samples."""
@@ -84,13 +84,23 @@ class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
         X, y, weight = _weighted(X, np.asarray(y, np.float64), sample_weight)
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         self._single = y.ndim == 1
-        self._fit_scores(X, y.reshape(len(y), -1), weight)
+        Y = y.reshape(len(y), -1)
+        self._units = np.ones(1) if self.n_outputs_ == 1 else standard(Y, weight)[1]
+        self._fit_scores(X, Y / self._units, weight)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Targets, of the shape that they had in `fit`."""
-        found = self._found(X)
+        found = self._found(X) * self._units
         return found[:, 0] if self._single else found
+
+
+def standard(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and standard deviation of each column; 1 for a column that is constant up to rounding."""
+    mean = weight @ values / weight.sum()
+    scale = np.sqrt(weight @ np.square(values - mean) / weight.sum())
+    rounding = 16 * np.finfo(np.float64).eps * np.max(np.abs(values), axis=0)
+    return mean, np.where(scale > rounding, scale, 1.0)
 
 
 def random_key(random_state: Any) -> jax.Array:

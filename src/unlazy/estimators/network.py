@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from unlazy.errors import require, unknown
-from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key
+from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard
 from unlazy.inits import PlainInit
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.losses import Loss
@@ -45,14 +45,6 @@ def _train(learner: GradientDescent, x: Any, y: Any, weight: Any, key: Any) -> N
 @eqx.filter_jit
 def _predict(network: Network, x: Any) -> Any:
     return network(x)
-
-
-def _standard(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of each column; 1 for a column that is constant up to rounding."""
-    mean = weight @ values / weight.sum()
-    scale = np.sqrt(weight @ np.square(values - mean) / weight.sum())
-    rounding = 16 * np.finfo(np.float64).eps * np.max(np.abs(values), axis=0)
-    return mean, np.where(scale > rounding, scale, 1.0)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -105,7 +97,7 @@ class NetworkMachine(Scoring):
         self._check()
         n, d = X.shape
         X = X.astype(np.float64)
-        self.mean_, self.scale_ = _standard(X, weight)
+        self.mean_, self.scale_ = standard(X, weight)
         rows = np.arange(rounded_up(n, ROWS)) % n
         shares = (weight / np.bincount(rows, minlength=n))[rows] * (len(rows) / weight.sum())
         x = self._standardised(X)[rows]
@@ -178,7 +170,7 @@ class _NetworkClassifier(Classifier, NetworkMachine):
 
 class _NetworkRegressor(Regressor, NetworkMachine):
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
-        self.target_mean_, self.target_scale_ = _standard(Y, weight)
+        self.target_mean_, self.target_scale_ = standard(Y, weight)
         self._train_scores(X, (Y - self.target_mean_) / self.target_scale_, weight, "squared")
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
