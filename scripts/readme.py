@@ -77,8 +77,8 @@ def contest(path: Path, c: dict[str, Any]) -> str:
     told = "\n".join(f"- {sentence}" for sentence in c["conclusions"])
     where = path.relative_to(ROOT).as_posix()
     return (
-        f"`{c['command']}` (test accuracy in percent, mean over {len(c['seeds'])} seeds ± half of the 95 % interval; every learner tried up to "
-        f"{c['budget']} settings on {c['held_out']:.0%} of its examples, held out; [all choices and times]({where})):\n\n"
+        f"`{c['command']}` (test accuracy in percent, mean over {len(c['seeds'])} seeds ± half of the 95 % interval; every learner tried "
+        f"up to {c['budget']} settings on {c['held_out']:.0%} of its examples, held out; [all choices and times]({where})):\n\n"
         + "\n".join(lines)
         + f"\n\n{told}"
     )
@@ -121,8 +121,8 @@ def whole_ledger() -> str:
     """docs/ledger.md: every claim in full."""
     found = verdicts()
     head = (
-        "# The ledger\n\nEvery claim that was run for this version, with its rule check by check, published beside measured values, and what "
-        "differs from the paper. Made by `python scripts/readme.py` from `results/`, which the commands below wrote."
+        "# The ledger\n\nEvery claim that was run for this version, with its rule check by check, published beside measured values, and "
+        "what differs from the paper. Made by `python scripts/readme.py` from `results/`, which the commands below wrote."
     )
     return "\n\n".join([head, ledger(found), *map(details, found)]) + "\n"
 

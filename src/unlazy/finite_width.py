@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import equinox as eqx
 import jax
@@ -39,6 +40,8 @@ class Conjugate(Kernel):
 class Tangent(Kernel):
     """The tangent kernel of a network of finite width: k(x, z) = Σ_p ∂_p f(x)·∂_p f(z), over all its parameters p.
 
+    With several outputs it is the mean over them: the tangent kernel of wide networks is the same for all outputs, between which it is 0.
+
     `TwoLayer`, and `Linearised`, whose trained parameters have the gradients of its base, are done by structure: with
     s_i(x) = a_i·σ'(⟨w_i, x⟩ + b_i), k = ⟨h(x), h(z)⟩ + ⟨s(x), s(z)⟩·(⟨x, z⟩ + 1) + 1. For any other network the gradients of the given
     points are made and contracted, all x with all z: give few at a time, as `tangent_gram` does.
@@ -53,12 +56,15 @@ class Tangent(Kernel):
             return None
         before = x @ network.first_layer.T + network.b
         hidden, slope = jax.jvp(lambda t: activate(t, network.activation, None), (before,), (jnp.ones_like(before),))
-        return hidden, slope * network.a
+        if network.a.ndim == 1:
+            return hidden, slope * network.a
+        return hidden, (slope[:, :, None] * network.a).reshape(len(x), -1) / math.sqrt(network.a.shape[1])
 
     def _gradients(self, x: Float[Array, "n d"]) -> list[Float[Array, "n p"]]:
         parameters, rest = eqx.partition(self.network, eqx.is_inexact_array)
-        one = jax.grad(lambda parameters, point: eqx.combine(parameters, rest)(point[None])[0])
-        return [leaf.reshape(len(x), -1) for leaf in jax.tree.leaves(jax.vmap(one, (None, 0))(parameters, x))]
+        one = jax.jacrev(lambda parameters, point: eqx.combine(parameters, rest)(point[None])[0])
+        outputs = jax.eval_shape(self.network, x[:1]).size
+        return [leaf.reshape(len(x), -1) / math.sqrt(outputs) for leaf in jax.tree.leaves(jax.vmap(one, (None, 0))(parameters, x))]
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
         """Inner products of gradients."""

@@ -261,7 +261,8 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int = BLO
     require(sizes[0] == sizes[1], f"x and z must have as many columns, but x has {sizes[0]} and z has {sizes[1]}.")
     result = _aligned_empty((len(rows), len(columns)), rows.dtype)
     double = rows.dtype == jnp.float64
-    block = min(block, max(len(rows), len(columns)))
+    # Up to a power of two, so that few programs are compiled where many small matrices are made.
+    block = min(block, max(64, 1 << (max(len(rows), len(columns)) - 1).bit_length()))
     row_blocks = _blocks(rows, block)
     column_blocks = row_blocks if z is None else _blocks(columns, block)
 
@@ -277,12 +278,15 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int = BLO
             result[j : j + block, i : i + block] = part.T
 
     corners = [(i, j) for i in range(0, len(rows), block) for j in range(i if z is None else 0, len(columns), block)]
-    # XLA spreads plain blocks over the cores by itself, but not those that loop, as quadratures do.
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for _ in threads.map(fill, corners):
-            pass
+    if len(corners) == 1:
+        fill(corners[0])
+    else:
+        # XLA spreads plain blocks over the cores by itself, but not those that loop, as quadratures do.
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            for _ in threads.map(fill, corners):
+                pass
     if z is None:
-        np.fill_diagonal(result, np.asarray(_diagonal(kernel, rows)))
+        np.fill_diagonal(result, np.concatenate([np.asarray(_diagonal(kernel, part)) for part in row_blocks])[: len(rows)])
     return jax.device_put(result)
 
 
@@ -302,14 +306,14 @@ def _points(name: str, x: Points) -> Float[Array, "n d"]:
     """A batch of points as a JAX array, or an error that says what is wrong with it."""
     x = jnp.asarray(x, jnp.result_type(x, jnp.float32))
     require(x.ndim == 2 and x.size > 0, f"{name} must be a matrix of points, one a row, but has the shape {x.shape}.")
-    bad = int(jnp.sum(~jnp.isfinite(x).all(axis=1)))
+    bad = int(np.sum(~np.isfinite(np.asarray(x)).all(axis=1)))  # on the host: no program for each shape
     require(bad == 0, f"{name} must be finite, but {bad} of its {len(x)} rows hold NaN or infinity.")
     return x
 
 
 def _blocks(x: Float[Array, "n d"], block: int) -> Float[np.ndarray, "b block d"]:
-    """The points cut into blocks, the last filled up with zeros: one shape, so that one program is compiled."""
-    return np.pad(np.asarray(x), ((0, -len(x) % block), (0, 0))).reshape(-1, block, x.shape[1])
+    """The points cut into blocks, the last filled up with its last point: one shape, so that one program is compiled."""
+    return np.pad(np.asarray(x), ((0, -len(x) % block), (0, 0)), mode="edge").reshape(-1, block, x.shape[1])
 
 
 def _aligned_empty(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:

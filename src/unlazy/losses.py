@@ -1,4 +1,4 @@
-"""Losses ℓ(score, label), elementwise. One place for each."""
+"""Losses ℓ(score, label), one place for each: elementwise, and softmax, which belongs to several outputs together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-Loss = Literal["hinge", "logistic", "squared"]
+from unlazy.errors import require
+
+Loss = Literal["hinge", "logistic", "squared", "softmax"]
 
 
 def hinge(score: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -32,3 +34,18 @@ LOSSES: dict[str, Callable[[Float[Array, " n"], Float[Array, " n"]], Float[Array
     "logistic": logistic,
     "squared": squared,
 }
+
+
+def softmax(score: Float[Array, "n o"], y: Float[Array, "n o"]) -> Float[Array, "n o"]:
+    """−y·log softmax(score), where y is 1 in the column of the class and 0 elsewhere: summed over outputs, the cross entropy."""
+    return -y * jax.nn.log_softmax(score, axis=1)
+
+
+def example_losses(loss: str, score: Array, y: Array) -> Float[Array, " n"]:
+    """The loss of each example: with several outputs, the sum over them."""
+    require(score.shape == y.shape, f"Scores have the shape {score.shape}, but labels {y.shape}.")
+    if loss == "softmax":
+        require(y.ndim == 2, "softmax needs one output for each class.")
+        return jnp.sum(softmax(score, y), axis=1)
+    each = LOSSES[loss](score, y)
+    return each if each.ndim == 1 else jnp.sum(each, axis=1)

@@ -39,6 +39,10 @@ class Moments(ABC):
     def single(self, q: Float[Array, "..."]) -> Single:
         """E[σ(u)²] and E[σ'(u)²] for u of variance q."""
 
+    @abstractmethod
+    def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
+        """E[σ(u)] for u of variance q."""
+
 
 class ReluMoments(Moments):
     """σ(t) = max(t, 0): the arc-cosine kernels of orders 1 and 0, halved. At variance 0 the slope is taken to be ½."""
@@ -52,6 +56,10 @@ class ReluMoments(Moments):
     def single(self, q: Float[Array, "..."]) -> Single:
         """q/2 and ½."""
         return q / 2, jnp.where(q > 0, jnp.full_like(q, 0.5), 0.25)
+
+    def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
+        """√(q/2π)."""
+        return jnp.sqrt(q * (0.5 / math.pi))
 
 
 class ErfMoments(Moments):
@@ -67,6 +75,10 @@ class ErfMoments(Moments):
     def single(self, q: Float[Array, "..."]) -> Single:
         """The same with u = v."""
         return arcsin(2 * q / (1 + 2 * q)) * (2 / math.pi), (4 / math.pi) * jax.lax.rsqrt(1 + 4 * q)
+
+    def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
+        """0: it is odd."""
+        return jnp.zeros_like(q)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,6 +165,10 @@ class PiecewiseLinear(Moments):
                 both = (q + earlier * t) * beyond - earlier * root * density
                 value = value + (1 if earlier == t else 2) * s * jump * both
         return value, slope
+
+    def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
+        """First moments of ramps."""
+        return self._means(q)[0]
 
 
 def _in_roots(t: float, q: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -246,6 +262,10 @@ class Series(Moments):
         weights = jnp.asarray(_hermite_weights()[:, 0], q.dtype)
         value, slope = (jnp.square(on_grid) @ weights for on_grid in self._on_grid(q))
         return value, slope
+
+    def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The integral of σ."""
+        return self._on_grid(q)[0] @ jnp.asarray(_hermite_weights()[:, 0], q.dtype)
 
 
 ACTIVATIONS: dict[str, Moments] = {

@@ -15,6 +15,8 @@ from unlazy.errors import require, unknown
 from unlazy.random import normal
 
 Activation = Literal["relu", "truncated_relu"]
+#: Of one output without an axis for it, or of several.
+Scores = Float[Array, " n"] | Float[Array, "n o"]
 
 
 def _normal_cdf(u: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -52,7 +54,7 @@ class Model(eqx.Module):
     """What learning leads to: a callable that gives scores. Anything that predicts can be one."""
 
     @abstractmethod
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    def __call__(self, x: Float[Array, "n d"]) -> Scores:
         """Scores of a batch."""
 
     def enter(self, basis: Float[Array, "r d"]) -> Model:
@@ -76,7 +78,7 @@ class OnCoordinates(Model):
     model: Model
     basis: Float[Array, "r d"]
 
-    def __call__(self, x: Float[Array, "n r"]) -> Float[Array, " n"]:
+    def __call__(self, x: Float[Array, "n r"]) -> Scores:
         """Scores of a batch of coordinates."""
         return self.model(x @ self.basis)
 
@@ -89,7 +91,7 @@ class Network(Model):
     """
 
     @abstractmethod
-    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Float[Array, " n"]:
+    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
         """Scores of a batch; `smoothing` is the standard deviation of Gaussian noise averaged over inside each neuron."""
 
     @abstractmethod
@@ -125,12 +127,12 @@ class SplitWeights(eqx.Module):
 
 
 class TwoLayer(Network):
-    """g(x) = Σ_i a_i σ(⟨w_i, x⟩ + b_i) + c. Groups: w, b, a, c."""
+    """g(x) = Σ_i a_i σ(⟨w_i, x⟩ + b_i) + c. Groups: w, b, a, c. With `a` of shape (m, o) and `c` of shape (o,) it has o outputs."""
 
     w: Float[Array, "m d"] | SplitWeights
     b: Float[Array, " m"]
-    a: Float[Array, " m"]
-    c: Float[Array, ""]
+    a: Float[Array, " m"] | Float[Array, "m o"]
+    c: Float[Array, ""] | Float[Array, " o"]
     activation: Activation = eqx.field(static=True, default="truncated_relu")
 
     @property
@@ -142,7 +144,7 @@ class TwoLayer(Network):
         """Outputs of the hidden neurons: the features on which the second layer is linear."""
         return activate(x @ self.first_layer.T + self.b, self.activation, smoothing)
 
-    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Float[Array, " n"]:
+    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
         """Scores of a batch."""
         return self.hidden(x, smoothing=smoothing) @ self.a + self.c
 
@@ -178,7 +180,7 @@ class Linearised(Network):
     base: TwoLayer
     delta: TwoLayer
 
-    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Float[Array, " n"]:
+    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
         """Scores of a batch, by one forward-mode derivative."""
         base = jax.lax.stop_gradient(self.base)
         value, slope = jax.jvp(lambda net: net(x, smoothing=smoothing), (base,), (self.delta,))

@@ -133,12 +133,17 @@ def ridge_path(K: Matrix, Y: Outputs, ridges: Sequence[float]) -> RidgePath:
     ends = [
         float(scipy.linalg.eigvalsh_tridiagonal(diagonal, beside, select="i", select_range=(place, place))[0]) for place in (0, len(K) - 1)
     ]
-    # Rounding of the reduction itself is no reason to refuse.
-    noise = len(K) * np.finfo(np.float64).eps * max(ends[-1], 0)
-    least = ends[0] if ends[0] < -noise else max(ends[0], 0.0)
-    if least + values.min() <= (noise if values.min() == 0 else 0):
-        raise _indefinite(float(values.min()), float(ends[0]))
-    return RidgePath(values, Y, diagonal + max(least - ends[0], 0.0), beside, rotation)
+    floor = least_eigenvalue(ends[0], ends[1], len(K), float(values.min()))
+    return RidgePath(values, Y, diagonal + max(floor - ends[0], 0.0), beside, rotation)
+
+
+def least_eigenvalue(least: float, greatest: float, n: int, ridge: float) -> float:
+    """The least eigenvalue of n: 0 where it is negative by rounding only. One that the ridge does not make positive is refused."""
+    noise = n * np.finfo(np.float64).eps * max(greatest, 0)
+    floor = least if least < -noise else max(least, 0.0)
+    if floor + ridge <= (noise if ridge == 0 else 0):
+        raise _indefinite(ridge, least)
+    return floor
 
 
 def tridiagonal(K: Matrix) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n-1"], Matrix]:

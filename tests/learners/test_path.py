@@ -24,7 +24,9 @@ from unlazy.learners.features import FeatureRidge, LogisticRegression, RandomFea
 from unlazy.learners.holdout import HoldOut
 from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
 from unlazy.learners.path import drawn
+from unlazy.learners.recursive import RecursiveFeatureMachine
 from unlazy.networks import TangentInit
+from unlazy.recursive import recursive_feature_machine
 
 KEY = jax.random.key(7)
 TASK = Halfspace(5).task(key=jax.random.key(1))
@@ -228,3 +230,29 @@ def test_neighbours_are_other_kernels_of_the_same_kind():
         assert len({repr(other) for other in [kernel, *others]}) == len(others) + 1
         assert all(type(other) is type(kernel) for other in others)
     assert kernel_module.neighbours(Linear()) == []
+
+
+def test_a_recursive_feature_machine_without_iterations_is_its_kernel():
+    plain = KernelRidge(Laplace(0.5), (0.3,)).fit(TASK.sampler, 90, key=KEY)
+    machine = RecursiveFeatureMachine(Laplace(0.5), 0.3, (0, 2)).fit(TASK.sampler, 90, key=KEY)
+    z = np.asarray(inputs(TASK, 40).x)
+    np.testing.assert_allclose(machine.at(0)(z), plain.at(0)(z), atol=2e-3)
+    assert machine.steps == (0, 1) and not np.allclose(machine.at(1)(z), machine.at(0)(z), atol=1e-2)
+    np.testing.assert_allclose(machine.models.scores(z)[1], machine.at(1)(z), atol=1e-6)
+    last = RecursiveFeatureMachine(Laplace(0.5), 0.3, (2,)).fit(TASK.sampler, 90, key=KEY)
+    np.testing.assert_allclose(last.at(0)(z), machine.at(1)(z), atol=1e-4)
+
+
+def test_a_recursive_feature_machine_is_that_of_the_library_and_finds_the_direction():
+    trace = RecursiveFeatureMachine(Laplace(0.5), 0.3, (0, 3)).fit(TASK.sampler, 300, key=KEY)
+    x, _, y = scaled(TASK, 300)
+    fits = recursive_feature_machine(Laplace(0.5), x, y - y.mean(), 0.3, 3, intercept=False)
+    np.testing.assert_allclose(trace.models.roots[1], fits[3].root, atol=2e-2)
+    top = np.linalg.eigh(trace.models.roots[1])[1][:, -1]
+    assert abs(top @ np.asarray(TASK.u)) > 0.95
+
+
+@pytest.mark.parametrize("change", [{"iterations": ()}, {"iterations": (2, 1)}, {"iterations": (-1,)}, {"ridge": 0.0}])
+def test_a_recursive_feature_machine_refuses_what_it_cannot_run(change):
+    with pytest.raises(BadInput, match="must"):
+        RecursiveFeatureMachine(**change)

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
@@ -17,10 +17,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.errors import require
 from unlazy.learners.base import SEEN, Learner, Trace, keys_of
-from unlazy.losses import LOSSES, Loss
+from unlazy.losses import Loss, example_losses
 from unlazy.networks import Init, Network
 from unlazy.random import shuffled
-from unlazy.tasks.base import Batch, Sampler
+from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 Groups = dict[str, Any]  # parameter group name -> arrays
 
@@ -72,7 +72,8 @@ class Descent(Stage):
     `decay`: λ of the penalty λ‖p‖² by group. `forget`: groups with 2·rate·λ = 1, for which the step is p ← −rate·∇loss exactly;
     in floating point p − rate·(g + 2λp) would leave a rounding residue larger than a small gradient.
     `momentum`: heavy ball. `smoothing`: standard deviation of the Gaussian noise averaged over in each neuron.
-    `class_weighted`: weight each example by 1 / (2·share of its class).
+    `class_weighted`: weight each example by 1 / (2·share of its class). The loss is the mean over examples, each with its weight where the
+    sampler hands out a `WeightedBatch`, of the sum over outputs.
     `spread`: choose the step size of the forgotten group w from the sample, such that the root mean square of ⟨w_i, x⟩ over neurons and
     examples is this number (its `rate` then only sets a unit).
     """
@@ -99,7 +100,8 @@ class Descent(Stage):
             )
         require(self.steps is None or self.steps >= 0, f"steps must be ≥ 0, but is {self.steps}.")
         require(self.batch is None or self.batch > 0, f"batch must be positive, but is {self.batch}.")
-        require(self.loss in LOSSES, f"loss must be one of {', '.join(LOSSES)}, but is {self.loss!r}.")
+        known = get_args(Loss)
+        require(self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}.")
         require(self.optimiser in ("sgd", "adam"), f"optimiser must be sgd or adam, but is {self.optimiser!r}.")
         require(
             self.smoothing is None or self.smoothing > 0, f"smoothing must be positive, but is {self.smoothing}; leave it out for none."
@@ -202,13 +204,14 @@ class Descent(Stage):
 
     def _gradient(self, groups: Groups, model: Network, batch: Batch, source: Source) -> tuple[Float[Array, ""], Groups]:
         """Mean loss over the batch and its gradient, summed up over pieces of bounded size."""
-        weight = jnp.ones_like(batch.y)
+        weight = batch.weight if isinstance(batch, WeightedBatch) else jnp.ones_like(batch.y, shape=len(batch.y))
         if self.class_weighted:
+            require(batch.y.ndim == 1 and not isinstance(batch, WeightedBatch), "Class weights need one output and no other weights.")
             positive = jnp.mean((source.sample or batch).y > 0, dtype=batch.y.dtype)
             weight = 0.5 / jnp.where(batch.y > 0, positive, 1 - positive)
 
         def loss(groups: Groups, x: Array, y: Array, weight: Array) -> Float[Array, ""]:
-            return jnp.mean(weight * LOSSES[self.loss](model.put(groups)(x, smoothing=self.smoothing), y))
+            return jnp.mean(weight * example_losses(self.loss, model.put(groups)(x, smoothing=self.smoothing), y))
 
         value_and_gradient = jax.value_and_grad(loss)
         pieces = _pieces(len(batch.y))
@@ -292,7 +295,7 @@ class GradientDescent(Learner):
         sample = None if self.fresh else sampler.draw(n, key_data)
         seen = _seen(sampler, sample, n, key_data)
         if sampler.basis is not None and not all(stage.commutes_with_rotations for stage in self.stages):
-            sample = None if sample is None else Batch(sample.x @ sampler.basis, sample.y)
+            sample = None if sample is None else sample._replace(x=sample.x @ sampler.basis)
             sampler = sampler.on_inputs
         model = self.init(sampler.dimension, key=key_init)
         if sampler.basis is not None:

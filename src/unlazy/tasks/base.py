@@ -12,10 +12,18 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 
 class Batch(NamedTuple):
-    """Labelled examples: one input a row, one label of ±1 (or one real target) each."""
+    """Labelled examples: one input a row, one label of ±1 (or one real target) each; with several outputs, one row of targets each."""
 
     x: Float[Array, "n d"]
-    y: Float[Array, " n"]
+    y: Float[Array, " n"] | Float[Array, "n o"]
+
+
+class WeightedBatch(NamedTuple):
+    """Examples with weights ≥ 0 in the mean loss. A weight of 2 counts as the example twice where the weights have mean 1."""
+
+    x: Float[Array, "n d"]
+    y: Float[Array, " n"] | Float[Array, "n o"]
+    weight: Float[Array, " n"]
 
 
 class Sampler(eqx.Module):

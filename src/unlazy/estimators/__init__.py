@@ -1,0 +1,35 @@
+"""The scikit-learn face: kernels of wide networks, random features, trained networks and recursive feature machines as estimators."""
+
+from unlazy.estimators.features import RandomFeatureClassifier, RandomFeatureRegressor
+from unlazy.estimators.kernel import (
+    ConjugateKernelClassifier,
+    ConjugateKernelRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
+    NTKClassifier,
+    NTKRegressor,
+)
+from unlazy.estimators.network import (
+    ThreeLayerResNetClassifier,
+    ThreeLayerResNetRegressor,
+    TwoLayerClassifier,
+    TwoLayerRegressor,
+)
+from unlazy.estimators.recursion import RecursiveFeatureMachineClassifier, RecursiveFeatureMachineRegressor
+
+__all__ = [
+    "ConjugateKernelClassifier",
+    "ConjugateKernelRegressor",
+    "KernelRidgeClassifier",
+    "KernelRidgeRegressor",
+    "NTKClassifier",
+    "NTKRegressor",
+    "RandomFeatureClassifier",
+    "RandomFeatureRegressor",
+    "RecursiveFeatureMachineClassifier",
+    "RecursiveFeatureMachineRegressor",
+    "ThreeLayerResNetClassifier",
+    "ThreeLayerResNetRegressor",
+    "TwoLayerClassifier",
+    "TwoLayerRegressor",
+]

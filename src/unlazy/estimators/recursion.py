@@ -1,0 +1,71 @@
+"""Recursive feature machines as estimators."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import numpy as np
+
+from unlazy.errors import unknown
+from unlazy.estimators.base import Classifier, Regressor
+from unlazy.estimators.kernel import KernelMachine, require_memory
+from unlazy.kernels import RBF, Kernel, Laplace, Stationary
+from unlazy.recursive import recursive_feature_machine
+from unlazy.solvers import Solution
+
+
+@dataclasses.dataclass(kw_only=True, eq=False, repr=False)
+class _RecursiveFeatureMachine(KernelMachine):
+    """A kernel whose metric is learned from the gradients of its own predictions; always solved exactly.
+
+    Parameters
+    ----------
+    iterations : int
+        How often the metric is learned anew; 0 is the plain kernel.
+    kernel : "laplace" or "rbf"
+        The kernel of the learned distance.
+    gamma : float, optional
+        By default 1/√d for "laplace" and 1/d for "rbf", with d features; the metric has the trace d.
+
+    With `ridge="loo"` the iteration of the least leave-one-out error is kept, otherwise the last one. `metric_` is its metric,
+    `loo_errors_` are the errors of all.
+    """
+
+    iterations: int = 4
+    kernel: Literal["laplace", "rbf"] = "laplace"
+    gamma: float | None = None
+
+    def _kernel(self, d: int) -> Kernel:
+        return self._stationary(d)
+
+    def _stationary(self, d: int) -> Stationary:
+        if self.kernel not in ("laplace", "rbf"):
+            raise unknown("kernel", str(self.kernel), ["laplace", "rbf"])
+        if self.kernel == "rbf":
+            return RBF(1 / d if self.gamma is None else self.gamma)
+        return Laplace(d**-0.5 if self.gamma is None else self.gamma)
+
+    def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
+        if self.solver not in ("auto", "exact"):
+            raise unknown("solver", str(self.solver), ["auto", "exact"])
+        require_memory(len(X), self.memory, "Fit to a part of the samples, or use a KernelRidge estimator with solver='cg'.")
+        self.kernel_, self.X_fit_ = self._stationary(X.shape[1]), X
+        fits = recursive_feature_machine(self.kernel_, X, Y, self._ridges(), self.iterations, weight=weight, intercept=self.fit_intercept)
+        self.loo_errors_ = np.array([step.fit.error for step in fits])
+        self.best_iteration_ = int(np.argmin(self.loo_errors_)) if self.ridge == "loo" else self.iterations
+        best = fits[self.best_iteration_]
+        self.metric_, self._root = best.metric, best.root
+        self.dual_coef_, self.intercept_, self.ridge_ = best.fit.coefficients, best.fit.intercept, best.fit.ridge
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        fit = Solution(self.kernel_, self.X_fit_ @ self._root, self.dual_coef_, "float64")
+        return fit.predict(X @ self._root) + self.intercept_
+
+
+class RecursiveFeatureMachineRegressor(Regressor, _RecursiveFeatureMachine):
+    """Regression by a recursive feature machine."""
+
+
+class RecursiveFeatureMachineClassifier(Classifier, _RecursiveFeatureMachine):
+    """Classification by a recursive feature machine: least squares to labels of ±1, each class against the rest."""

@@ -1,0 +1,346 @@
+"""Estimators against oracles, on small real tables, and on input that is wrong."""
+
+import warnings
+
+import jax
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from unlazy import estimators as e
+from unlazy.errors import BadInput
+from unlazy.estimators.features import random_features
+from unlazy.finite_width import Tangent
+from unlazy.infinite_width import NNGP, NTK
+from unlazy.kernels import RBF, ArcCosine, Laplace, gram
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.networks import MirroredInit, TangentInit
+from unlazy.residual_width import ResidualNTK
+from unlazy.tasks.base import Batch, Sampler
+
+DRAW = np.random.default_rng(0)
+NET = {"width": 32, "least_steps": 200, "epochs": 10, "learning_rate": 0.01, "random_state": 0}
+
+
+def table(load):
+    x, y = load(return_X_y=True)
+    order = np.random.default_rng(1).permutation(len(x))[:200]
+    return StandardScaler().fit_transform(x[order]), y[order]
+
+
+# Oracles
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_linear_kernel_is_scikit_learns_ridge(fit_intercept):
+    """With the intercept: not penalised, as in `Ridge`; its `KernelRidge` has none."""
+    x, y = table(load_diabetes)
+    weight = DRAW.uniform(0.5, 2, len(x))
+    ours = e.KernelRidgeRegressor(kernel="linear", ridge=3.0, fit_intercept=fit_intercept).fit(x, y, weight)
+    peer = Ridge(alpha=3.0, fit_intercept=fit_intercept).fit(x, y, weight)
+    np.testing.assert_allclose(ours.predict(x), peer.predict(x), rtol=1e-8)
+    if not fit_intercept:
+        kernel = KernelRidge(alpha=3.0, kernel="linear").fit(x, y, weight)
+        np.testing.assert_allclose(ours.predict(x), kernel.predict(x), rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["polynomial", "rbf"])
+def test_named_kernels_are_those_of_scikit_learn(name):
+    x, y = table(load_diabetes)
+    peer = KernelRidge(alpha=0.5, kernel="poly" if name == "polynomial" else name, gamma=1.0 if name == "polynomial" else 0.1)
+    ours = e.KernelRidgeRegressor(kernel=name, gamma=0.1, ridge=0.5, fit_intercept=False)
+    np.testing.assert_allclose(ours.fit(x, y).predict(x), peer.fit(x, y).predict(x), rtol=1e-4)
+
+
+def test_hinge_is_the_support_vector_machine():
+    x, y = table(load_wine)
+    ours = e.KernelRidgeClassifier(kernel="rbf", gamma=0.1, loss="hinge", C=2.0).fit(x[:120], y[:120])
+    peer = OneVsRestClassifier(SVC(C=2.0, gamma=0.1)).fit(x[:120], y[:120])
+    np.testing.assert_allclose(ours.decision_function(x), peer.decision_function(x), atol=1e-2)
+    binary = e.NTKClassifier(loss="hinge").fit(x, y == 1)
+    assert binary.decision_function(x).shape == (len(x),) and binary.score(x, y == 1) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [
+        ("relu", lambda x: np.asarray(gram(NNGP(1, "relu", 1.5, 0.3), x)) - 0.3),
+        ("truncated_relu", lambda x: np.asarray(gram(NNGP(1, "truncated_relu", 1.5, 0.3), x)) - 0.3),
+        ("tangent", lambda x: np.asarray(gram(NTK(1, "relu", 1.5, 0.3), x)) - 0.3),
+        ("fourier", lambda x: np.asarray(gram(RBF(0.75), x))),
+    ],
+)
+def test_random_features_approach_their_kernel(kind, limit):
+    x = DRAW.standard_normal((6, 3))
+    K = limit(x)
+    errors = []
+    for m in (1000, 100_000):
+        w = DRAW.standard_normal((m, 3))
+        b = DRAW.uniform(0, 2 * np.pi, m) if kind == "fourier" else DRAW.standard_normal(m)
+        features = random_features(kind, x, w, b, 1.5, 0.3)
+        errors.append(np.max(np.abs(features @ features.T - K)) / np.max(K))
+    assert errors[1] < 0.02 and errors[1] < errors[0] / 2
+
+
+def test_random_feature_regression_approaches_kernel_regression():
+    x, y = table(load_diabetes)
+    options = {"ridge": 2.0, "w_variance": 2.0, "b_variance": 0.1}
+    kernel = e.ConjugateKernelRegressor(**options).fit(x, y).predict(x)
+    gaps = [
+        np.std(e.RandomFeatureRegressor(width=m, random_state=0, **options).fit(x, y).predict(x) - kernel) / np.std(kernel)
+        for m in (50, 3000)
+    ]
+    assert gaps[1] < 0.05 and gaps[1] < gaps[0] / 3
+
+
+def test_gradient_flow_of_the_linearised_network_is_tangent_kernel_regression():
+    """Many small steps from zero interpolate as the kernel of the same finite network does, without ridge and intercept."""
+    with jax.enable_x64(True):
+        x, y, z = DRAW.standard_normal((8, 3)), DRAW.standard_normal(8), DRAW.standard_normal((5, 3))
+        init = MirroredInit(m=40, w_scale=1.0, b_scale=0.5, a_scale=1.0, activation="relu")
+        stage = Descent(dict.fromkeys("wbac", 0.01), steps=20_000, loss="squared")
+        sampler = Sampler(lambda n, key: Batch(jax.numpy.asarray(x), jax.numpy.asarray(y)), 3)
+        learner = GradientDescent(TangentInit(init), (stage,))
+        model = jax.jit(lambda key: learner.fit(sampler, 8, key=key))(jax.random.key(0)).at(-1)
+        network = init(3, key=jax.random.split(jax.random.key(0), 3)[0])
+        machine = e.KernelRidgeRegressor(kernel=Tangent(network), ridge=1e-10, fit_intercept=False).fit(x, y)
+        np.testing.assert_allclose(model(z), machine.predict(z), rtol=1e-4, atol=1e-4)
+
+
+def test_recursive_feature_machine_without_iterations_is_its_kernel():
+    x, y = table(load_diabetes)
+    plain = e.KernelRidgeRegressor(kernel="laplace").fit(x, y)
+    none = e.RecursiveFeatureMachineRegressor(iterations=0).fit(x, y)
+    np.testing.assert_allclose(none.predict(x), plain.predict(x), rtol=1e-6)
+    assert none.ridge_ == pytest.approx(plain.ridge_)
+    np.testing.assert_array_equal(none.metric_, np.eye(x.shape[1]))
+
+
+def test_recursive_feature_machine_finds_a_single_index():
+    u = np.ones(8) / np.sqrt(8)
+    x = DRAW.standard_normal((250, 8))
+    machine = e.RecursiveFeatureMachineClassifier().fit(x, np.sin(2 * x @ u) > 0)
+    assert abs(np.linalg.eigh(machine.metric_)[1][:, -1] @ u) > 0.98
+    assert machine.best_iteration_ > 0 and len(machine.loo_errors_) == 5
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_conjugate_gradients_find_the_exact_solution(weighted, fit_intercept):
+    x, y = table(load_iris)
+    weight = DRAW.uniform(0.5, 2, len(x)) if weighted else None
+    exact = e.NTKClassifier(ridge=0.1, solver="exact", fit_intercept=fit_intercept).fit(x, y, weight)
+    iterated = e.NTKClassifier(ridge=0.1, solver="cg", fit_intercept=fit_intercept).fit(x, y, weight)
+    assert iterated.solver_ == "cg" and exact.solver_ == "exact"
+    np.testing.assert_allclose(iterated.decision_function(x), exact.decision_function(x), atol=2e-3)
+
+
+# Real tables
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        e.NTKClassifier(),
+        e.ConjugateKernelClassifier(depth=2),
+        e.KernelRidgeClassifier(kernel="laplace"),
+        e.KernelRidgeClassifier(kernel="arcsine", b_variance=1.0, loss="hinge"),
+        e.RandomFeatureClassifier(features="fourier", width=200, random_state=0),
+        e.RandomFeatureClassifier(features="tangent", width=30, random_state=0),
+        e.RecursiveFeatureMachineClassifier(iterations=2),
+        e.TwoLayerClassifier(**NET),
+        e.ThreeLayerResNetClassifier(**NET),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+@pytest.mark.parametrize(("load", "least"), [(load_iris, 0.9), (load_wine, 0.92), (load_breast_cancer, 0.9)])
+def test_classifiers_on_real_tables(machine, load, least):
+    x, y = table(load)
+    assert cross_val_score(machine, x, y, cv=2).mean() > least
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        e.NTKRegressor(),
+        e.KernelRidgeRegressor(kernel=ResidualNTK(b_variance=0.1)),
+        e.RandomFeatureRegressor(random_state=0),
+        e.RecursiveFeatureMachineRegressor(iterations=2),
+        e.TwoLayerRegressor(**NET | {"weight_decay": 1e-2}),
+        e.ThreeLayerResNetRegressor(**NET | {"weight_decay": 1e-2}),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_regressors_on_a_real_table_with_two_outputs(machine):
+    x, y = table(load_diabetes)
+    both = np.column_stack([y, x[:, 0] ** 2 - x[:, 1]])
+    fitted = clone(machine).fit(x[:150], both[:150])
+    found = fitted.predict(x[150:])
+    assert found.shape == (50, 2) and fitted.n_outputs_ == 2
+    assert np.all(r2_score(both[150:], found, multioutput="raw_values") > 0.25)
+
+
+def test_pipeline_grid_search_and_data_frames():
+    pandas = pytest.importorskip("pandas")
+    x, y = load_wine(return_X_y=True)
+    frame = pandas.DataFrame(x, columns=[f"c{i}" for i in range(x.shape[1])])
+    labels = pandas.Series(np.array(["red", "rosé", "white"])[y])
+    search = GridSearchCV(make_pipeline(StandardScaler(), e.NTKClassifier()), {"ntkclassifier__depth": [1, 2]}, cv=2)
+    search.fit(frame, labels)
+    assert search.best_score_ > 0.95
+    assert set(search.predict(frame)) == {"red", "rosé", "white"}
+    assert list(e.KernelRidgeClassifier().fit(frame, labels).feature_names_in_) == list(frame.columns)
+
+
+def test_kernel_objects_survive_cloning_and_search():
+    x, y = table(load_iris)
+    search = GridSearchCV(e.KernelRidgeClassifier(), {"kernel": ["linear", Laplace(0.5), ArcCosine(1)]}, cv=2).fit(x, y)
+    assert search.best_score_ > 0.8
+
+
+def test_probabilities_are_calibrated_as_trained():
+    """On labels that are coins of known bias the network says the bias."""
+    x = DRAW.standard_normal((600, 2))
+    y = DRAW.random(600) < 0.8
+    machine = e.TwoLayerClassifier(**NET | {"weight_decay": 0.1}).fit(x, y)
+    assert machine.predict_proba(x)[:, 1].mean() == pytest.approx(y.mean(), abs=0.03)
+    assert not hasattr(e.NTKClassifier(), "predict_proba"), "ridge scores are no probabilities"
+
+
+def test_weights_of_networks_move_the_fit():
+    """Half of the samples say 1, half say 0, at the same places: the weighted mean is learned."""
+    x = np.repeat(DRAW.standard_normal((60, 2)), 2, axis=0)
+    y = np.tile([0.0, 1.0], 60)
+    weight = np.tile([1.0, 3.0], 60)
+    for machine in (e.TwoLayerRegressor(**NET), e.ThreeLayerResNetRegressor(**NET)):
+        assert machine.fit(x, y, sample_weight=weight).predict(x).mean() == pytest.approx(0.75, abs=0.02)
+
+
+def test_hidden_training_leaves_the_last_layer():
+    x, y = table(load_iris)
+    machine = e.ThreeLayerResNetClassifier(**NET | {"trained": "hidden"}).fit(x, y)
+    again = clone(machine).set_params(learning_rate=1e-9).fit(x, y)
+    np.testing.assert_array_equal(machine.network_.a, again.network_.a)
+    assert np.max(np.abs(machine.network_.w - again.network_.w)) > 0.01
+    np.testing.assert_allclose(machine.network_((x - machine.mean_) / machine.scale_), machine.decision_function(x), rtol=1e-4, atol=1e-5)
+
+
+# Wrong and awkward input
+
+
+KINDS = [getattr(e, name) for name in e.__all__]
+QUICK = {kind: NET if issubclass(kind, e.network.NetworkMachine) else {} for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_constant_columns_and_duplicated_samples(kind):
+    x = np.column_stack([np.repeat(DRAW.standard_normal((20, 2)), 2, axis=0), np.full(40, 1e6)])
+    y = (x[:, 0] > 0).astype(float)
+    machine = kind(**QUICK[kind]).fit(x, y)
+    scores = machine.predict(x)
+    assert np.all(np.isfinite(scores))
+    if kind not in (e.NTKClassifier, e.NTKRegressor) and "Conjugate" not in kind.__name__ and "RandomFeature" not in kind.__name__:
+        # Those see the norm of an input, of which nothing but the constant is left.
+        assert machine.score(x, y) > 0.6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_none_are_refused(kind, bad):
+    x, y = np.ones((6, 2)), np.array([0, 1] * 3)
+    x[3, 1] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        kind(**QUICK[kind]).fit(x, y)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.__name__.endswith("Classifier")])
+def test_one_class_is_refused(kind):
+    with pytest.raises(BadInput, match="at least 2 classes, but all are of class"):
+        kind().fit(np.ones((4, 2)), ["a"] * 4)
+    with pytest.raises(ValueError, match="1d array"):
+        kind().fit(np.ones((4, 2)), np.ones((4, 2)))
+
+
+def test_single_precision_is_no_obstacle():
+    """Near-duplicates make this Gram matrix indefinite in single precision; the fit is that of double precision."""
+    x = (np.repeat(DRAW.standard_normal((40, 2)), 3, axis=0) + 1e-4 * DRAW.standard_normal((120, 2))).astype(np.float32)
+    y = np.sin(x[:, 0])
+    assert np.linalg.eigvalsh(np.asarray(gram(RBF(0.5), x), np.float64))[0] < -1e-7
+    single = e.KernelRidgeRegressor(gamma=0.5, ridge=1e-9).fit(x, y)
+    double = e.KernelRidgeRegressor(gamma=0.5, ridge=1e-9).fit(x.astype(np.float64), y)
+    np.testing.assert_allclose(single.predict(x), double.predict(x), rtol=1e-6)
+    assert np.max(np.abs(single.predict(x) - y)) < 1e-3
+
+
+def test_too_many_samples_say_what_they_need_and_what_fits():
+    x, y = table(load_iris)
+    with pytest.raises(BadInput, match=r"150 samples needs 0.00108 GB of memory, but 0.0001 GB may be used. solver='cg'"):
+        e.NTKClassifier(memory=1e5, solver="exact").fit(x, y)
+    with pytest.raises(BadInput, match="loss='ridge' with solver='cg'"):
+        e.NTKClassifier(memory=1e5, loss="hinge").fit(x, y)
+    with pytest.raises(BadInput, match="KernelRidge estimator with solver='cg'"):
+        e.RecursiveFeatureMachineRegressor(memory=1e5).fit(x, y)
+    with pytest.raises(BadInput, match="Lower the width"):
+        e.RandomFeatureRegressor(memory=1e5).fit(x, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine = e.NTKClassifier(memory=1e5).fit(x, y)
+    assert machine.solver_ == "cg" and machine.score(x, y) > 0.9
+
+
+def test_conjugate_gradients_that_do_not_converge_warn():
+    x = np.repeat(DRAW.standard_normal((50, 2)), 2, axis=0) + 1e-6 * DRAW.standard_normal((100, 2))
+    with pytest.warns(ConvergenceWarning, match="greater ridge"):
+        e.KernelRidgeRegressor(solver="cg", ridge=1e-13, kernel="rbf", gamma=0.01).fit(x, DRAW.standard_normal(100))
+
+
+@pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        (e.KernelRidgeRegressor(kernel="rfb"), "Did you mean 'rbf'"),
+        (e.KernelRidgeRegressor(ridge="lo"), "Did you mean 'loo'"),
+        (e.KernelRidgeRegressor(ridge=-1.0), "ridge must be"),
+        (e.KernelRidgeRegressor(solver="exakt"), "Did you mean 'exact'"),
+        (e.KernelRidgeRegressor(gamma=-1.0), "gamma must be"),
+        (e.KernelRidgeRegressor(ridges=(-1.0, 1.0)), "ridges must be"),
+        (e.NTKClassifier(activation="rel"), "Did you mean 'relu'"),
+        (e.NTKClassifier(loss="hing"), "Did you mean 'hinge'"),
+        (e.NTKClassifier(loss="hinge", C=0.0), "C must be"),
+        (e.RandomFeatureRegressor(features="fourie"), "Did you mean 'fourier'"),
+        (e.RandomFeatureRegressor(width=0), "width must be"),
+        (e.RandomFeatureRegressor(ridge="lo"), "Did you mean 'loo'"),
+        (e.RandomFeatureRegressor(w_variance=-1.0), "w_variance must be"),
+        (e.RecursiveFeatureMachineRegressor(kernel="linear"), "no kernel named"),
+        (e.RecursiveFeatureMachineRegressor(solver="cg"), "no solver named"),
+        (e.RecursiveFeatureMachineRegressor(iterations=-1), "iterations must be"),
+        (e.TwoLayerRegressor(width=0), "width must be"),
+        (e.TwoLayerRegressor(learning_rate=0.0), "learning_rate must be"),
+        (e.TwoLayerRegressor(weight_decay=-1.0), "weight_decay must be"),
+        (e.TwoLayerRegressor(trained="last"), "no choice of trained layers"),
+        (e.TwoLayerRegressor(activation="tanh"), "activation must be"),
+        (e.TwoLayerRegressor(optimiser="adamw"), "optimiser must be"),
+        (e.TwoLayerRegressor(**NET | {"optimiser": "sgd", "learning_rate": 1e6}), "Training diverged"),
+    ],
+    ids=repr,
+)
+def test_bad_parameters_are_refused(machine, says):
+    x, y = table(load_iris)
+    with pytest.raises(BadInput, match=says):
+        machine.fit(x, y)
+
+
+@pytest.mark.parametrize("weight", [np.ones(3), -np.ones(150), np.full(150, np.nan), np.eye(150)[0]])
+def test_bad_weights_are_refused(weight):
+    x, y = table(load_iris)
+    with pytest.raises(BadInput, match="weight"):
+        e.NTKRegressor().fit(x, y, sample_weight=weight)

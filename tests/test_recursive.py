@@ -1,0 +1,71 @@
+"""Recursive feature machines: gradients against automatic differentiation, and what the metric finds."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from unlazy.errors import BadInput
+from unlazy.kernels import RBF, Laplace, Linear, gram
+from unlazy.recursive import gradient_outer_product, metric_root, recursive_feature_machine
+from unlazy.ridge import fit_gram
+
+DRAW = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("kernel", [Laplace(0.4), RBF(0.2)], ids=repr)
+def test_gradient_outer_product_is_that_of_automatic_differentiation(kernel):
+    x, alpha, weight = DRAW.standard_normal((9, 3)), DRAW.standard_normal((9, 2)), DRAW.uniform(0.5, 2, 9)
+    with jax.enable_x64(True):
+        expected = np.zeros((3, 3))
+        for i in range(9):
+            others = np.arange(9) != i  # the kernel has no slope at the point itself
+            J = jax.jacobian(lambda z, others=others: (kernel(z[None], jnp.asarray(x[others])) @ alpha[others])[0])(jnp.asarray(x[i]))
+            expected += weight[i] * np.asarray(J).T @ np.asarray(J)
+    found = gradient_outer_product(kernel, x, alpha, weight=weight)
+    np.testing.assert_allclose(found, expected / weight.sum(), rtol=1e-8)
+    twice = np.concatenate([x, x])
+    halves = gradient_outer_product(kernel, twice, np.concatenate([alpha, alpha]) / 2, weight=np.concatenate([weight, weight]))
+    np.testing.assert_allclose(halves, found, rtol=1e-6, err_msg="duplicated points are no reason for a gradient")
+
+
+def test_no_iterations_is_the_kernel():
+    x, y, z = DRAW.standard_normal((20, 3)), DRAW.standard_normal(20), DRAW.standard_normal((5, 3))
+    kernel = Laplace(0.5)
+    (only,) = recursive_feature_machine(kernel, x, y, 0.1, 0)
+    np.testing.assert_array_equal(only.metric, np.eye(3))
+    with jax.enable_x64(True):
+        plain = fit_gram(np.asarray(gram(kernel, x)), y, 0.1)
+        expected = np.asarray(gram(kernel, z, x)) @ plain.coefficients + plain.intercept
+    np.testing.assert_allclose(only.predict(z), expected[:, 0], rtol=1e-9)
+
+
+def test_finds_the_direction_of_a_single_index_and_gains_by_it():
+    d = 10
+    u = DRAW.standard_normal(d)
+    u /= np.linalg.norm(u)
+    x, z = DRAW.standard_normal((300, d)), DRAW.standard_normal((300, d))
+    target = lambda x: np.tanh(2 * x @ u) + 0.5 * (x @ u) ** 2  # noqa: E731
+    fits = recursive_feature_machine(Laplace(1 / np.sqrt(d)), x, target(x), None, 4)
+    assert len(fits) == 5
+    errors = [np.mean((fit.predict(z) - target(z)) ** 2) for fit in fits]
+    assert errors[-1] < 0.3 * errors[0]
+    values, vectors = np.linalg.eigh(fits[-1].metric)
+    assert abs(vectors[:, -1] @ u) > 0.99 and values[-1] > 0.9 * d
+    assert np.trace(fits[-1].metric) == pytest.approx(d)
+
+
+def test_root_and_constant_targets():
+    A = DRAW.standard_normal((4, 4))
+    np.testing.assert_allclose(metric_root(A @ A.T) @ metric_root(A @ A.T), A @ A.T, atol=1e-10)
+    fits = recursive_feature_machine(Laplace(1.0), A, np.ones((4, 2)), 1.0, 2)
+    np.testing.assert_allclose(fits[-1].predict(A), np.ones((4, 2)))
+    np.testing.assert_allclose(np.trace(fits[-1].metric), 4)
+
+
+def test_bad_input_is_refused():
+    x = DRAW.standard_normal((4, 2))
+    with pytest.raises(BadInput, match="kernel of a distance"):
+        recursive_feature_machine(Linear(), x, np.ones(4))
+    with pytest.raises(BadInput, match="iterations must be"):
+        recursive_feature_machine(Laplace(1.0), x, np.ones(4), iterations=-1)
