@@ -7,7 +7,7 @@ import pytest
 
 from contracts import is_close
 from unlazy.errors import BadInput
-from unlazy.finite_width import conjugate_gram, tangent_gram
+from unlazy.finite_width import by_layers, conjugate_gram, tangent_gram
 from unlazy.inits import PlainInit
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.losses import LOSSES, example_losses
@@ -165,3 +165,17 @@ def weighted_twice():
     sample = WeightedBatch(jnp.ones((4, 2)), jnp.ones(4), jnp.ones(4))
     stage = Descent({"w": 1.0}, steps=1, class_weighted=True)
     return GradientDescent(plain(), (stage,)).fit(Sampler(lambda n, key: sample, 2), 4, key=KEY)
+
+
+@pytest.mark.parametrize("outputs", [None, 3])
+@pytest.mark.parametrize("bottleneck", [False, True])
+def test_the_tangent_kernel_is_that_of_the_jacobian(bottleneck, outputs):
+    """By structure where layers share no weights, by gradients where they do."""
+    init = ResNetInit(m=7, w_scale=0.5, b_scale=0.3, v_scale=0.4, e_scale=0.2, a_scale=0.6, bottleneck=bottleneck, outputs=outputs)
+    net = init(4, key=jax.random.key(3))
+    x = jax.random.normal(jax.random.key(4), (9, 4))
+    leaves = jax.tree.leaves(jax.jacobian(lambda net: net(x))(net))
+    expected = sum(leaf.reshape(9, -1) @ leaf.reshape(9, -1).T for leaf in leaves) / (outputs or 1)
+    assert (by_layers(net, x) is None) == bottleneck
+    np.testing.assert_allclose(tangent_gram(net, x), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(tangent_gram(net, x, x[:3]), expected[:, :3], rtol=1e-10, atol=1e-10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,7 +13,8 @@ from jaxtyping import Array, Float
 
 from unlazy.errors import require
 from unlazy.kernels import BLOCK, Kernel, Points, gram, squared_norm
-from unlazy.networks import Linearised, Network, TwoLayer, activate
+from unlazy.networks import Activation, Linearised, Network, TwoLayer, activate
+from unlazy.residual import ThreeLayerResNet
 
 
 class Conjugate(Kernel):
@@ -37,28 +39,67 @@ class Conjugate(Kernel):
         return squared_norm(self._features(x))
 
 
+class LayerGradients(NamedTuple):
+    """The gradient of the scores in one layer h ↦ W·h + b: the product δ·hᵀ, and δ itself where the layer has a bias.
+
+    With several outputs δ holds those of all of them, divided by the root of their number. The last layer has δ = 1: of an output's score
+    only its own weights count.
+    """
+
+    delta: Float[Array, "n m"]
+    inputs: Float[Array, "n k"]
+    bias: bool
+
+
+def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] | None:
+    """The gradients layer by layer, of the networks whose layers are dense and share no weights; None for any other."""
+    if isinstance(network, Linearised):
+        network = network.base  # whose gradients are those of the displacement
+    one = jnp.ones_like(x, shape=(len(x), 1))
+    if isinstance(network, TwoLayer):
+        hidden, slope = _layer(x @ network.first_layer.T + network.b, network.activation)
+        to_first = slope[:, :, None] * _columns(network.a)
+        return [LayerGradients(one, hidden, True), LayerGradients(_flat(to_first), x, True)]
+    if isinstance(network, ThreeLayerResNet) and not network.bottleneck:
+        a = _columns(network.a)  # m o
+        first, first_slope = _layer(x @ network.first_layer.T + network.b, network.activation)
+        second, second_slope = _layer(first @ network.v.T + network.e, network.activation)
+        to_second = second_slope[:, :, None] * a  # n m o
+        to_first = first_slope[:, :, None] * (a + jnp.einsum("nmo,mk->nko", to_second, network.v))
+        return [
+            LayerGradients(one, first + second, False),
+            LayerGradients(_flat(to_second), first, True),
+            LayerGradients(_flat(to_first), x, True),
+        ]
+    return None
+
+
+def _columns(a: Float[Array, " m"] | Float[Array, "m o"]) -> Float[Array, "m o"]:
+    """The last layer with an axis of outputs."""
+    return a.reshape(len(a), -1)
+
+
+def _flat(delta: Float[Array, "n m o"]) -> Float[Array, "n mo"]:
+    """Derivatives of all outputs side by side, such that inner products are means over outputs."""
+    return delta.reshape(len(delta), -1) / math.sqrt(delta.shape[2])
+
+
+def _layer(before: Float[Array, "n m"], activation: Activation) -> tuple[Float[Array, "n m"], Float[Array, "n m"]]:
+    """Activations and their slopes."""
+    return jax.jvp(lambda t: activate(t, activation, None), (before,), (jnp.ones_like(before),))
+
+
 class Tangent(Kernel):
     """The tangent kernel of a network of finite width: k(x, z) = Σ_p ∂_p f(x)·∂_p f(z), over all its parameters p.
 
     With several outputs it is the mean over them: the tangent kernel of wide networks is the same for all outputs, between which it is 0.
 
-    `TwoLayer`, and `Linearised`, whose trained parameters have the gradients of its base, are done by structure: with
-    s_i(x) = a_i·σ'(⟨w_i, x⟩ + b_i), k = ⟨h(x), h(z)⟩ + ⟨s(x), s(z)⟩·(⟨x, z⟩ + 1) + 1. For any other network the gradients of the given
+    Networks of dense layers are done by structure (`by_layers`): k = Σ_layers ⟨δ(x), δ(z)⟩·(⟨h(x), h(z)⟩ + 1), with h what a layer sees
+    and δ the derivative of the score in what it gives, so that no gradient is ever made. For any other network the gradients of the given
     points are made and contracted, all x with all z: give few at a time, as `tangent_gram` does.
     """
 
     network: Network
-
-    def _by_layers(self, x: Float[Array, "n d"]) -> tuple[Float[Array, "n m"], Float[Array, "n m"]] | None:
-        """Hidden layer h(x), and the derivative s(x) of the score in the pre-activations."""
-        network = self.network.base if isinstance(self.network, Linearised) else self.network
-        if not isinstance(network, TwoLayer):
-            return None
-        before = x @ network.first_layer.T + network.b
-        hidden, slope = jax.jvp(lambda t: activate(t, network.activation, None), (before,), (jnp.ones_like(before),))
-        if network.a.ndim == 1:
-            return hidden, slope * network.a
-        return hidden, (slope[:, :, None] * network.a).reshape(len(x), -1) / math.sqrt(network.a.shape[1])
 
     def _gradients(self, x: Float[Array, "n d"]) -> list[Float[Array, "n p"]]:
         parameters, rest = eqx.partition(self.network, eqx.is_inexact_array)
@@ -68,16 +109,18 @@ class Tangent(Kernel):
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
         """Inner products of gradients."""
-        of_x, of_z = self._by_layers(x), self._by_layers(z)
+        of_x, of_z = by_layers(self.network, x), by_layers(self.network, z)
         if of_x is not None and of_z is not None:
-            return of_x[0] @ of_z[0].T + (of_x[1] @ of_z[1].T) * (x @ z.T + 1) + 1
-        return functools.reduce(jnp.add, (a @ b.T for a, b in zip(self._gradients(x), self._gradients(z), strict=True)))
+            parts = [(p.delta @ q.delta.T) * (p.inputs @ q.inputs.T + p.bias) for p, q in zip(of_x, of_z, strict=True)]
+        else:
+            parts = [a @ b.T for a, b in zip(self._gradients(x), self._gradients(z), strict=True)]
+        return functools.reduce(jnp.add, parts)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """‖∇f(x)‖²."""
-        layers = self._by_layers(x)
+        layers = by_layers(self.network, x)
         if layers is not None:
-            return squared_norm(layers[0]) + squared_norm(layers[1]) * (squared_norm(x) + 1) + 1
+            return functools.reduce(jnp.add, (squared_norm(p.delta) * (squared_norm(p.inputs) + p.bias) for p in layers))
         # One point at a time: the gradients of all points together are what must not be stored.
         return jax.lax.map(lambda point: functools.reduce(jnp.add, (squared_norm(g)[0] for g in self._gradients(point[None]))), x)
 
@@ -96,7 +139,6 @@ def tangent_gram(network: Network, x: Points, z: Points | None = None, *, block:
     kernel = Tangent(network)
     if block is None:
         leaves = jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array))
-        block = (
-            BLOCK if isinstance(network, TwoLayer | Linearised) else max(1, min(BLOCK, 64 * 10**6 // sum(leaf.nbytes for leaf in leaves)))
-        )
+        fits = 64 * 10**6 // sum(leaf.nbytes for leaf in leaves)
+        block = BLOCK if by_layers(network, jnp.asarray(x[:1])) is not None else max(1, min(BLOCK, fits))
     return gram(kernel, x, z, block=block)

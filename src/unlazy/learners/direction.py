@@ -83,7 +83,8 @@ class DirectionHistogram(PathLearner):
         edges, values, losses = [], [], []
         place = z @ inside
         for bins in self.bins:
-            edge = np.linspace(*np.quantile(place, (0.001, 0.999)), bins + 1)[1:-1]
+            low, high = np.quantile(place, (0.001, 0.999))
+            edge = np.linspace(low, high, bins + 1)[1:-1]
             bin_of = np.searchsorted(edge, place)
             total, size = (np.bincount(bin_of, weights, minlength=len(edge) + 1) for weights in (y, np.ones(n)))
             edges.append(edge)
