@@ -7,7 +7,9 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from unlazy.errors import BadInput
-from unlazy.ridge import RIDGES, fit_features, fit_gram
+from unlazy.infinite_width import NTK
+from unlazy.kernels import Laplace
+from unlazy.ridge import RIDGES, double_gram, fit_features, fit_gram
 
 DRAW = np.random.default_rng(0)
 X = DRAW.standard_normal((14, 4)) + 2
@@ -95,3 +97,13 @@ def test_bad_input_is_refused(route, options, says):
     x = np.concatenate([X[:7], X[:7]])
     with pytest.raises(BadInput, match=says):
         fit(route, x, Y, **({"ridges": 1.0} | options))
+
+
+def test_duplicated_points_have_the_exact_entry():
+    x = np.repeat(DRAW.standard_normal((6, 3)), 2, axis=0)
+    for kernel in (Laplace(1.0), NTK(1)):
+        K = double_gram(kernel, x)
+        np.testing.assert_array_equal(K[::2], K[1::2])
+        np.testing.assert_array_equal(np.diag(K)[::2], np.diag(K[1::2, ::2]))
+    turned = double_gram(Laplace(1.0), x @ DRAW.standard_normal((3, 3)), x)
+    np.testing.assert_array_equal(np.diag(turned[1::2, ::2]), 1.0)

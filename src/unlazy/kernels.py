@@ -312,8 +312,16 @@ def _points(name: str, x: Points) -> Float[Array, "n d"]:
 
 
 def _blocks(x: Float[Array, "n d"], block: int) -> Float[np.ndarray, "b block d"]:
-    """The points cut into blocks, the last filled up with its last point: one shape, so that one program is compiled."""
-    return np.pad(np.asarray(x), ((0, -len(x) % block), (0, 0)), mode="edge").reshape(-1, block, x.shape[1])
+    """The points cut into blocks, the last filled up: one shape, so that one program is compiled.
+
+    It is filled with the mean of its points, which leaves its centre where it is: distances are taken from there, against rounding.
+    """
+    points = np.asarray(x)
+    missing = -len(points) % block
+    if missing:
+        last = points[len(points) + missing - block :]
+        points = np.concatenate([points, np.broadcast_to(last.mean(axis=0), (missing, points.shape[1])).astype(points.dtype)])
+    return points.reshape(-1, block, points.shape[1])
 
 
 def _aligned_empty(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:

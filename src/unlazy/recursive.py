@@ -20,8 +20,8 @@ import numpy as np
 from jaxtyping import Float
 
 from unlazy.errors import require
-from unlazy.kernels import Stationary, gram, squared_norm
-from unlazy.ridge import RidgeFit, fit_gram
+from unlazy.kernels import Stationary, squared_norm
+from unlazy.ridge import RidgeFit, double_gram, fit_gram
 from unlazy.solvers import Matrix, Outputs, Solution, eigh, finite_array, targets_of
 
 #: Squared distances below this share of the squared norms are rounding: there a gradient is taken to be 0.
@@ -69,9 +69,7 @@ def recursive_feature_machine(
     for _ in range(iterations + 1):
         root = metric_root(metric)
         points = x @ root
-        with jax.enable_x64(True):
-            K = np.asarray(gram(kernel, points))
-        fit = fit_gram(K, columns, ridge, weight=weight, intercept=intercept)
+        fit = fit_gram(double_gram(kernel, points, x), columns, ridge, weight=weight, intercept=intercept)
         fits.append(RecursiveFit(kernel, x, metric, root, fit, targets.shape[1:]))
         if len(fits) <= iterations:
             metric = normalised(root @ gradient_outer_product(kernel, points, fit.coefficients, weight=weight) @ root, metric)

@@ -10,15 +10,32 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import jax
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
 from unlazy.errors import BadInput, require
+from unlazy.kernels import Kernel, gram
 from unlazy.solvers import Matrix, eigh, finite_array, least_eigenvalue, targets_of
 
 #: The ridges to choose from where none are given, in units of the mean square of a centred feature vector.
 RIDGES = np.logspace(-7, 1, 17)
+
+
+def double_gram(kernel: Kernel, x: Matrix, originals: Matrix | None = None) -> Matrix:
+    """The Gram matrix, always in double precision: in single precision many kernels are not definite.
+
+    Rounding in the angle or distance between duplicated points is undone: their entry is that of the diagonal, which is exact. `originals`
+    are the points before a linear map, by which duplicates are recognised.
+    """
+    with jax.enable_x64(True):
+        K = np.array(gram(kernel, np.asarray(x, np.float64)))
+    _, same, counts = np.unique(x if originals is None else originals, axis=0, return_inverse=True, return_counts=True)
+    for group in np.flatnonzero(counts > 1):
+        members = np.flatnonzero(same.ravel() == group)
+        K[np.ix_(members, members)] = K[members[0], members[0]]
+    return K
 
 
 @dataclasses.dataclass(frozen=True)

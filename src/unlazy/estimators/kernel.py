@@ -8,7 +8,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-import jax
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -17,8 +16,8 @@ from unlazy.errors import require, unknown
 from unlazy.estimators.base import Classifier, Regressor, Scoring
 from unlazy.infinite_width import NNGP, NTK
 from unlazy.iterative import conjugate_gradients
-from unlazy.kernels import RBF, ArcCosine, ArcSine, Kernel, Laplace, Linear, Polynomial, gram
-from unlazy.ridge import fit_gram, without_penalty_on_constant
+from unlazy.kernels import RBF, ArcCosine, ArcSine, Kernel, Laplace, Linear, Polynomial
+from unlazy.ridge import double_gram, fit_gram, without_penalty_on_constant
 from unlazy.solvers import Solution, machine_memory
 
 #: Above this number of points an eigendecomposition takes longer than conjugate gradients, and `solver="auto"` changes over.
@@ -104,14 +103,14 @@ class KernelMachine(Scoring):
             self._fit_iteratively(X, Y, weight, ridges)
             return
         require_memory(len(X), self.memory, "solver='cg' needs no Gram matrix.")
-        fit = fit_gram(_gram(self.kernel_, X), Y, ridges, weight=weight, intercept=self.fit_intercept)
+        fit = fit_gram(double_gram(self.kernel_, X), Y, ridges, weight=weight, intercept=self.fit_intercept)
         self.dual_coef_, self.intercept_, self.ridge_ = fit.coefficients, fit.intercept, fit.ridge
         self._precision = "float64"
 
     def _fit_iteratively(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, ridges: float | Sequence[float] | None) -> None:
         if not isinstance(ridges, float):
             part = np.random.default_rng(0).permutation(len(X))[:CHOOSING_POINTS]
-            chosen = fit_gram(_gram(self.kernel_, X[part]), Y[part], ridges, weight=weight[part], intercept=self.fit_intercept)
+            chosen = fit_gram(double_gram(self.kernel_, X[part]), Y[part], ridges, weight=weight[part], intercept=self.fit_intercept)
             ridges = chosen.ridge
         root = np.sqrt(weight)
         equal = bool(np.all(weight == 1))
@@ -131,20 +130,6 @@ class KernelMachine(Scoring):
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return Solution(self.kernel_, self.X_fit_, self.dual_coef_, self._precision).predict(X) + self.intercept_
-
-
-def _gram(kernel: Kernel, X: np.ndarray) -> np.ndarray:
-    """The Gram matrix, always in double precision: in single precision many kernels are not definite.
-
-    Rounding in the angle between duplicated points is undone: their entry is that of the diagonal, which is exact.
-    """
-    with jax.enable_x64(True):
-        K = np.array(gram(kernel, X.astype(np.float64)))
-    _, same, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
-    for group in np.flatnonzero(counts > 1):
-        members = np.flatnonzero(same.ravel() == group)
-        K[np.ix_(members, members)] = K[members[0], members[0]]
-    return K
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -172,7 +157,7 @@ class KernelClassifier(Classifier, KernelMachine):
         require(bool(np.isfinite(self.C) and self.C > 0), f"C must be a finite number > 0, but is {self.C!r}.")
         require_memory(len(X), self.memory, "loss='ridge' with solver='cg' needs no Gram matrix.")
         self.kernel_, self.X_fit_, self._precision = self._kernel(X.shape[1]), X, "float64"
-        K = _gram(self.kernel_, X)
+        K = double_gram(self.kernel_, X)
         self.dual_coef_, self.intercept_ = np.zeros(Y.shape), np.zeros(Y.shape[1])
         for column in range(Y.shape[1]):
             machine = SVC(C=self.C, kernel="precomputed").fit(K, Y[:, column], sample_weight=weight)

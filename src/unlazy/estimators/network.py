@@ -80,7 +80,7 @@ class NetworkMachine(Scoring):
     epochs: int = 100
     least_steps: int = 400
     learning_rate: float = 3e-3
-    weight_decay: float = 1e-4
+    weight_decay: float = 1e-2
     batch_size: int = 128
     optimiser: Literal["adam", "sgd"] = "adam"
     random_state: Any = None
