@@ -60,14 +60,17 @@ def _neurons(model: Model) -> Float[Array, "m d"]:
     return model.first_layer
 
 
+def _scaled(w: Float[Array, "m d"]) -> Float[Array, "m d"]:
+    """Rows of greatest entry one: after one theorem-sized step, weights are so small that their squares underflow."""
+    return w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+
+
 class Alignment(Probe):
     """Cosines between neurons and hidden directions: `cosine`, the greatest; `cosines`, one row a neuron, one column a direction."""
 
     def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         """Measure. A neuron of weight zero has cosine zero."""
-        w = _neurons(model)
-        # Scaled before the norm is taken: after one theorem-sized step, weights are so small that their squares underflow.
-        w = w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+        w = _scaled(_neurons(model))
         cosines = (w @ task.features.T) / jnp.maximum(jnp.linalg.norm(w, axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
         return {"cosine": jnp.max(cosines), "cosines": cosines}
 
@@ -85,3 +88,44 @@ class Snapshot(Probe):
         """Copy."""
         w = _neurons(model)
         return {"neurons": w[:: -(-len(w) // self.count)], "directions": task.features}
+
+
+class Silhouette(Probe):
+    """`neurons` and `directions` as `Snapshot` has them, in coordinates of their common span: angles are kept, in far less room than d."""
+
+    count: int = eqx.field(static=True, default=100)
+
+    def __check_init__(self) -> None:
+        """Refuse an empty picture."""
+        require(self.count > 0, f"The number of neurons in a silhouette must be positive, but is {self.count}.")
+
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Reduce."""
+        w = _scaled(_neurons(model))
+        w = w[:: -(-len(w) // self.count)]
+        rows = jnp.concatenate([w, task.features])  # c d
+        coordinates = jnp.linalg.qr(rows.T, mode="r").T  # c min(c, d): rows = coordinates · orthonormal
+        return {"neurons": coordinates[: len(w)], "directions": coordinates[len(w) :]}
+
+
+class Clusters(Probe):
+    """How neurons gather around the hidden directions, with `near` the cosine from which on a neuron counts as being there.
+
+    `clustered`: share of neurons near some direction (or, with `opposites`, its opposite); `covered`: share of directions with a neuron near
+    them; `least_cosine`: the cosine of the direction that is farthest from all neurons, with its nearest neuron.
+    """
+
+    near: float = eqx.field(converter=float, default=0.9)
+    opposites: bool = eqx.field(static=True, default=False)
+
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Measure."""
+        w = _scaled(_neurons(model))
+        cosines = (w @ task.features.T) / jnp.maximum(jnp.linalg.norm(w, axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+        cosines = jnp.abs(cosines) if self.opposites else cosines
+        best = jnp.max(cosines, axis=0)
+        return {
+            "clustered": jnp.mean(jnp.max(cosines, axis=1) >= self.near),
+            "covered": jnp.mean(best >= self.near),
+            "least_cosine": jnp.min(best),
+        }
