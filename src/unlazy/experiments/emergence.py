@@ -17,10 +17,10 @@ from unlazy.lab.trials import Experiment
 from unlazy.learners.emergence import TwoStep
 from unlazy.losses import hinge
 from unlazy.networks import MirroredInit, TwoLayer
-from unlazy.random import normal
-from unlazy.tasks.base import Batch, Family
-from unlazy.tasks.dictionary import HiddenPatterns, ParityMixture, PatternLaw
 from unlazy.probes import accuracy
+from unlazy.random import normal
+from unlazy.tasks.base import Family
+from unlazy.tasks.dictionary import HiddenPatterns, ParityMixture, PatternLaw
 from unlazy.theory.emergence import drift_bound, error_bound, lemma_15, theorem_26
 from unlazy.theory.explicit import explicit_network
 
@@ -163,13 +163,13 @@ def _components(
 class SignalToNoise(Experiment):
     """Components of the weights on A relative to those off A, after step 1 and after step 2, over the number of examples.
 
-    After step 1 the background is of a size that no sample removes (Lemma 18); after step 2 only the sample's chance is left, so that the ratio
-    keeps growing as √n (Lemmas 20 and 23). Also measures how many examples keep the margin y·g < 1 after step 1 (Lemma 19).
+    After step 1 the background is of a size that no sample removes (Lemma 18); after step 2 only the sample's chance is left, so that the
+    ratio keeps growing as √n (Lemmas 20 and 23). Also measures how many examples keep the margin y·g < 1 after step 1 (Lemma 19).
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
-    D: int = eqx.field(static=True, default=100)
-    k: int = eqx.field(static=True, default=5)
+    D: int = eqx.field(static=True, default=20)
+    k: int = eqx.field(static=True, default=3)
     m: int = eqx.field(static=True, default=50)
 
     @property

@@ -1,7 +1,7 @@
 """The best hinge loss of norm-bounded linear models on fixed features, certified by duality, beside the lower bound.
 
-min over ‖w‖ ≤ B of mean max(0, 1 − y⟨Ψ(x), w⟩) is solved by accelerated projected gradient steps on a smoothed hinge. Every point α of the dual,
-max over 0 ≤ α_i ≤ 1/n of Σα_i − B‖Σ α_i y_i Ψ(x_i)‖, is a certified lower bound on the minimum, and the distance of the two is the gap.
+min over ‖w‖ ≤ B of mean max(0, 1 − y⟨Ψ(x), w⟩) is solved by accelerated projected gradient steps on a smoothed hinge. Every point α of the
+dual, max over 0 ≤ α_i ≤ 1/n of Σα_i − B‖Σ α_i y_i Ψ(x_i)‖, is a certified lower bound on the minimum; the distance of the two is the gap.
 
 Reference: shi2022, Theorems 2 and 28, Corollaries 3 and 30.
 """
@@ -40,7 +40,7 @@ class Best(NamedTuple):
         return self.loss - self.certified
 
 
-def best_hinge(features: Float[Array, "n N"], y: Float[Array, " n"], B: float | Array, *, iterations: int = 1000) -> Best:
+def best_hinge(features: Float[Array, "n N"], y: Float[Array, " n"], B: float | Array, *, iterations: int = 300) -> Best:
     """The least mean hinge loss of a linear model of norm at most B.
 
     The hinge is smoothed over a width that falls by stages from 1 to 0.01, each warm-started; FISTA with restart at each stage.
@@ -108,7 +108,7 @@ class FixedFeatures(Experiment):
     D: int = eqx.field(static=True)
     sizes: tuple[int, ...] = eqx.field(static=True)
     norms: tuple[float, ...] = eqx.field(static=True)
-    n: int = eqx.field(static=True, default=4000)
+    n: int = eqx.field(static=True, default=2000)
     secrets: int = eqx.field(static=True, default=2)
     po: float = eqx.field(converter=float, default=0.5)
 
@@ -124,7 +124,7 @@ class FixedFeatures(Experiment):
     @property
     def work(self) -> float:
         """Two products a step."""
-        return 2.0 * 5 * 1000 * self.n * max(self.sizes) * len(self.sizes) * len(self.norms) * self.secrets
+        return 2.0 * 5 * 300 * self.n * max(self.sizes) * len(self.sizes) * len(self.norms) * self.secrets
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Solve for every N, B and secret."""
@@ -178,7 +178,7 @@ class KernelBall(Experiment):
     @property
     def work(self) -> float:
         """Two products with the Gram matrix a step."""
-        return 2.0 * 5 * 1000 * self.n**2 * len(self.norms)
+        return 2.0 * 5 * 300 * self.n**2 * len(self.norms)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Solve for every norm: by the representer theorem, on the square root of the Gram matrix."""

@@ -1,8 +1,8 @@
 """Learners that see the data through a statistical query oracle alone, on data with and without input structure.
 
 `correlation` asks for E[y z_j] of every pattern, keeps those that stand out from the tolerance and learns the label of each count of them;
-`search` asks for the correlation with each of the C(D, k) parities; `descent` trains a two-layer network, where every coordinate of every gradient
-is a query, scaled to [−1, 1].
+`search` asks for the correlation with each of the C(D, k) parities; `descent` trains a two-layer network, where every coordinate of every
+gradient is a query, scaled to [−1, 1].
 
 Reference: shi2022, Theorems 4 and 33.
 """
@@ -43,7 +43,7 @@ def population_of(task: HiddenPatterns, *, key: PRNGKeyArray) -> Population:
     # Given the count of relevant patterns, all inputs are equally likely: the background is fair coins, the relevant ones exchangeable.
     ways = jnp.zeros(task.law.k + 1).at[count].add(1.0)
     z = (present - task.mean) / task.law.moments.sigma
-    return Population(z, task.law.label_of_count[count], (task.law.count_law / ways)[count])
+    return Population(jnp.asarray(z), task.law.label_of_count[count], (task.law.count_law / ways)[count])
 
 
 def correlation(oracle: Oracle, task: HiddenPatterns, *, key: PRNGKeyArray) -> tuple[Any, Oracle]:

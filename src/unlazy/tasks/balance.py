@@ -57,6 +57,20 @@ class BalancedLaw(PatternLaw):
         return present.at[:, places].set(rank < count[:, None])
 
 
+def balanced_law(D: int, k: int, structure: float | Array, negative: float | Array) -> BalancedLaw:
+    """Fair coins, all absent, all present, with the shares that `structure` gives them; parity labels."""
+    share = jnp.asarray(structure)
+    return BalancedLaw(
+        weight=jnp.stack([1 - share, share / 2, share / 2]),
+        p=jnp.array([0.5, 0.0, 1.0]),
+        q=jnp.full(3, 0.5),
+        D=D,
+        k=k,
+        P=parity(k),
+        negative=jnp.asarray(negative),
+    )
+
+
 class BalancedParity(PatternFamily):
     """Parity labels, with input structure and class balance as numbers."""
 
@@ -73,13 +87,4 @@ class BalancedParity(PatternFamily):
     @property
     def law(self) -> BalancedLaw:
         """Fair coins, all absent, all present; the background is fair coins in all three."""
-        structure = jnp.asarray(self.structure)
-        return BalancedLaw(
-            weight=jnp.stack([1 - structure, structure / 2, structure / 2]),
-            p=jnp.array([0.5, 0.0, 1.0]),
-            q=jnp.full(3, 0.5),
-            D=self.D,
-            k=self.k,
-            P=parity(self.k),
-            negative=jnp.asarray(self.negative),
-        )
+        return balanced_law(self.D, self.k, self.structure, self.negative)

@@ -2,8 +2,8 @@
 
     x̃ = M φ̃ + ζ,   ζ ~ N(0, σ_ζ² I),   y = +1 if Σ_{j∈A} φ̃_j is odd else −1,   x = (x̃ − E x̃) / σ̃,   σ̃² = Σ_j Var φ̃_j + d σ_ζ²
 
-`coherence`: weight of the Gaussian part that is mixed into an orthonormal dictionary before its columns are scaled to length one; the task reports
-the μ = √d·max_{i≠j} |⟨M_i, M_j⟩| that came out. The background has its own rate for every pattern, and one hidden coin that raises or lowers
+`coherence`: weight of the Gaussian part that is mixed into an orthonormal dictionary before its columns are scaled to length one; the task
+reports the μ = √d·max_{i≠j} |⟨M_i, M_j⟩| that came out. The background has its own rate for every pattern, and one hidden coin that moves
 all of them together; both are independent of the relevant patterns.
 
 Reference: shi2022, Appendix F.1.
@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from unlazy.errors import require
 from unlazy.random import bernoulli, normal
-from unlazy.tasks.balance import BalancedLaw, BalancedParity
+from unlazy.tasks.balance import BalancedLaw, BalancedParity, balanced_law
 from unlazy.tasks.base import Batch, Family, Task, error_of_constant
 
 
@@ -113,7 +113,8 @@ class GeneralParity(Family):
 
     def __check_init__(self) -> None:
         """Refuse parameters outside the family."""
-        self.patterns  # noqa: B018  checks sizes, structure and balance
+        # What these parameters must satisfy is written there.
+        BalancedParity(d=self.d, D=self.D, k=self.k, structure=self.structure, negative=self.negative)
         require(self.coherence >= 0 and self.noise >= 0, f"coherence and noise cannot be negative, but are {self.coherence}, {self.noise}.")
         require(
             0 <= self.swing <= self.least <= self.most <= 1 - self.swing,
@@ -122,9 +123,20 @@ class GeneralParity(Family):
         )
 
     @property
-    def patterns(self) -> BalancedParity:
+    def law(self) -> BalancedLaw:
         """The law of the relevant patterns."""
-        return BalancedParity(d=self.d, D=self.D, k=self.k, structure=self.structure, negative=self.negative)
+        return balanced_law(self.D, self.k, self.structure, self.negative)
+
+    @property
+    def sigma(self) -> float:
+        """σ̃ with the mean rate for every background pattern."""
+        p, q = float(self.law.moments.relevant), (self.least + self.most) / 2
+        return math.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q) + self.d * self.noise**2)
+
+    @property
+    def gamma(self) -> float:
+        """γ = (E[φ̃_i | y = 1] − E[φ̃_i | y = −1])/2, which does not depend on the balance of the classes."""
+        return float(balanced_law(self.D, self.k, self.structure, 0.5).moments.gamma)
 
     @property
     def dimension(self) -> int:
@@ -137,4 +149,4 @@ class GeneralParity(Family):
         dictionary = incoherent_dictionary(self.d, self.D, self.coherence, key=key_dictionary)
         relevant = jnp.zeros(self.D, bool).at[jax.random.permutation(key_relevant, self.D)[: self.k]].set(True)
         rates = self.least + (self.most - self.least) * jax.random.uniform(key_rates, (self.D,), jnp.float32)
-        return GeneralPatterns(dictionary, relevant, rates.astype(dictionary.dtype), self.patterns.law, self.swing, self.noise)
+        return GeneralPatterns(dictionary, relevant, rates.astype(dictionary.dtype), self.law, self.swing, self.noise)

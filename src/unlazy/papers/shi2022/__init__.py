@@ -6,16 +6,23 @@ unlazy reproduce 'shi2022/*' --scale laptop
 from __future__ import annotations
 
 from unlazy.naming import Named
+from unlazy.papers.shi2022.bounds import BOUNDS
+from unlazy.papers.shi2022.general import GENERAL, THEOREM34, general_task
+from unlazy.papers.shi2022.lemmas import LEMMAS
+from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
+from unlazy.papers.shi2022.schedule import SCHEDULES
 from unlazy.papers.shi2022.table1 import PARITY, TABLE1, parity_task, practical, verbatim
 from unlazy.papers.shi2022.tables import TABLES
+from unlazy.tasks.balance import BalancedParity
 from unlazy.tasks.dictionary import ProductPatterns, UnstructuredPatterns, interval, parity, threshold
+from unlazy.tasks.mixture import CubeGaussians
 
 CITATION = (
     "Z. Shi, J. Wei, Y. Liang. A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs and Advantage "
     "over Fixed Features. ICLR 2022."
 )
 
-CLAIMS = (TABLE1, *TABLES)
+CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *BOUNDS, THEOREM34, *SCHEDULES)
 
 TASKS = {
     "shi2022/task": Named(
@@ -30,6 +37,17 @@ TASKS = {
     ),
     "shi2022/task-unstructured": Named(
         UnstructuredPatterns(d=500, D=100, k=5, P=parity(5)), "(A1'): all patterns are fair coins, parity labels"
+    ),
+    "shi2022/task-imbalanced": Named(
+        BalancedParity(d=500, D=100, k=5, structure=0.5, negative=0.8), "Table 4: the data of Table 1, four fifths in the negative class"
+    ),
+    "shi2022/task-representations": Named(
+        representation_task(REPRESENTATIONS["paper"]), "Figure 15: fifty hidden vectors carry each label"
+    ),
+    "shi2022/task-gaussians": Named(CubeGaussians(d=100, k=4, spread=1.0), "Table 6: Gaussians at the vertices of a cube, parity labels"),
+    "shi2022/task-general": Named(
+        general_task(GENERAL["paper"]),
+        "Appendix F: incoherent dictionary, noise, unequal classes, dependent background of unequal rates",
     ),
 }
 
