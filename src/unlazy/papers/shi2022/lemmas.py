@@ -24,8 +24,8 @@ LEMMA5 = Claim(
     where="Lemmas 5, 7, 8 (Appendix B.1)",
     kind="lemma",
     statement=(
-        "For all A and P an explicit network of 3(k + 1) truncated ReLU neurons, all along the sum of the relevant patterns, gives g(x) = y "
-        "on every input, with |a| ≤ 32k, 1/(32k) ≤ |b| ≤ 1/2 and pre-activations of at most 1."
+        "For all A and P an explicit network of 3(k + 1) truncated ReLU neurons, all along the sum of the relevant patterns, gives "
+        "g(x) = y on every input, with |a| ≤ 32k, 1/(32k) ≤ |b| ≤ 1/2 and pre-activations of at most 1."
     ),
     study=lemma5,
     checks=(
