@@ -112,7 +112,7 @@ def table4(scale: Scale) -> dict[str, Arm]:
 def table5(scale: Scale) -> dict[str, Arm]:
     """Table 1 with 25,000 examples, and with 10,000 examples and fewer neurons."""
     large = PARITY[scale]._replace(n=MANY[scale])
-    small = PARITY[scale]._replace(n=400, m=8) if scale == "smoke" else PARITY[scale]._replace(n=10_000, m=50)
+    small = PARITY[scale]._replace(n=400) if scale == "smoke" else PARITY[scale]._replace(n=10_000, m=50)
     return parity_contest(large, ", n=25k") | parity_contest(small, ", n=10k")
 
 
