@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from unlazy.errors import BadInput
 from unlazy.experiments.emergence import Drift, FirstGradient, SignalToNoise, _components, slope
 from unlazy.papers.shi2022.table1 import PARITY, parity_task, verbatim
 from unlazy.random import normal
@@ -65,6 +66,11 @@ def test_the_second_step_improves_the_weights():
 
 def test_weights_drift_less_than_the_bound():
     size = PARITY["smoke"]
-    found = Drift(verbatim(size), parity_task(size), size.n, (3, 10, 40)).measure(key=jax.random.key(0))
+    schedule = verbatim(size)
+    drift = Drift(schedule.network((2, 3, 10)), parity_task(size), size.n, schedule.w_rate)
+    assert drift.steps == (3, 10, 40)
+    found = drift.measure(key=jax.random.key(0))
     assert np.all(found["weights"] > 0) and np.all(np.diff(found["weights"]) > 0)
     assert found["ratio"][-1] <= 1
+    with pytest.raises(BadInput, match="from step 2 on"):
+        Drift(schedule.network((0, 2)), parity_task(size), size.n, 0.1)

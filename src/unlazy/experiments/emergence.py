@@ -13,8 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from unlazy.errors import require
 from unlazy.lab.trials import Experiment
 from unlazy.learners.emergence import TwoStep
+from unlazy.learners.gradient import GradientDescent
 from unlazy.losses import hinge
 from unlazy.networks import MirroredInit, TwoLayer
 from unlazy.probes import accuracy
@@ -236,32 +238,36 @@ def _chunk_gradient(net: TwoLayer, task: HiddenPatterns, noise: float, key: PRNG
 
 
 class Drift(Experiment):
-    """How far the first layer moves in the classifier steps of Theorem 26, beside Lemma 24's bound, over the steps."""
+    """How far the first layer moves in the classifier steps of size `rate` after step 2, beside Lemma 24's bound, over the steps."""
 
-    schedule: TwoStep = eqx.field(static=True)
-    family: ParityMixture
+    learner: GradientDescent
+    family: Family
     n: int = eqx.field(static=True)
-    times: tuple[int, ...] = eqx.field(static=True)
+    rate: float = eqx.field(converter=float)
+
+    def __check_init__(self) -> None:
+        """Refuse a learner that does not begin with step 2."""
+        begin = self.learner.recorded(self.n)[0]
+        require(begin == 2, f"The drift is measured from step 2 on, but the first recorded step is {begin}.")
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The steps t > 2."""
-        return self.times
+        """The recorded steps t > 2."""
+        return self.learner.recorded(self.n)[1:]
 
     @property
     def work(self) -> float:
         """One training run."""
-        return self.schedule.network().work(self.n, self.family.coordinates)
+        return self.learner.work(self.n, self.family.coordinates)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Train, and compare all weights with those after step 2."""
-        learner = self.schedule.network((2, *self.times[:-1]))
-        models = _fit(learner, self.family, self.n, key)[1].models
+        models = _fit(self.learner, self.family, self.n, key)[1].models
         start, later = models.at(0), models
         w = np.linalg.norm(later.first_layer[1:] - start.first_layer, axis=2).max(axis=1)
         b = np.abs(later.b[1:] - start.b).max(axis=1)
         a_start = float(np.max(np.abs(start.a)))
-        bound = np.array([drift_bound(steps=t - 2, rate=self.schedule.w_rate, a_start=a_start) for t in self.times])
+        bound = np.array([drift_bound(steps=t - 2, rate=self.rate, a_start=a_start) for t in self.steps])
         length = float(np.median(np.linalg.norm(start.first_layer, axis=1)))
         return {
             "weights": w,

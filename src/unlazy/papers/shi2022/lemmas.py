@@ -126,8 +126,9 @@ STEP2 = Claim(
 def drift(scale: Scale) -> dict[str, Instrument]:
     """The classifier steps of Theorem 26."""
     size = PARITY[scale]
-    times = tuple(sorted({3, *(round(size.T * share) for share in (0.1, 0.2, 0.4, 0.7, 1.0))}))
-    return {"classifier steps": Instrument(Drift(verbatim(size), parity_task(size), size.n, times))}
+    schedule = verbatim(size)
+    learner = schedule.network((2, 3, *(round(size.T * share) for share in (0.1, 0.2, 0.4, 0.7))))
+    return {"classifier steps": Instrument(Drift(learner, parity_task(size), size.n, schedule.w_rate))}
 
 
 DRIFT = Claim(
