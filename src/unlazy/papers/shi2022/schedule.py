@@ -52,7 +52,7 @@ def one_step(scale: Scale) -> dict[str, Arm]:
     """Features after one step, with the readouts that 'the best classifier' may mean, and with a larger first step."""
     size = PARITY[scale]
     schedule = practical(size)
-    larger = dataclasses.replace(schedule, first=0.012)
+    larger = dataclasses.replace(schedule, first=1.0)
     probes = (Accuracy(size.test), Alignment())
     arms = {
         "SGD readout": schedule.frozen(1, curve_steps(size.T)),
@@ -67,10 +67,10 @@ ONE_STEP = Claim(
     where="Table 1, column One Step",
     kind="table",
     statement=(
-        "The best classifier on the features after one step stays near chance. It does not: 52.2 is that of a readout trained "
-        "by SGD, which cannot use features that differ from their means by 1e-8. A converged readout reaches the best linear "
-        "one, and with a first step of 0.012 instead of 1e-8 nearly everything: one step finds the direction, and the failure "
-        "is one of scale."
+        "The best classifier on the features after one step stays near chance. It does not: 52.2 is that of a readout trained by "
+        "SGD, which cannot use features that differ from their means by 1e-8. A converged readout reaches the best linear "
+        "classifier, and with a first step of size 1 instead of 1e-8, so that neurons bend within the data, it is perfect: one step "
+        "finds the direction, and the published failure is one of scale."
     ),
     study=one_step,
     checks=(
@@ -90,9 +90,13 @@ def memorising(scale: Scale) -> dict[str, Arm]:
     """Labels without input structure, with the published number of examples and with few."""
     size = PARITY[scale]
     family = BalancedParity(d=size.d, D=size.D, k=size.k, structure=0.0)
-    learner, probes = practical(size).network(curve_steps(size.T)), (Accuracy(size.test), Alignment())
-    few = size.batch
-    return {"all examples": Arm(family, learner, size.n, probes), "one batch of examples": Arm(family, learner, few, probes)}
+    schedule, probes = practical(size), (Accuracy(size.test), Alignment())
+    longer = dataclasses.replace(schedule, w_rate=3.0)
+    steps, few = curve_steps(size.T), 50 if scale == "smoke" else 250
+    return {
+        "all examples": Arm(family, schedule.network(steps), size.n, probes),
+        "250 examples": Arm(family, longer.network(steps), few, probes),
+    }
 
 
 MEMORISING = Claim(
@@ -100,22 +104,24 @@ MEMORISING = Claim(
     where="Table 1, column Network w/o structure",
     kind="table",
     statement=(
-        "Without input structure the network fits all training labels in T steps, at chance on fresh data. With 50,000 "
-        "examples it does not: 600 steps are twelve passes, and labels without structure must be memorised one by one. Given "
-        "a single batch of examples, which is then seen in every step, the same network does fit them all: the published 100 "
-        "% may be that of the last batch or of a longer run."
+        "Without input structure the network fits all training labels in T steps, at chance on fresh data. With all examples it does "
+        "not: 600 steps are twelve passes over 50,000 labels that must be memorised one by one, and the training accuracy stays below "
+        "70 %. With 250 examples, seen in every step, it fits them all. So the published 100 % needs a longer run or another step "
+        "size, or is that of a small part of the sample."
     ),
     study=memorising,
     checks=(
         Check(Quantity("all examples", "train_accuracy"), lower=97.0),
-        Check(Quantity("one batch of examples", "train_accuracy"), lower=97.0),
-        Check(Quantity("one batch of examples", "test_accuracy"), lower=46.0, upper=54.0),
+        Check(Quantity("250 examples", "train_accuracy"), lower=97.0),
+        Check(Quantity("250 examples", "test_accuracy"), lower=46.0, upper=54.0),
     ),
     published=(
-        *printed("train_accuracy", 3.0, {"all examples": 100.0, "one batch of examples": 100.0}),
-        *printed("test_accuracy", 3.0, {"all examples": 52.0, "one batch of examples": 52.0}),
+        *printed("train_accuracy", 3.0, {"all examples": 100.0, "250 examples": 100.0}),
+        *printed("test_accuracy", 3.0, {"all examples": 52.0, "250 examples": 52.0}),
     ),
-    deviations=("The practical schedule of Table 1, for which the values of the structured data are used.",),
+    deviations=(
+        "The schedule of Table 1. With 250 examples: step size 3 of the first layer instead of 0.3, which is no published setting.",
+    ),
 )
 
 SCHEDULES = (THEOREM26, ONE_STEP, MEMORISING)
