@@ -5,9 +5,11 @@ import pytest
 
 from toys import Halfspace, small_init
 from unlazy.errors import BadInput
-from unlazy.networks import Model
-from unlazy.probes import Accuracy, Alignment, Snapshot, accuracy
+from unlazy.networks import Model, TwoLayer
+from unlazy.probes import Accuracy, Alignment, Clusters, Kinks, SecondLayerSigns, Silhouette, Snapshot, accuracy
+from unlazy.tasks.base import Batch
 from unlazy.tasks.dictionary import ParityMixture
+from unlazy.tasks.mixture import CubeMixture
 
 
 def test_accuracy_counts_ties_half_and_nan_as_wrong():
@@ -71,3 +73,34 @@ def test_snapshot_keeps_at_most_the_asked_number_of_neurons(scene):
 def test_empty_probes_are_refused(make):
     with pytest.raises(BadInput):
         make()
+
+
+def test_a_silhouette_keeps_all_angles():
+    task = Halfspace(9).task(key=jax.random.key(0))
+    net = small_init(4)(9, key=jax.random.key(1))
+    whole, reduced = (probe(task, net, seen=None, key=None) for probe in (Snapshot(8), Silhouette(8)))
+    assert reduced["neurons"].shape == (8, 9) and reduced["directions"].shape == (1, 9)
+    unit = lambda w: w / np.linalg.norm(w, axis=1, keepdims=True)  # noqa: E731
+    for part in ("neurons", "directions"):
+        expected = unit(whole["neurons"]) @ unit(whole[part]).T
+        np.testing.assert_allclose(unit(reduced["neurons"]) @ unit(reduced[part]).T, expected, atol=1e-5)
+
+
+def test_clusters_count_neurons_and_centres():
+    task = CubeMixture(jnp.eye(2), 0.1)  # centres (±1, ±1)/√2
+    w = jnp.array([[1.0, 1.0], [2.0, 2.1], [1.0, 0.0], [-3.0, 3.0]])
+    net = TwoLayer(w, jnp.zeros(4), jnp.array([1.0, -1.0, 1.0, -1.0]), jnp.zeros(()), "relu")
+    found = Clusters(0.95)(task, net, seen=None, key=None)
+    assert (float(found["clustered"]), float(found["covered"])) == (0.75, 0.5)
+    assert float(found["least_cosine"]) == pytest.approx(0.0, abs=1e-6), "no neuron looks towards (−1, −1): the nearest is at a right angle"
+    both = Clusters(0.95, opposites=True)(task, net, seen=None, key=None)
+    assert float(both["covered"]) == 1.0
+    # Labels of the centres: +1, +1 and −1 for the three neurons near one; two of them agree.
+    assert float(SecondLayerSigns(0.95)(task, net, seen=None, key=None)["agreement"]) == pytest.approx(2 / 3)
+
+
+def test_kinks_are_counted_within_the_data():
+    task = Halfspace(1).task(key=jax.random.key(0))
+    seen = Batch(jnp.linspace(-1, 1, 100)[:, None], jnp.ones(100))
+    net = TwoLayer(jnp.array([[1.0], [0.1], [0.1], [1.0]]), jnp.array([0.0, 0.5, -3.0, 1.0]), jnp.ones(4), jnp.zeros(()))
+    assert float(Kinks(0.01)(task, net, seen=seen, key=None)["kinked"]) == 0.5

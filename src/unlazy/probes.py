@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.errors import require
 from unlazy.losses import LOSSES, Loss
-from unlazy.networks import Model, Network
+from unlazy.networks import Model, Network, TwoLayer
 from unlazy.tasks.base import Batch, Task, draw
 
 #: A score this close to zero is rounding, not a decision: a mirrored network is zero at first. It counts as half right.
@@ -60,14 +60,17 @@ def _neurons(model: Model) -> Float[Array, "m d"]:
     return model.first_layer
 
 
+def _scaled(w: Float[Array, "m d"]) -> Float[Array, "m d"]:
+    """Rows of greatest entry one: after one theorem-sized step, weights are so small that their squares underflow."""
+    return w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+
+
 class Alignment(Probe):
     """Cosines between neurons and hidden directions: `cosine`, the greatest; `cosines`, one row a neuron, one column a direction."""
 
     def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         """Measure. A neuron of weight zero has cosine zero."""
-        w = _neurons(model)
-        # Scaled before the norm is taken: after one theorem-sized step, weights are so small that their squares underflow.
-        w = w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+        w = _scaled(_neurons(model))
         cosines = (w @ task.features.T) / jnp.maximum(jnp.linalg.norm(w, axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
         return {"cosine": jnp.max(cosines), "cosines": cosines}
 
@@ -85,3 +88,80 @@ class Snapshot(Probe):
         """Copy."""
         w = _neurons(model)
         return {"neurons": w[:: -(-len(w) // self.count)], "directions": task.features}
+
+
+class Silhouette(Probe):
+    """`neurons` and `directions` as `Snapshot` has them, in coordinates of their common span: angles are kept, in far less room than d."""
+
+    count: int = eqx.field(static=True, default=100)
+
+    def __check_init__(self) -> None:
+        """Refuse an empty picture."""
+        require(self.count > 0, f"The number of neurons in a silhouette must be positive, but is {self.count}.")
+
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Reduce."""
+        w = _scaled(_neurons(model))
+        w = w[:: -(-len(w) // self.count)]
+        rows = jnp.concatenate([w, task.features])  # c d
+        coordinates = jnp.linalg.qr(rows.T, mode="r").T  # c min(c, d): rows = coordinates · orthonormal
+        return {"neurons": coordinates[: len(w)], "directions": coordinates[len(w) :]}
+
+
+class Clusters(Probe):
+    """How neurons gather around the hidden directions, with `near` the cosine from which on a neuron counts as being there.
+
+    `clustered`: share of neurons near some direction (or, with `opposites`, its opposite); `covered`: share of directions with a neuron
+    near them; `least_cosine`: the cosine of the direction that is farthest from all neurons, with its nearest neuron.
+    """
+
+    near: float = eqx.field(converter=float, default=0.9)
+    opposites: bool = eqx.field(static=True, default=False)
+
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Measure."""
+        w = _scaled(_neurons(model))
+        cosines = (w @ task.features.T) / jnp.maximum(jnp.linalg.norm(w, axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+        cosines = jnp.abs(cosines) if self.opposites else cosines
+        best = jnp.max(cosines, axis=0)
+        return {
+            "clustered": jnp.mean(jnp.max(cosines, axis=1) >= self.near),
+            "covered": jnp.mean(best >= self.near),
+            "least_cosine": jnp.min(best),
+        }
+
+
+class SecondLayerSigns(Probe):
+    """`agreement`: among neurons near a hidden direction, the share whose second-layer weight has the sign of the label there."""
+
+    near: float = eqx.field(converter=float, default=0.9)
+
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Measure. Where no neuron is near any direction, there is no agreement: one half."""
+        require(
+            isinstance(model, TwoLayer), f"Only two-layer networks have a second layer of one weight a neuron, not {type(model).__name__}."
+        )
+        assert isinstance(model, TwoLayer)
+        w = _scaled(_neurons(model))
+        cosines = (w @ task.features.T) / jnp.maximum(jnp.linalg.norm(w, axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+        there = jnp.max(cosines, axis=1) >= self.near
+        same = model.a * task.target(task.features)[jnp.argmax(cosines, axis=1)] > 0
+        return {"agreement": jnp.where(jnp.any(there), jnp.sum(there & same) / jnp.maximum(jnp.sum(there), 1), 0.5)}
+
+
+class Kinks(Probe):
+    """`kinked`: share of neurons that bend within the data, with at least `share` of the examples seen on either side of a kink.
+
+    The truncated ReLU has its kinks at 0 and 1; a network whose neurons do not bend within the data is linear on them.
+    """
+
+    share: float = eqx.field(converter=float, default=0.005)
+
+    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        """Measure."""
+        require(isinstance(model, TwoLayer), f"Only two-layer networks have neurons with kinks, not {type(model).__name__}.")
+        assert isinstance(model, TwoLayer)
+        inside = model if task.basis is None else model.enter(task.basis)
+        z = seen.x @ inside.first_layer.T + inside.b
+        above = jnp.stack([jnp.mean(z > 0, axis=0), jnp.mean(z > 1, axis=0)])  # 2 m
+        return {"kinked": jnp.mean(jnp.any((above >= self.share) & (above <= 1 - self.share), axis=0))}

@@ -16,12 +16,12 @@ from unlazy.errors import require
 from unlazy.learners.gradient import Descent, GradientDescent, Stage
 from unlazy.learners.readout import RidgeReadout
 from unlazy.networks import MirroredInit, TangentInit
-from unlazy.theory.emergence import theorem_26
+from unlazy.theory.emergence import TheoremConstants, theorem_26, theorem_34
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TwoStep:
-    """All settings of the staged schedule. Make one with `theorem` or `practical`.
+    """All settings of the staged schedule. Make one with `theorem`, `general` or `practical`.
 
     m: pairs of mirrored neurons, T: steps in all, batch: examples a step after the first two, which see the whole sample.
     first, second: η₁, η₂ (`spread` given: η₂ of w is set from the sample, see `Descent`); noise: σ_ξ of steps 1 and 2.
@@ -49,7 +49,16 @@ class TwoStep:
     @classmethod
     def theorem(cls, *, k: int, m: int, T: int, gamma: float, sigma: float, batch: int = 1000) -> Self:
         """The constants of Theorem 26 to the letter (its population gradient replaced by the sample's)."""
-        c = theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma)
+        return cls._verbatim(theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma), m, T, batch, class_weighted=False)
+
+    @classmethod
+    def general(cls, *, k: int, m: int, T: int, D: int, gamma: float, sigma: float, p_min: float, batch: int = 1000) -> Self:
+        """The constants of Theorem 34 to the letter: small initial weights, and classes weighted equally in steps 1 and 2."""
+        c = theorem_34(k=k, m=m, T=T, D=D, gamma=gamma, sigma=sigma, p_min=p_min)
+        return cls._verbatim(c, m, T, batch, class_weighted=True)
+
+    @classmethod
+    def _verbatim(cls, c: TheoremConstants, m: int, T: int, batch: int, *, class_weighted: bool) -> Self:
         return cls(
             m=m,
             T=T,
@@ -61,7 +70,7 @@ class TwoStep:
             first=c.first,
             second=c.second,
             spread=None,
-            class_weighted=False,
+            class_weighted=class_weighted,
             w_rate=c.rest,
             a_rate=c.rest,
             features_rate=c.rest,

@@ -1,10 +1,11 @@
-"""Constants of the two-step feature learning theorem.
+"""Constants and bounds of the two-step feature learning theorem.
 
-Reference: shi2022, Section 3.1 (initialisation) and Theorem 26.
+Reference: shi2022, Section 3.1 (initialisation), Lemmas 15 and 24, Theorems 26 and 34.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 
@@ -34,3 +35,39 @@ def theorem_26(*, k: int, m: int, T: int, gamma: float, sigma: float) -> Theorem
         second=1.0,
         rest=k**2 / (T * m ** (1 / 3)),
     )
+
+
+def theorem_34(*, k: int, m: int, T: int, D: int, gamma: float, sigma: float, p_min: float) -> TheoremConstants:
+    """The general setting: η⁽¹⁾ = γ²·p_min·σ̃/(km³), σ_ξ = 1/k^{3/2}, a small σ_w; all else as in Theorem 26.
+
+    p_min = share of the smaller class. The theorem asks for σ_w² = σ̃²/poly(Dm); σ_w = σ̃/(Dm) is taken.
+    """
+    return theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma)._replace(
+        w_scale=sigma / (D * m), noise=k**-1.5, first=gamma**2 * p_min * sigma / (k * m**3)
+    )
+
+
+def error_bound(*, k: int, m: float, T: float) -> float:
+    """k⁸/m^{2/3} + k³T/m² + k²m^{2/3}/T: the error of Theorem 26 with the constant of its O(·) taken as one."""
+    return k**8 / m ** (2 / 3) + k**3 * T / m**2 + k**2 * m ** (2 / 3) / T
+
+
+class FirstGradient(NamedTuple):
+    """Lemma 15 with constants one: `error` = ε_e, how far T_j on A may be from βγ/σ̃, and how large it may be off A."""
+
+    error: float
+    relevant: float
+    background: float
+
+
+def lemma_15(*, D: int, k: int, m: int, po: float, sigma: float, delta: float = 0.05) -> FirstGradient:
+    """ε_e = (k·log^{1/2}(Dm/δ) + log^{3/2}(Dm/δ)) / √(σ_φ²σ̃²(D−k)); bounds ε_e/σ̃ on A and σ_φ²ε_eσ̃ off A, with σ_φ² = po(1−po)/σ̃²."""
+    log = math.log(D * m / delta)
+    spread = po * (1 - po) / sigma**2  # σ_φ²
+    error = (k * log**0.5 + log**1.5) / math.sqrt(spread * sigma**2 * (D - k))
+    return FirstGradient(error, error / sigma, spread * error * sigma)
+
+
+def drift_bound(*, steps: int, rate: float, a_start: float) -> float:
+    """η²t² + ηt·|a⁽²⁾|: how far a first-layer weight may move in t classifier steps without decay, where E‖x‖ ≤ 1 (Lemma 24)."""
+    return (rate * steps) ** 2 + rate * steps * a_start

@@ -1,6 +1,8 @@
-"""Shi, Wei, Liang (2022), "A Theoretical Analysis on Feature Learning in Neural Networks": features emerge from the inputs.
+"""Table 1: parity labels of hidden patterns, six methods.
 
 unlazy reproduce shi2022/table1 --scale paper     a few minutes on two cores
+
+Reference: shi2022, Section 6, Appendix E.1.1.
 """
 
 from __future__ import annotations
@@ -10,15 +12,9 @@ from typing import NamedTuple
 from unlazy.lab.judging import Arm, Check, Claim, Published, Quantity, Scale
 from unlazy.learners.base import Learner
 from unlazy.learners.emergence import TwoStep
-from unlazy.naming import Named
 from unlazy.probes import Accuracy, Alignment, Snapshot
 from unlazy.tasks.base import Family
-from unlazy.tasks.dictionary import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
-
-CITATION = (
-    "Z. Shi, J. Wei, Y. Liang. A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs and Advantage "
-    "over Fixed Features. ICLR 2022."
-)
+from unlazy.tasks.dictionary import ParityMixture, UnstructuredPatterns, parity
 
 
 class Size(NamedTuple):
@@ -89,7 +85,8 @@ def table1(scale: Scale) -> dict[str, Arm]:
     }
 
 
-def _printed(measure: str, tolerance: float, values: dict[str, float]) -> tuple[Published, ...]:
+def printed(measure: str, tolerance: float, values: dict[str, float]) -> tuple[Published, ...]:
+    """Published values of one measure by arm."""
     return tuple(Published(Quantity(arm, measure), value, tolerance) for arm, value in values.items())
 
 
@@ -119,7 +116,7 @@ TABLE1 = Claim(
         Check(Quantity("RF", "cosine"), upper=0.3),
     ),
     published=(
-        *_printed(
+        *printed(
             "test_accuracy",
             3.0,
             {
@@ -133,7 +130,7 @@ TABLE1 = Claim(
                 "Network w/o structure": 52.0,
             },
         ),
-        *_printed(
+        *printed(
             "train_accuracy",
             3.0,
             {
@@ -147,7 +144,7 @@ TABLE1 = Claim(
                 "Network w/o structure": 100.0,
             },
         ),
-        *_printed(
+        *printed(
             "cosine",
             0.05,
             {
@@ -173,33 +170,3 @@ TABLE1 = Claim(
         "Training runs in the span of the dictionary, with the orthogonal part of the weights carried along: the same algorithm, cheaper.",
     ),
 )
-
-CLAIMS = (TABLE1,)
-
-TASKS = {
-    "shi2022/task": Named(
-        parity_task(PARITY["paper"]), "Table 1: the mixture of fair coins and all-equal relevant patterns, parity labels"
-    ),
-    "shi2022/task-interval": Named(
-        ProductPatterns(d=500, D=100, k=30, P=interval(30, 20, 30), p=2 / 3, po=0.5), "Table 2: independent patterns, interval labels"
-    ),
-    "shi2022/task-threshold": Named(
-        ProductPatterns(d=500, D=100, k=5, P=threshold(5), p=0.5, po=0.5),
-        "Example 1: independent patterns, more than half of the relevant ones",
-    ),
-    "shi2022/task-unstructured": Named(
-        UnstructuredPatterns(d=500, D=100, k=5, P=parity(5)), "(A1'): all patterns are fair coins, parity labels"
-    ),
-}
-
-_SCHEDULE = practical(PARITY["paper"])
-LEARNERS = {
-    "shi2022/learner": Named(_SCHEDULE.network(), "two-layer network, two weight-forgetting steps, then a classifier; practical settings"),
-    "shi2022/learner-theorem26": Named(verbatim(PARITY["paper"]).network(), "the same with the constants of Theorem 26 to the letter"),
-    "shi2022/one-step": Named(_SCHEDULE.frozen(1), "first layer frozen after step 1, SGD readout"),
-    "shi2022/one-step-converged": Named(_SCHEDULE.frozen(1, readout="converged"), "first layer frozen after step 1, ridge readout"),
-    "shi2022/two-step": Named(_SCHEDULE.frozen(2), "first layer frozen after step 2, SGD readout"),
-    "shi2022/two-step-converged": Named(_SCHEDULE.frozen(2, readout="converged"), "first layer frozen after step 2, ridge readout"),
-    "shi2022/random-features": Named(_SCHEDULE.random_features(), "first layer frozen at initialisation, SGD readout"),
-    "shi2022/ntk": Named(_SCHEDULE.tangent(), "tangent model of the network at initialisation, SGD"),
-}
