@@ -24,11 +24,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.errors import require
 from unlazy.learners.base import SEEN, Learner, Trace
-from unlazy.learners.neural_gates import Neurons, TrainedGates, initial_neurons, lemma_rate, train_gates, width_for
+from unlazy.learners.neural_gates import Neurons, Rate, TrainedGates, initial_neurons, step_size, train_gates, width_for
 from unlazy.networks import Model
 from unlazy.tasks.base import Batch, Sampler
 from unlazy.tasks.bits import Packed, counts, pack
 from unlazy.tasks.circuit import Circuit, apply_gates
+from unlazy.tasks.circuit_families import evaluate_signs
 from unlazy.tasks.circuit_laws import Stream
 
 #: Steps after which a layer is given up; gates that did not settle are named in the outcome.
@@ -99,7 +100,8 @@ class LearnedCircuit:
 
 def initial_tree(n: int, k: int, *, key: PRNGKeyArray) -> list[Neurons]:
     """Initial neurons of every level, level 0 first."""
-    return [initial_neurons(2**i, k, key=jax.random.fold_in(key, i)) for i in range(n.bit_length() - 1)]
+    whole = initial_neurons(n - 1, k, key=key)
+    return [Neurons(whole.w[2**i - 1 : 2 ** (i + 1) - 1], whole.v[2**i - 1 : 2 ** (i + 1) - 1]) for i in range(n.bit_length() - 1)]
 
 
 def learn_circuit(
@@ -107,13 +109,13 @@ def learn_circuit(
     tree: Sequence[Neurons],
     *,
     margin: float,
-    rate: float | None = None,
+    rate: Rate = "lemma",
     limit: int = LIMIT,
     printed_sign: bool = False,
 ) -> LearnedCircuit:
     """Train one layer after the other, from the inputs up.
 
-    `margin` = Δ. `rate`: η of every layer (None: the greatest that Lemma 14 allows for it).
+    `margin` = Δ. `rate`: how η is chosen, see `step_size`.
     """
     learned: list[np.ndarray] = []
     layers: list[TrainedGates] = []
@@ -125,8 +127,7 @@ def learn_circuit(
             penalty, swapped = abs(mean) + margin / 4, mean < 0
         balance = (joint[:, :, 1] - joint[:, :, 0]) * (-1 if swapped else 1)
         pull = (-penalty if printed_sign else penalty) * joint.sum(axis=2) - balance
-        k, size = tree[level].v.shape[1], 2 ** (level + 1)
-        step = 4 * (lemma_rate(size, k) if rate is None else rate) / size
+        step = step_size(rate, 2 ** (level + 1), pull, tree[level].v.shape[1])
         layers.append(train_gates(pull, tree[level], step=step, limit=limit))
         learned.append(layers[-1].gates)
     if swapped:
@@ -144,21 +145,12 @@ class CircuitModel(Model):
         return evaluate_signs(self.gates.astype(jnp.int32), x)
 
 
-def evaluate_signs(gates: Array, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-    """Output ±1 of a circuit, given by its gate numbers, on inputs whose signs are the bits."""
-    bits = (x > 0).astype(jnp.int32)
-    while bits.shape[1] > 1:
-        count = bits.shape[1] // 2
-        level = gates[count - 1 : 2 * count - 1]
-        bits = (level >> (2 * bits[:, 0::2] + bits[:, 1::2])) & 1
-    return 2.0 * bits[:, 0] - 1
-
-
 class Layerwise(Learner):
     """Algorithm 1 on n examples, through the statistics of its gates. `margin` = Δ, `delta` = δ of the theorems (it sets the width)."""
 
     margin: float = eqx.field(converter=float, kw_only=True)
     delta: float = eqx.field(converter=float, default=0.001, kw_only=True)
+    rate: Rate = eqx.field(static=True, default="lemma", kw_only=True)
 
     def __check_init__(self) -> None:
         """Refuse a margin that is none."""
@@ -187,7 +179,7 @@ class Layerwise(Learner):
         batch = sampler.sample(n, key=key_data)
         sample = Packed(pack(np.asarray(batch.x) > 0), pack(np.asarray(batch.y)[:, None] > 0)[0], n)
         tree = initial_tree(sampler.dimension, width_for(sampler.dimension, self.delta), key=key_init)
-        found = learn_circuit(sample_statistics(sample), tree, margin=self.margin)
+        found = learn_circuit(sample_statistics(sample), tree, margin=self.margin, rate=self.rate)
         gates = jnp.asarray(found.circuit.gates, jnp.result_type(float))
         losses = jnp.mean(batch.y != evaluate_signs(gates.astype(jnp.int32), batch.x))[None]
         return Trace(CircuitModel(gates[None]), losses, Batch(batch.x[:SEEN], batch.y[:SEEN]), (1,))

@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -40,9 +40,12 @@ class Neurons(NamedTuple):
 
 
 def width_for(n: int, delta: float) -> int:
-    """k ≥ log(8·n·d/δ) / log(4/3), with which all gates have the neurons they need with probability 1 − δ (Lemma 14 for every layer)."""
+    """k ≥ log(8·n·d/δ) / log(4/3), with which all gates have the neurons they need with probability 1 − δ (Lemma 14 for every layer).
+
+    Rounded up to a multiple of 32, so that circuits of many sizes share one compiled program.
+    """
     require(0 < delta < 1, f"delta is a probability in (0, 1), but is {delta}.")
-    return math.ceil(math.log(8 * n * max(1, math.log2(n)) / delta) / math.log(4 / 3))
+    return 32 * math.ceil(math.log(8 * n * max(1, math.log2(n)) / delta) / math.log(4 / 3) / 32)
 
 
 def initial_neurons(gates: int, k: int, *, key: PRNGKeyArray) -> Neurons:
@@ -54,9 +57,20 @@ def initial_neurons(gates: int, k: int, *, key: PRNGKeyArray) -> Neurons:
     return Neurons(w, v)
 
 
-def lemma_rate(size: int, k: int) -> float:
-    """η = n_i / (16√2·k), the greatest step size that Lemma 14 allows; Theorems 2 and 4 print it without n_i."""
-    return size / (16 * math.sqrt(2) * k)
+Rate = Literal["theorem", "lemma", "scaled"]
+
+
+def step_size(rate: Rate, size: int, pull: np.ndarray, k: int) -> np.ndarray:
+    """4η/n_i for each gate of a layer.
+
+    "theorem": η = 1/(16√2·k) as Theorems 2 and 4 print it. "lemma": η = n_i/(16√2·k), the greatest that Lemma 14 allows, n_i times as fast.
+    "scaled": that of the lemma, divided by the gate's greatest |S_p|. The proof bounds |S_p| by 2 alone and holds for each gate with its
+    own step size, so this is as safe, and a gate with little correlation takes no longer than others.
+    """
+    rates = {"theorem": 1 / size, "lemma": 1.0, "scaled": 1.0}
+    require(rate in rates, f"rate must be one of {', '.join(rates)}, but is {rate!r}.")
+    greatest = np.abs(pull).max(axis=1) if rate == "scaled" else np.ones(len(pull))
+    return rates[rate] / (4 * math.sqrt(2) * k) / np.where(greatest > 0, greatest, 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,18 +85,19 @@ class TrainedGates:
     settled: np.ndarray
 
 
-def train_gates(pull: np.ndarray, neurons: Neurons, *, step: float, limit: int) -> TrainedGates:
+def train_gates(pull: np.ndarray, neurons: Neurons, *, step: float | np.ndarray, limit: int) -> TrainedGates:
     """Gradient descent of a layer on `pull[j, p]` = S_p, at most `limit` steps.
 
-    `step` = 4η/n_i is what one neuron moves along a pattern with S_p = 1.
+    `step` = 4η/n_i is what one neuron moves along a pattern with S_p = 1; it may differ between gates.
     """
     w, v = np.asarray(neurons.w), np.asarray(neurons.v)
-    count, k = v.shape
+    count = len(v)
     # Lines: a of all gates, then b of all gates; their positive side is (+,+) or (+,−), their negative side the opposite pattern.
     lines = np.concatenate([w[:, :, 0] + w[:, :, 1], w[:, :, 0] - w[:, :, 1]])
     sides = np.stack([np.concatenate([pull[:, 3], pull[:, 2]]), np.concatenate([pull[:, 0], pull[:, 1]])], axis=1)
     signs = np.concatenate([v, v])
-    lines, steps = _descend(lines, signs, sides.astype(lines.dtype), step, limit)
+    paces = np.tile(np.broadcast_to(np.asarray(step, lines.dtype), (count,)), 2)[:, None]
+    lines, steps = _descend(lines, signs, sides.astype(lines.dtype) * paces, limit)
     outputs = np.stack([(signs * np.maximum(lines, 0)).sum(axis=1), (signs * np.maximum(-lines, 0)).sum(axis=1)], axis=1)
     values = np.stack([outputs[:count, 1], outputs[count:, 1], outputs[count:, 0], outputs[:count, 0]], axis=1)
     found = ((values > 0) << np.arange(4)).sum(axis=1)
@@ -90,7 +105,7 @@ def train_gates(pull: np.ndarray, neurons: Neurons, *, step: float, limit: int) 
     return TrainedGates(found.astype(np.uint8), np.clip(values, -1, 1), np.maximum(steps[:count], steps[count:]), settled)
 
 
-def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, step: float, limit: int) -> tuple[np.ndarray, np.ndarray]:
+def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
     """Descend on all lines; those that stand still are laid aside, so that a few slow ones do not keep the others busy."""
     z, steps = z.copy(), np.zeros(len(z), np.int64)
     moving = np.arange(len(z))
@@ -101,7 +116,7 @@ def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, step: float, limit
             chosen = moving[begin : begin + SIZES[-1]]
             size = next(s for s in SIZES if s >= len(chosen))
             pad = np.concatenate([chosen, np.repeat(chosen[-1:], size - len(chosen))])
-            moved, taken, goes_on = jax.device_get(_stride(z[pad], v[pad], sides[pad], step, stride))
+            moved, taken, goes_on = jax.device_get(_stride(z[pad], v[pad], sides[pad], stride))
             z[chosen], steps[chosen] = moved[: len(chosen)], steps[chosen] + taken[: len(chosen)]
             still.append(chosen[goes_on[: len(chosen)]])
         moving = np.concatenate(still)
@@ -111,7 +126,7 @@ def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, step: float, limit
 
 
 @functools.partial(jax.jit, static_argnames="stride")
-def _stride(z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, "c 2"], step: float, stride: int) -> tuple[Array, ...]:
+def _stride(z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, "c 2"], stride: int) -> tuple[Array, ...]:
     """`stride` steps; the number of those with a gradient, and whether there is one still."""
 
     def gradient(z: Array) -> tuple[Array, Array]:
@@ -125,7 +140,7 @@ def _stride(z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, 
     def advance(_: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         z, taken = state
         slope, moves = gradient(z)
-        return z - jnp.asarray(step, z.dtype) * slope, taken + moves
+        return z - slope, taken + moves
 
     z, taken = jax.lax.fori_loop(0, stride, advance, (z, jnp.zeros(len(z), jnp.int32)))
     return z, taken, gradient(z)[1]
