@@ -25,6 +25,9 @@ SIGN = np.array([-1.0, 1.0])
 #: First and second bit of the patterns 0 … 3.
 FIRST, SECOND = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
 
+#: Probabilities below this are rounding of zero: a constant gate takes its other value with 1 − (1 − 1e-16).
+NEVER = 1e-13
+
 Tables = list[np.ndarray]  # by level 0 … d − 1: (gates, pattern, label −1 / +1)
 
 
@@ -172,7 +175,7 @@ def correlations(circuit: Circuit, law: Law | WeightedSample) -> Correlations:
     """Exact correlations and influences."""
     found = tables(circuit, law)
     pattern = [table.sum(axis=2) for table in found]
-    least = [np.where(p > 0, p, np.inf).min(axis=1) for p in pattern]
+    least = [np.where(p > NEVER, p, np.inf).min(axis=1) for p in pattern]
     return Correlations(
         c=node_correlations(circuit, found),
         influence=influences(circuit),

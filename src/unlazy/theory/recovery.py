@@ -16,7 +16,7 @@ import numpy as np
 from unlazy.learners.layerwise import Statistics
 from unlazy.tasks.circuit import TABLE, Circuit
 from unlazy.tasks.circuit_laws import Law, WeightedSample
-from unlazy.theory.correlation import FIRST, SECOND, components, influences, sample_tables, tables
+from unlazy.theory.correlation import FIRST, NEVER, SECOND, components, influences, sample_tables, tables
 
 
 class LawStatistics(Statistics):
@@ -78,7 +78,7 @@ def transfers(circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[
         for value in (0, 1):
             mass = np.where(TABLE[circuit.levels[level]] == value, pattern, 0.0)
             total = mass.sum(axis=1)
-            rows.append(np.where(total > 0, (mass * positive).sum(axis=1) / np.where(total > 0, total, 1), 0.5))
+            rows.append(np.where(total > NEVER, (mass * positive).sum(axis=1) / np.where(total > NEVER, total, 1), 0.5))
         one = np.stack(rows, axis=1)
         found = np.stack([1 - one, one], axis=2)
     return found
@@ -127,7 +127,7 @@ def recovery(circuit: Circuit, law: Law, learned: Circuit) -> Recovery:
             found = transfers(circuit, target, below[: circuit.depth - level])
             straight, swapped = found[:, 0, 1] + found[:, 1, 0], found[:, 0, 0] + found[:, 1, 1]
             mass = np.stack([(target[level].sum(axis=2) * (TABLE[circuit.levels[level]] == v)).sum(axis=1) for v in (0, 1)], axis=1)
-            constant = np.any(mass <= 0, axis=1)  # one value alone occurs: only that one can be asked for
+            constant = np.any(mass <= NEVER, axis=1)  # one value alone occurs: only that one can be asked for
             right = (straight <= 1e-12) | (swapped <= 1e-12) | constant
             status[level] = np.where(right, status[level], -1)
     status = [np.where(influence[i] == 0, 0, level) for i, level in enumerate(status)]
