@@ -175,8 +175,8 @@ class PushForward(OverSizes):
 class LocalCorrelation(OverSizes):
     """Lemma 3 and the checker, on random circuits under random product laws whose gates of influence zero are set to TRUE.
 
-    `with_lca`: how many satisfy LCA. `broken`: how many of them break a property. `epsilon_ratio`: least ε/(Δ²/4) of them, where Δ is also a
-    lower bound of the inputs' probabilities. `checker_gap`: difference of Δ and ε to enumeration.
+    `with_lca`: how many satisfy LCA. `broken`: how many of them break a property. `epsilon_ratio`: least ε/(Δ²/4) of them, where Δ is
+    also a lower bound of the inputs' probabilities. `checker_gap`: difference of Δ and ε to enumeration.
     """
 
     circuits: int = eqx.field(static=True, default=200, kw_only=True)
@@ -241,8 +241,8 @@ def _marginals(circuit: Circuit, p: np.ndarray) -> list[np.ndarray]:
 
 
 class GenerativeMargin(OverSizes):
-    """Lemma 8 on random AND/OR/NAND/NOR circuits. `gap`: greatest | |c_ij| − (2/3)^i |. `printed_least`: the least P(x_j = 1 | y = 1) by the
-    recursion as printed (AND: 2p/3 − 1/3), which leaves |c_ij| as it is but gives probabilities below zero.
+    """Lemma 8 on random AND/OR/NAND/NOR circuits. `gap`: greatest | |c_ij| − (2/3)^i |. `printed_least`: the least P(x_j = 1 | y = 1) by
+    the recursion as printed (AND: 2p/3 − 1/3), which leaves |c_ij| as it is but gives probabilities below zero.
     """
 
     circuits: int = eqx.field(static=True, default=10, kw_only=True)

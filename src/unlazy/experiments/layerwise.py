@@ -167,8 +167,8 @@ def one_uncorrelated_gate(correlated: bool) -> tuple[Circuit, Law]:
 class Uncorrelated(Experiment):
     """Where an influencing gate has no correlation with the label, in percent: the exact error and the gates recovered.
 
-    `uniform_*`: parity of log₂ n fair bits; `gate_*`: a circuit with one such gate; `contrast_*`: the same circuit with a biased bit, so that
-    all gates are correlated. `gap`, `contrast_gap`: Δ. Each on the law itself and on `sample` examples (`…_sample`).
+    `uniform_*`: parity of log₂ n fair bits; `gate_*`: a circuit with one such gate; `contrast_*`: the same circuit with a biased bit, so
+    that all gates are correlated. `gap`, `contrast_gap`: Δ. Each on the law itself and on `sample` examples (`…_sample`).
     """
 
     n: int = eqx.field(static=True)

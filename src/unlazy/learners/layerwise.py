@@ -1,7 +1,7 @@
 """Layerwise gradient descent on a tree of neural gates (Algorithm 1), from statistics of a sample or of the law itself.
 
-A layer is trained on S_p = E[(λ − y)·1{pattern p}] of each gate, with λ = |E y| + Δ/4; labels are swapped where E y < 0, and the output gate
-is negated in the end. Where the statistics come from is all that differs between a sample, a stream of examples and a population. The
+A layer is trained on S_p = E[(λ − y)·1{pattern p}] of each gate, with λ = |E y| + Δ/4; labels are swapped where E y < 0, and the output
+gate is negated in the end. Where the statistics come from is all that differs between a sample, a stream of examples and a population. The
 literal network, trained through its loss, is in `learners/tree.py`.
 
 Deviation: the regulariser is λ|1 + ŷ|. The text prints λ|1 − ŷ|, whose derivative is −λ, while its proofs use +λ; with the printed sign

@@ -153,11 +153,11 @@ class LayerDescent(Stage):
             score = jnp.mean(replaced(w).layer(self.level, below), axis=1)
             return jnp.mean(hinge(score, labels) + penalty * jnp.abs(1 + sign * score))
 
-        def moves(state: tuple[Array, ...]) -> Array:
+        def moves(state: Any) -> Array:
             _, _, left, gradient = state
             return (left > 0) & jnp.any(gradient != 0)
 
-        def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        def step(state: Any) -> Any:
             w, total, left, gradient = state
             w = w - rate * gradient
             value, gradient = jax.value_and_grad(loss)(w)

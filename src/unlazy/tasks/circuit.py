@@ -109,7 +109,7 @@ class Circuit:
 
 
 def normal_form(gates: np.ndarray, words: int) -> list[Words]:
-    """Rows of masks c₀, c₁, c₂, c₃ with which gate(a, b) = c₀ ⊕ c₁a ⊕ c₂b ⊕ c₃ab: gates of all kinds run in the same few word operations."""
+    """Rows of masks c₀, c₁, c₂, c₃ with which gate(a, b) = c₀ ⊕ c₁a ⊕ c₂b ⊕ c₃ab: all kinds of gates run in the same few operations."""
     table = TABLE[gates]
     return [masks(part, words) for part in (table[:, 0], table[:, 2] ^ table[:, 0], table[:, 1] ^ table[:, 0], table.sum(axis=1) % 2)]
 
