@@ -147,7 +147,7 @@ def check_leaves(n: int, what: str) -> None:
 
 def _place(index: int) -> str:
     level = int(index + 1).bit_length() - 1
-    return f"gate {index - 2**level + 1} of level {level}"
+    return f"gate {index - 2**level + 2} of level {level}"
 
 
 def _number(gate: str | int, i: int, j: int) -> int:
