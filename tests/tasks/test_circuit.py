@@ -19,7 +19,12 @@ from unlazy.tasks.circuit_laws import GenerativeLaw, MixtureLaw, ProductLaw, Wei
 
 def circuits(depth=4):
     """Circuits of all sixteen gates."""
-    return st.integers(1, depth).flatmap(lambda d: st.lists(st.integers(0, 15), min_size=2**d - 1, max_size=2**d - 1)).map(np.array).map(Circuit)
+    return (
+        st.integers(1, depth)
+        .flatmap(lambda d: st.lists(st.integers(0, 15), min_size=2**d - 1, max_size=2**d - 1))
+        .map(np.array)
+        .map(Circuit)
+    )
 
 
 def test_gates_do_what_their_names_say():

@@ -222,8 +222,8 @@ class ThreeLevels(Experiment):
 
     n: int = eqx.field(static=True)
     sample: int = eqx.field(static=True)
-    circuits: int = eqx.field(static=True, default=3, kw_only=True)
-    limit: int = eqx.field(static=True, default=20_000, kw_only=True)
+    circuits: int = eqx.field(static=True, default=2, kw_only=True)
+    limit: int = eqx.field(static=True, default=4_000, kw_only=True)
     precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
 
     @property
