@@ -135,7 +135,7 @@ class LeastSample(OverSizes):
         least, theorem, prediction = [], [], []
         for n in self.sizes:
             sample = 16
-            while self._exact(n, sample, rng, jax.random.fold_in(key, n)) < 0.9 * self.tries and sample < 64 * sample_for(self.kind, n):
+            while not self._enough(n, sample, rng, jax.random.fold_in(key, n)) and sample < 64 * sample_for(self.kind, n):
                 sample *= 2
             known = correlations(*random_target(self.kind, n, rng))
             least.append(float(sample))
@@ -150,10 +150,15 @@ class LeastSample(OverSizes):
             "exponent": np.array(slopes),
         }
 
-    def _exact(self, n: int, sample: int, rng: np.random.Generator, key: PRNGKeyArray) -> int:
-        """How many of the tries are recovered exactly."""
-        tries = (learn(*random_target(self.kind, n, rng), sample, rng, key=jax.random.fold_in(key, i))[1] for i in range(self.tries))
-        return sum(seen.exact for seen in tries)
+    def _enough(self, n: int, sample: int, rng: np.random.Generator, key: PRNGKeyArray) -> bool:
+        """Whether nine of ten circuits are recovered exactly; it ends at the failure that is one too many."""
+        failures = 0
+        for index in range(self.tries):
+            _, seen = learn(*random_target(self.kind, n, rng), sample, rng, key=jax.random.fold_in(key, index))
+            failures += not seen.exact
+            if failures > 0.1 * self.tries:
+                return False
+        return True
 
 
 def one_uncorrelated_gate(correlated: bool) -> tuple[Circuit, Law]:
