@@ -5,7 +5,7 @@ Reference: malach2019, Sections 3–5.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -25,7 +25,12 @@ EXACT = 1e-12
 
 
 class OverSizes(Experiment):
-    """An experiment on circuits of several sizes: the axis is the number n of inputs."""
+    """An experiment on circuits of several sizes: the axis is the number n of inputs.
+
+    What `WORST` names is accumulated over the sizes up to n, so that its last value speaks for all.
+    """
+
+    WORST: ClassVar[dict[str, np.ufunc]] = {}
 
     sizes: tuple[int, ...] = eqx.field(static=True)
     precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
@@ -48,7 +53,8 @@ class OverSizes(Experiment):
         """Measure all sizes."""
         rng = host_generator(key)
         found = [self.at(n, rng) for n in self.sizes]
-        return {name: np.array([row[name] for row in found], float) for name in found[0]}
+        table = {name: np.array([row[name] for row in found], float) for name in found[0]}
+        return table | {name: rule.accumulate(table[name]) for name, rule in self.WORST.items()}
 
 
 def all_inputs(n: int) -> np.ndarray:
@@ -72,6 +78,13 @@ class Enumeration(OverSizes):
     """
 
     circuits: int = eqx.field(static=True, default=5, kw_only=True)
+
+    WORST: ClassVar = {
+        "evaluation_errors": np.add,
+        "print_errors": np.add,
+        "correlation_gap": np.maximum,
+        "influence_gap": np.maximum,
+    }
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Measure."""
@@ -117,6 +130,8 @@ class ParityConstruction(OverSizes):
     p: float = eqx.field(converter=float, default=0.75, kw_only=True)
     sample: int = eqx.field(static=True, default=20_000, kw_only=True)
 
+    WORST: ClassVar = {"label_errors": np.add, "printed_gap": np.maximum, "frequency_z": np.maximum}
+
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Measure."""
         k = n.bit_length() - 1
@@ -154,6 +169,8 @@ class PushForward(OverSizes):
 
     sample: int = eqx.field(static=True, default=200_000, kw_only=True)
 
+    WORST: ClassVar = {"distance": np.maximum}
+
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Measure."""
         circuit = random_circuit(n, rng)
@@ -180,6 +197,8 @@ class LocalCorrelation(OverSizes):
     """
 
     circuits: int = eqx.field(static=True, default=200, kw_only=True)
+
+    WORST: ClassVar = {"broken": np.add, "epsilon_ratio": np.minimum, "checker_gap": np.maximum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Measure."""
@@ -215,6 +234,8 @@ class ParityMargin(OverSizes):
     xi: float = eqx.field(converter=float, default=0.1, kw_only=True)
     laws: int = eqx.field(static=True, default=50, kw_only=True)
 
+    WORST: ClassVar = {"gap_ratio": np.minimum, "inside": np.minimum}
+
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Measure."""
         k, xi = n.bit_length() - 1, self.xi
@@ -246,6 +267,8 @@ class GenerativeMargin(OverSizes):
     """
 
     circuits: int = eqx.field(static=True, default=10, kw_only=True)
+
+    WORST: ClassVar = {"gap": np.maximum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Measure."""

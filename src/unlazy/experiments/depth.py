@@ -92,7 +92,7 @@ class DeepRecovery(OverSizes):
 @functools.lru_cache(maxsize=8)
 def _shallow(width: int, steps: int, rate: float, batch: int) -> Any:
     """A compiled function that trains some networks of a width from different starts and counts the inputs each gets wrong."""
-    # Half of the neurons are mirrored, so a width of 1 is not possible: widths are even.
+    # Neurons come in mirrored pairs: widths are even.
     init = MirroredInit(m=width // 2, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu")
     rates = {"w": rate, "b": rate, "a": rate, "c": rate}
     learner = GradientDescent(init, (Descent(rates, steps=steps, batch=batch, loss="logistic", optimiser="adam"),), fresh=True)
@@ -123,7 +123,7 @@ class LeastWidth(Experiment):
     """
 
     shapes: tuple[tuple[int, int], ...] = eqx.field(static=True)
-    widths: tuple[int, ...] = eqx.field(static=True, default=(2, 4, 6, 8, 12, 16, 24, 32, 48, 64), kw_only=True)
+    widths: tuple[int, ...] = eqx.field(static=True, default=(2, 4, 8, 16, 32, 64, 128), kw_only=True)
     starts: int = eqx.field(static=True, default=4, kw_only=True)
     training: int = eqx.field(static=True, default=3000, kw_only=True)
     batch: int = eqx.field(static=True, default=256, kw_only=True)

@@ -118,7 +118,7 @@ class LeastSample(OverSizes):
     """The least power of two of examples with which at least nine of `tries` circuits are recovered exactly.
 
     `least`: that number. `prediction` = 1/Δ². `exponent`: slope of log(least) over log n for all sizes up to n (0 for the first).
-    `below_theorem`: how many times less than Theorem 4 asks for.
+    `orders_below_theorem`: by how many powers of ten Theorem 4 asks for more.
     """
 
     kind: Kind = eqx.field(static=True, kw_only=True)
@@ -145,7 +145,7 @@ class LeastSample(OverSizes):
         return {
             "least": np.array(least),
             "theorem": np.array(theorem),
-            "below_theorem": np.array(theorem) / np.array(least),
+            "orders_below_theorem": np.log10(np.array(theorem) / np.array(least)),
             "prediction": np.array(prediction),
             "exponent": np.array(slopes),
         }

@@ -73,7 +73,9 @@ def draw_recovery(target: Circuit, learned: Circuit, seen: Recovery) -> Figure:
             for place, status in enumerate(seen.status[level]):
                 _, _, colour, marker = LOOKS[int(status)]
                 size = 90 if named else max(4.0, 60.0 * NAMED / target.n)
-                axes.scatter(across(level, place), -level, s=size, color=colour, marker=marker, edgecolors="white", linewidths=0.5, zorder=2)
+                axes.scatter(
+                    across(level, place), -level, s=size, color=colour, marker=marker, edgecolors="white", linewidths=0.5, zorder=2
+                )
                 if named:
                     name, wanted = NAMES[learned.levels[level][place]], NAMES[target.levels[level][place]]
                     text = name if name == wanted or not status else f"{name}\n(for {wanted})"
@@ -95,7 +97,8 @@ def draw_recovery(target: Circuit, learned: Circuit, seen: Recovery) -> Figure:
         axes.spines[:].set_visible(False)
         axes.set_title(f"Learned circuit, {target.n} inputs: {summary(seen)}", loc="left")
         handles = [
-            Line2D([], [], linestyle="", marker=marker, markersize=7, color=colour, label=text) for text, _, colour, marker in LOOKS.values()
+            Line2D([], [], linestyle="", marker=marker, markersize=7, color=colour, label=text)
+            for text, _, colour, marker in LOOKS.values()
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9)
     return figure

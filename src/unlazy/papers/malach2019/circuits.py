@@ -70,14 +70,16 @@ TASK_GENERATIVE = Claim(
     least_seeds=1,
 )
 
-LCA_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4,), "laptop": (4, 8), "paper": (4, 8, 16)}
+LCA_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4,), "laptop": (4, 8), "paper": (4, 8)}
 
 LCA = Claim(
     id="malach2019/lca",
     where="Assumption 1, Properties 1–3, Lemma 3",
     kind="lemma",
     statement="Circuits with local correlation under product laws satisfy Properties 1 to 3, with ε ≥ Δ²/4.",
-    study=lambda scale: {"lemma 3": Instrument(LocalCorrelation(LCA_SIZES[scale], circuits=20 if scale == "smoke" else 400))},
+    study=lambda scale: {
+        "lemma 3": Instrument(LocalCorrelation(LCA_SIZES[scale], circuits=20 if scale == "smoke" else 400 if scale == "laptop" else 2_000))
+    },
     checks=(
         Check(Quantity("lemma 3", "with_lca"), lower=5.0),
         Check(Quantity("lemma 3", "broken"), upper=0.0),

@@ -98,8 +98,8 @@ THEOREM2 = Claim(
         # Polynomial in n, and far fewer examples than the theorem asks for.
         Check(Quantity("generative, least sample", "exponent"), lower=0.5, upper=3.0),
         Check(Quantity("parity, least sample", "exponent"), lower=1.0, upper=4.5),
-        Check(Quantity("generative, least sample", "below_theorem"), lower=100.0),
-        Check(Quantity("parity, least sample", "below_theorem"), lower=100.0),
+        Check(Quantity("generative, least sample", "orders_below_theorem"), lower=2.0),
+        Check(Quantity("parity, least sample", "orders_below_theorem"), lower=2.0),
     ),
     deviations=(
         "Each gate's step size is that of Lemma 14 divided by its greatest |S_p| (the proof holds for each gate with its own); the arm "
