@@ -84,7 +84,9 @@ def diagnose(x: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None = None)
     require(len(y) >= 20, f"At least 20 examples are needed, but there are {len(y)}.")
     for what, values in (*((f"input {names[j] if names else f'x{j + 1}'}", x[:, j]) for j in range(x.shape[1])), ("the label", y)):
         found = np.unique(values)
-        require(len(found) <= 2 and set(found.tolist()) <= {-1, 0, 1}, f"{what} must take two values of −1, 0 and 1, but takes {found[:4]}.")
+        require(
+            len(found) <= 2 and set(found.tolist()) <= {-1, 0, 1}, f"{what} must take two values of −1, 0 and 1, but takes {found[:4]}."
+        )
     bits, labels = x > 0, np.where(y > 0, 1.0, -1.0)
     half = len(y) // 2
     nodes, target = bits[:half].T.astype(np.int8), labels[:half]

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from unlazy.errors import BadInput
+from unlazy.experiments.layerwise import random_target
+from unlazy.local_correlation import diagnose
+from unlazy.tasks.circuit_laws import draw, signs
+
+
+def data(kind, n, count, seed):
+    """Examples of a random circuit whose inputs come in random order, and that order."""
+    rng = np.random.default_rng(seed)
+    circuit, law = random_target(kind, n, rng)
+    x, y = signs(draw(circuit, law, count, rng))
+    order = rng.permutation(n)
+    return x[:, order], y, order
+
+
+@pytest.mark.parametrize(("kind", "n"), [("generative", 8), ("generative", 16), ("parity", 8), ("uniform parity", 8)])
+@pytest.mark.parametrize("seed", [10, 11])
+def test_the_prediction_is_right_on_circuits_with_hidden_input_order(kind, n, seed):
+    x, y, _ = data(kind, n, 20_000, seed)
+    found = diagnose(x, y)
+    assert found.works == (kind != "uniform parity")
+    assert found.error == 0 if found.works else found.error > 0.4
+
+
+def test_siblings_are_found():
+    x, y, order = data("generative", 16, 20_000, 12)
+    pairs = [{order[join.left] // 2, order[join.right] // 2} for join in diagnose(x, y).joins[:8]]
+    assert all(len(pair) == 1 for pair in pairs)
+
+
+def test_inputs_without_influence_are_set_aside_and_all_is_said():
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random((4000, 5)) < 0.6, 1, -1)
+    found = diagnose(x, np.where((x[:, 1] > 0) & (x[:, 3] > 0), 1, 0), tuple("abcde"))
+    assert found.works and found.formula() == "AND(b, d)" and found.set_aside == (0, 2, 4)
+    assert "will work here" in str(found) and "3 of 5 inputs" in str(found)
+    noise = diagnose(x, np.where(rng.random(4000) < 0.5, 1, -1))
+    assert not noise.works and "will not work" in str(noise) and noise.formula() == "none"
+
+
+def test_what_is_not_binary_is_refused():
+    x, y = np.ones((30, 2)), np.ones(30)
+    for inputs, labels, says in [
+        (np.arange(60).reshape(30, 2), y, "input x1 must take two values"),
+        (x, np.arange(30), "the label must take two values"),
+        (x[:5], y[:5], "At least 20"),
+        (x, y[:5], "one row for each label"),
+    ]:
+        with pytest.raises(BadInput, match=says):
+            diagnose(inputs, labels)
