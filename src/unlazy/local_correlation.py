@@ -1,8 +1,8 @@
 """Local correlation as a diagnostic: will layerwise learning work on a binary data set?
 
 The tree behind the data is not known, so it is guessed. Inputs that tell no more of the label than its mean does are set aside. Of the
-others, those pairs are joined that look like the two inputs of one gate: what they tell of the label and of all other inputs goes through one
-bit. The gate is the one the label asks for, and so on, level by level, until one node is left. Half of the examples build the tree, the
+others, those pairs are joined that look like the two inputs of one gate: what they tell of the label and of all other inputs goes through
+one bit. The gate is the one the label asks for, and so on, level by level, until one node is left. Half of the examples build the tree, the
 other half judge it.
 
 This goes beyond malach2019, which assumes that the order of the inputs is known.
@@ -70,7 +70,7 @@ class Diagnosis:
             [
                 f"Layerwise learning {answer}: the guessed tree errs on {100 * self.error:.2f} % of held-out examples (chance "
                 f"{100 * self.chance:.2f} %).",
-                f"Mean label {self.mean_label:+.3f}; a correlation counts from {abs(self.mean_label) + self.slack:.3f} on. Strongest: {shown}.",
+                f"Mean label {self.mean_label:+.3f}; correlations count from {abs(self.mean_label) + self.slack:.3f} on. Strongest: {shown}.",
                 f"{len(self.set_aside)} of {len(self.inputs)} inputs tell no more of the label than its mean and were set aside.",
                 f"Guessed tree: {self.formula()}",
             ]
