@@ -1,7 +1,7 @@
 """Boolean circuits: packed bits against one byte a bit in NumPy, and how long a circuit of 1024 inputs takes to learn.
 
-The peer draws with `Generator.random` and looks gates up in their tables, one byte a bit, as one would write it in NumPy. Both sides draw and
-evaluate the same number of examples in chunks that fit the cache.
+The peer draws with `Generator.random` and looks gates up in their tables, one byte a bit, as one would write it in NumPy. Both sides work
+on the same number of examples, in chunks of the size that suits them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from unlazy.theory.recovery import LawStatistics, recovery
 
 N = 1024
 SAMPLE = 16_384
-CHUNK = 1024
+#: Examples at a time: 256 words a row, or a thousand bytes a column.
+CHUNK = {"packed": 16_384, "bytes": 1024}
 ROUNDS = 3
 TARGET = 20.0
 #: Seconds allowed for learning with population statistics, and from 250,000 examples.
@@ -80,16 +81,16 @@ def run() -> list[Comparison]:
     circuit = random_circuit(N, np.random.default_rng(0))
     law = GenerativeLaw(circuit)
     fast, slow = np.random.Generator(np.random.SFC64(1)), np.random.Generator(np.random.SFC64(1))
-    packed = [random_words(fast, (N, CHUNK // 64)) for _ in range(SAMPLE // CHUNK)]
-    plain = [slow.integers(0, 2, (CHUNK, N), np.int8) for _ in range(SAMPLE // CHUNK)]
+    packed = [random_words(fast, (N, CHUNK["packed"] // 64)) for _ in range(SAMPLE // CHUNK["packed"])]
+    plain = [slow.integers(0, 2, (CHUNK["bytes"], N), np.int8) for _ in range(SAMPLE // CHUNK["bytes"])]
 
     def both_packed() -> None:
-        for _ in range(SAMPLE // CHUNK):
-            circuit.output(law.draw(CHUNK, fast))
+        for _ in packed:
+            circuit.output(law.draw(CHUNK["packed"], fast))
 
     def both_plain() -> None:
-        for _ in range(SAMPLE // CHUNK):
-            evaluate_bytes(circuit, draw_bytes(circuit, CHUNK, slow))
+        for _ in plain:
+            evaluate_bytes(circuit, draw_bytes(circuit, CHUNK["bytes"], slow))
 
     with jax.enable_x64(True):
         return [

@@ -70,7 +70,7 @@ class Diagnosis:
             [
                 f"Layerwise learning {answer}: the guessed tree errs on {100 * self.error:.2f} % of held-out examples (chance "
                 f"{100 * self.chance:.2f} %).",
-                f"Mean label {self.mean_label:+.3f}; correlations count from {abs(self.mean_label) + self.slack:.3f} on. Strongest: {shown}.",
+                f"Mean label {self.mean_label:+.3f}; correlations count from {abs(self.mean_label) + self.slack:.3f} on. First: {shown}.",
                 f"{len(self.set_aside)} of {len(self.inputs)} inputs tell no more of the label than its mean and were set aside.",
                 f"Guessed tree: {self.formula()}",
             ]

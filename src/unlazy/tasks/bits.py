@@ -16,7 +16,7 @@ FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 #: Rounds in which every word is looked at before only the undecided ones are: about as many as leave few words undecided.
 FULL_ROUNDS = 8
 #: Words that are worked on at a time, few enough for a core's cache.
-BLOCK = 1 << 13
+BLOCK = 1 << 14
 #: Binary digits of a probability that are compared: the rest is below the rounding of a double.
 DIGITS = 64
 

@@ -114,9 +114,9 @@ def normal_form(gates: np.ndarray, words: int) -> list[Words]:
     return [masks(part, words) for part in (table[:, 0], table[:, 2] ^ table[:, 0], table[:, 1] ^ table[:, 0], table.sum(axis=1) % 2)]
 
 
-def apply_form(form: Sequence[Words], left: Words, right: Words) -> Words:
+def apply_form(form: Sequence[Words], left: Words, right: Words, out: Words | None = None) -> Words:
     """Gates in normal form on words of inputs."""
-    found = left & form[3]
+    found = np.bitwise_and(left, form[3], out=out)
     found ^= form[2]
     found &= right
     found ^= left & form[1]
@@ -129,7 +129,7 @@ def apply_gates(gates: np.ndarray, below: Words) -> Words:
     found = np.empty((len(gates), below.shape[1]), np.uint64)
     for rows in row_blocks(*found.shape):
         pair = below[2 * rows.start : 2 * rows.stop]
-        found[rows] = apply_form(normal_form(gates[rows], below.shape[1]), pair[0::2], pair[1::2])
+        apply_form(normal_form(gates[rows], below.shape[1]), pair[0::2], pair[1::2], out=found[rows])
     return found
 
 

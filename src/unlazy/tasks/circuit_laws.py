@@ -116,10 +116,13 @@ def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[
         one, two = random_words(rng, (2, *values.shape))
         fits = apply_form(form, one, two)
         fits ^= values
-        fits = undecided & ~fits
-        left |= one & fits
-        right |= two & fits
+        np.invert(fits, out=fits)
+        fits &= undecided
         undecided ^= fits
+        one &= fits
+        left |= one
+        two &= fits
+        right |= two
     flat = [array.reshape(-1) for array in (left, right, undecided, values)]
     chosen = np.flatnonzero(flat[2])
     while len(chosen):
