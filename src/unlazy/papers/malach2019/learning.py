@@ -37,6 +37,7 @@ LEARNER = Claim(
         "A layer stops when all its gradients are exactly zero, which is where further steps change nothing.",
         "Step size n_i/(16√2·k) of Lemma 14, which is n_i times that of Theorems 2 and 4.",
     ),
+    seeds=TEN_RUNS,
 )
 
 POPULATION_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4, 8), "laptop": (4, 16, 64, 256), "paper": (4, 8, 16, 32, 64, 128, 256)}
