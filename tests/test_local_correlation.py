@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from unlazy.cli import main
 from unlazy.errors import BadInput
 from unlazy.experiments.layerwise import random_target
 from unlazy.local_correlation import diagnose
@@ -51,3 +53,21 @@ def test_what_is_not_binary_is_refused():
     ]:
         with pytest.raises(BadInput, match=says):
             diagnose(inputs, labels)
+
+
+def test_a_file_is_checked_from_the_command_line(tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 2, (400, 3))
+    rows = np.column_stack([x, x[:, 0] | x[:, 2]])
+    path = tmp_path / "bits.csv"
+    np.savetxt(path, rows, fmt="%d", delimiter=",", header="a,b,c,y", comments="")
+    run = CliRunner().invoke(main, ["circuit-check", str(path), "--target", "y"])
+    assert run.exit_code == 0 and "will work here" in run.output and "OR(a, c)" in run.output
+    path.write_text("a,y\n1,0\n1\n")
+    for target, says in (("z", "no column named 'z'"), ("y", "Line 3")):
+        run = CliRunner().invoke(main, ["circuit-check", str(path), "--target", target])
+        assert run.exit_code == 2 and says in run.output
+    path.write_text("a,y\n1,maybe\n")
+    for name, says in ((path, "numbers alone"), (tmp_path / "none.csv", "cannot be read")):
+        run = CliRunner().invoke(main, ["circuit-check", str(name), "--target", "y"])
+        assert run.exit_code == 2 and says in run.output

@@ -10,12 +10,14 @@ This goes beyond malach2019, which assumes that the order of the inputs is known
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 
-from unlazy.errors import require
+from unlazy.errors import BadInput, require, unknown
 from unlazy.tasks.circuit import NAMES, TABLE
 
 #: Error on held-out examples up to which a tree counts as found.
@@ -102,6 +104,25 @@ def diagnose(x: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None = None)
     inputs = names or tuple(f"x{j + 1}" for j in range(count))
     aside = tuple(j for j in range(count) if j not in kept)
     return Diagnosis(inputs, joins, aside, correlations, mean, slack, error, chance)
+
+
+def diagnose_file(path: Path, target: str) -> Diagnosis:
+    """The same for a CSV file with a header; `target` names the column of the labels."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *rows = list(csv.reader(file)) or [[]]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read as a CSV file: {error}.") from error
+    if target not in header:
+        raise unknown("column", target, header)
+    place = header.index(target)
+    for number, row in enumerate(rows, start=2):
+        require(len(row) == len(header), f"Line {number} of {path} has {len(row)} values, but the header names {len(header)}.")
+    try:
+        values = np.array(rows, float).reshape(len(rows), len(header))
+    except ValueError as error:
+        raise BadInput(f"{path} must hold numbers alone below its header: {error}.") from error
+    return diagnose(np.delete(values, place, axis=1), values[:, place], tuple(name for name in header if name != target))
 
 
 def _join(values: dict[int, np.ndarray], centred: np.ndarray, first: int) -> tuple[Join, ...]:
