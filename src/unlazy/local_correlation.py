@@ -1,9 +1,9 @@
 """Local correlation as a diagnostic: will layerwise learning work on a binary data set?
 
-The tree behind the data is not known, so it is guessed. Inputs that tell no more of the label than its mean does are set aside. Of the
-others, those pairs are joined that look like the two inputs of one gate: what they tell of the label and of all other inputs goes through
-one bit. The gate is the one the label asks for, and so on, level by level, until one node is left. Half of the examples build the tree, the
-other half judge it.
+The tree behind the data is not known, so it is guessed. Inputs without correlation with the label are set aside. Of the others, those
+pairs are joined that look like the two inputs of one gate: what they tell of the label and of all other inputs goes through one bit. The
+gate is the one the label asks for, and so on, level by level, until one node is left. Half of the examples build the tree, the other half
+judge it.
 
 This goes beyond malach2019, which assumes that the order of the inputs is known.
 """
@@ -38,7 +38,10 @@ class Join:
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """The guessed tree and what follows from it. `error` is that of the tree on held-out examples, `chance` that of the better constant."""
+    """The guessed tree and what follows from it. `correlations` are E[x·y] − E[x]·E[y], which count above `slack`.
+
+    `error` is that of the tree on held-out examples, `chance` that of the better constant.
+    """
 
     inputs: tuple[str, ...]
     joins: tuple[Join, ...]
@@ -72,8 +75,8 @@ class Diagnosis:
             [
                 f"Layerwise learning {answer}: the guessed tree errs on {100 * self.error:.2f} % of held-out examples (chance "
                 f"{100 * self.chance:.2f} %).",
-                f"Mean label {self.mean_label:+.3f}; correlations count from {abs(self.mean_label) + self.slack:.3f} on. First: {shown}.",
-                f"{len(self.set_aside)} of {len(self.inputs)} inputs tell no more of the label than its mean and were set aside.",
+                f"Mean label {self.mean_label:+.3f}; correlations count from {self.slack:.3f} on. First: {shown}.",
+                f"{len(self.set_aside)} of {len(self.inputs)} inputs have no correlation with the label and were set aside.",
                 f"Guessed tree: {self.formula()}",
             ]
         )
@@ -95,8 +98,8 @@ def diagnose(x: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None = None)
     mean = float(target.mean())
     count = x.shape[1]
     slack = math.sqrt(2 * math.log(2 * count / (1 - CONFIDENCE)) / half)
-    correlations = (2.0 * nodes - 1) @ target / half
-    kept = [j for j in range(count) if abs(correlations[j]) > abs(mean) + slack]
+    correlations = (2.0 * nodes - 1) @ (target - mean) / half
+    kept = [j for j in range(count) if abs(correlations[j]) > slack]
     joins = _join(dict(zip(kept, nodes[kept], strict=True)), target - mean, count)
     tree = _run(bits[half:], joins) if joins else np.full(len(y) - half, mean >= 0)
     error = float(np.mean(tree != (labels[half:] > 0)))
