@@ -422,6 +422,16 @@ def demo(scale: str, store_path: Path | None, out: Path, memory: float | None) -
         _report(store, out, None, scale)
 
 
+@main.command("circuit-check")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--target", required=True, help="Column of the labels; all others are inputs. Values are −1 and 1, or 0 and 1.")
+def circuit_check(file: Path, target: str) -> None:
+    """Predict whether layerwise learning will work on a binary data set (CSV with a header), and show the tree it would find."""
+    from unlazy.local_correlation import diagnose_file
+
+    click.echo(str(diagnose_file(file, target)))
+
+
 def _console() -> Any:
     """Where people read: standard output, or standard error while a machine reads standard output."""
     from rich.console import Console

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 
@@ -40,3 +41,8 @@ def shuffled(key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
         order = order[jax.lax.sort(words, is_stable=False) & mask]
     # Computed once: what uses the order must not be fused with it, or it is looked up anew for every coordinate.
     return jax.lax.optimization_barrier(order)
+
+
+def host_generator(key: PRNGKeyArray) -> np.random.Generator:
+    """A fast generator of NumPy for work on the host, seeded by the key: the same key gives the same numbers."""
+    return np.random.Generator(np.random.SFC64(np.asarray(jax.random.key_data(key)).ravel().tolist()))

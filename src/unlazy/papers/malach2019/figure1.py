@@ -1,0 +1,71 @@
+"""Figure 1: the same network on a parity of fair and of biased bits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from unlazy.lab.judging import Arm, Check, Claim, Published, Quantity, Scale
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.networks import MirroredInit
+from unlazy.probes import Accuracy
+from unlazy.tasks.circuit_families import BiasedParity
+
+
+class Figure1Size(NamedTuple):
+    """Sizes of Figure 1."""
+
+    n: int
+    k: int
+    m: int
+    steps: int
+    batch: int
+    test: int
+
+
+FIGURE1_SIZES: dict[Scale, Figure1Size] = {
+    "smoke": Figure1Size(n=12, k=2, m=8, steps=60, batch=32, test=200),
+    "laptop": Figure1Size(n=128, k=5, m=64, steps=7_000, batch=512, test=10_000),
+    "paper": Figure1Size(n=128, k=5, m=64, steps=12_000, batch=512, test=10_000),
+}
+
+
+def fully_connected(m: int, n: int, steps: int, batch: int, *, rate: float = 3e-3, record: int = 14, fresh: bool = True) -> GradientDescent:
+    """A two-layer ReLU network of 2m neurons, trained by Adam."""
+    init = MirroredInit(m=m, w_scale=n**-0.5, b_scale=0.1, a_scale=0.1, activation="relu")
+    rates = {"w": rate, "b": rate, "a": rate, "c": rate}
+    descent = Descent(rates, steps=steps, batch=batch, loss="logistic", optimiser="adam")
+    return GradientDescent(init, (descent,), record=tuple(range(0, steps, max(1, steps // record))), fresh=fresh)
+
+
+def figure1(scale: Scale) -> dict[str, Arm]:
+    """The same network on the same parity problem, with fair and with biased bits."""
+    size = FIGURE1_SIZES[scale]
+    learner = fully_connected(size.m, size.n, size.steps, size.batch)
+    laws = {"uniform": 0.5, "biased": 0.6}
+    probes = (Accuracy(size.test, loss="logistic"),)
+    return {name: Arm(BiasedParity(size.n, size.k, p), learner, size.steps * size.batch, probes) for name, p in laws.items()}
+
+
+FIGURE1 = Claim(
+    id="malach2019/figure1",
+    where="Figure 1 (Section 1)",
+    kind="figure",
+    statement=(
+        "A two-layer ReLU network of 128 neurons trained by Adam learns the parity of 5 out of 128 bits perfectly when each bit is 1 with "
+        "probability 0.6, and stays at chance when the bits are fair."
+    ),
+    study=figure1,
+    checks=(
+        Check(Quantity("biased", "test_accuracy"), lower=99.0),
+        Check(Quantity("uniform", "test_accuracy"), lower=47.0, upper=53.0),
+    ),
+    published=(
+        Published(Quantity("biased", "test_accuracy"), 100.0, 1.0),
+        Published(Quantity("uniform", "test_accuracy"), 50.0, 3.0),
+    ),
+    deviations=(
+        "The paper names neither loss, batch nor step size: logistic loss, fresh batches of 512, Adam with step size 0.003, chosen on "
+        "seeds 0 and 1.",
+        "Neurons are drawn in mirrored pairs, so that the initial network is zero.",
+    ),
+)

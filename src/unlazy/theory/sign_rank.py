@@ -1,0 +1,72 @@
+"""Sign-rank: what two-layer networks can express, as numbers.
+
+The sign-rank of a ±1 matrix M is the least rank of a real matrix with the same signs. A two-layer network with integer first-layer weights
+of size at most B and k neurons has sign-rank at most 4Bkn′ (Lemma 23); so whatever bounds the sign-rank of a function from below bounds the
+width of such networks. Bounds from below:
+
+    Forster:              sr(M) ≥ √(rows·columns) / ‖M‖
+    Razborov, Sherstov:   sr(A) ≥ γ·|A| / (‖A‖·√|A| + γ·h)   for real A with the signs of M, where all but h entries have |A_xy| ≥ γ
+
+Reference: malach2019, Theorems 11 and 12, Lemma 23.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from unlazy.errors import require
+from unlazy.tasks.bits import unpack
+from unlazy.tasks.circuit import Circuit, every_input
+
+
+def sign_matrix(circuit: Circuit) -> np.ndarray:
+    """M[x, y] = f(x, y), where inputs 1, 3, 5, … of the circuit are x and the others y."""
+    half = circuit.n // 2
+    require(circuit.n <= 20, f"The matrix of {circuit.n} inputs has 2^{circuit.n} entries; at most 20 inputs.")
+    inputs = every_input(circuit.n)
+    interleaved = np.empty_like(inputs)
+    interleaved[0::2], interleaved[1::2] = inputs[:half], inputs[half:]
+    return np.where(unpack(circuit.output(interleaved)[None], 2**circuit.n)[:, 0], 1, -1).reshape(2**half, 2**half).astype(np.int8)
+
+
+def network_matrix(w: np.ndarray, v: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Σ_i u_i·max(⟨w_i, x⟩ + ⟨v_i, y⟩ + b_i, 0) for all x, y ∈ {±1}^{n′}: rows x, columns y."""
+    points = np.where(unpack(every_input(w.shape[1]), 2 ** w.shape[1]), 1, -1)
+    left, right = points @ w.T, points @ v.T + b
+    return sum(u[i] * np.maximum(left[:, i, None] + right[None, :, i], 0) for i in range(len(u)))
+
+
+def lemma23_bound(B: int, k: int, half: int) -> int:
+    """4Bkn′, with n′ = `half` the inputs of each side."""
+    return 4 * B * k * half
+
+
+def forster_bound(matrix: np.ndarray) -> float:
+    """√(rows·columns) / spectral norm."""
+    return math.sqrt(matrix.size) / float(np.linalg.norm(matrix.astype(float), 2))
+
+
+def razborov_sherstov_bound(matrix: np.ndarray, weights: int = 33) -> float:
+    """The best bound from matrices that weigh the positive entries of M by 1 and the negative ones by t, or the other way round.
+
+    With t < 1 the light entries are those that may be fewer than γ = t: both γ = t (h = 0) and γ = 1 (h = number of light ones) are tried.
+    """
+    best = 0.0
+    size = matrix.size
+    for light in (1, -1):
+        count = int((matrix == light).sum())
+        for t in np.linspace(0, 1, weights):
+            weighted = np.where(matrix == light, t * matrix, matrix).astype(float)
+            norm = float(np.linalg.norm(weighted, 2)) * math.sqrt(size)
+            best = max(best, t * size / norm, size / (norm + count))
+    return best
+
+
+def least_width(sign_rank: float, B: float, half: int, gamma: float) -> float:
+    """k with 4Bkn′·⌈2Bk(2n′ + 1)/γ⌉ ≥ sign-rank: the width below which the proof of Theorem 12 forbids margin γ.
+
+    Deviation: the text drops γ and bounds the product by 24B²k²n′²; here it is solved for k as it stands, without rounding up.
+    """
+    return math.sqrt(sign_rank * gamma / (8 * B * B * half * (2 * half + 1)))

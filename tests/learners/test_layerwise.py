@@ -1,0 +1,152 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unlazy.errors import BadInput
+from unlazy.experiments.layerwise import COUNTER_EXAMPLE, one_uncorrelated_gate
+from unlazy.learners.layerwise import StreamStatistics, initial_tree, learn_circuit, sample_statistics
+from unlazy.learners.neural_gates import initial_neurons, step_size, train_gates, width_for
+from unlazy.learners.tree import layerwise_network
+from unlazy.tasks.base import Batch, Sampler
+from unlazy.tasks.bits import unpack
+from unlazy.tasks.circuit_examples import parity_circuit, random_circuit
+from unlazy.tasks.circuit_laws import GenerativeLaw, ProductLaw, WeightedSample, draw, signs, stream
+from unlazy.theory.correlation import correlations
+from unlazy.theory.recovery import LawStatistics, SampleLawStatistics, recovery
+
+N, K, COUNT, LIMIT = 4, 32, 200, 3000
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def plain_descent(pull, w, v, step, limit):
+    """Gradient descent of one gate on its four numbers, in the coordinates of the network."""
+    patterns = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
+    for taken in range(limit):
+        inner = w @ patterns.T  # k, pattern
+        output = v @ np.maximum(inner, 0)
+        slope = (v[:, None] * (inner > 0) * (np.abs(output) < 1) * pull) @ patterns
+        if not slope.any():
+            return w, output, taken
+        w = w - step / 2 * slope  # ⟨p, p⟩ = 2
+    return w, output, limit
+
+
+def test_training_on_lines_equals_training_the_neurons():
+    rng = np.random.default_rng(0)
+    pull = rng.normal(size=(3, 4)) * 0.2
+    pull[1, 2] = 0.0
+    neurons = initial_neurons(3, 12, key=jax.random.key(1))
+    step = step_size("lemma", 8, pull, 12)
+    found = train_gates(pull, neurons, step=step, limit=5000)
+    for gate in range(3):
+        _, output, taken = plain_descent(pull[gate], np.asarray(neurons.w[gate]), np.asarray(neurons.v[gate]), step[gate], 5000)
+        np.testing.assert_allclose(found.values[gate], np.clip(output, -1, 1), atol=1e-9)
+        assert found.steps[gate] == taken
+    # S_p > 0 pulls towards −1.
+    seen = pull != 0
+    np.testing.assert_array_equal(found.values[seen] < 0, pull[seen] > 0)
+    assert found.settled.all()
+
+
+def test_a_layer_that_is_cut_short_says_so():
+    pull = np.full((1, 4), 0.01)
+    found = train_gates(pull, initial_neurons(1, 16, key=jax.random.key(0)), step=step_size("lemma", 2, pull, 16), limit=10)
+    assert not found.settled[0] and found.steps[0] == 10
+
+
+def test_step_sizes():
+    pull = np.array([[0.5, -0.25, 0.1, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    lemma, theorem, scaled = (step_size(rate, 8, pull, 10) for rate in ("lemma", "theorem", "scaled"))
+    np.testing.assert_allclose(theorem * 8, lemma)
+    np.testing.assert_allclose(scaled / lemma, [2.0, 1.0])
+    with pytest.raises(BadInput, match="theorem, lemma, scaled"):
+        step_size("fast", 8, pull, 10)
+    assert width_for(1024, 0.001) >= np.log(8 * 1024 * 10 / 0.001) / np.log(4 / 3)
+
+
+_LITERAL = jax.jit(
+    lambda x, y, key: layerwise_network(N, margin=0.4, steps=LIMIT, k=K).fit(Sampler(lambda n, key: Batch(x, y), N), COUNT, key=key)
+)
+
+
+@given(st.integers(0, 2**31 - 1))
+@settings(max_examples=12, deadline=None, derandomize=True)
+def test_three_levels_give_the_same_gates_on_the_same_sample(seed):
+    """The network through its loss, gates by counts, and gates by the sample as a law."""
+    with jax.enable_x64(True):
+        rng, key = np.random.default_rng(seed), jax.random.key(seed)
+        circuit = random_circuit(N, rng)
+        batch = draw(circuit, GenerativeLaw(circuit), COUNT, rng)
+        x, y = (np.asarray(part, float) for part in signs(batch))
+        tree = initial_tree(N, K, key=jax.random.split(key, 3)[0])
+        counted = learn_circuit(sample_statistics(batch), tree, margin=0.4, limit=LIMIT)
+        weighed = learn_circuit(SampleLawStatistics(WeightedSample.of(x, y)), tree, margin=0.4, limit=LIMIT)
+        literal = _LITERAL(x, y, key).at(0)
+        assert counted.circuit == weighed.circuit == literal.circuit
+        if counted.settled:
+            np.testing.assert_array_equal(np.asarray(literal(jnp.asarray(x))) > 0, _outputs(counted.circuit, batch))
+
+
+def _outputs(circuit, batch):
+    return unpack(circuit.output(batch.x)[None], batch.count)[:, 0]
+
+
+@pytest.mark.parametrize(("printed", "least", "most"), [(False, 0.0, 0.0), (True, 0.1, 0.5)])
+def test_the_sign_of_the_regulariser(printed, least, most):
+    """The printed λ|1 − ŷ| loses OR(x1, x3), which satisfies the local correlation assumption; the proof's gradient does not."""
+    circuit, law = COUNTER_EXAMPLE
+    known = correlations(circuit, law)
+    assert known.margin == pytest.approx(0.28) and known.mean_label == pytest.approx(0.16)
+    for seed in range(5):
+        tree = initial_tree(4, 32, key=jax.random.key(seed))
+        found = learn_circuit(LawStatistics(circuit, law), tree, margin=known.margin, printed_sign=printed)
+        assert found.settled and least <= recovery(circuit, law, found.circuit).error <= most
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["generative", "parity", "negative"])
+def test_population_statistics_recover_every_influencing_gate(kind, seed):
+    rng = np.random.default_rng(seed)
+    if kind == "generative":
+        circuit = random_circuit(32, rng)
+        law = GenerativeLaw(circuit, positive=0.5)
+    else:
+        # An odd parity of bits that are mostly −1 has a negative mean: labels are swapped.
+        p = 0.75 if kind == "parity" else 0.25
+        circuit, law = parity_circuit(32, rng.choice(32, 5, replace=False).tolist()), ProductLaw(np.full(32, p))
+    margin = correlations(circuit, law).margin
+    found = learn_circuit(LawStatistics(circuit, law), initial_tree(32, 64, key=jax.random.key(seed)), margin=margin, rate="scaled")
+    assert found.settled and recovery(circuit, law, found.circuit).exact
+
+
+def test_a_stream_is_learned_from_as_a_sample_is(monkeypatch):
+    circuit = random_circuit(16, np.random.default_rng(3))
+    law = GenerativeLaw(circuit)
+    tree = initial_tree(16, 64, key=jax.random.key(3))
+    monkeypatch.setattr("unlazy.tasks.circuit_laws.CHUNK_WORDS", 64)
+    source = stream(circuit, law, 5000, 5)
+    assert len(list(source())) > 10
+    by_stream = learn_circuit(StreamStatistics(source, 16), tree, margin=0.19, rate="scaled")
+    assert recovery(circuit, law, by_stream.circuit).exact
+    with pytest.raises(BadInput, match="empty"):
+        StreamStatistics(lambda: iter(()), 16).table([])
+
+
+def test_without_correlation_a_gate_is_lost():
+    for correlated in (True, False):
+        circuit, law = one_uncorrelated_gate(correlated)
+        found = learn_circuit(LawStatistics(circuit, law), initial_tree(4, 32, key=jax.random.key(0)), margin=0.05, rate="scaled")
+        seen = recovery(circuit, law, found.circuit)
+        assert seen.exact == correlated
+        gaps = correlations(circuit, law).gaps[1]
+        assert (gaps > 0.01).all() == correlated
+        if not correlated:
+            assert found.circuit.levels[1][1] in (0, 15)  # the gate on x3, x4 became constant

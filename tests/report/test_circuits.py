@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+
+from unlazy.errors import BadInput
+from unlazy.report.circuits import draw_recovery, recovery_text, save_recovery, summary
+from unlazy.tasks.circuit import Circuit
+from unlazy.tasks.circuit_laws import GenerativeLaw, ProductLaw
+from unlazy.theory.recovery import Recovery, recovery
+
+TARGET, LEARNED = Circuit.parse("OR / AND NAND"), Circuit.parse("OR / AND NOR")
+
+
+def seen():
+    return recovery(TARGET, GenerativeLaw(TARGET), LEARNED)
+
+
+def test_the_text_shows_each_gate_and_what_is_wrong():
+    text = recovery_text(TARGET, LEARNED, seen())
+    assert "✗ NOR (target NAND)" in text and "├─ ✓ AND" in text and text.count("x") == 4
+    assert text.splitlines()[-1] == summary(seen())
+    idle = Circuit.parse("LEFT / AND XOR")
+    text = recovery_text(idle, idle, recovery(idle, ProductLaw(np.full(4, 0.5)), idle))
+    assert "└─ · XOR" in text and "2 right, up to sign, 1 without influence; error 0 %" in text
+
+
+def test_the_drawing_marks_every_gate(tmp_path):
+    figure = draw_recovery(TARGET, LEARNED, seen())
+    axes = figure.axes[0]
+    assert len(axes.collections) == 3 and len(axes.lines) == 6
+    names = {text.get_text() for text in axes.texts}
+    assert "NOR\n(for NAND)" in names and "x4" in names
+    path = save_recovery(TARGET, LEARNED, seen(), tmp_path / "tree.png")
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_tree_that_is_too_wide_is_refused():
+    wide = Circuit(np.full(2047, 8))
+    with pytest.raises(BadInput, match="at most 1024"):
+        draw_recovery(wide, wide, Recovery([], 0.0))

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from unlazy.cli import main
+from unlazy.errors import BadInput
+from unlazy.experiments.layerwise import random_target
+from unlazy.local_correlation import diagnose
+from unlazy.tasks.circuit_laws import draw, signs
+
+
+def data(kind, n, count, seed):
+    """Examples of a random circuit whose inputs come in random order, and that order."""
+    rng = np.random.default_rng(seed)
+    circuit, law = random_target(kind, n, rng)
+    x, y = signs(draw(circuit, law, count, rng))
+    order = rng.permutation(n)
+    return x[:, order], y, order
+
+
+@pytest.mark.parametrize(("kind", "n"), [("generative", 8), ("generative", 16), ("parity", 8), ("uniform parity", 8)])
+@pytest.mark.parametrize("seed", [10, 11])
+def test_the_prediction_is_right_on_circuits_with_hidden_input_order(kind, n, seed):
+    x, y, _ = data(kind, n, 20_000, seed)
+    found = diagnose(x, y)
+    assert found.works == (kind != "uniform parity")
+    assert found.error == 0 if found.works else found.error > 0.4
+
+
+def test_siblings_are_found():
+    x, y, order = data("generative", 16, 20_000, 12)
+    pairs = [{order[join.left] // 2, order[join.right] // 2} for join in diagnose(x, y).joins[:8]]
+    assert all(len(pair) == 1 for pair in pairs)
+
+
+def test_inputs_without_influence_are_set_aside_and_all_is_said():
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random((4000, 5)) < 0.6, 1, -1)
+    found = diagnose(x, np.where((x[:, 1] > 0) & (x[:, 3] > 0), 1, 0), tuple("abcde"))
+    assert found.works and found.formula() == "AND(b, d)" and found.set_aside == (0, 2, 4)
+    assert "will work here" in str(found) and "3 of 5 inputs" in str(found)
+    noise = diagnose(x, np.where(rng.random(4000) < 0.5, 1, -1))
+    assert not noise.works and "will not work" in str(noise) and noise.formula() == "none"
+
+
+def test_what_is_not_binary_is_refused():
+    x, y = np.ones((30, 2)), np.ones(30)
+    for inputs, labels, says in [
+        (np.arange(60).reshape(30, 2), y, "input x1 must take two values"),
+        (x, np.arange(30), "the label must take two values"),
+        (x[:5], y[:5], "At least 20"),
+        (x, y[:5], "one row for each label"),
+    ]:
+        with pytest.raises(BadInput, match=says):
+            diagnose(inputs, labels)
+
+
+def test_a_file_is_checked_from_the_command_line(tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 2, (400, 3))
+    rows = np.column_stack([x, x[:, 0] | x[:, 2]])
+    path = tmp_path / "bits.csv"
+    np.savetxt(path, rows, fmt="%d", delimiter=",", header="a,b,c,y", comments="")
+    run = CliRunner().invoke(main, ["circuit-check", str(path), "--target", "y"])
+    assert run.exit_code == 0 and "will work here" in run.output and "OR(a, c)" in run.output
+    path.write_text("a,y\n1,0\n1\n")
+    for target, says in (("z", "no column named 'z'"), ("y", "Line 3")):
+        run = CliRunner().invoke(main, ["circuit-check", str(path), "--target", target])
+        assert run.exit_code == 2 and says in run.output
+    path.write_text("a,y\n1,maybe\n")
+    for name, says in ((path, "numbers alone"), (tmp_path / "none.csv", "cannot be read")):
+        run = CliRunner().invoke(main, ["circuit-check", str(name), "--target", "y"])
+        assert run.exit_code == 2 and says in run.output
