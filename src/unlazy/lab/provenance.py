@@ -25,6 +25,7 @@ COMPUTING = (
     "probes.py",
     "random.py",
     "solvers.py",
+    "xor_probes.py",
     "tasks",
     "learners",
     "theory",
