@@ -70,7 +70,7 @@ def cluster_of(neurons: Parts) -> Float[Array, "4 p"]:
 class Portrait(Probe):
     """The phase portrait: mean norms `signal`, `opposite`, `rest`; margins `margin_1` … `margin_4` of μ₁, −μ₁, μ₂, −μ₂ and their extremes.
 
-    `imbalance` = mean of ‖w‖² − a², `excess` = greatest |a| − ‖w‖ of a neuron, `size` = mean of ‖a·w‖. `heavy`: of the four clusters the
+    `not_signal` = mean of ‖w_opp + w_perp‖², `imbalance` = mean of ‖w‖² − a², `excess` = greatest |a| − ‖w‖ of a neuron, `size` = mean of ‖a·w‖. `heavy`: of the four clusters the
     least share of neurons whose signal part towards it is longer than all the rest of the neuron.
     """
 
@@ -89,6 +89,7 @@ class Portrait(Probe):
             **{f"margin_{i + 1}": margins[i] for i in range(4)},
             "margin_least": jnp.min(margins),
             "margin_greatest": jnp.max(margins),
+            "not_signal": jnp.mean(neurons.opposite**2 + neurons.rest**2),
             "imbalance": jnp.mean(neurons.squared_norm - neurons.a**2),
             "excess": jnp.max(jnp.abs(neurons.a) - norm),
             "size": jnp.mean(jnp.abs(neurons.a) * norm),
