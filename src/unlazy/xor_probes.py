@@ -70,8 +70,8 @@ def cluster_of(neurons: Parts) -> Float[Array, "4 p"]:
 class Portrait(Probe):
     """The phase portrait: mean norms `signal`, `opposite`, `rest`; margins `margin_1` … `margin_4` of μ₁, −μ₁, μ₂, −μ₂ and their extremes.
 
-    `not_signal` = mean of ‖w_opp + w_perp‖², `imbalance` = mean of ‖w‖² − a², `excess` = greatest |a| − ‖w‖ of a neuron, `size` = mean of ‖a·w‖. `heavy`: of the four clusters the
-    least share of neurons whose signal part towards it is longer than all the rest of the neuron.
+    `not_signal` = mean of ‖w_opp + w_perp‖², `imbalance` = mean of ‖w‖² − a², `excess` = greatest |a| − ‖w‖ of a neuron, `size` = mean of
+    ‖a·w‖. `heavy`: of the four clusters the least share of neurons whose signal part towards it is longer than all the rest of the neuron.
     """
 
     def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:

@@ -47,7 +47,9 @@ def first_stable_crossing(sizes: np.ndarray, errors: np.ndarray, target: float, 
     return None
 
 
-_drawn = eqx.filter_jit(lambda family, key: family.task(key=key))
+#: Compiled, since operations that are dispatched one by one are compiled one by one.
+drawn_task = eqx.filter_jit(lambda family, key: family.task(key=key))
+drawn_batch = eqx.filter_jit(lambda task, n, key: task.sample(n, key=key))
 
 
 class Contender(eqx.Module):
@@ -179,8 +181,8 @@ class KernelRidge(Contender):
 
     def _errors(self, family: Family, grid: np.ndarray, test: int, key: PRNGKeyArray) -> np.ndarray:
         key_task, key_sample, key_test = jax.random.split(key, 3)
-        task = _drawn(family, key_task)
-        (x, y), (z, t) = task.sample(int(grid[-1]), key=key_sample), task.sample(test, key=key_test)
+        task = drawn_task(family, key_task)
+        (x, y), (z, t) = drawn_batch(task, int(grid[-1]), key_sample), drawn_batch(task, test, key_test)
         K, K_test = np.asarray(gram(self.kernel, x)), np.asarray(gram(self.kernel, z, x))
         scores = learning_curve(K, K_test, np.asarray(y), self.ridge * float(K[0, 0]), sizes=grid.tolist())
         return np.mean(scores * np.asarray(t) <= 0, axis=1)
@@ -209,8 +211,9 @@ class KernelRidge(Contender):
 class SampleSizes(Experiment):
     """`samples`: how many examples a contender needs in each of `dimensions`; `exponent`: the slope of log samples in log d.
 
-    `exponent_log` is the slope of log(samples / log d): the exponent where one factor log d is granted. Both belong to the whole row and are
-    the same at each step. Where theory predicts the number, `predicted` and `ratio` = samples / predicted stand beside it.
+    `exponent_log` is the slope of log(samples / log d): the exponent where one factor log d is granted. Both belong to the whole row and
+    are the same at each step. Where theory predicts the number, `predicted` and `ratio` = samples / predicted stand beside it, and
+    `ratio_lowest` and `ratio_highest` are the ratio's extremes over d ≥ `trusted`.
     """
 
     family: MultiIndex
@@ -218,6 +221,7 @@ class SampleSizes(Experiment):
     dimensions: tuple[int, ...] = eqx.field(static=True)
     target: float = eqx.field(converter=float, default=0.05, kw_only=True)
     test: int = eqx.field(static=True, default=4096, kw_only=True)
+    trusted: int = eqx.field(static=True, default=32, kw_only=True)
 
     def __check_init__(self) -> None:
         """Refuse an empty row and errors that need no learning."""
@@ -245,7 +249,9 @@ class SampleSizes(Experiment):
         predicted = [self.contender.predicted(f, self.target) for f in families]
         if all(value is not None for value in predicted):
             found["predicted"] = np.array(predicted, float)
-            found["ratio"] = samples / found["predicted"]
+            ratio = found["ratio"] = samples / found["predicted"]
+            counted = ratio[np.array(self.dimensions) >= min(self.trusted, self.dimensions[-1])]
+            found["ratio_lowest"], found["ratio_highest"] = (np.full(len(ratio), value) for value in (np.min(counted), np.max(counted)))
         return found
 
     @property

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from unlazy.experiments.sample_size import drawn_batch, drawn_task
 from unlazy.experiments.xor_training import Training
 from unlazy.infinite_width import NTK
 from unlazy.kernels import Kernel, Polynomial, gram
 from unlazy.lab.trials import Experiment
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.mean_field import SphereInit, mean_field_sgd, second_layer
-from unlazy.networks import TwoLayer
 from unlazy.solvers import learning_curve
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.theory.leap import corners
@@ -31,6 +31,11 @@ from unlazy.theory.xor import (
     rotation_invariant_bound,
 )
 from unlazy.xor_probes import parts
+
+
+def _weights(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Both layers in double precision, the second in mean-field scaling."""
+    return np.asarray(model.first_layer).astype(np.float64), np.asarray(second_layer(model)).astype(np.float64)
 
 
 class TaskFacts(Experiment):
@@ -79,14 +84,14 @@ class LiteralStep(Experiment):
         key_order = jax.random.split(key, 3)[2]
         x, y = task.draw(self.batch, jax.random.fold_in(jax.random.fold_in(key_order, 0), 0))
         before, after = trace.at(0), trace.at(1)
-        w, a = np.asarray(before.first_layer, float), np.asarray(second_layer(before), float)
-        x, y = np.asarray(x, float), np.asarray(y, float)
-        z = x @ w.T
+        (w, a), (moved_w, moved_a) = _weights(before), _weights(after)
+        points, labels = np.asarray(x), np.asarray(y)
+        z = points @ w.T
         f = np.mean(a * np.maximum(z, 0), axis=1)
-        slope = -2 * y * np.exp(-y * f) / (1 + np.exp(-y * f))
-        dw = -eta * (a[:, None] * ((slope[:, None] * (z > 0)).T @ x)) / self.batch
+        slope = -2 * labels * np.exp(-labels * f) / (1 + np.exp(-labels * f))
+        dw = -eta * (a[:, None] * ((slope[:, None] * (z > 0)).T @ points)) / self.batch
         da = -eta * (slope @ np.maximum(z, 0)) / self.batch
-        moved_w, moved_a = np.asarray(after.first_layer, float) - w, np.asarray(second_layer(after), float) - a
+        moved_w, moved_a = moved_w - w, moved_a - a
         difference = np.sqrt(np.sum((moved_w - dw) ** 2) + np.sum((moved_a - da) ** 2)) / np.sqrt(np.sum(dw**2) + np.sum(da**2))
         norms = np.linalg.norm(w, axis=1)
         return {
@@ -104,7 +109,8 @@ class LiteralStep(Experiment):
 class PopulationGradients(Experiment):
     """Exact gradients of L₀ for random neurons, in each of `dimensions`.
 
-    `error`: greatest difference to a reference over the neurons, relative to |a|·‖w‖: all 2^d points where d ≤ 12, otherwise `points` drawn ones.
+    `error`: greatest difference to a reference over the neurons, relative to |a|·‖w‖; the reference is all 2^d points where d ≤ 12,
+    otherwise `points` drawn ones.
     `rate_ratio`: median over neurons of −⟨w_sig, ∇⟩/‖w_sig‖², over its limit τ·|a|/‖w‖ with τ = 1/√(2π).
     """
 
@@ -122,11 +128,11 @@ class PopulationGradients(Experiment):
         error, rate = [], []
         for d in self.dimensions:
             key_net, key_points = jax.random.split(jax.random.fold_in(key, d))
-            task = MultiIndex(d=d, where=(0, 1)).task(key=key_net)
+            task = drawn_task(MultiIndex(d=d, where=(0, 1)), key_net)
             net = SphereInit(p=self.neurons, radius=1.0)(d, key=key_net)
-            x = corners(d) if d <= 12 else np.asarray(task.draw(self.points, key_points).x, float)
+            x = corners(d) if d <= 12 else np.asarray(drawn_batch(task, self.points, key_points).x)
             y = -x[:, 0] * x[:, 1]
-            w, a = np.asarray(net.w, float), np.asarray(second_layer(net), float)
+            w, a = _weights(net)
             split = parts(task, net)
             worst, rates = 0.0, []
             for j in range(self.neurons):
@@ -152,7 +158,7 @@ class PopulationGradients(Experiment):
 
 
 @eqx.filter_jit
-def _deviation(task: Any, model: TwoLayer, key: PRNGKeyArray, points: int, coordinates: int) -> tuple[Array, Array, Array, Array]:
+def _deviation(task: Any, model: Any, key: PRNGKeyArray, points: int, coordinates: int) -> tuple[Array, Array, Array, Array]:
     """∇L_ρ − ∇L₀ of all neurons over `points` drawn examples, and how often the chosen coordinates decide the neuron's sign."""
     x, y = task.draw(points, key)
     z = x @ model.first_layer.T
@@ -169,10 +175,11 @@ def _deviation(task: Any, model: TwoLayer, key: PRNGKeyArray, points: int, coord
 
 
 class Deviations(Experiment):
-    """How far the gradients of a trained network are from those of L₀, over the lemmas' bounds: greatest ratio over neurons, along training.
+    """How far the gradients of a trained network are from those of L₀, over the lemmas' bounds: greatest ratio of a neuron along training.
 
-    `first_ratio`, `second_ratio`: ‖∇_w L_ρ − ∇_w L₀‖ over 2·|a|·E‖a·w‖ and its like for a (Lemma C.2). `coordinate_ratio`: |∇_i L_ρ − ∇_i L₀| over
-    the bound of Lemma C.3, for the two coordinates that matter and some others. Expectations are means over `points` examples.
+    `first_ratio`, `second_ratio`: ‖∇_w L_ρ − ∇_w L₀‖ over 2·|a|·E‖a·w‖ and its like for a (Lemma C.2). `coordinate_ratio`: of
+    |∇_i L_ρ − ∇_i L₀| over the bound of Lemma C.3, for the two coordinates that matter and some others. Expectations are means over
+    `points` examples.
     """
 
     training: Training
@@ -193,7 +200,7 @@ class Deviations(Experiment):
         for index in range(len(self.record)):
             model = trace.at(index)
             first, second, at, near = (np.asarray(v) for v in _deviation(task, model, key_points, self.points, self.coordinates))
-            w, a = np.asarray(model.first_layer, float), np.asarray(second_layer(model), float)
+            w, a = _weights(model)
             norms = np.linalg.norm(w, axis=1)
             size = float(np.mean(np.abs(a) * norms))
             found["size"].append(size)
@@ -236,8 +243,8 @@ class BelowTheBound(Experiment):
         for d in self.dimensions:
             n, bound = rotation_invariant_bound(d)
             key_task, key_sample, key_test, key_net = jax.random.split(jax.random.fold_in(key, d), 4)
-            task = MultiIndex(d=d).task(key=key_task)
-            (x, y), (z, t) = task.draw(n, key_sample), task.draw(self.test, key_test)
+            task = drawn_task(MultiIndex(d=d), key_task)
+            (x, y), (z, t) = drawn_batch(task, n, key_sample), drawn_batch(task, self.test, key_test)
             for name, kernel in kernels.items():
                 K, K_test = np.asarray(gram(kernel, x)), np.asarray(gram(kernel, z, x))
                 scores = learning_curve(K, K_test, np.asarray(y), 1e-4 * float(K[0, 0]), sizes=[n])[0]

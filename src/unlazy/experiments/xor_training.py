@@ -1,17 +1,15 @@
-"""SGD on XOR watched step by step: phases, growth beside the reduced dynamics, growth of the margins, balance of the layers, time to learn.
+"""SGD on XOR watched step by step: the phase portrait, and growth beside theory and beside the reduced dynamics.
 
-Reference: glasgow2023, Theorem 3.1, Lemmas 4.1 (C.1), 4.4 (D.3), B.13.
+Reference: glasgow2023, Section 4, Lemmas 4.1 (C.1) and C.4.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -22,8 +20,8 @@ from unlazy.learners.base import Trace
 from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.tasks.multi_index import MultiIndex, MultiIndexTask
-from unlazy.theory.reduced_xor import Neurons, margins, simulate
-from unlazy.theory.xor import PHASE2_RATE, phase1_slope
+from unlazy.theory.reduced_xor import Neurons, initial, margins, simulate
+from unlazy.theory.xor import phase1_slope
 from unlazy.xor_probes import Parts, Portrait, SignalHeavy, TestError, WellSpread, cluster_of, parts
 
 
@@ -76,14 +74,15 @@ def _run(family: MultiIndex, learner: GradientDescent, n: int, key_task: PRNGKey
 
 
 @eqx.filter_jit
-def _looks(task: MultiIndexTask, trace: Trace, probes: tuple[Any, ...], key: PRNGKeyArray) -> dict[str, Any]:
+def looks_at(task: MultiIndexTask, trace: Trace, probes: tuple[Any, ...], key: PRNGKeyArray) -> dict[str, Any]:
     def look(model: Any) -> dict[str, Any]:
         return {name: value for probe in probes for name, value in probe(task, model, seen=trace.seen, key=key).items()}
 
     return jax.lax.map(look, trace.models)
 
 
-_all_parts = eqx.filter_jit(lambda task, trace: jax.vmap(lambda model: parts(task, model))(trace.models))
+_path_margins = jax.jit(jax.vmap(margins))
+all_parts = eqx.filter_jit(lambda task, trace: jax.vmap(lambda model: parts(task, model))(trace.models))
 
 
 def strong_at_first(neurons: Parts, radius: float, d: int) -> np.ndarray:
@@ -95,8 +94,9 @@ class Phases(Experiment):
     """The phase portrait along training, with the strong neurons' growth beside theory and beside the reduced dynamics.
 
     `growth` is the median over strong neurons of log(‖w_sig‖ / its start); `growth_reduced` the same in the reduced dynamics from the same
-    start, `growth_ratio` their quotient (1 at the start). `slope`: of `growth` in ηt while the median strong neuron has ‖w_sig‖ < ½‖w_perp‖;
-    `slope_ratio`: over log(1 + ητ)/η. `strong`: of the four clusters the least share of neurons that start with ‖w_sig‖ ≥ θ/√(2d) towards it.
+    start, `growth_ratio` their quotient (1 at the start). `slope`: of `growth` in ηt while the median strong neuron has
+    ‖w_sig‖ < ½‖w_perp‖; `slope_ratio`: over log(1 + ητ)/η. `strong`: of the four clusters the least share of neurons that start with
+    ‖w_sig‖ ≥ θ/√(2d) towards it.
     """
 
     training: Training
@@ -117,10 +117,11 @@ class Phases(Experiment):
         key_run, key_test, key_reduced = jax.random.split(key, 3)
         run, eta = self.training, self.training.step
         task, trace = run.run(self.record, key=key_run)
-        found = dict(_looks(task, trace, (Portrait(), SignalHeavy(), WellSpread(), TestError(self.test)), key_test))
-        full = _all_parts(task, trace)
+        found = dict(looks_at(task, trace, (Portrait(), SignalHeavy(), WellSpread(), TestError(self.test)), key_test))
+        full = all_parts(task, trace)
         strong = strong_at_first(full, run.radius, run.d)
-        start = Neurons(trace.at(0).first_layer @ task.features.T, full.rest[0], full.a[0])
+        first: Any = trace.at(0)
+        start = Neurons(first.first_layer @ task.features.T, full.rest[0], full.a[0])
         reduced = simulate(start, self.record[-1], eta, ratio=1 / run.ratio, d=float(run.d), key=key_reduced)
         growth = _median_growth(np.asarray(full.signal), strong)
         beside = _median_growth(np.asarray(reduced.signal)[list(self.record)], strong)
@@ -137,7 +138,7 @@ class Phases(Experiment):
             "slope_ratio": np.full(count, rate / phase1_slope(eta)),
             "growth_theory": phase1_slope(eta) * eta * np.array(self.record, float),
             "strong": np.full(count, np.min(towards)),
-            "margin_least_reduced": np.asarray(jnp.min(jax.vmap(margins)(reduced), axis=1))[list(self.record)],
+            "margin_least_reduced": np.min(np.asarray(_path_margins(reduced)), axis=1)[list(self.record)],
             "time": eta * np.array(self.record, float),
         }
 
@@ -156,131 +157,46 @@ def _median_growth(signal: np.ndarray, strong: np.ndarray) -> np.ndarray:
     return np.median(np.log(signal[:, strong] / signal[0, strong]), axis=1)
 
 
-class MarginGrowth(Experiment):
-    """Phase 2 step by step after `begin`: growth of the least and the greatest margin over the stated factors, in averages over `window` steps.
+_initial = eqx.filter_jit(lambda p, d, radius, key: initial(p, d, radius, key=key))
 
-    `least_ratio` = (γ_min'/γ_min − 1)/(2ητ·g_max) should be at least 1 − o(1), `greatest_ratio` = (γ_max'/γ_max − 1)/(2ητ·g_min) at most 1 + o(1),
-    with τ = √2/4, g_max = 2/(1 + e^{γ_min}), g_min = 2/(1 + e^{γ_max}). `spread` = γ_max/γ_min falls where margins balance.
+
+class ReducedPhases(Experiment):
+    """The reduced dynamics alone, in as many dimensions as one likes: `growth` of strong neurons, parts and margins at the recorded steps.
+
+    `share` = η·t/log d is the time in the units of Theorem 3.1.
     """
 
-    training: Training
-    begin: int = eqx.field(static=True, kw_only=True)
-    window: int = eqx.field(static=True, default=5, kw_only=True)
-    windows: int = eqx.field(static=True, default=6, kw_only=True)
+    d: float = eqx.field(converter=float, kw_only=True)
+    record: tuple[int, ...] = eqx.field(static=True, kw_only=True)
+    width: int = eqx.field(static=True, default=1000, kw_only=True)
+    radius: float = eqx.field(converter=float, default=0.3, kw_only=True)
+    step: float = eqx.field(converter=float, default=0.4, kw_only=True)
+    ratio: float = eqx.field(converter=float, default=4.0, kw_only=True)
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The first step of each window."""
-        return tuple(self.begin + self.window * i for i in range(self.windows))
+        """The recorded steps."""
+        return self.record
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Train, and compare consecutive steps."""
-        end = self.begin + self.window * self.windows
-        key_run, key_test = jax.random.split(key)
-        task, trace = self.training.run(tuple(range(self.begin, end + 1)), key=key_run)
-        found = _looks(task, trace, (Portrait(), SignalHeavy()), key_test)
-        least, greatest = (np.asarray(found[name], float) for name in ("margin_least", "margin_greatest"))
-        unit = 2 * self.training.step * PHASE2_RATE
-        slopes = {"least": 2 / (1 + np.exp(least)), "greatest": 2 / (1 + np.exp(greatest))}
-        at = np.arange(self.windows) * self.window
-
-        def averaged(values: np.ndarray) -> np.ndarray:
-            return np.mean(values.reshape(self.windows, self.window), axis=1)
-
+        """Simulate."""
+        key_start, key_noise = jax.random.split(key)
+        start = _initial(self.width, self.d, self.radius, key_start)
+        path = simulate(start, self.record[-1], self.step, ratio=1 / self.ratio, d=self.d, key=key_noise)
+        at, signal = list(self.record), np.asarray(path.signal)
+        all_margins = np.asarray(_path_margins(path))[at]
         return {
-            "least_ratio": averaged(np.diff(least) / least[:-1] / (unit * slopes["least"][:-1])),
-            "greatest_ratio": averaged(np.diff(greatest) / greatest[:-1] / (unit * slopes["greatest"][:-1])),
-            "margin_least": least[at],
-            "margin_greatest": greatest[at],
-            "spread": greatest[at] / least[at],
-            "log10_zeta_plain": np.asarray(found["log10_zeta_plain"])[at],
-            "log10_zeta": np.asarray(found["log10_zeta"])[at],
-            "H": np.asarray(found["H"])[at],
+            "growth": _median_growth(signal[at], signal[0] >= self.radius / math.sqrt(self.d)),
+            "growth_theory": phase1_slope(self.step) * self.step * np.array(at, float),
+            "signal": np.mean(signal[at], axis=1),
+            "opposite": np.mean(np.asarray(path.opposite)[at], axis=1),
+            "rest": np.mean(np.asarray(path.rest)[at], axis=1),
+            "margin_least": np.min(all_margins, axis=1),
+            "margin_greatest": np.max(all_margins, axis=1),
+            "share": self.step * np.array(at, float) / math.log(self.d),
         }
 
     @property
     def work(self) -> float:
-        """Training."""
-        return self.training.work(self.begin + self.window * self.windows)
-
-
-class Balance(Experiment):
-    """Balance of the layers over every step: `excess` = greatest |a| − ‖w‖ over neurons, relative to θ; `imbalance` = mean of ‖w‖² − a².
-
-    `drift_ratio` = greatest increase of ‖w‖² − a² in a step, over its bound 4η²a², of any neuron since the last recorded step.
-    """
-
-    training: Training
-    every: int = eqx.field(static=True, default=5, kw_only=True)
-    length: int = eqx.field(static=True, default=60, kw_only=True)
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """Every so many steps."""
-        return tuple(range(self.every, self.length + 1, self.every))
-
-    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Train with all steps recorded."""
-        task, trace = self.training.run(tuple(range(self.length + 1)), key=key)
-        full = _all_parts(task, trace)
-        a, square = np.asarray(full.a, float), np.asarray(full.squared_norm, float)
-        gap = square - a**2
-        ratio = np.max(np.diff(gap, axis=0) / (4 * self.training.step**2 * a[:-1] ** 2), axis=1)
-        at = np.array(self.steps)
-        excess = np.max(np.abs(a) - np.sqrt(square), axis=1) / self.training.radius
-        return {
-            "excess": np.array([np.max(excess[t - self.every + 1 : t + 1]) for t in at]),
-            "imbalance": np.mean(gap, axis=1)[at],
-            "drift_ratio": np.array([np.max(ratio[t - self.every : t]) for t in at]),
-            "squared_norm": np.mean(square, axis=1)[at],
-        }
-
-    @property
-    def work(self) -> float:
-        """Training."""
-        return self.training.work(self.length)
-
-
-class LossTimes(Experiment):
-    """How long training takes: `share` = η·T/log d, where T is the first step with a test loss of at most `target`, for each dimension.
-
-    `final_loss` is the loss at the last step, C·log(d)/η with C = `constant`. The run is looked at `looks` times.
-    """
-
-    training: Training
-    dimensions: tuple[int, ...] = eqx.field(static=True, kw_only=True)
-    target: float = eqx.field(converter=float, default=0.1, kw_only=True)
-    constant: float = eqx.field(converter=float, default=8.0, kw_only=True)
-    looks: int = eqx.field(static=True, default=64, kw_only=True)
-    test: int = eqx.field(static=True, default=2048, kw_only=True)
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The dimensions."""
-        return self.dimensions
-
-    def _runs(self) -> list[tuple[Training, tuple[int, ...]]]:
-        lengths = [round(self.constant * math.log(d) / self.training.step) for d in self.dimensions]
-        records = [tuple(sorted({round(i * length / self.looks) for i in range(self.looks + 1)})) for length in lengths]
-        return [(dataclasses.replace(self.training, d=d), record) for d, record in zip(self.dimensions, records, strict=True)]
-
-    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Train in each dimension. A loss that never falls to the target counts with the whole length, doubled."""
-        share, final, error = [], [], []
-        for run, record in self._runs():
-            key_run, key_test = jax.random.split(jax.random.fold_in(key, run.d))
-            task, trace = run.run(record, key=key_run)
-            found = _looks(task, trace, (TestError(self.test),), key_test)
-            loss = np.asarray(found["test_loss"], float)
-            below = np.flatnonzero(loss <= self.target)
-            time = float(record[below[0]]) if below.size else 2.0 * record[-1]
-            share.append(run.step * time / math.log(run.d))
-            final.append(loss[-1])
-            error.append(float(found["error"][-1]))
-        growth = np.full(len(share), share[-1] / share[0])
-        return {"share": np.array(share), "final_loss": np.array(final), "final_error": np.array(error), "share_growth": growth}
-
-    @property
-    def work(self) -> float:
-        """All runs and looks."""
-        return sum(run.work(record[-1]) + len(record) * self.test * run.d * run.width for run, record in self._runs())
+        """Some hundred operations a neuron and step."""
+        return 500.0 * self.width * self.record[-1]

@@ -68,7 +68,10 @@ def mean_field_sgd(
     steps: int | None = None,
     record: tuple[int, ...] = (),
 ) -> GradientDescent:
-    """The learner: one pass over fresh minibatches of `batch` examples, or `steps` of them. `freeze_second` trains the first layer alone."""
+    """The learner: one pass over fresh minibatches of `batch` examples, or `steps` of them.
+
+    `freeze_second` trains the first layer alone; `bias` adds a constant coordinate to the inputs.
+    """
     rates = {"w": 2 * step * width}
     if bias:
         rates["b"] = 2 * step * width

@@ -138,7 +138,9 @@ class MultiIndex(Family):
         require(all(len(set(subset)) == len(subset) for _, subset in self.polynomial), "A term may hold each coordinate once.")
         k = variables(self.polynomial)
         require(k <= 12, f"polynomial may have at most 12 coordinates, but has {k}.")
-        require(isinstance(self.d, int) and self.d >= k, f"d must be a whole number ≥ {k}, the polynomial's coordinates, but is {self.d!r}.")
+        require(
+            isinstance(self.d, int) and self.d >= k, f"d must be a whole number ≥ {k}, the polynomial's coordinates, but is {self.d!r}."
+        )
         require(self.law in get_args(Law), f"law must be one of {', '.join(get_args(Law))}, but is {self.law!r}.")
         require(
             self.where is None or (len(set(self.where)) == len(self.where) == k and all(0 <= i < self.d for i in self.where)),

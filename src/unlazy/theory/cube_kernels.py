@@ -73,7 +73,7 @@ def krawtchouk_eigenvalues(kernel: ProductKernel, d: int, degrees: int) -> Float
 
 
 def smooth_eigenvalues(kernel: ProductKernel, d: int, degrees: int) -> Float[np.ndarray, " k+1"]:
-    """λ_0 … λ_degrees without cancellation, for many dimensions: d^{−k}·E κ^{(k)}(t), where t·d is S_{d−k} plus k uniform numbers in [−1, 1].
+    """λ_0 … λ_degrees without cancellation, for many dimensions: d^{−k}·E κ^{(k)}(t), t·d = S_{d−k} plus k uniform numbers in [−1, 1].
 
     The derivatives are those of a Chebyshev series of κ where t has its mass, |t| ≤ 8/√d. The uniform numbers enter by their variance,
     which leaves a relative error of order k/d².

@@ -5,8 +5,9 @@ given the cluster z concentrates at f̄(z) = mean_j a_j·E relu(u_j + r_j·G), u
 
     w_12 += η·a·E_z[y·g·Φ(u/r)·z],   r += η·a·E_z[y·g·φ(u/r)],   a += η·E_z[y·g·(u·Φ(u/r) + r·φ(u/r))].
 
-A minibatch of m examples adds noise of variance η²·a²·q/m to each of the d coordinates of w, q = E_z[g²·Φ(u/r)]: random in the two that matter,
-a drift r² += η²·a²·q·(d − 2)/m in the rest. The dimension enters through the start and the noise alone, so d = 10⁶ costs what d = 10 does.
+A minibatch of m examples adds noise of variance η²·a²·q/m to each of the d coordinates of w, q = E_z[g²·Φ(u/r)]: random in the two that
+matter, a drift r² += η²·a²·q·(d − 2)/m in the rest. The dimension enters through the start and the noise alone, so d = 10⁶ costs what
+d = 10 does.
 
 Reference: glasgow2023, Section 4 and Appendix C, D (the same closures, as bounds).
 """

@@ -1,14 +1,14 @@
 """XOR on the cube: exact gradients of the linearised population loss, and the bounds that lemmas put beside measurements.
 
-With ℓ₀ = 2·log 2 − y·f the gradient of a neuron (w, a) is −∇_w L₀ = a·E[y·σ'(⟨w, x⟩)·x]: it depends on this neuron alone. Let s = √2·‖w_sig‖,
-o = √2·‖w_opp‖ and X = ⟨w_perp, ξ⟩ for fair signs ξ. By the symmetries of the cube
+With ℓ₀ = 2·log 2 − y·f the gradient of a neuron (w, a) is −∇_w L₀ = a·E[y·σ'(⟨w, x⟩)·x]: it depends on this neuron alone. Let
+s = √2·‖w_sig‖, o = √2·‖w_opp‖ and X = ⟨w_perp, ξ⟩ for fair signs ξ. By the symmetries of the cube
 
     −⟨w_sig, ∇⟩  = ¼·|a|·s·P(|X| < s),      −⟨w_opp, ∇⟩ = −¼·|a|·o·P(|X| < o),
     −⟨w_perp, ∇⟩ = ¼·|a|·(E[|X|; |X| > s] − E[|X|; |X| > o]),
     −w_i·∇_i     = ¼·|a|·|w_i|·(P(|X_i − s| < |w_i|) − P(|X_i − o| < |w_i|)),   X_i = X without coordinate i
 
-so all of it follows from the law of a weighted sum of fair signs, which `SignSum` has exactly: by the sums of both halves of the weights for
-few of them, by inverting the characteristic function Π cos(w_i·t) for many.
+so all of it follows from the law of a weighted sum of fair signs, which `SignSum` has exactly: by the sums of both halves of the weights
+for few of them, by inverting the characteristic function Π cos(w_i·t) for many.
 
 Reference: glasgow2023, Lemmas C.2, C.3, C.4, 4.4 (D.3), Proposition F.1.
 """
