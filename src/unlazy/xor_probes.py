@@ -150,7 +150,7 @@ class WellSpread(Probe):
         return {"well_spread": jnp.mean(spread & dense)}
 
 
-class TestError(Probe):
+class ErrorRate(Probe):
     """`error`: share of wrong labels among `test` fresh examples. Cheaper than `Accuracy`, which also looks at the training examples.
 
     `test_loss` is the paper's loss 2·log(1 + e^{−y·f}).

@@ -27,7 +27,7 @@ from unlazy.solvers import learning_curve
 from unlazy.tasks.base import Family
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.theory.cube_kernels import curve
-from unlazy.xor_probes import TestError
+from unlazy.xor_probes import ErrorRate
 
 #: An error must stay at or below the target for so many looks in a row.
 STABLE = 3
@@ -73,7 +73,7 @@ def _errors(family: Family, learner: GradientDescent, n: int, test: int, key: PR
     key_task, key_learner, key_test = jax.random.split(key, 3)
     task = family.task(key=key_task)
     trace = learner.fit(task.sampler, n, key=key_learner)
-    probe = TestError(test)
+    probe = ErrorRate(test)
     return jax.lax.map(lambda model: probe(task, model, seen=trace.seen, key=key_test)["error"], trace.models)
 
 
@@ -188,8 +188,8 @@ class KernelRidge(Contender):
         return np.mean(scores * np.asarray(t) <= 0, axis=1)
 
     def _repeats(self, n: int) -> int:
-        """A small sample is a noisy one: its error is averaged over as many samples as cost about as much as one of 4,000."""
-        return max(1, min(8, 4000 // n))
+        """A small sample is a noisy one: its error is averaged over several draws, of some 8,000 examples together."""
+        return max(1, min(12, 8000 // n))
 
     def _first(self, family: Family, target: float) -> int:
         expected = self.predicted(family, target)

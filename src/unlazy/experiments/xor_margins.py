@@ -17,7 +17,7 @@ from jaxtyping import PRNGKeyArray
 from unlazy.experiments.xor_training import Training, all_parts, looks_at
 from unlazy.lab.trials import Experiment
 from unlazy.theory.xor import PHASE2_RATE
-from unlazy.xor_probes import Portrait, SignalHeavy, TestError
+from unlazy.xor_probes import ErrorRate, Portrait, SignalHeavy
 
 
 class MarginGrowth(Experiment):
@@ -134,7 +134,7 @@ class LossTimes(Experiment):
         for run, record in self._runs():
             key_run, key_test = jax.random.split(jax.random.fold_in(key, run.d))
             task, trace = run.run(record, key=key_run)
-            found = looks_at(task, trace, (TestError(self.test),), key_test)
+            found = looks_at(task, trace, (ErrorRate(self.test),), key_test)
             loss = np.asarray(found["test_loss"], float)
             below = np.flatnonzero(loss <= self.target)
             time = float(record[below[0]]) if below.size else 2.0 * record[-1]

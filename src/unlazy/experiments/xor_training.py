@@ -22,7 +22,7 @@ from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.tasks.multi_index import MultiIndex, MultiIndexTask
 from unlazy.theory.reduced_xor import Neurons, initial, margins, simulate
 from unlazy.theory.xor import phase1_slope
-from unlazy.xor_probes import Parts, Portrait, SignalHeavy, TestError, WellSpread, cluster_of, parts
+from unlazy.xor_probes import ErrorRate, Parts, Portrait, SignalHeavy, WellSpread, cluster_of, parts
 
 
 class Training(eqx.Module):
@@ -75,6 +75,8 @@ def _run(family: MultiIndex, learner: GradientDescent, n: int, key_task: PRNGKey
 
 @eqx.filter_jit
 def looks_at(task: MultiIndexTask, trace: Trace, probes: tuple[Any, ...], key: PRNGKeyArray) -> dict[str, Any]:
+    """What probes find in each model of a trace."""
+
     def look(model: Any) -> dict[str, Any]:
         return {name: value for probe in probes for name, value in probe(task, model, seen=trace.seen, key=key).items()}
 
@@ -117,7 +119,7 @@ class Phases(Experiment):
         key_run, key_test, key_reduced = jax.random.split(key, 3)
         run, eta = self.training, self.training.step
         task, trace = run.run(self.record, key=key_run)
-        found = dict(looks_at(task, trace, (Portrait(), SignalHeavy(), WellSpread(), TestError(self.test)), key_test))
+        found = dict(looks_at(task, trace, (Portrait(), SignalHeavy(), WellSpread(), ErrorRate(self.test)), key_test))
         full = all_parts(task, trace)
         strong = strong_at_first(full, run.radius, run.d)
         first: Any = trace.at(0)

@@ -94,10 +94,8 @@ def eigenvalues(kernel: ProductKernel, d: int, degrees: int = DEGREES) -> Float[
     """λ_0, λ_1, … by degree, each by the formula that is more exact: the recursion, or where it cancels the smooth one."""
     require(d > 2, f"The cube needs more than 2 dimensions, but d={d}.")
     degrees = min(degrees, d - 1)
-    if d <= 200:
-        return np.maximum(krawtchouk_eigenvalues(kernel, d, degrees), 0)
-    found = smooth_eigenvalues(kernel, d, degrees)
-    # Parts that vanish by symmetry come out as rounding errors of the derivatives.
+    found = krawtchouk_eigenvalues(kernel, d, degrees) if d <= 200 else smooth_eigenvalues(kernel, d, degrees)
+    # Parts that vanish by symmetry come out as rounding errors.
     shares = found * np.array([float(math.comb(d, k)) for k in range(degrees + 1)]) / profile(kernel, np.ones(1), d)
     return np.where(shares > 1e-7, found, 0.0)
 

@@ -12,7 +12,7 @@ from unlazy.kernels import Polynomial
 from unlazy.lab.judging import Arm, Check, Claim, Instrument, Plot, Quantity, Scale, Series
 from unlazy.papers.glasgow2023.sizes import BATCH, FIVE, ONE_SEED, RADIUS, SIZES, THETA, training
 from unlazy.tasks.multi_index import MultiIndex
-from unlazy.xor_probes import TestError
+from unlazy.xor_probes import ErrorRate
 
 
 def task(scale: Scale) -> dict[str, Instrument]:
@@ -47,7 +47,7 @@ def learner(scale: Scale) -> dict[str, Arm | Instrument]:
     family = MultiIndex(d=run.d, rotated=True)
     return {
         "one step": Instrument(LiteralStep(precision=64)),
-        "rotated cube": Arm(family, run.learner((0, 20, 40, 60)), 60 * run.batch, (TestError(SIZES[scale].test),)),
+        "rotated cube": Arm(family, run.learner((0, 20, 40, 60)), 60 * run.batch, (ErrorRate(SIZES[scale].test),)),
     }
 
 
@@ -152,7 +152,8 @@ SCALING = Claim(
     deviations=(
         "Minibatches of d examples, θ = 0.3, η = 0.5, p = 128.",
         "The number of examples is where the error on fresh examples first falls to 5 % and stays there for three looks.",
-        "Kernels are nearly ridgeless (ridge 1e-6 of the kernel's diagonal); samples below 4,000 are averaged over up to 8 draws.",
+        "Kernels are nearly ridgeless (ridge 1e-6 of the kernel's diagonal).",
+        "Errors of kernels are averaged over up to 12 draws of some 8,000 examples together.",
     ),
     seeds=FIVE,
     plots=(

@@ -7,7 +7,7 @@ from unlazy.experiments.xor_margins import Balance, MarginGrowth
 from unlazy.experiments.xor_training import Phases, ReducedPhases
 from unlazy.lab.judging import Arm, Check, Claim, Instrument, Plot, Quantity, Scale, Series
 from unlazy.papers.glasgow2023.sizes import BATCH, PHASE1_END, RADIUS, SIZES, STEPS, THETA, training
-from unlazy.xor_probes import Portrait, SignalHeavy, TestError
+from unlazy.xor_probes import ErrorRate, Portrait, SignalHeavy
 
 
 def phase1(scale: Scale) -> dict[str, Instrument]:
@@ -187,7 +187,7 @@ BALANCE = Claim(
 
 def frozen(scale: Scale) -> dict[str, Arm]:
     """Both layers, and the first alone."""
-    run, probes = training(scale), (Portrait(), SignalHeavy(), TestError(SIZES[scale].test))
+    run, probes = training(scale), (Portrait(), SignalHeavy(), ErrorRate(SIZES[scale].test))
     record = tuple(range(0, 201, 20))
     return {
         name: Arm(run.family, run.learner(record, freeze_second=freeze), 200 * run.batch, probes)
