@@ -62,7 +62,7 @@ def test_zeta_grows_with_the_rest_and_is_cut_without_a_cluster():
     assert large["log10_zeta_plain"] == pytest.approx(np.log10(0.2 / np.sqrt(2)), abs=0.01)
     assert large["log10_zeta"] > large["log10_zeta_plain"] + 2 and large["H"] == pytest.approx(1.01, abs=0.02)
     dead = network(rest=0.1)
-    dead = TwoLayer(dead.w.at[3].set(0.0), dead.b, dead.a, dead.c, "relu")
+    dead = TwoLayer(dead.w.at[3, :2].set(0.0), dead.b, dead.a, dead.c, "relu")
     assert look(SignalHeavy(), dead)["log10_zeta_plain"] == MOST
 
 

@@ -32,6 +32,7 @@ PHASE1 = Claim(
     study=phase1,
     checks=(
         Check(Quantity("gradients", "error", 8), upper=1e-6),
+        Check(Quantity("gradients", "error", 12), upper=1e-6),
         Check(Quantity("gradients", "rate_ratio"), lower=0.9, upper=1.1),
         Check(Quantity("SGD", "slope_ratio"), lower=0.9, upper=1.1),
         Check(Quantity("SGD", "heavy", PHASE1_END), lower=0.1),
