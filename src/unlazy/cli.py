@@ -406,6 +406,50 @@ def _report(store: Store, out: Path, figures: Path | None, scale: str | None) ->
 
 
 @main.command()
+@click.argument("task")
+@click.option("--learner", "learners", multiple=True, default=("sgd", "ntk"), show_default=True, help="Learner; may be given many times.")
+@click.option("--vary", default="d=32..256", show_default=True, help="Dimensions: d=32..1024 (doublings) or d=16,24,32.")
+@click.option("--target-error", type=float, default=0.05, show_default=True, help="Test error to be reached.")
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Number of seeds.")
+@click.option("--first-seed", type=click.IntRange(min=0), help="First seed [default: 10].")
+@_store
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write all numbers to this file ('-': standard output).")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("scaling.png"), show_default=True, help="Figure to write (.png, .pdf)."
+)
+def scaling(
+    task: str,
+    learners: tuple[str, ...],
+    vary: str,
+    target_error: float,
+    seeds: int,
+    first_seed: int | None,
+    store_path: Path | None,
+    json_path: Path | None,
+    out: Path,
+) -> None:
+    """Measure how many examples learners need on TASK as its dimension grows, and fit the exponents."""
+    click.get_current_context().meta["machine_reads_output"] = str(json_path) == "-"
+    for path in (out, json_path):
+        if path is not None and str(path) != "-":
+            check_writable(path)
+    from unlazy.lab.judging import FIRST_SEED
+    from unlazy.lab.store import Store
+    from unlazy.report.scaling_run import run_scaling
+
+    first = FIRST_SEED if first_seed is None else first_seed
+    with Store(store_path or default_store()) as store:
+        found = run_scaling(task, learners, vary, target_error, range(first, first + seeds), store, out, _console())
+    if json_path is not None:
+        text = json.dumps(found, indent=2, ensure_ascii=False)
+        if str(json_path) == "-":
+            click.echo(text)
+        else:
+            with replacing(json_path) as draft:
+                draft.write_text(text + "\n", encoding="utf-8")
+
+
+@main.command()
 @_scale
 @_store
 @click.option("--out", type=click.Path(path_type=Path), default=Path("page.html"), show_default=True, help="Page to write.")

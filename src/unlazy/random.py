@@ -22,6 +22,16 @@ def bernoulli(key: PRNGKeyArray, p: Float[Array, "..."]) -> Bool[Array, "..."]:
     return jax.random.uniform(key, p.shape, jnp.float32) < p
 
 
+def signs(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """Fair signs ±1. Each costs one random bit: words of 32 bits are drawn and unpacked along the last axis."""
+    *rows, d = shape
+    words = jax.random.bits(key, (*rows, -(-d // 32)), jnp.uint32)
+    # The k-th bit of a word becomes the sign bit of the number 1.0, whose bits are 0x3F800000.
+    shifted = words[..., None] << jnp.arange(32, dtype=jnp.uint32)
+    ones = jax.lax.bitcast_convert_type((shifted & jnp.uint32(0x80000000)) | jnp.uint32(0x3F800000), jnp.float32)
+    return ones.reshape(*rows, -1)[..., :d].astype(jnp.result_type(float))
+
+
 def categorical(key: PRNGKeyArray, p: Float[Array, " c"], n: int) -> Int[Array, " n"]:
     """`n` independent choices among c with probabilities `p`."""
     u = jax.random.uniform(key, (n,), jnp.float32)

@@ -30,6 +30,7 @@ COMPUTING = (
     "residual_width.py",
     "ridge.py",
     "solvers.py",
+    "xor_probes.py",
     "tasks",
     "learners",
     "theory",

@@ -1,0 +1,78 @@
+"""Exponents of power laws from measured sample sizes, with bootstrap intervals; and where two curves cross."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+#: Bootstrap replicates, and the seed of their choice.
+REPLICATES = 2000
+
+
+def slope(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
+    """The least-squares slope of y in x."""
+    x = x - np.mean(x)
+    return float(np.sum(x * (y - np.mean(y))) / np.sum(x * x))
+
+
+@dataclasses.dataclass(frozen=True)
+class PowerLaw:
+    """samples ≈ factor·d^exponent, fitted to the mean logarithms over seeds, with 95 % bootstrap intervals over seeds.
+
+    `with_log` is the exponent where one factor log d is granted: samples ≈ factor·d^exponent·log d.
+    """
+
+    exponent: float
+    interval: tuple[float, float]
+    with_log: float
+    interval_with_log: tuple[float, float]
+    factor: float
+
+    def __call__(self, d: np.ndarray) -> np.ndarray:
+        """The fitted number of samples."""
+        return self.factor * np.asarray(d, float) ** self.exponent
+
+
+def _replicates(logs: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "b n"]:
+    """Mean logarithms with the seeds drawn anew, for each dimension by itself: its runs are independent of the others'."""
+    seeds, sizes = logs.shape
+    chosen = np.random.default_rng(0).integers(0, seeds, (REPLICATES, seeds, sizes))
+    return np.mean(np.take_along_axis(logs[None], chosen, axis=1), axis=1)
+
+
+def _interval(values: np.ndarray) -> tuple[float, float]:
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def fit(dimensions: Float[np.ndarray, " n"], samples: Float[np.ndarray, "s n"]) -> PowerLaw:
+    """Fit a power law to sample sizes, one row a seed."""
+    x, logs = np.log(np.asarray(dimensions, float)), np.log(np.asarray(samples, float))
+    mean, drawn = np.mean(logs, axis=0), _replicates(logs)
+    exponent = slope(x, mean)
+    return PowerLaw(
+        exponent,
+        _interval(np.array([slope(x, row) for row in drawn])),
+        slope(x, mean - np.log(x)),
+        _interval(np.array([slope(x, row - np.log(x)) for row in drawn])),
+        float(np.exp(np.mean(mean) - exponent * np.mean(x))),
+    )
+
+
+def crossing(d1: np.ndarray, n1: np.ndarray, d2: np.ndarray, n2: np.ndarray) -> float | None:
+    """The dimension above which the first curve lies below the second, straight between the measured points in log-log; None without one.
+
+    Only dimensions that both curves cover count.
+    """
+    x1, x2 = np.log(np.asarray(d1, float)), np.log(np.asarray(d2, float))
+    low, high = max(x1[0], x2[0]), min(x1[-1], x2[-1])
+    places = np.unique(np.concatenate([x1, x2]))
+    places = places[(places >= low) & (places <= high)]
+    gap = np.interp(places, x1, np.log(n1)) - np.interp(places, x2, np.log(n2))
+    for i in range(len(gap) - 1, 0, -1):
+        if gap[i - 1] > 0 >= gap[i]:
+            share = gap[i - 1] / (gap[i - 1] - gap[i])
+            return float(np.exp(places[i - 1] + share * (places[i] - places[i - 1])))
+    return None

@@ -1,0 +1,192 @@
+"""Functions of a few hidden coordinates: the label is the sign of a polynomial in k of the d coordinates of the input.
+
+    z uniform in {±1}^d, or z ~ N(0, I);   u = (z_i)_{i ∈ A}, |A| = k;   y = sign g(u),   g(u) = Σ_S c_S·Π_{j∈S} u_j;   x = z·R
+
+`polynomial` = the pairs (c_S, S), `where` = A in order, `basis` = R (orthogonal; None: the axes). XOR is g(u) = −u₀u₁: its clusters ±μ₁ =
+±(e_i − e_j) have the label +1, ±μ₂ = ±(e_i + e_j) the label −1.
+
+Reference: glasgow2023, Section 2.1 and Remark 2.1.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from unlazy.errors import require
+from unlazy.random import normal, signs
+from unlazy.tasks.base import Batch, Family, Task, error_of_constant
+from unlazy.theory.leap import Spectrum, corners, cube_spectrum, gaussian_spectrum, information_exponent, leap
+
+Law = Literal["cube", "gaussian"]
+Polynomial = tuple[tuple[float, tuple[int, ...]], ...]
+
+#: g(u) = −u₀u₁.
+XOR: Polynomial = ((-1.0, (0, 1)),)
+
+
+def product(k: int) -> Polynomial:
+    """g(u) = u₀⋯u_{k−1}: the parity of k coordinates, of leap k."""
+    return ((1.0, tuple(range(k))),)
+
+
+def staircase(*sizes: int) -> Polynomial:
+    """g(u) = u_{S₁} + u_{S₁∪S₂} + …, where each stair adds so many new coordinates; the leap is the greatest stair.
+
+    `staircase(1, 1, 1)` is u₀ + u₀u₁ + u₀u₁u₂. The number of stairs is odd, so that the sum is never zero and each stair can decide.
+    """
+    require(len(sizes) % 2 == 1, f"A staircase has an odd number of stairs, but {len(sizes)} were given.")
+    ends = np.cumsum(sizes)
+    return tuple((1.0, tuple(range(end))) for end in map(int, ends))
+
+
+def variables(polynomial: Polynomial) -> int:
+    """Number k of coordinates."""
+    return 1 + max(j for _, subset in polynomial for j in subset)
+
+
+def evaluate(polynomial: Polynomial, u: Float[Array, "n k"]) -> Float[Array, " n"]:
+    """g(u)."""
+    return sum(c * jnp.prod(u[:, np.array(subset)], axis=1) for c, subset in polynomial)  # type: ignore[return-value]
+
+
+def _principal(polynomial: Polynomial) -> Float[np.ndarray, "f k"]:
+    """The directions that matter: for a quadratic form its eigenvectors, greatest eigenvalue first; otherwise the coordinates."""
+    k = variables(polynomial)
+    if any(len(subset) != 2 for _, subset in polynomial):
+        return np.eye(k)
+    form = np.zeros((k, k))
+    for c, (i, j) in polynomial:
+        form[i, j] = form[j, i] = form[i, j] + c / 2
+    values, vectors = np.linalg.eigh(form)
+    vectors = vectors[:, np.argsort(-values)].T
+    return vectors * np.sign(vectors[:, :1] + 1e-12)
+
+
+class MultiIndexTask(Task):
+    """A polynomial's sign on known coordinates of a cube or Gaussian law, by axes or rotated."""
+
+    where: Int[Array, " k"]
+    rotation: Float[Array, "d d"] | None
+    d: int = eqx.field(static=True)
+    polynomial: Polynomial = eqx.field(static=True)
+    law: Law = eqx.field(static=True)
+
+    @property
+    def dimension(self) -> int:
+        """Size d of an input."""
+        return self.d
+
+    @property
+    def basis(self) -> Float[Array, "d d"] | None:
+        """The rotation R, or None for the axes."""
+        return self.rotation
+
+    def draw(self, n: int, key: PRNGKeyArray) -> Batch:
+        """`n` points z and their labels."""
+        z = signs(key, (n, self.d)) if self.law == "cube" else normal(key, (n, self.d))
+        return Batch(z, self._label(z[:, self.where]))
+
+    def _label(self, u: Float[Array, "n k"]) -> Float[Array, " n"]:
+        return jnp.where(evaluate(self.polynomial, u) > 0, 1.0, -1.0)
+
+    @property
+    def coordinates(self) -> Float[Array, "k d"]:
+        """The directions u_j = ⟨coordinates_j, x⟩ of the hidden coordinates."""
+        axes = jax.nn.one_hot(self.where, self.d)
+        return axes if self.rotation is None else axes @ self.rotation
+
+    def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The label, read off the hidden coordinates."""
+        u = x @ self.coordinates.T
+        return self._label(jnp.sign(u) if self.law == "cube" else u)
+
+    @property
+    def features(self) -> Float[Array, "f d"]:
+        """For XOR μ₁/√2 (label +1) and μ₂/√2 (label −1), the principal axes of a quadratic form; otherwise the hidden coordinates."""
+        return jnp.asarray(_principal(self.polynomial), self.coordinates.dtype) @ self.coordinates
+
+    @property
+    def chance(self) -> Float[Array, ""]:
+        """Error of the best constant label."""
+        if self.law == "gaussian":
+            return jnp.asarray(0.5)
+        return error_of_constant(jnp.mean(self._label(jnp.asarray(corners(variables(self.polynomial)), jnp.result_type(float))) > 0))
+
+
+class MultiIndex(Family):
+    """A random choice of coordinates and, if `rotated`, a random orthogonal map of the inputs.
+
+    `where` fixes the coordinates instead, as the first two in the paper. On Gaussian inputs only polynomials are taken whose sign a flip
+    of some coordinates reverses: both labels are then equally likely.
+    """
+
+    d: int = eqx.field(static=True, kw_only=True)
+    polynomial: Polynomial = eqx.field(static=True, default=XOR, kw_only=True)
+    law: Law = eqx.field(static=True, default="cube", kw_only=True)
+    rotated: bool = eqx.field(static=True, default=False, kw_only=True)
+    where: tuple[int, ...] | None = eqx.field(static=True, default=None, kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse parameters that make no task."""
+        require(bool(self.polynomial) and all(subset for _, subset in self.polynomial), "polynomial must have non-constant terms.")
+        require(all(len(set(subset)) == len(subset) for _, subset in self.polynomial), "A term may hold each coordinate once.")
+        k = variables(self.polynomial)
+        require(k <= 12, f"polynomial may have at most 12 coordinates, but has {k}.")
+        require(
+            isinstance(self.d, int) and self.d >= k, f"d must be a whole number ≥ {k}, the polynomial's coordinates, but is {self.d!r}."
+        )
+        require(self.law in get_args(Law), f"law must be one of {', '.join(get_args(Law))}, but is {self.law!r}.")
+        require(
+            self.where is None or (len(set(self.where)) == len(self.where) == k and all(0 <= i < self.d for i in self.where)),
+            f"where must name {k} different coordinates below d={self.d}, but is {self.where}.",
+        )
+        points = corners(k)
+        values = sum(c * np.prod(points[:, list(subset)], axis=1) for c, subset in self.polynomial)
+        require(bool(np.all(np.abs(values) > 1e-9)), "The polynomial is zero at a corner of the cube, where the label is not defined.")
+        if self.law == "gaussian":
+            flips = [all(np.prod(flip[list(subset)]) < 0 for _, subset in self.polynomial) for flip in points]
+            require(any(flips), "On Gaussian inputs the polynomial must change its sign with some flip of coordinates.")
+
+    @property
+    def dimension(self) -> int:
+        """Size d of an input."""
+        return self.d
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """Fourier or Hermite coefficients of the label in the hidden coordinates; Hermite ones up to degree k + 2."""
+        k = variables(self.polynomial)
+
+        def label(u: np.ndarray) -> np.ndarray:
+            return np.sign(sum(c * np.prod(u[:, list(subset)], axis=1) for c, subset in self.polynomial))
+
+        if self.law == "cube":
+            return cube_spectrum(label(corners(k)))
+        return gaussian_spectrum(label, k, k + 2, nodes=32 if k <= 4 else 8)
+
+    @property
+    def leap(self) -> int:
+        """The leap of the label in its own coordinates."""
+        return leap(self.spectrum)
+
+    @property
+    def information_exponent(self) -> int:
+        """The least degree of a non-constant part of the label."""
+        return information_exponent(self.spectrum)
+
+    def task(self, *, key: PRNGKeyArray) -> MultiIndexTask:
+        """Choose the coordinates and the rotation."""
+        key_where, key_rotation = jax.random.split(key)
+        k = variables(self.polynomial)
+        where = jax.random.permutation(key_where, self.d)[:k] if self.where is None else jnp.array(self.where)
+        rotation = None
+        if self.rotated:
+            q, r = jnp.linalg.qr(normal(key_rotation, (self.d, self.d)))
+            rotation = q * jnp.sign(jnp.diagonal(r))
+        return MultiIndexTask(where, rotation, self.d, self.polynomial, self.law)

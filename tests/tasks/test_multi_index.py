@@ -1,0 +1,82 @@
+import jax
+import numpy as np
+import pytest
+
+from contracts import check_family
+from unlazy.errors import BadInput
+from unlazy.tasks.multi_index import XOR, MultiIndex, product, staircase
+
+
+@pytest.mark.parametrize("law", ["cube", "gaussian"])
+@pytest.mark.parametrize("polynomial", [XOR, product(3), staircase(1, 1, 1)])
+def test_families_keep_the_contract(law, polynomial):
+    check_family(MultiIndex(d=10, polynomial=polynomial, law=law))
+
+
+def test_a_rotated_cube_keeps_the_contract():
+    check_family(MultiIndex(d=9, rotated=True))
+
+
+def test_xor_is_the_papers():
+    """y = −x₁x₂; ±μ₁ = ±(e₁ − e₂) has the label +1, ±μ₂ = ±(e₁ + e₂) the label −1."""
+    task = MultiIndex(d=5, where=(0, 1)).task(key=jax.random.key(0))
+    x, y = task.sample(200, key=jax.random.key(1))
+    np.testing.assert_array_equal(y, -x[:, 0] * x[:, 1])
+    first, second = np.sqrt(2) * np.asarray(task.features)
+    np.testing.assert_allclose(np.abs(first[:2] @ [1, -1]), 2, atol=1e-6)
+    np.testing.assert_allclose(np.abs(second[:2] @ [1, 1]), 2, atol=1e-6)
+    np.testing.assert_array_equal(task.target(np.stack([first, -first, second, -second]) + np.eye(5)[4]), [1, 1, -1, -1])
+
+
+@pytest.mark.parametrize(
+    ("polynomial", "leap", "exponent"),
+    [
+        (XOR, 2, 2),
+        (product(3), 3, 3),
+        (product(4), 4, 4),
+        (staircase(1, 1, 1), 1, 1),
+        (staircase(2, 1, 1), 2, 2),
+        (staircase(1, 1, 2), 2, 1),
+    ],
+)
+def test_leap_and_information_exponent(polynomial, leap, exponent):
+    family = MultiIndex(d=8, polynomial=polynomial)
+    assert (family.leap, family.information_exponent) == (leap, exponent)
+
+
+def test_on_gaussian_inputs_xor_has_the_coefficient_of_two_signs():
+    """E[sign(−u₀u₁)·u₀u₁] = −(E|u|)² = −2/π."""
+    spectrum = MultiIndex(d=4, law="gaussian").spectrum
+    assert spectrum[1, 1] == pytest.approx(-2 / np.pi, rel=0.05)
+    assert all((i + j) % 2 == 0 for i, j in spectrum)
+
+
+def test_a_fixed_pair_and_a_rotation_are_kept():
+    task = MultiIndex(d=6, where=(4, 2)).task(key=jax.random.key(3))
+    assert list(np.flatnonzero(np.abs(task.features[0]) > 0)) == [2, 4]
+    rotated = MultiIndex(d=6, rotated=True).task(key=jax.random.key(3))
+    x, y = rotated.sample(50, key=jax.random.key(4))
+    np.testing.assert_allclose(np.abs(x @ rotated.rotation.T), 1, atol=1e-5)
+    np.testing.assert_array_equal(rotated.target(x), y)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"d": 1}, "d must be"),
+        ({"d": 4, "law": "ball"}, "law must be"),
+        ({"d": 4, "where": (0, 0)}, "different coordinates"),
+        ({"d": 4, "polynomial": ()}, "non-constant"),
+        ({"d": 4, "polynomial": ((1.0, (0,)), (1.0, (1,)))}, "zero at a corner"),
+        ({"d": 4, "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))), "law": "gaussian"}, "change its sign"),
+        ({"d": 4, "polynomial": ((1.0, (0, 0)),)}, "each coordinate once"),
+    ],
+)
+def test_what_is_no_task_is_refused(options, says):
+    with pytest.raises(BadInput, match=says):
+        MultiIndex(**options)
+
+
+def test_an_even_staircase_is_refused():
+    with pytest.raises(BadInput, match="odd number"):
+        staircase(1, 1)
