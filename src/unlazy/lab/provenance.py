@@ -12,31 +12,17 @@ from typing import Any
 
 import unlazy
 
-#: What a number can depend on. Reports, stores and the command line are left out: they cannot change a measurement.
-COMPUTING = (
-    "errors.py",
-    "finite_width.py",
-    "infinite_width.py",
-    "iterative.py",
-    "kernels.py",
-    "krylov.py",
-    "losses.py",
-    "moments.py",
-    "networks.py",
-    "probes.py",
-    "random.py",
-    "recursive.py",
-    "residual.py",
-    "residual_width.py",
-    "ridge.py",
-    "solvers.py",
-    "xor_probes.py",
-    "tasks",
-    "learners",
-    "theory",
-    "experiments",
-    "lab/engines.py",
-)
+#: What no measurement depends on: names, reports, stores, the command line, and the papers, whose settings are in the trials themselves.
+#: A new module counts unless it is named here.
+NOT_COMPUTING = ("catalogue.py", "cli.py", "estimators", "lab", "local_correlation.py", "naming.py", "papers", "report", "rivals.py")
+#: The one part of the laboratory that computes.
+ENGINE = "lab/engines.py"
+
+
+def computing(root: Path) -> list[Path]:
+    """The files of the package on which a measurement can depend."""
+    files = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in NOT_COMPUTING]
+    return sorted([*files, root / ENGINE])
 
 
 @functools.cache
@@ -44,9 +30,8 @@ def source_hash() -> str:
     """Hash of the parts of this package that compute measurements."""
     root = Path(unlazy.__file__).parent
     digest = hashlib.sha256()
-    for name in COMPUTING:
-        for path in sorted((root / name).rglob("*.py")) if (root / name).is_dir() else [root / name]:
-            digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    for path in computing(root):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
