@@ -13,7 +13,7 @@ def test_the_dictionary_reports_its_true_mu():
         rows = np.asarray(incoherent_dictionary(40, 10, coherence, key=jax.random.key(0)))
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
         largest = max(abs(rows[i] @ rows[j]) for i in range(10) for j in range(i))
-        assert float(incoherence(jnp.asarray(rows))) == pytest.approx(np.sqrt(40) * largest, rel=1e-5)
+        assert float(incoherence(jnp.asarray(rows))) == pytest.approx(np.sqrt(40) * largest, rel=1e-5, abs=1e-5)
         assert (largest < 1e-5) == (coherence == 0.0)
 
 

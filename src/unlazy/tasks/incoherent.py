@@ -80,9 +80,9 @@ class GeneralPatterns(Task):
         return Batch(x, self.law.label_of_count[jnp.sum(present & self.relevant, axis=1)])
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label of the nearest count of relevant patterns, by least squares; right but for the far tail of the noise."""
+        """The label, each pattern read off by least squares and rounded; right but for the far tail of the noise."""
         present = (x * self.sigma) @ jnp.linalg.pinv(self.dictionary) + self.mean
-        count = jnp.round(jnp.sum(present * self.relevant, axis=1)).astype(int)
+        count = jnp.sum(jnp.round(present) * self.relevant, axis=1).astype(int)
         return self.law.label_of_count[jnp.clip(count, 0, self.law.k)]
 
     @property
