@@ -2,11 +2,14 @@
 
 from unlazy.tasks.base import Batch, Family, Sampler, Task
 from unlazy.tasks.dictionary import HiddenPatterns, ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
+from unlazy.tasks.multi_index import XOR, MultiIndex, product, staircase
 
 __all__ = [
+    "XOR",
     "Batch",
     "Family",
     "HiddenPatterns",
+    "MultiIndex",
     "ParityMixture",
     "ProductPatterns",
     "Sampler",
@@ -14,5 +17,7 @@ __all__ = [
     "UnstructuredPatterns",
     "interval",
     "parity",
+    "product",
+    "staircase",
     "threshold",
 ]

@@ -72,7 +72,7 @@ PHASE1 = Claim(
                 Series("SGD", "margin_3", "+μ₂", x="time"),
                 Series("SGD", "margin_4", "−μ₂", x="time"),
             ),
-            caption="Margins stay near zero in phase 1 and grow in phase 2. Means over seeds: one run leaves zero at various times.",
+            caption="Margins stay near zero in phase 1 and grow in phase 2 (means over seeds; in one run they leave zero one by one).",
         ),
         Plot(
             "Balance of the margins",
