@@ -34,6 +34,7 @@ LEARNER = Claim(
     ),
     deviations=(
         "Regulariser λ|1 + ŷ| instead of the printed λ|1 − ŷ|: its derivative is the +λ of the proofs.",
+        "The network meets the counter-example's law exactly, as 200 examples; on 2,000 random ones the printed sign lost it in 8 of 10.",
         "A layer stops when all its gradients are exactly zero, which is where further steps change nothing.",
         "Step size n_i/(16√2·k) of Lemma 14, which is n_i times that of Theorems 2 and 4.",
     ),
