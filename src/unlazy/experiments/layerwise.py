@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unlazy.experiments.circuits import OverSizes
+from unlazy.experiments.circuits import OverSizes, all_inputs
 from unlazy.lab.trials import Experiment
 from unlazy.learners.layerwise import LearnedCircuit, initial_tree, learn_circuit, sample_statistics
 from unlazy.learners.neural_gates import Rate, width_for
@@ -259,8 +259,11 @@ class ThreeLevels(Experiment):
         """The counter-example to the printed regulariser."""
         circuit, law = COUNTER_EXAMPLE
         margin = correlations(circuit, law).margin
-        batch = draw(circuit, law, 2000, host_generator(key))
-        x, y = (np.asarray(part, float) for part in signs(batch))
+        # Each input as often as it occurs in 200 examples: a sample that is the law itself, without noise.
+        every = all_inputs(4)
+        often = np.rint(200 * np.prod(np.where(every, law.p, 1 - law.p), axis=1)).astype(int)
+        x = np.where(np.repeat(every, often, axis=0), 1.0, -1.0)
+        y = np.where((x[:, 0] > 0) | (x[:, 2] > 0), 1.0, -1.0)
         found = {}
         for name, printed in (("", False), ("printed_", True)):
             tree = initial_tree(4, k, key=jax.random.split(key, 3)[0])

@@ -52,8 +52,8 @@ DEPTH_SEPARATION = Claim(
             "inputs",
             "neurons",
             (
-                Series("two layers", "width", "two layers, trained by Adam"),
-                Series("two layers", "tree", "tree of width-4 gates", theory=True),
+                Series("two layers", "width", "two layers"),
+                Series("two layers", "tree", "tree of gates", theory=True),
             ),
             log_x=True,
             caption="Functions ⋀_m ⋁_r (x ∧ y) from f_1 = (1, 1) to f_2 = (2, 4), right on all inputs.",
