@@ -150,3 +150,17 @@ def test_without_correlation_a_gate_is_lost():
         assert (gaps > 0.01).all() == correlated
         if not correlated:
             assert found.circuit.levels[1][1] in (0, 15)  # the gate on x3, x4 became constant
+
+
+def test_rounding_does_not_swap_the_labels_of_a_balanced_sample():
+    """As shares, 200 of 400 labels may sum up to a little less than one half."""
+    circuit = random_circuit(8, np.random.default_rng(0))
+    x, y = signs(draw(circuit, GenerativeLaw(circuit), 2000, np.random.default_rng(1)))
+    chosen = np.concatenate([np.flatnonzero(y > 0)[:190], np.flatnonzero(y < 0)[:190]])
+    sample = WeightedSample.of(x[chosen], y[chosen])
+    tree = initial_tree(8, 32, key=jax.random.key(0))
+    by_counts = learn_circuit(sample_statistics(sample.packed), tree, margin=0.29)
+    by_weights = learn_circuit(SampleLawStatistics(sample), tree, margin=0.29)
+    tilted = np.full(380, 1 / 380) * (1 - 1e-12 * y[chosen])
+    by_tilted = learn_circuit(SampleLawStatistics(WeightedSample(sample.x, sample.y, tilted)), tree, margin=0.29)
+    assert by_counts.circuit == by_weights.circuit == by_tilted.circuit

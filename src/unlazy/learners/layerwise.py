@@ -124,7 +124,8 @@ def learn_circuit(
         joint = statistics.table(learned)
         if not learned:
             mean = float(joint[0, :, 1].sum() - joint[0, :, 0].sum())
-            penalty, swapped = abs(mean) + margin / 4, mean < 0
+            # Rounding must not swap the labels of a balanced sample.
+            penalty, swapped = abs(mean) + margin / 4, mean < -1e-9
         balance = (joint[:, :, 1] - joint[:, :, 0]) * (-1 if swapped else 1)
         pull = (-penalty if printed_sign else penalty) * joint.sum(axis=2) - balance
         step = step_size(rate, 2 ** (level + 1), pull, tree[level].v.shape[1])

@@ -20,7 +20,7 @@ Stream = Callable[[], Iterator[Packed]]
 #: Words that a chunk of a stream may take, about 16 MB.
 CHUNK_WORDS = 1 << 21
 #: Rounds of pairs of coins for all words, before only the undecided ones are looked at.
-PAIR_ROUNDS = 4
+PAIR_ROUNDS = 5
 
 
 class Law:
@@ -111,12 +111,21 @@ def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[
         left |= taken & masks(pattern >= 2, width)
         right |= taken & masks(pattern % 2 == 1, width)
         undecided ^= taken
-    form = normal_form(gates, width)
+    ones = table.sum(axis=1)
+    lopsided = bool(np.all(ones % 2 == 1))
+    if lopsided:
+        # One pattern stands against three: what is undecided takes any pattern but that one, which is found with fewer operations.
+        lone = (table == (ones == 1)[:, None]).argmax(axis=1)
+        first, second = masks(lone >= 2, width), masks(lone % 2 == 1, width)
+    else:
+        form = normal_form(gates, width)
     for _ in range(PAIR_ROUNDS):
         one, two = random_words(rng, (2, *values.shape))
-        fits = apply_form(form, one, two)
-        fits ^= values
-        np.invert(fits, out=fits)
+        if lopsided:
+            fits = one ^ first
+            fits |= two ^ second
+        else:
+            fits = ~(apply_form(form, one, two) ^ values)
         fits &= undecided
         undecided ^= fits
         one &= fits
@@ -124,10 +133,12 @@ def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[
         two &= fits
         right |= two
     flat = [array.reshape(-1) for array in (left, right, undecided, values)]
+    columns = [part[:, 0] for part in normal_form(gates, 1)]
     chosen = np.flatnonzero(flat[2])
     while len(chosen):
         one, two = random_words(rng, (2, len(chosen)))
-        fits = flat[2][chosen] & ~(apply_form([part.reshape(-1)[chosen] for part in form], one, two) ^ flat[3][chosen])
+        row = chosen // width
+        fits = flat[2][chosen] & ~(apply_form([part[row] for part in columns], one, two) ^ flat[3][chosen])
         flat[0][chosen] |= one & fits
         flat[1][chosen] |= two & fits
         flat[2][chosen] ^= fits
