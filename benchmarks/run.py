@@ -19,13 +19,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import engine, kernels, pytorch, storing
+from benchmarks import circuits, engine, kernels, pytorch, storing, xor
 from benchmarks.timing import Comparison
 
 BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
     "engine": engine.run,
     "pytorch": pytorch.run,
     "storing": storing.run,
+    "circuits": circuits.run,
+    "xor": xor.run,
     "kernels": kernels.run,
     "kernels-large": kernels.run_large,
 }

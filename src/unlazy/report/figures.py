@@ -119,7 +119,7 @@ def accuracy_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -
         panels[0, 0].set(xlim=(0, max(*steps, 1) * 1.06), ylim=_limits(lines))
         seeds = len(verdict.seeds)
         figure.suptitle(f"{verdict.claim.id}, {verdict.scale} scale, {seeds} seed{'s' * (seeds != 1)}", fontsize=11)
-        figure.legend(handles=_curve_legend(lines), loc="outside lower center", ncols=4, fontsize=9)
+        figure.legend(handles=_curve_legend(lines), loc="outside lower center", ncols=4 if columns == 3 else 2, fontsize=9)
     return figure
 
 
