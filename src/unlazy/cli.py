@@ -171,7 +171,7 @@ def _run(studies: list[Study], store: Store, *, memory: float | None, fresh: boo
     planned, total = plan(waiting), len({trial.key for study in studies for trial in study.trials})
     engine = LocalEngine() if memory is None else LocalEngine(memory=int(memory * 2**30))
     names = ", ".join(study.claim.id for study in studies)
-    seeds = studies[0].seeds
+    seeds = sorted({seed for study in studies for seed in study.seeds})
     console.print(
         f"[bold]{names}[/] · {studies[0].scale} scale · seeds {seeds[0]} to {seeds[-1]} · store {store.path}",
         soft_wrap=True,
@@ -441,12 +441,7 @@ def scaling(
     with Store(store_path or default_store()) as store:
         found = run_scaling(task, learners, vary, target_error, range(first, first + seeds), store, out, _console())
     if json_path is not None:
-        text = json.dumps(found, indent=2, ensure_ascii=False)
-        if str(json_path) == "-":
-            click.echo(text)
-        else:
-            with replacing(json_path) as draft:
-                draft.write_text(text + "\n", encoding="utf-8")
+        _write_json(found, json_path)
 
 
 @main.command()

@@ -105,9 +105,9 @@ MEMORISING = Claim(
     kind="table",
     statement=(
         "Without input structure the network fits all training labels in T steps, at chance on fresh data. With all examples it does "
-        "not: 600 steps are twelve passes over 50,000 labels that must be memorised one by one, and the training accuracy stays below "
-        "70 %. With 250 examples, seen in every step, it fits them all. So the published 100 % needs a longer run or another step "
-        "size, or is that of a small part of the sample."
+        "not: 600 steps are twelve passes over 50,000 labels that must be memorised one by one. With 250 examples, seen in every step, "
+        "and a larger step size it fits them all. So the published 100 % needs a longer run or another step size, or is that of a small "
+        "part of the sample."
     ),
     study=memorising,
     checks=(

@@ -195,7 +195,7 @@ TABLE3 = Claim(
     deviations=(
         *_LIKE_TABLE_1,
         "All inputs lie in the span of the D patterns, whatever d is: accuracies cannot depend on d but through the draw of the weights. "
-        "The published differences between d = 100 and d = 2000 (NTK 81.5 and 75.4) are of the size of the spread over seeds.",
+        "Why the published values differ between d = 100 and d = 2000 (NTK 81.5 and 75.4) the paper does not say.",
     ),
 )
 
@@ -241,7 +241,7 @@ TABLE4 = Claim(
         "Two Step: step size 450/m of the readout instead of 150/m.",
         "The paper does not say how it made the classes unequal: examples of each class are drawn by its law in Table 1, and only their "
         "shares change, in training and in test. Accuracies below the majority class (RF 70.4 at 80 %, RF 72.4 and NTK 81.7 at 90 %) "
-        "then come from a readout that had not converged; ours reach the majority.",
+        "could come from a readout that had not converged, which the paper does not say.",
     ),
 )
 
