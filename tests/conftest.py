@@ -10,3 +10,13 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Workers share the cores: BLAS threads of several of them would mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import jax  # noqa: E402
+import pytest  # noqa: E402
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_programs():
+    """Compiled programs of a file are not needed by the next: hundreds of them would fill the memory."""
+    yield
+    jax.clear_caches()

@@ -257,9 +257,12 @@ def compare(
     with Store(store_path or default_store()) as store:
         outcome = _contest(contest, store, task, memory)
     print_outcome(outcome, _console())
-    words = sys.argv[1:] if Path(sys.argv[0]).name.startswith("unlazy") else ["compare", task]
     if json_path is not None:
-        _write_json({"task": task, "set": list(changes), "command": shlex.join(["unlazy", *words]), **outcome.to_json()}, json_path)
+        words = ["unlazy", "compare", task, *(word for change in changes for word in ("--set", change))]
+        words += [word for name in names for word in ("--learner", name)]
+        words += ["--n", ",".join(map(str, contest.sizes)), "--seeds", str(seeds), "--first-seed", str(first_seed)]
+        words += ["--budget", str(budget), "--test", str(test)]
+        _write_json({"task": task, "set": list(changes), "command": shlex.join(words), **outcome.to_json()}, json_path)
     if figure is not None:
         save_curves(outcome, task, figure)
         _console().print(f"Figure written to {figure}", soft_wrap=True)

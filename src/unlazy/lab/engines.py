@@ -7,6 +7,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -122,9 +123,16 @@ class LocalEngine:
         """Records as they finish: first those of compiled programs, then those that run alone."""
         use_compilation_cache()
         planned = plan(trials)
-        for group in planned.groups:
-            with jax.enable_x64(group[0].precision == 64):
-                yield from self._run_group(group)
+        # While a program runs, the next one is compiled: compiling keeps one core busy, and lets go of Python.
+        with ThreadPoolExecutor(1) as ahead:
+            waiting = [ahead.submit(self._compile_group, group) for group in planned.groups[:1]]
+            for place, group in enumerate(planned.groups):
+                if not waiting[place].done():
+                    self.watcher.compiling(place + 1)
+                size, program = waiting[place].result()
+                waiting += [ahead.submit(self._compile_group, following) for following in planned.groups[place + 1 : place + 2]]
+                with jax.enable_x64(group[0].precision == 64):
+                    yield from self._run_group(group, size, program)
         for trial in planned.alone:
             self.watcher.running(1)
             begin = time.perf_counter()
@@ -134,9 +142,7 @@ class LocalEngine:
             self.watcher.finished(trial, seconds)
             yield _record(trial, jax.device_get(found), seconds)
 
-    def _run_group(self, group: list[Trial]) -> Iterator[Record]:
-        wanted = max(1, min(len(group), round(CHUNK_WORK / group[0].work)))
-        size, program = self._compile(group, wanted)
+    def _run_group(self, group: list[Trial], size: int, program: Callable[..., Any]) -> Iterator[Record]:
         for start in range(0, len(group), size):
             chunk = group[start : start + size]
             self.watcher.running(len(chunk))
@@ -148,10 +154,15 @@ class LocalEngine:
                 self.watcher.finished(trial, seconds)
                 yield _record(trial, jax.tree.map(lambda leaf, i=index: leaf[i], found), seconds)
 
+    def _compile_group(self, group: list[Trial]) -> tuple[int, Callable[..., Any]]:
+        """A program for a group, and how many trials it runs at once."""
+        wanted = max(1, min(len(group), round(CHUNK_WORK / group[0].work)))
+        with jax.enable_x64(group[0].precision == 64):  # which is a setting of each thread
+            return self._compile(group, wanted)
+
     def _compile(self, group: list[Trial], wanted: int) -> tuple[int, Callable[..., Any]]:
         """Compile for as many trials at once as fit the memory, in chunks of nearly equal size."""
         size = math.ceil(len(group) / math.ceil(len(group) / wanted))
-        self.watcher.compiling(self.compiled + 1)
         begin = time.perf_counter()
         inputs = _stack((group * size)[:size])
         program = jax.jit(jax.vmap(_program(group[0]))).lower(*inputs).compile()

@@ -199,12 +199,12 @@ def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]
         f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escape(claim.id)} {_badge(verdict.outcome)}</h2>',
         f'<p>{escape(claim.statement)}</p><p class="soft">{escape(claim.where)}. {verdict.scale.capitalize()} scale, {seeds}.</p>',
         *(f"<p><strong>Note:</strong> {note}</p>" for note in map(escape, notes(verdict))),
-        "<h3>Published and measured</h3>",
-        _table("Mean over seeds ± half of the 95 % interval", comparison(verdict), "numbers"),
+        *_published(verdict),
         "<h3>The rule, check by check</h3>",
         _checks(verdict),
-        _list("What did not reproduce", verdict.not_reproduced, "Every published number was met within its tolerance."),
     ]
+    if claim.published:
+        parts.append(_list("What did not reproduce", verdict.not_reproduced, "Every published number was met within its tolerance."))
     for plot in claim.plots:
         found = lines(plot, records)
         if found:
@@ -222,6 +222,13 @@ def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]
             parts.append(_neurons(f"{name}-neurons-{slug(arm)}", arm, records[arm][0]))
     parts += [_list("Deviations from the paper", claim.deviations, "None."), _provenance(verdict), "</section>"]
     return "\n".join(parts)
+
+
+def _published(verdict: Verdict) -> list[str]:
+    """Published beside measured values, where the paper prints any."""
+    if not verdict.claim.published:
+        return []
+    return ["<h3>Published and measured</h3>", _table("Mean over seeds ± half of the 95 % interval", comparison(verdict), "numbers")]
 
 
 def _checks(verdict: Verdict) -> str:

@@ -133,7 +133,10 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
     """The whole verdict: published beside measured, the rule check by check, and what differs from the paper."""
     claim = verdict.claim
     console.print()
-    console.print(terminal(comparison(verdict), f"{claim.id} · {claim.where}"))
+    if claim.published:
+        console.print(terminal(comparison(verdict), f"{claim.id} · {claim.where}"))
+    else:
+        console.print(f"[bold]{escape(f'{claim.id} · {claim.where}')}[/]", highlight=False)
     if verdict.judgements:
         before = "" if verdict.older_than_rule else ", written before the run"
         console.print(terminal(checks(verdict), f"The rule{before}"))
