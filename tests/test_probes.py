@@ -6,7 +6,7 @@ import pytest
 from toys import Halfspace, small_init
 from unlazy.errors import BadInput
 from unlazy.networks import Model, TwoLayer
-from unlazy.probes import Accuracy, Alignment, Clusters, Kinks, SecondLayerSigns, Silhouette, Snapshot, accuracy
+from unlazy.probes import Accuracy, Alignment, Clusters, Kinks, SecondLayerSigns, Silhouette, accuracy
 from unlazy.tasks.base import Batch
 from unlazy.tasks.dictionary import ParityMixture
 from unlazy.tasks.mixture import CubeMixture
@@ -63,13 +63,13 @@ def test_a_neuron_of_weight_zero_has_cosine_zero(scene):
     np.testing.assert_array_equal(found["cosines"], 0)
 
 
-def test_snapshot_keeps_at_most_the_asked_number_of_neurons(scene):
+def test_a_silhouette_keeps_at_most_the_asked_number_of_neurons(scene):
     task, net, seen = scene
-    assert len(Snapshot(2)(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 2
-    assert len(Snapshot(100)(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 6
+    assert len(Silhouette(2)(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 2
+    assert len(Silhouette(100)(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 6
 
 
-@pytest.mark.parametrize("make", [lambda: Accuracy(0), lambda: Accuracy(5, loss="x"), lambda: Snapshot(0)])
+@pytest.mark.parametrize("make", [lambda: Accuracy(0), lambda: Accuracy(5, loss="x"), lambda: Silhouette(0)])
 def test_empty_probes_are_refused(make):
     with pytest.raises(BadInput):
         make()
@@ -78,7 +78,8 @@ def test_empty_probes_are_refused(make):
 def test_a_silhouette_keeps_all_angles():
     task = Halfspace(9).task(key=jax.random.key(0))
     net = small_init(4)(9, key=jax.random.key(1))
-    whole, reduced = (probe(task, net, seen=None, key=None) for probe in (Snapshot(8), Silhouette(8)))
+    whole = {"neurons": net.first_layer, "directions": task.features}
+    reduced = Silhouette(8)(task, net, seen=None, key=None)
     assert reduced["neurons"].shape == (8, 9) and reduced["directions"].shape == (1, 9)
     unit = lambda w: w / np.linalg.norm(w, axis=1, keepdims=True)  # noqa: E731
     for part in ("neurons", "directions"):

@@ -75,23 +75,11 @@ class Alignment(Probe):
         return {"cosine": jnp.max(cosines), "cosines": cosines}
 
 
-class Snapshot(Probe):
-    """`neurons`: the weights of up to `count` neurons, spread evenly over the layer, and `directions`: the task's features."""
-
-    count: int = eqx.field(static=True, default=300)
-
-    def __check_init__(self) -> None:
-        """Refuse an empty snapshot."""
-        require(self.count > 0, f"The number of neurons in a snapshot must be positive, but is {self.count}.")
-
-    def __call__(self, task: Task, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        """Copy."""
-        w = _neurons(model)
-        return {"neurons": w[:: -(-len(w) // self.count)], "directions": task.features}
-
-
 class Silhouette(Probe):
-    """`neurons` and `directions` as `Snapshot` has them, in coordinates of their common span: angles are kept, in far less room than d."""
+    """`neurons`, the weights of up to `count` neurons spread evenly over the layer, and `directions`, the task's features.
+
+    Both are given in coordinates of their common span: angles are kept, in far less room than d.
+    """
 
     count: int = eqx.field(static=True, default=100)
 

@@ -18,11 +18,8 @@ M = 100
 
 
 def _network(init: MirroredInit | TangentInit, rates: dict[str, float]) -> UnitNorm:
-    stages = tuple(
-        Descent({group: rate * factor for group, rate in rates.items()}, steps=steps, batch=100, loss="logistic", momentum=0.9)
-        for factor, steps in ((1.0, 1500), (0.1, 500))
-    )
-    return UnitNorm.of(GradientDescent(init, stages))
+    descent = Descent(rates, steps=2000, batch=100, loss="logistic", momentum=0.9, drop=0.75)
+    return UnitNorm.of(GradientDescent(init, (descent,)))
 
 
 _RELU = MirroredInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu")

@@ -12,7 +12,7 @@ from unlazy.lab.provenance import source_hash
 from unlazy.lab.trials import Measurement, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
-from unlazy.probes import Accuracy, Snapshot
+from unlazy.probes import Accuracy, Silhouette
 
 
 def by_key(records):
@@ -65,7 +65,7 @@ def test_a_sweep_equals_its_trials_run_alone():
 
 
 def test_a_record_tells_all():
-    trial = dataclasses.replace(toy_trial(seed=4), probes=(Accuracy(64), Snapshot(3)))
+    trial = dataclasses.replace(toy_trial(seed=4), probes=(Accuracy(64), Silhouette(3)))
     (record,) = LocalEngine().run([trial])
     assert record.key == trial.key and record.trial == trial.describe() and record.seed == 4
     assert record.status == "ok" and record.steps == (0, 3, 6) and record.seconds > 0
@@ -132,7 +132,7 @@ def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():
 
 def test_double_precision_is_a_property_of_the_learner():
     learner = GradientDescent(small_learner().init, (RidgeReadout(),), precision=64)
-    (record,) = LocalEngine().run([Trial(Halfspace(3), learner, 64, 0, (Accuracy(64), Snapshot(2)))])
+    (record,) = LocalEngine().run([Trial(Halfspace(3), learner, 64, 0, (Accuracy(64), Silhouette(2)))])
     assert record.arrays["neurons"].dtype == np.float64
     assert not jax.config.jax_enable_x64
 

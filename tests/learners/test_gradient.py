@@ -110,18 +110,28 @@ def test_an_epoch_visits_every_example_once_in_a_new_order():
     def visited(first, last):
         """The examples of steps first ≤ t < last, written down one step after the other."""
 
-        def step(carry, batch):
-            t, seen = carry
-            return t + 1, jax.lax.dynamic_update_slice_in_dim(seen, batch.x[:, 0], 4 * t, 0)
+        def step(seen, batch, t):
+            return jax.lax.dynamic_update_slice_in_dim(seen, batch.x[:, 0], 4 * t, 0)
 
         source = Source(Sampler(None, 1), sample, KEY)
-        fold = jax.jit(lambda span: stage._fold(step, (0, jnp.full(24, -1.0)), source, span))
-        return [int(v) for v in fold(jnp.array([first, last]))[1] if v >= 0]
+        fold = jax.jit(lambda span: stage._fold(step, jnp.full(24, -1.0), source, span))
+        return [int(v) for v in fold(jnp.array([first, last])) if v >= 0]
 
     both = visited(0, 6)
     assert sorted(both[:12]) == sorted(both[12:]) == list(range(12))
     assert both[:12] != both[12:]
     assert visited(0, 2) + visited(2, 5) + visited(5, 6) == both, "a span that begins within an epoch goes on with its order"
+
+
+def test_step_sizes_fall_to_a_tenth_after_their_share_of_the_steps():
+    """On the whole sample, where the order does not matter, one stage that drops equals two stages."""
+    dropping = Descent({"w": 0.3, "a": 0.1}, steps=7, drop=0.6)  # after 4.2 steps, rounded
+    apart = (Descent({"w": 0.3, "a": 0.1}, steps=4), Descent({"w": 0.03, "a": 0.01}, steps=3))
+    found, expected = (
+        fit(GradientDescent(small_init(), stages, record=(2, 4, 5)), halfspace_sampler(), 60) for stages in ((dropping,), apart)
+    )
+    for mine, peer in zip(jax.tree.leaves(found.models), jax.tree.leaves(expected.models), strict=True):
+        is_close(mine, peer)
 
 
 def test_pieces_of_a_batch_give_the_gradient_of_the_whole(monkeypatch):
@@ -233,6 +243,7 @@ def test_learners_share_the_initial_network_and_the_sample():
         (lambda: Descent({"w": 1.0}, loss="hing"), "loss must be one of"),
         (lambda: Descent({"w": 1.0}, optimiser="Adam"), "optimiser must be"),
         (lambda: Descent({"w": 1.0}, smoothing=0.0), "smoothing must be positive"),
+        (lambda: Descent({"w": 1.0}, drop=1.5), "drop is a share"),
         (lambda: dataclasses.replace(small_learner(), precision=16), "precision must be 32 or 64"),
         (lambda: dataclasses.replace(small_learner(steps=9), fresh=True).fit(halfspace_sampler(), 64, key=KEY), "take 72 fresh examples"),
         (lambda: dataclasses.replace(small_learner(steps=None), fresh=True).fit(halfspace_sampler(), 4, key=KEY), "less than one batch"),

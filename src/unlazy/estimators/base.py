@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unlazy.errors import require
+from unlazy.threefry import new_key
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -105,4 +106,4 @@ def standard(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def random_key(random_state: Any) -> jax.Array:
     """A key for JAX from scikit-learn's `random_state`."""
-    return jax.random.key(int(check_random_state(random_state).randint(2**31 - 1)))
+    return new_key(int(check_random_state(random_state).randint(2**31 - 1)))

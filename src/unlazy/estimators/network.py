@@ -104,15 +104,16 @@ class NetworkMachine(Scoring):
         batch = min(self.batch_size, len(rows))
         steps = max(self.least_steps, self.epochs * max(1, len(rows) // batch))
         groups, decaying = self._groups()
-
-        def stage(steps: int, rate: float) -> Descent:
-            decay = dict.fromkeys(decaying, self.weight_decay) if self.weight_decay > 0 else {}
-            rates = dict.fromkeys(groups, rate)
-            return Descent(rates, steps=steps, batch=batch, loss=loss, decay=decay, optimiser=self.optimiser)
-
-        last = steps // 4 if batch < len(rows) else 0
-        stages = stage(steps - last, self.learning_rate), stage(last, self.learning_rate / 10)
-        learner = GradientDescent(self._init(d, Y.shape[1]), stages[: 2 if last else 1])
+        descent = Descent(
+            dict.fromkeys(groups, self.learning_rate),
+            steps=steps,
+            batch=batch,
+            loss=loss,
+            decay=dict.fromkeys(decaying, self.weight_decay) if self.weight_decay > 0 else {},
+            optimiser=self.optimiser,
+            drop=0.75 if batch < len(rows) else None,
+        )
+        learner = GradientDescent(self._init(d, Y.shape[1]), (descent,))
         # Numbers are arguments of the compiled program, not parts of it.
         learner = jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, float) else leaf, learner)
         x, y, shares = (np.asarray(part, np.float32) for part in (x, Y[rows], shares))

@@ -151,9 +151,10 @@ class QueryLearning(Experiment):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Learn at every tolerance."""
         rows = []
+        family = jax.tree.map(jnp.asarray, self.family)  # its numbers are inputs of one program
         for inverse in self.inverse_tolerances:
             sample_size = examples_needed(1 / inverse) if self.mode == "sampled" else 0
-            rows.append(_learn(self.learner, self.family, self.mode, sample_size, jnp.asarray(1 / inverse), key))
+            rows.append(_learn(self.learner, family, self.mode, sample_size, jnp.asarray(1 / inverse), key))
         needed = queries_needed(parity_dimension(self.family.D, self.family.k))
         return {
             "accuracy": np.array([float(row[0]) for row in rows]),

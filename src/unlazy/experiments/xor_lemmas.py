@@ -30,6 +30,7 @@ from unlazy.theory.xor import (
     population_gradient,
     rotation_invariant_bound,
 )
+from unlazy.threefry import new_key
 from unlazy.xor_probes import parts
 
 
@@ -78,7 +79,7 @@ class LiteralStep(Experiment):
         """Step both."""
         eta, theta = 0.5, 0.3
         learner = mean_field_sgd(width=self.width, batch=self.batch, radius=theta, step=eta, record=(0, 1), steps=2)
-        task = MultiIndex(d=self.d).task(key=jax.random.key(0))
+        task = MultiIndex(d=self.d).task(key=new_key(0))
         trace = learner.fit(task.sampler, 2 * self.batch, key=key)
         # The examples of step 0: the training loop folds stage and step into the third of the learner's keys.
         key_order = jax.random.split(key, 3)[2]

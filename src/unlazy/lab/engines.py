@@ -25,6 +25,7 @@ from unlazy.learners.base import Trace
 from unlazy.networks import Model
 from unlazy.probes import Probe
 from unlazy.tasks.base import Task
+from unlazy.threefry import new_key
 
 #: A chunk of trials is one call of a compiled program; its records are safe when it ends. Chunks aim at this many multiply-adds, a few
 #: seconds on two cores: large nets run one by one, which costs no speed, small ones many at once, which is where vmap pays.
@@ -120,27 +121,32 @@ class LocalEngine:
     compiled: int = 0
 
     def run(self, trials: Sequence[Runnable]) -> Iterator[Record]:
-        """Records as they finish: first those of compiled programs, then those that run alone."""
+        """Records as they finish. While a program runs, the next one is compiled; while one is waited for, trials run that run alone."""
         use_compilation_cache()
         planned = plan(trials)
-        # While a program runs, the next one is compiled: compiling keeps one core busy, and lets go of Python.
-        with ThreadPoolExecutor(1) as ahead:
+        alone = iter(planned.alone)
+        with ThreadPoolExecutor(1) as ahead:  # compiling keeps one core busy, and lets go of Python
             waiting = [ahead.submit(self._compile_group, group) for group in planned.groups[:1]]
             for place, group in enumerate(planned.groups):
+                while not waiting[place].done() and (trial := next(alone, None)) is not None:
+                    yield self._run_alone(trial)
                 if not waiting[place].done():
                     self.watcher.compiling(place + 1)
                 size, program = waiting[place].result()
                 waiting += [ahead.submit(self._compile_group, following) for following in planned.groups[place + 1 : place + 2]]
                 with jax.enable_x64(group[0].precision == 64):
                     yield from self._run_group(group, size, program)
-        for trial in planned.alone:
-            self.watcher.running(1)
-            begin = time.perf_counter()
-            with jax.enable_x64(trial.precision == 64):
-                found = _measured(trial) if isinstance(trial, Measurement) else _run_on_host(trial)
-            seconds = time.perf_counter() - begin
-            self.watcher.finished(trial, seconds)
-            yield _record(trial, jax.device_get(found), seconds)
+        for trial in alone:
+            yield self._run_alone(trial)
+
+    def _run_alone(self, trial: Runnable) -> Record:
+        self.watcher.running(1)
+        begin = time.perf_counter()
+        with jax.enable_x64(trial.precision == 64):
+            found = _measured(trial) if isinstance(trial, Measurement) else _run_on_host(trial)
+        seconds = time.perf_counter() - begin
+        self.watcher.finished(trial, seconds)
+        return _record(trial, jax.device_get(found), seconds)
 
     def _run_group(self, group: list[Trial], size: int, program: Callable[..., Any]) -> Iterator[Record]:
         for start in range(0, len(group), size):
@@ -201,7 +207,7 @@ def _program(pattern: Trial) -> Callable[[Any, Any], dict[str, Any]]:
 
     def run(numbers: Any, seed: Any) -> dict[str, Any]:
         family, learner, probes = eqx.combine(numbers, rest)
-        key_task, key_learner, key_probe = jax.random.split(jax.random.key(seed), 3)
+        key_task, key_learner, key_probe = jax.random.split(new_key(seed), 3)
         task = family.task(key=key_task)
         trace = learner.fit(task.sampler, pattern.n, key=key_learner)
         # One model after the other: the examples looked at need far more memory than the models.
@@ -216,7 +222,7 @@ _draw_task = eqx.filter_jit(lambda family, key: family.task(key=key))
 
 def _run_on_host(trial: Trial) -> dict[str, Any]:
     """The same for a learner that cannot be traced: only the task is compiled."""
-    key_task, key_learner, key_probe = jax.random.split(jax.random.key(trial.seed), 3)
+    key_task, key_learner, key_probe = jax.random.split(new_key(trial.seed), 3)
     task = _draw_task(trial.family, key_task)
     trace = trial.learner.fit(task.sampler, trial.n, key=key_learner)
     looks = [_look(task, trace.at(index), trace, trial.probes, key_probe) for index in range(len(trace.steps))]
@@ -236,7 +242,7 @@ def _look(task: Task, model: Model, trace: Trace, probes: Sequence[Probe], key: 
 
 def _measured(trial: Measurement) -> dict[str, Any]:
     """An experiment's findings in the form of a trial's."""
-    found = {name: np.asarray(value) for name, value in trial.experiment.measure(key=jax.random.key(trial.seed)).items()}
+    found = {name: np.asarray(value) for name, value in trial.experiment.measure(key=new_key(trial.seed)).items()}
     if trial.steps == (0,):
         found = {name: value[None] for name, value in found.items()}
     for name, value in found.items():

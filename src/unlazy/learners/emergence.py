@@ -121,7 +121,7 @@ class TwoStep:
     def network(self, record: tuple[int, ...] = ()) -> GradientDescent:
         """The whole schedule, both layers."""
         rates = {"w": self.w_rate, "b": self.w_rate, "a": self.a_rate}
-        return GradientDescent(self.init, (*self._features(2), *self._classifier(self.T - 2, rates)), record=record)
+        return GradientDescent(self.init, (*self._features(2), self._classifier(self.T - 2, rates)), record=record)
 
     def frozen(
         self, after: Literal[1, 2], record: tuple[int, ...] = (), *, readout: Literal["sgd", "converged"] = "sgd"
@@ -133,16 +133,16 @@ class TwoStep:
         if readout == "converged":
             return GradientDescent(self.init, (*self._features(after), RidgeReadout()), record=record, precision=64)
         classifier = self._classifier(self.T - after, {"a": self.a_rate})
-        return GradientDescent(self.init, (*self._features(after), *classifier), record=record)
+        return GradientDescent(self.init, (*self._features(after), classifier), record=record)
 
     def random_features(self, record: tuple[int, ...] = ()) -> GradientDescent:
         """The first layer is frozen from the start."""
-        return GradientDescent(self.init, self._classifier(self.T, {"a": self.features_rate}), record=record)
+        return GradientDescent(self.init, (self._classifier(self.T, {"a": self.features_rate}),), record=record)
 
     def tangent(self, record: tuple[int, ...] = ()) -> GradientDescent:
         """The network's tangent model at initialisation (NTK)."""
         rates = dict.fromkeys(("w", "b", "a"), self.tangent_rate)
-        return GradientDescent(TangentInit(self.init), self._classifier(self.T, rates), record=record)
+        return GradientDescent(TangentInit(self.init), (self._classifier(self.T, rates),), record=record)
 
     def _features(self, after: Literal[1, 2]) -> tuple[Stage, ...]:
         """The first one or two steps, on the whole sample."""
@@ -163,10 +163,6 @@ class TwoStep:
         )
         return (first, second)[:after]
 
-    def _classifier(self, steps: int, rates: dict[str, float]) -> tuple[Stage, ...]:
+    def _classifier(self, steps: int, rates: dict[str, float]) -> Descent:
         """Minibatch steps without noise and decay; the step sizes fall to a tenth at `drop`."""
-        before = round(self.drop * steps)
-        stages = [Descent(rates, steps=before, batch=self.batch)]
-        if before < steps:
-            stages.append(Descent({name: rate / 10 for name, rate in rates.items()}, steps=steps - before, batch=self.batch))
-        return tuple(stages)
+        return Descent(rates, steps=steps, batch=self.batch, drop=self.drop if self.drop < 1 else None)

@@ -76,6 +76,7 @@ class Descent(Stage):
     sampler hands out a `WeightedBatch`, of the sum over outputs.
     `spread`: choose the step size of the forgotten group w from the sample, such that the root mean square of ⟨w_i, x⟩ over neurons and
     examples is this number (its `rate` then only sets a unit).
+    `drop`: the share of the steps after which all step sizes fall to a tenth.
     """
 
     rates: dict[str, float] = eqx.field(converter=_floats)
@@ -89,6 +90,7 @@ class Descent(Stage):
     smoothing: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
     class_weighted: bool = eqx.field(static=True, default=False, kw_only=True)
     spread: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
+    drop: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
         """Refuse settings that contradict each other."""
@@ -116,6 +118,7 @@ class Descent(Stage):
             "spread sets the step size of w and needs w among the forgotten groups.",
         )
         require(self.spread is None or self.steps == 1, "spread belongs to a stage of one step.")
+        require(self.drop is None or 0 < self.drop < 1, f"drop is a share of the steps, in (0, 1), but is {self.drop}: leave it out.")
 
     def scaled(self, factor: float, decay: float) -> Descent:
         """The same stage with all step sizes times `factor` and a further penalty decay·‖p‖² on all groups."""
@@ -152,13 +155,14 @@ class Descent(Stage):
         if self.momentum is not None:
             optimiser = optax.chain(optimiser, optax.trace(decay=self.momentum))
 
-        def step(carry: Any, batch: Batch) -> Any:
+        def step(carry: Any, batch: Batch, t: Int[Array, ""]) -> Any:
             groups, state, total = carry
+            slower = 1.0 if self.drop is None else jnp.where(t < jnp.round(self.drop * sum(lengths)), 1.0, 0.1)
             loss, gradient = self._gradient(groups, model, batch, source)
             for group, penalty in self.decay.items():
                 gradient[group] = jax.tree.map(lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group])
             direction, state = optimiser.update(gradient, state, groups)
-            moved = {group: jax.tree.map(lambda u, rate=rate: -rate * u, direction[group]) for group, rate in self.rates.items()}
+            moved = {group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group]) for group, rate in self.rates.items()}
             kept = {group: groups[group] for group in groups if group not in self.forget}
             moved |= jax.tree.map(jnp.add, kept, {group: moved[group] for group in kept})
             if self.spread is not None:
@@ -176,7 +180,7 @@ class Descent(Stage):
         frozen = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(lengths), *leaf.shape)), model)
         return frozen.put(trained), losses
 
-    def _fold(self, step: Callable[[Any, Batch], Any], carry: Any, source: Source, span: Int[Array, " 2"]) -> Any:
+    def _fold(self, step: Callable[[Any, Batch, Int[Array, ""]], Any], carry: Any, source: Source, span: Int[Array, " 2"]) -> Any:
         """Do the steps span[0] ≤ t < span[1]: each on fresh examples, on the whole sample, or on the next part of the epoch's random order.
 
         An epoch's order depends on the epoch alone, so a span may begin in the middle of one.
@@ -184,9 +188,10 @@ class Descent(Stage):
         (begin, end), sample, size = span, source.sample, self.batch
         if sample is None:
             assert size is not None, "fresh data needs a batch size"
-            return jax.lax.fori_loop(begin, end, lambda t, c: step(c, source.sampler.draw(size, jax.random.fold_in(source.key, t))), carry)
+            draw = source.sampler.draw
+            return jax.lax.fori_loop(begin, end, lambda t, c: step(c, draw(size, jax.random.fold_in(source.key, t)), t), carry)
         if size is None or size >= len(sample.y):
-            return jax.lax.fori_loop(begin, end, lambda _, c: step(c, sample), carry)
+            return jax.lax.fori_loop(begin, end, lambda t, c: step(c, sample, t), carry)
         length = len(sample.y) // size  # steps of an epoch
 
         def epoch(index: Int[Array, ""], carry: Any) -> Any:
@@ -198,7 +203,7 @@ class Descent(Stage):
                 return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, (t - first) * size, size), mixed)
 
             low, high = jnp.maximum(begin, first), jnp.minimum(end, first + length)
-            return jax.lax.fori_loop(low, high, lambda t, c: step(c, part(t)), carry)
+            return jax.lax.fori_loop(low, high, lambda t, c: step(c, part(t), t), carry)
 
         return jax.lax.fori_loop(begin // length, -(-end // length), epoch, carry)
 

@@ -63,8 +63,7 @@ class Oracle(eqx.Module):
             blind = (truth + population.mean(query(population.x, -population.y))) / 2
             answer = truth + jnp.clip(blind - truth, -self.tolerance, self.tolerance)
         elif self.mode == "sampled":
-            rows = _rows(key, population.weight, self.sample_size)
-            answer = jnp.mean(values[rows], axis=0)
+            answer = _shares(key, population.weight, self.sample_size) @ values
         else:
             answer = truth
         return self.answer(truth, answer)
@@ -76,10 +75,11 @@ class Oracle(eqx.Module):
         return answer, eqx.tree_at(lambda oracle: oracle.asked, self, self.asked + truth.size)
 
 
-def _rows(key: PRNGKeyArray, weight: Float[Array, " p"], n: int) -> Int[Array, " n"]:
-    """`n` independent points of a population."""
+def _shares(key: PRNGKeyArray, weight: Float[Array, " p"], n: int) -> Float[Array, " p"]:
+    """The share of each point of a population among `n` independent draws."""
     u = jax.random.uniform(key, (n,), jnp.float32)
-    return jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), u), len(weight) - 1)
+    drawn = jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), u), len(weight) - 1)
+    return jnp.zeros_like(weight).at[drawn].add(1 / n)
 
 
 def examples_needed(tolerance: float) -> int:

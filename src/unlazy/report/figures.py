@@ -158,7 +158,7 @@ def _curve_legend(lines: Sequence[Curve]) -> list[Line2D]:
 
 def neuron_map(record: Record, steps: Sequence[int] | None = None) -> Figure:
     """The neurons around the hidden direction (Figure 6 of Shi et al.), one panel a step: by default 0, 1, 2 and the last."""
-    require(has_neurons(record), "This record holds no neurons: its trial had no Snapshot probe, or it was read without arrays.")
+    require(has_neurons(record), "This record holds no neurons: its trial had no Silhouette probe, or it was read without arrays.")
     wanted = dict.fromkeys([*record.steps[:3], record.steps[-1]] if steps is None else steps)
     absent = [step for step in wanted if step not in record.steps]
     require(not absent, f"Step {absent[:1]} is not recorded. Recorded: {', '.join(map(str, record.steps))}.")

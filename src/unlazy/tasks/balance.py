@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from unlazy.errors import require
-from unlazy.random import bernoulli, categorical
+from unlazy.random import categorical, signs
 from unlazy.tasks.dictionary import Moments, PatternFamily, PatternLaw, parity
 
 
@@ -52,7 +52,7 @@ class BalancedLaw(PatternLaw):
         count = categorical(key_count, self.count_law, n)
         u = jax.random.uniform(key_subset, (n, self.k), jnp.float32)
         rank = jnp.sum(u[:, :, None] > u[:, None, :], axis=2)  # n k
-        present = bernoulli(key_background, jnp.full((n, self.D), 0.5))
+        present = signs(key_background, (n, self.D)) > 0
         places = jnp.nonzero(relevant, size=self.k)[0]
         return present.at[:, places].set(rank < count[:, None])
 

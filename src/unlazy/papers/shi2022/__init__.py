@@ -11,10 +11,10 @@ from unlazy.papers.shi2022.general import GENERAL, THEOREM34, general_task
 from unlazy.papers.shi2022.lemmas import LEMMAS
 from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
 from unlazy.papers.shi2022.schedule import SCHEDULES
-from unlazy.papers.shi2022.table1 import PARITY, TABLE1, parity_task, practical, verbatim
+from unlazy.papers.shi2022.table1 import PARITY, TABLE1, practical, verbatim
 from unlazy.papers.shi2022.tables import TABLES
 from unlazy.tasks.balance import BalancedParity
-from unlazy.tasks.dictionary import ProductPatterns, UnstructuredPatterns, interval, parity, threshold
+from unlazy.tasks.dictionary import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
 from unlazy.tasks.mixture import CubeGaussians
 
 CITATION = (
@@ -26,7 +26,7 @@ CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *BOUNDS, THEOREM34, *SCHEDULES)
 
 TASKS = {
     "shi2022/task": Named(
-        parity_task(PARITY["paper"]), "Table 1: the mixture of fair coins and all-equal relevant patterns, parity labels"
+        ParityMixture(d=500, D=100, k=5, po=0.5), "Table 1: the mixture of fair coins and all-equal relevant patterns, parity labels"
     ),
     "shi2022/task-interval": Named(
         ProductPatterns(d=500, D=100, k=30, P=interval(30, 20, 30), p=2 / 3, po=0.5), "Table 2: independent patterns, interval labels"

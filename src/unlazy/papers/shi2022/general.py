@@ -13,9 +13,9 @@ from unlazy.probes import Accuracy, Alignment
 from unlazy.tasks.incoherent import GeneralParity
 
 GENERAL: dict[Scale, Size] = {
-    "smoke": Size(d=24, D=12, k=3, m=16, T=40, n=1_000, batch=100, test=500, neurons=16),
-    "laptop": Size(d=200, D=80, k=5, m=100, T=600, n=20_000, batch=1_000, test=10_000, neurons=100),
-    "paper": Size(d=500, D=100, k=5, m=300, T=600, n=50_000, batch=1_000, test=10_000, neurons=100),
+    "smoke": Size(d=24, D=12, k=3, m=16, T=40, n=1_000, batch=100, test=500),
+    "laptop": Size(d=200, D=80, k=5, m=100, T=600, n=20_000, batch=1_000, test=10_000),
+    "paper": Size(d=200, D=80, k=5, m=200, T=600, n=50_000, batch=1_000, test=10_000),
 }
 
 

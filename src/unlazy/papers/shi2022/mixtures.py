@@ -14,9 +14,9 @@ from unlazy.probes import Accuracy, Alignment, Clusters, SecondLayerSigns, Silho
 from unlazy.tasks.mixture import CubeGaussians, HiddenRepresentations
 
 REPRESENTATIONS: dict[Scale, Size] = {
-    "smoke": Size(d=24, D=16, k=8, m=8, T=20, n=500, batch=100, test=200, neurons=16),
-    "laptop": Size(d=500, D=250, k=50, m=50, T=200, n=20_000, batch=1_000, test=5_000, neurons=100),
-    "paper": Size(d=500, D=250, k=50, m=300, T=600, n=50_000, batch=1_000, test=10_000, neurons=100),
+    "smoke": Size(d=24, D=16, k=8, m=8, T=20, n=500, batch=100, test=200),
+    "laptop": Size(d=500, D=250, k=50, m=50, T=200, n=20_000, batch=1_000, test=5_000),
+    "paper": Size(d=500, D=250, k=50, m=300, T=600, n=50_000, batch=1_000, test=10_000),
 }
 
 

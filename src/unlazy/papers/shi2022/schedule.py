@@ -8,22 +8,19 @@ from __future__ import annotations
 import dataclasses
 
 from unlazy.lab.judging import Arm, Check, Claim, Quantity, Scale
-from unlazy.papers.shi2022.table1 import PARITY, curve_steps, parity_task, practical, printed, verbatim
+from unlazy.papers.shi2022.table1 import PARITY, curve_steps, parity_task, practical, printed, table1, verbatim
 from unlazy.probes import Accuracy, Alignment, Kinks
-from unlazy.tasks.balance import BalancedParity
 
 
 def theorem26(scale: Scale) -> dict[str, Arm]:
     """The data of Table 1 with the constants of Theorem 26, and the best readout on its features; beside them the practical schedule."""
-    size = PARITY[scale]
+    size, task = PARITY[scale], parity_task(PARITY[scale])
     probes = (Accuracy(size.test), Alignment(), Kinks())
-    steps = curve_steps(size.T)
-    arms = {
-        "Network (Theorem 26)": verbatim(size).network(steps),
-        "Two Step (Theorem 26, converged)": verbatim(size).frozen(2, (2,), readout="converged"),
-        "Network (practical)": practical(size).network(steps),
+    return {
+        "Network (Theorem 26)": Arm(task, verbatim(size).network(curve_steps(size.T)), size.n, probes),
+        "Two Step (Theorem 26, converged)": Arm(task, verbatim(size).frozen(2, (2,), readout="converged"), size.n, probes),
+        "Network (practical)": table1(scale)["Network"],
     }
-    return {name: Arm(parity_task(size), learner, size.n, probes) for name, learner in arms.items()}
 
 
 THEOREM26 = Claim(
@@ -50,16 +47,13 @@ THEOREM26 = Claim(
 
 def one_step(scale: Scale) -> dict[str, Arm]:
     """Features after one step, with the readouts that 'the best classifier' may mean, and with a larger first step."""
-    size = PARITY[scale]
-    schedule = practical(size)
-    larger = dataclasses.replace(schedule, first=1.0)
-    probes = (Accuracy(size.test), Alignment())
-    arms = {
-        "SGD readout": schedule.frozen(1, curve_steps(size.T)),
-        "converged readout": schedule.frozen(1, readout="converged"),
-        "converged readout, larger first step": larger.frozen(1, readout="converged"),
+    arms = table1(scale)
+    larger = dataclasses.replace(practical(PARITY[scale]), first=1.0).frozen(1, readout="converged")
+    return {
+        "SGD readout": arms["One Step"],
+        "converged readout": arms["One Step (converged)"],
+        "converged readout, larger first step": dataclasses.replace(arms["One Step (converged)"], learner=larger),
     }
-    return {name: Arm(parity_task(size), learner, size.n, probes) for name, learner in arms.items()}
 
 
 ONE_STEP = Claim(
@@ -88,14 +82,11 @@ ONE_STEP = Claim(
 
 def memorising(scale: Scale) -> dict[str, Arm]:
     """Labels without input structure, with the published number of examples and with few."""
-    size = PARITY[scale]
-    family = BalancedParity(d=size.d, D=size.D, k=size.k, structure=0.0)
-    schedule, probes = practical(size), (Accuracy(size.test), Alignment())
-    longer = dataclasses.replace(schedule, w_rate=3.0)
-    steps, few = curve_steps(size.T), 50 if scale == "smoke" else 250
+    size, everything = PARITY[scale], table1(scale)["Network w/o structure"]
+    longer = dataclasses.replace(practical(size), w_rate=3.0).network(curve_steps(size.T))
     return {
-        "all examples": Arm(family, schedule.network(steps), size.n, probes),
-        "250 examples": Arm(family, longer.network(steps), few, probes),
+        "all examples": everything,
+        "250 examples": dataclasses.replace(everything, learner=longer, n=50 if scale == "smoke" else 250),
     }
 
 

@@ -1,8 +1,5 @@
 """Tables 2 to 5: interval labels, and Table 1 with another input dimension, class balance or number of examples.
 
-The data of Tables 3 to 5 are one family whose structure and class balance are numbers, so that the network with and without input
-structure, and all class balances, run in the same compiled programs.
-
 Reference: shi2022, Appendix E.1.2 and E.2.
 """
 
@@ -13,37 +10,19 @@ from collections.abc import Mapping
 
 from unlazy.lab.judging import Arm, Check, Claim, Published, Quantity, Scale
 from unlazy.learners.emergence import TwoStep
-from unlazy.papers.shi2022.table1 import PARITY, TABLE1, Size, curve_steps, practical, printed
-from unlazy.probes import Accuracy, Alignment, Silhouette
-from unlazy.tasks.balance import BalancedParity
-from unlazy.tasks.base import Family
+from unlazy.papers.shi2022.table1 import (
+    METHODS,
+    PARITY,
+    TABLE1,
+    Size,
+    contest,
+    curve_steps,
+    parity_task,
+    practical,
+    printed,
+    without_structure,
+)
 from unlazy.tasks.dictionary import ProductPatterns, interval
-
-#: The six columns of every table.
-METHODS = ("Network", "NTK", "RF", "One Step", "Two Step", "Network w/o structure")
-
-
-def contest(size: Size, schedule: TwoStep, structured: Family, unstructured: Family, note: str = "") -> dict[str, Arm]:
-    """The six methods of a table; `note` is put behind their names."""
-    steps = curve_steps(size.T)
-    learners = {
-        "Network": schedule.network(steps),
-        "NTK": schedule.tangent(steps),
-        "RF": schedule.random_features(steps),
-        "One Step": schedule.frozen(1, steps),
-        "Two Step": schedule.frozen(2, steps),
-        "Network w/o structure": schedule.network(steps),
-    }
-    measure = (Accuracy(size.test), Alignment())
-    return {
-        name + note: Arm(
-            unstructured if "w/o" in name else structured,
-            learner,
-            size.n,
-            (*measure, Silhouette()) if name.startswith("Network") else measure,
-        )
-        for name, learner in learners.items()
-    }
 
 
 def published(rows: Mapping[str, tuple[float | None, ...]], note: str = "") -> tuple[Published, ...]:
@@ -58,9 +37,8 @@ def published(rows: Mapping[str, tuple[float | None, ...]], note: str = "") -> t
 
 def parity_contest(size: Size, note: str, *, negative: float = 0.5) -> dict[str, Arm]:
     """The six methods on the data of Table 1, with another class balance."""
-    family = BalancedParity(d=size.d, D=size.D, k=size.k, structure=0.5, negative=negative)
-    schedule = practical(size)
-    arms = contest(size, schedule, family, dataclasses.replace(family, structure=0.0), note)
+    task, schedule = parity_task(size, negative=negative), practical(size)
+    arms = contest(size, schedule, task, without_structure(task), note)
     if negative == 0.5:
         return arms
     # Rare counts of the smaller class need a longer way of the readout.
@@ -70,9 +48,9 @@ def parity_contest(size: Size, note: str, *, negative: float = 0.5) -> dict[str,
 
 
 INTERVAL: dict[Scale, Size] = {
-    "smoke": Size(d=24, D=16, k=6, m=16, T=40, n=1_000, batch=100, test=500, neurons=16),
-    "laptop": Size(d=500, D=100, k=30, m=100, T=200, n=50_000, batch=1_000, test=10_000, neurons=200),
-    "paper": Size(d=500, D=100, k=30, m=100, T=200, n=50_000, batch=1_000, test=10_000, neurons=200),
+    "smoke": Size(d=24, D=16, k=6, m=16, T=40, n=1_000, batch=100, test=500),
+    "laptop": Size(d=500, D=100, k=30, m=100, T=200, n=50_000, batch=1_000, test=10_000),
+    "paper": Size(d=500, D=100, k=30, m=100, T=200, n=50_000, batch=1_000, test=10_000),
 }
 
 
@@ -99,20 +77,17 @@ def table3(scale: Scale) -> dict[str, Arm]:
     return parity_contest(size._replace(d=small), ", d=100") | parity_contest(size._replace(d=large), ", d=2000")
 
 
-#: At laptop scale, Table 4 and the first half of Table 5 have one number of examples and so share their programs.
-MANY: dict[Scale, int] = {"smoke": 500, "laptop": 25_000, "paper": 25_000}
-
-
 def table4(scale: Scale) -> dict[str, Arm]:
     """Table 1 with 80 % and 90 % of the examples in the negative class."""
-    size = PARITY[scale] if scale == "paper" else PARITY[scale]._replace(n=MANY[scale])
+    size = PARITY[scale]
     return parity_contest(size, ", 0.8", negative=0.8) | parity_contest(size, ", 0.9", negative=0.9)
 
 
 def table5(scale: Scale) -> dict[str, Arm]:
-    """Table 1 with 25,000 examples, and with 10,000 examples and fewer neurons."""
-    large = PARITY[scale]._replace(n=MANY[scale])
-    small = PARITY[scale]._replace(n=400) if scale == "smoke" else PARITY[scale]._replace(n=10_000, m=50)
+    """Table 1 with 25,000 examples (at laptop scale this is Table 1 itself), and with 10,000 examples and fewer neurons."""
+    size = PARITY[scale]
+    large = size._replace(n=500 if scale == "smoke" else 25_000)
+    small = size._replace(n=400) if scale == "smoke" else size._replace(n=10_000, m=50)
     return parity_contest(large, ", n=25k") | parity_contest(small, ", n=10k")
 
 
@@ -160,6 +135,8 @@ TABLE2 = Claim(
         "σ_b = 1/k²: with σ_b = 0.5 and σ_w = 1/30 all of them are nearly constant.",
         *TABLE1.deviations[6:],
     ),
+    # One Step is near a constant label, of which class is chance: its accuracy varies much between seeds.
+    seeds={"smoke": 1, "laptop": 5, "paper": 5},
 )
 
 TABLE3 = Claim(
@@ -169,9 +146,9 @@ TABLE3 = Claim(
     statement="Table 1 with inputs of 100 and of 2000 dimensions: accuracies stay, only cosines with random weights change.",
     study=table3,
     checks=(
-        *parity_checks(", d=100"),
-        *(c for c in parity_checks(", d=2000") if c.quantity.measure != "cosine"),
-        Check(Quantity("Network, d=2000", "cosine", 2), lower=0.995),
+        # The greatest cosine of m random directions with a given one is near √(2·log m / d): another bound for each d.
+        *(c for d in (100, 2000) for c in parity_checks(f", d={d}") if c.quantity != Quantity(f"RF, d={d}", "cosine")),
+        Check(Quantity("RF, d=100", "cosine"), upper=0.45),
         Check(Quantity("RF, d=2000", "cosine"), upper=0.12),
     ),
     published=(
