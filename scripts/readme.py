@@ -37,6 +37,11 @@ def ledger(found: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def reasons(found: list[dict[str, Any]]) -> str:
+    """Why claims do not hold, one line each."""
+    return "\n".join(f"- `{v['id']}`: {v['reason']}" for v in found if v["verdict"] != "holds")
+
+
 def comparison(v: dict[str, Any]) -> str:
     """Published beside measured for one claim."""
     measures = list(dict.fromkeys(name.rsplit(" ", 1)[1] for name in v["published"]))
@@ -117,7 +122,9 @@ def generated() -> str:
     """The generated part of the README."""
     found = verdicts()
     shown = [f"{how(v)}:\n\n{comparison(v)}" for v in found if v["id"] == SHOWN]
-    return "\n\n".join([BEGIN, ledger(found), *shown, *(contest(*entry) for entry in contests()), END])
+    told = reasons(found)
+    why = [f"Why a claim does not hold:\n\n{told}"] if told else []
+    return "\n\n".join([BEGIN, ledger(found), *why, *shown, *(contest(*entry) for entry in contests()), END])
 
 
 def whole_ledger() -> str:

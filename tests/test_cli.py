@@ -44,7 +44,7 @@ def count_runs(monkeypatch):
 def test_reproduce_prints_the_table_and_writes_json(finished):
     store, (verdict,), result = finished
     assert result.exit_code == 0
-    for text in ("Network w/o structure", "Deviations from the paper", "undecided", "8 trials in 8 programs", "Compiled"):
+    for text in ("Network w/o structure", "Deviations from the paper", "undecided", "8 trials in 7 programs", "Compiled"):
         assert text in result.output
     assert {"id", "verdict", "rule", "published", "measured", "interval", "seeds", "seconds", "deviations"} <= verdict.keys()
     assert verdict["id"] == "shi2022/table1" and verdict["seeds"] == [10] and verdict["verdict"] == "undecided"
@@ -94,7 +94,7 @@ def test_a_run_that_is_cut_off_goes_on_where_it_was(finished, tmp_path, monkeypa
     assert len(kept) == 3
     given = count_runs(monkeypatch)
     result = call(*arguments)
-    assert result.exit_code == 0 and given == [5] and "3 of 8 are in the store already" in result.output
+    assert result.exit_code == 0 and sum(given) == 5 and "3 of 8 are in the store already" in result.output
     with Store(store, read_only=True) as opened, Store(finished[0], read_only=True) as whole:
         records = {record.key: record for record in opened.records()}
         assert len(records) == 8 and all(records[key].seconds == seconds for key, seconds in kept.items())
@@ -230,7 +230,7 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
     assert len(data["conclusions"]) == 2 and picture.read_bytes().startswith(b"\x89PNG")
     given = count_runs(monkeypatch)
     again = call(*arguments, "--json", "-")
-    assert given == [] and "everything is in the store" in again.stderr and json.loads(again.stdout)["results"] == data["results"]
+    assert given == [] and "to tune are in the store" in again.stderr and json.loads(again.stdout)["results"] == data["results"]
     with Store(store, read_only=True) as opened:
         assert len(list(opened.records())) == 16
     assert call("export", "--store", store).exit_code == 0

@@ -17,10 +17,7 @@ from unlazy.errors import BadInput, UnlazyError
 from unlazy.report.files import check_writable, replacing
 
 if TYPE_CHECKING:
-    from unlazy.lab.judging import Verdict
-    from unlazy.lab.running import Study
-    from unlazy.lab.store import Run, Store
-    from unlazy.lab.tuning import Contest, Outcome
+    from unlazy.lab.store import Store
 
 
 class _Refused(click.ClickException):
@@ -144,62 +141,16 @@ def reproduce(
     from unlazy.lab.judging import FIRST_SEED
     from unlazy.lab.running import study
     from unlazy.lab.store import Store
+    from unlazy.report.live import run_studies
 
     first = FIRST_SEED if first_seed is None else first_seed
     studies = [study(claim, scale, seeds=seeds, first_seed=first) for claim in claims]  # type: ignore[arg-type]
     with Store(store_path or default_store()) as store:
-        verdicts = _run(studies, store, memory=memory, fresh=fresh)
+        verdicts = run_studies(studies, store, _console(), memory=memory, fresh=fresh)
     if json_path is not None:
         _write_json([verdict.to_json() for verdict in verdicts], json_path)
     if strict and any(verdict.outcome != "holds" for verdict in verdicts):
         sys.exit(1)
-
-
-def _run(studies: list[Study], store: Store, *, memory: float | None, fresh: bool) -> list[Verdict]:
-    """Say what will happen, run it with a progress bar, print the verdicts."""
-    from unlazy.catalogue import claims
-    from unlazy.lab.engines import LocalEngine, plan
-    from unlazy.lab.running import missing, run
-    from unlazy.report.progress import ProgressBar, duration
-    from unlazy.report.tables import print_verdict
-
-    console = _console()
-    store.register_rules({claim.id: claim.rule for claim in claims().values()})  # of all claims: they may share trials
-    if fresh:
-        store.remove(trial.key for study in studies for trial in study.trials)
-    waiting = missing(studies, store)
-    planned, total = plan(waiting), len({trial.key for study in studies for trial in study.trials})
-    engine = LocalEngine() if memory is None else LocalEngine(memory=int(memory * 2**30))
-    names = ", ".join(study.claim.id for study in studies)
-    seeds = sorted({seed for study in studies for seed in study.seeds})
-    console.print(
-        f"[bold]{names}[/] · {studies[0].scale} scale · seeds {seeds[0]} to {seeds[-1]} · store {store.path}",
-        soft_wrap=True,
-    )
-    if waiting:
-        warm, cold = planned.seconds
-        kept = f", {total - len(waiting)} of {total} are in the store already" if len(waiting) < total else ""
-        console.print(
-            f"{len(waiting)} trials in {len(planned.groups)} programs{kept}. About {duration(warm)} to run, up to {duration(cold - warm)} "
-            f"more to compile what is not cached; memory at most {engine.memory / 2**30:.1f} GiB a program.",
-            soft_wrap=True,
-        )
-        try:
-            with ProgressBar(planned, console) as bar:
-                engine.watcher = bar
-                verdicts = run(studies, store, engine)
-        except KeyboardInterrupt:
-            done = len(waiting) - len(missing(studies, store))
-            again = "the same command without --fresh" if fresh else "the same command"
-            console.print(f"Stopped. {done} of {len(waiting)} trials are kept: {again} goes on from there.")
-            sys.exit(130)
-        console.print(f"Compiled {engine.compiled} programs in {engine.compile_seconds:.1f} s.")
-    else:
-        console.print(f"All {total} trials are in the store.")
-        verdicts = run(studies, store, engine)
-    for verdict in verdicts:
-        print_verdict(verdict, console)
-    return verdicts
 
 
 @main.command()
@@ -243,6 +194,7 @@ def compare(
     from unlazy.lab.store import Store
     from unlazy.lab.tuning import Contest
     from unlazy.report.contests import print_outcome, save_curves
+    from unlazy.report.live import run_contest
 
     if not names:
         raise BadInput("A contest needs learners: add --learner NAME once for each. `unlazy list learners` names them.")
@@ -255,7 +207,7 @@ def compare(
         test=test,
     )
     with Store(store_path or default_store()) as store:
-        outcome = _contest(contest, store, task, memory)
+        outcome = run_contest(contest, task, store, _console(), memory=memory)
     print_outcome(outcome, _console())
     if json_path is not None:
         words = ["unlazy", "compare", task, *(word for change in changes for word in ("--set", change))]
@@ -266,39 +218,6 @@ def compare(
     if figure is not None:
         save_curves(outcome, task, figure)
         _console().print(f"Figure written to {figure}", soft_wrap=True)
-
-
-def _contest(contest: Contest, store: Store, task: str, memory: float | None) -> Outcome:
-    """Say what will happen, and run it with progress bars: first the tuning, then the test of what was chosen."""
-    from unlazy.lab.engines import LocalEngine, plan
-    from unlazy.lab.tuning import absent, keep, outcome_of
-    from unlazy.report.progress import ProgressBar, duration
-
-    console = _console()
-    engine = LocalEngine() if memory is None else LocalEngine(memory=int(memory * 2**30))
-    console.print(
-        f"[bold]{task}[/] · {len(contest.learners)} learners · n = {', '.join(map(str, contest.sizes))} · seeds {contest.seeds[0]} to "
-        f"{contest.seeds[-1]} · {contest.budget} settings each · store {store.path}",
-        soft_wrap=True,
-    )
-    stages = {"Tuning": lambda: contest.all_rehearsals, "Testing what was chosen": lambda: list(contest.finals(store).values())}
-    for stage, trials in stages.items():
-        waiting = absent(trials(), store)
-        if not waiting:
-            console.print(f"{stage}: everything is in the store.")
-            continue
-        planned = plan(waiting)
-        warm, cold = planned.seconds
-        compiling = f", up to {duration(cold - warm)} more to compile what is not cached" if planned.groups else ""
-        console.print(f"{stage}: {len(waiting)} trials, about {duration(warm)}{compiling}.", soft_wrap=True)
-        try:
-            with ProgressBar(planned, console) as bar:
-                engine.watcher = bar
-                keep(waiting, store, engine)
-        except KeyboardInterrupt:
-            console.print("Stopped. What was finished is kept: the same command goes on from there.")
-            sys.exit(130)
-    return outcome_of(contest, store)
 
 
 def _whole_numbers(name: str, text: str) -> tuple[int, ...]:
@@ -319,26 +238,6 @@ def _write_json(data: Any, path: Path) -> None:
         draft.write_text(text + "\n", encoding="utf-8")
 
 
-def _entries(store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False) -> list[Any]:
-    """The newest run of each claim in the store, judged: pairs of verdict and records by arm."""
-    from unlazy.catalogue import find_claims
-    from unlazy.lab.running import records_of, verdict_of
-
-    wanted = {claim.id: claim for claim in find_claims([pattern or "*"])}
-    newest: dict[str, Run] = {}
-    for run in store.runs():
-        keys = {key for arm in run.arms.values() for key in arm}
-        # A run is not one any more where its records were removed, as by a --fresh that was stopped.
-        if run.claim in wanted and scale in (None, run.scale) and len(store.known(keys)) == len(keys):
-            newest.setdefault(run.claim, run)
-    if not newest:
-        where = f" at {scale} scale" if scale else ""
-        hint = f"unlazy reproduce {pattern or 'ID'}{f' --scale {scale}' if scale else ''} --store {store.path}"
-        raise BadInput(f"The store holds no run of {pattern or 'any claim'}{where}. Make one with `{hint}`.")
-    chosen = [(claim, newest[name]) for name, claim in wanted.items() if name in newest]
-    return [(verdict_of(claim, run, store), records_of(run, store, arrays=arrays)) for claim, run in chosen]
-
-
 @main.command()
 @click.argument("claim", required=False, metavar="[ID]")
 @click.option("--scale", type=click.Choice(["smoke", "laptop", "paper"]), help="Only runs of this scale.")
@@ -346,11 +245,12 @@ def _entries(store: Store, pattern: str | None = None, scale: str | None = None,
 def show(claim: str | None, scale: str | None, store_path: Path | None) -> None:
     """Show verdicts from the store without running anything: all in short, or one claim (or pattern) in full."""
     from unlazy.lab.store import Store
+    from unlazy.report.entries import entries
     from unlazy.report.tables import ledger, print_verdict, terminal
 
     console = _console()
     with Store(store_path or default_store(), read_only=True) as store:
-        verdicts = [verdict for verdict, _ in _entries(store, claim, scale)]
+        verdicts = [verdict for verdict, _ in entries(store, claim, scale)]
     if claim is None:
         console.print(terminal(ledger(verdicts)))
     else:
@@ -396,13 +296,14 @@ def report(store_path: Path | None, out: Path, figures: Path | None, scale: str 
 
 
 def _report(store: Store, out: Path, figures: Path | None, scale: str | None) -> None:
+    from unlazy.report.entries import entries
     from unlazy.report.figures import save_figures
     from unlazy.report.page import write_page
 
     with _console().status("Drawing"):
-        entries = _entries(store, scale=scale, arrays=True)
-        write_page(entries, out)
-        written = [path for verdict, records in entries if figures for path in save_figures(verdict, records, figures)]
+        shown = entries(store, scale=scale, arrays=True)
+        write_page(shown, out)
+        written = [path for verdict, records in shown if figures for path in save_figures(verdict, records, figures)]
     click.echo(f"Page written to {out.resolve()}: open it in a browser, no network is needed.")
     for path in written:
         click.echo(f"Figure written to {path}")
@@ -457,10 +358,11 @@ def demo(scale: str, store_path: Path | None, out: Path, memory: float | None) -
     from unlazy.catalogue import claims
     from unlazy.lab.running import study
     from unlazy.lab.store import Store
+    from unlazy.report.live import run_studies
 
     check_writable(out)
     with Store(store_path or default_store()) as store:
-        _run([study(claims()["shi2022/table1"], scale)], store, memory=memory, fresh=False)  # type: ignore[arg-type]
+        run_studies([study(claims()["shi2022/table1"], scale)], store, _console(), memory=memory, fresh=False)  # type: ignore[arg-type]
         _report(store, out, None, scale)
 
 
@@ -479,7 +381,3 @@ def _console() -> Any:
     from rich.console import Console
 
     return Console(stderr=click.get_current_context().meta.get("machine_reads_output", False))
-
-
-if __name__ == "__main__":
-    main()

@@ -14,8 +14,9 @@ from unlazy.errors import BadInput
 from unlazy.kernels import RBF
 from unlazy.lab.engines import LocalEngine
 from unlazy.lab.judging import estimate
+from unlazy.lab.running import absent
 from unlazy.lab.store import Store
-from unlazy.lab.tuning import Choice, Contest, Outcome, Place, Result, absent, choose, run
+from unlazy.lab.tuning import Choice, Contest, Outcome, Place, Result, choose, run
 from unlazy.learners.direction import DirectionHistogram
 from unlazy.learners.features import FeatureRidge, RawFeatures
 from unlazy.learners.kernel import KernelRidge

@@ -253,8 +253,8 @@ class Verdict:
 
 
 def _plain(value: float) -> float | None:
-    """JSON has no NaN and no infinity."""
-    return round(value, 6) if math.isfinite(value) else None
+    """Seven digits, so that small gaps stay visible; JSON has no NaN and no infinity."""
+    return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
 def judge_check(check: Check, measured: Estimate, least_seeds: int) -> Judgement:

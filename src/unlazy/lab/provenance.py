@@ -14,7 +14,18 @@ import unlazy
 
 #: What no measurement depends on: names, reports, stores, the command line, and the papers, whose settings are in the trials themselves.
 #: A new module counts unless it is named here.
-NOT_COMPUTING = ("catalogue.py", "cli.py", "estimators", "lab", "local_correlation.py", "naming.py", "papers", "report", "rivals.py")
+NOT_COMPUTING = (
+    "__main__.py",
+    "catalogue.py",
+    "cli.py",
+    "estimators",
+    "lab",
+    "local_correlation.py",
+    "naming.py",
+    "papers",
+    "report",
+    "rivals.py",
+)
 #: The one part of the laboratory that computes.
 ENGINE = "lab/engines.py"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from unlazy.errors import require
 from unlazy.lab.engines import LocalEngine
@@ -11,6 +12,8 @@ from unlazy.lab.judging import FIRST_SEED, SCALES, Claim, Scale, Verdict, judge
 from unlazy.lab.provenance import source_hash
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record, Runnable, now
+
+R = TypeVar("R", bound=Runnable)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,18 +40,23 @@ def study(claim: Claim, scale: Scale, *, seeds: int | None = None, first_seed: i
     return Study(claim, scale, chosen, {name: arm.trials(chosen) for name, arm in claim.study(scale).items()})
 
 
-def missing(studies: Sequence[Study], store: Store) -> list[Runnable]:
-    """The trials that have no record yet, each once."""
-    trials = {trial.key: trial for each in studies for trial in each.trials}
-    known = store.known(trials)
-    return [trial for key, trial in trials.items() if key not in known]
+def absent(trials: Iterable[R], store: Store) -> list[R]:
+    """Those that have no record yet, each once."""
+    wanted = {trial.key: trial for trial in trials}
+    known = store.known(wanted)
+    return [trial for key, trial in wanted.items() if key not in known]
+
+
+def keep(trials: Iterable[Runnable], store: Store, engine: LocalEngine) -> None:
+    """Run what the store lacks, and keep each record as it comes."""
+    for record in engine.run(absent(trials, store)):
+        store.add(record)
 
 
 def run(studies: Sequence[Study], store: Store, engine: LocalEngine) -> list[Verdict]:
-    """Register the rules, run what is missing, keep each record as it comes, and judge."""
+    """Register the rules, run what is missing, and judge."""
     store.register_rules({each.claim.id: each.claim.rule for each in studies})
-    for record in engine.run(missing(studies, store)):
-        store.add(record)
+    keep([trial for each in studies for trial in each.trials], store, engine)
     verdicts = []
     for each in studies:
         arms = {name: [trial.key for trial in arm] for name, arm in each.arms.items()}

@@ -16,6 +16,7 @@ import scipy.stats
 from unlazy.errors import require
 from unlazy.lab.engines import LocalEngine
 from unlazy.lab.judging import LEVEL, Estimate, estimate
+from unlazy.lab.running import keep
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Record, Trial
 from unlazy.learners.base import Learner
@@ -255,19 +256,6 @@ def run(contest: Contest, store: Store, engine: LocalEngine) -> Outcome:
     finals = contest.finals(store)
     keep(list(finals.values()), store, engine)
     return outcome_of(contest, store)
-
-
-def keep(trials: Sequence[Trial], store: Store, engine: LocalEngine) -> None:
-    """Run what the store lacks, and keep each record as it comes."""
-    for record in engine.run(absent(trials, store)):
-        store.add(record)
-
-
-def absent(trials: Sequence[Trial], store: Store) -> list[Trial]:
-    """Those that have no record yet, each once."""
-    wanted = {trial.key: trial for trial in trials}
-    known = store.known(wanted)
-    return [trial for key, trial in wanted.items() if key not in known]
 
 
 def outcome_of(contest: Contest, store: Store) -> Outcome:

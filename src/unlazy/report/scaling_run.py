@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,11 @@ from rich.console import Console
 from unlazy import catalogue
 from unlazy.errors import unknown
 from unlazy.experiments.scaling import MOST_EXAMPLES, Scaling, contender, crossings, dimensions, lay_out, outcomes
-from unlazy.lab.engines import LocalEngine, plan
+from unlazy.lab.engines import LocalEngine
 from unlazy.lab.store import Store
 from unlazy.report.files import replacing
+from unlazy.report.live import run_absent
 from unlazy.report.palette import PRINT_STYLE
-from unlazy.report.progress import ProgressBar, duration
 from unlazy.report.scaling import figure, sentences, table
 from unlazy.report.tables import terminal
 
@@ -33,28 +32,7 @@ def run_scaling(
     study = lay_out(known[task], {name: contender(name, named) for name in learners}, dimensions(vary), target=target)
     wanted = {each.key: each for each in study.measurements(seeds)}
     _announce(study, task, seeds, console)
-    waiting = [wanted[key] for key in wanted if key not in store.known(wanted)]
-    if waiting:
-        planned = plan(waiting)
-        kept = f", {len(wanted) - len(waiting)} of {len(wanted)} are in the store already" if len(waiting) < len(wanted) else ""
-        programs = len({(each.experiment.steps, type(each.experiment)) for each in waiting})
-        console.print(
-            f"{len(waiting)} searches{kept}. About {duration(planned.seconds[0])} to run, up to {duration(7.0 * programs)} more to compile "
-            f"what is not cached. Store {store.path}",
-            soft_wrap=True,
-        )
-        engine = LocalEngine()
-        try:
-            with ProgressBar(planned, console) as bar:
-                engine.watcher = bar
-                for record in engine.run(waiting):
-                    store.add(record)
-        except KeyboardInterrupt:
-            done = len(store.known(each.key for each in waiting))
-            console.print(f"Stopped. {done} of {len(waiting)} searches are kept: the same command goes on from there.")
-            sys.exit(130)
-    else:
-        console.print(f"All {len(wanted)} searches are in the store.")
+    run_absent(list(wanted.values()), store, LocalEngine(), console, what="searches")
     found = outcomes(study, seeds, {key: store.get(key) for key in wanted})
     where = crossings(found)
     console.print(terminal(table(found)))
