@@ -14,13 +14,12 @@ FEATURES = ("random", "tangent", "fourier")
 
 
 def theorem2(scale: Scale) -> dict[str, Instrument]:
-    """Three kinds of features, and k = 5 and 7 for the first; with k = 7 the bound is above zero for more features."""
+    """Three kinds of features, and k = 5 and 7 for the first."""
     sizes = (8, 16) if scale == "smoke" else (16, 64, 256)
-    more = (*sizes, 1024) if scale == "paper" else sizes
     n = {"smoke": 200, "laptop": 2000, "paper": 8000}[scale]
     norms = (1.0, 4.0)
     arms = {f"{kind}, k=5": Instrument(FixedFeatures(kind, 5, 80, sizes, norms, n=n)) for kind in FEATURES}  # type: ignore[arg-type]
-    return arms | {"random, k=7": Instrument(FixedFeatures("random", 7, 112, more, norms, n=n))}
+    return arms | {"random, k=7": Instrument(FixedFeatures("random", 7, 112, sizes, norms, n=n))}
 
 
 _THEOREM2_ARMS = (*(f"{kind}, k=5" for kind in FEATURES), "random, k=7")
@@ -43,6 +42,8 @@ THEOREM2 = Claim(
         "The theorem says that some A is hard: the harder of two random A is taken. The loss is the minimum over a sample, certified "
         "from below by a dual solution; that of the law is higher. `least_excess` is the least distance of the certified loss to the "
         "bound over all N and B.",
+        "N = 1024 was tried with k = 7 and left out: there the loss stays 0.11 above the bound, but the solver's certificate only comes "
+        "within 0.033 of the loss, and 0.03 is asked for.",
     ),
     plots=tuple(
         Plot(
@@ -63,8 +64,8 @@ THEOREM2 = Claim(
 
 def corollary3(scale: Scale) -> dict[str, Instrument]:
     """Functions of bounded norm in the space of a Gaussian kernel."""
-    norms = {"smoke": (1, 2), "laptop": (1, 2, 4), "paper": (1, 2, 4, 8)}[scale]
-    n = {"smoke": 100, "laptop": 1500, "paper": 4000}[scale]
+    norms = (1, 2) if scale == "smoke" else (1, 2, 4)
+    n = {"smoke": 100, "laptop": 1500, "paper": 3000}[scale]
     return {
         "Gaussian kernel, k=5": Instrument(KernelBall(5, 80, norms, n=n)),
         "Gaussian kernel, k=7": Instrument(KernelBall(7, 112, norms, n=n)),
@@ -149,8 +150,8 @@ THEOREM4 = Claim(
         "The oracle is adversarial within its tolerance unless 'sampled' is said. At D = 100 a sample of 20,000 inputs stands for the "
         "law, at D = 12 all inputs do with their exact weights. Gradients are queries after division by their greatest possible size.",
         "At D = 12, k = 3 the bound is 3 queries: it says little there, and the failure without structure is the oracle's doing. It is "
-        "not certain: with 1/τ = 50 and tens of thousands of queries, gradient descent found a parity of three on one of three seeds, "
-        "which the bound does not forbid.",
+        "not certain: with tens of thousands of queries gradient descent finds a parity of three on one of three seeds at 1/τ = 50 and on "
+        "three of five at 1/τ = 100, which the bound does not forbid. So the check on it stays undecided.",
     ),
     plots=(
         Plot(
