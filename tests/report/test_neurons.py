@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unlazy.errors import BadInput
-from unlazy.report.neurons import embed, frames, nearest_star, normalise, sides
+from unlazy.report.charts import neuron_chart
+from unlazy.report.figures import neuron_map
+from unlazy.report.neurons import embed, frames, nearest_star, normalise, side_names, sides, star_names
 
 
 def in_a_plane(angles, d=7, seed=3):
@@ -130,6 +132,19 @@ def test_frames_of_a_record(network_record):
     assert sides(record).tolist() == [1, -1] * 6
     # After two steps, every neuron lies beside its star.
     assert (np.sign(found[2].points[:, 0]) == sides(record)).all()
+
+
+def test_many_directions_have_one_star_each_and_neurons_are_told_apart_by_where_they_end(network_record):
+    arrays = dict(network_record().arrays)
+    steps, neurons, d = arrays["neurons"].shape
+    arrays["directions"] = np.broadcast_to(np.eye(d)[:3], (steps, 3, d))
+    arrays["neurons"] = np.full((steps, neurons, d), 0.5)
+    arrays["neurons"][-1, :4] = 2 * np.eye(d)[1]
+    record = network_record(arrays=arrays)
+    assert sides(record).tolist() == [1] * 4 + [0] * (neurons - 4)
+    assert all({sign: len(stars) for sign, stars in frame.stars.items()} == {1: 3} for frame in frames(record))
+    assert "3" in star_names(record)[1] and set(side_names(record)) == {0, 1}
+    assert neuron_map(record).axes and neuron_chart(record)["data"]
 
 
 def test_frames_of_a_diverged_record(network_record):

@@ -1,4 +1,5 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -51,3 +52,13 @@ def test_representations_carry_their_labels():
 def test_parameters_outside_are_refused(make, says):
     with pytest.raises(BadInput, match=says):
         make()
+
+
+@pytest.mark.parametrize(("k", "sign"), [(1, 1), (2, 1), (3, 0), (4, -1), (5, 0)])
+def test_one_neuron_a_centre_with_the_sign_of_its_label_gives_a_known_sign(k, sign):
+    """Σ_c y_c·ReLU⟨c, x⟩ at the centres: zero for odd k > 1, and the label with the wrong sign for k = 4."""
+    task = CubeGaussians(d=6, k=k).task(key=jax.random.key(0))
+    centres = task.features
+    labels = task.target(centres)
+    score = jnp.maximum(centres @ centres.T, 0) @ labels
+    np.testing.assert_allclose(score, sign * labels, atol=1e-5)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from unlazy.lab.trials import Record
-from unlazy.report.figures import CHANCE, MEASURE, SIDE_COLOURS, SIDE_MARKERS, SIDE_NAMES, SIDE_SIZES, STAR_NAMES, Curve, step_ticks
-from unlazy.report.neurons import frames, sides
+from unlazy.report.figures import CHANCE, MEASURE, SIDE_COLOURS, SIDE_MARKERS, SIDE_SIZES, Curve, star_size, step_ticks
+from unlazy.report.neurons import frames, side_names, sides, star_names
 from unlazy.report.palette import translucent
 from unlazy.report.tables import spread
 
@@ -72,16 +72,17 @@ def _line(name: str, x: Sequence[float | None], y: Sequence[float | None], colou
 def neuron_chart(record: Record) -> dict[str, Any]:
     """Plotly's data, layout and frames for the neurons of one record at all its recorded steps, with a caption for each."""
     side, shown = sides(record), frames(record)
+    names = side_names(record)
     signs = [sign for sign in (0, 1, -1) if (side == sign).any()]
     angle = np.linspace(0, 2 * np.pi, 121)
     circle = _line("circle", _plain(np.cos(angle)), _plain(np.sin(angle)), "#808080", "solid") | {"showlegend": False}
-    marks = [_mark(STAR_NAMES[sign], SIDE_COLOURS[sign], "star", 24) for sign in (1, -1)]
+    marks = [_mark(name, SIDE_COLOURS[sign], "star", 1.17 * star_size(shown[0])) for sign, name in star_names(record).items()]
     for sign in signs:
-        name = f"{SIDE_NAMES[sign]} ({(side == sign).sum()})"
+        name = f"{names[sign]} ({(side == sign).sum()})"
         marks.append(_mark(name, SIDE_COLOURS[sign], SIDE_MARKERS[sign][1], 2.7 * SIDE_SIZES[sign]))
     moved = []
     for frame in shown:
-        groups = [*np.split(frame.stars, 2), *(frame.points[side == sign] for sign in signs)]
+        groups = [*frame.stars.values(), *(frame.points[side == sign] for sign in signs)]
         moved.append([{"x": _plain(group[:, 0]), "y": _plain(group[:, 1])} for group in groups])
     traces = list(range(1, len(marks) + 1))
     axis = {"range": [-1.15, 1.15], "visible": False, "fixedrange": True}

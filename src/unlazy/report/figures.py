@@ -19,7 +19,7 @@ from unlazy.errors import require
 from unlazy.lab.judging import Estimate, Verdict, estimate
 from unlazy.lab.trials import Record
 from unlazy.report.files import replacing
-from unlazy.report.neurons import SHORT, Frame, frames, has_neurons, sides
+from unlazy.report.neurons import SHORT, Frame, frames, has_neurons, side_names, sides, star_names
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
 from unlazy.report.plots import draw, lines
 
@@ -28,8 +28,6 @@ SIDE_COLOURS = {1: "#C8102E", -1: "#F0A30A", 0: "#808080"}
 SIDE_MARKERS = {1: ("o", "circle"), -1: ("D", "diamond"), 0: ("x", "x-thin-open")}
 #: Unequal, because a mirrored initialisation puts two neurons at each place, and both should be seen.
 SIDE_SIZES = {1: 3.4, -1: 1.7, 0: 3.0}
-SIDE_NAMES = {1: "neuron nearest +u after two steps", -1: "neuron nearest −u after two steps", 0: "neuron near neither"}
-STAR_NAMES = {1: "hidden direction +u", -1: "its opposite −u"}
 
 MEASURE = "test_accuracy"
 CHANCE = 50.0
@@ -168,7 +166,7 @@ def neuron_map(record: Record, steps: Sequence[int] | None = None) -> Figure:
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, frame in zip(panels, shown, strict=True):
             _draw(axes, frame, side)
-        figure.legend(handles=_neuron_legend(side), loc="outside lower center", ncols=2, fontsize=9)
+        figure.legend(handles=_neuron_legend(record), loc="outside lower center", ncols=2, fontsize=9)
     return figure
 
 
@@ -176,13 +174,13 @@ def _draw(axes: Axes, frame: Frame, side: np.ndarray) -> None:
     angle = np.linspace(0, 2 * np.pi, 200)
     # Neurons that lie in the plane altogether are on this circle; the farther inside, the less of them is seen.
     axes.plot(np.cos(angle), np.sin(angle), color="#C0C0C0", linewidth=0.7, zorder=0)
-    half = len(frame.stars) // 2
-    for sign, stars in ((1, frame.stars[:half]), (-1, frame.stars[half:])):
-        axes.scatter(stars[:, 0], stars[:, 1], marker="*", s=420, color=SIDE_COLOURS[sign], edgecolors="black", linewidths=0.8, zorder=1)
+    for sign, stars in frame.stars.items():
+        look: dict[str, Any] = {"s": star_size(frame) ** 2, "linewidths": 0.8 if star_size(frame) > 15 else 0.4}
+        axes.scatter(stars[:, 0], stars[:, 1], marker="*", color=SIDE_COLOURS[sign], edgecolors="black", zorder=1, **look)
     for sign in (0, 1, -1):
         chosen = frame.points[(side == sign) & np.isfinite(frame.points[:, 0])]
         edge: dict[str, Any] = {} if sign == 0 else {"edgecolors": "white", "linewidths": 0.3}
-        look: dict[str, Any] = {"marker": SIDE_MARKERS[sign][0], "s": SIDE_SIZES[sign] ** 2, "color": SIDE_COLOURS[sign]}
+        look = {"marker": SIDE_MARKERS[sign][0], "s": SIDE_SIZES[sign] ** 2, "color": SIDE_COLOURS[sign]}
         axes.scatter(chosen[:, 0], chosen[:, 1], zorder=2, **look, **edge)
     stage = "initialisation" if frame.step == 0 else f"step {frame.step}"
     axes.set_title(f"{stage}\n{_short(frame)}")
@@ -196,16 +194,22 @@ def _short(frame: Frame) -> str:
     return cosine + (f"\n{frame.left_out} neurons not finite" if frame.left_out else "")
 
 
-def _neuron_legend(side: np.ndarray) -> list[Line2D]:
+def star_size(frame: Frame) -> float:
+    """Size of a star in points: smaller where there are many."""
+    return 20.5 if len(frame.stars) > 1 else max(7.0, 40 / math.sqrt(len(frame.stars[1])))
+
+
+def _neuron_legend(record: Record) -> list[Line2D]:
+    side = sides(record)
     stars = [
-        Line2D([], [], linestyle="", marker="*", markersize=13, color=SIDE_COLOURS[sign], markeredgecolor="black", label=STAR_NAMES[sign])
-        for sign in (1, -1)
+        Line2D([], [], linestyle="", marker="*", markersize=13, color=SIDE_COLOURS[sign], markeredgecolor="black", label=name)
+        for sign, name in star_names(record).items()
     ]
     dots = []
-    for sign in (1, -1, 0):
+    for sign, name in side_names(record).items():
         if (side == sign).any():
             look: dict[str, Any] = {"marker": SIDE_MARKERS[sign][0], "markersize": SIDE_SIZES[sign], "color": SIDE_COLOURS[sign]}
-            dots.append(Line2D([], [], linestyle="", label=f"{SIDE_NAMES[sign]} ({(side == sign).sum()})", **look))
+            dots.append(Line2D([], [], linestyle="", label=f"{name} ({(side == sign).sum()})", **look))
     return stars + dots
 
 

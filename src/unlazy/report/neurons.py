@@ -1,7 +1,8 @@
 """Where neurons lie among the hidden directions: their cosine similarities, drawn in the plane by multidimensional scaling.
 
-Each hidden direction u gives two stars, +u and -u. The stars and neurons of one step are placed together, so that distances in the plane
-are as near as a plane allows to the distances between the normalised weights.
+Each hidden direction u gives two stars, +u and -u; where there are many directions, such as the centres of a mixture, each gives one. The
+stars and neurons of one step are placed together, so that distances in the plane are as near as a plane allows to the distances between the
+normalised weights.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from unlazy.lab.trials import Record
 SHORT = 1e-6
 #: The step by which neurons are told apart, as in the paper: "closest to the star after two steps".
 SORTING_STEP = 2
+#: Of more directions than these, opposites are not drawn, and neurons are told apart by whether they end near one.
+FEW = 2
+#: The cosine from which on a neuron is near a direction.
+NEAR = 0.9
 
 
 def normalise(vectors: np.ndarray) -> np.ndarray:
@@ -109,7 +114,7 @@ class Frame:
 
     step: int
     points: np.ndarray
-    stars: np.ndarray
+    stars: dict[int, np.ndarray]  # directions under +1; where they are few, their opposites under −1
     cosine: float
     left_out: int
 
@@ -135,11 +140,37 @@ def frames(record: Record) -> list[Frame]:
             cosine = record.measurements["cosine"][place]
         else:
             cosine = float(np.max(np.nan_to_num(normalise(neurons)) @ normalise(directions).T))
-        found.append(Frame(step, points, stars, cosine, int(np.isnan(points[:, 0]).sum())))
+        count = len(directions)
+        shown = {1: stars[:count], -1: stars[count:]} if count <= FEW else {1: stars[:count]}
+        found.append(Frame(step, points, shown, cosine, int(np.isnan(points[:, 0]).sum())))
     return found
 
 
+def _count(record: Record) -> int:
+    return record.arrays["directions"].shape[1]
+
+
+def star_names(record: Record) -> dict[int, str]:
+    """What the stars are."""
+    few = {1: "hidden direction +u", -1: "its opposite −u"}
+    return few if _count(record) <= FEW else {1: f"hidden direction ({_count(record)})"}
+
+
+def side_names(record: Record) -> dict[int, str]:
+    """What tells the neurons apart."""
+    if _count(record) > FEW:
+        return {1: f"neuron that ends within cosine {NEAR:g} of one", 0: "other neuron"}
+    return {1: "neuron nearest +u after two steps", -1: "neuron nearest −u after two steps", 0: "neuron near neither"}
+
+
 def sides(record: Record) -> np.ndarray:
-    """`nearest_star` of each neuron after two steps (or at the last step, if that was earlier), by which it is coloured at every step."""
+    """The side of each neuron, by which it is coloured at every step.
+
+    Of few directions, it is `nearest_star` after two steps (or at the last step, if that was earlier); of many, +1 for neurons that are
+    near a direction at the end.
+    """
+    if _count(record) > FEW:
+        cosines = np.nan_to_num(normalise(record.arrays["neurons"][-1])) @ normalise(record.arrays["directions"][-1]).T
+        return (cosines.max(axis=1) >= NEAR).astype(int)
     place = max(i for i, step in enumerate(record.steps) if step <= max(SORTING_STEP, record.steps[0]))
     return nearest_star(record.arrays["neurons"][place], record.arrays["directions"][place])

@@ -9,12 +9,17 @@ from html import escape
 from typing import Any
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, NullLocator
 
 from unlazy.lab.judging import Estimate, Plot, Series, estimate
 from unlazy.lab.trials import Record
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE, translucent
 from unlazy.report.tables import number
+
+#: More places than these do not all get a tick.
+MOST_TICKS = 9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,14 +79,26 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
             axes.plot(line.x, [e.mean for e in line.estimates], color=colour, label=line.name, **look)
         if plot.log_x:
             axes.set_xscale("log")
+            _plain_ticks(axes, sorted({x for line in found for x in line.x}))
         if plot.log_y:
             axes.set_yscale("log")
+            axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set(xlabel=plot.x, ylabel=plot.y)
         axes.set_title(plot.title, loc="left")
         axes.grid(True, color="#DDDDDD", linewidth=0.6)
         axes.set_axisbelow(True)
-        figure.legend(loc="outside lower center", ncols=min(3, max(1, len(found))), fontsize=9)
+        longest = max((len(line.name) for line in found), default=0)
+        columns = 3 if longest < 22 else 2 if longest < 40 else 1
+        figure.legend(loc="outside lower center", ncols=min(columns, max(1, len(found))), fontsize=9)
     return figure
+
+
+def _plain_ticks(axes: Axes, places: Sequence[float]) -> None:
+    """Ticks of a logarithmic axis at the measured places, as plain numbers; where they are many, at powers of ten."""
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    if len(places) <= MOST_TICKS:
+        axes.set_xticks(places, [f"{place:,.10g}" for place in places])
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def plot_chart(plot: Plot, found: Sequence[Line]) -> dict[str, Any]:
