@@ -114,8 +114,8 @@ TABLE6 = Claim(
         "Centres are covered within a cosine of 0.9 from small weights only: the dependence on the initial scale is part of the claim.",
         "The paper says that y is roughly Σ a_i ReLU(⟨c_i, x⟩) with a_i of the sign of the label of centre c_i. `agreement` is the share "
         "of clustered neurons for which this holds, and it is small, for the statement has the wrong sign: with such a_i of equal size "
-        "the sum at a centre of a cube with k = 4 is y·Σ_h C(4, h)(−1)^h·max(0, 1 − h/2) = y·(1 − 2) = −y, since the four neighbours with the "
-        "other label outweigh the centre. The trained neurons have the opposite sign, and the network is right.",
+        "the sum at a centre of a cube with k = 4 is y·Σ_h C(4, h)(−1)^h·max(0, 1 − h/2) = y·(1 − 2) = −y, since the four neighbours with "
+        "the other label outweigh the centre. The trained neurons have the opposite sign, and the network is right.",
         "For odd k the sum is zero: opposite centres have opposite labels. Without biases no ReLU network learns Experiment 3 (seed 0: "
         "49 %), and biases are trained here.",
     ),
