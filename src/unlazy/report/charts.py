@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unlazy.lab.trials import Record
-from unlazy.report.figures import CHANCE, MEASURE, SIDE_COLOURS, SIDE_MARKERS, SIDE_SIZES, Curve, star_size, step_ticks
+from unlazy.report.figures import CHANCE, MEASURE, SIDE_COLOURS, SIDE_MARKERS, SIDE_SIZES, Curve, star_colour, star_size, step_ticks
 from unlazy.report.neurons import frames, side_names, sides, star_names
 from unlazy.report.palette import translucent
 from unlazy.report.tables import spread
@@ -76,7 +76,8 @@ def neuron_chart(record: Record) -> dict[str, Any]:
     signs = [sign for sign in (0, 1, -1) if (side == sign).any()]
     angle = np.linspace(0, 2 * np.pi, 121)
     circle = _line("circle", _plain(np.cos(angle)), _plain(np.sin(angle)), "#808080", "solid") | {"showlegend": False}
-    marks = [_mark(name, SIDE_COLOURS[sign], "star", 1.17 * star_size(shown[0])) for sign, name in star_names(record).items()]
+    stars = star_names(record)
+    marks = [_mark(name, star_colour(sign, stars), "star", 1.17 * star_size(shown[0])) for sign, name in stars.items()]
     for sign in signs:
         name = f"{names[sign]} ({(side == sign).sum()})"
         marks.append(_mark(name, SIDE_COLOURS[sign], SIDE_MARKERS[sign][1], 2.7 * SIDE_SIZES[sign]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,7 @@ def _draw(axes: Axes, frame: Frame, side: np.ndarray) -> None:
     axes.plot(np.cos(angle), np.sin(angle), color="#C0C0C0", linewidth=0.7, zorder=0)
     for sign, stars in frame.stars.items():
         look: dict[str, Any] = {"s": star_size(frame) ** 2, "linewidths": 0.8 if star_size(frame) > 15 else 0.4}
-        axes.scatter(stars[:, 0], stars[:, 1], marker="*", color=SIDE_COLOURS[sign], edgecolors="black", zorder=1, **look)
+        axes.scatter(stars[:, 0], stars[:, 1], marker="*", color=star_colour(sign, frame.stars), edgecolors="black", zorder=1, **look)
     for sign in (0, 1, -1):
         chosen = frame.points[(side == sign) & np.isfinite(frame.points[:, 0])]
         edge: dict[str, Any] = {} if sign == 0 else {"edgecolors": "white", "linewidths": 0.3}
@@ -194,16 +194,21 @@ def _short(frame: Frame) -> str:
     return cosine + (f"\n{frame.left_out} neurons not finite" if frame.left_out else "")
 
 
+def star_colour(sign: int, stars: Collection[int]) -> str:
+    """That of the neurons on its side; where there are no opposites, the other one, on which those neurons are seen."""
+    return SIDE_COLOURS[sign if -1 in stars else -1]
+
+
 def star_size(frame: Frame) -> float:
     """Size of a star in points: smaller where there are many."""
     return 20.5 if len(frame.stars) > 1 else max(7.0, 40 / math.sqrt(len(frame.stars[1])))
 
 
 def _neuron_legend(record: Record) -> list[Line2D]:
-    side = sides(record)
+    side, names = sides(record), star_names(record)
     stars = [
-        Line2D([], [], linestyle="", marker="*", markersize=13, color=SIDE_COLOURS[sign], markeredgecolor="black", label=name)
-        for sign, name in star_names(record).items()
+        Line2D([], [], linestyle="", marker="*", markersize=13, color=star_colour(sign, names), markeredgecolor="black", label=name)
+        for sign, name in names.items()
     ]
     dots = []
     for sign, name in side_names(record).items():

@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from unlazy.lab.judging import Estimate, Plot, Series, estimate
 from unlazy.lab.trials import Record
@@ -82,7 +82,7 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
             _plain_ticks(axes, sorted({x for line in found for x in line.x}))
         if plot.log_y:
             axes.set_yscale("log")
-            axes.yaxis.set_minor_formatter(NullFormatter())
+            _ticks_of_few_decades(axes)
         axes.set(xlabel=plot.x, ylabel=plot.y)
         axes.set_title(plot.title, loc="left")
         axes.grid(True, color="#DDDDDD", linewidth=0.6)
@@ -91,6 +91,15 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
         columns = 3 if longest < 22 else 2 if longest < 40 else 1
         figure.legend(loc="outside lower center", ncols=min(columns, max(1, len(found))), fontsize=9)
     return figure
+
+
+def _ticks_of_few_decades(axes: Axes) -> None:
+    """An axis over few powers of ten also gets ticks at 2 and 5 times them, and plain numbers."""
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    low, high = axes.get_ylim()
+    if high / low < 300:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
 def _plain_ticks(axes: Axes, places: Sequence[float]) -> None:
