@@ -41,13 +41,13 @@ def run_absent(
     warm, cold = planned.seconds
     programs = f" in {len(planned.groups)} programs" if planned.groups else ""
     kept = f", {total - len(waiting)} of {total} are in the store already" if len(waiting) < total else ""
-    compiling = f", up to {duration(cold - warm)} more to compile what is not cached" if planned.groups else ""
-    console.print(
-        f"{len(waiting)} {what}{programs}{kept}. About {duration(warm)} to run{compiling}; "
-        f"memory at most {engine.memory / 2**30:.1f} GiB a program.",
-        soft_wrap=True,
+    compiling = (
+        f", up to {duration(cold - warm)} more to compile what is not cached; memory at most {engine.memory / 2**30:.1f} GiB a program"
+        if planned.groups
+        else ", and more to compile what is not cached"
     )
-    before = engine.compiled
+    console.print(f"{len(waiting)} {what}{programs}{kept}. About {duration(warm)} to run{compiling}.", soft_wrap=True)
+    compiled, seconds = engine.compiled, engine.compile_seconds
     try:
         with ProgressBar(planned, console) as bar:
             engine.watcher = bar
@@ -56,8 +56,8 @@ def run_absent(
         done = len(waiting) - len(absent(waiting, store))
         console.print(f"Stopped. {done} of {len(waiting)} {what} are kept: {again} goes on from there.")
         sys.exit(130)
-    if engine.compiled > before:
-        console.print(f"Compiled {engine.compiled - before} programs in {engine.compile_seconds:.1f} s.")
+    if engine.compiled > compiled:
+        console.print(f"Compiled {engine.compiled - compiled} programs in {engine.compile_seconds - seconds:.1f} s.")
 
 
 def run_studies(studies: list[Study], store: Store, console: Console, *, memory: float | None, fresh: bool) -> list[Verdict]:

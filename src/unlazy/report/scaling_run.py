@@ -31,7 +31,7 @@ def run_scaling(
     named: dict[str, Any] = {name: entry.thing for name, entry in catalogue.learners().items()}
     study = lay_out(known[task], {name: contender(name, named) for name in learners}, dimensions(vary), target=target)
     wanted = {each.key: each for each in study.measurements(seeds)}
-    _announce(study, task, seeds, console)
+    _announce(study, task, seeds, store, console)
     run_absent(list(wanted.values()), store, LocalEngine(), console, what="searches")
     found = outcomes(study, seeds, {key: store.get(key) for key in wanted})
     where = crossings(found)
@@ -50,8 +50,10 @@ def run_scaling(
     }
 
 
-def _announce(study: Scaling, task: str, seeds: range, console: Console) -> None:
-    console.print(f"[bold]{task}[/] · examples to an error of {study.target:g} · seeds {seeds[0]} to {seeds[-1]}", soft_wrap=True)
+def _announce(study: Scaling, task: str, seeds: range, store: Store, console: Console) -> None:
+    console.print(
+        f"[bold]{task}[/] · examples to an error of {study.target:g} · seeds {seeds[0]} to {seeds[-1]} · store {store.path}", soft_wrap=True
+    )
     for row in study.rows:
         beyond = sorted(set(row.predicted) - set(row.run))
         more = f"; predicted only, as it takes more than {MOST_EXAMPLES:,} examples: {', '.join(map(str, beyond))}" if beyond else ""
