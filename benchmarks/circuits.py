@@ -10,13 +10,14 @@ import jax
 import numpy as np
 
 from benchmarks.timing import Comparison, interleaved, say, seconds
-from unlazy.learners.layerwise import StreamStatistics, initial_tree, learn_circuit
-from unlazy.learners.neural_gates import width_for
-from unlazy.tasks.bits import random_words
-from unlazy.tasks.circuit import TABLE, Circuit
-from unlazy.tasks.circuit_examples import random_circuit
-from unlazy.tasks.circuit_laws import GenerativeLaw, stream
-from unlazy.theory.recovery import LawStatistics, recovery
+from unlazy.learners.circuits.layerwise import StreamStatistics, learn_circuit
+from unlazy.networks.tree import initial_tree
+from unlazy.networks.tree import width_for
+from unlazy.tasks.circuits.bits import random_words
+from unlazy.tasks.circuits.circuit import TABLE, Circuit
+from unlazy.tasks.circuits.examples import random_circuit
+from unlazy.tasks.circuits.laws import GenerativeLaw, stream
+from unlazy.tasks.circuits.recovery import LawStatistics, recovery
 
 N = 1024
 SAMPLE = 16_384

@@ -26,13 +26,14 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import Comparison, Contender, interleaved, say, seconds
-from unlazy.finite_width import tangent_gram
-from unlazy.infinite_width import NTK
-from unlazy.iterative import estimate, product
-from unlazy.kernels import gram
-from unlazy.krylov import krylov_path
-from unlazy.residual import ResNetInit, ThreeLayerResNet
-from unlazy.solvers import Solution, ridge_path
+from unlazy.kernels.finite import tangent_gram
+from unlazy.kernels.wide import NTK
+from unlazy.solvers.conjugate import cost_of, product
+from unlazy.kernels.gram import gram
+from unlazy.solvers.krylov import krylov_path
+from unlazy.networks.residual import ThreeLayerResNet
+from unlazy.networks.inits import ResNetInit
+from unlazy.solvers.exact import Solution, ridge_path
 
 THREADS = (1, 2)
 RIDGES = np.logspace(-3, 2, 20)
@@ -218,7 +219,7 @@ def large_data(n: int, d: int) -> tuple[np.ndarray, ...]:
 
 def run_large() -> list[Comparison]:
     """The fit to 50,000 points, each side once in a process of its own. Many minutes."""
-    say(f"Fit to 50,000 points: expected {estimate(NTK(1, 'relu'), 50_000, 100, iterations=15)}")
+    say(f"Fit to 50,000 points: expected {cost_of(NTK(1, 'relu'), 50_000, 100, iterations=15)}")
     results = {}
     for job in ("nothing", "large", "large_nystroem"):
         done = subprocess.run([sys.executable, "-m", "benchmarks.kernels", job], check=True, stdout=subprocess.PIPE, text=True)

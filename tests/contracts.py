@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from unlazy.lab.engines import LocalEngine
+from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Measurement
 from unlazy.tasks.base import Sampler
 

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from toys import hand_record
-from unlazy import catalogue
-from unlazy.cli import main
-from unlazy.lab.engines import LocalEngine
+from unlazy.lab import registry as catalogue
+from unlazy.cli.main import main
+from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.store import Store
 
 ARMS = catalogue.claims()["shi2022/table1"].study("smoke")
@@ -75,7 +75,7 @@ def add(self, record):
     if len(added) == 3:
         os.kill(os.getpid(), signal.{signal})
 Store.add = add
-from unlazy.cli import main
+from unlazy.cli.main import main
 main()
 """
 
@@ -280,12 +280,12 @@ def test_too_little_memory_is_said_before_anything_is_lost(tmp_path):
 
 
 def test_help_does_not_import_jax():
-    code = "import sys, unlazy.cli; sys.exit('jax' in sys.modules or 'matplotlib' in sys.modules)"
+    code = "import sys, unlazy.cli.main; sys.exit('jax' in sys.modules or 'matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_default_store_can_be_chosen_by_environment(tmp_path, monkeypatch):
-    from unlazy.cli import default_store
+    from unlazy.cli.main import default_store
 
     monkeypatch.setenv("UNLAZY_STORE", str(tmp_path / "mine.sqlite"))
     assert default_store() == tmp_path / "mine.sqlite"

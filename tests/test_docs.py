@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contracts import check_family
-from unlazy import catalogue
+from unlazy.lab import registry as catalogue
 
 ROOT = Path(__file__).parent.parent
 

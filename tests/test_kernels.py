@@ -11,12 +11,20 @@ import scipy.stats
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from toys import small_init
-from unlazy.errors import BadInput
-from unlazy.finite_width import Tangent, conjugate_gram, tangent_gram
-from unlazy.infinite_width import NNGP, NTK
-from unlazy.kernels import RBF, ArcCosine, ArcSine, Kernel, Laplace, Linear, Polynomial, arcsin, gram
-from unlazy.moments import ACTIVATIONS, PiecewiseLinear, Series, moments_of, series_error
-from unlazy.networks import Network, TangentInit, TwoLayer
+from unlazy.core.errors import BadInput
+from unlazy.kernels.finite import Tangent, conjugate_gram, tangent_gram
+from unlazy.kernels.wide import NNGP, NTK
+from unlazy.kernels.base import Kernel
+from unlazy.kernels.products import Polynomial
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.products import ArcCosine, ArcSine, Linear
+from unlazy.core.angles import arcsin
+from unlazy.kernels.gram import gram
+from unlazy.core.gaussian import PiecewiseLinear, Series, moments_of, series_error
+from unlazy.core.activations import ACTIVATIONS
+from unlazy.networks.two_layer import TwoLayer
+from unlazy.networks.base import Network
+from unlazy.networks.inits import TangentInit
 
 FUNCTIONS = {
     "relu": jax.nn.relu,

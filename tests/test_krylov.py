@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from unlazy import krylov
-from unlazy.errors import BadInput
-from unlazy.krylov import krylov_path, matrix_path
-from unlazy.solvers import ridge_path
+from unlazy.solvers import krylov
+from unlazy.core.errors import BadInput
+from unlazy.solvers.krylov import krylov_path, matrix_path
+from unlazy.solvers.exact import ridge_path
 
 RIDGES = (1e-3, 0.1, 1.0, 50.0)
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from unlazy.cli import main
-from unlazy.errors import BadInput
-from unlazy.experiments.layerwise import random_target
-from unlazy.local_correlation import diagnose
-from unlazy.tasks.circuit_laws import draw, signs
+from unlazy.cli.main import main
+from unlazy.core.errors import BadInput
+from unlazy.papers.malach2019.recovering import random_target
+from unlazy.theory.diagnosis import diagnose
+from unlazy.tasks.circuits.laws import draw, signs
 
 
 def data(kind, n, count, seed):

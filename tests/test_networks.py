@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from toys import small_init
-from unlazy.errors import BadInput
-from unlazy.networks import MirroredInit, TangentInit, activate
+from unlazy.core.errors import BadInput
+from unlazy.networks.two_layer import activate
+from unlazy.networks.inits import MirroredInit, TangentInit
 
 KINDS = ("relu", "truncated_relu")
 

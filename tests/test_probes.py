@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from toys import Halfspace, small_init
-from unlazy.errors import BadInput
-from unlazy.networks import Model, TwoLayer
-from unlazy.probes import Accuracy, Alignment, Clusters, Kinks, SecondLayerSigns, Silhouette, accuracy
+from unlazy.core.errors import BadInput
+from unlazy.networks.two_layer import TwoLayer
+from unlazy.networks.base import Model
+from unlazy.probes.performance import Performance
+from unlazy.probes.neurons import Alignment, Clusters, Kinks, SecondLayerSigns, Silhouette
+from unlazy.core.metrics import accuracy
 from unlazy.tasks.base import Batch
-from unlazy.tasks.dictionary import ParityMixture
-from unlazy.tasks.mixture import CubeMixture
+from unlazy.tasks.dictionary.patterns import ParityMixture
+from unlazy.tasks.gaussians import CubeMixture
 
 
 def test_accuracy_counts_ties_half_and_nan_as_wrong():
@@ -27,10 +30,10 @@ def test_accuracy_of_the_target_itself_and_of_its_opposite(scene):
     task, net, seen = scene
     perfect = net.put({"w": task.features, "b": jnp.zeros(1), "a": jnp.ones(1), "c": jnp.asarray(0.0)})
     linear = type("Linear", (), {"__call__": lambda self, x: 10 * x @ task.u})()
-    found = Accuracy(200)(task, linear, seen=seen, key=jax.random.key(3))
+    found = Performance(200)(task, linear, seen=seen, key=jax.random.key(3))
     assert found["test_accuracy"] == found["train_accuracy"] == 100
     opposite = type("Opposite", (), {"__call__": lambda self, x: -10 * x @ task.u})()
-    assert Accuracy(200)(task, opposite, seen=seen, key=jax.random.key(3))["test_accuracy"] == 0
+    assert Performance(200)(task, opposite, seen=seen, key=jax.random.key(3))["test_accuracy"] == 0
     assert Alignment()(task, perfect, seen=seen, key=jax.random.key(3))["cosine"] == pytest.approx(1, abs=1e-5)
 
 
@@ -40,8 +43,8 @@ def test_accuracy_is_the_same_through_coordinates():
     net, seen = small_init(m=5)(10, key=jax.random.key(1)), task.draw(50, jax.random.key(2))
     net = net.put({"a": jnp.abs(net.a), "c": jnp.asarray(-3.0)})
     plain = type("Plain", (Model,), {"net": net, "__call__": lambda self, x: net(x)})()
-    through = Accuracy(500)(task, net, seen=seen, key=jax.random.key(3))
-    slowly = Accuracy(500)(task, plain, seen=seen, key=jax.random.key(3))
+    through = Performance(500)(task, net, seen=seen, key=jax.random.key(3))
+    slowly = Performance(500)(task, plain, seen=seen, key=jax.random.key(3))
     x, y = task.sample(500, key=jax.random.key(3))
     assert through["test_accuracy"] == slowly["test_accuracy"] == accuracy(net(x), y)
     assert 0 < through["test_accuracy"] < 100
@@ -69,7 +72,7 @@ def test_a_silhouette_keeps_at_most_the_asked_number_of_neurons(scene):
     assert len(Silhouette(100)(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 6
 
 
-@pytest.mark.parametrize("make", [lambda: Accuracy(0), lambda: Accuracy(5, loss="x"), lambda: Silhouette(0)])
+@pytest.mark.parametrize("make", [lambda: Performance(0), lambda: Performance(5, loss="x"), lambda: Silhouette(0)])
 def test_empty_probes_are_refused(make):
     with pytest.raises(BadInput):
         make()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from unlazy.random import bernoulli, categorical, normal, shuffled, signs
+from unlazy.core.random import bernoulli, categorical, normal, shuffled, signs
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 64, 65, 1000])

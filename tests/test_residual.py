@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from contracts import is_close
-from unlazy.errors import BadInput
-from unlazy.finite_width import by_layers, conjugate_gram, tangent_gram
-from unlazy.inits import PlainInit
+from unlazy.core.errors import BadInput
+from unlazy.kernels.finite import by_layers, conjugate_gram, tangent_gram
+from unlazy.networks.inits import PlainInit
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.losses import LOSSES, example_losses
-from unlazy.networks import MirroredInit, TwoLayer
-from unlazy.residual import ALL, HIDDEN, ResNetInit, ThreeLayerResNet
+from unlazy.core.losses import LOSSES, example_losses
+from unlazy.networks.two_layer import TwoLayer
+from unlazy.networks.inits import MirroredInit
+from unlazy.networks.residual import ALL, HIDDEN, ThreeLayerResNet
+from unlazy.networks.inits import ResNetInit
 from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 KEY = jax.random.key(7)

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unlazy.errors import BadInput
-from unlazy.finite_width import Conjugate, Tangent
-from unlazy.infinite_width import NTK
-from unlazy.kernels import gram
-from unlazy.moments import moments_of
-from unlazy.networks import Network
-from unlazy.residual import ThreeLayerResNet
-from unlazy.residual_width import ResidualNNGP, ResidualNTK
+from unlazy.core.errors import BadInput
+from unlazy.kernels.finite import Conjugate, Tangent
+from unlazy.kernels.wide import NTK
+from unlazy.kernels.gram import gram
+from unlazy.core.gaussian import moments_of
+from unlazy.networks.base import Network
+from unlazy.networks.residual import ThreeLayerResNet
+from unlazy.kernels.residual import ResidualNNGP, ResidualNTK
 
 W, U, B = 1.8, 1.3, 0.4
 

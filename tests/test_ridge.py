@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from unlazy.errors import BadInput
-from unlazy.infinite_width import NTK
-from unlazy.kernels import Laplace
-from unlazy.ridge import RIDGES, double_gram, fit_features, fit_gram
+from unlazy.core.errors import BadInput
+from unlazy.kernels.wide import NTK
+from unlazy.kernels.stationary import Laplace
+from unlazy.solvers.ridge import RIDGES, double_gram, fit_features, fit_gram
 
 DRAW = np.random.default_rng(0)
 X = DRAW.standard_normal((14, 4)) + 2

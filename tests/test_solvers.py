@@ -6,12 +6,15 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 
-from unlazy import solvers
-from unlazy.errors import BadInput
-from unlazy.infinite_width import NTK
-from unlazy.iterative import Nystroem, conjugate_gradients, default_rank, estimate, product
-from unlazy.kernels import RBF, Kernel, Laplace, Linear, gram
-from unlazy.solvers import learning_curve, ridge_path, solve
+from unlazy.solvers import exact as solvers
+from unlazy.core.errors import BadInput
+from unlazy.kernels.wide import NTK
+from unlazy.solvers.conjugate import Nystroem, conjugate_gradients, default_rank, cost_of, product
+from unlazy.kernels.base import Kernel
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.products import Linear
+from unlazy.kernels.gram import gram
+from unlazy.solvers.exact import learning_curve, ridge_path, solve
 
 RIDGES = (1e-3, 0.1, 10.0)
 KERNEL = NTK(1, "relu", 1.5, 0.1)
@@ -231,7 +234,7 @@ def test_what_is_no_kernel_is_refused():
 
 
 def test_estimate():
-    small, large = (estimate(KERNEL, n, 10) for n in (5_000, 50_000))
+    small, large = (cost_of(KERNEL, n, 10) for n in (5_000, 50_000))
     assert small.exact_bytes == 2 * 8 * 5_000**2
     assert large.bytes < large.exact_bytes / 10
     assert 20 < large.seconds / small.seconds < 500
@@ -293,7 +296,7 @@ def test_bad_arguments_are_refused():
         lambda: conjugate_gradients(KERNEL, x, Y, 0.1, tolerance=0.0),
         lambda: conjugate_gradients(KERNEL, x, Y, 0.1, rank=100),
         lambda: conjugate_gradients(KERNEL, x, Y, 0.1, iterations=0),
-        lambda: estimate(KERNEL, 0, 3),
+        lambda: cost_of(KERNEL, 0, 3),
     ):
         with pytest.raises(BadInput):
             attempt()

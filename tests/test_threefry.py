@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unlazy.threefry import new_key
+from unlazy.core.threefry import new_key
 
 DRAWS = {
     "bits": lambda key: jax.random.bits(key, (5, 7), jnp.uint32),

@@ -3,11 +3,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unlazy.errors import BadInput
-from unlazy.networks import TwoLayer
+from unlazy.core.errors import BadInput
+from unlazy.networks.two_layer import TwoLayer
 from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex, product
-from unlazy.xor_probes import MOST, ErrorRate, Portrait, SignalHeavy, WellSpread, clusters, parts
+from unlazy.papers.glasgow2023.probes import MOST, ErrorRate, Portrait, SignalHeavy, WellSpread, clusters, parts
 
 D = 16
 TASK = MultiIndex(d=D, where=(0, 1)).task(key=jax.random.key(0))

@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from unlazy.lab.trials import Experiment, Record, Trial
+from unlazy.lab.trials import Instrument, Record, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks import MirroredInit
-from unlazy.probes import Accuracy, Alignment
-from unlazy.random import bernoulli, normal
+from unlazy.networks.inits import MirroredInit
+from unlazy.probes.performance import Performance
+from unlazy.probes.neurons import Alignment
+from unlazy.core.random import bernoulli, normal
 from unlazy.tasks.base import Batch, Family, Task
 
 
@@ -54,7 +55,7 @@ class Halfspace(Family):
         return HalfspaceTask(u / jnp.linalg.norm(u))
 
 
-class CoinCount(Experiment):
+class CoinCount(Instrument):
     """The share of heads among so many coins, for each number in `sizes`."""
 
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -83,7 +84,7 @@ def small_learner(rate=0.1, steps=6, batch=8, record=(0, 3), m=4, **options):
 
 
 def toy_trial(seed=0, rate=0.1, d=3, n=32, **options):
-    return Trial(Halfspace(d), small_learner(rate, **options), n, seed, (Accuracy(64), Alignment()))
+    return Trial(Halfspace(d), small_learner(rate, **options), n, seed, (Performance(64), Alignment()))
 
 
 def hand_record(key="k", *, seed=0, status="ok", steps=(0, 1), arrays=None, source="here", created="2026", **measurements):

@@ -1,5 +1,5 @@
 """`python -m unlazy` is the command `unlazy`."""
 
-from unlazy.cli import main
+from unlazy.cli.main import main
 
 main(prog_name="unlazy")

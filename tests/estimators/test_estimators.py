@@ -18,14 +18,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from unlazy import estimators as e
-from unlazy.errors import BadInput
+from unlazy.core.errors import BadInput
 from unlazy.estimators.features import random_features
-from unlazy.finite_width import Tangent
-from unlazy.infinite_width import NNGP, NTK
-from unlazy.kernels import RBF, ArcCosine, Laplace, gram
+from unlazy.kernels.finite import Tangent
+from unlazy.kernels.wide import NNGP, NTK
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.products import ArcCosine
+from unlazy.kernels.gram import gram
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks import MirroredInit, TangentInit
-from unlazy.residual_width import ResidualNTK
+from unlazy.networks.inits import MirroredInit, TangentInit
+from unlazy.kernels.residual import ResidualNTK
 from unlazy.tasks.base import Batch, Sampler
 
 DRAW = np.random.default_rng(0)

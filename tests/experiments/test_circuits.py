@@ -2,11 +2,13 @@ import jax
 import numpy as np
 import pytest
 
-from unlazy.experiments import circuits, depth, layerwise
-from unlazy.experiments.circuits import Enumeration, GenerativeMargin, LocalCorrelation, ParityConstruction, ParityMargin, PushForward
-from unlazy.experiments.depth import DeepRecovery, SignRank
-from unlazy.experiments.layerwise import LeastSample, RecoverySweep, Uncorrelated, sample_for, theorem_sample, theorem_steps
-from unlazy.tasks.circuit import Circuit
+from unlazy.papers.malach2019 import instruments as circuits
+from unlazy.papers.malach2019 import shallow as depth
+from unlazy.papers.malach2019 import recovering as layerwise
+from unlazy.papers.malach2019.instruments import Enumeration, GenerativeMargin, LocalCorrelation, ParityConstruction, ParityMargin, PushForward
+from unlazy.papers.malach2019.shallow import DeepRecovery, SignRank
+from unlazy.papers.malach2019.recovering import LeastSample, RecoverySweep, Uncorrelated, sample_for, theorem_sample, theorem_steps
+from unlazy.tasks.circuits.circuit import Circuit
 
 
 def last(experiment, seed=0):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from unlazy.errors import BadInput
-from unlazy.experiments.lower_bounds import FixedFeatures, KernelBall, best_hinge, draw_features
+from unlazy.core.errors import BadInput
+from unlazy.papers.shi2022.best_hinge import FixedFeatures, KernelBall, best_hinge, draw_features
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 
-from unlazy.errors import BadInput
-from unlazy.experiments import sample_size
-from unlazy.experiments.exponents import crossing, fit, slope
-from unlazy.experiments.sample_curves import PredictedSizes
-from unlazy.experiments.sample_size import KernelRidge, Online, SampleSizes, Stream, first_stable_crossing
-from unlazy.infinite_width import NTK
-from unlazy.kernels import Polynomial
+from unlazy.core.errors import BadInput
+from unlazy.papers.glasgow2023 import sample_size
+from unlazy.lab.power_laws import crossing, fit, slope
+from unlazy.papers.glasgow2023.sample_curves import PredictedSizes
+from unlazy.papers.glasgow2023.sample_size import KernelRidge, Online, SampleSizes, Stream, first_stable_crossing
+from unlazy.kernels.wide import NTK
+from unlazy.kernels.products import Polynomial
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.tasks.multi_index import MultiIndex, product
 

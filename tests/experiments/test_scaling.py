@@ -3,10 +3,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from unlazy import catalogue
-from unlazy.cli import main
-from unlazy.errors import BadInput
-from unlazy.experiments.scaling import CONTENDERS, contender, dimensions, lay_out
+from unlazy.lab import registry as catalogue
+from unlazy.cli.main import main
+from unlazy.core.errors import BadInput
+from unlazy.lab.scaling import CONTENDERS, contender, dimensions, lay_out
 from unlazy.tasks.multi_index import MultiIndex
 
 

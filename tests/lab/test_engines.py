@@ -5,14 +5,15 @@ import numpy as np
 import pytest
 
 from toys import CoinCount, Halfspace, small_learner, toy_trial
-from unlazy.errors import BadInput
-from unlazy.lab import engines
-from unlazy.lab.engines import LocalEngine, plan
+from unlazy.core.errors import BadInput
+from unlazy.lab.engines import local as engines
+from unlazy.lab.engines.local import LocalEngine, plan
 from unlazy.lab.provenance import source_hash
 from unlazy.lab.trials import Measurement, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
-from unlazy.probes import Accuracy, Silhouette
+from unlazy.probes.performance import Performance
+from unlazy.probes.neurons import Silhouette
 
 
 def by_key(records):
@@ -51,7 +52,7 @@ class LooseFamily(Halfspace):
 
 
 def test_two_probes_may_not_measure_the_same_name():
-    trial = dataclasses.replace(toy_trial(), probes=(Accuracy(64), Accuracy(32)))
+    trial = dataclasses.replace(toy_trial(), probes=(Performance(64), Performance(32)))
     with pytest.raises(BadInput, match="same names"):
         list(LocalEngine().run([trial]))
 
@@ -65,7 +66,7 @@ def test_a_sweep_equals_its_trials_run_alone():
 
 
 def test_a_record_tells_all():
-    trial = dataclasses.replace(toy_trial(seed=4), probes=(Accuracy(64), Silhouette(3)))
+    trial = dataclasses.replace(toy_trial(seed=4), probes=(Performance(64), Silhouette(3)))
     (record,) = LocalEngine().run([trial])
     assert record.key == trial.key and record.trial == trial.describe() and record.seed == 4
     assert record.status == "ok" and record.steps == (0, 3, 6) and record.seconds > 0
@@ -123,7 +124,7 @@ def test_the_default_memory_is_sensible():
 
 def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():
     wild = Descent({"w": 1e30, "b": 1e30, "a": 1e30}, steps=6, batch=8, loss="squared")
-    trial = Trial(Halfspace(3), GradientDescent(small_learner().init, (wild,), record=(0,)), 32, 0, (Accuracy(64),))
+    trial = Trial(Halfspace(3), GradientDescent(small_learner().init, (wild,), record=(0,)), 32, 0, (Performance(64),))
     (record,) = LocalEngine().run([trial])
     assert record.status == "diverged"
     assert record.value("test_accuracy", step=0) == 50 and record.value("test_accuracy") == 0
@@ -132,7 +133,7 @@ def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():
 
 def test_double_precision_is_a_property_of_the_learner():
     learner = GradientDescent(small_learner().init, (RidgeReadout(),), precision=64)
-    (record,) = LocalEngine().run([Trial(Halfspace(3), learner, 64, 0, (Accuracy(64), Silhouette(2)))])
+    (record,) = LocalEngine().run([Trial(Halfspace(3), learner, 64, 0, (Performance(64), Silhouette(2)))])
     assert record.arrays["neurons"].dtype == np.float64
     assert not jax.config.jax_enable_x64
 

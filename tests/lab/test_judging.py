@@ -6,8 +6,11 @@ import pytest
 import scipy.stats
 
 from toys import hand_record
-from unlazy import catalogue
-from unlazy.lab.judging import SCALES, Check, Claim, Published, Quantity, estimate, judge
+from unlazy.lab import registry as catalogue
+from unlazy.lab.judging import judge
+from unlazy.lab.claims import SCALES
+from unlazy.lab.statistics import estimate
+from unlazy.lab.claims import Check, Claim, Published, Quantity
 
 ACCURACY = Quantity("Network", "test_accuracy")
 

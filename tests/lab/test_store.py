@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from toys import hand_record
-from unlazy.errors import StoreError
+from unlazy.core.errors import StoreError
 from unlazy.lab.store import APPLICATION_ID, SCHEMA_VERSION, Run, Store
 
 

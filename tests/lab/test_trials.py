@@ -3,10 +3,11 @@ import dataclasses
 import pytest
 
 from toys import Halfspace, small_learner, toy_trial
-from unlazy.errors import BadInput
-from unlazy.lab.trials import Trial, describe
+from unlazy.core.errors import BadInput
+from unlazy.lab.trials import Trial
+from unlazy.core.naming import describe
 from unlazy.learners.gradient import Descent
-from unlazy.probes import Accuracy
+from unlazy.probes.performance import Performance
 
 
 def test_the_key_is_the_content():
@@ -19,7 +20,7 @@ def test_the_key_is_the_content():
         toy_trial(steps=7),
         toy_trial(record=(0,)),
         toy_trial(smoothing=0.1),
-        dataclasses.replace(toy_trial(), probes=(Accuracy(64),)),
+        dataclasses.replace(toy_trial(), probes=(Performance(64),)),
         dataclasses.replace(toy_trial(), learner=dataclasses.replace(small_learner(), precision=64)),
     ]
     assert len({trial.key for trial in [toy_trial(), *others]}) == len(others) + 1

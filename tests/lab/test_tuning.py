@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from toys import Halfspace, hand_record, small_learner
-from unlazy.errors import BadInput
-from unlazy.kernels import RBF
-from unlazy.lab.engines import LocalEngine
-from unlazy.lab.judging import estimate
+from unlazy.core.errors import BadInput
+from unlazy.kernels.stationary import RBF
+from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.statistics import estimate
 from unlazy.lab.running import absent
 from unlazy.lab.store import Store
-from unlazy.lab.tuning import Choice, Contest, Outcome, Place, Result, choose, run
+from unlazy.lab.contests import Choice, Contest, Outcome, Place, Result, choose, run
 from unlazy.learners.direction import DirectionHistogram
 from unlazy.learners.features import FeatureRidge, RawFeatures
 from unlazy.learners.kernel import KernelRidge

@@ -7,8 +7,10 @@ import pytest
 
 from contracts import check_experiment, check_learner
 from toys import CoinCount, Halfspace, small_learner
-from unlazy import catalogue, rivals
-from unlazy.lab.judging import Arm, Instrument
+from unlazy.lab import registry as catalogue
+from unlazy.learners import rivals
+from unlazy.lab.claims import Arm
+from unlazy.lab.trials import Instrument
 from unlazy.learners.gradient import GradientDescent
 
 ARMS = {f"{claim.id}: {name}": arm for claim in catalogue.claims().values() for name, arm in claim.study("smoke").items()}

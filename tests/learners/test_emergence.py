@@ -3,11 +3,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unlazy.errors import BadInput
-from unlazy.learners.emergence import TwoStep
-from unlazy.probes import accuracy
-from unlazy.tasks.dictionary import ParityMixture
-from unlazy.theory.emergence import theorem_26
+from unlazy.core.errors import BadInput
+from unlazy.papers.shi2022.learner import TwoStep
+from unlazy.core.metrics import accuracy
+from unlazy.tasks.dictionary.patterns import ParityMixture
+from unlazy.papers.shi2022.constants import theorem_26
 
 
 def test_constants_of_the_theorem_at_published_sizes():

@@ -10,12 +10,12 @@ import pytest
 
 from contracts import is_close
 from toys import Halfspace, small_init, small_learner
-from unlazy.errors import BadInput
+from unlazy.core.errors import BadInput
 from unlazy.learners import gradient
 from unlazy.learners.gradient import Descent, GradientDescent, Source
-from unlazy.losses import LOSSES
+from unlazy.core.losses import LOSSES
 from unlazy.tasks.base import Batch, Sampler
-from unlazy.tasks.dictionary import ParityMixture
+from unlazy.tasks.dictionary.patterns import ParityMixture
 
 KEY = jax.random.key(7)
 
@@ -203,7 +203,7 @@ def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
     """It does not commute with rotations: on a task with a basis it trains on the inputs themselves."""
     task = ParityMixture(d=20, D=6, k=3).task(key=jax.random.key(0))
     stage = Descent({"w": 0.1, "a": 0.1}, steps=4, batch=16, optimiser="adam")
-    learner = GradientDescent(small_init(), (stage,), fresh=fresh)
+    learner = GradientDescent(small_init(), (stage,), source=FreshGradients() if fresh else SampleGradients())
     full = Sampler(lambda n, key: task.sample(n, key=key), task.dimension)
     trace = fit(learner, task.sampler, 64)
     assert is_close(trace.models, fit(learner, full, 64).models, 1e-10)
@@ -211,7 +211,7 @@ def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
 
 
 def test_fresh_data_make_one_pass_over_n_examples():
-    learner = GradientDescent(small_init(), (Descent({"w": 0.1, "a": 0.1}, batch=8),), fresh=True)
+    learner = GradientDescent(small_init(), (Descent({"w": 0.1, "a": 0.1}, batch=8),), source=FreshGradients())
     assert learner.recorded(100) == (12,)
     drawn = []
 
@@ -245,8 +245,8 @@ def test_learners_share_the_initial_network_and_the_sample():
         (lambda: Descent({"w": 1.0}, smoothing=0.0), "smoothing must be positive"),
         (lambda: Descent({"w": 1.0}, drop=1.5), "drop is a share"),
         (lambda: dataclasses.replace(small_learner(), precision=16), "precision must be 32 or 64"),
-        (lambda: dataclasses.replace(small_learner(steps=9), fresh=True).fit(halfspace_sampler(), 64, key=KEY), "take 72 fresh examples"),
-        (lambda: dataclasses.replace(small_learner(steps=None), fresh=True).fit(halfspace_sampler(), 4, key=KEY), "less than one batch"),
+        (lambda: dataclasses.replace(small_learner(steps=9), source=FreshGradients()).fit(halfspace_sampler(), 64, key=KEY), "take 72 fresh examples"),
+        (lambda: dataclasses.replace(small_learner(steps=None), source=FreshGradients()).fit(halfspace_sampler(), 4, key=KEY), "less than one batch"),
         (lambda: Descent({"w": 1.0}, decay={"a": 1.0}), "only \\['w'\\] are trained"),
         (lambda: Descent({"w": 1.0}, steps=1, spread=1.0), "forgotten"),
         (lambda: Descent({"w": 1.0}).length(10), "needs a batch size"),

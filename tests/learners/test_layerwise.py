@@ -5,17 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unlazy.errors import BadInput
-from unlazy.experiments.layerwise import COUNTER_EXAMPLE, one_uncorrelated_gate
-from unlazy.learners.layerwise import StreamStatistics, initial_tree, learn_circuit, sample_statistics
-from unlazy.learners.neural_gates import initial_neurons, step_size, train_gates, width_for
-from unlazy.learners.tree import layerwise_network
+from unlazy.core.errors import BadInput
+from unlazy.papers.malach2019.recovering import COUNTER_EXAMPLE, one_uncorrelated_gate
+from unlazy.learners.circuits.layerwise import StreamStatistics, learn_circuit, sample_statistics
+from unlazy.networks.tree import initial_tree
+from unlazy.learners.circuits.neural_gates import step_size, train_gates
+from unlazy.networks.tree import initial_neurons, width_for
+from unlazy.learners.circuits.tree import layerwise_network
 from unlazy.tasks.base import Batch, Sampler
-from unlazy.tasks.bits import unpack
-from unlazy.tasks.circuit_examples import parity_circuit, random_circuit
-from unlazy.tasks.circuit_laws import GenerativeLaw, ProductLaw, WeightedSample, draw, signs, stream
-from unlazy.theory.correlation import correlations
-from unlazy.theory.recovery import LawStatistics, SampleLawStatistics, recovery
+from unlazy.tasks.circuits.bits import unpack
+from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
+from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw, WeightedSample, draw, signs, stream
+from unlazy.tasks.circuits.correlation import correlations
+from unlazy.tasks.circuits.recovery import LawStatistics, SampleLawStatistics, recovery
 
 N, K, COUNT, LIMIT = 4, 32, 200, 3000
 
@@ -131,7 +133,7 @@ def test_a_stream_is_learned_from_as_a_sample_is(monkeypatch):
     circuit = random_circuit(16, np.random.default_rng(3))
     law = GenerativeLaw(circuit)
     tree = initial_tree(16, 64, key=jax.random.key(3))
-    monkeypatch.setattr("unlazy.tasks.circuit_laws.CHUNK_WORDS", 64)
+    monkeypatch.setattr("unlazy.tasks.circuits.laws.CHUNK_WORDS", 64)
     source = stream(circuit, law, 5000, 5)
     assert len(list(source())) > 10
     by_stream = learn_circuit(StreamStatistics(source, 16), tree, margin=0.19, rate="scaled")

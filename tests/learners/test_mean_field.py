@@ -3,9 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unlazy.errors import BadInput
-from unlazy.experiments.xor_lemmas import LiteralStep
-from unlazy.learners.mean_field import SphereInit, mean_field_sgd, second_layer
+from unlazy.core.errors import BadInput
+from unlazy.papers.glasgow2023.instruments import LiteralStep
+from unlazy.learners.mean_field import mean_field_sgd, second_layer
+from unlazy.networks.inits import SphereInit
 from unlazy.tasks.multi_index import MultiIndex
 
 

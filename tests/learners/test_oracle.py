@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unlazy.errors import BadInput
-from unlazy.experiments.queries import QueryLearning, population_of
+from unlazy.core.errors import BadInput
+from unlazy.papers.shi2022.queries import QueryLearning, population_of
 from unlazy.learners.oracle import Oracle, Population, examples_needed
-from unlazy.tasks.balance import BalancedParity
+from unlazy.tasks.dictionary.balance import BalancedParity
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,13 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 from toys import Halfspace, small_init
-from unlazy.catalogue import family_of
-from unlazy.errors import BadInput
-from unlazy.infinite_width import NTK
-from unlazy.kernels import RBF, Laplace, Linear, gram
-from unlazy.krylov import FEW, krylov_path
+from unlazy.lab.registry import family_of
+from unlazy.core.errors import BadInput
+from unlazy.kernels.wide import NTK
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.products import Linear
+from unlazy.kernels.gram import gram
+from unlazy.solvers.krylov import FEW, krylov_path
 from unlazy.learners import kernel as kernel_module
 from unlazy.learners.base import keys_of
 from unlazy.learners.direction import DirectionHistogram
@@ -24,9 +26,9 @@ from unlazy.learners.features import FeatureRidge, LogisticRegression, RandomFea
 from unlazy.learners.holdout import HoldOut
 from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
 from unlazy.learners.path import drawn
-from unlazy.learners.recursive import RecursiveFeatureMachine
-from unlazy.networks import TangentInit
-from unlazy.recursive import recursive_feature_machine
+from unlazy.learners.rfm import RecursiveFeatureMachine
+from unlazy.networks.inits import TangentInit
+from unlazy.solvers.recursive import recursive_feature_machine
 
 KEY = jax.random.key(7)
 TASK = Halfspace(5).task(key=jax.random.key(1))

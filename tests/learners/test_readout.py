@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from toys import Halfspace, small_init
-from unlazy.errors import BadInput
+from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import GradientDescent, Source
 from unlazy.learners.readout import RidgeReadout
 from unlazy.tasks.base import Batch
@@ -54,6 +54,6 @@ def test_does_not_depend_on_the_scale_of_the_features():
 def test_bad_settings_are_refused():
     with pytest.raises(BadInput, match="ridge must be positive"):
         RidgeReadout(0.0)
-    learner = GradientDescent(small_init(), (RidgeReadout(),), fresh=True)
+    learner = GradientDescent(small_init(), (RidgeReadout(),), source=FreshGradients())
     with pytest.raises(BadInput, match="fixed sample"):
         learner.fit(Halfspace(3).task(key=jax.random.key(0)).sampler, 10, key=jax.random.key(1))

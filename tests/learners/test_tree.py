@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from contracts import check_learner
-from unlazy.errors import BadInput
-from unlazy.lab.engines import LocalEngine
+from unlazy.core.errors import BadInput
+from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Trial
-from unlazy.learners.layerwise import Layerwise
-from unlazy.learners.tree import LayerDescent, TreeInit, TreeNetwork, hard_tanh
-from unlazy.probes import Accuracy
-from unlazy.tasks.circuit_families import GenerativeCircuits
+from unlazy.learners.circuits.layerwise import Layerwise
+from unlazy.learners.circuits.tree import LayerDescent
+from unlazy.networks.tree import TreeInit, TreeNetwork, hard_tanh
+from unlazy.probes.performance import Performance
+from unlazy.tasks.circuits.families import GenerativeCircuits
 
 
 def test_the_tree_network_is_a_tree_of_gates():
@@ -30,7 +31,7 @@ def test_learners_keep_the_contract_and_learn():
     # End-to-end training of the tree is checked with the arms of the claims.
     learner = Layerwise(margin=(2 / 3) ** 3, rate="scaled", precision=64)
     check_learner(learner, GenerativeCircuits(8), 2000)
-    (record,) = LocalEngine().run([Trial(GenerativeCircuits(8), learner, 4000, 1, (Accuracy(500),))])
+    (record,) = LocalEngine().run([Trial(GenerativeCircuits(8), learner, 4000, 1, (Performance(500),))])
     assert record.value("test_accuracy") == 100
     with pytest.raises(BadInput, match="margin"):
         Layerwise(margin=0.0)

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from unlazy.errors import BadInput
+from unlazy.core.errors import BadInput
 from unlazy.report.circuits import draw_recovery, recovery_text, save_recovery, summary
-from unlazy.tasks.circuit import Circuit
-from unlazy.tasks.circuit_laws import GenerativeLaw, ProductLaw
-from unlazy.theory.recovery import Recovery, recovery
+from unlazy.tasks.circuits.circuit import Circuit
+from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw
+from unlazy.tasks.circuits.recovery import Recovery, recovery
 
 TARGET, LEARNED = Circuit.parse("OR / AND NAND"), Circuit.parse("OR / AND NOR")
 

@@ -9,9 +9,10 @@ import pytest
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from unlazy.errors import BadInput
+from unlazy.core.errors import BadInput
 from unlazy.lab.judging import judge
-from unlazy.report.figures import ARM_COLOURS, accuracy_curves, curves, neuron_map, save_figures, slug, step_ticks
+from unlazy.report.figures import accuracy_curves, curves, neuron_map, save_figures, slug, step_ticks
+from unlazy.report.palette import ARM_COLOURS
 
 
 def texts(figure):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unlazy.errors import BadInput
+from unlazy.core.errors import BadInput
 from unlazy.report.charts import neuron_chart
 from unlazy.report.figures import neuron_map
 from unlazy.report.neurons import embed, frames, nearest_star, normalise, side_names, sides, star_names

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from toys import hand_record
-from unlazy.lab.judging import Check, Claim, Plot, Quantity, Series, judge
+from unlazy.lab.judging import judge
+from unlazy.lab.claims import Check, Claim, Plot, Quantity, PlotLine
 from unlazy.report.figures import save_figures
 from unlazy.report.page import page
 from unlazy.report.plots import draw, lines, plot_chart
@@ -17,11 +18,11 @@ RECORDS = {
     "B": [hand_record("b", steps=(1, 10, 100), error=(9.0, math.nan, 7.0))],
 }
 SERIES = (
-    Series("A", "error", "measured"),
-    Series("A", "error", "by size", x="size"),
-    Series("B", "error", "alone <i>", theory=True),
-    Series("B", "absent", "not there"),
-    Series("C", "error", "no such arm"),
+    PlotLine("A", "error", "measured"),
+    PlotLine("A", "error", "by size", x="size"),
+    PlotLine("B", "error", "alone <i>", theory=True),
+    PlotLine("B", "absent", "not there"),
+    PlotLine("C", "error", "no such arm"),
 )
 PLOT = Plot("Error by n", "n", "error", SERIES, log_x=True, log_y=True, caption="A caption.")
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts import check_family
-from unlazy.errors import BadInput
-from unlazy.tasks.balance import BalancedParity
-from unlazy.tasks.dictionary import ParityMixture, UnstructuredPatterns, parity
+from unlazy.core.errors import BadInput
+from unlazy.tasks.dictionary.balance import BalancedParity
+from unlazy.tasks.dictionary.patterns import ParityMixture, UnstructuredPatterns, parity
 
 
 def test_it_is_the_law_of_table_1_and_that_without_structure():

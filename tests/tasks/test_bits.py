@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unlazy.tasks.bits import coins, counts, pack, random_words, unpack, valid, words_for
+from unlazy.tasks.circuits.bits import coins, counts, pack, random_words, unpack, valid, words_for
 
 
 @given(st.integers(1, 200), st.integers(1, 5), st.integers(0, 2**32 - 1))

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts import check_family
-from unlazy.errors import BadInput
-from unlazy.experiments.circuits import plain_evaluation
-from unlazy.tasks.bits import unpack
-from unlazy.tasks.circuit import GATES, NAMES, Circuit, every_input
-from unlazy.tasks.circuit_examples import and_of_ors, parity_circuit, random_circuit, razborov_sherstov
-from unlazy.tasks.circuit_families import BiasedParity, GenerativeCircuits, ProductCircuits, evaluate_signs
-from unlazy.tasks.circuit_laws import GenerativeLaw, MixtureLaw, ProductLaw, WeightedSample, draw, signs, stream
+from unlazy.core.errors import BadInput
+from unlazy.papers.malach2019.instruments import plain_evaluation
+from unlazy.tasks.circuits.bits import unpack
+from unlazy.tasks.circuits.circuit import GATES, NAMES, Circuit, every_input
+from unlazy.tasks.circuits.examples import and_of_ors, parity_circuit, random_circuit, razborov_sherstov
+from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits, ProductCircuits, evaluate_signs
+from unlazy.tasks.circuits.laws import GenerativeLaw, MixtureLaw, ProductLaw, WeightedSample, draw, signs, stream
 
 
 def circuits(depth=4):
@@ -135,7 +135,7 @@ def test_a_mixture_keeps_one_law_for_all_bits_of_an_example():
 
 
 def test_a_stream_is_the_same_at_each_reading_and_has_bounded_chunks(monkeypatch):
-    monkeypatch.setattr("unlazy.tasks.circuit_laws.CHUNK_WORDS", 16)
+    monkeypatch.setattr("unlazy.tasks.circuits.laws.CHUNK_WORDS", 16)
     circuit = random_circuit(8, np.random.default_rng(0))
     source = stream(circuit, GenerativeLaw(circuit), 300, [1, 2])
     first, second = list(source()), list(source())

@@ -7,7 +7,7 @@ import pytest
 
 from contracts import check_family
 from toys import Halfspace, HalfspaceTask
-from unlazy import catalogue
+from unlazy.lab import registry as catalogue
 
 
 @pytest.mark.parametrize("name", catalogue.tasks())

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unlazy.errors import BadInput
-from unlazy.tasks.dictionary import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
+from unlazy.core.errors import BadInput
+from unlazy.tasks.dictionary.patterns import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
 
 
 def enumerate_moments(law):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from contracts import check_family
-from unlazy.errors import BadInput
-from unlazy.tasks.incoherent import GeneralParity, incoherence, incoherent_dictionary
+from unlazy.core.errors import BadInput
+from unlazy.tasks.dictionary.incoherent import GeneralParity, incoherence, incoherent_dictionary
 
 
 def test_the_dictionary_reports_its_true_mu():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from contracts import check_family
-from unlazy.errors import BadInput
-from unlazy.tasks.mixture import CubeGaussians, HiddenRepresentations
+from unlazy.core.errors import BadInput
+from unlazy.tasks.gaussians import CubeGaussians
+from unlazy.tasks.dictionary.codes import HiddenRepresentations
 
 
 def test_gaussians_lie_around_the_vertices():

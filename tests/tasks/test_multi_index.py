@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from contracts import check_family
-from unlazy.errors import BadInput
+from unlazy.core.errors import BadInput
 from unlazy.tasks.multi_index import XOR, MultiIndex, product, staircase
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from unlazy.errors import BadInput
-from unlazy.theory.lower_bounds import features_needed, fixed_features, shift_invariant
+from unlazy.core.errors import BadInput
+from unlazy.papers.shi2022.fixed_feature_bounds import features_needed, fixed_features, shift_invariant
 
 
 def test_the_bound_at_hand_computed_places():

@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unlazy.errors import BadInput
-from unlazy.experiments.circuits import all_inputs, enumerated_influences, generative_masses, plain_evaluation
-from unlazy.tasks.circuit import NAMES, Circuit
-from unlazy.tasks.circuit_examples import parity_circuit, random_circuit
-from unlazy.tasks.circuit_laws import GenerativeLaw, MixtureLaw, ProductLaw, WeightedSample, draw, signs
-from unlazy.theory.correlation import correlations, influences, simplified, tables
+from unlazy.core.errors import BadInput
+from unlazy.papers.malach2019.instruments import all_inputs, enumerated_influences, generative_masses, plain_evaluation
+from unlazy.tasks.circuits.circuit import NAMES, Circuit
+from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
+from unlazy.tasks.circuits.laws import GenerativeLaw, MixtureLaw, ProductLaw, WeightedSample, draw, signs
+from unlazy.tasks.circuits.correlation import correlations, influences, simplified, tables
 from unlazy.theory.local_properties import check_properties
 
 RNG = np.random.default_rng

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from unlazy.errors import BadInput
-from unlazy.infinite_width import NNGP, NTK
-from unlazy.kernels import Polynomial, gram
+from unlazy.core.errors import BadInput
+from unlazy.kernels.wide import NNGP, NTK
+from unlazy.kernels.products import Polynomial
+from unlazy.kernels.gram import gram
 from unlazy.theory.cube_kernels import curve, eigenvalues, krawtchouk_eigenvalues, smooth_eigenvalues
-from unlazy.theory.leap import corners
+from unlazy.tasks.spectrum import corners
 
 PAIR = {(1, 1): -1.0}
 

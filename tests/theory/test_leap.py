@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unlazy.theory.leap import corners, cube_spectrum, gaussian_spectrum, information_exponent, leap
+from unlazy.tasks.spectrum import corners, cube_spectrum, gaussian_spectrum, information_exponent, leap
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from unlazy.experiments.circuits import all_inputs, generative_masses, plain_evaluation
-from unlazy.tasks.circuit import NAMES, Circuit
-from unlazy.tasks.circuit_examples import parity_circuit, random_circuit
-from unlazy.tasks.circuit_laws import GenerativeLaw, MixtureLaw, ProductLaw, WeightedSample
-from unlazy.theory.recovery import LawStatistics, SampleLawStatistics, error, recovery
+from unlazy.papers.malach2019.instruments import all_inputs, generative_masses, plain_evaluation
+from unlazy.tasks.circuits.circuit import NAMES, Circuit
+from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
+from unlazy.tasks.circuits.laws import GenerativeLaw, MixtureLaw, ProductLaw, WeightedSample
+from unlazy.tasks.circuits.recovery import LawStatistics, SampleLawStatistics, error, recovery
 
 
 @pytest.mark.parametrize("seed", range(4))

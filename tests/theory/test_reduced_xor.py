@@ -3,12 +3,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unlazy.errors import BadInput
-from unlazy.learners.mean_field import SphereInit, second_layer
-from unlazy.networks import TwoLayer
-from unlazy.random import signs
-from unlazy.theory.reduced_xor import Neurons, advance, initial, margins, simulate
-from unlazy.theory.xor import phase1_slope
+from unlazy.core.errors import BadInput
+from unlazy.learners.mean_field import second_layer
+from unlazy.networks.inits import SphereInit
+from unlazy.networks.two_layer import TwoLayer
+from unlazy.core.random import signs
+from unlazy.papers.glasgow2023.reduced import Neurons, advance, initial, margins, simulate
+from unlazy.papers.glasgow2023.gradients import phase1_slope
 
 D, P = 400, 6
 

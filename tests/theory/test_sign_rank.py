@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from unlazy.errors import BadInput
-from unlazy.experiments.circuits import all_inputs
-from unlazy.tasks.circuit_examples import and_of_ors, parity_circuit
+from unlazy.core.errors import BadInput
+from unlazy.papers.malach2019.instruments import all_inputs
+from unlazy.tasks.circuits.examples import and_of_ors, parity_circuit
 from unlazy.theory.sign_rank import forster_bound, least_width, lemma23_bound, network_matrix, razborov_sherstov_bound, sign_matrix
 
 

@@ -16,8 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unlazy.errors import require
-from unlazy.threefry import new_key
+from unlazy.core.errors import require
+from unlazy.core.threefry import new_key
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
-from unlazy.errors import require, unknown
+from unlazy.core.errors import require, unknown
+from unlazy.core.random import normal
 from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key
-from unlazy.random import normal
-from unlazy.ridge import fit_features
-from unlazy.solvers import machine_memory
+from unlazy.solvers.exact import machine_memory
+from unlazy.solvers.ridge import fit_features
 
 KINDS = ("relu", "truncated_relu", "fourier", "tangent")
 

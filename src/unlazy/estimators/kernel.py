@@ -12,13 +12,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from unlazy.errors import require, unknown
+from unlazy.core.errors import require, unknown
 from unlazy.estimators.base import Classifier, Regressor, Scoring
-from unlazy.infinite_width import NNGP, NTK
-from unlazy.iterative import conjugate_gradients
-from unlazy.kernels import RBF, ArcCosine, ArcSine, Kernel, Laplace, Linear, Polynomial
-from unlazy.ridge import double_gram, fit_gram, without_penalty_on_constant
-from unlazy.solvers import Solution, machine_memory
+from unlazy.kernels.base import Kernel
+from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NNGP, NTK
+from unlazy.solvers.conjugate import conjugate_gradients
+from unlazy.solvers.exact import Solution, machine_memory
+from unlazy.solvers.ridge import double_gram, fit_gram, without_penalty_on_constant
 
 #: Above this number of points an eigendecomposition takes longer than conjugate gradients, and `solver="auto"` changes over.
 EXACT_POINTS = 10_000
@@ -174,7 +176,7 @@ class _WideNetwork(KernelMachine):
     depth : int
         Number of hidden layers.
     activation : str or callable
-        See `unlazy.infinite_width.WideNetwork`.
+        See `unlazy.kernels.wide.WideNetwork`.
     w_variance, b_variance : float
         Variances of weights and biases, in NTK parametrisation.
     """
@@ -206,7 +208,7 @@ class _NamedKernel(KernelMachine):
     ----------
     kernel : str or Kernel
         "linear", "polynomial" (degree, offset), "rbf" or "laplace" (gamma), "arc-cosine" (order), "arcsine" (w_variance, b_variance), or an
-        `unlazy.kernels.Kernel`.
+        `unlazy.kernels.base.Kernel`.
     gamma : float, optional
         By default 1/d for "rbf" and 1/√d for "laplace", with d features.
     """

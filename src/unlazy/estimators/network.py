@@ -16,13 +16,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from unlazy.errors import require, unknown
+from unlazy.core.errors import require, unknown
+from unlazy.core.losses import Loss
 from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard
-from unlazy.inits import PlainInit
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.losses import Loss
-from unlazy.networks import Init, Network
-from unlazy.residual import ALL, HIDDEN, ResNetInit
+from unlazy.networks.base import Init, Network
+from unlazy.networks.inits import PlainInit, ResNetInit
+from unlazy.networks.residual import ALL, HIDDEN
 from unlazy.tasks.base import Sampler, WeightedBatch
 
 #: The least numbers of rows and columns to which a table is filled up.

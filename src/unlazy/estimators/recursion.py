@@ -7,12 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from unlazy.errors import unknown
+from unlazy.core.errors import unknown
 from unlazy.estimators.base import Classifier, Regressor
 from unlazy.estimators.kernel import KernelMachine, require_memory
-from unlazy.kernels import RBF, Kernel, Laplace, Stationary
-from unlazy.recursive import recursive_feature_machine
-from unlazy.solvers import Solution
+from unlazy.kernels.base import Kernel
+from unlazy.kernels.stationary import RBF, Laplace, Stationary
+from unlazy.solvers.exact import Solution
+from unlazy.solvers.recursive import recursive_feature_machine
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)

@@ -9,178 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
-import scipy.stats
+from unlazy.lab.claims import SCALES, Check, Claim, Quantity, Scale
+from unlazy.lab.statistics import Estimate, estimate
+from unlazy.lab.trials import Record
 
-from unlazy.lab.trials import Experiment, Measurement, Record, Runnable, Trial
-from unlazy.learners.base import Learner
-from unlazy.probes import Probe
-from unlazy.tasks.base import Family
-
-Scale = Literal["smoke", "laptop", "paper"]
-SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
-Outcome = Literal["holds", "fails", "undecided"]
-#: Confidence level of all intervals.
-LEVEL = 0.95
-#: Seeds below this were used to choose settings; studies start here, so that no verdict rests on a seed that was tuned on.
-FIRST_SEED = 10
-
-
-@dataclasses.dataclass(frozen=True)
-class Arm:
-    """One learner on one family, in a study."""
-
-    family: Family
-    learner: Learner
-    n: int
-    probes: tuple[Probe, ...]
-
-    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
-        """One trial a seed."""
-        return [Trial(self.family, self.learner, self.n, seed, self.probes) for seed in seeds]
-
-
-@dataclasses.dataclass(frozen=True)
-class Instrument:
-    """One experiment, in a study: the other kind of arm."""
-
-    experiment: Experiment
-
-    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
-        """One run a seed."""
-        return [Measurement(self.experiment, seed) for seed in seeds]
-
-
-@dataclasses.dataclass(frozen=True)
-class Quantity:
-    """A measurement of an arm, at a step (None: the last)."""
-
-    arm: str
-    measure: str
-    step: int | None = None
-
-    def __str__(self) -> str:
-        return f"{self.arm} {self.measure}" + ("" if self.step is None else f" at step {self.step}")
-
-
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """lower ≤ mean of the quantity over seeds ≤ upper. `scales`: where the bounds are meant to hold."""
-
-    quantity: Quantity
-    lower: float = -math.inf
-    upper: float = math.inf
-    scales: tuple[Scale, ...] = ("laptop", "paper")
-
-    def __str__(self) -> str:
-        if math.isinf(self.upper):
-            return f"{self.quantity} ≥ {self.lower:g}"
-        if math.isinf(self.lower):
-            return f"{self.quantity} ≤ {self.upper:g}"
-        return f"{self.quantity} in [{self.lower:g}, {self.upper:g}]"
-
-
-@dataclasses.dataclass(frozen=True)
-class Published:
-    """A number printed in the paper. It counts as reproduced where the measured mean is within `tolerance` of it."""
-
-    quantity: Quantity
-    value: float
-    tolerance: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Series:
-    """One line of a plot: a measure of an arm against its steps, or against another measure `x` of the same arm.
-
-    `theory` draws it as a thin dashed line without marks, as is fit for a bound or a prediction.
-    """
-
-    arm: str
-    measure: str
-    name: str
-    x: str | None = None
-    theory: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Plot:
-    """A chart that a claim wants on the page and among its figures."""
-
-    title: str
-    x: str
-    y: str
-    series: tuple[Series, ...]
-    log_x: bool = False
-    log_y: bool = False
-    caption: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Claim:
-    """A checkable statement of a paper.
-
-    `study` gives the arms at a scale. `seeds` is the number of seeds a scale takes by default, `least_seeds` the number below which nothing
-    is decided; an exact computation may ask for one, whose interval then has no width. `deviations` says what had to differ from the paper.
-    """
-
-    id: str
-    where: str
-    kind: Literal["task", "learner", "lemma", "table", "figure", "bound"]
-    statement: str
-    study: Callable[[Scale], Mapping[str, Arm | Instrument]]
-    checks: tuple[Check, ...]
-    published: tuple[Published, ...] = ()
-    deviations: tuple[str, ...] = ()
-    seeds: Mapping[Scale, int] = dataclasses.field(default_factory=lambda: {"smoke": 1, "laptop": 3, "paper": 5})
-    least_seeds: int = 3
-    plots: tuple[Plot, ...] = ()
-
-    @property
-    def exact(self) -> bool:
-        """Whether the claim is a computation without chance, for which one run is enough."""
-        return self.least_seeds == 1
-
-    @property
-    def rule(self) -> str:
-        """The rule as a sentence."""
-        interval = f"the {LEVEL:.0%} interval of the mean over at least {self.least_seeds} seeds lies"
-        return f"holds if {'what was computed exactly lies' if self.exact else interval} within the bounds of every check: " + "; ".join(
-            f"{check} ({' and '.join(check.scales)})" if check.scales != ("laptop", "paper") else str(check) for check in self.checks
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class Estimate:
-    """Mean over seeds with its confidence interval."""
-
-    mean: float
-    low: float
-    high: float
-    seeds: int
-
-    @property
-    def half(self) -> float:
-        """Half the width of the interval."""
-        return (self.high - self.low) / 2
-
-
-def estimate(values: Sequence[float], *, exact: bool = False) -> Estimate:
-    """Mean of `values` and Student's interval at `LEVEL`; NaN where a value is not finite.
-
-    For one value it is infinitely wide, unless the value is `exact`: then it has no width.
-    """
-    array = np.asarray(values, float)
-    if not np.all(np.isfinite(array)):
-        return Estimate(math.nan, math.nan, math.nan, len(array))
-    mean = float(np.mean(array))
-    if len(array) < 2:
-        return Estimate(mean, mean, mean, 1) if exact else Estimate(mean, -math.inf, math.inf, len(array))
-    half = float(scipy.stats.t.ppf((1 + LEVEL) / 2, len(array) - 1) * np.std(array, ddof=1) / math.sqrt(len(array)))
-    return Estimate(mean, mean - half, mean + half, len(array))
+Ruling = Literal["holds", "fails", "undecided"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +24,7 @@ class Judgement:
     """A check and what became of it."""
 
     check: Check
-    outcome: Outcome
+    outcome: Ruling
     measured: Estimate
     reason: str = ""
 
@@ -203,7 +39,7 @@ class Verdict:
 
     claim: Claim
     scale: Scale
-    outcome: Outcome
+    outcome: Ruling
     reason: str
     judgements: tuple[Judgement, ...]
     measured: dict[Quantity, Estimate]

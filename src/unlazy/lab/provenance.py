@@ -12,28 +12,16 @@ from typing import Any
 
 import unlazy
 
-#: What no measurement depends on: names, reports, stores, the command line, and the papers, whose settings are in the trials themselves.
-#: A new module counts unless it is named here.
-NOT_COMPUTING = (
-    "__main__.py",
-    "catalogue.py",
-    "cli.py",
-    "estimators",
-    "lab",
-    "local_correlation.py",
-    "naming.py",
-    "papers",
-    "report",
-    "rivals.py",
-)
-#: The one part of the laboratory that computes.
-ENGINE = "lab/engines.py"
+#: Rooms that no measurement depends on: reports, the command line, the scikit-learn face, and the laboratory but for its engines.
+NOT_COMPUTING = ("__main__.py", "cli", "estimators", "lab", "report")
+#: The part of the laboratory that computes.
+ENGINES = "lab/engines"
 
 
 def computing(root: Path) -> list[Path]:
     """The files of the package on which a measurement can depend."""
     files = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in NOT_COMPUTING]
-    return sorted([*files, root / ENGINE])
+    return sorted([*files, *(root / ENGINES).glob("*.py")])
 
 
 @functools.cache

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from unlazy.errors import require
-from unlazy.lab.engines import LocalEngine
-from unlazy.lab.judging import FIRST_SEED, SCALES, Claim, Scale, Verdict, judge
+from unlazy.core.errors import require
+from unlazy.lab.claims import FIRST_SEED, SCALES, Claim, Scale
+from unlazy.lab.engines.base import Engine, Silent, Watcher
+from unlazy.lab.judging import Verdict, judge
 from unlazy.lab.provenance import source_hash
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record, Runnable, now
@@ -47,13 +49,14 @@ def absent(trials: Iterable[R], store: Store) -> list[R]:
     return [trial for key, trial in wanted.items() if key not in known]
 
 
-def keep(trials: Iterable[Runnable], store: Store, engine: LocalEngine) -> None:
-    """Run what the store lacks, and keep each record as it comes."""
-    for record in engine.run(absent(trials, store)):
-        store.add(record)
+def keep(trials: Iterable[Runnable], store: Store, engine: Engine, watcher: Watcher | None = None) -> None:
+    """Run what the store lacks, and keep each record as it comes. Whatever ends it, the engine is told to stop."""
+    with contextlib.closing(engine.run(absent(trials, store), watcher or Silent())) as records:
+        for record in records:
+            store.add(record)
 
 
-def run(studies: Sequence[Study], store: Store, engine: LocalEngine) -> list[Verdict]:
+def run(studies: Sequence[Study], store: Store, engine: Engine) -> list[Verdict]:
     """Register the rules, run what is missing, and judge."""
     store.register_rules({each.claim.id: each.claim.rule for each in studies})
     keep([trial for each in studies for trial in each.trials], store, engine)
@@ -66,13 +69,21 @@ def run(studies: Sequence[Study], store: Store, engine: LocalEngine) -> list[Ver
     return verdicts
 
 
-def records_of(run: Run, store: Store, *, arrays: bool = False) -> dict[str, list[Record]]:
-    """The records of a run by arm."""
-    return {arm: [store.get(key, arrays=arrays) for key in keys] for arm, keys in run.arms.items()}
+def records_of(claim: Claim, run: Run, store: Store, *, arrays: bool = False) -> dict[str, list[Record]]:
+    """The records of a run by arm, joined to one a seed."""
+    seeds = range(run.first_seed, run.first_seed + run.seeds)
+    arms = claim.study(run.scale)  # type: ignore[arg-type]
+    return {name: arms[name].join([store.get(key, arrays=arrays) for key in keys], seeds) for name, keys in run.arms.items() if name in arms}
+
+
+def is_current(claim: Claim, run: Run) -> bool:
+    """Whether the trials of a run are those that the claim's study has now."""
+    seeds = range(run.first_seed, run.first_seed + run.seeds)
+    return {name: [trial.key for trial in arm.trials(seeds)] for name, arm in claim.study(run.scale).items()} == run.arms  # type: ignore[arg-type]
 
 
 def verdict_of(claim: Claim, run: Run, store: Store) -> Verdict:
     """Judge a run from the store."""
     # A rule that this store has never seen is younger than all its records.
     registered = store.rule_registered(claim.id, claim.rule) or now()
-    return judge(claim, run.scale, records_of(run, store), source=source_hash(), registered=registered)  # type: ignore[arg-type]
+    return judge(claim, run.scale, records_of(claim, run, store), source=source_hash(), registered=registered)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from unlazy.errors import StoreError
+from unlazy.core.errors import StoreError
 from unlazy.lab.trials import Record, now
 
 #: Written into the file's header: tells a store of ours from any other SQLite file.

@@ -1,4 +1,4 @@
-"""Trials, experiments and records: what is run, and what is kept of it."""
+"""Trials, instruments and records: what is run, and what is kept of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -15,9 +15,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unlazy.errors import require
+from unlazy.core.errors import require
+from unlazy.core.naming import describe
 from unlazy.learners.base import Learner
-from unlazy.probes import Probe
+from unlazy.probes.base import Probe
 from unlazy.tasks.base import Family
 
 Status = Literal["ok", "diverged"]
@@ -28,24 +29,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def describe(value: Any) -> Any:
-    """Plain JSON data that say all there is to say of a family, learner or probe; equal exactly where the values are equal."""
-    if isinstance(value, eqx.Module):
-        fields = {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"type": f"{type(value).__module__}.{type(value).__qualname__}", **fields}
-    if isinstance(value, Mapping):
-        return {str(name): describe(entry) for name, entry in sorted(value.items())}
-    if isinstance(value, (tuple, list)):
-        return [describe(entry) for entry in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise TypeError(f"a trial is described by plain numbers, strings, tuples and modules of these, not by {type(value).__name__}")
+class Instrument(eqx.Module):
+    """An exact computation without a learner on a task: a count, a bound beside what it bounds, a spectrum.
 
-
-class Experiment(eqx.Module):
-    """Whatever is measured by a seed and is not a learner on a task: an exact count, a bound beside what it bounds, a fitted exponent.
-
-    It runs on the host, once a seed, and may call compiled functions. `steps` is the axis along which it measures (sizes, times, …).
+    It runs on the host, once a seed, and may call compiled functions; in a study it stands beside the arms. `steps` is the axis along which it measures (sizes, times, …).
     """
 
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
@@ -63,6 +50,14 @@ class Experiment(eqx.Module):
     @abstractmethod
     def work(self) -> float:
         """Rough number of multiply-adds, for planning."""
+
+    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
+        """One measurement a seed."""
+        return [Measurement(self, seed) for seed in seeds]
+
+    def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
+        """One record a seed, as they are."""
+        return list(records)
 
 
 class _Runnable:
@@ -90,7 +85,10 @@ class _Runnable:
 
 @dataclasses.dataclass(frozen=True)
 class Trial(_Runnable):
-    """One run: a task drawn from `family` and a `learner` given `n` examples, both by `seed`, and the `probes` that look at it."""
+    """One run: a task drawn from `family` and a `learner` given `n` examples, both by `seed`, and the `probes` that look at it.
+
+    The learner is kept as it suits the family.
+    """
 
     family: Family
     learner: Learner
@@ -102,15 +100,19 @@ class Trial(_Runnable):
         """Refuse numbers that cannot be run."""
         super().__post_init__()
         require(isinstance(self.n, int) and self.n > 0, f"n must be a positive whole number of examples, but is {self.n!r}.")
+        most = self.family.most_examples
+        require(most is None or self.n <= most, f"There are {most} examples to learn from, but n={self.n} were asked for.")
+        object.__setattr__(self, "learner", self.learner.suited(self.family))
+        outputs = self.family.outputs
+        name = type(self.learner).__name__
+        require(self.learner.suits(outputs), f"{name} cannot learn {outputs.kind}{'' if outputs.count is None else f' of {outputs.count}'}.")
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The steps that its record will hold."""
         return self.learner.recorded(self.n)
 
     @property
     def precision(self) -> int:
-        """The width of floating point numbers."""
         return self.learner.precision
 
     @property
@@ -128,30 +130,26 @@ class Trial(_Runnable):
 
 @dataclasses.dataclass(frozen=True)
 class Measurement(_Runnable):
-    """One run of an experiment."""
+    """One run of an instrument."""
 
-    experiment: Experiment
+    instrument: Instrument
     seed: int
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The steps that its record will hold."""
-        return self.experiment.steps
+        return self.instrument.steps
 
     @property
     def precision(self) -> int:
-        """The width of floating point numbers."""
-        return self.experiment.precision
+        return self.instrument.precision
 
     @property
     def on_host(self) -> bool:
-        """It runs alone."""
         return True
 
     @property
     def work(self) -> float:
-        """Multiply-adds."""
-        return self.experiment.work
+        return self.instrument.work
 
 
 #: What an engine runs.

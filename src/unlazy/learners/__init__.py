@@ -1,9 +1,23 @@
 """Learners: algorithms that are handed a sampler and a number of examples."""
 
 from unlazy.learners.base import Learner, Trace
-from unlazy.learners.emergence import TwoStep
 from unlazy.learners.gradient import Descent, GradientDescent, Stage
-from unlazy.learners.mean_field import SphereInit, mean_field_sgd
-from unlazy.learners.readout import RidgeReadout
+from unlazy.learners.kernel import KernelRidge, KernelSVM
+from unlazy.learners.mean_field import mean_field_sgd
+from unlazy.learners.sources import FreshGradients, GradientSource, LawGradients, QueryGradients, SampleGradients
 
-__all__ = ["Descent", "GradientDescent", "Learner", "RidgeReadout", "SphereInit", "Stage", "Trace", "TwoStep", "mean_field_sgd"]
+__all__ = [
+    "Descent",
+    "FreshGradients",
+    "GradientDescent",
+    "GradientSource",
+    "KernelRidge",
+    "KernelSVM",
+    "LawGradients",
+    "Learner",
+    "QueryGradients",
+    "SampleGradients",
+    "Stage",
+    "Trace",
+    "mean_field_sgd",
+]

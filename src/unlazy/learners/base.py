@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float, PRNGKeyArray
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from unlazy.errors import require
-from unlazy.networks import Model
-from unlazy.tasks.base import Batch, Sampler
+from unlazy.core.errors import require
+from unlazy.core.metrics import Outputs
+from unlazy.networks.base import Model
+from unlazy.tasks.base import Batch, Family, Sampler
 
 #: At most so many of the training examples are kept in a trace, for measuring the training error.
 SEEN = 10_000
+#: How the parts of a fit are called: at once, or by an engine that compiles each part by itself and shares it between learners.
+Call = Callable[..., Any]
+
+
+def at_once(part: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a part of a fit here and now."""
+    return part(*arguments)
 
 
 class Trace(eqx.Module):
-    """What a learner leaves behind: its model at the recorded steps (stacked), and the losses between.
+    """What a learner leaves behind: its model at the recorded steps, and the losses between.
 
     `losses[i]` is the mean training loss over the steps since the previous record (NaN for a record before any step). `seen` holds up to
     `SEEN` of the examples it was trained on, by coordinates (see `Sampler`). `notes` are measurements that only the learner can make, such
@@ -35,6 +45,24 @@ class Trace(eqx.Module):
     def at(self, index: int) -> Model:
         """The model of `steps[index]`."""
         return self.models.at(index)
+
+    def each(self, function: Callable[[Model], Any]) -> Any:
+        """What a function gives for each recorded model, stacked."""
+        return self.models.each(function, len(self.steps))
+
+    @property
+    def finite(self) -> Bool[Array, " r"]:
+        """Whether each model is made of finite numbers."""
+        if not self.models.stacked:
+            return np.array([_all_finite(self.at(index)) for index in range(len(self.steps))])  # type: ignore[return-value]
+        leaves = jax.tree.leaves(eqx.filter(self.models, eqx.is_inexact_array))
+        flags = [jnp.all(jnp.isfinite(leaf).reshape(len(self.steps), -1), axis=1) for leaf in leaves]
+        return jnp.all(jnp.stack(flags), axis=0) if flags else jnp.ones(len(self.steps), bool)
+
+
+def _all_finite(model: Model) -> bool:
+    leaves = jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))
+    return all(bool(np.all(np.isfinite(leaf))) for leaf in leaves)
 
 
 def keys_of(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray, PRNGKeyArray]:
@@ -62,21 +90,46 @@ class Learner(eqx.Module):
         """Whether `fit` solves on the host, with NumPy: then it is not traced, and its trials run one by one."""
         return False
 
+    @property
+    def draws_fresh(self) -> bool:
+        """Whether every step takes examples that were never seen before, so that examples are counted by steps."""
+        return False
+
+    def suited(self, family: Family) -> Learner:
+        """This learner on a family: one whose settings follow the dimension sets them here."""
+        return self
+
+    def suited_to_outputs(self, outputs: Outputs) -> Learner:
+        """This learner for such outputs, where no family is known."""
+        return self
+
+    def suits(self, outputs: Outputs) -> bool:
+        """Whether it can learn such outputs; by default all of them."""
+        return True
+
     @abstractmethod
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Learn from at most `n` examples."""
 
-    @abstractmethod
-    def recorded(self, n: int) -> tuple[int, ...]:
-        """The steps whose models `fit` will leave in the trace."""
+    def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
+        """The same as `fit`, with every computation a part that `call` may compile by itself; by default it is one part."""
+        return call(Fit(self, n), sampler, key)
 
-    @abstractmethod
+    def recorded(self, n: int) -> tuple[int, ...]:
+        """The steps whose models `fit` will leave in the trace; by default the end alone."""
+        return (1,)
+
+    def examples_at(self, step: int, n: int) -> int:
+        """How many of n examples the model of a recorded step has seen."""
+        return n
+
     def work(self, n: int, r: int) -> float:
         """Rough number of multiply-adds of `fit` on inputs of r coordinates, for planning."""
+        return 100.0 * n * r
 
-    @abstractmethod
     def prediction_work(self, d: int) -> float:
         """Rough number of multiply-adds of one prediction on an input of size d, for planning."""
+        return float(d)
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
         """Learners to choose among, with at most `budget` `options` in all; by default there is nothing to choose."""
@@ -90,3 +143,13 @@ class Learner(eqx.Module):
     def settings(self) -> Mapping[str, float | str]:
         """What `tuning` varies, by name, as it is set here."""
         return {}
+
+
+class Fit(eqx.Module):
+    """All of a learner's fit as one part."""
+
+    learner: Learner
+    n: int = eqx.field(static=True)
+
+    def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> Trace:
+        return self.learner.fit(sampler, self.n, key=key)

@@ -9,22 +9,21 @@ import dataclasses
 from typing import Literal, Self
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
-from unlazy.errors import require
+from unlazy.core.errors import require
+from unlazy.core.metrics import Outputs
 from unlazy.learners.base import Learner, Trace, keys_of
-from unlazy.learners.path import PathLearner
-from unlazy.networks import Model
-from unlazy.solvers import eigh
+from unlazy.learners.path import PathLearner, PathModel
+from unlazy.solvers.exact import eigh
 from unlazy.tasks.base import Sampler, draw
 
 #: Numbers of bins to choose among, the likeliest first.
 BINS = (20, 50, 10, 100, 6, 200, 3, 30, 15, 70, 150, 300)
 
 
-class Histogram(Model):
+class Histogram(PathModel):
     """The mean label in the bin into which ⟨direction, x⟩ falls. A path has tables of several numbers of bins."""
 
     direction: np.ndarray
@@ -32,18 +31,11 @@ class Histogram(Model):
     values: tuple[np.ndarray, ...]
 
     def at(self, index: int) -> Self:
-        """One model of a path."""
-        return dataclasses.replace(self, edges=self.edges[index : index + 1], values=self.values[index : index + 1])
+        return dataclasses.replace(self, edges=(self.edges[index],), values=(self.values[index],))
 
-    def scores(self, x: Float[Array, "n d"]) -> Float[Array, "s n"]:
-        """The scores of all models of a path."""
+    def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         place = np.asarray(x, np.float64) @ self.direction
-        found = [values[np.searchsorted(edges, place)] for edges, values in zip(self.edges, self.values, strict=True)]
-        return jnp.asarray(np.stack(found))
-
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Scores of a batch."""
-        return self.scores(x)[-1]
+        return np.stack([values[np.searchsorted(edges, place)] for edges, values in zip(self.edges, self.values, strict=True)])
 
 
 class DirectionHistogram(PathLearner):
@@ -61,6 +53,9 @@ class DirectionHistogram(PathLearner):
         """Refuse what cannot be done."""
         require(self.direction in ("mean", "principal"), f"direction must be 'mean' or 'principal', but is {self.direction!r}.")
         require(bool(self.bins) and min(self.bins) >= 1, f"bins must be positive whole numbers, but are {self.bins}.")
+
+    def suits(self, outputs: Outputs) -> bool:
+        return outputs.count is None
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
         """Several numbers of bins."""

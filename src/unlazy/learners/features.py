@@ -15,12 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.errors import require
-from unlazy.krylov import matrix_path
+from unlazy.core.activations import activation_of
+from unlazy.core.errors import require
+from unlazy.core.metrics import Outputs
+from unlazy.core.random import normal
 from unlazy.learners.base import Learner, Trace, keys_of
-from unlazy.learners.path import PLACES, PathLearner, drawn, path_of, positive
-from unlazy.networks import Model, activate
-from unlazy.random import normal
+from unlazy.learners.path import PLACES, PathLearner, PathModel, drawn, path_of, positive
+from unlazy.solvers.krylov import matrix_path
 from unlazy.tasks.base import Sampler
 
 Kind = Literal["relu", "truncated_relu", "fourier"]
@@ -54,7 +55,7 @@ class RandomMap(FeatureMap):
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n f"]:
         """The features of a batch."""
         before = x @ self.w.T + self.b
-        return math.sqrt(2) * jnp.cos(before) if self.kind == "fourier" else activate(before, self.kind, None)
+        return math.sqrt(2) * jnp.cos(before) if self.kind == "fourier" else activation_of(self.kind)(before)
 
 
 class Features(eqx.Module):
@@ -132,27 +133,26 @@ class RandomFeatures(Features):
         return [dataclasses.replace(self, bandwidth=self.bandwidth * factor) for factor in (1 / 2, 2, 1 / 4, 4, 1 / 8, 8)]
 
 
-class FeatureModel(Model):
+class FeatureModel(PathModel):
     """f(x) = ⟨weights, φ(scale·x)⟩ + offset. A path has weights and offset for each of its steps, and shares the features."""
 
     features: FeatureMap
     scale: float
-    weights: np.ndarray
-    offset: np.ndarray
+    weights: np.ndarray  # steps f, or steps f o
+    offset: np.ndarray  # steps, or steps o
 
     def at(self, index: int) -> Self:
-        """One model of a path."""
-        return dataclasses.replace(self, weights=self.weights[index], offset=self.offset[index])
+        return dataclasses.replace(self, weights=self.weights[index][None], offset=self.offset[index][None])
 
-    def scores(self, x: Float[Array, "n d"]) -> Float[Array, "s n"]:
-        """The scores of all models of a path, from one set of features."""
-        rows = np.asarray(x)
-        parts = [self.weights @ _features(self.features, rows[i : i + ROWS], self.scale).T for i in range(0, len(rows), ROWS)]
-        return jnp.asarray(np.concatenate(parts, axis=1) + self.offset[:, None])
+    def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
+        """From one set of features for all steps."""
+        parts = [_products(_features(self.features, x[i : i + ROWS], self.scale), self.weights) for i in range(0, len(x), ROWS)]
+        return np.concatenate(parts, axis=1) + self.offset[:, None]
 
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Scores of a batch."""
-        return dataclasses.replace(self, weights=self.weights[None], offset=self.offset[None]).scores(x)[0]
+
+def _products(phi: Float[np.ndarray, "n f"], weights: np.ndarray) -> np.ndarray:
+    """φ times the weights of each step: steps first, then points, then outputs where there are several."""
+    return np.moveaxis(np.tensordot(phi, weights, axes=(1, 1)), 1, 0)
 
 
 _compiled = eqx.filter_jit(lambda features, x: features(x))
@@ -205,10 +205,12 @@ class FeatureLearner(PathLearner):
         alive = spread > 1e-6 * np.maximum(np.abs(mean), spread.max(initial=0.0))
         phi = np.where(alive, (phi - mean) / np.where(alive, spread, 1), 0)
         weights, offset = self._solve(phi, y)
-        scores = weights @ phi.T + offset[:, None]
-        weights = np.where(alive, weights / np.where(alive, spread, 1), 0)
-        model = FeatureModel(features, 1 / norm, weights, offset - weights @ mean)
-        return self.traced(model, 0.5 * np.mean(np.square(scores - y), axis=1), sample)
+        residuals = _products(phi, weights) + offset[:, None] - y
+        losses = 0.5 * np.mean(np.square(residuals).reshape(*residuals.shape[:2], -1).sum(axis=2), axis=1)
+        scales = np.where(alive, 1 / np.where(alive, spread, 1), 0)
+        weights = weights * (scales if weights.ndim == 2 else scales[:, None])
+        model = FeatureModel(features, 1 / norm, weights, offset - np.tensordot(weights, mean, axes=(1, 0)))
+        return self.traced(model, losses, sample)
 
 
 class FeatureRidge(FeatureLearner):
@@ -216,30 +218,48 @@ class FeatureRidge(FeatureLearner):
 
     def _solve(self, phi: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n, f = phi.shape
-        offset = float(np.mean(y))
+        offset = np.mean(y, axis=0)
         ridges = [penalty * f for penalty in self.penalties]
-        offsets = np.full(len(ridges), offset)
+        offsets = np.stack([offset] * len(ridges))
         if f <= n:
             return matrix_path(phi.T @ phi, phi.T @ (y - offset), ridges), offsets
-        return matrix_path(phi @ phi.T, y - offset, ridges) @ phi, offsets
+        return np.moveaxis(np.tensordot(phi, matrix_path(phi @ phi.T, y - offset, ridges), axes=(0, 1)), 1, 0), offsets
 
 
 class LogisticRegression(FeatureLearner):
     """Logistic regression by scikit-learn: the mean logistic loss plus penalty·‖w‖²/(2n)·f, each from where the last one ended."""
 
+    def suits(self, outputs: Outputs) -> bool:
+        return outputs.kind != "reals"
+
     def _solve(self, phi: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression as Peer
 
-        require(len(np.unique(y)) == 2, f"Logistic regression needs examples of both classes, but the {len(y)} examples are of one.")
+        labels = y if y.ndim == 1 else np.argmax(y, axis=1)
+        seen = np.unique(labels)
+        require(len(seen) > 1, f"Logistic regression needs examples of both classes, but the {len(y)} examples are of one.")
         machine = Peer(warm_start=True, max_iter=300, tol=1e-5)
         weights, offsets = [], []
         # From the strongest penalty to the weakest, which is the hardest.
         for penalty in sorted(self.penalties, reverse=True):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # separable classes have no optimum; 300 iterations are then the answer
-                machine.set_params(C=1 / (penalty * phi.shape[1])).fit(phi, y)
-            weights.append(machine.coef_[0].copy())
-            offsets.append(float(machine.intercept_[0]))
+                machine.set_params(C=1 / (penalty * phi.shape[1])).fit(phi, labels)
+            if y.ndim == 1:
+                weights.append(machine.coef_[0].copy())
+                offsets.append(machine.intercept_[0])
+            else:
+                weights.append(_by_class(machine.coef_.T, seen, y.shape[1], 0.0))
+                offsets.append(_by_class(machine.intercept_[None], seen, y.shape[1], -np.inf)[0])
         order = np.argsort(np.argsort([-penalty for penalty in self.penalties]))
         return np.stack(weights)[order], np.array(offsets)[order]
+
+
+def _by_class(columns: np.ndarray, seen: np.ndarray, count: int, absent: float) -> np.ndarray:
+    """Columns of the classes that were seen among all classes; two classes have one column, positive for the second."""
+    if len(seen) == 2:
+        columns = np.column_stack([-columns[:, 0] / 2, columns[:, 0] / 2])
+    found = np.full((len(columns), count), absent if np.isfinite(absent) else -1e6)
+    found[:, seen.astype(int)] = columns
+    return found

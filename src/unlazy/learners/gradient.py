@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -15,25 +15,16 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.errors import require
-from unlazy.learners.base import SEEN, Learner, Trace, keys_of
-from unlazy.losses import Loss, example_losses
-from unlazy.networks import Init, Network
-from unlazy.random import shuffled
-from unlazy.tasks.base import Batch, Sampler, WeightedBatch
+from unlazy.core.errors import require
+from unlazy.core.losses import Loss, example_losses
+from unlazy.core.metrics import Outputs
+from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
+from unlazy.learners.sources import GradientSource, Groups, SampleGradients
+from unlazy.networks.base import HasNeurons, Init, Network, Rotatable, Smoothable
+from unlazy.tasks.base import Batch, Family, Sampler, WeightedBatch
 
-Groups = dict[str, Any]  # parameter group name -> arrays
-
-#: Gradients over larger batches are summed up over pieces of at most this many rows, so that memory stays flat.
-PIECE = 4096
-
-
-class Source(eqx.Module):
-    """Where a stage's examples come from: a fixed sample, or fresh draws where `sample` is None."""
-
-    sampler: Sampler
-    sample: Batch | None
-    key: PRNGKeyArray
+#: The loss that suits the outputs: logistic for signs, softmax for classes, squared for real numbers.
+NATURAL = "natural"
 
 
 class Stage(eqx.Module):
@@ -44,13 +35,19 @@ class Stage(eqx.Module):
         """Whether training on rotated inputs gives the rotated network: then it may see inputs by their coordinates."""
         return True
 
+    def suited(self, outputs: Outputs) -> Stage:
+        """This stage for such outputs."""
+        return self
+
     @abstractmethod
     def length(self, n: int) -> int:
         """Number of steps when `n` examples are allowed."""
 
     @abstractmethod
-    def run(self, model: Network, source: Source, lengths: tuple[int, ...]) -> tuple[Network, Float[Array, " s"]]:
-        """Train; the first axis of what is returned runs over `lengths`."""
+    def run(
+        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
+    ) -> tuple[Network, Float[Array, " s"]]:
+        """Train with gradients that `source` makes of `material`; the first axis of what is returned runs over `lengths`."""
 
     @abstractmethod
     def work(self, n: int, r: int, width: int) -> float:
@@ -73,16 +70,16 @@ class Descent(Stage):
     in floating point p − rate·(g + 2λp) would leave a rounding residue larger than a small gradient.
     `momentum`: heavy ball. `smoothing`: standard deviation of the Gaussian noise averaged over in each neuron.
     `class_weighted`: weight each example by 1 / (2·share of its class). The loss is the mean over examples, each with its weight where the
-    sampler hands out a `WeightedBatch`, of the sum over outputs.
+    data hand out a `WeightedBatch`, of the sum over outputs.
     `spread`: choose the step size of the forgotten group w from the sample, such that the root mean square of ⟨w_i, x⟩ over neurons and
     examples is this number (its `rate` then only sets a unit).
-    `drop`: the share of the steps after which all step sizes fall to a tenth.
+    `drop`: the share of the steps after which all step sizes fall to a tenth. `loss`: "natural" is the one that suits the outputs.
     """
 
     rates: dict[str, float] = eqx.field(converter=_floats)
     steps: int | None = eqx.field(static=True, default=None, kw_only=True)
     batch: int | None = eqx.field(static=True, default=None, kw_only=True)
-    loss: Loss = eqx.field(static=True, default="hinge", kw_only=True)
+    loss: Loss | Literal["natural"] = eqx.field(static=True, default="hinge", kw_only=True)
     decay: dict[str, float] = eqx.field(converter=_floats, default_factory=dict, kw_only=True)
     forget: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
     optimiser: Literal["sgd", "adam"] = eqx.field(static=True, default="sgd", kw_only=True)
@@ -102,7 +99,7 @@ class Descent(Stage):
             )
         require(self.steps is None or self.steps >= 0, f"steps must be ≥ 0, but is {self.steps}.")
         require(self.batch is None or self.batch > 0, f"batch must be positive, but is {self.batch}.")
-        known = get_args(Loss)
+        known = (*get_args(Loss), NATURAL)
         require(self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}.")
         require(self.optimiser in ("sgd", "adam"), f"optimiser must be sgd or adam, but is {self.optimiser!r}.")
         require(
@@ -124,6 +121,11 @@ class Descent(Stage):
         """The same stage with all step sizes times `factor` and a further penalty decay·‖p‖² on all groups."""
         rates = {group: rate * factor for group, rate in self.rates.items()}
         return dataclasses.replace(self, rates=rates, decay={group: self.decay.get(group, 0.0) + decay for group in rates})
+
+    def suited(self, outputs: Outputs) -> Descent:
+        """The same stage with a loss for such outputs, where it takes the natural one."""
+        natural: dict[str, Any] = {"signs": "logistic", "classes": "softmax", "reals": "squared"}
+        return self if self.loss != NATURAL else dataclasses.replace(self, loss=natural[outputs.kind])
 
     @property
     def commutes_with_rotations(self) -> bool:
@@ -149,16 +151,25 @@ class Descent(Stage):
         each = r * (2.0 if "w" in self.rates else 1.0) + (100.0 if self.smoothing is not None else 0.0)
         return self.length(n) * (self.batch or n) * width * each
 
-    def run(self, model: Network, source: Source, lengths: tuple[int, ...]) -> tuple[Network, Float[Array, " s"]]:
-        """Train."""
+    def run(
+        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
+    ) -> tuple[Network, Float[Array, " s"]]:
+        require(self.loss != NATURAL, "The natural loss is known once the outputs are: fit the learner, or call `suited`.")
+        require(
+            self.smoothing is None or isinstance(model, Smoothable), f"{type(model).__name__} cannot average over noise inside its neurons."
+        )
         optimiser = optax.scale_by_adam() if self.optimiser == "adam" else optax.identity()
         if self.momentum is not None:
             optimiser = optax.chain(optimiser, optax.trace(decay=self.momentum))
+        noise: dict[str, Any] = {} if self.smoothing is None else {"smoothing": self.smoothing}
 
-        def step(carry: Any, batch: Batch, t: Int[Array, ""]) -> Any:
+        def loss(groups: Groups, x: Array, y: Array, weight: Array) -> Float[Array, ""]:
+            return jnp.mean(weight * example_losses(self.loss, model.put(groups)(x, **noise), y))
+
+        def step(carry: Any, answer: Any, batch: Any, t: Int[Array, ""]) -> Any:
             groups, state, total = carry
-            slower = 1.0 if self.drop is None else jnp.where(t < jnp.round(self.drop * sum(lengths)), 1.0, 0.1)
-            loss, gradient = self._gradient(groups, model, batch, source)
+            slower = 1.0 if self.drop is None else jnp.where(t < jnp.round(self.drop * jnp.sum(lengths)), 1.0, 0.1)
+            value, gradient = answer(groups)
             for group, penalty in self.decay.items():
                 gradient[group] = jax.tree.map(lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group])
             direction, state = optimiser.update(gradient, state, groups)
@@ -167,87 +178,52 @@ class Descent(Stage):
             moved |= jax.tree.map(jnp.add, kept, {group: moved[group] for group in kept})
             if self.spread is not None:
                 moved = self._with_spread(moved, model, batch)
-            return moved, state, total + loss
+            return moved, state, total + value
 
         def segment(carry: Any, span: Int[Array, " 2"]) -> Any:
-            groups, state, total = self._fold(step, (*carry, jnp.zeros(())), source, span)
+            groups, state, total = source.fold(
+                step,
+                (*carry, jnp.zeros(())),
+                material,
+                span,
+                batch=self.batch,
+                loss=loss,
+                weigh=self._weights,
+                model=model,
+                key=key,
+            )
             return (groups, state), (groups, total / (span[1] - span[0]))
 
         groups = model.get(tuple(self.rates))
-        ends = np.cumsum(lengths)
-        spans = jnp.array(np.stack([ends - np.array(lengths), ends], axis=1))
+        ends = jnp.cumsum(lengths)
+        spans = jnp.stack([ends - lengths, ends], axis=1)
         _, (trained, losses) = jax.lax.scan(segment, (groups, optimiser.init(groups)), spans)
         frozen = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(lengths), *leaf.shape)), model)
         return frozen.put(trained), losses
 
-    def _fold(self, step: Callable[[Any, Batch, Int[Array, ""]], Any], carry: Any, source: Source, span: Int[Array, " 2"]) -> Any:
-        """Do the steps span[0] ≤ t < span[1]: each on fresh examples, on the whole sample, or on the next part of the epoch's random order.
-
-        An epoch's order depends on the epoch alone, so a span may begin in the middle of one.
-        """
-        (begin, end), sample, size = span, source.sample, self.batch
-        if sample is None:
-            assert size is not None, "fresh data needs a batch size"
-            draw = source.sampler.draw
-            return jax.lax.fori_loop(begin, end, lambda t, c: step(c, draw(size, jax.random.fold_in(source.key, t)), t), carry)
-        if size is None or size >= len(sample.y):
-            return jax.lax.fori_loop(begin, end, lambda t, c: step(c, sample, t), carry)
-        length = len(sample.y) // size  # steps of an epoch
-
-        def epoch(index: Int[Array, ""], carry: Any) -> Any:
-            order = shuffled(jax.random.fold_in(source.key, index), len(sample.y))
-            mixed = jax.tree.map(lambda leaf: leaf[order], sample)
-            first = index * length
-
-            def part(t: Int[Array, ""]) -> Batch:
-                return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, (t - first) * size, size), mixed)
-
-            low, high = jnp.maximum(begin, first), jnp.minimum(end, first + length)
-            return jax.lax.fori_loop(low, high, lambda t, c: step(c, part(t), t), carry)
-
-        return jax.lax.fori_loop(begin // length, -(-end // length), epoch, carry)
-
-    def _gradient(self, groups: Groups, model: Network, batch: Batch, source: Source) -> tuple[Float[Array, ""], Groups]:
-        """Mean loss over the batch and its gradient, summed up over pieces of bounded size."""
+    def _weights(self, batch: Any, whole: Any) -> Float[Array, " n"]:
+        """Weights of a batch's examples; where classes are weighted, by their shares in the whole."""
         weight = batch.weight if isinstance(batch, WeightedBatch) else jnp.ones_like(batch.y, shape=len(batch.y))
-        if self.class_weighted:
-            require(batch.y.ndim == 1 and not isinstance(batch, WeightedBatch), "Class weights need one output and no other weights.")
-            positive = jnp.mean((source.sample or batch).y > 0, dtype=batch.y.dtype)
-            weight = 0.5 / jnp.where(batch.y > 0, positive, 1 - positive)
+        if not self.class_weighted:
+            return weight
+        require(batch.y.ndim == 1, "Class weights need labels that are signs.")
+        of = whole.weight / jnp.sum(whole.weight) if isinstance(whole, WeightedBatch) else None
+        positive = jnp.mean(whole.y > 0, dtype=batch.y.dtype) if of is None else of @ (whole.y > 0)
+        return weight * 0.5 / jnp.where(batch.y > 0, positive, 1 - positive)
 
-        def loss(groups: Groups, x: Array, y: Array, weight: Array) -> Float[Array, ""]:
-            return jnp.mean(weight * example_losses(self.loss, model.put(groups)(x, smoothing=self.smoothing), y))
-
-        value_and_gradient = jax.value_and_grad(loss)
-        pieces = _pieces(len(batch.y))
-        if pieces == 1:
-            return value_and_gradient(groups, batch.x, batch.y, weight)
-
-        def add(total: Any, piece: Any) -> Any:
-            return jax.tree.map(jnp.add, total, value_and_gradient(groups, *piece)), None
-
-        split = jax.tree.map(lambda leaf: leaf.reshape(pieces, -1, *leaf.shape[1:]), (batch.x, batch.y, weight))
-        zero = jax.tree.map(jnp.zeros_like, (jnp.zeros(()), groups))
-        total, _ = jax.lax.scan(add, zero, split)
-        return jax.tree.map(lambda leaf: leaf / pieces, total)
-
-    def _with_spread(self, groups: Groups, model: Network, batch: Batch) -> Groups:
+    def _with_spread(self, groups: Groups, model: Network, batch: Any) -> Groups:
         """Scale w, and with it its step size, to the wanted root mean square of ⟨w_i, x⟩."""
-        second_moment = batch.x.T @ batch.x / len(batch.y)  # r r
-        w = model.put(groups).first_layer  # m r
-        assert self.spread is not None
+        weighted = batch.x * batch.weight[:, None] if isinstance(batch, WeightedBatch) else batch.x
+        second_moment = batch.x.T @ weighted / len(batch.y)  # r r
+        changed = model.put(groups)
+        assert isinstance(changed, HasNeurons) and self.spread is not None
+        w = changed.first_layer  # m r
         rms = jnp.sqrt(jnp.mean(jnp.einsum("mr,rs,ms->m", w, second_moment, w)))
         return groups | {"w": jax.tree.map(lambda leaf, scale=self.spread / rms: leaf * scale, groups["w"])}
 
 
-def _pieces(rows: int) -> int:
-    """Into how many equal pieces a batch is cut: the fewest of at most `PIECE` rows, or one where no fair cut exists."""
-    fewest = -(-rows // PIECE)
-    return next((count for count in range(fewest, 4 * fewest) if rows % count == 0), 1)
-
-
 class GradientDescent(Learner):
-    """A network from `init`, trained by `stages` one after the other on a fixed sample of n examples (or on fresh draws).
+    """A network from `init`, trained by `stages` one after the other, with gradients from `source`: by default a fixed sample of n examples.
 
     Step 0 is the initial network; `record` names the steps whose models are kept, and the last step is always kept. All learners of this
     class draw the same initial network and the same sample from the same key, so trials are paired by seed.
@@ -256,7 +232,28 @@ class GradientDescent(Learner):
     init: Init
     stages: tuple[Stage, ...]
     record: tuple[int, ...] = eqx.field(static=True, default=(), kw_only=True)
-    fresh: bool = eqx.field(static=True, default=False, kw_only=True)
+    source: GradientSource = eqx.field(default_factory=SampleGradients, kw_only=True)
+
+    @property
+    def draws_fresh(self) -> bool:
+        return self.source.fresh
+
+    def suited(self, family: Family) -> GradientDescent:
+        return self.suited_to_outputs(family.outputs)
+
+    def suited_to_outputs(self, outputs: Outputs) -> GradientDescent:
+        stages = tuple(stage.suited(outputs) for stage in self.stages)
+        return self if stages == self.stages else dataclasses.replace(self, stages=stages)
+
+    def examples_at(self, step: int, n: int) -> int:
+        """Of fresh examples, those of the steps so far."""
+        if not self.draws_fresh:
+            return n
+        taken, begin = 0, 0
+        for stage in self.stages:
+            steps = min(max(step - begin, 0), stage.length(n))
+            taken, begin = taken + steps * (getattr(stage, "batch", None) or n), begin + stage.length(n)
+        return taken
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
         """All step sizes times a factor, with a penalty on all weights or none. Steps that forget have their step size from theory."""
@@ -293,41 +290,30 @@ class GradientDescent(Learner):
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Run all stages."""
+        return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
+
+    def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
+        """The start, each stage and the end are parts of their own: learners share those that are equal."""
         require(n > 0, f"A learner needs at least one example, but n={n}.")
-        key_init, key_data, key_order = keys_of(key)
-        if self.fresh:
+        if self.draws_fresh:
             self._check_budget(n)
-        sample = None if self.fresh else sampler.draw(n, key_data)
-        seen = _seen(sampler, sample, n, key_data)
-        if sampler.basis is not None and not all(stage.commutes_with_rotations for stage in self.stages):
-            sample = None if sample is None else sample._replace(x=sample.x @ sampler.basis)
-            sampler = sampler.on_inputs
-        model = self.init(sampler.dimension, key=key_init)
-        if sampler.basis is not None:
-            model = model.enter(sampler.basis)
-
+        rotates = all(stage.commutes_with_rotations for stage in self.stages)
+        start: Start = call(Begin(self.init, self.source, n, rotates), sampler, key)
         steps = self.recorded(n)
-        kept, losses, start = [], [], 0
-        if 0 in steps:
-            kept.append(jax.tree.map(lambda leaf: leaf[None], model))
-            losses.append(jnp.full(1, jnp.nan))
+        model, runs, kept, begin = start.model, [], [], 0
         for index, stage in enumerate(self.stages):
-            end = start + stage.length(n)
-            cuts = [step for step in steps if start < step <= end]
-            bounds = [start, *cuts] if cuts and cuts[-1] == end else [start, *cuts, end]
-            source = Source(sampler, sample, jax.random.fold_in(key_order, index))
-            if end > start:
-                models, means = stage.run(model, source, tuple(b - a for a, b in itertools.pairwise(bounds)))
-                count = len(cuts)
-                kept.append(jax.tree.map(lambda leaf, count=count: leaf[:count], models))
-                losses.append(means[:count])
-                model = jax.tree.map(lambda leaf: leaf[-1], models)
-            start = end
-
-        models = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *kept)
-        if sampler.basis is not None:
-            models = jax.vmap(lambda model: model.leave(sampler.basis))(models)
-        return Trace(models, jnp.concatenate(losses), seen, steps)
+            end = begin + stage.length(n)
+            cuts = [step for step in steps if begin < step <= end]
+            bounds = [begin, *cuts] if cuts and cuts[-1] == end else [begin, *cuts, end]
+            if end > begin:
+                lengths = [b - a for a, b in itertools.pairwise(bounds)]
+                idle = _canonical(len(lengths)) - len(lengths)
+                run = RunStage(stage, self.source, np.array([0] * idle + lengths, np.int32), np.array(index, np.uint32))
+                models, losses, model = call(run, model, start.material, start.key)
+                runs.append((models, losses))
+                kept.append(Kept(idle, len(cuts), begin, tuple(getattr(stage, "rates", ()))))
+            begin = end
+        return call(End(steps, tuple(kept), self.source), start.model, tuple(runs), start.basis, start.seen)
 
     def _check_budget(self, n: int) -> None:
         """Refuse to draw more fresh examples than allowed, or none."""
@@ -336,7 +322,101 @@ class GradientDescent(Learner):
         require(self.recorded(n)[-1] > 0, f"n={n} fresh examples are less than one batch: no step would be taken.")
 
 
-def _seen(sampler: Sampler, sample: Batch | None, n: int, key: PRNGKeyArray) -> Batch:
-    """Up to `SEEN` training examples; of a stream, examples of the same law."""
-    count = min(n, SEEN)
-    return sampler.draw(count, key) if sample is None else Batch(sample.x[:count], sample.y[:count])
+def _canonical(segments: int) -> int:
+    """Numbers of recorded segments are filled up with empty ones to one of few, so that stages of many lengths share one program."""
+    if segments <= 4:
+        return segments
+    power = 1 << (segments - 1).bit_length()
+    return power if segments > 3 * power // 4 else 3 * power // 4
+
+
+class Start(NamedTuple):
+    """Before the first step: the network (by coordinates, if there is a basis), what the source made of the data, and what was seen."""
+
+    model: Network
+    material: Any
+    key: PRNGKeyArray
+    basis: Float[Array, "r d"] | None
+    seen: Batch
+
+
+class Begin(eqx.Module):
+    """Draw the network and take from the sampler what training needs."""
+
+    init: Init
+    source: GradientSource
+    n: int = eqx.field(static=True)
+    rotates: bool = eqx.field(static=True)
+
+    def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> Start:
+        key_init, key_data, key_order = keys_of(key)
+        shape = sampler.input_shape
+        model = self.init(shape[0] if len(shape) == 1 else shape, outputs=sampler.outputs.count, key=key_init)
+        inside = sampler.basis is not None and self.rotates and isinstance(model, Rotatable)
+        if inside:
+            assert isinstance(model, Rotatable)
+            model = model.enter(sampler.basis)
+        trained_on = sampler if inside or sampler.basis is None else sampler.on_inputs
+        material = self.source.material(trained_on, self.n, key_data)
+        # Of a stream, or of a law, examples of the same law stand for those seen; a sample was seen itself.
+        count = min(self.n, SEEN)
+        sample = material if isinstance(material, (Batch, WeightedBatch)) else sampler.draw(count, key_data)
+        z = sample.x[:count]
+        if not inside and sampler.basis is not None and isinstance(material, (Batch, WeightedBatch)):
+            z = z @ sampler.basis.T  # what was seen is always kept by coordinates
+        return Start(model, material, key_order, sampler.basis if inside else None, Batch(z, sample.y[:count]))
+
+
+class RunStage(eqx.Module):
+    """One stage. The lengths of its segments are inputs of the program, not parts of it."""
+
+    stage: Stage
+    source: GradientSource
+    lengths: np.ndarray
+    index: np.ndarray
+
+    def __call__(self, model: Network, material: Any, key: PRNGKeyArray) -> tuple[Network, Float[Array, " s"], Network]:
+        stage_key = jax.random.fold_in(key, jnp.asarray(self.index))
+        models, losses = self.stage.run(model, self.source, material, jnp.asarray(self.lengths), stage_key)
+        return models, losses, models.at(-1)
+
+
+class Kept(NamedTuple):
+    """Of the segments of a stage: how many are empty, how many of the others are recorded, its first step, and the groups it trained."""
+
+    idle: int
+    count: int
+    begin: int
+    groups: tuple[str, ...]
+
+
+class End(eqx.Module):
+    """Put the recorded models together, in the input space."""
+
+    steps: tuple[int, ...] = eqx.field(static=True)
+    kept: tuple[Kept, ...] = eqx.field(static=True)
+    source: GradientSource
+
+    def __call__(self, first: Network, runs: Any, basis: Float[Array, "r d"] | None, seen: Batch) -> Trace:
+        parts, losses = [], []
+        if 0 in self.steps:
+            parts.append(jax.tree.map(lambda leaf: leaf[None], first))
+            losses.append(jnp.full(1, jnp.nan))
+        for (models, means), kept in zip(runs, self.kept, strict=True):
+            span = slice(kept.idle, kept.idle + kept.count)
+            parts.append(jax.tree.map(lambda leaf, span=span: leaf[span], models))
+            losses.append(means[span])
+        models = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+        if basis is not None:
+            models = jax.vmap(lambda model: model.leave(basis))(models)
+        return Trace(models, jnp.concatenate(losses), seen, self.steps, self._notes(first))
+
+    def _notes(self, model: Network) -> dict[str, Array]:
+        """The number of queries asked so far, of a source that counts them."""
+        counts = [self.source.queries(model.get(kept.groups), 1) for kept in self.kept if kept.groups]
+        if not counts or counts[0] is None:
+            return {}
+        begins = [kept.begin for kept in self.kept if kept.groups]
+        ends = [*begins[1:], max(self.steps[-1], *begins)]
+        asked = [sum(c * min(max(s - b, 0), e - b) for c, b, e in zip(counts, begins, ends, strict=True)) for s in self.steps]
+        return {"queries": jnp.asarray(asked, jnp.result_type(float))}

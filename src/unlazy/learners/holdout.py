@@ -7,13 +7,13 @@ from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.errors import require
-from unlazy.learners.base import Learner, Trace, keys_of
-from unlazy.losses import hinge
-from unlazy.probes import accuracy
-from unlazy.tasks.base import Batch, Sampler, draw
+from unlazy.core.errors import require
+from unlazy.core.losses import example_losses
+from unlazy.core.metrics import Outputs, metric_of
+from unlazy.learners.base import Call, Learner, Trace, at_once, keys_of
+from unlazy.tasks.base import Batch, Family, Sampler, draw
 
 
 class FixedSample(eqx.Module):
@@ -28,12 +28,17 @@ class FixedSample(eqx.Module):
         return Batch(self.sample.x[:n], self.sample.y[:n])
 
 
+def with_sample(sampler: Sampler, sample: Batch) -> Sampler:
+    """The sampler that hands out this sample."""
+    return Sampler(FixedSample(sample), sampler.dimension, sampler.basis, sampler.outputs, sampler.shape)
+
+
 class HoldOut(Learner):
     """`learner` on the first examples of a sample of n; `share` of them are held out, and score its models.
 
-    The notes of the trace are `validation_accuracy` (percent) and `validation_loss` (hinge) of each recorded model. The sample is that
-    which the learner itself would draw under the same key, so that a choice made here and the learner chosen see n examples altogether. A
-    learner on fresh draws gets fresh draws.
+    The notes of the trace are the metric of such outputs (`validation_accuracy` in percent, or `validation_squared_error`) and
+    `validation_loss` (hinge, softmax or squared) of each recorded model. The sample is that which the learner itself would draw under the
+    same key, so that a choice made here and the learner chosen see n examples altogether. A learner on fresh draws gets fresh draws.
     """
 
     learner: Learner
@@ -56,35 +61,70 @@ class HoldOut(Learner):
 
     @property
     def on_host(self) -> bool:
-        """As the learner."""
         return self.learner.on_host
 
+    def suited(self, family: Family) -> HoldOut:
+        return HoldOut.of(self.learner.suited(family), self.share)
+
+    def suits(self, outputs: Outputs) -> bool:
+        return self.learner.suits(outputs)
+
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The learner's steps on the examples that it is given."""
         return self.learner.recorded(self._given(n))
 
     def options(self, n: int) -> dict[int, Learner]:
-        """The learner's."""
         return self.learner.options(self._given(n))
 
     def work(self, n: int, r: int) -> float:
-        """The learner's."""
         return self.learner.work(self._given(n), r)
 
     def prediction_work(self, d: int) -> float:
-        """The learner's."""
         return self.learner.prediction_work(d)
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Learn and score."""
-        given = self._given(n)
+        if not self.on_host:
+            return self.fit_in_parts(sampler, n, key, at_once)
         sample = draw(sampler, n, keys_of(key)[1])
+        given = self._given(n)
+        trace = self.learner.fit(with_sample(sampler, sample), given, key=key)
+        return scored(trace, Batch(sample.x[given:], sample.y[given:]), sampler.basis, sampler.outputs)
+
+    def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
+        given = self._given(n)
+        source, rest = call(_Split(n, given, self.learner.draws_fresh), sampler, key)
+        trace = self.learner.fit_in_parts(source, given, key, call)
+        return call(_Score(sampler.outputs), trace, rest, sampler.basis)
+
+
+class _Split(eqx.Module):
+    """A sampler for the part that is given, and the part that is held out."""
+
+    n: int = eqx.field(static=True)
+    given: int = eqx.field(static=True)
+    fresh: bool = eqx.field(static=True)
+
+    def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> tuple[Sampler, Batch]:
+        sample = sampler.draw(self.n, keys_of(key)[1])
         # Fresh draws are independent of this sample, of which such a learner sees nothing.
-        fresh = getattr(self.learner, "fresh", False)
-        source = sampler if fresh else Sampler(FixedSample(sample), sampler.dimension, sampler.basis)
-        trace = self.learner.fit(source, given, key=key)
-        z, y = sample.x[given:], sample.y[given:]
-        scores = trace.models.scores(z if sampler.basis is None else z @ sampler.basis)
-        right = jnp.stack([accuracy(score, y) for score in scores])
-        lost = jnp.stack([jnp.mean(hinge(score, y)) for score in scores])
-        return dataclasses.replace(trace, notes={"validation_accuracy": right, "validation_loss": lost})
+        source = sampler if self.fresh else with_sample(sampler, sample)
+        return source, Batch(sample.x[self.given :], sample.y[self.given :])
+
+
+class _Score(eqx.Module):
+    """Score models on what was held out."""
+
+    outputs: Outputs = eqx.field(static=True)
+
+    def __call__(self, trace: Trace, rest: Batch, basis: Float[Array, "r d"] | None) -> Trace:
+        return scored(trace, rest, basis, self.outputs)
+
+
+def scored(trace: Trace, rest: Batch, basis: Float[Array, "r d"] | None, outputs: Outputs) -> Trace:
+    """The trace with notes on how its models do on other examples."""
+    metric = metric_of(outputs)
+    loss = {"signs": "hinge", "classes": "softmax", "reals": "squared"}[outputs.kind]
+    scores = trace.models.scores(rest.x, basis)
+    good = jnp.stack([metric(score, rest.y) for score in scores])
+    lost = jnp.stack([jnp.mean(example_losses(loss, score, rest.y)) for score in scores])
+    return dataclasses.replace(trace, notes={f"validation_{metric.name}": good, "validation_loss": lost})

@@ -12,18 +12,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
-from unlazy.errors import require
-from unlazy.finite_width import Tangent
-from unlazy.infinite_width import WideNetwork
-from unlazy.iterative import product
-from unlazy.kernels import Kernel, Polynomial, Stationary, gram
-from unlazy.krylov import FEW, TOLERANCE, krylov_path, matrix_path
+from unlazy.core.errors import require
+from unlazy.core.metrics import Outputs
+from unlazy.kernels.base import Kernel
+from unlazy.kernels.finite import Tangent
+from unlazy.kernels.gram import gram
+from unlazy.kernels.products import Polynomial
+from unlazy.kernels.stationary import Stationary
+from unlazy.kernels.wide import WideNetwork
 from unlazy.learners.base import Learner, Trace, keys_of
-from unlazy.learners.path import PLACES, PathLearner, drawn, path_of, positive
-from unlazy.networks import Init, Model
-from unlazy.solvers import Solution, machine_memory
+from unlazy.learners.path import PLACES, PathLearner, PathModel, drawn, path_of, positive
+from unlazy.networks.base import Init
+from unlazy.solvers.conjugate import product
+from unlazy.solvers.exact import Solution, machine_memory
+from unlazy.solvers.krylov import FEW, TOLERANCE, krylov_path, matrix_path
 from unlazy.tasks.base import Batch, Sampler
 
 #: A ridge this small, as a multiple of eps·√n, is below the rounding errors of a kernel in single precision.
@@ -48,27 +52,24 @@ class TangentFeatures(RandomKernel):
         return Tangent(self.init(d, key=key))
 
 
-class KernelModel(Model):
+class KernelModel(PathModel):
     """f(x) = Σ_i k(s·x, s·x_i)·α_i + offset. A path has α and offset for each of its steps, and shares the points."""
 
     kernel: Kernel
     points: np.ndarray
     scale: float
-    coefficients: np.ndarray
-    offset: np.ndarray
+    coefficients: np.ndarray  # steps n, or steps n o
+    offset: np.ndarray  # steps, or steps o
 
     def at(self, index: int) -> Self:
-        """One model of a path."""
-        return dataclasses.replace(self, coefficients=self.coefficients[index], offset=self.offset[index])
+        return dataclasses.replace(self, coefficients=self.coefficients[index][None], offset=self.offset[index][None])
 
-    def scores(self, x: Float[Array, "n d"]) -> Float[Array, "s n"]:
-        """The scores of all models of a path, from one Gram matrix."""
-        found = Solution(self.kernel, self.points, self.coefficients.T, self.points.dtype.name)
-        return jnp.asarray(found.predict(np.asarray(x) * self.scale).T + self.offset[:, None])
-
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Scores of a batch."""
-        return dataclasses.replace(self, coefficients=self.coefficients[None], offset=self.offset[None]).scores(x)[0]
+    def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
+        """From one Gram matrix for all steps."""
+        steps, n = self.coefficients.shape[:2]
+        columns = np.moveaxis(self.coefficients, 0, 1).reshape(n, -1)
+        found = Solution(self.kernel, self.points, columns, self.points.dtype.name).predict(x * self.scale)
+        return np.moveaxis(found.reshape(len(x), steps, *self.coefficients.shape[2:]), 1, 0) + self.offset[:, None]
 
 
 class KernelLearner(PathLearner):
@@ -117,14 +118,14 @@ class KernelRidge(KernelLearner):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Solve the whole path."""
         sample, kernel, x, scale, y = self._prepared(sampler, n, key)
-        offset = float(np.mean(y))
+        offset = np.mean(y, axis=0)
         with jax.enable_x64(x.dtype == np.float64):
             diagonal = float(jnp.mean(kernel.diagonal(jnp.asarray(x))))
         coefficients = _path(kernel, x, y - offset, [ridge * diagonal for ridge in self.ridges], self.memory)
-        models = KernelModel(kernel, x, scale, coefficients, np.full(len(self.ridges), offset))
+        models = KernelModel(kernel, x, scale, coefficients, np.stack([offset] * len(self.ridges)))
         # The residual of a ridge regression is λ·α.
-        residuals = np.array(self.ridges)[:, None] * diagonal * coefficients
-        losses = 0.5 * np.mean(np.square(residuals), axis=1)
+        squares = [0.5 * np.mean(np.square(ridge * diagonal * alpha), axis=0) for ridge, alpha in zip(self.ridges, coefficients, strict=True)]
+        losses = [float(np.sum(each)) for each in squares]
         return self.traced(models, losses, sample)
 
 
@@ -138,21 +139,32 @@ class KernelSVM(KernelLearner):
         """Three Gram matrices, and about n passes over a part of one for each penalty."""
         return 3.0 * n * n * (r + 30) + len(self.penalties) * 200.0 * n * n
 
+    def suits(self, outputs: Outputs) -> bool:
+        return outputs.kind != "reals"
+
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Solve for each penalty."""
+        """Solve for each penalty; of several classes each against the rest."""
         from sklearn.svm import SVC
 
         sample, kernel, x, scale, y = self._prepared(sampler, n, key)
-        require(len(np.unique(y)) == 2, f"A support vector machine needs examples of both classes, but the {n} examples are of one.")
+        columns = np.where((y if y.ndim == 2 else y[:, None]) > 0, 1.0, -1.0)
         with jax.enable_x64(x.dtype == np.float64):
             K = np.asarray(gram(kernel, x), np.float64)
         unit = float(np.mean(np.diagonal(K)))
-        coefficients, offsets, losses = np.zeros((len(self.penalties), n)), np.zeros(len(self.penalties)), []
+        count = len(self.penalties)
+        coefficients, offsets, losses = np.zeros((count, n, columns.shape[1])), np.zeros((count, columns.shape[1])), np.zeros(count)
         for index, penalty in enumerate(self.penalties):
-            machine = SVC(C=penalty / unit, kernel="precomputed", cache_size=500).fit(K, y)
-            coefficients[index, machine.support_] = machine.dual_coef_[0]
-            offsets[index] = machine.intercept_[0]
-            losses.append(np.mean(np.maximum(0, 1 - y * machine.decision_function(K))))
+            for place, labels in enumerate(columns.T):
+                if len(np.unique(labels)) < 2:
+                    require(columns.shape[1] > 1, f"A support vector machine needs examples of both classes, but the {n} examples are of one.")
+                    offsets[index, place] = -1.0  # a class that was not seen
+                    continue
+                machine = SVC(C=penalty / unit, kernel="precomputed", cache_size=500).fit(K, labels)
+                coefficients[index, machine.support_, place] = machine.dual_coef_[0]
+                offsets[index, place] = machine.intercept_[0]
+                losses[index] += np.mean(np.maximum(0, 1 - labels * machine.decision_function(K)))
+        if y.ndim == 1:
+            coefficients, offsets = coefficients[:, :, 0], offsets[:, 0]
         return self.traced(KernelModel(kernel, x, scale, coefficients, offsets), losses, sample)
 
 
@@ -167,6 +179,8 @@ def _path(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridges: Sequence[float],
     if n * n * points.dtype.itemsize <= allowed:
         with jax.enable_x64(points.dtype == np.float64):
             return matrix_path(np.asarray(gram(kernel, points)), y, ridges)
+    if y.ndim == 2:
+        return np.stack([_path(kernel, x, column, ridges, memory) for column in y.T], axis=2)
     found = krylov_path(lambda v: product(kernel, points, v[:, None])[:, 0], y, ridges, tolerance=TOLERANCE)
     worst = float(np.max(found.residuals))
     require(

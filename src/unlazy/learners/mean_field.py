@@ -13,48 +13,11 @@ Reference: glasgow2023, Section 2.2.
 
 from __future__ import annotations
 
-import math
+from jaxtyping import Array, Float
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
-
-from unlazy.errors import require
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks import Init, TwoLayer
-from unlazy.random import normal, signs
-
-
-class SphereInit(Init):
-    """p neurons uniform on the sphere of radius θ, with second-layer weights ±‖w‖/p.
-
-    With `bias` the sphere has one dimension more, and the last coordinate is the neuron's bias: an input with a constant coordinate 1.
-
-    Deviation: Theorem 3.1 prints the radius θ/√p, Lemma C.1 and Section 2.2 the radius θ, which fits the mean-field scaling and is used.
-    """
-
-    p: int = eqx.field(static=True, kw_only=True)
-    radius: float = eqx.field(converter=float, kw_only=True)
-    bias: bool = eqx.field(static=True, default=False, kw_only=True)
-
-    def __check_init__(self) -> None:
-        """Refuse what is no network."""
-        require(isinstance(self.p, int) and self.p > 0, f"p must be a positive whole number of neurons, but is {self.p!r}.")
-        require(0 < self.radius < math.inf, f"radius must be a finite number > 0, but is {self.radius}.")
-
-    @property
-    def width(self) -> int:
-        """p neurons."""
-        return self.p
-
-    def __call__(self, d: int, *, key: PRNGKeyArray) -> TwoLayer:
-        """Draw directions and signs."""
-        key_w, key_a = jax.random.split(key)
-        v = normal(key_w, (self.p, d + self.bias))
-        v = self.radius * v / jnp.linalg.norm(v, axis=1, keepdims=True)
-        a = signs(key_a, (self.p,)) * self.radius / self.p
-        return TwoLayer(v[:, :d], v[:, d] if self.bias else jnp.zeros(self.p), a, jnp.zeros(()), "relu")
+from unlazy.learners.sources import FreshGradients
+from unlazy.networks import SphereInit, TwoLayer
 
 
 def mean_field_sgd(
@@ -78,7 +41,7 @@ def mean_field_sgd(
     if not freeze_second:
         rates["a"] = 2 * step / width
     stage = Descent(rates, steps=steps, batch=batch, loss="logistic")
-    return GradientDescent(SphereInit(p=width, radius=radius, bias=bias), (stage,), record=record, fresh=True)
+    return GradientDescent(SphereInit(p=width, radius=radius, bias=bias), (stage,), record=record, source=FreshGradients())
 
 
 def second_layer(model: TwoLayer) -> Float[Array, " p"]:

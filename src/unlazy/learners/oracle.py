@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.errors import require
+from unlazy.core.errors import require
 
 Mode = Literal["honest", "adversarial", "sampled"]
 #: q(x, y) for all points of a population: one row a point, one column a query.

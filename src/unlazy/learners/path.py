@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.errors import require
+from unlazy.core.errors import require
 from unlazy.learners.base import SEEN, Learner, Trace, keys_of
-from unlazy.networks import Model
+from unlazy.networks.base import Model, Scores
 from unlazy.tasks.base import Batch, Sampler, draw
 
 #: Places in a path where several kernels, or laws of features, share the budget of a tuning.
@@ -33,20 +34,42 @@ def path_of(count: int) -> tuple[float, ...]:
 
 
 class Drawn(NamedTuple):
-    """A sample on the host: as it was drawn, its inputs divided by the root of their mean squared norm, that divisor, and the labels."""
+    """A sample on the host: as it was drawn, its inputs divided by the root of their mean squared norm, that divisor, and the labels.
+
+    Inputs with several axes are laid out as vectors.
+    """
 
     sample: Batch
     x: Float[np.ndarray, "n d"]
     norm: float
-    y: Float[np.ndarray, " n"]
+    y: Float[np.ndarray, " n"] | Float[np.ndarray, "n o"]
 
 
 def drawn(sampler: Sampler, n: int, key: PRNGKeyArray) -> Drawn:
     """The sample that all learners meet under one key."""
     sample = draw(sampler, n, keys_of(key)[1])
     x = np.asarray(sample.x if sampler.basis is None else sample.x @ sampler.basis)
+    x = x.reshape(len(x), -1)
     norm = max(math.sqrt(float(np.mean(np.sum(np.square(x, dtype=np.float64), axis=1)))), 1e-30)
     return Drawn(sample, x / x.dtype.type(norm), norm, np.asarray(sample.y, np.float64))
+
+
+class PathModel(Model):
+    """The models along a path, on the host: a subclass scores them all at once, and picks one by `at`."""
+
+    stacked: ClassVar[bool] = False
+
+    @abstractmethod
+    def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
+        """The scores of all models of the path, steps first."""
+
+    def scores(self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None) -> Float[Array, "s n ..."]:
+        rows = np.asarray(x if basis is None else x @ basis)
+        return jnp.asarray(self.path_scores(rows.reshape(len(rows), -1)))
+
+    def __call__(self, x: Float[Array, "n *d"]) -> Scores:
+        """Scores of the last model of the path."""
+        return self.scores(x)[-1]
 
 
 class PathLearner(Learner):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.errors import require
-from unlazy.learners.gradient import Source, Stage
+from unlazy.core.errors import require
+from unlazy.learners.gradient import Stage
+from unlazy.learners.sources import GradientSource
 from unlazy.networks import Network, TwoLayer
+from unlazy.tasks.base import Batch
 
 
 class RidgeReadout(Stage):
@@ -34,11 +38,14 @@ class RidgeReadout(Stage):
         """The features and their second moment."""
         return float(n) * width * (r + width)
 
-    def run(self, model: Network, source: Source, lengths: tuple[int, ...]) -> tuple[Network, Float[Array, " s"]]:
+    def run(
+        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
+    ) -> tuple[Network, Float[Array, " s"]]:
         """Solve once."""
+        require(isinstance(model, TwoLayer), "A converged readout needs the hidden features of a two-layer network.")
+        require(isinstance(material, Batch), "A converged readout needs a fixed sample, not fresh draws.")
         assert isinstance(model, TwoLayer)
-        require(source.sample is not None, "A converged readout needs a fixed sample, not fresh draws.")
-        x, y = source.sample  # type: ignore[misc]
+        x, y = material
         features = model.hidden(x)  # n m
         mean, scale = jnp.mean(features, axis=0), jnp.std(features, axis=0)
         # A neuron that is constant on the sample gets no weight. Its mean is rounded, so its spread need not come out as zero.

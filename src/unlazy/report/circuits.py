@@ -12,11 +12,11 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from unlazy.errors import require
+from unlazy.core.errors import require
 from unlazy.report.files import replacing
 from unlazy.report.palette import PRINT_STYLE
-from unlazy.tasks.circuit import NAMES, Circuit
-from unlazy.theory.recovery import Recovery
+from unlazy.tasks.circuits.circuit import NAMES, Circuit
+from unlazy.tasks.circuits.recovery import Recovery
 
 #: By status: what it means, the mark in text, colour and marker in print.
 LOOKS: dict[int, tuple[str, str, str, str]] = {

@@ -11,25 +11,25 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.markup import escape
 
-from unlazy.lab.tuning import Outcome, Place, Result
+from unlazy.lab.contests import ContestOutcome, Place, Result
 from unlazy.report.files import replacing
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
 from unlazy.report.progress import duration
 from unlazy.report.tables import Rows, number, spread, terminal
 
 
-def standings(outcome: Outcome) -> Rows:
+def standings(outcome: ContestOutcome) -> Rows:
     """A row a learner, the best at the largest n first: accuracy at each n, what was chosen there, and what it cost."""
     contest = outcome.contest
     last = contest.sizes[-1]
-    order = sorted(contest.learners, key=lambda learner: -outcome.accuracy(learner, last).mean)
+    order = outcome.order(last)
     header = ["learner", *(f"n = {n:,}" for n in contest.sizes), "chosen", "tried", "tuning", "fit"]
     rows = []
     for learner in order:
         results = [outcome.results[Place(learner, last, seed)] for seed in contest.seeds]
         tuning = statistics.mean(result.choice.seconds for result in results)
         fit = statistics.mean(result.record.seconds for result in results)
-        cells = [spread(outcome.accuracy(learner, n), "test_accuracy") for n in contest.sizes]
+        cells = [spread(outcome.mean(learner, n), outcome.metric.name) for n in contest.sizes]
         rows.append([learner, *cells, chosen(results), str(results[0].choice.tried), duration(tuning), duration(fit)])
     return header, rows
 
@@ -46,11 +46,11 @@ def chosen(results: Sequence[Result]) -> str:
     return ", ".join(parts)
 
 
-def print_outcome(outcome: Outcome, console: Console) -> None:
+def print_outcome(outcome: ContestOutcome, console: Console) -> None:
     """The whole outcome in the terminal."""
     contest = outcome.contest
     over = f"mean over {len(contest.seeds)} seeds ± half of the 95 % interval"
-    title = f"Test accuracy in percent, {over}; settings at n = {contest.sizes[-1]:,}"
+    title = f"{outcome.metric.label.capitalize()}, {over}; settings at n = {contest.sizes[-1]:,}"
     console.print()
     console.print(terminal(standings(outcome), title))
     diverged = sum(result.to_json()["diverged"] for result in outcome.results.values())
@@ -60,8 +60,8 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
         console.print(f"[bold]{escape(outcome.conclusion(n))}[/]", highlight=False)
 
 
-def learning_curves(outcome: Outcome, title: str) -> Figure:
-    """Test accuracy against the number of examples; at a single number, bars."""
+def learning_curves(outcome: ContestOutcome, title: str) -> Figure:
+    """The metric against the number of examples; at a single number, bars."""
     contest = outcome.contest
     if len(contest.sizes) == 1:
         return _bars(outcome, title)
@@ -70,7 +70,7 @@ def learning_curves(outcome: Outcome, title: str) -> Figure:
         figure = Figure(figsize=(6.4, 4.6), layout="constrained")
         axes = figure.subplots()
         for place, learner in enumerate(order):
-            found = [outcome.accuracy(learner, n) for n in contest.sizes]
+            found = [outcome.mean(learner, n) for n in contest.sizes]
             halves = [e.half if e.half < float("inf") else 0.0 for e in found]
             # Side by side, so that intervals do not cover one another.
             shift = 1 + 0.02 * (place - (len(order) - 1) / 2)
@@ -90,7 +90,7 @@ def learning_curves(outcome: Outcome, title: str) -> Figure:
         axes.set_xscale("log")
         axes.set_xticks(contest.sizes, labels=[f"{n:,}" for n in contest.sizes])
         axes.minorticks_off()
-        axes.set(xlabel="examples n", ylabel="test accuracy (%)")
+        axes.set(xlabel="examples n", ylabel=outcome.metric.label)
         axes.set_title(title, loc="left")
         axes.grid(True, axis="y", color="#DDDDDD", linewidth=0.6)
         axes.set_axisbelow(True)
@@ -98,25 +98,25 @@ def learning_curves(outcome: Outcome, title: str) -> Figure:
     return figure
 
 
-def _bars(outcome: Outcome, title: str) -> Figure:
+def _bars(outcome: ContestOutcome, title: str) -> Figure:
     (n,) = outcome.contest.sizes
     order = [row[0] for row in standings(outcome)[1]][::-1]
-    found = [outcome.accuracy(learner, n) for learner in order]
+    found = [outcome.mean(learner, n) for learner in order]
     with matplotlib.rc_context(PRINT_STYLE):
         figure = Figure(figsize=(6.4, 0.34 * len(order) + 1.3), layout="constrained")
         axes = figure.subplots()
         halves = [e.half if e.half < float("inf") else 0.0 for e in found]
         axes.barh(order, [e.mean for e in found], xerr=halves, color="#56B4E9", ecolor="#333333", height=0.65)
         for place, e in enumerate(found):
-            axes.text(e.mean + halves[place] + 0.6, place, f"{e.mean:.1f}", va="center", fontsize=9)
-        low = min(50.0, *(e.mean for e in found)) - 3
-        axes.set(xlim=(max(0.0, low), 106), xlabel=f"test accuracy (%) from n = {n:,} examples")
-        axes.axvline(50, color="#808080", linewidth=0.8, linestyle=":")
+            axes.annotate(number(e.mean, outcome.metric.name), (e.mean + halves[place], place), (4, 0), textcoords="offset points", va="center", fontsize=9)
+        if outcome.metric.unit == "%":
+            axes.set(xlim=(max(0.0, min(50.0, *(e.mean for e in found)) - 3), 106))
+        axes.set(xlabel=f"{outcome.metric.label} from n = {n:,} examples")
         axes.set_title(title, loc="left")
     return figure
 
 
-def save_curves(outcome: Outcome, title: str, path: Path) -> None:
+def save_curves(outcome: ContestOutcome, title: str, path: Path) -> None:
     """Write the picture, in the format that its name ends with."""
     with matplotlib.rc_context(PRINT_STYLE), replacing(path) as draft:
         learning_curves(outcome, title).savefig(draft, format=path.suffix.removeprefix("."))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from unlazy.errors import BadInput
+from unlazy.core.errors import BadInput
 from unlazy.lab.store import Run
 from unlazy.lab.trials import Record
 from unlazy.report.files import replacing
@@ -51,11 +51,11 @@ def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, A
 
 
 def _names(trial: Mapping[str, Any]) -> dict[str, Any]:
-    """What was run. An experiment is put in the learner's place, and has neither a family nor a number of examples."""
-    family, learner = trial.get("family"), trial.get("learner") or trial["experiment"]
+    """What was run. An instrument is put in the learner's place, and has neither a family nor a number of examples."""
+    family, learner = trial.get("family"), trial.get("learner") or trial["instrument"]
     return {
-        "family": family["type"].rsplit(".", 1)[-1] if family else "",
-        "learner": learner["type"].rsplit(".", 1)[-1],
+        "family": family["type"].partition("#")[0] if family else "",
+        "learner": learner["type"].partition("#")[0],
         "n": trial.get("n"),
         "family_json": _compact(family) if family else "",
         "learner_json": _compact(learner),

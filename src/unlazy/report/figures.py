@@ -15,8 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from unlazy.errors import require
-from unlazy.lab.judging import Estimate, Verdict, estimate
+from unlazy.core.errors import require
+from unlazy.lab.judging import Verdict
+from unlazy.lab.statistics import Estimate, estimate
 from unlazy.lab.trials import Record
 from unlazy.report.files import replacing
 from unlazy.report.neurons import SHORT, Frame, frames, has_neurons, side_names, sides, star_names

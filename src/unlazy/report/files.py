@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from unlazy.errors import BadInput
+from unlazy.core.errors import BadInput
 
 
 def check_writable(path: Path) -> None:

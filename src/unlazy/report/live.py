@@ -7,26 +7,26 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from unlazy.catalogue import claims
-from unlazy.lab.engines import LocalEngine, plan
+from unlazy.lab.contests import Contest, ContestOutcome, outcome_of
+from unlazy.lab.engines import Engine, LocalEngine
 from unlazy.lab.judging import Verdict
+from unlazy.lab.registry import claims
 from unlazy.lab.running import Study, absent, keep, run
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Runnable
-from unlazy.lab.tuning import Contest, Outcome, outcome_of
 from unlazy.report.progress import ProgressBar, duration
 from unlazy.report.tables import print_verdict
 
 
-def engine_for(memory: float | None) -> LocalEngine:
+def engine_for(memory: float | None) -> Engine:
     """An engine whose programs may use so many GiB, or as many as is its default."""
-    return LocalEngine() if memory is None else LocalEngine(memory=int(memory * 2**30))
+    return LocalEngine(None if memory is None else int(memory * 2**30))
 
 
 def run_absent(
     trials: Sequence[Runnable],
     store: Store,
-    engine: LocalEngine,
+    engine: Engine,
     console: Console,
     *,
     what: str = "trials",
@@ -37,27 +37,25 @@ def run_absent(
     if not waiting:
         console.print(f"All {total} {what} are in the store.")
         return
-    planned = plan(waiting)
-    warm, cold = planned.seconds
-    programs = f" in {len(planned.groups)} programs" if planned.groups else ""
+    planned = engine.plan(waiting)
+    shapes = f" of {planned.shapes} shapes" if planned.shapes else ""
     kept = f", {total - len(waiting)} of {total} are in the store already" if len(waiting) < total else ""
     compiling = (
-        f", up to {duration(cold - warm)} more to compile what is not cached; memory at most {engine.memory / 2**30:.1f} GiB a program"
-        if planned.groups
+        f", up to {duration(planned.compile_seconds)} more to compile what is not cached; memory at most {planned.memory / 2**30:.1f} GiB a program"
+        if planned.shapes
         else ", and more to compile what is not cached"
     )
-    console.print(f"{len(waiting)} {what}{programs}{kept}. About {duration(warm)} to run{compiling}.", soft_wrap=True)
-    compiled, seconds = engine.compiled, engine.compile_seconds
+    console.print(f"{len(waiting)} {what}{shapes}{kept}. About {duration(planned.seconds)} to run{compiling}.", soft_wrap=True)
+    bar = ProgressBar(planned, console)
     try:
-        with ProgressBar(planned, console) as bar:
-            engine.watcher = bar
-            keep(waiting, store, engine)
+        with bar:
+            keep(waiting, store, engine, bar)
     except KeyboardInterrupt:
         done = len(waiting) - len(absent(waiting, store))
         console.print(f"Stopped. {done} of {len(waiting)} {what} are kept: {again} goes on from there.")
         sys.exit(130)
-    if engine.compiled > compiled:
-        console.print(f"Compiled {engine.compiled - compiled} programs in {engine.compile_seconds - seconds:.1f} s.")
+    if bar.programs:
+        console.print(f"Compiled {bar.programs} programs in {bar.compile_seconds:.1f} s.")
 
 
 def run_studies(studies: list[Study], store: Store, console: Console, *, memory: float | None, fresh: bool) -> list[Verdict]:
@@ -80,7 +78,7 @@ def run_studies(studies: list[Study], store: Store, console: Console, *, memory:
     return verdicts
 
 
-def run_contest(contest: Contest, task: str, store: Store, console: Console, *, memory: float | None) -> Outcome:
+def run_contest(contest: Contest, task: str, store: Store, console: Console, *, memory: float | None) -> ContestOutcome:
     """Run a contest: first the tuning, then the test of what was chosen."""
     engine = engine_for(memory)
     console.print(

@@ -12,7 +12,7 @@ import dataclasses
 import numpy as np
 import scipy.linalg
 
-from unlazy.errors import require
+from unlazy.core.errors import require
 from unlazy.lab.trials import Record
 
 #: Shorter than this, the picture of a star has no direction to turn by.

@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from unlazy.lab.judging import Estimate, Plot, Series, estimate
+from unlazy.lab.claims import Plot, PlotLine
+from unlazy.lab.statistics import Estimate, estimate
 from unlazy.lab.trials import Record
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE, translucent
 from unlazy.report.tables import number
@@ -44,12 +45,12 @@ def lines(plot: Plot, records: Mapping[str, Sequence[Record]]) -> list[Line]:
     return [_line(series, records[series.arm]) for series in plot.series if _has(series, records.get(series.arm, ()))]
 
 
-def _has(series: Series, records: Sequence[Record]) -> bool:
+def _has(series: PlotLine, records: Sequence[Record]) -> bool:
     wanted = {series.measure, *([series.x] if series.x else [])}
     return bool(records) and all(wanted <= record.measurements.keys() for record in records)
 
 
-def _line(series: Series, records: Sequence[Record]) -> Line:
+def _line(series: PlotLine, records: Sequence[Record]) -> Line:
     if series.x is None:
         x = [float(step) for step in records[0].steps]
     else:

@@ -21,13 +21,17 @@ def duration(seconds: float) -> str:
 
 
 class ProgressBar:
-    """A `Watcher` that draws a bar. The time left is estimated from the work already done in this run."""
+    """A `Watcher` that draws a bar. The time left is estimated from the work already done in this run.
+
+    `programs`, `compile_seconds`: what the engine has compiled so far.
+    """
 
     def __init__(self, plan: Plan, console: Console) -> None:
         self._work, self._left = 0.0, plan.work
         self._seconds = 0.0
-        self._programs = len(plan.groups)
-        self._compiled, self._compiling, self._begin = 0, 0.0, 0.0
+        self._planned, self._shapes = plan.shapes, 0
+        self._waited, self._begin = 0.0, 0.0
+        self.programs, self.compile_seconds = 0, 0.0
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -50,23 +54,23 @@ class ProgressBar:
         self._bar.stop()
 
     def compiling(self, programs: int) -> None:
-        """The next program is being compiled."""
         self._begin = time.perf_counter()
-        self._compiled = programs
-        self._bar.update(self._task, description=f"compiling program {programs} of {max(programs, self._programs)}")
+        self._bar.update(self._task, description=f"compiling program {programs + 1}")
+
+    def compiled(self, programs: int, seconds: float) -> None:
+        self.programs, self.compile_seconds = programs, seconds
+        self._shapes += 1
 
     def running(self, trials: int) -> None:
-        """A chunk of trials has started."""
         if self._begin:
-            self._compiling += time.perf_counter() - self._begin
+            self._waited += time.perf_counter() - self._begin
             self._begin = 0.0
         self._bar.update(self._task, description=f"running {trials} at once" if trials > 1 else "running")
 
     def finished(self, trial: Runnable, seconds: float) -> None:
-        """One more trial is done."""
         self._work += trial.work
         self._left = max(0.0, self._left - trial.work)
         self._seconds += seconds
         left = self._left * self._seconds / max(self._work, 1.0)
-        left += max(0, self._programs - self._compiled) * self._compiling / max(1, self._compiled)
+        left += max(0, self._planned - self._shapes) * self._waited / max(1, self._shapes)
         self._bar.update(self._task, advance=1, left=f"about {duration(left)} left" if self._left else "")

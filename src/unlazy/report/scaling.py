@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from unlazy.experiments.scaling import Outcome
+from unlazy.lab.scaling import Outcome
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
 from unlazy.report.tables import Rows, number
 

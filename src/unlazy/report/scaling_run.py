@@ -9,10 +9,10 @@ from typing import Any
 import matplotlib
 from rich.console import Console
 
-from unlazy import catalogue
-from unlazy.errors import unknown
-from unlazy.experiments.scaling import MOST_EXAMPLES, Scaling, contender, crossings, dimensions, lay_out, outcomes
-from unlazy.lab.engines import LocalEngine
+from unlazy.core.errors import unknown
+from unlazy.lab import registry as catalogue
+from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.scaling import MOST_EXAMPLES, Scaling, contender, crossings, dimensions, lay_out, outcomes
 from unlazy.lab.store import Store
 from unlazy.report.files import replacing
 from unlazy.report.live import run_absent

@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from unlazy.lab.judging import FIRST_SEED, Estimate, Quantity, Verdict
+from unlazy.lab.claims import FIRST_SEED, Quantity
+from unlazy.lab.judging import Verdict
+from unlazy.lab.statistics import Estimate
 
 Rows = tuple[list[str], list[list[str]]]
 

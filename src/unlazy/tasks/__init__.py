@@ -1,16 +1,20 @@
-"""Tasks: distributions with a known secret, and the families they are drawn from."""
+"""Tasks: distributions with a known secret, the families they are drawn from, and the data below them."""
 
-from unlazy.tasks.base import Batch, Family, Sampler, Task
+from unlazy.core.metrics import Outputs
+from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task
 from unlazy.tasks.dictionary import HiddenPatterns, ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
 from unlazy.tasks.multi_index import XOR, MultiIndex, product, staircase
 
 __all__ = [
     "XOR",
     "Batch",
+    "Data",
     "Family",
     "HiddenPatterns",
     "MultiIndex",
+    "Outputs",
     "ParityMixture",
+    "Population",
     "ProductPatterns",
     "Sampler",
     "Task",

@@ -18,24 +18,24 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.errors import require
-from unlazy.random import normal, signs
+from unlazy.core.errors import require
+from unlazy.core.random import normal, signs
 from unlazy.tasks.base import Batch, Family, Task, error_of_constant
-from unlazy.theory.leap import Spectrum, corners, cube_spectrum, gaussian_spectrum, information_exponent, leap
+from unlazy.tasks.spectrum import Spectrum, corners, cube_spectrum, gaussian_spectrum, information_exponent, leap
 
 Law = Literal["cube", "gaussian"]
-Polynomial = tuple[tuple[float, tuple[int, ...]], ...]
+Terms = tuple[tuple[float, tuple[int, ...]], ...]
 
 #: g(u) = −u₀u₁.
-XOR: Polynomial = ((-1.0, (0, 1)),)
+XOR: Terms = ((-1.0, (0, 1)),)
 
 
-def product(k: int) -> Polynomial:
+def product(k: int) -> Terms:
     """g(u) = u₀⋯u_{k−1}: the parity of k coordinates, of leap k."""
     return ((1.0, tuple(range(k))),)
 
 
-def staircase(*sizes: int) -> Polynomial:
+def staircase(*sizes: int) -> Terms:
     """g(u) = u_{S₁} + u_{S₁∪S₂} + …, where each stair adds so many new coordinates; the leap is the greatest stair.
 
     `staircase(1, 1, 1)` is u₀ + u₀u₁ + u₀u₁u₂. The number of stairs is odd, so that the sum is never zero and each stair can decide.
@@ -45,17 +45,17 @@ def staircase(*sizes: int) -> Polynomial:
     return tuple((1.0, tuple(range(end))) for end in map(int, ends))
 
 
-def variables(polynomial: Polynomial) -> int:
+def variables(polynomial: Terms) -> int:
     """Number k of coordinates."""
     return 1 + max(j for _, subset in polynomial for j in subset)
 
 
-def evaluate(polynomial: Polynomial, u: Float[Array, "n k"]) -> Float[Array, " n"]:
+def evaluate(polynomial: Terms, u: Float[Array, "n k"]) -> Float[Array, " n"]:
     """g(u)."""
     return sum(c * jnp.prod(u[:, np.array(subset)], axis=1) for c, subset in polynomial)  # type: ignore[return-value]
 
 
-def _principal(polynomial: Polynomial) -> Float[np.ndarray, "f k"]:
+def _principal(polynomial: Terms) -> Float[np.ndarray, "f k"]:
     """The directions that matter: for a quadratic form its eigenvectors, greatest eigenvalue first; otherwise the coordinates."""
     k = variables(polynomial)
     if any(len(subset) != 2 for _, subset in polynomial):
@@ -74,7 +74,7 @@ class MultiIndexTask(Task):
     where: Int[Array, " k"]
     rotation: Float[Array, "d d"] | None
     d: int = eqx.field(static=True)
-    polynomial: Polynomial = eqx.field(static=True)
+    polynomial: Terms = eqx.field(static=True)
     law: Law = eqx.field(static=True)
 
     @property
@@ -127,7 +127,7 @@ class MultiIndex(Family):
     """
 
     d: int = eqx.field(static=True, kw_only=True)
-    polynomial: Polynomial = eqx.field(static=True, default=XOR, kw_only=True)
+    polynomial: Terms = eqx.field(static=True, default=XOR, kw_only=True)
     law: Law = eqx.field(static=True, default="cube", kw_only=True)
     rotated: bool = eqx.field(static=True, default=False, kw_only=True)
     where: tuple[int, ...] | None = eqx.field(static=True, default=None, kw_only=True)

@@ -27,9 +27,9 @@ import scipy.special
 import scipy.stats
 from jaxtyping import Array, Float
 
-from unlazy.errors import require
-from unlazy.kernels import ProductKernel
-from unlazy.theory.leap import Spectrum, corners
+from unlazy.core.errors import require
+from unlazy.kernels.base import ProductKernel
+from unlazy.tasks.spectrum import Spectrum, corners
 
 #: Degrees whose eigenvalues are computed one by one; the trace of all higher ones is known exactly and enters as a ridge.
 DEGREES = 5

@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from unlazy.errors import require
-from unlazy.tasks.circuit import NAMES, TABLE, Circuit
-from unlazy.tasks.circuit_laws import Law, WeightedSample
-from unlazy.theory.correlation import correlations, tables
+from unlazy.core.errors import require
+from unlazy.tasks.circuits.circuit import NAMES, TABLE, Circuit
+from unlazy.tasks.circuits.correlation import correlations, tables
+from unlazy.tasks.circuits.laws import Law, WeightedSample
 
 #: Differences below this are rounding of exact numbers.
 ROUNDING = 1e-10

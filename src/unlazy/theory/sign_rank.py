@@ -16,9 +16,9 @@ import math
 
 import numpy as np
 
-from unlazy.errors import require
-from unlazy.tasks.bits import unpack
-from unlazy.tasks.circuit import Circuit, every_input
+from unlazy.core.errors import require
+from unlazy.tasks.circuits.bits import unpack
+from unlazy.tasks.circuits.circuit import Circuit, every_input
 
 
 def sign_matrix(circuit: Circuit) -> np.ndarray:

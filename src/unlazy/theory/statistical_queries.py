@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from unlazy.errors import require
+from unlazy.core.errors import require
 
 
 def parities(D: int, k: int) -> np.ndarray:

@@ -3,8 +3,8 @@
 unlazy reproduce 'glasgow2023/*'     some minutes on two cores
 """
 
+from unlazy.core.naming import Named
 from unlazy.learners.mean_field import mean_field_sgd
-from unlazy.naming import Named
 from unlazy.papers.glasgow2023.learning import LEARNER, LOWERBOUND, SCALING, TASK, THEOREM
 from unlazy.papers.glasgow2023.phases import BALANCE, DEVIATION, FROZEN, PHASE1, PHASE2
 from unlazy.tasks.multi_index import MultiIndex, product, staircase

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from unlazy.experiments.sample_curves import Crossover, PredictedSizes
-from unlazy.experiments.sample_size import KernelRidge, Online, SampleSizes
-from unlazy.experiments.xor_lemmas import BelowTheBound, LiteralStep, TaskFacts
-from unlazy.experiments.xor_margins import LossTimes
-from unlazy.experiments.xor_training import Training
-from unlazy.infinite_width import NNGP, NTK
-from unlazy.kernels import Polynomial
-from unlazy.lab.judging import Arm, Check, Claim, Instrument, Plot, Quantity, Scale, Series
+from unlazy.kernels.products import Polynomial
+from unlazy.kernels.wide import NNGP, NTK
+from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.papers.glasgow2023.instruments import BelowTheBound, LiteralStep, TaskFacts
+from unlazy.papers.glasgow2023.margins import LossTimes
+from unlazy.papers.glasgow2023.probes import ErrorRate
+from unlazy.papers.glasgow2023.sample_curves import Crossover, PredictedSizes
+from unlazy.papers.glasgow2023.sample_size import KernelRidge, Online, SampleSizes
 from unlazy.papers.glasgow2023.sizes import BATCH, FIVE, ONE_SEED, RADIUS, SIZES, THETA, training
+from unlazy.papers.glasgow2023.training import Training
 from unlazy.tasks.multi_index import MultiIndex
-from unlazy.xor_probes import ErrorRate
 
 
-def task(scale: Scale) -> dict[str, Instrument]:
+def task(scale: Scale) -> dict[str, StudyArm]:
     """The task, counted."""
-    return {"XOR": Instrument(TaskFacts(d=8 if scale == "smoke" else 12, precision=64))}
+    return {"XOR": TaskFacts(d=8 if scale == "smoke" else 12, precision=64)}
 
 
 TASK = Claim(
@@ -41,12 +41,12 @@ TASK = Claim(
 )
 
 
-def learner(scale: Scale) -> dict[str, Arm | Instrument]:
+def learner(scale: Scale) -> dict[str, StudyArm]:
     """A step beside the formulas, and the learner on a cube in an unknown basis."""
     run = training(scale)
     family = MultiIndex(d=run.d, rotated=True)
     return {
-        "one step": Instrument(LiteralStep(precision=64)),
+        "one step": LiteralStep(precision=64),
         "rotated cube": Arm(family, run.learner((0, 20, 40, 60)), 60 * run.batch, (ErrorRate(SIZES[scale].test),)),
     }
 
@@ -74,11 +74,11 @@ LEARNER = Claim(
 )
 
 
-def theorem(scale: Scale) -> dict[str, Instrument]:
+def theorem(scale: Scale) -> dict[str, StudyArm]:
     """Time to a small loss, over dimensions."""
     size = SIZES[scale]
     run = Training(d=32, width=64 if scale == "smoke" else 256)
-    return {"SGD": Instrument(LossTimes(run, dimensions=size.times, test=min(size.test, 2048)))}
+    return {"SGD": LossTimes(run, dimensions=size.times, test=min(size.test, 2048))}
 
 
 THEOREM = Claim(
@@ -99,7 +99,7 @@ THEOREM = Claim(
             "Time to a loss of 0.1",
             "dimension d",
             "η·T / log d",
-            (Series("SGD", "share", "SGD, both layers"),),
+            (PlotLine("SGD", "share", "SGD, both layers"),),
             log_x=True,
             caption="By Theorem 3.1 this stays below a constant.",
         ),
@@ -107,7 +107,7 @@ THEOREM = Claim(
 )
 
 
-def scaling(scale: Scale) -> dict[str, Instrument]:
+def scaling(scale: Scale) -> dict[str, StudyArm]:
     """Sample sizes of SGD and of kernels, and what theory predicts of the kernels."""
     size, xor = SIZES[scale], MultiIndex(d=32)
     sgd, ntk = Online(width=64 if scale == "smoke" else 128), KernelRidge(NTK())
@@ -118,14 +118,12 @@ def scaling(scale: Scale) -> dict[str, Instrument]:
 
     quadratic = KernelRidge(Polynomial(2, 0.0))
     return {
-        "SGD": Instrument(SampleSizes(xor, sgd, size.online, target=target, test=size.test)),
-        "NTK": Instrument(kernel_row(ntk, size.kernel)),
-        "NNGP": Instrument(kernel_row(KernelRidge(NNGP()), size.others)),
-        "quadratic kernel": Instrument(kernel_row(quadratic, size.others)),
-        "NTK, predicted": Instrument(PredictedSizes(xor, ntk, size.far, target=target, precision=64)),
-        "SGD and NTK": Instrument(
-            Crossover(SampleSizes(xor, sgd, size.crossing, target=target, test=size.test), kernel_row(ntk, size.crossing), precision=64)
-        ),
+        "SGD": SampleSizes(xor, sgd, size.online, target=target, test=size.test),
+        "NTK": kernel_row(ntk, size.kernel),
+        "NNGP": kernel_row(KernelRidge(NNGP()), size.others),
+        "quadratic kernel": kernel_row(quadratic, size.others),
+        "NTK, predicted": PredictedSizes(xor, ntk, size.far, target=target, precision=64),
+        "SGD and NTK": Crossover(SampleSizes(xor, sgd, size.crossing, target=target, test=size.test), kernel_row(ntk, size.crossing), precision=64),
     }
 
 
@@ -162,11 +160,11 @@ SCALING = Claim(
             "dimension d",
             "examples",
             (
-                Series("SGD", "samples", "SGD, both layers"),
-                Series("NTK", "samples", "NTK"),
-                Series("NNGP", "samples", "NNGP"),
-                Series("quadratic kernel", "samples", "quadratic kernel"),
-                Series("NTK, predicted", "samples", "NTK, predicted", theory=True),
+                PlotLine("SGD", "samples", "SGD, both layers"),
+                PlotLine("NTK", "samples", "NTK"),
+                PlotLine("NNGP", "samples", "NNGP"),
+                PlotLine("quadratic kernel", "samples", "quadratic kernel"),
+                PlotLine("NTK, predicted", "samples", "NTK, predicted", theory=True),
             ),
             log_x=True,
             log_y=True,
@@ -176,10 +174,10 @@ SCALING = Claim(
 )
 
 
-def lowerbound(scale: Scale) -> dict[str, Instrument]:
+def lowerbound(scale: Scale) -> dict[str, StudyArm]:
     """Learners with too few examples."""
     size = SIZES[scale]
-    return {"n = d/log² d": Instrument(BelowTheBound(size.below, size.test, length=20 if scale == "smoke" else 100))}
+    return {"n = d/log² d": BelowTheBound(size.below, size.test, length=20 if scale == "smoke" else 100)}
 
 
 LOWERBOUND = Claim(

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from unlazy.experiments.xor_lemmas import Deviations, PopulationGradients
-from unlazy.experiments.xor_margins import Balance, MarginGrowth
-from unlazy.experiments.xor_training import Phases, ReducedPhases
-from unlazy.lab.judging import Arm, Check, Claim, Instrument, Plot, Quantity, Scale, Series
+from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.papers.glasgow2023.instruments import Deviations, PopulationGradients
+from unlazy.papers.glasgow2023.margins import Balance, MarginGrowth
+from unlazy.papers.glasgow2023.probes import ErrorRate, Portrait, SignalHeavy
 from unlazy.papers.glasgow2023.sizes import BATCH, PHASE1_END, RADIUS, SIZES, STEPS, THETA, training
-from unlazy.xor_probes import ErrorRate, Portrait, SignalHeavy
+from unlazy.papers.glasgow2023.training import Phases, ReducedPhases
 
 
-def phase1(scale: Scale) -> dict[str, Instrument]:
+def phase1(scale: Scale) -> dict[str, StudyArm]:
     """A run, the exact gradients, and the reduced dynamics far away."""
     size = SIZES[scale]
     return {
-        "SGD": Instrument(Phases(training(scale), record=STEPS, test=size.test)),
-        "gradients": Instrument(PopulationGradients(size.gradients, precision=64)),
-        "d = 10⁶": Instrument(ReducedPhases(d=1e6, width=64 if scale == "smoke" else 1000, record=tuple(range(0, 161, 10)))),
+        "SGD": Phases(training(scale), record=STEPS, test=size.test),
+        "gradients": PopulationGradients(size.gradients, precision=64),
+        "d = 10⁶": ReducedPhases(d=1e6, width=64 if scale == "smoke" else 1000, record=tuple(range(0, 161, 10))),
     }
 
 
@@ -55,9 +55,9 @@ PHASE1 = Claim(
             "time ηt",
             "mean length",
             (
-                Series("SGD", "signal", "signal", x="time"),
-                Series("SGD", "opposite", "opposite", x="time"),
-                Series("SGD", "rest", "rest", x="time"),
+                PlotLine("SGD", "signal", "signal", x="time"),
+                PlotLine("SGD", "opposite", "opposite", x="time"),
+                PlotLine("SGD", "rest", "rest", x="time"),
             ),
             log_y=True,
             caption="Phase 1: the signal grows out of the initial noise. Phase 2: it dominates, and opposite and rest fade.",
@@ -67,10 +67,10 @@ PHASE1 = Claim(
             "time ηt",
             "margin y·f(μ)",
             (
-                Series("SGD", "margin_1", "+μ₁", x="time"),
-                Series("SGD", "margin_2", "−μ₁", x="time"),
-                Series("SGD", "margin_3", "+μ₂", x="time"),
-                Series("SGD", "margin_4", "−μ₂", x="time"),
+                PlotLine("SGD", "margin_1", "+μ₁", x="time"),
+                PlotLine("SGD", "margin_2", "−μ₁", x="time"),
+                PlotLine("SGD", "margin_3", "+μ₂", x="time"),
+                PlotLine("SGD", "margin_4", "−μ₂", x="time"),
             ),
             caption="Margins stay near zero in phase 1 and grow in phase 2 (means over seeds; in one run they leave zero one by one).",
         ),
@@ -79,9 +79,9 @@ PHASE1 = Claim(
             "time ηt",
             "margin y·f(μ)",
             (
-                Series("SGD", "margin_greatest", "greatest of the four", x="time"),
-                Series("SGD", "margin_least", "least of the four", x="time"),
-                Series("SGD", "margin_least_reduced", "least, reduced dynamics", x="time", theory=True),
+                PlotLine("SGD", "margin_greatest", "greatest of the four", x="time"),
+                PlotLine("SGD", "margin_least", "least of the four", x="time"),
+                PlotLine("SGD", "margin_least_reduced", "least, reduced dynamics", x="time", theory=True),
             ),
             caption="The cluster that was found first is ahead at first; phase 2 balances.",
         ),
@@ -90,9 +90,9 @@ PHASE1 = Claim(
             "time ηt",
             "median log growth of the signal",
             (
-                Series("SGD", "growth", "SGD", x="time"),
-                Series("SGD", "growth_reduced", "reduced dynamics", x="time", theory=True),
-                Series("SGD", "growth_theory", "log(1 + ητ)·t", x="time", theory=True),
+                PlotLine("SGD", "growth", "SGD", x="time"),
+                PlotLine("SGD", "growth_reduced", "reduced dynamics", x="time", theory=True),
+                PlotLine("SGD", "growth_theory", "log(1 + ητ)·t", x="time", theory=True),
             ),
             caption="The rate of phase 1 holds until signal and rest are of one size.",
         ),
@@ -100,9 +100,9 @@ PHASE1 = Claim(
 )
 
 
-def deviation(scale: Scale) -> dict[str, Instrument]:
+def deviation(scale: Scale) -> dict[str, StudyArm]:
     """Deviations from L₀ along training."""
-    return {"SGD": Instrument(Deviations(training(scale), record=(0, 10, 20, 30, 40, 60), points=SIZES[scale].points))}
+    return {"SGD": Deviations(training(scale), record=(0, 10, 20, 30, 40, 60), points=SIZES[scale].points)}
 
 
 DEVIATION = Claim(
@@ -126,9 +126,9 @@ DEVIATION = Claim(
             "step",
             "greatest ratio of a neuron",
             (
-                Series("SGD", "first_ratio", "first layer (C.2)"),
-                Series("SGD", "second_ratio", "second layer (C.2)"),
-                Series("SGD", "coordinate_ratio", "coordinates (C.3)"),
+                PlotLine("SGD", "first_ratio", "first layer (C.2)"),
+                PlotLine("SGD", "second_ratio", "second layer (C.2)"),
+                PlotLine("SGD", "coordinate_ratio", "coordinates (C.3)"),
             ),
             log_y=True,
             caption="At a ratio of 1 the bound would be reached. Lemma C.3 is meant for phase 1, the first 24 steps or so.",
@@ -137,9 +137,9 @@ DEVIATION = Claim(
 )
 
 
-def phase2(scale: Scale) -> dict[str, Instrument]:
+def phase2(scale: Scale) -> dict[str, StudyArm]:
     """Margins step by step."""
-    return {"SGD": Instrument(MarginGrowth(training(scale, ratio=8.0), begin=30))}
+    return {"SGD": MarginGrowth(training(scale, ratio=8.0), begin=30)}
 
 
 PHASE2 = Claim(
@@ -170,16 +170,16 @@ PHASE2 = Claim(
             "Growth of the margins over the stated factors",
             "step",
             "ratio",
-            (Series("SGD", "least_ratio", "least margin"), Series("SGD", "greatest_ratio", "greatest margin")),
+            (PlotLine("SGD", "least_ratio", "least margin"), PlotLine("SGD", "greatest_ratio", "greatest margin")),
             caption="The lemma asks for at least 1 − o(1) of the least margin and at most 1 + o(1) of the greatest.",
         ),
     ),
 )
 
 
-def balance(scale: Scale) -> dict[str, Instrument]:
+def balance(scale: Scale) -> dict[str, StudyArm]:
     """Balance of the layers at every step."""
-    return {"SGD": Instrument(Balance(training(scale)))}
+    return {"SGD": Balance(training(scale))}
 
 
 BALANCE = Claim(
@@ -196,7 +196,7 @@ BALANCE = Claim(
 )
 
 
-def frozen(scale: Scale) -> dict[str, Arm]:
+def frozen(scale: Scale) -> dict[str, StudyArm]:
     """Both layers, and the first alone."""
     run, probes = training(scale), (Portrait(), SignalHeavy(), ErrorRate(SIZES[scale].test))
     record = tuple(range(0, 201, 20))
@@ -235,7 +235,7 @@ FROZEN = Claim(
             "Loss with and without the second layer",
             "step",
             "test loss",
-            (Series("both layers", "test_loss", "both layers"), Series("first layer alone", "test_loss", "first layer alone")),
+            (PlotLine("both layers", "test_loss", "both layers"), PlotLine("first layer alone", "test_loss", "first layer alone")),
             log_y=True,
         ),
     ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unlazy.experiments.xor_training import Training
-from unlazy.lab.judging import Scale
+from unlazy.lab.claims import Scale
+from unlazy.papers.glasgow2023.training import Training
 
 
 class Size(NamedTuple):

@@ -5,15 +5,15 @@ unlazy reproduce 'malach2019/*'     some minutes on two cores
 
 from __future__ import annotations
 
-from unlazy.learners.layerwise import Layerwise
-from unlazy.learners.tree import end_to_end, layerwise_network
-from unlazy.naming import Named
+from unlazy.core.naming import Named
+from unlazy.learners.circuits.layerwise import Layerwise
+from unlazy.learners.circuits.tree import end_to_end, layerwise_network
 from unlazy.papers.malach2019.circuits import LCA, LEMMA6, LEMMA8, TASK_CIRCUIT, TASK_GENERATIVE, TASK_PRODUCT
 from unlazy.papers.malach2019.depth import DEPTH_SEPARATION
 from unlazy.papers.malach2019.figure1 import FIGURE1, fully_connected
 from unlazy.papers.malach2019.learning import LEARNER, NO_CORRELATION, THEOREM2
-from unlazy.tasks.circuit import NAMES
-from unlazy.tasks.circuit_families import BiasedParity, GenerativeCircuits, ProductCircuits
+from unlazy.tasks.circuits.circuit import NAMES
+from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits, ProductCircuits
 
 CITATION = "E. Malach, S. Shalev-Shwartz. Learning Boolean Circuits with Neural Networks. arXiv:1910.11923, 2020."
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from unlazy.experiments.circuits import Enumeration, GenerativeMargin, LocalCorrelation, ParityConstruction, ParityMargin, PushForward
-from unlazy.lab.judging import Check, Claim, Instrument, Quantity, Scale
+from unlazy.lab.claims import Check, Claim, Quantity, Scale
+from unlazy.papers.malach2019.instruments import (
+    Enumeration,
+    GenerativeMargin,
+    LocalCorrelation,
+    ParityConstruction,
+    ParityMargin,
+    PushForward,
+)
 
 #: Rounding of exact sums of doubles.
 EXACT = 1e-12
@@ -17,7 +24,7 @@ TASK_CIRCUIT = Claim(
     where="Section 3",
     kind="task",
     statement="Full binary trees of arbitrary two-bit gates: evaluation, correlations and influences equal enumeration of all inputs.",
-    study=lambda scale: {"circuits": Instrument(Enumeration(SIZES[scale], circuits=2 if scale == "smoke" else 10))},
+    study=lambda scale: {"circuits": Enumeration(SIZES[scale], circuits=2 if scale == "smoke" else 10)},
     checks=(
         Check(Quantity("circuits", "evaluation_errors"), upper=0.0),
         Check(Quantity("circuits", "print_errors"), upper=0.0),
@@ -37,7 +44,7 @@ TASK_PRODUCT = Claim(
     kind="task",
     statement="A parity of log n bits is a tree circuit; under biased bits its influencing gates are correlated with the label.",
     # From n = 8 on, log n bits always leave some pair of inputs without a relevant one, and with it a constant gate.
-    study=lambda scale: {"parity": Instrument(ParityConstruction((8, *PARITY_SIZES[scale][1:])))},
+    study=lambda scale: {"parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]))},
     checks=(
         Check(Quantity("parity", "label_errors"), upper=0.0),
         Check(Quantity("parity", "gap"), lower=1 - 1e-9, upper=1 + 1e-9),
@@ -60,7 +67,7 @@ TASK_GENERATIVE = Claim(
     where="Section 5.2, Lemma 9",
     kind="task",
     statement="Each level of a circuit maps the generative law of its inputs exactly to that of its outputs: Γ_i(D⁽ⁱ⁾) = D⁽ⁱ⁻¹⁾.",
-    study=lambda scale: {"generative": Instrument(PushForward(PUSH_SIZES[scale], sample=20_000 if scale == "smoke" else 1_000_000))},
+    study=lambda scale: {"generative": PushForward(PUSH_SIZES[scale], sample=20_000 if scale == "smoke" else 1_000_000)},
     checks=(
         Check(Quantity("generative", "distance"), upper=EXACT),
         # 65,536 cells: χ² per degree of freedom is within 1 ± 0.03 with overwhelming probability.
@@ -79,7 +86,7 @@ LCA = Claim(
     kind="lemma",
     statement="Circuits with local correlation under product laws satisfy Properties 1 to 3, with ε ≥ Δ²/4.",
     study=lambda scale: {
-        "lemma 3": Instrument(LocalCorrelation(LCA_SIZES[scale], circuits=20 if scale == "smoke" else 400 if scale == "laptop" else 2_000))
+        "lemma 3": LocalCorrelation(LCA_SIZES[scale], circuits=20 if scale == "smoke" else 400 if scale == "laptop" else 2_000)
     },
     checks=(
         Check(Quantity("lemma 3", "with_lca"), lower=5.0),
@@ -95,7 +102,7 @@ LEMMA6 = Claim(
     where="Lemma 6, Corollary 7",
     kind="lemma",
     statement="Parity of k = log n bits with p_j more than ξ away from 0, ½ and 1: |c_ij| − |E y| ≥ (2ξ)^k, and P(z_ij = 1) ∈ (ξ, 1 − ξ).",
-    study=lambda scale: {"parity": Instrument(ParityMargin(PARITY_SIZES[scale], laws=5 if scale == "smoke" else 50))},
+    study=lambda scale: {"parity": ParityMargin(PARITY_SIZES[scale], laws=5 if scale == "smoke" else 50)},
     checks=(Check(Quantity("parity", "gap_ratio"), lower=1.0), Check(Quantity("parity", "inside"), lower=0.0)),
     deviations=("Circuits with projection gates; with the construction as printed the lemma's induction meets constant gates.",),
     seeds=ONE_RUN,
@@ -107,7 +114,7 @@ LEMMA8 = Claim(
     where="Lemma 8, Corollary 10",
     kind="lemma",
     statement="Under the generative law of an AND/OR/NAND/NOR circuit, |c_ij| = (2/3)^i at every node of level i, and E y = 0.",
-    study=lambda scale: {"generative": Instrument(GenerativeMargin(PARITY_SIZES[scale]))},
+    study=lambda scale: {"generative": GenerativeMargin(PARITY_SIZES[scale])},
     checks=(
         Check(Quantity("generative", "gap"), upper=EXACT),
         # As printed, the recursion of the proof leaves the probabilities.

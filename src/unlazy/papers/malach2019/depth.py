@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from unlazy.experiments.depth import DeepRecovery, LeastWidth, SignRank
-from unlazy.lab.judging import Check, Claim, Instrument, Plot, Quantity, Scale, Series
+from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.papers.malach2019.shallow import DeepRecovery, LeastWidth, SignRank
 
 SHAPES: dict[Scale, tuple[tuple[int, int], ...]] = {
     "smoke": ((1, 1), (1, 2)),
@@ -12,14 +12,14 @@ SHAPES: dict[Scale, tuple[tuple[int, int], ...]] = {
 }
 
 
-def depth_separation(scale: Scale) -> dict[str, Instrument]:
+def depth_separation(scale: Scale) -> dict[str, StudyArm]:
     """Sign-rank on both sides, the width a shallow network takes, and the deep learner."""
     small = scale == "smoke"
     starts, training = (2, 300) if small else (3, 3_000) if scale == "laptop" else (10, 20_000)
     return {
-        "sign-rank": Instrument(SignRank(6 if small else 8, terms=2 if small else 4)),
-        "two layers": Instrument(LeastWidth(SHAPES[scale], starts=starts, training=training)),
-        "tree": Instrument(DeepRecovery((1, 2) if small else (1, 2, 4))),
+        "sign-rank": SignRank(6 if small else 8, terms=2 if small else 4),
+        "two layers": LeastWidth(SHAPES[scale], starts=starts, training=training),
+        "tree": DeepRecovery((1, 2) if small else (1, 2, 4)),
     }
 
 
@@ -52,8 +52,8 @@ DEPTH_SEPARATION = Claim(
             "inputs",
             "neurons",
             (
-                Series("two layers", "width", "two layers"),
-                Series("two layers", "tree", "tree of gates", theory=True),
+                PlotLine("two layers", "width", "two layers"),
+                PlotLine("two layers", "tree", "tree of gates", theory=True),
             ),
             log_x=True,
             caption="Functions ⋀_m ⋁_r (x ∧ y) from f_1 = (1, 1) to f_2 = (2, 4), right on all inputs.",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unlazy.lab.judging import Arm, Check, Claim, Published, Quantity, Scale
+from unlazy.lab.claims import Arm, Check, Claim, Published, Quantity, Scale, StudyArm
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks import MirroredInit
-from unlazy.probes import Accuracy
-from unlazy.tasks.circuit_families import BiasedParity
+from unlazy.learners.sources import FreshGradients, SampleGradients
+from unlazy.networks.inits import MirroredInit
+from unlazy.probes.performance import Performance
+from unlazy.tasks.circuits.families import BiasedParity
 
 
 class Figure1Size(NamedTuple):
@@ -32,17 +33,18 @@ FIGURE1_SIZES: dict[Scale, Figure1Size] = {
 def fully_connected(m: int, n: int, steps: int, batch: int, *, rate: float = 3e-3, record: int = 14, fresh: bool = True) -> GradientDescent:
     """A two-layer ReLU network of 2m neurons, trained by Adam."""
     init = MirroredInit(m=m, w_scale=n**-0.5, b_scale=0.1, a_scale=0.1, activation="relu")
+    source = FreshGradients() if fresh else SampleGradients()
     rates = {"w": rate, "b": rate, "a": rate, "c": rate}
     descent = Descent(rates, steps=steps, batch=batch, loss="logistic", optimiser="adam")
-    return GradientDescent(init, (descent,), record=tuple(range(0, steps, max(1, steps // record))), fresh=fresh)
+    return GradientDescent(init, (descent,), record=tuple(range(0, steps, max(1, steps // record))), source=source)
 
 
-def figure1(scale: Scale) -> dict[str, Arm]:
+def figure1(scale: Scale) -> dict[str, StudyArm]:
     """The same network on the same parity problem, with fair and with biased bits."""
     size = FIGURE1_SIZES[scale]
     learner = fully_connected(size.m, size.n, size.steps, size.batch)
     laws = {"uniform": 0.5, "biased": 0.6}
-    probes = (Accuracy(size.test, loss="logistic"),)
+    probes = (Performance(size.test, loss="logistic"),)
     return {name: Arm(BiasedParity(size.n, size.k, p), learner, size.steps * size.batch, probes) for name, p in laws.items()}
 
 

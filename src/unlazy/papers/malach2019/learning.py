@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from unlazy.experiments.layerwise import LeastSample, RecoverySweep, ThreeLevels, Uncorrelated
-from unlazy.lab.judging import Arm, Check, Claim, Instrument, Plot, Quantity, Scale, Series
-from unlazy.learners.layerwise import Layerwise
-from unlazy.learners.tree import end_to_end
+from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.learners.circuits.layerwise import Layerwise
+from unlazy.learners.circuits.tree import end_to_end
 from unlazy.papers.malach2019.figure1 import fully_connected
-from unlazy.probes import Accuracy
-from unlazy.tasks.circuit_families import BiasedParity, GenerativeCircuits
+from unlazy.papers.malach2019.recovering import LeastSample, RecoverySweep, ThreeLevels, Uncorrelated
+from unlazy.probes.performance import Performance
+from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits
 
 TEN_RUNS: dict[Scale, int] = {"smoke": 1, "laptop": 10, "paper": 10}
 KINDS: tuple[Literal["generative", "parity"], ...] = ("generative", "parity")
@@ -24,7 +24,7 @@ LEARNER = Claim(
         "the same gates. The loss must penalise λ|1 + ŷ|: with λ|1 − ŷ| as printed, OR(x1, x3) is not learned, although it satisfies all "
         "assumptions."
     ),
-    study=lambda scale: {"levels": Instrument(ThreeLevels(4, 100, circuits=1, limit=500) if scale == "smoke" else ThreeLevels(8, 400))},
+    study=lambda scale: {"levels": ThreeLevels(4, 100, circuits=1, limit=500) if scale == "smoke" else ThreeLevels(8, 400)},
     checks=(
         Check(Quantity("levels", "different"), upper=0.0),
         Check(Quantity("levels", "error"), upper=0.0),
@@ -54,18 +54,18 @@ LEAST_SIZES: dict[Scale, dict[str, tuple[int, ...]]] = {
 }
 
 
-def theorem2(scale: Scale) -> dict[str, Arm | Instrument]:
+def theorem2(scale: Scale) -> dict[str, StudyArm]:
     """Recovery with the law's own statistics and from samples, the least sample, and the same functions learned end to end."""
     sample, least = SAMPLE_SIZES[scale], LEAST_SIZES[scale]
     tries = 2 if scale == "smoke" else 10
     steps, n = (50, 8) if scale == "smoke" else (3_000, 16)
-    examples, probes = 8_192, (Accuracy(500 if scale == "smoke" else 10_000, loss="logistic"),)
-    arms: dict[str, Arm | Instrument] = {}
+    examples, probes = 8_192, (Performance(500 if scale == "smoke" else 10_000, loss="logistic"),)
+    arms: dict[str, StudyArm] = {}
     for kind in KINDS:
-        arms[f"{kind}, population"] = Instrument(RecoverySweep(POPULATION_SIZES[scale], kind=kind, population=True))
-        arms[f"{kind}, samples"] = Instrument(RecoverySweep(sample[kind], kind=kind, population=False))
-        arms[f"{kind}, least sample"] = Instrument(LeastSample(least[kind], kind=kind, tries=tries))
-    arms["generative, plain step size"] = Instrument(RecoverySweep(sample["generative"], kind="generative", population=True, rate="lemma"))
+        arms[f"{kind}, population"] = RecoverySweep(POPULATION_SIZES[scale], kind=kind, population=True)
+        arms[f"{kind}, samples"] = RecoverySweep(sample[kind], kind=kind, population=False)
+        arms[f"{kind}, least sample"] = LeastSample(least[kind], kind=kind, tries=tries)
+    arms["generative, plain step size"] = RecoverySweep(sample["generative"], kind="generative", population=True, rate="lemma")
     family, batch = GenerativeCircuits(n), 128
     arms["layerwise"] = Arm(family, Layerwise(margin=(2 / 3) ** (n.bit_length() - 1), precision=64), examples, probes)
     arms["end to end, Adam"] = Arm(family, end_to_end(n, steps=steps, batch=batch, rate=3e-3), examples, probes)
@@ -118,10 +118,10 @@ THEOREM2 = Claim(
             "inputs n",
             "examples",
             (
-                Series("generative, least sample", "least", "generative"),
-                Series("parity, least sample", "least", "parity"),
-                Series("generative, least sample", "theorem", "generative, Thm 4", theory=True),
-                Series("parity, least sample", "theorem", "parity, Thm 4", theory=True),
+                PlotLine("generative, least sample", "least", "generative"),
+                PlotLine("parity, least sample", "least", "parity"),
+                PlotLine("generative, least sample", "theorem", "generative, Thm 4", theory=True),
+                PlotLine("parity, least sample", "theorem", "parity, Thm 4", theory=True),
             ),
             log_x=True,
             log_y=True,
@@ -132,9 +132,9 @@ THEOREM2 = Claim(
             "inputs n",
             "steps of the slowest layer",
             (
-                Series("generative, plain step size", "steps", "Lemma 14"),
-                Series("generative, population", "steps", "scaled by gate"),
-                Series("generative, plain step size", "theorem_steps", "Theorem 4", theory=True),
+                PlotLine("generative, plain step size", "steps", "Lemma 14"),
+                PlotLine("generative, population", "steps", "scaled by gate"),
+                PlotLine("generative, plain step size", "theorem_steps", "Theorem 4", theory=True),
             ),
             log_x=True,
             log_y=True,
@@ -143,16 +143,16 @@ THEOREM2 = Claim(
 )
 
 
-def no_correlation(scale: Scale) -> dict[str, Arm | Instrument]:
+def no_correlation(scale: Scale) -> dict[str, StudyArm]:
     """Uniform parity, one gate without correlation, and end-to-end training on the same uniform parity."""
     if scale == "smoke":
-        return {"layerwise": Instrument(Uncorrelated(8, 500)), "end to end, Adam": _end_to_end_parity(8, 50, 500, 200)}
-    return {"layerwise": Instrument(Uncorrelated(64, 65_536)), "end to end, Adam": _end_to_end_parity(64, 3_000, 16_384, 10_000)}
+        return {"layerwise": Uncorrelated(8, 500), "end to end, Adam": _end_to_end_parity(8, 50, 500, 200)}
+    return {"layerwise": Uncorrelated(64, 65_536), "end to end, Adam": _end_to_end_parity(64, 3_000, 16_384, 10_000)}
 
 
 def _end_to_end_parity(n: int, steps: int, examples: int, test: int) -> Arm:
     learner = end_to_end(n, steps=steps, batch=128, rate=3e-3)
-    return Arm(BiasedParity(n, n.bit_length() - 1, 0.5), learner, examples, (Accuracy(test, loss="logistic"),))
+    return Arm(BiasedParity(n, n.bit_length() - 1, 0.5), learner, examples, (Performance(test, loss="logistic"),))
 
 
 NO_CORRELATION = Claim(

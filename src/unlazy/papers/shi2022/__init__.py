@@ -5,7 +5,7 @@ unlazy reproduce 'shi2022/*' --scale laptop
 
 from __future__ import annotations
 
-from unlazy.naming import Named
+from unlazy.core.naming import Named
 from unlazy.papers.shi2022.bounds import BOUNDS
 from unlazy.papers.shi2022.general import GENERAL, THEOREM34, general_task
 from unlazy.papers.shi2022.lemmas import LEMMAS
@@ -13,9 +13,9 @@ from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representa
 from unlazy.papers.shi2022.schedule import SCHEDULES
 from unlazy.papers.shi2022.table1 import PARITY, TABLE1, practical, verbatim
 from unlazy.papers.shi2022.tables import TABLES
-from unlazy.tasks.balance import BalancedParity
-from unlazy.tasks.dictionary import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
-from unlazy.tasks.mixture import CubeGaussians
+from unlazy.tasks.dictionary.balance import BalancedParity
+from unlazy.tasks.dictionary.patterns import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
+from unlazy.tasks.gaussians import CubeGaussians
 
 CITATION = (
     "Z. Shi, J. Wei, Y. Liang. A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs and Advantage "

@@ -5,21 +5,21 @@ Reference: shi2022, Section 4, Appendices C and D.
 
 from __future__ import annotations
 
-from unlazy.experiments.lower_bounds import FixedFeatures, KernelBall
-from unlazy.experiments.queries import QueryLearning
-from unlazy.lab.judging import Check, Claim, Instrument, Plot, Quantity, Scale, Series
-from unlazy.tasks.balance import BalancedParity
+from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.papers.shi2022.best_hinge import FixedFeatures, KernelBall
+from unlazy.papers.shi2022.queries import QueryLearning
+from unlazy.tasks.dictionary.balance import BalancedParity
 
 FEATURES = ("random", "tangent", "fourier")
 
 
-def theorem2(scale: Scale) -> dict[str, Instrument]:
+def theorem2(scale: Scale) -> dict[str, StudyArm]:
     """Three kinds of features, and k = 5 and 7 for the first."""
     sizes = (8, 16) if scale == "smoke" else (16, 64, 256)
     n = {"smoke": 200, "laptop": 2000, "paper": 8000}[scale]
     norms = (1.0, 4.0)
-    arms = {f"{kind}, k=5": Instrument(FixedFeatures(kind, 5, 80, sizes, norms, n=n)) for kind in FEATURES}  # type: ignore[arg-type]
-    return arms | {"random, k=7": Instrument(FixedFeatures("random", 7, 112, sizes, norms, n=n))}
+    arms = {f"{kind}, k=5": FixedFeatures(kind, 5, 80, sizes, norms, n=n) for kind in FEATURES}  # type: ignore[arg-type]
+    return arms | {"random, k=7": FixedFeatures("random", 7, 112, sizes, norms, n=n)}
 
 
 _THEOREM2_ARMS = (*(f"{kind}, k=5" for kind in FEATURES), "random, k=7")
@@ -51,9 +51,9 @@ THEOREM2 = Claim(
             x="number of features N",
             y="hinge loss",
             series=(
-                *(Series(arm, f"loss, B={B}", arm) for arm in _THEOREM2_ARMS),
-                Series("random, k=5", f"bound, B={B}", "bound, k=5", theory=True),
-                Series("random, k=7", f"bound, B={B}", "bound, k=7", theory=True),
+                *(PlotLine(arm, f"loss, B={B}", arm) for arm in _THEOREM2_ARMS),
+                PlotLine("random, k=5", f"bound, B={B}", "bound, k=5", theory=True),
+                PlotLine("random, k=7", f"bound, B={B}", "bound, k=7", theory=True),
             ),
             log_x=True,
         )
@@ -62,13 +62,13 @@ THEOREM2 = Claim(
 )
 
 
-def corollary3(scale: Scale) -> dict[str, Instrument]:
+def corollary3(scale: Scale) -> dict[str, StudyArm]:
     """Functions of bounded norm in the space of a Gaussian kernel."""
     norms = (1, 2) if scale == "smoke" else (1, 2, 4)
     n = {"smoke": 100, "laptop": 1500, "paper": 3000}[scale]
     return {
-        "Gaussian kernel, k=5": Instrument(KernelBall(5, 80, norms, n=n)),
-        "Gaussian kernel, k=7": Instrument(KernelBall(7, 112, norms, n=n)),
+        "Gaussian kernel, k=5": KernelBall(5, 80, norms, n=n),
+        "Gaussian kernel, k=7": KernelBall(7, 112, norms, n=n),
     }
 
 
@@ -94,10 +94,10 @@ COROLLARY3 = Claim(
             x="norm L",
             y="hinge loss",
             series=(
-                Series("Gaussian kernel, k=5", "loss", "k=5"),
-                Series("Gaussian kernel, k=7", "loss", "k=7"),
-                Series("Gaussian kernel, k=5", "bound", "bound, k=5", theory=True),
-                Series("Gaussian kernel, k=7", "bound", "bound, k=7", theory=True),
+                PlotLine("Gaussian kernel, k=5", "loss", "k=5"),
+                PlotLine("Gaussian kernel, k=7", "loss", "k=7"),
+                PlotLine("Gaussian kernel, k=5", "bound", "bound, k=5", theory=True),
+                PlotLine("Gaussian kernel, k=7", "bound", "bound, k=7", theory=True),
             ),
             log_x=True,
         ),
@@ -105,14 +105,14 @@ COROLLARY3 = Claim(
 )
 
 
-def theorem4(scale: Scale) -> dict[str, Instrument]:
+def theorem4(scale: Scale) -> dict[str, StudyArm]:
     """Learners behind an oracle, with and without input structure; the correlation learner also at the size of Table 1."""
     tolerances = {"smoke": (10,), "laptop": (20, 50), "paper": (5, 20, 50, 100)}[scale]
 
     def arm(learner: str, structure: float, D: int, k: int, mode: str = "adversarial", inverse: tuple[int, ...] = tolerances) -> Instrument:
         if scale == "smoke":
             D, k = 6, 3
-        return Instrument(QueryLearning(learner, BalancedParity(d=D, D=D, k=k, structure=structure), inverse, mode))  # type: ignore[arg-type]
+        return QueryLearning(learner, BalancedParity(d=D, D=D, k=k, structure=structure), inverse, mode)  # type: ignore[arg-type]
 
     last = tolerances[-1:]
     return {
@@ -159,7 +159,7 @@ THEOREM4 = Claim(
             x="inverse tolerance 1/τ",
             y="accuracy (%)",
             series=tuple(
-                Series(arm, "accuracy", arm)
+                PlotLine(arm, "accuracy", arm)
                 for arm in (
                     "correlation, D=100",
                     "correlation, D=100, w/o structure",

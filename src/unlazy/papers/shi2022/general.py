@@ -5,12 +5,13 @@ Reference: shi2022, Appendix F.
 
 from __future__ import annotations
 
-from unlazy.lab.judging import Arm, Check, Claim, Quantity, Scale
+from unlazy.lab.claims import Arm, Check, Claim, Quantity, Scale, StudyArm
 from unlazy.learners.base import Learner
-from unlazy.learners.emergence import TwoStep
+from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.table1 import Size, curve_steps
-from unlazy.probes import Accuracy, Alignment
-from unlazy.tasks.incoherent import GeneralParity
+from unlazy.probes.neurons import Alignment
+from unlazy.probes.performance import Performance
+from unlazy.tasks.dictionary.incoherent import GeneralParity
 
 GENERAL: dict[Scale, Size] = {
     "smoke": Size(d=24, D=12, k=3, m=16, T=40, n=1_000, batch=100, test=500),
@@ -24,7 +25,7 @@ def general_task(size: Size) -> GeneralParity:
     return GeneralParity(d=size.d, D=size.D, k=size.k)
 
 
-def theorem34(scale: Scale) -> dict[str, Arm]:
+def theorem34(scale: Scale) -> dict[str, StudyArm]:
     """The practical schedule and that of Theorem 34, and random features."""
     size = GENERAL[scale]
     family, steps = general_task(size), curve_steps(size.T)
@@ -41,7 +42,7 @@ def theorem34(scale: Scale) -> dict[str, Arm]:
     )
 
     def arm(learner: Learner) -> Arm:
-        return Arm(family, learner, size.n, (Accuracy(size.test), Alignment()))
+        return Arm(family, learner, size.n, (Performance(size.test), Alignment()))
 
     return {
         "Network": arm(practical.network(steps)),

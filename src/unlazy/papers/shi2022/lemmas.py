@@ -5,18 +5,18 @@ Reference: shi2022, Section 5.1, Appendix B.
 
 from __future__ import annotations
 
-from unlazy.experiments.emergence import Drift, ErrorAgainstWidth, ExplicitLabels, FirstGradient, SignalToNoise
-from unlazy.lab.judging import Check, Claim, Instrument, Plot, Quantity, Scale, Series
+from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.papers.shi2022.instruments import Drift, ErrorAgainstWidth, ExplicitLabels, FirstGradient, SignalToNoise
 from unlazy.papers.shi2022.table1 import PARITY, parity_task, verbatim
-from unlazy.tasks.dictionary import ParityMixture
+from unlazy.tasks.dictionary.patterns import ParityMixture
 
 ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 
 
-def lemma5(scale: Scale) -> dict[str, Instrument]:
+def lemma5(scale: Scale) -> dict[str, StudyArm]:
     """Random A, P and rates for k up to 15."""
     counts = {"smoke": (1, 3), "laptop": (1, 4, 9, 15), "paper": tuple(range(1, 16))}[scale]
-    return {"explicit network": Instrument(ExplicitLabels(counts, draws=5 if scale == "smoke" else 20, precision=64))}
+    return {"explicit network": ExplicitLabels(counts, draws=5 if scale == "smoke" else 20, precision=64)}
 
 
 LEMMA5 = Claim(
@@ -44,11 +44,11 @@ LEMMA5 = Claim(
 )
 
 
-def lemma6(scale: Scale) -> dict[str, Instrument]:
+def lemma6(scale: Scale) -> dict[str, StudyArm]:
     """The first gradient over the number of patterns."""
     sizes = {"smoke": (16, 32), "laptop": (50, 100, 200), "paper": (50, 100, 200, 400, 800)}[scale]
     n = 500 if scale == "smoke" else 10_000
-    return {"first gradient": Instrument(FirstGradient(sizes, n=n, neurons=4 if scale == "smoke" else 8))}
+    return {"first gradient": FirstGradient(sizes, n=n, neurons=4 if scale == "smoke" else 8)}
 
 
 LEMMA6 = Claim(
@@ -79,8 +79,8 @@ LEMMA6 = Claim(
             x="number of patterns D",
             y="size of T_j",
             series=(
-                Series("first gradient", "relevant", "on A: mean"),
-                Series("first gradient", "background", "off A: root mean square"),
+                PlotLine("first gradient", "relevant", "on A: mean"),
+                PlotLine("first gradient", "background", "off A: root mean square"),
             ),
             log_x=True,
             log_y=True,
@@ -89,11 +89,11 @@ LEMMA6 = Claim(
 )
 
 
-def step2(scale: Scale) -> dict[str, Instrument]:
+def step2(scale: Scale) -> dict[str, StudyArm]:
     """Signal to noise over the number of examples."""
     sizes = (4096, 8192) if scale == "smoke" else (4096, 16_384, 65_536, 262_144, 1_048_576)
     experiment = SignalToNoise(sizes, m=4) if scale == "smoke" else SignalToNoise(sizes)
-    return {"two steps": Instrument(experiment)}
+    return {"two steps": experiment}
 
 
 STEP2 = Claim(
@@ -118,7 +118,7 @@ STEP2 = Claim(
             title="Signal to noise of the weights",
             x="number of examples",
             y="mean |q| on A over r.m.s. off A",
-            series=(Series("two steps", "first", "after step 1"), Series("two steps", "second", "after step 2")),
+            series=(PlotLine("two steps", "first", "after step 1"), PlotLine("two steps", "second", "after step 2")),
             log_x=True,
             log_y=True,
         ),
@@ -126,12 +126,12 @@ STEP2 = Claim(
 )
 
 
-def drift(scale: Scale) -> dict[str, Instrument]:
+def drift(scale: Scale) -> dict[str, StudyArm]:
     """The classifier steps of Theorem 26."""
     size = PARITY[scale]
     schedule = verbatim(size)
     learner = schedule.network((2, 3, *(round(size.T * share) for share in (0.1, 0.2, 0.4, 0.7))))
-    return {"classifier steps": Instrument(Drift(learner, parity_task(size), size.n, schedule.w_rate))}
+    return {"classifier steps": Drift(learner, parity_task(size), size.n, schedule.w_rate)}
 
 
 DRIFT = Claim(
@@ -148,9 +148,9 @@ DRIFT = Claim(
             x="step t",
             y="greatest distance from step 2",
             series=(
-                Series("classifier steps", "weights", "weights"),
-                Series("classifier steps", "biases", "biases"),
-                Series("classifier steps", "bound", "bound", theory=True),
+                PlotLine("classifier steps", "weights", "weights"),
+                PlotLine("classifier steps", "biases", "biases"),
+                PlotLine("classifier steps", "bound", "bound", theory=True),
             ),
             log_y=True,
         ),
@@ -158,11 +158,11 @@ DRIFT = Claim(
 )
 
 
-def theorem1(scale: Scale) -> dict[str, Instrument]:
+def theorem1(scale: Scale) -> dict[str, StudyArm]:
     """The trained network over its width."""
     widths = {"smoke": (4,), "laptop": (2, 8, 128), "paper": (2, 4, 8, 16, 32, 64, 128, 256)}[scale]
     n = 500 if scale == "smoke" else 10_000
-    return {"network": Instrument(ErrorAgainstWidth(ParityMixture(d=30, D=30, k=3), 3, widths, n, batch=100 if scale == "smoke" else 500))}
+    return {"network": ErrorAgainstWidth(ParityMixture(d=30, D=30, k=3), 3, widths, n, batch=100 if scale == "smoke" else 500)}
 
 
 THEOREM1 = Claim(
@@ -185,8 +185,8 @@ THEOREM1 = Claim(
             x="pairs of neurons m",
             y="error, hinge loss",
             series=(
-                Series("network", "error", "error"),
-                Series("network", "loss", "hinge loss"),
+                PlotLine("network", "error", "error"),
+                PlotLine("network", "loss", "hinge loss"),
             ),
             log_x=True,
         ),
@@ -194,7 +194,7 @@ THEOREM1 = Claim(
             title="Bound of Theorem 26 with constant one",
             x="pairs of neurons m",
             y="bound on the error",
-            series=(Series("network", "bound", "bound", theory=True),),
+            series=(PlotLine("network", "bound", "bound", theory=True),),
             log_x=True,
             log_y=True,
         ),

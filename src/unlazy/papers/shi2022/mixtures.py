@@ -5,13 +5,15 @@ Reference: shi2022, Appendix E.3.
 
 from __future__ import annotations
 
-from unlazy.lab.judging import Arm, Check, Claim, Plot, Published, Quantity, Scale, Series
-from unlazy.learners.emergence import TwoStep
+from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Published, Quantity, Scale, StudyArm
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks import MirroredInit
+from unlazy.networks.inits import MirroredInit
+from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.table1 import Size, curve_steps
-from unlazy.probes import Accuracy, Alignment, Clusters, SecondLayerSigns, Silhouette
-from unlazy.tasks.mixture import CubeGaussians, HiddenRepresentations
+from unlazy.probes.neurons import Alignment, Clusters, SecondLayerSigns, Silhouette
+from unlazy.probes.performance import Performance
+from unlazy.tasks.dictionary.codes import HiddenRepresentations
+from unlazy.tasks.gaussians import CubeGaussians
 
 REPRESENTATIONS: dict[Scale, Size] = {
     "smoke": Size(d=24, D=16, k=8, m=8, T=20, n=500, batch=100, test=200),
@@ -25,11 +27,11 @@ def representation_task(size: Size) -> HiddenRepresentations:
     return HiddenRepresentations(d=size.d, D=size.D, k=size.k, codes=size.k)
 
 
-def figure15(scale: Scale) -> dict[str, Arm]:
+def figure15(scale: Scale) -> dict[str, StudyArm]:
     """The practical schedule of Table 1."""
     size = REPRESENTATIONS[scale]
     schedule = TwoStep.practical(k=size.k, m=size.m, T=size.T, gamma=0.25, sigma=(size.D / 4) ** 0.5, batch=size.batch)
-    probes = (Accuracy(size.test), Alignment(), Clusters(0.9, opposites=True), Silhouette())
+    probes = (Performance(size.test), Alignment(), Clusters(0.9, opposites=True), Silhouette())
     return {"Network": Arm(representation_task(size), schedule.network(curve_steps(size.T)), size.n, probes)}
 
 
@@ -58,25 +60,25 @@ FIGURE15 = Claim(
             title="Neurons in the clusters",
             x="gradient step",
             y="share of neurons within cosine 0.9",
-            series=(Series("Network", "clustered", "clustered"),),
+            series=(PlotLine("Network", "clustered", "clustered"),),
         ),
     ),
 )
 
 #: Dimension, k and spread of the three experiments.
-EXPERIMENTS = {"Experiment 1": (100, 4, 1.0), "Experiment 2": (25, 4, 0.7), "Experiment 3": (100, 5, 1.0)}
+SETTINGS = {"Instrument 1": (100, 4, 1.0), "Instrument 2": (25, 4, 0.7), "Instrument 3": (100, 5, 1.0)}
 #: Standard deviations of the initial first-layer weights.
-SCALES = (0.001, 0.01, 0.1)
+INITIAL_SCALES = (0.001, 0.01, 0.1)
 
 
-def table6(scale: Scale) -> dict[str, Arm]:
+def table6(scale: Scale) -> dict[str, StudyArm]:
     """Three mixtures, each from three initial scales: those of one mixture share a program."""
     m, n, steps, batch = {"smoke": (20, 500, 40, 100), "laptop": (400, 10_000, 400, 250), "paper": (400, 10_000, 800, 250)}[scale]
     record = tuple(sorted({0, *(round(steps * share) for share in (0.05, 0.1, 0.2, 0.5))}))
-    probes = (Accuracy(500 if scale == "smoke" else 5_000, "logistic"), Alignment(), Clusters(0.9), SecondLayerSigns(0.9), Silhouette())
+    probes = (Performance(500 if scale == "smoke" else 5_000, "logistic"), Alignment(), Clusters(0.9), SecondLayerSigns(0.9), Silhouette())
     arms = {}
-    for name, (d, k, spread) in EXPERIMENTS.items():
-        for w_scale in SCALES:
+    for name, (d, k, spread) in SETTINGS.items():
+        for w_scale in INITIAL_SCALES:
             init = MirroredInit(m=m, w_scale=w_scale, b_scale=0.001, a_scale=0.03, activation="relu")
             descent = Descent({"w": 1.0, "b": 1.0, "a": 1.0}, steps=steps, batch=batch, loss="logistic")
             arms[f"{name}, init {w_scale:g}"] = Arm(
@@ -97,7 +99,7 @@ TABLE6 = Claim(
     checks=(
         *(
             check
-            for name in EXPERIMENTS
+            for name in SETTINGS
             for check in (
                 Check(Quantity(f"{name}, init 0.001", "test_accuracy"), lower=99.0),
                 Check(Quantity(f"{name}, init 0.001", "covered"), lower=0.95),
@@ -105,9 +107,9 @@ TABLE6 = Claim(
                 Check(Quantity(f"{name}, init 0.1", "clustered"), upper=0.5),
             )
         ),
-        Check(Quantity("Experiment 1, init 0.1", "test_accuracy"), lower=99.0),
+        Check(Quantity("Instrument 1, init 0.1", "test_accuracy"), lower=99.0),
     ),
-    published=tuple(Published(Quantity(f"{name}, init 0.001", "agreement"), 1.0, 0.1) for name in EXPERIMENTS),
+    published=tuple(Published(Quantity(f"{name}, init 0.001", "agreement"), 1.0, 0.1) for name in SETTINGS),
     deviations=(
         "The paper gives neither optimiser nor initial scale: SGD with step size 1, batches of 250 out of 10,000, logistic loss, biases "
         "and second layer of scales 0.001 and 0.03, neurons in mirrored pairs (m = 800 neurons are 400 pairs), 400 steps (laptop) or 800.",
@@ -116,7 +118,7 @@ TABLE6 = Claim(
         "of clustered neurons for which this holds, and it is small, for the statement has the wrong sign: with such a_i of equal size "
         "the sum at a centre of a cube with k = 4 is y·Σ_h C(4, h)(−1)^h·max(0, 1 − h/2) = y·(1 − 2) = −y, since the four neighbours with "
         "the other label outweigh the centre. The trained neurons have the opposite sign, and the network is right.",
-        "For odd k the sum is zero: opposite centres have opposite labels. Without biases no ReLU network learns Experiment 3 (seed 0: "
+        "For odd k the sum is zero: opposite centres have opposite labels. Without biases no ReLU network learns Instrument 3 (seed 0: "
         "49 %), and biases are trained here.",
     ),
     plots=tuple(
@@ -124,9 +126,9 @@ TABLE6 = Claim(
             title=f"{title}, {name.lower()}",
             x="gradient step",
             y=axis,
-            series=tuple(Series(f"{name}, init {w:g}", measure, f"initial scale {w:g}") for w in SCALES),
+            series=tuple(PlotLine(f"{name}, init {w:g}", measure, f"initial scale {w:g}") for w in INITIAL_SCALES),
         )
-        for name in EXPERIMENTS
+        for name in SETTINGS
         for title, axis, measure in (
             ("Centres covered", "share of centres", "covered"),
             ("Neurons near centres", "share of neurons", "clustered"),

@@ -1,0 +1,1 @@
+"""What all rooms stand on: errors, names, random numbers, losses, metrics, activations."""

@@ -1,0 +1,51 @@
+"""Losses ℓ(score, label), one place for each: elementwise, and softmax, which belongs to several outputs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from unlazy.core.errors import require
+
+Loss = Literal["hinge", "logistic", "squared", "softmax"]
+
+
+def hinge(score: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
+    """max(0, 1 − y·score)."""
+    return jax.nn.relu(1 - y * score)
+
+
+def logistic(score: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
+    """log(1 + e^{−y·score})."""
+    return jax.nn.softplus(-y * score)
+
+
+def squared(score: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
+    """½·(score − y)²."""
+    return 0.5 * jnp.square(score - y)
+
+
+LOSSES: dict[str, Callable[[Float[Array, " n"], Float[Array, " n"]], Float[Array, " n"]]] = {
+    "hinge": hinge,
+    "logistic": logistic,
+    "squared": squared,
+}
+
+
+def softmax(score: Float[Array, "n o"], y: Float[Array, "n o"]) -> Float[Array, "n o"]:
+    """−y·log softmax(score), where y is 1 in the column of the class and 0 elsewhere: summed over outputs, the cross entropy."""
+    return -y * jax.nn.log_softmax(score, axis=1)
+
+
+def example_losses(loss: str, score: Array, y: Array) -> Float[Array, " n"]:
+    """The loss of each example: with several outputs, the sum over them."""
+    require(score.shape == y.shape, f"Scores have the shape {score.shape}, but labels {y.shape}.")
+    if loss == "softmax":
+        require(y.ndim == 2, "softmax needs one output for each class.")
+        return jnp.sum(softmax(score, y), axis=1)
+    each = LOSSES[loss](score, y)
+    return each if each.ndim == 1 else jnp.sum(each, axis=1)

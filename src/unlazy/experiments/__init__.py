@@ -1,1 +1,0 @@
-"""Experiments: what is measured by a seed and is not a learner on a task. Papers declare which of them are run."""

@@ -1,0 +1,141 @@
+"""Kernels of networks of finite width, at the parameters they have: the conjugate kernel of the hidden layer and the tangent kernel."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from unlazy.core.activations import activation_of
+from unlazy.core.errors import require
+from unlazy.kernels.base import Kernel, Points, squared_norm
+from unlazy.kernels.gram import BLOCK, gram
+from unlazy.networks import Linearised, Network, ThreeLayerResNet, TwoLayer
+
+
+class Conjugate(Kernel):
+    """The conjugate kernel of a network of finite width: k(x, z) = ⟨h(x), h(z)⟩ with h its last hidden layer, `network.hidden`."""
+
+    network: Network
+
+    def __check_init__(self) -> None:
+        """Refuse networks that do not show their hidden layer."""
+        kind = type(self.network).__name__
+        require(callable(getattr(self.network, "hidden", None)), f"The conjugate kernel needs a network with `hidden`, which {kind} lacks.")
+
+    def _features(self, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
+        return self.network.hidden(x)  # type: ignore[attr-defined]
+
+    def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """Inner products of hidden layers."""
+        return self._features(x) @ self._features(z).T
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """‖h(x)‖²."""
+        return squared_norm(self._features(x))
+
+
+class LayerGradients(NamedTuple):
+    """The gradient of the scores in one layer h ↦ W·h + b: the product δ·hᵀ, and δ itself where the layer has a bias.
+
+    With several outputs δ holds those of all of them, divided by the root of their number. The last layer has δ = 1: of an output's score
+    only its own weights count.
+    """
+
+    delta: Float[Array, "n m"]
+    inputs: Float[Array, "n k"]
+    bias: bool
+
+
+def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] | None:
+    """The gradients layer by layer, of the networks whose layers are dense and share no weights; None for any other."""
+    if isinstance(network, Linearised):
+        network = network.base  # whose gradients are those of the displacement
+    one = jnp.ones_like(x, shape=(len(x), 1))
+    if isinstance(network, TwoLayer):
+        hidden, slope = activation_of(network.activation).with_slope(x @ network.first_layer.T + network.b)
+        to_first = slope[:, :, None] * _columns(network.a)
+        return [LayerGradients(one, hidden, True), LayerGradients(_flat(to_first), x, True)]
+    if isinstance(network, ThreeLayerResNet) and not network.bottleneck:
+        a = _columns(network.a)  # m o
+        sigma = activation_of(network.activation)
+        first, first_slope = sigma.with_slope(x @ network.first_layer.T + network.b)
+        second, second_slope = sigma.with_slope(first @ network.v.T + network.e)
+        to_second = second_slope[:, :, None] * a  # n m o
+        to_first = first_slope[:, :, None] * (a + jnp.einsum("nmo,mk->nko", to_second, network.v))
+        return [
+            LayerGradients(one, first + second, False),
+            LayerGradients(_flat(to_second), first, True),
+            LayerGradients(_flat(to_first), x, True),
+        ]
+    return None
+
+
+def _columns(a: Float[Array, " m"] | Float[Array, "m o"]) -> Float[Array, "m o"]:
+    """The last layer with an axis of outputs."""
+    return a.reshape(len(a), -1)
+
+
+def _flat(delta: Float[Array, "n m o"]) -> Float[Array, "n mo"]:
+    """Derivatives of all outputs side by side, such that inner products are means over outputs."""
+    return delta.reshape(len(delta), -1) / math.sqrt(delta.shape[2])
+
+
+class Tangent(Kernel):
+    """The tangent kernel of a network of finite width: k(x, z) = Σ_p ∂_p f(x)·∂_p f(z), over all its parameters p.
+
+    With several outputs it is the mean over them: the tangent kernel of wide networks is the same for all outputs, between which it is 0.
+
+    Networks of dense layers are done by structure (`by_layers`): k = Σ_layers ⟨δ(x), δ(z)⟩·(⟨h(x), h(z)⟩ + 1), with h what a layer sees
+    and δ the derivative of the score in what it gives, so that no gradient is ever made. For any other network the gradients of the given
+    points are made and contracted, all x with all z: give few at a time, as `tangent_gram` does.
+    """
+
+    network: Network
+
+    def _gradients(self, x: Float[Array, "n d"]) -> list[Float[Array, "n p"]]:
+        parameters, rest = eqx.partition(self.network, eqx.is_inexact_array)
+        one = jax.jacrev(lambda parameters, point: eqx.combine(parameters, rest)(point[None])[0])
+        outputs = jax.eval_shape(self.network, x[:1]).size
+        return [leaf.reshape(len(x), -1) / math.sqrt(outputs) for leaf in jax.tree.leaves(jax.vmap(one, (None, 0))(parameters, x))]
+
+    def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """Inner products of gradients."""
+        of_x, of_z = by_layers(self.network, x), by_layers(self.network, z)
+        if of_x is not None and of_z is not None:
+            parts = [(p.delta @ q.delta.T) * (p.inputs @ q.inputs.T + p.bias) for p, q in zip(of_x, of_z, strict=True)]
+        else:
+            parts = [a @ b.T for a, b in zip(self._gradients(x), self._gradients(z), strict=True)]
+        return functools.reduce(jnp.add, parts)
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """‖∇f(x)‖²."""
+        layers = by_layers(self.network, x)
+        if layers is not None:
+            return functools.reduce(jnp.add, (squared_norm(p.delta) * (squared_norm(p.inputs) + p.bias) for p in layers))
+        # One point at a time: the gradients of all points together are what must not be stored.
+        return jax.lax.map(lambda point: functools.reduce(jnp.add, (squared_norm(g)[0] for g in self._gradients(point[None]))), x)
+
+
+def conjugate_gram(network: Network, x: Points, z: Points | None = None, *, block: int = BLOCK) -> Array:
+    """Inner products of the hidden layers of a network of finite width, ⟨h(x_i), h(z_j)⟩: the Gram matrix of `Conjugate`."""
+    return gram(Conjugate(network), x, z, block=block)
+
+
+def tangent_gram(network: Network, x: Points, z: Points | None = None, *, block: int | None = None) -> Array:
+    """Inner products of the gradients of a network of finite width, over all its parameters: the Gram matrix of `Tangent`.
+
+    Gradients are made for two blocks of points at a time and never stored for all. By default a block has as many points as have
+    gradients of 64 MB, if the network has to be done by its gradients.
+    """
+    kernel = Tangent(network)
+    if block is None:
+        leaves = jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array))
+        fits = 64 * 10**6 // sum(leaf.nbytes for leaf in leaves)
+        block = BLOCK if by_layers(network, jnp.asarray(x[:1])) is not None else max(1, min(BLOCK, fits))
+    return gram(kernel, x, z, block=block)

@@ -1,0 +1,111 @@
+"""Kernels of inner products: linear, polynomial, and those of infinitely many random neurons."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from unlazy.core.angles import arcsin, cosine
+from unlazy.core.errors import require
+from unlazy.kernels.base import ProductKernel, squared_norm
+
+
+class Linear(ProductKernel):
+    """k(x, z) = ⟨x, z⟩."""
+
+    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+        """The inner products."""
+        return xz
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """‖x‖²."""
+        return squared_norm(x)
+
+
+class Polynomial(ProductKernel):
+    """k(x, z) = (⟨x, z⟩ + offset)^degree."""
+
+    degree: int = eqx.field(static=True)
+    offset: float = eqx.field(converter=float, default=1.0)
+
+    def __check_init__(self) -> None:
+        """Refuse what is no kernel."""
+        require(isinstance(self.degree, int) and self.degree > 0, f"degree must be a positive whole number, but is {self.degree!r}.")
+        require(0 <= self.offset < math.inf, f"offset must be a finite number ≥ 0, or the kernel is indefinite, but is {self.offset}.")
+
+    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+        """The shifted inner products to a power."""
+        return (xz + self.offset) ** self.degree
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """(‖x‖² + offset)^degree."""
+        return (squared_norm(x) + self.offset) ** self.degree
+
+
+class ArcCosine(ProductKernel):
+    """k(x, z) = 2·E[σ(⟨g, x⟩)·σ(⟨g, z⟩)] for g ~ N(0, I) and σ(t) = max(t, 0)^order; at order 0, σ is a step with σ(0) = ½.
+
+    With θ the angle between x and z, k = (‖x‖‖z‖)^order·J(θ)/π, where J is π − θ, sin θ + (π − θ)·cos θ and
+    3·sin θ·cos θ + (π − θ)(1 + 2·cos² θ) at the orders 0, 1 and 2.
+
+    Reference: Cho and Saul, Kernel methods for deep learning, 2009.
+    """
+
+    order: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self) -> None:
+        """Refuse other orders."""
+        require(self.order in (0, 1, 2), f"order must be 0, 1 or 2, but is {self.order!r}.")
+
+    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+        """The kernel from the angle and the norms."""
+        t = cosine(xz, xx, zz)
+        rest = 0.5 + arcsin(t) / math.pi  # 1 − θ/π
+        if self.order == 0:
+            return rest
+        sine = jnp.sqrt((1 - t) * (1 + t)) / math.pi
+        if self.order == 1:
+            return jnp.sqrt(xx) * jnp.sqrt(zz) * (sine + rest * t)
+        return xx * zz * (3 * sine * t + rest * (1 + 2 * t * t))
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """(1, 1, 3)·‖x‖^{2·order}."""
+        q = squared_norm(x)
+        if self.order == 0:
+            return jnp.where(q > 0, jnp.ones_like(q), 0.5)
+        return q if self.order == 1 else 3 * q * q
+
+
+class ArcSine(ProductKernel):
+    """k(x, z) = E[erf(⟨g, x⟩ + h)·erf(⟨g, z⟩ + h)] for g ~ N(0, w_variance·I) and h ~ N(0, b_variance).
+
+    With s(x, z) = w_variance·⟨x, z⟩ + b_variance it is (2/π)·arcsin(2·s(x, z)/√((1 + 2·s(x, x))·(1 + 2·s(z, z)))).
+
+    Reference: Williams, Computing with infinite networks, 1996.
+    """
+
+    w_variance: float = eqx.field(converter=float, default=1.0)
+    b_variance: float = eqx.field(converter=float, default=0.0)
+
+    def __check_init__(self) -> None:
+        """Refuse negative variances."""
+        require_variances(self.w_variance, self.b_variance)
+
+    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+        """The arcsine of a cosine in a space with one dimension more."""
+        c, qx, qz = (self.w_variance * product + self.b_variance for product in (xz, xx, zz))
+        return arcsin(cosine(2 * c, 1 + 2 * qx, 1 + 2 * qz)) * (2 / math.pi)
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """(2/π)·arcsin(2s/(1 + 2s))."""
+        s = self.w_variance * squared_norm(x) + self.b_variance
+        return arcsin(2 * s / (1 + 2 * s)) * (2 / math.pi)
+
+
+def require_variances(w_variance: float, b_variance: float) -> None:
+    """Raise `BadInput` unless both are variances and the weights are random at all."""
+    require(0 < w_variance < math.inf, f"w_variance must be a finite number > 0, but is {w_variance}.")
+    require(0 <= b_variance < math.inf, f"b_variance must be a finite number ≥ 0, but is {b_variance}.")

@@ -1,0 +1,20 @@
+"""Kernels by name: one meaning each, in contests, scaling studies and estimators. Their numbers are where tuning starts."""
+
+from __future__ import annotations
+
+from unlazy.core.naming import Named
+from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NNGP, NTK
+
+KERNELS = {
+    "linear": Named(Linear(), "⟨x, z⟩"),
+    "polynomial": Named(Polynomial(3), "(⟨x, z⟩ + 1)³"),
+    "quadratic": Named(Polynomial(2, 0.0), "⟨x, z⟩²: products of two coordinates alone"),
+    "rbf": Named(RBF(0.5), "Gaussian, exp(−γ‖x − z‖²)"),
+    "laplace": Named(Laplace(0.5), "exp(−γ‖x − z‖)"),
+    "arc-cosine": Named(ArcCosine(1), "infinitely many random ReLU features"),
+    "arcsine": Named(ArcSine(1.0, 0.1), "infinitely many random erf features"),
+    "nngp": Named(NNGP(1, "relu", 2.0, 0.1), "conjugate kernel of an infinitely wide ReLU network"),
+    "ntk": Named(NTK(1, "relu", 2.0, 0.1), "tangent kernel of an infinitely wide ReLU network"),
+}

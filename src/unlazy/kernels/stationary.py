@@ -1,0 +1,54 @@
+"""Kernels of a distance."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from unlazy.core.errors import require
+from unlazy.kernels.base import Kernel, squared_norm
+
+
+class Stationary(Kernel):
+    """A kernel of the distance r = ‖x − z‖₂ that is 1 at r = 0."""
+
+    gamma: float = eqx.field(converter=float)
+
+    def __check_init__(self) -> None:
+        """Refuse what is no kernel."""
+        require(0 < self.gamma < math.inf, f"gamma must be a finite number > 0, but is {self.gamma}.")
+
+    @abstractmethod
+    def of_distance(self, squared: Float[Array, "n m"]) -> Float[Array, "n m"]:
+        """The kernel from squared distances."""
+
+    def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """k(x_i, z_j) for all pairs."""
+        # Far from the origin, ‖x‖² + ‖z‖² − 2⟨x, z⟩ would lose the distance to rounding; distances do not mind the shift.
+        centre = jnp.mean(z, axis=0)
+        x, z = x - centre, z - centre
+        return self.of_distance(jnp.maximum(squared_norm(x)[:, None] + squared_norm(z)[None, :] - 2 * (x @ z.T), 0))
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """1."""
+        return jnp.ones_like(x, shape=(len(x),))
+
+
+class RBF(Stationary):
+    """k(x, z) = exp(−gamma·‖x − z‖₂²)."""
+
+    def of_distance(self, squared: Float[Array, "n m"]) -> Float[Array, "n m"]:
+        """The Gaussian of the distance."""
+        return jnp.exp(-self.gamma * squared)
+
+
+class Laplace(Stationary):
+    """k(x, z) = exp(−gamma·‖x − z‖₂), with the Euclidean distance (scikit-learn's `laplacian_kernel` takes ‖·‖₁)."""
+
+    def of_distance(self, squared: Float[Array, "n m"]) -> Float[Array, "n m"]:
+        """The exponential of the distance."""
+        return jnp.exp(-self.gamma * jnp.sqrt(squared))

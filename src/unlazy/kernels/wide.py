@@ -1,0 +1,105 @@
+"""Kernels of infinitely wide fully connected networks of any depth and activation, with biases.
+
+Networks are in NTK parametrisation: with N(0, 1) entries in all W and b, h⁰ = x and
+
+    z^l = √(w_variance/width_{l−1})·W^l·h^{l−1} + √b_variance·b^l,   h^l = σ(z^l),   l = 1, …, depth,
+
+where width_0 = d, and the score is z^{depth+1}, one more such map. All weights and biases of all layers are trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from unlazy.core.activations import activation_of
+from unlazy.core.errors import require
+from unlazy.core.gaussian import Moments
+from unlazy.kernels.base import ProductKernel, squared_norm
+from unlazy.kernels.products import require_variances
+
+
+class WideNetwork(ProductKernel):
+    """Base of the kernels of infinitely wide networks.
+
+    `depth` counts hidden layers. `activation` is a name ("relu", "erf", "truncated_relu", "relu6", "hard_tanh", "tanh", "gelu"), a
+    `PiecewiseLinear`, or any function of one array that acts on each entry alone. "relu" and "erf" are closed forms; for the accuracy of
+    the others see `unlazy.core.gaussian`.
+    """
+
+    depth: int = eqx.field(static=True, default=1)
+    activation: str | Callable[[Array], Array] = eqx.field(static=True, default="relu")
+    w_variance: float = eqx.field(converter=float, default=1.0)
+    b_variance: float = eqx.field(converter=float, default=0.0)
+
+    def __check_init__(self) -> None:
+        """Refuse what is no network."""
+        require(isinstance(self.depth, int) and self.depth > 0, f"depth must be a positive number of hidden layers, but is {self.depth!r}.")
+        require_variances(self.w_variance, self.b_variance)
+        activation_of(self.activation)
+
+    @property
+    def moments(self) -> Moments:
+        """The Gaussian moments of the activation."""
+        return activation_of(self.activation).moments
+
+    def affine(self, covariance: Float[Array, "..."]) -> Float[Array, "..."]:
+        """w_variance·covariance + b_variance: what a layer of random weights makes of the covariance of its inputs."""
+        return self.w_variance * covariance + self.b_variance
+
+
+class NNGP(WideNetwork):
+    """The conjugate kernel: the covariance of the scores of a random network over its weights and biases, Σ^{depth}(x, z).
+
+    Σ⁰ = w_variance·⟨x, z⟩/d + b_variance and Σ^l = w_variance·E[σ(u)·σ(v)] + b_variance, where u and v are Gaussian with variances
+    Σ^{l−1}(x, x), Σ^{l−1}(z, z) and covariance Σ^{l−1}(x, z). With ReLU, depth 1 and no bias this is ½·w_variance²·`ArcCosine(1)`/d.
+    """
+
+    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+        """The recursion over layers."""
+        c, qx, qz = (self.affine(product / d) for product in (xz, xx, zz))
+        for layer in range(self.depth):
+            c = self.affine(self.moments.pair(c, qx, qz)[0])
+            if layer + 1 < self.depth:
+                qx, qz = (self.affine(self.moments.single(q)[0]) for q in (qx, qz))
+        return c
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The recursion with u = v."""
+        q = self.affine(squared_norm(x) / x.shape[1])
+        for _ in range(self.depth):
+            q = self.affine(self.moments.single(q)[0])
+        return q
+
+
+class NTK(WideNetwork):
+    """The neural tangent kernel: the sum over all weights and biases of products of derivatives of the score, Θ^{depth}(x, z).
+
+    Θ⁰ = Σ⁰ and Θ^l = Σ^l + w_variance·E[σ'(u)·σ'(v)]·Θ^{l−1}, with Σ, u and v as for `NNGP`.
+
+    Reference: Jacot, Gabriel and Hongler, Neural tangent kernel, 2018.
+    """
+
+    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+        """The recursion over layers."""
+        c, qx, qz = (self.affine(product / d) for product in (xz, xx, zz))
+        tangent = c
+        for layer in range(self.depth):
+            value, slope = self.moments.pair(c, qx, qz)
+            c = self.affine(value)
+            tangent = c + self.w_variance * slope * tangent
+            if layer + 1 < self.depth:
+                qx, qz = (self.affine(self.moments.single(q)[0]) for q in (qx, qz))
+        return tangent
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The recursion with u = v."""
+        q = self.affine(squared_norm(x) / x.shape[1])
+        tangent = q
+        for _ in range(self.depth):
+            value, slope = self.moments.single(q)
+            q = self.affine(value)
+            tangent = q + self.w_variance * slope * tangent
+        return tangent

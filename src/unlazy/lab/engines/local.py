@@ -1,0 +1,348 @@
+"""The local engine: trials of one shape run together, as programs that are compiled part by part and shared between learners.
+
+A trial falls into parts: drawing the task, the start of training, each of its stages, its end, and the looks of the probes. Each part is
+one compiled program for all trials of a chunk; parts that are equal but for their numbers are compiled once, whichever learner or claim
+they belong to. While one group of trials runs, the programs of the next are compiled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import platformdirs
+from jaxtyping import PRNGKeyArray
+
+from unlazy.core.errors import BadInput, require
+from unlazy.core.threefry import new_key
+from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.provenance import provenance
+from unlazy.lab.trials import Measurement, Record, Runnable, Trial, now
+from unlazy.learners.base import Trace
+from unlazy.probes.base import Probe
+from unlazy.tasks.base import Data, Family, Sampler
+
+#: A chunk of trials is one call of each of its programs; its records are safe when it ends. All trials of a group that is no more work than
+#: this (in multiply-adds, a few seconds on two cores) run at once.
+CHUNK_WORK = 6e10
+#: Trials that differ in their seeds alone run at once up to this work: so learners of one study share programs of one size.
+SEEDS_WORK = 3e11
+#: Multiply-adds a second assumed for the estimate before a run; training runs near half the speed of a plain matrix product.
+SPEED = 2.5e10
+#: Seconds assumed for compiling the programs of one shape of trials that are not in the cache.
+COMPILE_SECONDS = 4.0
+
+
+def default_memory() -> int:
+    """Bytes a program may use by default: half of what is available now, at most 2 GiB."""
+    available = 4 << 30  # assumed where the system does not say
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        available = 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+    return min(2 << 30, available // 2)
+
+
+def use_compilation_cache(folder: Path | None = None) -> None:
+    """Keep compiled programs in the user's cache folder, unless another place was configured for JAX."""
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
+        jax.config.update("jax_compilation_cache_dir", str(folder or Path(platformdirs.user_cache_dir("unlazy")) / "programs"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+
+
+def groups_of(trials: Sequence[Runnable]) -> tuple[list[list[Trial]], list[Runnable]]:
+    """Trials that differ only in numbers (seed, step size, decay, …), in the order of their first appearance; and those that run alone."""
+    groups: dict[Any, list[Trial]] = {}
+    alone = [trial for trial in trials if trial.on_host]
+    for trial in trials:
+        if trial.on_host or isinstance(trial, Measurement):
+            continue
+        whole = (trial.family, trial.learner, trial.probes)
+        # Whatever is not a float is the same for all trials of a group, so it belongs to the shape.
+        rest = jax.tree.leaves(eqx.filter(whole, _is_number, inverse=True))
+        groups.setdefault((jax.tree.structure(whole), tuple(map(repr, rest)), trial.n), []).append(trial)
+    return list(groups.values()), alone
+
+
+class LocalEngine(Engine):
+    """Runs trials in this process. `memory`: bytes that one program may use."""
+
+    def __init__(self, memory: int | None = None) -> None:
+        self.memory = default_memory() if memory is None else memory
+        self._programs = _Programs(self.memory)
+
+    def plan(self, trials: Sequence[Runnable]) -> Plan:
+        groups, _ = groups_of(trials)
+        work = sum(trial.work for trial in trials)
+        return Plan(len(trials), len(groups), work, work / SPEED, COMPILE_SECONDS * len(groups), self.memory)
+
+    def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Iterator[Record]:
+        """While a group runs, the programs of the next are compiled; while one is waited for, trials run that run alone."""
+        use_compilation_cache()
+        watcher = watcher or Silent()
+        groups, waiting = groups_of(trials)
+        alone = iter(waiting)
+        counted = self._programs.count, self._programs.seconds
+        with ThreadPoolExecutor(1) as ahead:  # compiling keeps one core busy, and lets go of Python
+            try:
+                prepared = [ahead.submit(self._prepare, group) for group in groups[:1]]
+                for place, group in enumerate(groups):
+                    while not prepared[place].done() and (trial := next(alone, None)) is not None:
+                        yield self._run_alone(trial, watcher)
+                    if not prepared[place].done():
+                        watcher.compiling(self._programs.count - counted[0])
+                    chunks = prepared[place].result()
+                    prepared += [ahead.submit(self._prepare, following) for following in groups[place + 1 : place + 2]]
+                    for chunk, size in chunks:
+                        yield from self._run_chunk(chunk, size, watcher)
+                    watcher.compiled(self._programs.count - counted[0], self._programs.seconds - counted[1])
+            finally:
+                self._programs.stop.set()
+                ahead.shutdown(wait=True, cancel_futures=True)
+                self._programs.stop.clear()
+        for trial in alone:
+            yield self._run_alone(trial, watcher)
+
+    def _run_alone(self, trial: Runnable, watcher: Watcher) -> Record:
+        watcher.running(1)
+        begin = time.perf_counter()
+        with jax.enable_x64(trial.precision == 64):
+            found = _measured(trial) if isinstance(trial, Measurement) else _run_on_host(trial)
+        seconds = time.perf_counter() - begin
+        watcher.finished(trial, seconds)
+        return _record(trial, jax.device_get(found), seconds)
+
+    def _run_chunk(self, chunk: list[Trial], size: int, watcher: Watcher) -> Iterator[Record]:
+        watcher.running(len(chunk))
+        begin = time.perf_counter()
+        with jax.enable_x64(chunk[0].precision == 64):
+            # The last chunk is filled up with copies of its last trial: cheaper than compiling for another size.
+            found = jax.device_get(_drive(chunk + chunk[-1:] * (size - len(chunk)), self._programs.run))
+        seconds = (time.perf_counter() - begin) / len(chunk)
+        for index, trial in enumerate(chunk):
+            watcher.finished(trial, seconds)
+            yield _record(trial, jax.tree.map(lambda leaf, i=index: leaf[i], found), seconds)
+
+    def _prepare(self, group: list[Trial]) -> list[tuple[list[Trial], int]]:
+        """Cut a group into chunks that fit the memory, and compile their programs."""
+        most = len(group)
+        while True:
+            chunks = _chunks(group, most)
+            try:
+                with jax.enable_x64(group[0].precision == 64):  # which is a setting of each thread
+                    for size in dict.fromkeys(size for _, size in chunks):
+                        _drive((group * size)[:size], self._programs.prepare)
+                return chunks
+            except _TooLarge as large:
+                if large.trials == 1:
+                    raise BadInput(
+                        f"One trial of this study needs {large.needed / 2**30:.1f} GiB of memory, and {self.memory / 2**30:.1f} GiB are "
+                        "allowed. Allow more with --memory, or take a smaller scale or n."
+                    ) from None
+                most = max(1, min(large.trials - 1, int(large.trials * self.memory / large.needed)))
+
+
+def _chunks(group: list[Trial], most: int) -> list[tuple[list[Trial], int]]:
+    """The trials of each chunk and the size to which it is filled up: all at once if they are little work, else seeds by seeds."""
+    work = group[0].work
+
+    def cut(trials: list[Trial], allowed: float) -> list[tuple[list[Trial], int]]:
+        wanted = max(1, min(len(trials), most, round(allowed / work)))
+        size = math.ceil(len(trials) / math.ceil(len(trials) / wanted))
+        return [(trials[start : start + size], size) for start in range(0, len(trials), size)]
+
+    if work * len(group) <= CHUNK_WORK and len(group) <= most:
+        return [(group, len(group))]
+    alike: dict[Any, list[Trial]] = {}
+    for trial in group:
+        alike.setdefault(repr((trial.family, trial.learner, trial.probes)), []).append(trial)
+    return [chunk for trials in alike.values() for chunk in cut(trials, SEEDS_WORK if len(trials) < len(group) else CHUNK_WORK)]
+
+
+class _TooLarge(Exception):
+    """A program that needs more memory than it may use, for so many trials at once."""
+
+    def __init__(self, trials: int, needed: int) -> None:
+        super().__init__(trials, needed)
+        self.trials, self.needed = trials, needed
+
+
+class _Programs:
+    """Compiled parts, each for a number of trials at once. Equal parts on equal shapes are one program, whoever asks for them."""
+
+    def __init__(self, memory: int) -> None:
+        self.memory, self.count, self.seconds = memory, 0, 0.0
+        self.stop = threading.Event()
+        self._known: dict[Any, tuple[Any, Any, Any]] = {}
+        self._lock = threading.Lock()
+
+    def prepare(self, part: Callable[..., Any], *arguments: Any) -> Any:
+        """Compile without running: what comes back are shapes."""
+        _, shapes, rest = self._program(part, arguments)
+        return eqx.combine(shapes, rest)
+
+    def run(self, part: Callable[..., Any], *arguments: Any) -> Any:
+        """Compile where it is not yet compiled, and run."""
+        program, _, rest = self._program(part, arguments)
+        own, given, _, _ = _opened(part, arguments)
+        return eqx.combine(program(own, given), rest)
+
+    def _program(self, part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+        own, given, still, kind = _opened(part, arguments)
+        key = (kind, jax.config.jax_enable_x64)
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = self._compile(own, given, still)
+            return self._known[key]
+
+    def _compile(self, own: Any, given: Any, still: Any) -> tuple[Any, Any, Any]:
+        if self.stop.is_set():
+            raise InterruptedError("the engine was stopped")
+        begin = time.perf_counter()
+        box: list[Any] = []
+
+        def one(own: Any, given: Any) -> Any:
+            part, arguments = eqx.combine((own, given), still)
+            arrays, rest = eqx.partition(part(*arguments), eqx.is_array)
+            box[:] = [rest]
+            return arrays
+
+        # What is shared by all trials of a chunk, such as the lengths of segments, comes as NumPy's arrays and is not mapped over.
+        axes = jax.tree.map(lambda leaf: None if isinstance(leaf, np.ndarray) else 0, own)
+        mapped = jax.vmap(one, in_axes=(axes, 0))
+        lowered = jax.jit(mapped).lower(own, given)
+        program = lowered.compile()
+        trials = _count(own, given)
+        shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), lowered.out_info)
+        self.seconds += time.perf_counter() - begin
+        self.count += 1
+        needed = memory_of(program)
+        if needed > self.memory:
+            raise _TooLarge(trials, needed)
+        return program, shapes, box[0]
+
+
+def _opened(part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
+    """The arrays of a part and of its arguments, what is left of both, and a key that says all but the numbers."""
+    (own, given), still = eqx.partition((part, arguments), _is_dynamic)
+    leaves, structure = jax.tree.flatten((own, given))
+    shapes = tuple((leaf.shape, str(leaf.dtype), isinstance(leaf, np.ndarray)) for leaf in leaves)
+    rest, rest_structure = jax.tree.flatten(still)
+    return own, given, still, (structure, shapes, rest_structure, tuple(map(_comparable, rest)))
+
+
+def _is_dynamic(leaf: Any) -> bool:
+    return eqx.is_array(leaf) or isinstance(leaf, (np.ndarray, jax.ShapeDtypeStruct))
+
+
+def _comparable(leaf: Any) -> Any:
+    """A leaf that is no array, as part of a key: by its value, or where it has none that can be compared, by what it is."""
+    try:
+        hash(leaf)
+    except TypeError:
+        return repr(leaf)
+    return leaf
+
+
+def _count(own: Any, given: Any) -> int:
+    """How many trials a part is given at once."""
+    mapped = [leaf for leaf in jax.tree.leaves((own, given)) if not isinstance(leaf, np.ndarray)]
+    return int(mapped[0].shape[0])
+
+
+def memory_of(program: Any) -> int:
+    """Bytes that a compiled program needs while it runs."""
+    sizes = program.memory_analysis()
+    return sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes if sizes is not None else 0
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, float)
+
+
+class _Draw(eqx.Module):
+    """The task of a seed, what a learner is handed of it, and the keys of the learner and of the probes."""
+
+    family: Family
+
+    def __call__(self, seed: Any) -> tuple[Data, Sampler, PRNGKeyArray, PRNGKeyArray]:
+        key_task, key_learner, key_probe = jax.random.split(new_key(seed), 3)
+        task = self.family.task(key=key_task)
+        return task, task.sampler, key_learner, key_probe
+
+
+class _Look(eqx.Module):
+    """What all probes find in a trace."""
+
+    probes: tuple[Probe, ...]
+
+    def __call__(self, task: Data, trace: Trace, key: PRNGKeyArray) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for index, probe in enumerate(self.probes):
+            new = probe(task, trace, found=found, key=jax.random.fold_in(key, index))
+            require(not found.keys() & new.keys(), f"Two probes measure the same names: {sorted(found.keys() & new.keys())}.")
+            found |= new
+        return {"notes": {"loss": trace.losses} | trace.notes, "found": found, "finite": trace.finite}
+
+
+def _drive(trials: Sequence[Trial], call: Callable[..., Any]) -> Any:
+    """Trials of one shape, part by part."""
+    pattern = trials[0]
+    wholes = [(trial.family, trial.learner, trial.probes) for trial in trials]
+    numbers = [eqx.filter(whole, _is_number) for whole in wholes]
+    rest = eqx.filter(wholes[0], _is_number, inverse=True)
+    stacked = jax.tree.map(lambda *leaves: jnp.array(leaves), *numbers)
+    family, learner, probes = eqx.combine(stacked, rest)
+    seeds = jnp.array([trial.seed for trial in trials], jnp.uint32)
+    task, sampler, key_learner, key_probe = call(_Draw(family), seeds)
+    trace = learner.fit_in_parts(sampler, pattern.n, key_learner, call)
+    return call(_Look(probes), task, trace, key_probe)
+
+
+_draw_task = eqx.filter_jit(lambda family, key: family.task(key=key))
+
+
+def _run_on_host(trial: Trial) -> dict[str, Any]:
+    """The same for a learner that cannot be traced: only the task is compiled."""
+    key_task, key_learner, key_probe = jax.random.split(new_key(trial.seed), 3)
+    task = _draw_task(trial.family, key_task)
+    trace = trial.learner.fit(task.sampler, trial.n, key=key_learner)
+    return _Look(trial.probes)(task, trace, key_probe)
+
+
+def _measured(trial: Measurement) -> dict[str, Any]:
+    """An instrument's findings in the form of a trial's."""
+    found = {name: np.asarray(value) for name, value in trial.instrument.measure(key=new_key(trial.seed)).items()}
+    if trial.steps == (0,):
+        found = {name: value[None] for name, value in found.items()}
+    for name, value in found.items():
+        expected = len(trial.steps)
+        require(
+            value.ndim > 0 and len(value) == expected, f"{name} must have one entry for each of {expected} steps, but has {value.shape}."
+        )
+    numbers = [value for value in found.values() if value.dtype.kind == "f"]
+    return {"found": found, "finite": np.array([np.all(np.isfinite(value)) for value in numbers])}
+
+
+def _record(trial: Runnable, found: dict[str, Any], seconds: float) -> Record:
+    numbers = found.get("notes", {}) | {name: value for name, value in found["found"].items() if np.ndim(value) == 1}
+    return Record(
+        key=trial.key,
+        trial=trial.describe(),
+        status="ok" if np.all(found["finite"]) else "diverged",
+        steps=trial.steps,
+        measurements={name: tuple(float(v) for v in series) for name, series in sorted(numbers.items())},
+        arrays={name: np.asarray(value) for name, value in sorted(found["found"].items()) if np.ndim(value) > 1},
+        seconds=seconds,
+        provenance=provenance(),
+        created=now(),
+    )

@@ -1,0 +1,188 @@
+"""The registry: every name once, with one meaning everywhere.
+
+A name is looked up among what the package offers to any task, what its papers offer, and what installed packages offer through the entry
+point group `unlazy` (each a module with `TASKS`, `LEARNERS`, `KERNELS`, `CLAIMS`). `file.py:Name` and `package.module:Name` lead to things
+that nobody registered.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from unlazy.core.errors import BadInput, require, unknown
+from unlazy.core.naming import Named
+from unlazy.kernels.base import Kernel
+from unlazy.lab.claims import Claim
+from unlazy.learners.base import Learner
+from unlazy.tasks.base import Family
+
+#: Modules of this package that offer something by name.
+SHELVES = ("unlazy.kernels.shelf", "unlazy.learners.shelf")
+GROUP = "unlazy"
+
+
+@functools.cache
+def shelves() -> tuple[ModuleType, ...]:
+    """All modules that offer something: the package's, its papers', and those of installed packages."""
+    papers = importlib.import_module("unlazy.papers").PAPERS
+    own = [importlib.import_module(name) for name in (*SHELVES, *(f"unlazy.papers.{paper}" for paper in papers))]
+    foreign = [entry.load() for entry in importlib.metadata.entry_points(group=GROUP)]
+    return (*own, *foreign)
+
+
+def _collected(attribute: str) -> dict[str, Named]:
+    found: dict[str, Named] = {}
+    for shelf in shelves():
+        for name, entry in getattr(shelf, attribute, {}).items():
+            require(name not in found, f"{name!r} is offered twice, the second time by {shelf.__name__}.")
+            found[name] = entry
+    return found
+
+
+def claims() -> dict[str, Claim]:
+    """All claims by id."""
+    return {claim.id: claim for shelf in shelves() for claim in getattr(shelf, "CLAIMS", ())}
+
+
+def tasks() -> dict[str, Named]:
+    """All named families."""
+    return _collected("TASKS")
+
+
+def learners() -> dict[str, Named]:
+    """All named learners: those for any task, and those of the papers."""
+    return _collected("LEARNERS")
+
+
+def kernels() -> dict[str, Named]:
+    """All named kernels."""
+    return _collected("KERNELS")
+
+
+def learner_of(name: str) -> Learner:
+    """The learner of that name, or at that place."""
+    return _thing("learner", name, learners(), Learner)
+
+
+def kernel_of(name: str) -> Kernel:
+    """The kernel of that name, or at that place."""
+    return _thing("kernel", name, kernels(), Kernel)
+
+
+def family_of(name: str, changes: Iterable[str] = ()) -> Family:
+    """The family of that name, or at that place, with numbers changed by texts such as "d=100"."""
+    family = _thing("task", name, tasks(), Family)
+    found: dict[str, Any] = {}
+    for change in changes:
+        field, sign, text = change.partition("=")
+        require(bool(sign), f"A change is written NAME=VALUE, such as d=100, but {change!r} has no '='.")
+        found[field] = value_of(family, field, text, name)
+    return dataclasses.replace(family, **found)
+
+
+def value_of(family: Family, field: str, text: str, name: str) -> Any:
+    """A text as a value of a field of a family, of the type that it has now."""
+    fields = {f.name: getattr(family, f.name) for f in dataclasses.fields(family)}
+    adjustable = {key: value for key, value in fields.items() if isinstance(value, (bool, int, float, str))}
+    if field not in adjustable:
+        raise unknown(f"number of {name}", field, adjustable)
+    now = adjustable[field]
+    if isinstance(now, bool):
+        require(text in ("true", "false"), f"{field} is true or false, but {text!r} was given.")
+        return text == "true"
+    try:
+        return type(now)(text)
+    except ValueError:
+        kind = "whole number" if isinstance(now, int) else "number"
+        raise BadInput(f"{field} is a {kind}, such as {now}, but {text!r} was given.") from None
+
+
+def find_claims(patterns: Iterable[str]) -> list[Claim]:
+    """The claims whose ids match any of the patterns (`*` matches anything), each once, in the order of the ledger; or a user's own."""
+    known, chosen, own = claims(), set(), []
+    for pattern in patterns:
+        if ":" in pattern:
+            own.append(_at(pattern, "claim", Claim))
+            continue
+        matched = fnmatch.filter(known, pattern)
+        if not matched:
+            if any(mark in pattern for mark in "*?["):
+                raise BadInput(f"No claim matches the pattern {pattern!r}. Known: {', '.join(known)}.")
+            raise unknown("claim", pattern, known)
+        chosen.update(matched)
+    return [claim for name, claim in known.items() if name in chosen] + own
+
+
+def _thing(kind: str, name: str, known: dict[str, Named], wanted: type) -> Any:
+    if ":" in name:
+        return _at(name, kind, wanted)
+    if name not in known:
+        hint = " A thing of your own is named file.py:Name." if name.endswith(".py") else ""
+        raise BadInput(f"{unknown(kind, name, known)}{hint}")
+    return known[name].thing
+
+
+def _at(place: str, kind: str, wanted: type) -> Any:
+    """What `file.py:Name` or `package.module:Name` leads to; a class is called without arguments, so its fields need defaults."""
+    where, _, name = place.rpartition(":")
+    module = load_file(Path(where)) if where.endswith(".py") else _import(where, place)
+    offered = [n for n, v in vars(module).items() if _is(v, wanted) and not (isinstance(v, type) and v.__module__ != module.__name__)]
+    if not hasattr(module, name):
+        raise BadInput(f"{where}: {unknown(kind, name, offered)}")
+    thing = getattr(module, name)
+    require(_is(thing, wanted), f"{place} is no {kind}: a {wanted.__name__} was expected, but it is {_what(thing)}.")
+    if not isinstance(thing, type):
+        return thing
+    try:
+        return thing()
+    except TypeError as error:
+        missing = str(error).split(": ", 1)[-1]
+        raise BadInput(f"{place} cannot be made without arguments ({missing}). Give its fields defaults, or name an instance of it.") from None
+
+
+def _is(value: Any, wanted: type) -> bool:
+    return issubclass(value, wanted) if isinstance(value, type) else isinstance(value, wanted)
+
+
+def _what(thing: Any) -> str:
+    return f"a class, {thing.__name__}" if isinstance(thing, type) else f"of type {type(thing).__name__}"
+
+
+_loaded: dict[Path, tuple[int, ModuleType]] = {}
+
+
+def load_file(path: Path) -> ModuleType:
+    """A user's file as a module; a file that was edited since is loaded anew."""
+    require(path.is_file(), f"There is no file {path}. A thing of your own is named file.py:Name.")
+    whole = path.resolve()
+    stamp = whole.stat().st_mtime_ns
+    if whole in _loaded and _loaded[whole][0] == stamp:
+        return _loaded[whole][1]
+    spec = importlib.util.spec_from_file_location(f"unlazy_file_{whole.stem}", whole)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module  # where classes are looked up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[module.__name__]
+        raise BadInput(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    _loaded[whole] = stamp, module
+    return module
+
+
+def _import(where: str, place: str) -> ModuleType:
+    try:
+        return importlib.import_module(where)
+    except ImportError as error:
+        raise BadInput(f"{place}: the module {where} cannot be imported ({error}). A file is named file.py:Name.") from None

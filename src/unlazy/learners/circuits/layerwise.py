@@ -1,0 +1,171 @@
+"""Layerwise gradient descent on a tree of neural gates (Algorithm 1), from statistics of a sample or of the law itself.
+
+A layer is trained on S_p = E[(λ − y)·1{pattern p}] of each gate, with λ = |E y| + Δ/4; labels are swapped where E y < 0, and the output
+gate is negated in the end. Where the statistics come from is all that differs between a sample, a stream of examples and a population. The
+literal network, trained through its loss, is in `learners/tree.py`.
+
+Deviation: the regulariser is λ|1 + ŷ|. The text prints λ|1 − ŷ|, whose derivative is −λ, while its proofs use +λ; with the printed sign
+influencing gates that satisfy the assumptions become constant. `printed_sign=True` follows the print.
+
+Reference: malach2019, Algorithm 1, Theorems 2 and 4, Lemmas 14 and 15.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.core.metrics import SIGNS, Outputs
+from unlazy.learners.base import SEEN, Learner, Trace
+from unlazy.learners.circuits.neural_gates import Rate, TrainedGates, step_size, train_gates
+from unlazy.networks.base import Model
+from unlazy.networks.tree import GateNeurons, initial_tree, width_for
+from unlazy.tasks.base import Batch, Sampler
+from unlazy.tasks.circuits.bits import Packed, counts, pack
+from unlazy.tasks.circuits.circuit import Circuit, apply_gates
+from unlazy.tasks.circuits.families import evaluate_signs
+from unlazy.tasks.circuits.laws import Stream
+from unlazy.tasks.circuits.statistics import Statistics
+
+#: Steps after which a layer is given up; gates that did not settle are named in the outcome.
+LIMIT = 1 << 17
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamStatistics(Statistics):
+    """Counts in a stream, which is read once a level, in bounded memory."""
+
+    stream: Stream
+    inputs: int
+
+    @property
+    def n(self) -> int:
+        """Number of inputs."""
+        return self.inputs
+
+    def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
+        """Shares in the sample."""
+        total, count = np.zeros((self.inputs >> (len(learned) + 1), 4, 2), np.int64), 0
+        for batch in self.stream():
+            nodes = batch.x
+            for gates in learned:
+                nodes = apply_gates(gates, nodes)
+            total += counts(nodes[0::2], nodes[1::2], batch.y, batch.count)
+            count += batch.count
+        require(count > 0, "The stream of examples is empty.")
+        return total / count
+
+
+def sample_statistics(sample: Packed) -> StreamStatistics:
+    """Counts in a sample in memory."""
+    return StreamStatistics(lambda: iter([sample]), len(sample.x))
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnedCircuit:
+    """What Algorithm 1 leaves: the circuit, each level's training (level 0 first), and λ."""
+
+    circuit: Circuit
+    layers: list[TrainedGates]
+    penalty: float
+
+    @property
+    def steps(self) -> list[int]:
+        """Gradient steps of each level until its gradients were zero, level 0 first."""
+        return [int(layer.steps.max()) for layer in self.layers]
+
+    @property
+    def settled(self) -> bool:
+        """Whether every output that occurs is ±1."""
+        return all(bool(layer.settled.all()) for layer in self.layers)
+
+
+def learn_circuit(
+    statistics: Statistics,
+    tree: Sequence[GateNeurons],
+    *,
+    margin: float,
+    rate: Rate = "lemma",
+    limit: int = LIMIT,
+    printed_sign: bool = False,
+) -> LearnedCircuit:
+    """Train one layer after the other, from the inputs up.
+
+    `margin` = Δ. `rate`: how η is chosen, see `step_size`.
+    """
+    learned: list[np.ndarray] = []
+    layers: list[TrainedGates] = []
+    penalty, swapped = 0.0, False
+    for level in reversed(range(len(tree))):
+        joint = statistics.table(learned)
+        if not learned:
+            mean = float(joint[0, :, 1].sum() - joint[0, :, 0].sum())
+            # Rounding must not swap the labels of a balanced sample.
+            penalty, swapped = abs(mean) + margin / 4, mean < -1e-9
+        balance = (joint[:, :, 1] - joint[:, :, 0]) * (-1 if swapped else 1)
+        pull = (-penalty if printed_sign else penalty) * joint.sum(axis=2) - balance
+        step = step_size(rate, 2 ** (level + 1), pull, tree[level].v.shape[1])
+        layers.append(train_gates(pull, tree[level], step=step, limit=limit))
+        learned.append(layers[-1].gates)
+    if swapped:
+        learned[-1] = 15 - learned[-1]
+    return LearnedCircuit(Circuit(np.concatenate(learned[::-1])), layers[::-1], penalty)
+
+
+class CircuitModel(Model):
+    """A circuit as a model: inputs are read by their sign, scores are ±1."""
+
+    gates: Float[Array, " n-1"]
+
+    def __call__(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
+        """Scores of a batch."""
+        return evaluate_signs(self.gates.astype(jnp.int32), x)
+
+
+class Layerwise(Learner):
+    """Algorithm 1 on n examples, through the statistics of its gates. `margin` = Δ, `delta` = δ of the theorems (it sets the width)."""
+
+    margin: float = eqx.field(converter=float, kw_only=True)
+    delta: float = eqx.field(converter=float, default=0.001, kw_only=True)
+    rate: Rate = eqx.field(static=True, default="lemma", kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse a margin that is none."""
+        require(0 < self.margin < 1, f"margin is Δ of the local correlation assumption and lies in (0, 1), but is {self.margin}.")
+
+    @property
+    def on_host(self) -> bool:
+        return True
+
+    def suits(self, outputs: Outputs) -> bool:
+        return outputs == SIGNS
+
+    def recorded(self, n: int) -> tuple[int, ...]:
+        """The end alone; a layer stops by itself, so the number of steps is not known beforehand."""
+        return (1,)
+
+    def work(self, n: int, r: int) -> float:
+        """Drawing, counting, and some thousand steps of all neurons."""
+        return 20.0 * n * r + 4000.0 * 2 * r * width_for(r, self.delta)
+
+    def prediction_work(self, d: int) -> float:
+        """A few operations a gate."""
+        return 4.0 * d
+
+    def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
+        """Draw, pack, learn."""
+        key_init, key_data = jax.random.split(key)
+        batch = sampler.sample(n, key=key_data)
+        sample = Packed(pack(np.asarray(batch.x) > 0), pack(np.asarray(batch.y)[:, None] > 0)[0], n)
+        tree = initial_tree(sampler.dimension, width_for(sampler.dimension, self.delta), key=key_init)
+        found = learn_circuit(sample_statistics(sample), tree, margin=self.margin, rate=self.rate)
+        gates = jnp.asarray(found.circuit.gates, jnp.result_type(float))
+        losses = jnp.mean(batch.y != evaluate_signs(gates.astype(jnp.int32), batch.x))[None]
+        return Trace(CircuitModel(gates[None]), losses, Batch(batch.x[:SEEN], batch.y[:SEEN]), (1,))

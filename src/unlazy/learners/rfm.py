@@ -1,0 +1,108 @@
+"""The middle rung: a kernel machine that learns its metric, and so features, without a network."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Self
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.kernels.gram import gram
+from unlazy.kernels.stationary import Laplace, Stationary
+from unlazy.learners.base import Learner, Trace
+from unlazy.learners.path import PathLearner, PathModel, drawn
+from unlazy.solvers.exact import Solution
+from unlazy.solvers.krylov import matrix_path
+from unlazy.solvers.recursive import gradient_outer_product, metric_root, normalised
+from unlazy.tasks.base import Sampler
+
+#: Iterations that tuning chooses among.
+ITERATIONS = (0, 1, 2, 3, 4, 5)
+
+
+class MetricModel(PathModel):
+    """f(x) = Σ_i k(R·x, R·x_i)·α_i + offset with the root R of a metric, scale included. A path has R and α for each of its steps."""
+
+    kernel: Stationary
+    points: np.ndarray
+    scale: float
+    roots: np.ndarray
+    coefficients: np.ndarray
+    offset: np.ndarray
+
+    def at(self, index: int) -> Self:
+        return dataclasses.replace(self, roots=self.roots[index][None], coefficients=self.coefficients[index][None])
+
+    def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
+        z = np.asarray(x, np.float64) * self.scale
+        found = [
+            Solution(self.kernel, (self.points @ root).astype(self.points.dtype), alpha, self.points.dtype.name).predict(z @ root)
+            for root, alpha in zip(self.roots, self.coefficients, strict=True)
+        ]
+        return np.stack(found) + self.offset
+
+
+class RecursiveFeatureMachine(PathLearner):
+    """Ridge regression with a kernel whose metric is the average gradient outer product of the last fit (`unlazy.solvers.recursive`).
+
+    The recorded steps are the fits after so many of `iterations`, which increase; after none it is the plain kernel. A ridge is in units of
+    k(x, x) = 1.
+    """
+
+    path, setting = "iterations", "iterations"
+    kernel: Stationary = eqx.field(default_factory=lambda: Laplace(0.5))
+    ridge: float = eqx.field(static=True, default=1.0, converter=float)
+    iterations: tuple[int, ...] = eqx.field(static=True, default=(3,))
+
+    def __check_init__(self) -> None:
+        """Refuse what cannot be run."""
+        increasing = all(a < b for a, b in zip(self.iterations, self.iterations[1:], strict=False))
+        require(
+            bool(self.iterations) and self.iterations[0] >= 0 and increasing, f"iterations must increase from 0, but are {self.iterations}."
+        )
+        require(0 < self.ridge < math.inf, f"ridge must be a finite number > 0, but is {self.ridge}.")
+
+    def tuning(self, budget: int) -> tuple[Learner, ...]:
+        """Numbers of iterations for a few ridges."""
+        iterations = ITERATIONS[: min(budget, len(ITERATIONS))]
+        ridges = (1.0, 0.03, 30.0, 1e-3, 0.3, 100.0)[: max(1, budget // len(ITERATIONS))]
+        return tuple(dataclasses.replace(self, ridge=ridge, iterations=iterations) for ridge in ridges)
+
+    @property
+    def settings(self) -> Mapping[str, float | str]:
+        """The kernel's bandwidth, the ridge and the number of iterations."""
+        return {"gamma": self.kernel.gamma, "ridge": self.ridge, **super().settings}
+
+    def work(self, n: int, r: int) -> float:
+        """For each iteration two Gram matrices and the gradients, and products that wait for the memory."""
+        return (self.iterations[-1] + 1) * (4.0 * n * n * (r + 30) + 200.0 * n * n)
+
+    def prediction_work(self, d: int) -> float:
+        """Not known before n is: `work` counts the predictions."""
+        return 0.0
+
+    def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
+        """Fit, learn the metric, and fit again."""
+        sample, x, norm, y = drawn(sampler, n, key)
+        offset = np.mean(y, axis=0)
+        metric = np.eye(x.shape[1])
+        roots, found, losses = [], [], []
+        for iteration in range(self.iterations[-1] + 1):
+            root = metric_root(metric)
+            points = (x @ root).astype(x.dtype)
+            with jax.enable_x64(x.dtype == np.float64):
+                K = np.asarray(gram(self.kernel, points))
+            alpha = matrix_path(K, y - offset, (self.ridge,))[0]
+            if iteration in self.iterations:
+                roots.append(root)
+                found.append(alpha)
+                losses.append(0.5 * float(np.sum(np.mean(np.square(self.ridge * alpha), axis=0))))  # the residual of a ridge regression is λ·α
+            if iteration < self.iterations[-1]:
+                metric = normalised(root @ gradient_outer_product(self.kernel, points.astype(np.float64), alpha.reshape(len(alpha), -1)) @ root, metric)
+        return self.traced(MetricModel(self.kernel, x, 1 / norm, np.stack(roots), np.stack(found), offset), losses, sample)

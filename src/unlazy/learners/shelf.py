@@ -1,0 +1,53 @@
+"""The shelf: learners for any task, by name. Their numbers are where tuning starts; a contest gives all of them the same budget."""
+
+from __future__ import annotations
+
+from unlazy.core.naming import Named
+from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NNGP, NTK
+from unlazy.learners.direction import DirectionHistogram
+from unlazy.learners.features import FeatureRidge, LogisticRegression, RandomFeatures, RawFeatures
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
+from unlazy.learners.rfm import RecursiveFeatureMachine
+from unlazy.learners.unit_norm import UnitNorm
+from unlazy.networks.inits import MirroredInit, TangentInit
+
+#: Neurons of networks and of finite-width features: 2·M in mirrored pairs, so that the initial network is zero.
+M = 100
+
+
+def _network(init: MirroredInit | TangentInit, rates: dict[str, float]) -> UnitNorm:
+    descent = Descent(rates, steps=2000, batch=100, loss="natural", momentum=0.9, drop=0.75)
+    return UnitNorm.of(GradientDescent(init, (descent,)))
+
+
+_RELU = MirroredInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu")
+
+LEARNERS = {
+    "linear": Named(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
+    "logistic": Named(LogisticRegression(RawFeatures()), "linear model, logistic regression"),
+    "linear-kernel": Named(KernelRidge(Linear()), "the linear model again, solved with its kernel"),
+    "polynomial": Named(KernelRidge(Polynomial(3)), "polynomial kernel, ridge regression; degree 2 to 7"),
+    "rbf": Named(KernelRidge(RBF(0.5)), "Gaussian kernel, ridge regression"),
+    "laplace": Named(KernelRidge(Laplace(0.5)), "Laplace kernel exp(−γ‖x − z‖), ridge regression"),
+    "arc-cosine": Named(KernelRidge(ArcCosine(1)), "arc-cosine kernel: infinitely many random ReLU features"),
+    "arcsine": Named(KernelRidge(ArcSine(1.0, 0.1)), "arcsine kernel: infinitely many random erf features"),
+    "nngp": Named(KernelRidge(NNGP(1, "relu", 2.0, 0.1)), "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "ntk": Named(KernelRidge(NTK(1, "relu", 2.0, 0.1)), "tangent kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "rbf-svm": Named(KernelSVM(RBF(0.5)), "Gaussian kernel, support vector machine"),
+    "ntk-svm": Named(KernelSVM(NTK(1, "relu", 2.0, 0.1)), "tangent kernel, support vector machine"),
+    "relu-features": Named(FeatureRidge(RandomFeatures("relu")), "2000 random ReLU features, ridge regression"),
+    "truncated-relu-features": Named(FeatureRidge(RandomFeatures("truncated_relu")), "2000 random truncated ReLU features, ridge"),
+    "fourier-features": Named(FeatureRidge(RandomFeatures("fourier")), "2000 random Fourier features, ridge regression"),
+    "tangent-features": Named(
+        KernelRidge(TangentFeatures(_RELU)), "all derivatives of a random ReLU network of 200 neurons, ridge regression"
+    ),
+    "relu-features-sgd": Named(_network(_RELU, {"a": 0.05}), "200 random ReLU features, gradient descent on the second layer"),
+    "tangent-sgd": Named(_network(TangentInit(_RELU), {"w": 0.01, "b": 0.01, "a": 0.01}), "tangent model of 200 neurons, gradient descent"),
+    "network": Named(_network(_RELU, {"w": 0.1, "b": 0.1, "a": 0.1}), "two-layer ReLU network of 200 neurons, gradient descent"),
+    "rfm": Named(RecursiveFeatureMachine(), "recursive feature machine: a Laplace kernel that learns its metric"),
+    "mean-histogram": Named(DirectionHistogram("mean"), "the direction E[y·x] and a histogram of the label along it"),
+    "principal-histogram": Named(DirectionHistogram("principal"), "the top principal direction and a histogram of the label along it"),
+}

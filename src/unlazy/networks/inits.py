@@ -1,0 +1,178 @@
+"""Laws of initial networks."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from unlazy.core.activations import activation_of
+from unlazy.core.errors import require
+from unlazy.core.random import normal, signs
+from unlazy.networks.base import Init, axes_of
+from unlazy.networks.linearised import Linearised
+from unlazy.networks.residual import ThreeLayerResNet
+from unlazy.networks.two_layer import TwoLayer
+
+
+def require_law(m: int, activation: str, **scales: float) -> None:
+    """Raise `BadInput` unless these are a width, an activation and standard deviations of a network."""
+    activation_of(activation)
+    require(isinstance(m, int) and m > 0, f"m must be a positive whole number of neurons, but is {m!r}.")
+    for name, value in scales.items():
+        require(0 <= value < math.inf, f"{name} is a standard deviation and must be a finite number ≥ 0, but is {value}.")
+
+
+class MirroredInit(Init):
+    """2m neurons in mirrored pairs, so that the initial network is exactly zero.
+
+    w_i ~ N(0, w_scale²·I), b_i ~ N(0, b_scale²), a_i ~ N(0, a_scale²) for i ≤ m; then w_{m+i} = w_i, b_{m+i} = b_i, a_{m+i} = −a_i.
+
+    Reference: shi2022, Section 3.1.
+    """
+
+    m: int = eqx.field(static=True, kw_only=True)
+    w_scale: float = eqx.field(converter=float, kw_only=True)
+    b_scale: float = eqx.field(converter=float, kw_only=True)
+    a_scale: float = eqx.field(converter=float, kw_only=True)
+    activation: str = eqx.field(static=True, default="truncated_relu", kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse sizes and scales that make no network."""
+        require_law(self.m, self.activation, w_scale=self.w_scale, b_scale=self.b_scale, a_scale=self.a_scale)
+
+    @property
+    def width(self) -> int:
+        """2m neurons."""
+        return 2 * self.m
+
+    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
+        """Draw m neurons and mirror them."""
+        key_w, key_b, key_a = jax.random.split(key, 3)
+        w = self.w_scale * normal(key_w, (self.m, d))
+        b = self.b_scale * normal(key_b, (self.m,))
+        a = self.a_scale * normal(key_a, (self.m, *axes_of(outputs)))
+        return TwoLayer(jnp.concatenate([w, w]), jnp.concatenate([b, b]), jnp.concatenate([a, -a]), jnp.zeros(axes_of(outputs)), self.activation)
+
+
+class PlainInit(Init):
+    """`TwoLayer` with m neurons: w ~ N(0, w_scale²), b ~ N(0, b_scale²), a ~ N(0, a_scale²), c = 0."""
+
+    m: int = eqx.field(static=True, kw_only=True)
+    w_scale: float = eqx.field(converter=float, kw_only=True)
+    b_scale: float = eqx.field(converter=float, kw_only=True)
+    a_scale: float = eqx.field(converter=float, kw_only=True)
+    activation: str = eqx.field(static=True, default="relu", kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse sizes and scales that make no network."""
+        scales = {"w_scale": self.w_scale, "b_scale": self.b_scale, "a_scale": self.a_scale}
+        require_law(self.m, self.activation, **scales)
+
+    @property
+    def width(self) -> int:
+        """m neurons."""
+        return self.m
+
+    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
+        """Draw."""
+        key_w, key_b, key_a = jax.random.split(key, 3)
+        ends = axes_of(outputs)
+        return TwoLayer(
+            self.w_scale * normal(key_w, (self.m, d)),
+            self.b_scale * normal(key_b, (self.m,)),
+            self.a_scale * normal(key_a, (self.m, *ends)),
+            jnp.zeros(ends),
+            self.activation,
+        )
+
+
+class SphereInit(Init):
+    """p neurons uniform on the sphere of radius θ, with second-layer weights ±‖w‖/p.
+
+    With `bias` the sphere has one dimension more, and the last coordinate is the neuron's bias: an input with a constant coordinate 1.
+
+    Deviation: Theorem 3.1 prints the radius θ/√p, Lemma C.1 and Section 2.2 the radius θ, which fits the mean-field scaling and is used.
+    """
+
+    p: int = eqx.field(static=True, kw_only=True)
+    radius: float = eqx.field(converter=float, kw_only=True)
+    bias: bool = eqx.field(static=True, default=False, kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse what is no network."""
+        require(isinstance(self.p, int) and self.p > 0, f"p must be a positive whole number of neurons, but is {self.p!r}.")
+        require(0 < self.radius < math.inf, f"radius must be a finite number > 0, but is {self.radius}.")
+
+    @property
+    def width(self) -> int:
+        """p neurons."""
+        return self.p
+
+    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
+        """Draw directions and signs."""
+        key_w, key_a = jax.random.split(key)
+        v = normal(key_w, (self.p, d + self.bias))
+        v = self.radius * v / jnp.linalg.norm(v, axis=1, keepdims=True)
+        a = signs(key_a, (self.p, *axes_of(outputs))) * self.radius / self.p
+        return TwoLayer(v[:, :d], v[:, d] if self.bias else jnp.zeros(self.p), a, jnp.zeros(axes_of(outputs)), "relu")
+
+
+class ResNetInit(Init):
+    """`ThreeLayerResNet` with independent Gaussian entries.
+
+    Standard deviations are w_scale (W), b_scale (b₁), v_scale (V or U), e_scale (b₂) and a_scale (A). The paper's theorem has
+    a_scale = 1/√m, w_scale = b_scale = σ_w and v_scale = e_scale = σ_v/√m; its experiments have 1/√m everywhere.
+    """
+
+    m: int = eqx.field(static=True, kw_only=True)
+    w_scale: float = eqx.field(converter=float, kw_only=True)
+    b_scale: float = eqx.field(converter=float, kw_only=True)
+    v_scale: float = eqx.field(converter=float, kw_only=True)
+    e_scale: float = eqx.field(converter=float, kw_only=True)
+    a_scale: float = eqx.field(converter=float, kw_only=True)
+    bottleneck: bool = eqx.field(static=True, default=True, kw_only=True)
+    activation: str = eqx.field(static=True, default="relu", kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse sizes and scales that make no network."""
+        scales = {name: getattr(self, name) for name in ("w_scale", "b_scale", "v_scale", "e_scale", "a_scale")}
+        require_law(self.m, self.activation, **scales)
+
+    @property
+    def width(self) -> int:
+        """Neurons of a hidden layer."""
+        return self.m
+
+    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> ThreeLayerResNet:
+        """Draw."""
+        key_w, key_b, key_v, key_e, key_a = jax.random.split(key, 5)
+        ends = axes_of(outputs)
+        return ThreeLayerResNet(
+            self.w_scale * normal(key_w, (self.m, d)),
+            self.b_scale * normal(key_b, (self.m,)),
+            self.v_scale * normal(key_v, (self.m, (outputs or 1) if self.bottleneck else self.m)),
+            self.e_scale * normal(key_e, (self.m,)),
+            self.a_scale * normal(key_a, (self.m, *ends)),
+            self.bottleneck,
+            self.activation,
+        )
+
+
+class TangentInit(Init):
+    """The tangent model of a network drawn from `of`, at displacement zero."""
+
+    of: MirroredInit
+
+    @property
+    def width(self) -> int:
+        """As many neurons as the network has."""
+        return self.of.width
+
+    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> Linearised:
+        """Draw the network and linearise it where it stands."""
+        base = self.of(d, outputs=outputs, key=key)
+        return Linearised(base, jax.tree.map(jnp.zeros_like, base))

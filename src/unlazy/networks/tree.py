@@ -1,0 +1,122 @@
+"""Trees of neural gates: each gate a small network on two inputs, ±1 or close to it, whose output two gates above may read.
+
+    B(x)_j = φ(Σ_l v_jl·max(⟨w_jl, (x_{2j−1}, x_{2j})⟩, 0)),   φ(u) = min(max(u, −1), 1)
+
+Reference: malach2019, Section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.networks.base import HasNeurons, Init
+from unlazy.tasks.circuits.circuit import Circuit
+
+
+class GateNeurons(NamedTuple):
+    """The neurons of a layer of gates: `w` (gates, k, 2) and `v` (gates, k)."""
+
+    w: Array
+    v: Array
+
+
+def width_for(n: int, delta: float) -> int:
+    """k ≥ log(8·n·d/δ) / log(4/3), with which all gates have the neurons they need with probability 1 − δ (Lemma 14 for every layer).
+
+    Rounded up to a multiple of 32, so that circuits of many sizes share one compiled program.
+    """
+    require(0 < delta < 1, f"delta is a probability in (0, 1), but is {delta}.")
+    return 32 * math.ceil(math.log(8 * n * max(1, math.log2(n)) / delta) / math.log(4 / 3) / 32)
+
+
+def initial_neurons(gates: int, k: int, *, key: PRNGKeyArray) -> GateNeurons:
+    """w uniform in [−1/(4√2·k), 1/(4√2·k)]², v uniform in ±1."""
+    key_w, key_v = jax.random.split(key)
+    scale = 1 / (4 * math.sqrt(2) * k)
+    w = jax.random.uniform(key_w, (gates, k, 2), jnp.float32, -scale, scale).astype(jnp.result_type(float))
+    v = jnp.where(jax.random.bits(key_v, (gates, k), jnp.uint32) & 1, 1.0, -1.0)
+    return GateNeurons(w, v)
+
+
+def initial_tree(n: int, k: int, *, key: PRNGKeyArray) -> list[GateNeurons]:
+    """Initial neurons of every level, level 0 first."""
+    whole = initial_neurons(n - 1, k, key=key)
+    return [GateNeurons(whole.w[2**i - 1 : 2 ** (i + 1) - 1], whole.v[2**i - 1 : 2 ** (i + 1) - 1]) for i in range(n.bit_length() - 1)]
+def hard_tanh(u: Float[Array, "..."]) -> Float[Array, "..."]:
+    """φ(u) = min(max(u, −1), 1), with slope zero at the corners too."""
+    inside = jnp.abs(u) < 1
+    return jnp.where(inside, jnp.where(inside, u, 0), jnp.sign(u))
+
+
+class TreeNetwork(HasNeurons):
+    """A tree of neural gates. Groups: w, the first layers of all gates, and v, their second layers; level 0 first."""
+
+    w: tuple[Float[Array, "g k 2"], ...]
+    v: tuple[Float[Array, "g k"], ...]
+
+    @property
+    def depth(self) -> int:
+        """Number d of levels."""
+        return len(self.w)
+
+    def layer(self, level: int, below: Float[Array, "b m"]) -> Float[Array, "b g"]:
+        """Outputs of one level of gates."""
+        pairs = below.reshape(len(below), -1, 2)
+        hidden = jax.nn.relu(jnp.einsum("bgi,gki->bgk", pairs, self.w[level]))
+        return hard_tanh(jnp.einsum("bgk,gk->bg", hidden, self.v[level]))
+
+    def up_to(self, level: int, x: Float[Array, "b n"]) -> Float[Array, "b m"]:
+        """Outputs of `level`, where level d is the input."""
+        for index in reversed(range(level, self.depth)):
+            x = self.layer(index, x)
+        return x
+
+    def __call__(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
+        """Scores of a batch."""
+        return self.up_to(0, x)[:, 0]
+
+    @property
+    def circuit(self) -> Circuit:
+        """Each gate read on the four patterns of ±1; an output above 0 counts as +1."""
+        patterns = jnp.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+        levels = []
+        for w, v in zip(self.w, self.v, strict=True):
+            outputs = jnp.einsum("pgk,gk->gp", jax.nn.relu(jnp.einsum("pi,gki->pgk", patterns, w)), v)
+            levels.append(((np.asarray(outputs) > 0) << np.arange(4)).sum(axis=1))
+        return Circuit(np.concatenate(levels))
+
+    @property
+    def first_layer(self) -> Float[Array, "m d"]:
+        """Neurons of the gates at the inputs, as rows over all inputs."""
+        gates, k = self.v[-1].shape
+        spread = jnp.eye(2 * gates).reshape(gates, 2, 2 * gates)
+        return jnp.einsum("gki,gid->gkd", self.w[-1], spread).reshape(gates * k, 2 * gates)
+
+
+class TreeInit(Init):
+    """A tree of neural gates with `k` neurons each, as Algorithm 1 starts it; `scale` multiplies its first layers.
+
+    End-to-end training starts from a larger scale: as small as in Algorithm 1, the signal dies out from level to level.
+    """
+
+    k: int = eqx.field(static=True)
+    scale: float = eqx.field(converter=float, default=1.0, kw_only=True)
+
+    @property
+    def width(self) -> int:
+        """Neurons of a gate."""
+        return self.k
+
+    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> TreeNetwork:
+        """Draw a tree on d inputs."""
+        require(outputs is None, "A tree of gates has one output, a sign.")
+        tree = initial_tree(d, self.k, key=key)
+        return TreeNetwork(tuple(self.scale * layer.w for layer in tree), tuple(layer.v for layer in tree))

@@ -1,0 +1,42 @@
+"""Two-layer networks."""
+
+from __future__ import annotations
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from unlazy.core.activations import activation_of
+from unlazy.networks.base import HasNeurons, Rotatable, Scores, Smoothable, SplitWeights
+
+
+class TwoLayer(Rotatable, HasNeurons, Smoothable):
+    """g(x) = Σ_i a_i σ(⟨w_i, x⟩ + b_i) + c. Groups: w, b, a, c. With `a` of shape (m, o) and `c` of shape (o,) it has o outputs."""
+
+    w: Float[Array, "m d"] | SplitWeights
+    b: Float[Array, " m"]
+    a: Float[Array, " m"] | Float[Array, "m o"]
+    c: Float[Array, ""] | Float[Array, " o"]
+    activation: str = eqx.field(static=True, default="truncated_relu")
+
+    @property
+    def first_layer(self) -> Float[Array, "m r"]:
+        """First-layer weights as they act on the inputs."""
+        return self.w.inside if isinstance(self.w, SplitWeights) else self.w
+
+    def hidden(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Float[Array, "n m"]:
+        """Outputs of the hidden neurons: the features on which the second layer is linear."""
+        return activation_of(self.activation)(x @ self.first_layer.T + self.b, smoothing)
+
+    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
+        """Scores of a batch."""
+        return self.hidden(x, smoothing=smoothing) @ self.a + self.c
+
+    def enter(self, basis: Float[Array, "r d"]) -> TwoLayer:
+        """Split the first layer into coordinates and rest."""
+        assert not isinstance(self.w, SplitWeights)
+        return self.put({"w": SplitWeights.of(self.w, basis)})
+
+    def leave(self, basis: Float[Array, "r d"]) -> TwoLayer:
+        """Join coordinates and rest."""
+        assert isinstance(self.w, SplitWeights)
+        return self.put({"w": self.w.join(basis)})

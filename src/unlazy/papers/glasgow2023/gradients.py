@@ -1,0 +1,155 @@
+"""XOR on the cube: exact gradients of the linearised population loss, and the bounds that lemmas put beside measurements.
+
+With ℓ₀ = 2·log 2 − y·f the gradient of a neuron (w, a) is −∇_w L₀ = a·E[y·σ'(⟨w, x⟩)·x]: it depends on this neuron alone. Let
+s = √2·‖w_sig‖, o = √2·‖w_opp‖ and X = ⟨w_perp, ξ⟩ for fair signs ξ. By the symmetries of the cube
+
+    −⟨w_sig, ∇⟩  = ¼·|a|·s·P(|X| < s),      −⟨w_opp, ∇⟩ = −¼·|a|·o·P(|X| < o),
+    −⟨w_perp, ∇⟩ = ¼·|a|·(E[|X|; |X| > s] − E[|X|; |X| > o]),
+    −w_i·∇_i     = ¼·|a|·|w_i|·(P(|X_i − s| < |w_i|) − P(|X_i − o| < |w_i|)),   X_i = X without coordinate i
+
+so all of it follows from the law of a weighted sum of fair signs, which `SignSum` has exactly: by the sums of both halves of the weights
+for few of them, by inverting the characteristic function Π cos(w_i·t) for many.
+
+Reference: glasgow2023, Lemmas C.2, C.3, C.4, 4.4 (D.3), Proposition F.1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy.special
+import scipy.stats
+from jaxtyping import Float
+
+from unlazy.core.errors import require
+
+#: 1/√(2π): the rate of ‖w_sig‖ in phase 1; √2/4: the rate of the margins in phase 2, up to the loss's slope.
+PHASE1_RATE = 1 / math.sqrt(2 * math.pi)
+PHASE2_RATE = math.sqrt(2) / 4
+#: Up to so many weights, all sums are listed.
+LISTED = 36
+
+
+class SignSum:
+    """The law of X = Σ_i v_i·ξ_i for fair signs ξ. Ties at the ends of an interval count half."""
+
+    def __init__(self, v: Float[np.ndarray, " k"]) -> None:
+        self.v = np.asarray(v, np.float64)
+        self.listed = len(self.v) <= LISTED
+        if self.listed:
+            half = len(self.v) // 2
+            self.left, right = _all_sums(self.v[:half]), np.sort(_all_sums(self.v[half:]))
+            self.right, self.totals = right, np.concatenate([[0.0], np.cumsum(right)])
+        else:
+            scale = float(np.linalg.norm(self.v))
+            # cos(v_i·t) decays like e^{−(v_i·t)²/2}, so the product is below 1e-16 at t = 9/‖v‖ unless a few weights carry it all.
+            nodes, weights = np.polynomial.legendre.leggauss(400)
+            self.t, self.weights = 4.5 * (nodes + 1) / scale, 4.5 * weights / scale
+            self.wave = np.prod(np.cos(np.outer(self.t, self.v)), axis=1)
+
+    def between(self, low: float, high: float) -> float:
+        """P(low < X < high)."""
+        if high <= low:
+            return 0.0
+        if self.listed:
+            return float(np.mean(self._count(high) - self._count(low))) / len(self.right)
+        # (1/2π)·∫ φ(t)·∫_low^high e^{−itx} dx dt, which is real and even in t.
+        density = (np.sin(high * self.t) - np.sin(low * self.t)) / self.t
+        return float(np.sum(self.weights * self.wave * density)) / math.pi
+
+    def within(self, c: float) -> float:
+        """P(|X| < c)."""
+        return self.between(-c, c)
+
+    def absolute_between(self, low: float, high: float) -> float:
+        """E[|X|; low < |X| < high] for 0 ≤ low ≤ high, which is twice that of X itself."""
+        if high <= low:
+            return 0.0
+        if self.listed:
+            return 2 * float(np.mean(self._total(high) - self._total(low))) / len(self.right)
+        t = self.t
+        moment = (np.cos(high * t) - np.cos(low * t)) / t**2 + (high * np.sin(high * t) - low * np.sin(low * t)) / t
+        return 2 * float(np.sum(self.weights * self.wave * moment)) / math.pi
+
+    def _count(self, c: float) -> np.ndarray:
+        """For each left sum, the number of right sums r with left + r < c, ties half."""
+        gap = c - self.left
+        tie = 1e-12 * (1 + abs(c))
+        return (np.searchsorted(self.right, gap - tie) + np.searchsorted(self.right, gap + tie)) / 2
+
+    def _total(self, c: float) -> np.ndarray:
+        """For each left sum, the total of left + r over these right sums."""
+        gap = c - self.left
+        tie = 1e-12 * (1 + abs(c))
+        places = np.searchsorted(self.right, gap - tie), np.searchsorted(self.right, gap + tie)
+        return sum(self.totals[i] + i * self.left for i in places) / 2
+
+
+def _all_sums(v: np.ndarray) -> np.ndarray:
+    sums = np.zeros(1)
+    for weight in v:
+        sums = np.concatenate([sums + weight, sums - weight])
+    return sums
+
+
+class Gradient(NamedTuple):
+    """Inner products −⟨part, ∇_w L₀⟩ of a neuron's parts with its descent direction, and −w_i·∂_i L₀ for each coordinate of w_perp."""
+
+    signal: float
+    opposite: float
+    rest: float
+    coordinates: np.ndarray
+
+
+def population_gradient(
+    signal: float, opposite: float, perpendicular: Float[np.ndarray, " k"], a: float, *, coordinates: bool = True
+) -> Gradient:
+    """The gradient of one neuron, from ‖w_sig‖, ‖w_opp‖ and w_perp by its coordinates on the cube."""
+    s, o, size = math.sqrt(2) * signal, math.sqrt(2) * opposite, abs(a) / 4
+    law = SignSum(perpendicular)
+    low, high = min(s, o), max(s, o)
+    rest = math.copysign(law.absolute_between(low, high), o - s)
+    each = np.zeros(len(perpendicular))
+    if coordinates:
+        for i, w in enumerate(np.abs(perpendicular)):
+            without = SignSum(np.delete(perpendicular, i))
+            each[i] = size * w * (without.between(s - w, s + w) - without.between(o - w, o + w))
+    return Gradient(size * s * law.within(s), -size * o * law.within(o), size * rest, each)
+
+
+def phase1_slope(step: float) -> float:
+    """log(1 + ητ)/η with τ = 1/√(2π): the slope of log‖w_sig‖ in ηt for discrete steps, where |a| = ‖w‖ and w_sig is small."""
+    return math.log1p(step * PHASE1_RATE) / step
+
+
+def network_deviation_bound(a: np.ndarray, size: float) -> np.ndarray:
+    """2·|a|·E‖a·w‖, which bounds ‖∇_w L_ρ − ∇_w L₀‖ (Lemma C.2); `size` = E‖a·w‖."""
+    return 2 * np.abs(a) * size
+
+
+def coordinate_deviation_bound(a: np.ndarray, size: float, coordinate_size: float, near: np.ndarray, d: int) -> np.ndarray:
+    """|a|·(4·E|a·w_i| + 2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|)), which bounds |∇_i L_ρ − ∇_i L₀| up to d^{−ω(1)} (Lemma C.3)."""
+    return np.abs(a) * (4 * coordinate_size + 2 * math.log(d) * size * near)
+
+
+class LowerBound(NamedTuple):
+    """The bound on the error of rotation-invariant learners: `samples` examples, `error` that they cannot undercut."""
+
+    samples: int
+    error: float
+
+
+def rotation_invariant_bound(d: int, n: int | None = None) -> LowerBound:
+    """The proof's chain with its constants: error ≥ 0.25·0.15·(1 − 10·β·(d + 1)^n), by default for n = ⌊d/log² d⌋.
+
+    Points that look the same from the sample get the same label. A class of more than 10·β·2^d points cannot have one label for 85 % of its
+    points and for three quarters of all j, where β = P(Bin(m, ½) ≥ 0.8·m) with m = ⌈0.75·d⌉; there are at most (d + 1)^n classes.
+    """
+    require(d > 2, f"The bound speaks of more than 2 dimensions, but d={d}.")
+    n = int(d / math.log(d) ** 2) if n is None else n
+    m = math.ceil(0.75 * d)
+    log_beta = float(scipy.stats.binom.logsf(math.ceil(0.8 * m) - 1, m, 0.5))
+    lost = math.exp(min(0.0, math.log(10) + log_beta + n * math.log(d + 1)))
+    return LowerBound(n, 0.25 * 0.15 * (1 - lost))

@@ -1,0 +1,205 @@
+"""The best hinge loss of norm-bounded linear models on fixed features, certified by duality, beside the lower bound.
+
+min over ‖w‖ ≤ B of mean max(0, 1 − y⟨Ψ(x), w⟩) is solved by accelerated projected gradient steps on a smoothed hinge. Every point α of the
+dual, max over 0 ≤ α_i ≤ 1/n of Σα_i − B‖Σ α_i y_i Ψ(x_i)‖, is a certified lower bound on the minimum; the distance of the two is the gap.
+
+Reference: shi2022, Theorems 2 and 28, Corollaries 3 and 30.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.core.losses import hinge
+from unlazy.core.random import normal
+from unlazy.lab.trials import Instrument
+from unlazy.papers.shi2022.fixed_feature_bounds import fixed_features, shift_invariant
+from unlazy.tasks.dictionary.patterns import ParityMixture
+
+Kind = Literal["random", "tangent", "fourier"]
+
+
+class Best(NamedTuple):
+    """The minimiser found, its hinge loss, and the dual value below which no model of this norm comes."""
+
+    w: Float[Array, " N"]
+    loss: Float[Array, ""]
+    certified: Float[Array, ""]
+
+    @property
+    def gap(self) -> Float[Array, ""]:
+        """How far the loss may be from the minimum."""
+        return self.loss - self.certified
+
+
+def best_hinge(features: Float[Array, "n N"], y: Float[Array, " n"], B: float | Array, *, iterations: int = 300) -> Best:
+    """The least mean hinge loss of a linear model of norm at most B.
+
+    The hinge is smoothed over a width that falls by stages from 1 to 0.01, each warm-started; FISTA with restart at each stage.
+    """
+    n = len(y)
+    signed = y[:, None] * features  # n N
+    # The largest eigenvalue of the second moment, by power iteration.
+    top = jax.lax.fori_loop(0, 30, lambda _, v: _unit(signed.T @ (signed @ v)), _unit(jnp.ones(features.shape[1])))
+    largest = 1.1 * jnp.sum((signed @ top) ** 2) / n + 1e-12
+
+    def dual_point(w: Array, width: Array) -> Array:
+        """Minus the slope of the smoothed hinge, at each example."""
+        return jnp.clip((1 - signed @ w) / width, 0, 1)
+
+    def stage(w: Array, width: Array) -> tuple[Array, Array]:
+        rate = width / largest
+
+        def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            w, ahead = carry
+            moved = _into_ball(ahead + rate * (dual_point(ahead, width) @ signed) / n, B)
+            return moved, moved + i / (i + 3.0) * (moved - w)
+
+        w, _ = jax.lax.fori_loop(0, iterations, step, (w, w))
+        alpha = dual_point(w, width) / n
+        return w, jnp.sum(alpha) - B * jnp.linalg.norm(alpha @ signed)
+
+    w, certified = jax.lax.scan(stage, jnp.zeros(features.shape[1]), jnp.array([1.0, 0.3, 0.1, 0.03, 0.01]))
+    return Best(w, jnp.mean(hinge(features @ w, y)), jnp.max(certified))
+
+
+def _unit(v: Array) -> Array:
+    return v / jnp.maximum(jnp.linalg.norm(v), 1e-30)
+
+
+def _into_ball(w: Array, B: float | Array) -> Array:
+    return w * jnp.minimum(1.0, B / jnp.maximum(jnp.linalg.norm(w), 1e-30))
+
+
+def draw_features(kind: Kind, z: Float[Array, "n D"], N: int, *, key: PRNGKeyArray) -> Float[Array, "n N"]:
+    """N fixed features in [−1, 1] of inputs z with E‖z‖² = 1: truncated ReLU neurons, their tangents, or random cosines."""
+    key_w, key_b = jax.random.split(key)
+    D = z.shape[1]
+    w = normal(key_w, (N, D))
+    b = 0.5 * normal(key_b, (N,))
+    if kind == "random":
+        return jnp.clip(z @ w.T + b, 0, 1)
+    if kind == "fourier":
+        return jnp.cos(z @ w.T + 2 * math.pi * b)
+    # The derivative of a neuron by its j-th weight is σ'(⟨w, x⟩ + b)·x_j; so that a neuron gives D of them.
+    neurons = -(-N // D)
+    active = jnp.abs(z @ w[:neurons].T + b[:neurons] - 0.5) < 0.5  # n neurons
+    scaled = z / jnp.max(jnp.abs(z), axis=0)
+    return (active[:, :, None] * scaled[:, None, :]).reshape(len(z), -1)[:, :N]
+
+
+class FixedFeatures(Instrument):
+    """The best hinge loss on N fixed features under norms B, over N, on the hardest of a few A; beside po(1 − √(2N)·B/2^k).
+
+    `least_excess` is the least distance of a certified loss to its bound over all N and B so far. The minimum on a sample is below that of
+    the law, so that a distance above zero is on the safe side.
+    """
+
+    kind: Kind = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+    D: int = eqx.field(static=True)
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    norms: tuple[float, ...] = eqx.field(static=True)
+    n: int = eqx.field(static=True, default=2000)
+    secrets: int = eqx.field(static=True, default=2)
+    po: float = eqx.field(converter=float, default=0.5)
+
+    def __check_init__(self) -> None:
+        """Refuse sizes that the theorem does not speak of."""
+        require(16 * self.k <= self.D, f"The theorem asks for k ≤ D/16, but k={self.k}, D={self.D}.")
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The numbers N of features."""
+        return self.sizes
+
+    @property
+    def work(self) -> float:
+        """Two products a step."""
+        return 2.0 * 5 * 300 * self.n * max(self.sizes) * len(self.sizes) * len(self.norms) * self.secrets
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        """Solve for every N, B and secret."""
+        family = ParityMixture(d=self.D, D=self.D, k=self.k, po=self.po)
+        key_features, *keys = jax.random.split(key, self.secrets + 1)
+        sizes, norms = jnp.array(self.sizes), jnp.array(self.norms)
+        found = [_solve_all(family, self.kind, max(self.sizes), self.n, sizes, norms, key_features, each) for each in keys]
+        loss, certified = (np.max(np.stack([np.asarray(f[i]) for f in found]), axis=0) for i in (0, 1))  # N B
+        gap = np.max(np.stack([np.asarray(f[0] - f[1]) for f in found]), axis=(0, 2))
+        bound = np.array([[fixed_features(po=self.po, N=N, B=B, k=self.k) for B in self.norms] for N in self.sizes])
+        measured = {f"loss, B={B:g}": loss[:, i] for i, B in enumerate(self.norms)}
+        bounds = {f"bound, B={B:g}": bound[:, i] for i, B in enumerate(self.norms)}
+        excess = np.minimum.accumulate((certified - bound).min(axis=1))
+        return measured | bounds | {"least_excess": excess, "gap": np.maximum.accumulate(gap)}
+
+
+@eqx.filter_jit
+def _solve_all(
+    family: ParityMixture, kind: Kind, most: int, n: int, sizes: Array, norms: Array, key_features: PRNGKeyArray, key: PRNGKeyArray
+) -> tuple[Array, Array]:
+    """Loss and certified loss for every number of features and every norm, on one secret. The features do not depend on the secret."""
+    key_task, key_data = jax.random.split(key)
+    z, y = family.task(key=key_task).draw(n, key_data)
+    features = draw_features(kind, z, most, key=key_features)
+
+    def solve(case: tuple[Array, Array]) -> tuple[Array, Array]:
+        N, B = case
+        best = best_hinge(features * (jnp.arange(most) < N), y, B)
+        return best.loss, best.certified
+
+    cases = jnp.repeat(sizes, len(norms)), jnp.tile(norms, len(sizes))
+    loss, certified = jax.lax.map(solve, cases)
+    return loss.reshape(len(sizes), -1), certified.reshape(len(sizes), -1)
+
+
+class KernelBall(Instrument):
+    """The best hinge loss of functions of norm at most L in the space of a Gaussian kernel, over L, beside po(1 − 2L/2^k)."""
+
+    k: int = eqx.field(static=True)
+    D: int = eqx.field(static=True)
+    norms: tuple[int, ...] = eqx.field(static=True)
+    n: int = eqx.field(static=True, default=1500)
+    bandwidth: float = eqx.field(converter=float, default=1.0)
+    po: float = eqx.field(converter=float, default=0.5)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The norms L."""
+        return self.norms
+
+    @property
+    def work(self) -> float:
+        """Two products with the Gram matrix a step."""
+        return 2.0 * 5 * 300 * self.n**2 * len(self.norms)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        """Solve for every norm: by the representer theorem, on the square root of the Gram matrix."""
+        family = ParityMixture(d=self.D, D=self.D, k=self.k, po=self.po)
+        loss, certified = map(np.asarray, _solve_kernel(family, self.n, self.bandwidth, jnp.array(self.norms, float), key))
+        bound = np.array([shift_invariant(po=self.po, L=L, k=self.k) for L in self.norms])
+        excess = np.minimum.accumulate(certified - bound)
+        return {"loss": loss, "bound": bound, "least_excess": excess, "gap": np.maximum.accumulate(loss - certified)}
+
+
+@eqx.filter_jit
+def _solve_kernel(family: ParityMixture, n: int, bandwidth: float, norms: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
+    key_task, key_data = jax.random.split(key)
+    z, y = family.task(key=key_task).draw(n, key_data)
+    square = jnp.sum(z**2, axis=1)
+    gram = jnp.exp(-jnp.maximum(square[:, None] + square - 2 * z @ z.T, 0) / (2 * bandwidth**2))
+    values, vectors = jnp.linalg.eigh(gram)
+    features = vectors * jnp.sqrt(jnp.maximum(values, 0))
+
+    def solve(L: Array) -> tuple[Array, Array]:
+        best = best_hinge(features, y, L)
+        return best.loss, best.certified
+
+    return jax.lax.map(solve, norms)

@@ -1,0 +1,58 @@
+"""How well models do, by the metric of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.core.losses import Loss, example_losses
+from unlazy.learners.base import Trace
+from unlazy.probes.base import Probe
+from unlazy.tasks.base import Data
+
+
+class Performance(Probe):
+    """The metric of the data on up to `test` test examples and on the examples seen: `test_accuracy` and `train_accuracy` in percent, or
+    `test_squared_error` and `train_squared_error`; and `test_loss`, `train_loss`.
+
+    `loss`: "auto" is the hinge loss for signs, softmax for classes and the squared loss for real numbers.
+    """
+
+    test: int = eqx.field(static=True, default=10_000)
+    loss: Loss | Literal["auto"] = eqx.field(static=True, default="auto")
+
+    def __check_init__(self) -> None:
+        """Refuse an empty test set."""
+        known = ("auto", *get_args(Loss))
+        require(self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}.")
+        require(self.test > 0, f"The number of test examples must be positive, but is {self.test}.")
+
+    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+        """All models on the same examples."""
+        metric = task.metric
+        loss = {"signs": "hinge", "classes": "softmax", "reals": "squared"}[task.outputs.kind] if self.loss == "auto" else self.loss
+        measured: dict[str, Array] = {}
+        for name, (z, y) in {"test": _test(task, self.test, key), "train": trace.seen}.items():
+            scores = trace.models.scores(z, task.basis)
+
+            def judged(score: Array, y: Array = y) -> tuple[Array, Array]:
+                # XLA may take max(NaN, 0) for 0: a score that is not finite must not look like a loss of zero.
+                finite = jnp.isfinite(score) if score.ndim == 1 else jnp.all(jnp.isfinite(score), axis=1)
+                return metric(score, y), jnp.mean(jnp.where(finite, example_losses(loss, score, y), jnp.nan))
+
+            measured[f"{name}_{metric.name}"], measured[f"{name}_loss"] = _over_models(judged, scores)
+        return measured
+
+
+_test = eqx.filter_jit(lambda task, n, key: task.test(n, key))
+
+
+@eqx.filter_jit
+def _over_models(judged: Any, scores: Array) -> Any:
+    return jax.lax.map(judged, scores)

@@ -1,0 +1,339 @@
+"""Exact solvers of kernel ridge regression, on the host in double precision: whole ridge paths, leave-out predictions, learning curves.
+
+For a Gram matrix K and a ridge λ the coefficients are α = (K + λI)⁻¹·Y and the prediction at z is Σ_i k(z, x_i)·α_i; λ is scikit-learn's
+`alpha`, not divided by the number of points. For more points than a Gram matrix can hold see `unlazy.solvers.conjugate`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float, Int
+from threadpoolctl import threadpool_limits
+
+from unlazy.core.errors import BadInput, require
+from unlazy.kernels.base import Kernel
+from unlazy.kernels.gram import gram
+
+Matrix = Float[np.ndarray, "n m"]
+#: Targets or predictions: of one output without an axis for it, or of several.
+Targets = Float[np.ndarray, "n"] | Float[np.ndarray, "n o"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RidgePath:
+    """Kernel ridge regressions on the same points with many ridges, all from one reduction K = Q·T·Qᵀ to a tridiagonal T.
+
+    It takes about half of the time of an eigendecomposition, and each ridge then costs n² operations: T + λI = L·D·Lᵀ with a bidiagonal L,
+    and G = (K + λI)⁻¹ = Zᵀ·D⁻¹·Z with Z = L⁻¹·Qᵀ.
+
+    Results have the ridges as their first axis, and an axis of outputs if Y had one. Predictions of left-out points follow from G of all
+    points: for a fold F they are y_F − (G_FF)⁻¹·(G·y)_F, which is what a fit without F would predict there.
+    """
+
+    ridges: Float[np.ndarray, " r"]
+    Y: Targets
+    diagonal: Float[np.ndarray, " n"]
+    beside: Float[np.ndarray, " n-1"]
+    rotation: Matrix
+
+    @property
+    def _targets(self) -> Matrix:
+        return self.Y.reshape(len(self.Y), -1)
+
+    def _shaped(self, result: Float[np.ndarray, "r n o"]) -> np.ndarray:
+        return result.reshape(*result.shape[:2], *self.Y.shape[1:])
+
+    def _factors(self) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, "n r"]]:
+        """D, and the entries of L below its diagonal (the last row is not used), for all ridges at once."""
+        n = len(self.diagonal)
+        D, below = np.empty((n, len(self.ridges))), np.zeros((n, len(self.ridges)))
+        D[0] = self.diagonal[0] + self.ridges
+        for i in range(1, n):
+            below[i - 1] = self.beside[i - 1] / D[i - 1]
+            D[i] = self.diagonal[i] + self.ridges - self.beside[i - 1] * below[i - 1]
+        return D, below
+
+    def _solved(self) -> Float[np.ndarray, "r n o"]:
+        """α for all ridges."""
+        inside = self.rotation.T @ self._targets
+        found = [
+            scipy.linalg.solveh_banded(np.stack([self.diagonal + ridge, np.r_[self.beside, 0]]), inside, lower=True, check_finite=False)
+            for ridge in self.ridges
+        ]
+        n, o = inside.shape
+        together = self.rotation @ np.stack(found, axis=1).reshape(n, -1)
+        return together.reshape(n, len(self.ridges), o).swapaxes(0, 1)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """α = (K + λI)⁻¹·Y for each ridge."""
+        return self._shaped(self._solved())
+
+    def predict(self, K_test: Float[np.ndarray, "t n"]) -> np.ndarray:
+        """Predictions from `K_test` = k(z_i, x_j), one row a new point, for each ridge."""
+        K_test = finite_array("K_test", K_test, 2)
+        n = len(self.Y)
+        require(K_test.shape[1] == n, f"K_test must have one column for each of the {n} points, but has the shape {K_test.shape}.")
+        alpha = self._solved()
+        r, _, o = alpha.shape
+        return self._shaped((K_test @ alpha.swapaxes(0, 1).reshape(n, r * o)).reshape(len(K_test), r, o).swapaxes(0, 1))
+
+    def leave_one_out(self) -> np.ndarray:
+        """The prediction at each point by a fit to all others, y_i − α_i/G_ii, for each ridge."""
+        D, below = self._factors()
+        rows = self.rotation.T
+        Z = np.repeat(rows[:1], len(self.ridges), axis=0)
+        inverse = np.square(Z) / D[0][:, None]
+        for i in range(1, len(D)):
+            # Z of the next row, for all ridges at once; rows before are not needed any more.
+            Z *= -below[i - 1][:, None]
+            Z += rows[i]
+            inverse += np.square(Z) / D[i][:, None]
+        return self._shaped(self._targets - self._solved() / inverse[:, :, None])
+
+    def leave_out(self, folds: int | Int[np.ndarray, " n"] | Sequence[Int[np.ndarray, " f"]]) -> np.ndarray:
+        """The prediction at each point by a fit to all other folds, for each ridge.
+
+        `folds` is a number of runs of consecutive points, as in scikit-learn's `KFold`, or a label for each point, or a list of index
+        arrays.
+        """
+        parts = list(_folds(folds, len(self.Y)))
+        alpha = self._solved()
+        result = np.empty_like(alpha)
+        D, below = self._factors()
+        rows = np.ascontiguousarray(self.rotation.T)
+        for index in range(len(self.ridges)):
+            Z = rows.copy()
+            for i in range(1, len(Z)):
+                Z[i] -= below[i - 1, index] * Z[i - 1]
+            Z /= np.sqrt(D[:, index])[:, None]
+            for fold in parts:
+                # The upper triangle of G_FF: half of the work of a product.
+                block = scipy.linalg.blas.dsyrk(1.0, Z[:, fold].T)
+                factor = scipy.linalg.cho_factor(block, overwrite_a=True, check_finite=False)
+                result[index, fold] = self._targets[fold] - scipy.linalg.cho_solve(factor, alpha[index, fold], check_finite=False)
+        return self._shaped(result)
+
+
+def ridge_path(K: Matrix, Y: Targets, ridges: Sequence[float]) -> RidgePath:
+    """Factorise the Gram matrix K once for all `ridges`. Only its lower triangle is read.
+
+    Duplicated points are fine with ridges > 0. A K that lost its definiteness to rounding by more than the smallest ridge is refused.
+    """
+    K, Y = _regression(K, Y)
+    values = finite_array("ridges", np.atleast_1d(ridges), 1)
+    require(values.size > 0 and bool(np.all(values >= 0)), f"ridges must be numbers ≥ 0, but are {list(values)}.")
+    diagonal, beside, rotation = tridiagonal(K)
+    ends = [
+        float(scipy.linalg.eigvalsh_tridiagonal(diagonal, beside, select="i", select_range=(place, place))[0]) for place in (0, len(K) - 1)
+    ]
+    floor = least_eigenvalue(ends[0], ends[1], len(K), float(values.min()))
+    return RidgePath(values, Y, diagonal + max(floor - ends[0], 0.0), beside, rotation)
+
+
+def least_eigenvalue(least: float, greatest: float, n: int, ridge: float) -> float:
+    """The least eigenvalue of n: 0 where it is negative by rounding only. One that the ridge does not make positive is refused."""
+    noise = n * np.finfo(np.float64).eps * max(greatest, 0)
+    floor = least if least < -noise else max(least, 0.0)
+    if floor + ridge <= (noise if ridge == 0 else 0):
+        raise _indefinite(ridge, least)
+    return floor
+
+
+def tridiagonal(K: Matrix) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n-1"], Matrix]:
+    """The diagonal and subdiagonal of T, and Q, in K = Q·T·Qᵀ for a symmetric K, of which the lower triangle is read.
+
+    By one thread: half of it waits for the memory, and on a machine with other work several threads wait for each other.
+    """
+    n = len(K)
+    with threadpool_limits(1, user_api="blas"):
+        size = int(scipy.linalg.lapack.dsytrd_lwork(n, lower=1)[0])
+        reflectors, diagonal, beside, scales, _ = scipy.linalg.lapack.dsytrd(np.asfortranarray(K), lower=1, lwork=max(size, 1))
+        rotation = np.eye(n)
+        if n > 1:
+            # LAPACK's dorgtr, which SciPy lacks, is dorgqr on the part below the diagonal.
+            rotation[1:, 1:] = scipy.linalg.lapack.dorgqr(reflectors[1:, :-1], scales, lwork=64 * n)[0]
+    return diagonal, beside, rotation
+
+
+def eigh(K: Matrix) -> tuple[Float[np.ndarray, " n"], Matrix]:
+    """Eigenvalues and eigenvectors of a symmetric matrix.
+
+    By one thread where it is small: several gain little there, and lose much on a machine with other work, where they wait for each other.
+    """
+    with threadpool_limits(1 if len(K) <= 1500 else None, user_api="blas"):
+        return np.linalg.eigh(K)
+
+
+def learning_curve(
+    K: Matrix, K_test: Float[np.ndarray, "t n"], Y: Targets, ridge: float, *, sizes: Sequence[int] | None = None
+) -> np.ndarray:
+    """Predictions by fits to the first n points, for every n in `sizes` (by default 1, …, all), from one Cholesky factorisation.
+
+    With L·Lᵀ = K + λI, V = L⁻¹·K_testᵀ and z = L⁻¹·Y, the fit to the first n points predicts Σ_{i ≤ n} V_i·z_i. The sizes are the first
+    axis of the result, the rows of `K_test` = k(z_i, x_j) the second.
+    """
+    K, Y = _regression(K, Y)
+    K_test = finite_array("K_test", K_test, 2)
+    n = len(K)
+    require(K_test.shape[1] == n, f"K_test must have one column for each of the {n} points, but has the shape {K_test.shape}.")
+    wanted = np.arange(1, n + 1) if sizes is None else np.asarray(sizes)
+    require(
+        bool(wanted.ndim == 1 and wanted.size > 0 and np.all(np.diff(wanted) > 0) and 1 <= wanted[0] and wanted[-1] <= n),
+        f"sizes must increase from 1 or more to {n} or less, but are {sizes}.",
+    )
+    L = cholesky(K, ridge)
+    targets = Y.reshape(n, -1)
+    V = scipy.linalg.solve_triangular(L, K_test.T, lower=True, check_finite=False)
+    z = scipy.linalg.solve_triangular(L, targets, lower=True, check_finite=False)
+    result = np.empty((len(wanted), len(K_test), targets.shape[1]))
+    total, start = np.zeros(result.shape[1:]), 0
+    for index, size in enumerate(wanted):
+        total += V[start:size].T @ z[start:size]
+        result[index], start = total, size
+    return result.reshape(len(wanted), len(K_test), *Y.shape[1:])
+
+
+@dataclasses.dataclass(frozen=True)
+class Solution:
+    """A fitted kernel ridge regression f(z) = Σ_i k(z, x_i)·α_i, and how it was found.
+
+    `precision` is that in which the kernel was computed. An iterative solver tells its number of `iterations`, the relative `residuals` and
+    the `validation` errors after each, and whether it `converged` to its tolerance.
+    """
+
+    kernel: Kernel
+    x: Matrix
+    coefficients: Targets
+    precision: str
+    iterations: int = 0
+    residuals: tuple[float, ...] = ()
+    validation: tuple[float, ...] = ()
+    converged: bool = True
+
+    def predict(self, z: Float[np.ndarray, "t d"]) -> np.ndarray:
+        """f(z_i), with the kernel made by blocks of rows and never stored."""
+        z = finite_array("z", z, 2)
+        rows = max(1, 2**24 // len(self.x))
+        with jax.enable_x64(self.precision == "float64"):
+            parts = [
+                np.asarray(gram(self.kernel, z[i : i + rows].astype(self.precision), self.x.astype(self.precision)), np.float64)
+                @ self.coefficients
+                for i in range(0, len(z), rows)
+            ]
+        return np.concatenate(parts)
+
+
+def solve(kernel: Kernel, x: Matrix, Y: Targets, ridge: float, *, memory: float | None = None) -> Solution:
+    """Fit exactly: α = (K + λI)⁻¹·Y by a Cholesky factorisation.
+
+    The kernel is computed in the precision of `x`. Where single precision is too coarse for it, because the factorisation fails or the
+    ridge is below the rounding errors of K, it is computed again in double precision. `memory` is how many bytes may be used, by default
+    all that the machine has.
+    """
+    x, Y = points_and_targets(x, Y)
+    need, have = exact_bytes(len(x)), machine_memory() if memory is None else memory
+    require(
+        need <= have,
+        f"An exact solve with {len(x):,} points needs {need / 1e9:.1f} GB, but there are {have / 1e9:.1f} GB. "
+        "`unlazy.solvers.conjugate.conjugate_gradients` needs no Gram matrix, and `unlazy.solvers.conjugate.cost_of` says what it costs.",
+    )
+    for precision in ("float32", "float64") if x.dtype == np.float32 else ("float64",):
+        with jax.enable_x64(precision == "float64"):
+            K = np.asarray(gram(kernel, x.astype(precision)), np.float64)
+        coarse = float(np.finfo(precision).eps) * float(np.linalg.norm(K))
+        if precision == "float32" and ridge < coarse:
+            continue
+        try:
+            L = cholesky(K, ridge)
+        except BadInput:
+            if precision == "float64":
+                raise
+            continue
+        return Solution(kernel, x, scipy.linalg.cho_solve((L, True), Y, check_finite=False), precision)
+    raise AssertionError("double precision either returns or raises")
+
+
+def exact_bytes(n: int) -> int:
+    """Memory of an exact solve with n points: a Gram matrix and its factor in double precision."""
+    return 2 * 8 * n * n
+
+
+def machine_memory() -> int:
+    """Bytes of memory of this machine; 8 GB where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 8 * 10**9
+
+
+def finite_array(name: str, value: Any, ndim: int) -> np.ndarray:
+    """An array of doubles, or an error that says what is wrong with it."""
+    array = np.asarray(value, np.float64)
+    require(array.ndim == ndim, f"{name} must have {ndim} axes, but has the shape {array.shape}.")
+    bad = int(np.sum(~np.isfinite(array)))
+    require(bad == 0, f"{name} must be finite, but {bad} of its {array.size} entries are NaN or infinite.")
+    return array
+
+
+def targets_of(Y: Any, n: int) -> np.ndarray:
+    """Targets of n points in double precision."""
+    Y = np.asarray(Y, np.float64)
+    require(Y.ndim in (1, 2) and len(Y) == n, f"Y must have one row for each of the {n} points, but has the shape {Y.shape}.")
+    return finite_array("Y", Y, Y.ndim)
+
+
+def _regression(K: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
+    K = finite_array("K", K, 2)
+    require(bool(K.shape[0] == K.shape[1] > 0), f"K must be a square Gram matrix, but has the shape {K.shape}.")
+    return K, targets_of(Y, len(K))
+
+
+def points_and_targets(x: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Points in their own precision and targets in double precision."""
+    x = np.asarray(x)
+    finite_array("x", x, 2)
+    return x if x.dtype == np.float32 else x.astype(np.float64), targets_of(Y, len(x))
+
+
+def cholesky(K: Matrix, ridge: float) -> Matrix:
+    """The lower factor of K + λI, or an error that says what to do."""
+    require(0 <= ridge < np.inf, f"ridge must be a finite number ≥ 0, but is {ridge}.")
+    shifted = np.array(K, order="F")
+    shifted.flat[:: len(K) + 1] += ridge
+    try:
+        return scipy.linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        raise _indefinite(ridge) from None
+
+
+def _indefinite(ridge: float, eigenvalue: float | None = None) -> BadInput:
+    seen = "" if eigenvalue is None else f" (its least eigenvalue is {eigenvalue:.2e})"
+    return BadInput(
+        f"K + {ridge:g}·I is not positive definite{seen}. Use a greater ridge, compute K in double precision, within "
+        "`jax.enable_x64(True)`, or check that K is the Gram matrix of a kernel."
+    )
+
+
+def _folds(folds: Any, n: int) -> Iterator[np.ndarray]:
+    """Index arrays that hold every point once."""
+    if isinstance(folds, int | np.integer):
+        require(bool(2 <= folds <= n), f"There must be 2 to {n} folds, but {folds} were asked for.")
+        yield from np.array_split(np.arange(n), folds)
+        return
+    if isinstance(folds, np.ndarray):
+        require(folds.shape == (n,), f"folds must have one label for each of the {n} points, but has the shape {folds.shape}.")
+        parts = [np.flatnonzero(folds == label) for label in np.unique(folds)]
+    else:
+        parts = [np.asarray(fold) for fold in folds]
+        together = np.sort(np.concatenate(parts)) if parts else np.empty(0)
+        require(bool(np.array_equal(together, np.arange(n))), f"folds must hold each of the {n} points exactly once.")
+    require(len(parts) >= 2, "There must be at least 2 folds.")
+    yield from parts

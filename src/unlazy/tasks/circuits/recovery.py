@@ -1,0 +1,134 @@
+"""What a learned circuit is worth, exactly: its error under the law, and which gates of the target it recovered up to sign.
+
+For product and generative laws the subtrees below a gate are independent given the target's values at their roots. So
+M[b, o] = P(learned node = o | target node = b) runs from the inputs up, and with it the statistics on which the next layer is trained.
+
+Reference: malach2019, proof of Theorem 4.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from unlazy.tasks.circuits.circuit import TABLE, Circuit
+from unlazy.tasks.circuits.correlation import FIRST, NEVER, SECOND, components, influences, sample_tables, tables
+from unlazy.tasks.circuits.laws import Law, WeightedSample
+from unlazy.tasks.circuits.statistics import Statistics
+
+
+class LawStatistics(Statistics):
+    """P(learned pattern, label) under a law, for circuits that agree with the target on nothing in particular."""
+
+    def __init__(self, circuit: Circuit, law: Law) -> None:
+        self.circuit = circuit
+        self.parts = [(weight, tables(circuit, part)) for weight, part in components(law)]
+
+    @property
+    def n(self) -> int:
+        """Number of inputs."""
+        return self.circuit.n
+
+    def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
+        """Exact probabilities."""
+        level = self.circuit.depth - len(learned) - 1
+        found = 0.0
+        for weight, target in self.parts:
+            transfer = transfers(self.circuit, target, learned)
+            pair = _pair(transfer)  # gates, target pattern, learned pattern
+            found = found + weight * np.einsum("gty,gtq->gqy", target[level], pair)
+        return np.asarray(found)
+
+
+@dataclasses.dataclass(frozen=True)
+class SampleLawStatistics(Statistics):
+    """The same where the law is a weighted sample."""
+
+    sample: WeightedSample
+
+    @property
+    def n(self) -> int:
+        """Number of inputs."""
+        return self.sample.x.shape[1]
+
+    def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
+        """Sums of weights."""
+        depth = self.n.bit_length() - 1
+        above = [np.zeros(2**i, np.uint8) for i in range(depth - len(learned))]
+        return sample_tables([*above, *reversed(learned)], self.sample)[depth - len(learned) - 1]
+
+
+def _pair(transfer: np.ndarray) -> np.ndarray:
+    """P(learned pattern | target pattern) from M of the two nodes below each gate."""
+    left, right = transfer[0::2], transfer[1::2]
+    return left[:, FIRST][:, :, FIRST] * right[:, SECOND][:, :, SECOND]
+
+
+def transfers(circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[np.ndarray]) -> np.ndarray:
+    """M at the nodes above the learned levels (the inputs' level first). A target value that never occurs gets fair coins."""
+    found = np.broadcast_to(np.eye(2), (circuit.n, 2, 2))
+    for index, gates in enumerate(learned):
+        level = circuit.depth - index - 1
+        pattern = target[level].sum(axis=2)  # gates, target pattern
+        pair = _pair(found)
+        positive = np.einsum("gtq,gq->gt", pair, TABLE[gates])  # P(learned output = 1 | target pattern)
+        rows = []
+        for value in (0, 1):
+            mass = np.where(TABLE[circuit.levels[level]] == value, pattern, 0.0)
+            total = mass.sum(axis=1)
+            rows.append(np.where(total > NEVER, (mass * positive).sum(axis=1) / np.where(total > NEVER, total, 1), 0.5))
+        one = np.stack(rows, axis=1)
+        found = np.stack([1 - one, one], axis=2)
+    return found
+
+
+def error(circuit: Circuit, law: Law, learned: Circuit) -> float:
+    """P(learned output ≠ target output), exactly."""
+    total = 0.0
+    for weight, part in components(law):
+        target = tables(circuit, part)
+        transfer = transfers(circuit, target, learned.levels[::-1])[0]
+        label = target[0].sum(axis=(0, 1))
+        total += weight * float(label[0] * transfer[0, 1] + label[1] * transfer[1, 0])
+    return total
+
+
+@dataclasses.dataclass(frozen=True)
+class Recovery:
+    """By level 0 … d − 1: `status` of each gate is +1 (the target's value, or its negation, on all that occurs), −1 (wrong) or 0 (without
+    influence). `share` counts the influencing gates, `error` is exact.
+    """
+
+    status: list[np.ndarray]
+    error: float
+
+    @property
+    def share(self) -> float:
+        """Share of the influencing gates that were recovered."""
+        flat = np.concatenate(self.status)
+        return float(np.mean(flat[flat != 0] > 0)) if np.any(flat) else 1.0
+
+    @property
+    def exact(self) -> bool:
+        """Every influencing gate recovered, and no error."""
+        return self.share == 1.0 and self.error <= 1e-12
+
+
+def recovery(circuit: Circuit, law: Law, learned: Circuit) -> Recovery:
+    """Compare a learned circuit with its target, up to the signs of inner gates."""
+    influence = influences(circuit)
+    status = [np.ones(2**i, int) for i in range(circuit.depth)]
+    parts = [tables(circuit, part) for weight, part in components(law) if weight > 0]
+    below = learned.levels[::-1]
+    for level in range(circuit.depth):
+        for target in parts:
+            found = transfers(circuit, target, below[: circuit.depth - level])
+            straight, swapped = found[:, 0, 1] + found[:, 1, 0], found[:, 0, 0] + found[:, 1, 1]
+            mass = np.stack([(target[level].sum(axis=2) * (TABLE[circuit.levels[level]] == v)).sum(axis=1) for v in (0, 1)], axis=1)
+            constant = np.any(mass <= NEVER, axis=1)  # one value alone occurs: only that one can be asked for
+            right = (straight <= 1e-12) | (swapped <= 1e-12) | constant
+            status[level] = np.where(right, status[level], -1)
+    status = [np.where(influence[i] == 0, 0, level) for i, level in enumerate(status)]
+    return Recovery(status, error(circuit, law, learned))

@@ -1,0 +1,107 @@
+"""Hidden representations that carry labels.
+
+    φ̃_A uniform among 2·codes random vectors, half of them labelled +1, all other patterns fair coins, x = M φ̃ normalised
+
+Reference: shi2022, Appendix E.3.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.core.random import bernoulli, orthonormal
+from unlazy.tasks.base import Batch, Family, Task
+
+
+class LabelledCodes(Task):
+    """Inputs whose relevant patterns form one of a few labelled vectors."""
+
+    dictionary: Float[Array, "D d"]
+    relevant: Bool[Array, " D"]
+    codes: Bool[Array, "c k"]
+    labels: Float[Array, " c"]
+
+    @property
+    def dimension(self) -> int:
+        """Size d of an input."""
+        return self.dictionary.shape[1]
+
+    @property
+    def basis(self) -> Float[Array, "D d"]:
+        """The dictionary: orthonormal, and every input lies in its span."""
+        return self.dictionary
+
+    @property
+    def mean(self) -> Float[Array, " D"]:
+        """E φ̃."""
+        return jnp.full(len(self.relevant), 0.5).at[self._places].set(jnp.mean(self.codes, axis=0))
+
+    @property
+    def sigma(self) -> Float[Array, ""]:
+        """σ̃."""
+        return jnp.sqrt(jnp.sum(self.mean * (1 - self.mean)))
+
+    @property
+    def _places(self) -> Array:
+        return jnp.nonzero(self.relevant, size=self.codes.shape[1])[0]
+
+    def draw(self, n: int, key: PRNGKeyArray) -> Batch:
+        """A code, and a background of fair coins."""
+        key_code, key_background = jax.random.split(key)
+        chosen = jax.random.randint(key_code, (n,), 0, len(self.codes))
+        present = bernoulli(key_background, jnp.full((n, len(self.relevant)), 0.5)).at[:, self._places].set(self.codes[chosen])
+        return Batch((present - self.mean) / self.sigma, self.labels[chosen])
+
+    def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The label of the nearest code."""
+        present = ((x @ self.dictionary.T) * self.sigma + self.mean)[:, self._places]
+        distance = jnp.sum(jnp.abs(present[:, None, :] - self.codes), axis=2)  # n c
+        return self.labels[jnp.argmin(distance, axis=1)]
+
+    @property
+    def features(self) -> Float[Array, "1 d"]:
+        """The direction from the mean of the negative codes to that of the positive ones: along it lies the first gradient."""
+        difference = self.labels @ self.codes
+        direction = jnp.zeros(len(self.relevant)).at[self._places].set(difference) @ self.dictionary
+        return (direction / jnp.linalg.norm(direction))[None]
+
+    @property
+    def chance(self) -> Float[Array, ""]:
+        """As many codes have one label as the other."""
+        return jnp.asarray(0.5)
+
+
+class HiddenRepresentations(Family):
+    """`codes` random vectors of k patterns for each label, in a dictionary of D patterns."""
+
+    d: int = eqx.field(static=True, kw_only=True)
+    D: int = eqx.field(static=True, kw_only=True)
+    k: int = eqx.field(static=True, kw_only=True)
+    codes: int = eqx.field(static=True, kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse parameters outside the family."""
+        require(0 < self.k <= self.D <= self.d, f"0 < k ≤ D ≤ d is expected, but k={self.k}, D={self.D}, d={self.d}.")
+        require(self.codes > 0, f"Each label needs at least one code, but codes={self.codes}.")
+
+    @property
+    def dimension(self) -> int:
+        """Size d of an input."""
+        return self.d
+
+    @property
+    def coordinates(self) -> int:
+        """Inputs lie in the span of D patterns."""
+        return self.D
+
+    def task(self, *, key: PRNGKeyArray) -> LabelledCodes:
+        """Draw the dictionary, A and the codes."""
+        key_dictionary, key_relevant, key_codes = jax.random.split(key, 3)
+        relevant = jnp.zeros(self.D, bool).at[jax.random.permutation(key_relevant, self.D)[: self.k]].set(True)
+        codes = bernoulli(key_codes, jnp.full((2 * self.codes, self.k), 0.5))
+        labels = jnp.where(jnp.arange(2 * self.codes) < self.codes, 1.0, -1.0)
+        return LabelledCodes(orthonormal(key_dictionary, self.d, self.D), relevant, codes, labels)

@@ -1,0 +1,287 @@
+"""Dictionary data with hidden patterns: the label counts how many of k unknown patterns are present in the input.
+
+    φ̃ ~ law on {0,1}^D,   x̃ = M φ̃,   y = +1 if Σ_{j∈A} φ̃_j ∈ P else −1,   x = (x̃ − E x̃) / σ̃
+
+`dictionary` = Mᵀ (orthonormal rows), `relevant` = indicator of A, `P` = label set, `po` = P(φ̃_j = 1) outside A,
+`sigma` = σ̃ with σ̃² = Σ_j Var φ̃_j, `gamma` = γ = E[y φ̃_i] − E[y] E[φ̃_i] for i ∈ A.
+
+Reference: shi2022, Section 3, Appendix C and E.1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.core.random import bernoulli, categorical, orthonormal
+from unlazy.tasks.base import Batch, Family, Task, error_of_constant
+
+
+def parity(k: int) -> tuple[int, ...]:
+    """P = the odd numbers up to k (Example 2 of shi2022)."""
+    return tuple(range(1, k + 1, 2))
+
+
+def threshold(k: int) -> tuple[int, ...]:
+    """P = the numbers above k/2, up to k (Example 1 of shi2022)."""
+    return tuple(s for s in range(1, k + 1) if 2 * s > k)
+
+
+def interval(k: int, low: int, high: int) -> tuple[int, ...]:
+    """P = {low, …, high} within [k] (Appendix E.1.2 of shi2022)."""
+    require(1 <= low <= high <= k, f"An interval needs 1 ≤ low ≤ high ≤ k, but got low={low}, high={high}, k={k}.")
+    return tuple(range(low, high + 1))
+
+
+class Moments(NamedTuple):
+    """Exact moments of a pattern law."""
+
+    positive: Float[Array, ""]  # P(y = +1)
+    gamma: Float[Array, ""]  # γ, correlation of the label with each relevant pattern
+    relevant: Float[Array, ""]  # P(φ̃_i = 1), i ∈ A
+    background: Float[Array, ""]  # po = P(φ̃_j = 1), j ∉ A
+    sigma: Float[Array, ""]  # σ̃
+
+
+class PatternLaw(eqx.Module):
+    """A law on {0,1}^D as a mixture of product laws: component c has φ̃_j ~ Bernoulli(p_c) on A and Bernoulli(q_c) off A.
+
+    Two of its components at p = 0 and p = 1 make "all relevant patterns absent" and "all present".
+    """
+
+    weight: Float[Array, " c"]
+    p: Float[Array, " c"]
+    q: Float[Array, " c"]
+    D: int = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+    P: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def label_of_count(self) -> Float[Array, " k+1"]:
+        """y as a function of the number 0 … k of relevant patterns that are present."""
+        return jnp.array([1.0 if s in self.P else -1.0 for s in range(self.k + 1)])
+
+    @property
+    def count_law(self) -> Float[Array, " k+1"]:
+        """P(Σ_A φ̃ = s) for s = 0 … k: a mixture of binomials."""
+        s = jnp.arange(self.k + 1.0)
+        log_choose = jnp.array([math.log(math.comb(self.k, i)) for i in range(self.k + 1)])
+        # xlogy and xlog1py take 0·log 0 = 0, so that p = 0 and p = 1 are exact.
+        log_mass = jax.scipy.special.xlogy(s, self.p[:, None]) + jax.scipy.special.xlog1py(self.k - s, -self.p[:, None])
+        return self.weight @ jnp.exp(log_choose + log_mass)
+
+    @property
+    def moments(self) -> Moments:
+        """All moments in closed form; by exchangeability E[y φ̃_i] = E[y Σ_A φ̃] / k."""
+        mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
+        p, q = self.weight @ self.p, self.weight @ self.q
+        return Moments(
+            positive=mass @ (label > 0),
+            gamma=mass @ (label * share) - (mass @ label) * (mass @ share),
+            relevant=p,
+            background=q,
+            sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
+        )
+
+    def draw(self, n: int, relevant: Bool[Array, " D"], *, key: PRNGKeyArray) -> Bool[Array, "n D"]:
+        """`n` hidden vectors φ̃."""
+        key_component, key_bits = jax.random.split(key)
+        component = categorical(key_component, self.weight, n)
+        probability = jnp.where(relevant, self.p[component][:, None], self.q[component][:, None])
+        return bernoulli(key_bits, probability)
+
+
+class HiddenPatterns(Task):
+    """Normalised dictionary data (x, y) with a known dictionary, relevant set A and label set P."""
+
+    dictionary: Float[Array, "D d"]
+    relevant: Bool[Array, " D"]
+    law: PatternLaw
+
+    @property
+    def dimension(self) -> int:
+        """Size d of an input."""
+        return self.dictionary.shape[1]
+
+    @property
+    def basis(self) -> Float[Array, "D d"]:
+        """The dictionary itself: orthonormal, and every input lies in its span."""
+        return self.dictionary
+
+    @property
+    def mean(self) -> Float[Array, " D"]:
+        """E φ̃."""
+        moments = self.law.moments
+        return jnp.where(self.relevant, moments.relevant, moments.background)
+
+    def draw(self, n: int, key: PRNGKeyArray) -> Batch:
+        """Coordinates φ = (φ̃ − E φ̃) / σ̃ of `n` inputs, and their labels."""
+        present = self.law.draw(n, self.relevant, key=key)
+        z = (present - self.mean) / self.law.moments.sigma
+        return Batch(z, self.law.label_of_count[jnp.sum(present & self.relevant, axis=1)])
+
+    def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The label, read off the number of relevant patterns in x."""
+        present = (x @ self.dictionary.T) * self.law.moments.sigma + self.mean
+        count = jnp.round(jnp.sum(present * self.relevant, axis=1)).astype(int)
+        return self.law.label_of_count[jnp.clip(count, 0, self.law.k)]
+
+    @property
+    def features(self) -> Float[Array, "1 d"]:
+        """The one direction that matters, Σ_{j∈A} M_j / √k."""
+        return (self.relevant @ self.dictionary)[None] / math.sqrt(self.law.k)
+
+    @property
+    def chance(self) -> Float[Array, ""]:
+        """Error of the best constant label."""
+        return error_of_constant(self.law.moments.positive)
+
+
+class PatternFamily(Family):
+    """Base of the pattern families: a random orthonormal dictionary of D patterns in R^d, and a random A of size k."""
+
+    d: int = eqx.field(static=True, kw_only=True)
+    D: int = eqx.field(static=True, kw_only=True)
+    k: int = eqx.field(static=True, kw_only=True)
+
+    @property
+    def law(self) -> PatternLaw:
+        """The law of the hidden vector."""
+        raise NotImplementedError
+
+    @property
+    def moments(self) -> Moments:
+        """Exact class balance, γ, po and σ̃."""
+        return self.law.moments
+
+    @property
+    def dimension(self) -> int:
+        """Size d of an input."""
+        return self.d
+
+    @property
+    def coordinates(self) -> int:
+        """Inputs lie in the span of D patterns."""
+        return self.D
+
+    def task(self, *, key: PRNGKeyArray) -> HiddenPatterns:
+        """Draw the dictionary and A."""
+        key_dictionary, key_relevant = jax.random.split(key)
+        dictionary = orthonormal(key_dictionary, self.d, self.D)
+        relevant = jnp.zeros(self.D, bool).at[jax.random.permutation(key_relevant, self.D)[: self.k]].set(True)
+        return HiddenPatterns(dictionary, relevant, self.law)
+
+    def _check_sizes(self) -> None:
+        for name in ("d", "D", "k"):
+            value = getattr(self, name)
+            require(isinstance(value, int) and value > 0, f"{name} must be a positive whole number, but is {value!r}.")
+        require(self.k <= self.D, f"k relevant patterns are chosen among D: k ≤ D is expected, but k={self.k}, D={self.D}.")
+        require(
+            self.D <= self.d,
+            f"D orthonormal patterns need D ≤ d dimensions, but D={self.D}, d={self.d}. Lower D or raise d.",
+        )
+
+
+def _check_label_set(P: tuple[int, ...], k: int) -> None:
+    require(
+        isinstance(P, tuple) and all(isinstance(s, int) for s in P),
+        f"P must be a tuple of whole numbers, but is {P!r}.",
+    )
+    outside = [s for s in P if not 1 <= s <= k]
+    require(not outside, f"P must lie in [k] = {{1, …, {k}}}, but contains {outside}.")
+    require(len(P) > 0 and len(set(P)) == len(P), f"P must hold at least one number, and each once, but is {P!r}.")
+
+
+def _check_po(po: float) -> None:
+    require(0 < po <= 0.5, f"po must lie in (0, 1/2], the share of inputs that show a background pattern, but is {po}.")
+
+
+class ParityMixture(PatternFamily):
+    """The mixture po·D⁽⁰⁾ + (1−po)·D⁽¹⁾ with parity labels, behind the lower bound for fixed features.
+
+    D⁽⁰⁾: all D patterns are fair coins. D⁽¹⁾: the k relevant patterns are all absent or all present, with probability ½ each, and
+    each background pattern is present with probability po/(2−2po).
+
+    Deviation: for po < 1/2 the two parts show background patterns at different rates, so that (A2), independence of the
+    background, holds only at po = 1/2.
+
+    Reference: shi2022, proof of Theorem 2 (Appendix C), Section E.1.1.
+    """
+
+    po: float = eqx.field(converter=float, default=0.5, kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse parameters outside the family."""
+        self._check_sizes()
+        _check_po(self.po)
+        require(
+            self.k % 2 == 1,
+            f"k must be odd for parity labels, but is {self.k}: for even k 'all absent' and 'all present' have the same label.",
+        )
+
+    @property
+    def law(self) -> PatternLaw:
+        """Three product components: fair coins, all absent, all present."""
+        quiet = self.po / (2 - 2 * self.po)
+        return PatternLaw(
+            weight=jnp.stack([jnp.asarray(self.po), jnp.asarray((1 - self.po) / 2), jnp.asarray((1 - self.po) / 2)]),
+            p=jnp.array([0.5, 0.0, 1.0]),
+            q=jnp.stack([jnp.asarray(0.5), jnp.asarray(quiet), jnp.asarray(quiet)]),
+            D=self.D,
+            k=self.k,
+            P=parity(self.k),
+        )
+
+
+class ProductPatterns(PatternFamily):
+    """Independent patterns: present with probability p on A and po off A, with any label set P.
+
+    Reference: shi2022, assumptions (A0)–(A2) in Section 3, and Section E.1.2 (interval labels).
+    """
+
+    P: tuple[int, ...] = eqx.field(static=True, kw_only=True)
+    p: float = eqx.field(converter=float, kw_only=True)
+    po: float = eqx.field(converter=float, default=0.5, kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse parameters outside the family, among them those without correlation (A1)."""
+        self._check_sizes()
+        _check_label_set(self.P, self.k)
+        _check_po(self.po)
+        require(0 < self.p < 1, f"p must lie in (0, 1), the share of inputs that show a relevant pattern, but is {self.p}.")
+        gamma = float(self.moments.gamma)
+        require(
+            gamma > 1e-6,
+            f"(A1) asks for a positive correlation γ of the label with each relevant pattern, but γ = {gamma:.3g} for p={self.p}, "
+            f"P={self.P}. Choose another P or p, or UnstructuredPatterns where γ is zero.",
+        )
+
+    @property
+    def law(self) -> PatternLaw:
+        """One product component."""
+        return PatternLaw(weight=jnp.ones(1), p=jnp.asarray(self.p)[None], q=jnp.asarray(self.po)[None], D=self.D, k=self.k, P=self.P)
+
+
+class UnstructuredPatterns(PatternFamily):
+    """The family without input structure: all D patterns are fair coins, so the inputs tell nothing of A.
+
+    Reference: shi2022, assumption (A1') in Section 3.
+    """
+
+    P: tuple[int, ...] = eqx.field(static=True, kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse parameters outside the family."""
+        self._check_sizes()
+        _check_label_set(self.P, self.k)
+
+    @property
+    def law(self) -> PatternLaw:
+        """One component of fair coins."""
+        return PatternLaw(weight=jnp.ones(1), p=jnp.full(1, 0.5), q=jnp.full(1, 0.5), D=self.D, k=self.k, P=self.P)

@@ -1,0 +1,188 @@
+"""Local correlation as a diagnostic: will layerwise learning work on a binary data set?
+
+The tree behind the data is not known, so it is guessed. Inputs without correlation with the label are set aside. Of the others, those
+pairs are joined that look like the two inputs of one gate: what they tell of the label and of all other inputs goes through one bit. The
+gate is the one the label asks for, and so on, level by level, until one node is left. Half of the examples build the tree, the other half
+judge it.
+
+This goes beyond malach2019, which assumes that the order of the inputs is known.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+
+from unlazy.core.errors import BadInput, require, unknown
+from unlazy.tasks.circuits.circuit import NAMES, TABLE
+
+#: Error on held-out examples up to which a tree counts as found.
+GOOD = 0.05
+#: Confidence of the simultaneous intervals.
+CONFIDENCE = 0.95
+
+
+@dataclasses.dataclass(frozen=True)
+class Join:
+    """Two nodes joined by a gate. Nodes below the number of inputs are inputs; the others are earlier joins, in order."""
+
+    left: int
+    right: int
+    gate: int
+    misfit: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """The guessed tree and what follows from it. `correlations` are E[x·y] − E[x]·E[y], which count above `slack`.
+
+    `error` is that of the tree on held-out examples, `chance` that of the better constant.
+    """
+
+    inputs: tuple[str, ...]
+    joins: tuple[Join, ...]
+    set_aside: tuple[int, ...]
+    correlations: np.ndarray
+    mean_label: float
+    slack: float
+    error: float
+    chance: float
+
+    @property
+    def works(self) -> bool:
+        """The prediction: layerwise learning will work here."""
+        return bool(self.joins) and self.error <= min(GOOD, self.chance / 2)
+
+    def formula(self, node: int | None = None) -> str:
+        """The guessed tree as a nested expression."""
+        if not self.joins:
+            return "none"
+        node = len(self.inputs) + len(self.joins) - 1 if node is None else node
+        if node < len(self.inputs):
+            return self.inputs[node]
+        join = self.joins[node - len(self.inputs)]
+        return f"{NAMES[join.gate]}({self.formula(join.left)}, {self.formula(join.right)})"
+
+    def __str__(self) -> str:
+        strongest = np.argsort(-np.abs(self.correlations))[:5]
+        shown = ", ".join(f"{self.inputs[i]} {self.correlations[i]:+.3f}" for i in strongest)
+        answer = "will work here" if self.works else "will not work here"
+        return "\n".join(
+            [
+                f"Layerwise learning {answer}: the guessed tree errs on {100 * self.error:.2f} % of held-out examples (chance "
+                f"{100 * self.chance:.2f} %).",
+                f"Mean label {self.mean_label:+.3f}; correlations count from {self.slack:.3f} on. First: {shown}.",
+                f"{len(self.set_aside)} of {len(self.inputs)} inputs have no correlation with the label and were set aside.",
+                f"Guessed tree: {self.formula()}",
+            ]
+        )
+
+
+def diagnose(x: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None = None) -> Diagnosis:
+    """Guess a tree from binary inputs `(examples, inputs)` and labels, ±1 or 0 and 1."""
+    x, y = np.asarray(x), np.asarray(y)
+    require(x.ndim == 2 and len(x) == len(y), f"Inputs need one row for each label, but have shape {x.shape} for {len(y)} labels.")
+    require(len(y) >= 20, f"At least 20 examples are needed, but there are {len(y)}.")
+    for what, values in (*((f"input {names[j] if names else f'x{j + 1}'}", x[:, j]) for j in range(x.shape[1])), ("the label", y)):
+        found = np.unique(values)
+        require(
+            len(found) <= 2 and set(found.tolist()) <= {-1, 0, 1}, f"{what} must take two values of −1, 0 and 1, but takes {found[:4]}."
+        )
+    bits, labels = x > 0, np.where(y > 0, 1.0, -1.0)
+    half = len(y) // 2
+    nodes, target = bits[:half].T.astype(np.int8), labels[:half]
+    mean = float(target.mean())
+    count = x.shape[1]
+    slack = math.sqrt(2 * math.log(2 * count / (1 - CONFIDENCE)) / half)
+    correlations = (2.0 * nodes - 1) @ (target - mean) / half
+    kept = [j for j in range(count) if abs(correlations[j]) > slack]
+    joins = _join(dict(zip(kept, nodes[kept], strict=True)), target - mean, count)
+    tree = _run(bits[half:], joins) if joins else np.full(len(y) - half, mean >= 0)
+    error = float(np.mean(tree != (labels[half:] > 0)))
+    chance = float(min(np.mean(labels[half:] > 0), np.mean(labels[half:] < 0)))
+    inputs = names or tuple(f"x{j + 1}" for j in range(count))
+    aside = tuple(j for j in range(count) if j not in kept)
+    return Diagnosis(inputs, joins, aside, correlations, mean, slack, error, chance)
+
+
+def diagnose_file(path: Path, target: str) -> Diagnosis:
+    """The same for a CSV file with a header; `target` names the column of the labels."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *rows = list(csv.reader(file)) or [[]]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read as a CSV file: {error}.") from error
+    if target not in header:
+        raise unknown("column", target, header)
+    place = header.index(target)
+    for number, row in enumerate(rows, start=2):
+        require(len(row) == len(header), f"Line {number} of {path} has {len(row)} values, but the header names {len(header)}.")
+    try:
+        values = np.array(rows, float).reshape(len(rows), len(header))
+    except ValueError as error:
+        raise BadInput(f"{path} must hold numbers alone below its header: {error}.") from error
+    return diagnose(np.delete(values, place, axis=1), values[:, place], tuple(name for name in header if name != target))
+
+
+def _join(values: dict[int, np.ndarray], centred: np.ndarray, first: int) -> tuple[Join, ...]:
+    """Level by level, join the pairs that look most like the inputs of one gate; `centred` is the label minus its mean.
+
+    A node that is left over moves up.
+    """
+    joins: list[Join] = []
+    while len(values) > 1:
+        alive = sorted(values)
+        others = np.array([values[node] for node in alive] + [centred > 0], float)
+        others -= others.mean(axis=1, keepdims=True)
+        others /= np.maximum(others.std(axis=1, keepdims=True), 1e-12)
+        scores = {
+            (alive[i], alive[j]): _misfit(2 * values[alive[i]] + values[alive[j]], np.delete(others, (i, j), axis=0))
+            for i in range(len(alive))
+            for j in range(i + 1, len(alive))
+        }
+        above: dict[int, np.ndarray] = {}
+        for (one, two), misfit in sorted(scores.items(), key=lambda entry: entry[1]):
+            if one in values and two in values:
+                pattern = 2 * values.pop(one) + values.pop(two)
+                gate = int(((np.bincount(pattern, centred, 4) > 0) << np.arange(4)).sum())
+                above[first + len(joins)] = TABLE[gate][pattern].astype(np.int8)
+                joins.append(Join(one, two, gate, misfit))
+        values = above | values
+    return tuple(joins)
+
+
+def _misfit(pattern: np.ndarray, others: np.ndarray) -> float:
+    """How much the four patterns of two nodes tell of all others beyond a gate's one bit.
+
+    Given the value of their gate, its two inputs tell nothing of the rest (Property 2). So the means of the others given the pattern take
+    two values, each for a part of the patterns: the spread that is left, for the best parting into two, over that expected of noise.
+    """
+    counts = np.bincount(pattern, minlength=4)
+    sums = np.stack([np.bincount(pattern, row, 4) for row in others], axis=1)  # pattern, other
+    total = _spread(sums, counts)
+    left = min(total - _spread(_grouped(sums, gate), _grouped(counts, gate)) for gate in range(1, 8))
+    return float(left / (2 * len(others)))
+
+
+def _spread(sums: np.ndarray, counts: np.ndarray) -> float:
+    """Σ n_p·mean_p² over the groups that occur."""
+    return float(np.sum(sums**2 / np.maximum(counts, 1)[:, None]))
+
+
+def _grouped(rows: np.ndarray, gate: int) -> np.ndarray:
+    """Sums over the patterns that a gate maps to 0 and to 1."""
+    return np.stack([rows[TABLE[gate] == value].sum(axis=0) for value in (0, 1)])
+
+
+def _run(bits: np.ndarray, joins: tuple[Join, ...]) -> np.ndarray:
+    """Output of the tree."""
+    values = {j: bits[:, j].astype(np.int8) for j in range(bits.shape[1])}
+    node = bits.shape[1]
+    for join in joins:
+        values[node] = TABLE[join.gate][2 * values[join.left] + values[join.right]].astype(np.int8)
+        node += 1
+    return values[node - 1] > 0
