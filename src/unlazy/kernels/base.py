@@ -12,6 +12,8 @@ that error at near-duplicates; everything else has errors of order eps. The diag
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -32,6 +34,14 @@ class Kernel(eqx.Module):
     @abstractmethod
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """k(x_i, x_i), without the rounding errors of ⟨x_i, x_i⟩ taken from a matrix product."""
+
+    def neighbours(self) -> Sequence[Self]:
+        """Kernels of the same kind with other numbers to choose among, the most different first after the nearest; by default none."""
+        return ()
+
+    def input_scale(self, d: int) -> float:
+        """What inputs of norm about 1 and size d are multiplied by, where a learner may choose: 1, or √d for a kernel that divides by d."""
+        return 1.0
 
 
 class ProductKernel(Kernel):
