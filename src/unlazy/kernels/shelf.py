@@ -33,4 +33,4 @@ def kernel_named(name: str, **numbers: object) -> Kernel:
     for number in numbers:
         if number not in fields:
             raise unknown(f"number of the kernel {name}", number, fields)
-    return dataclasses.replace(kernel, **numbers)  # type: ignore[arg-type]
+    return dataclasses.replace(kernel, **numbers)

@@ -54,9 +54,7 @@ class WideNetwork(ProductKernel):
     def neighbours(self) -> list[Self]:
         """Other depths and variances of the biases."""
         others = [(1, 0.0), (2, 0.1), (3, 0.1), (1, 1.0), (2, 1.0), (1, 0.1)]
-        return [
-            dataclasses.replace(self, depth=depth, b_variance=b) for depth, b in others if (depth, b) != (self.depth, self.b_variance)
-        ]
+        return [dataclasses.replace(self, depth=depth, b_variance=b) for depth, b in others if (depth, b) != (self.depth, self.b_variance)]
 
     def input_scale(self, d: int) -> float:
         """√d: the first layer divides by it."""
