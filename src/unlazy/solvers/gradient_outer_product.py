@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import equinox as eqx
 import jax
@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from unlazy.core.errors import require
-from unlazy.kernels.base import squared_norm
+from unlazy.kernels.base import Kernel, squared_norm
 from unlazy.kernels.stationary import Stationary
 from unlazy.solvers.exact import Matrix, Solution, eigh
 
@@ -38,23 +38,26 @@ class Fitted(Protocol):
         """α."""
 
 
+F = TypeVar("F", bound=Fitted)
+
+
 @dataclasses.dataclass(frozen=True)
-class MetricFit:
+class MetricFit(Generic[F]):
     """One iteration: the metric M with which it was fitted, its root M^{1/2}, and what the solver found on the points x·M^{1/2}."""
 
     metric: Float[np.ndarray, "d d"]
     root: Float[np.ndarray, "d d"]
-    fit: Fitted
+    fit: F
 
 
 def recursive_fits(
     kernel: Stationary,
     x: Matrix,
-    solve: Callable[[Matrix], Fitted],
+    solve: Callable[[Matrix], F],
     iterations: int = 5,
     *,
     weight: Float[np.ndarray, " n"] | None = None,
-) -> Iterator[MetricFit]:
+) -> Iterator[MetricFit[F]]:
     """The fits of iterations 0, …, `iterations`, one by one: `solve` fits the kernel to points, which have the precision of x."""
     require(isinstance(kernel, Stationary), "A recursive feature machine needs a kernel of a distance: Laplace or RBF.")
     require(isinstance(iterations, int | np.integer) and iterations >= 0, f"iterations must be a whole number ≥ 0, but is {iterations!r}.")
@@ -70,7 +73,7 @@ def recursive_fits(
 
 
 def metric_scores(
-    kernel: Stationary, x: Matrix, root: Float[np.ndarray, "d d"], coefficients: np.ndarray, z: Matrix
+    kernel: Kernel, x: Matrix, root: Float[np.ndarray, "d d"], coefficients: np.ndarray, z: Matrix
 ) -> Float[np.ndarray, "t ..."]:
     """f(z) = Σ_i k(z·M^{1/2}, x_i·M^{1/2})·α_i, in the precision of x."""
     return Solution(kernel, (x @ root).astype(x.dtype), coefficients, x.dtype.name).predict(z @ root)
