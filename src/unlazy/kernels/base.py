@@ -24,6 +24,10 @@ from jaxtyping import Array, Float
 Points = Float[Array, "n d"] | Float[np.ndarray, "n d"]
 
 
+#: Rows and columns of a block of a Gram matrix: a few blocks fit into a core's cache, and a block is long enough to keep it busy.
+BLOCK = 512
+
+
 class Kernel(eqx.Module):
     """A symmetric, positive semi-definite function k(x, z)."""
 
@@ -34,6 +38,11 @@ class Kernel(eqx.Module):
     @abstractmethod
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """k(x_i, x_i), without the rounding errors of ⟨x_i, x_i⟩ taken from a matrix product."""
+
+    @property
+    def block(self) -> int:
+        """Rows and columns of a block of a Gram matrix of this kernel."""
+        return BLOCK
 
     def neighbours(self) -> Sequence[Self]:
         """Kernels of the same kind with other numbers to choose among, the most different first after the nearest; by default none."""

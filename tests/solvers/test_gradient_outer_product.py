@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from unlazy.solvers.recursive import gradient_outer_product, metric_root, recursive_feature_machine
 
 from unlazy.core.errors import BadInput
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.products import Linear
 from unlazy.kernels.gram import gram
-from unlazy.solvers.recursive import gradient_outer_product, metric_root, recursive_feature_machine
+from unlazy.kernels.products import Linear
+from unlazy.kernels.stationary import RBF, Laplace
 from unlazy.solvers.ridge import fit_gram
 
 DRAW = np.random.default_rng(0)
