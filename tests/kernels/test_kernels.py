@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from toys import small_init
+from unlazy.core.activations import activation_of
 from unlazy.core.errors import BadInput
 from unlazy.core.gaussian import PiecewiseLinear
 from unlazy.kernels.base import Kernel

@@ -152,7 +152,7 @@ def test_one_output_is_what_it_was():
         (lambda: residual()(3, key=KEY).get(("c",)), "no parameter group named 'c'"),
         (lambda: example_losses("squared", jnp.ones((3, 2)), jnp.ones(3)), "Scores have the shape"),
         (lambda: example_losses("softmax", jnp.ones(3), jnp.ones(3)), "one output for each class"),
-        (lambda: weighted_twice(), "Class weights need one output"),
+        (lambda: classes_weighted_with_outputs(), "Class weights need labels that are signs"),
     ],
 )
 def test_bad_input_is_refused(make, says):
@@ -160,10 +160,11 @@ def test_bad_input_is_refused(make, says):
         make()
 
 
-def weighted_twice():
-    sample = WeightedBatch(jnp.ones((4, 2)), jnp.ones(4), jnp.ones(4))
+def classes_weighted_with_outputs():
+    sample = Batch(jnp.ones((4, 2)), jnp.ones((4, 2)))
     stage = Descent({"w": 1.0}, steps=1, class_weighted=True)
-    return GradientDescent(plain(), (stage,)).fit(Sampler(lambda n, key: sample, 2), 4, key=KEY)
+    sampler = Sampler(lambda n, key: sample, 2, outputs=Outputs("reals", 2))
+    return GradientDescent(plain(), (stage,)).fit(sampler, 4, key=KEY)
 
 
 @pytest.mark.parametrize("outputs", [None, 3])
