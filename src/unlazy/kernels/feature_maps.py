@@ -190,7 +190,7 @@ def featured(features: FeatureMap, x: Float[np.ndarray, "n d"]) -> Float[np.ndar
         for start in range(0, len(x), ROWS):
             rows = x[start : start + ROWS]
             # Up to a power of two, so that few programs are compiled where many small tables are seen.
-            size = max(64, 1 << (len(rows) - 1).bit_length()) if len(rows) <= 1024 else len(rows)
+            size = max(16, 1 << (len(rows) - 1).bit_length()) if len(rows) <= 1024 else len(rows)
             padded = np.pad(rows, ((0, size - len(rows)), (0, 0)))
             parts.append(np.asarray(_compiled(features, padded), np.float64)[: len(rows)])
     return np.concatenate(parts)
