@@ -11,20 +11,19 @@ import scipy.stats
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from toys import small_init
-from unlazy.core.errors import BadInput
-from unlazy.kernels.finite import Tangent, conjugate_gram, tangent_gram
-from unlazy.kernels.wide import NNGP, NTK
-from unlazy.kernels.base import Kernel
-from unlazy.kernels.products import Polynomial
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.products import ArcCosine, ArcSine, Linear
-from unlazy.core.angles import arcsin
-from unlazy.kernels.gram import gram
-from unlazy.core.gaussian import PiecewiseLinear, Series, moments_of, series_error
 from unlazy.core.activations import ACTIVATIONS
-from unlazy.networks.two_layer import TwoLayer
+from unlazy.core.angles import arcsin
+from unlazy.core.errors import BadInput
+from unlazy.core.gaussian import PiecewiseLinear, Series, moments_of, series_error
+from unlazy.kernels.base import Kernel
+from unlazy.kernels.finite import Tangent, conjugate_gram, tangent_gram
+from unlazy.kernels.gram import gram
+from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NNGP, NTK
 from unlazy.networks.base import Network
 from unlazy.networks.inits import TangentInit
+from unlazy.networks.two_layer import TwoLayer
 
 FUNCTIONS = {
     "relu": jax.nn.relu,

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from unlazy.solvers import krylov
 from unlazy.core.errors import BadInput
-from unlazy.solvers.krylov import krylov_path, matrix_path
+from unlazy.solvers import krylov
 from unlazy.solvers.exact import ridge_path
+from unlazy.solvers.krylov import krylov_path, matrix_path
 
 RIDGES = (1e-3, 0.1, 1.0, 50.0)
 

@@ -5,8 +5,8 @@ import pytest
 
 from toys import small_init
 from unlazy.core.errors import BadInput
-from unlazy.networks.two_layer import activate
 from unlazy.networks.inits import MirroredInit, TangentInit
+from unlazy.networks.two_layer import activate
 
 KINDS = ("relu", "truncated_relu")
 

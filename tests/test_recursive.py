@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.products import Linear
 from unlazy.kernels.gram import gram
+from unlazy.kernels.products import Linear
+from unlazy.kernels.stationary import RBF, Laplace
 from unlazy.solvers.recursive import gradient_outer_product, metric_root, recursive_feature_machine
 from unlazy.solvers.ridge import fit_gram
 

@@ -7,14 +7,12 @@ import pytest
 
 from contracts import is_close
 from unlazy.core.errors import BadInput
-from unlazy.kernels.finite import by_layers, conjugate_gram, tangent_gram
-from unlazy.networks.inits import PlainInit
-from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.core.losses import LOSSES, example_losses
-from unlazy.networks.two_layer import TwoLayer
-from unlazy.networks.inits import MirroredInit
+from unlazy.kernels.finite import by_layers, conjugate_gram, tangent_gram
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit
 from unlazy.networks.residual import ALL, HIDDEN, ThreeLayerResNet
-from unlazy.networks.inits import ResNetInit
+from unlazy.networks.two_layer import TwoLayer
 from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 KEY = jax.random.key(7)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.kernels.finite import Conjugate, Tangent
-from unlazy.kernels.wide import NTK
-from unlazy.kernels.gram import gram
 from unlazy.core.gaussian import moments_of
+from unlazy.kernels.finite import Conjugate, Tangent
+from unlazy.kernels.gram import gram
+from unlazy.kernels.residual import ResidualNNGP, ResidualNTK
+from unlazy.kernels.wide import NTK
 from unlazy.networks.base import Network
 from unlazy.networks.residual import ThreeLayerResNet
-from unlazy.kernels.residual import ResidualNNGP, ResidualNTK
 
 W, U, B = 1.8, 1.3, 0.4
 

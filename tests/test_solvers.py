@@ -6,14 +6,14 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 
-from unlazy.solvers import exact as solvers
 from unlazy.core.errors import BadInput
-from unlazy.kernels.wide import NTK
-from unlazy.solvers.conjugate import Nystroem, conjugate_gradients, default_rank, cost_of, product
 from unlazy.kernels.base import Kernel
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.products import Linear
 from unlazy.kernels.gram import gram
+from unlazy.kernels.products import Linear
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NTK
+from unlazy.solvers import exact as solvers
+from unlazy.solvers.conjugate import Nystroem, conjugate_gradients, cost_of, default_rank, product
 from unlazy.solvers.exact import learning_curve, ridge_path, solve
 
 RIDGES = (1e-3, 0.1, 10.0)

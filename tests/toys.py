@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from unlazy.core.random import bernoulli, normal
 from unlazy.lab.trials import Instrument, Record, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit
-from unlazy.probes.performance import Performance
 from unlazy.probes.neurons import Alignment
-from unlazy.core.random import bernoulli, normal
+from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Batch, Family, Task
 
 

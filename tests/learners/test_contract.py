@@ -8,9 +8,9 @@ import pytest
 from contracts import check_experiment, check_learner
 from toys import CoinCount, Halfspace, small_learner
 from unlazy.lab import registry as catalogue
-from unlazy.learners import rivals
 from unlazy.lab.claims import Arm
 from unlazy.lab.trials import Instrument
+from unlazy.learners import rivals
 from unlazy.learners.gradient import GradientDescent
 
 ARMS = {f"{claim.id}: {name}": arm for claim in catalogue.claims().values() for name, arm in claim.study("smoke").items()}

@@ -147,7 +147,9 @@ def _at(place: str, kind: str, wanted: type) -> Any:
         return thing()
     except TypeError as error:
         missing = str(error).split(": ", 1)[-1]
-        raise BadInput(f"{place} cannot be made without arguments ({missing}). Give its fields defaults, or name an instance of it.") from None
+        raise BadInput(
+            f"{place} cannot be made without arguments ({missing}). Give its fields defaults, or name an instance of it."
+        ) from None
 
 
 def _is(value: Any, wanted: type) -> bool:

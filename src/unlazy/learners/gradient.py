@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from abc import abstractmethod
@@ -42,6 +43,11 @@ class Stage(eqx.Module):
     @abstractmethod
     def length(self, n: int) -> int:
         """Number of steps when `n` examples are allowed."""
+
+    @property
+    def body(self) -> Stage:
+        """This stage without its number of steps, which is an input of the program that runs it: stages of any length share one."""
+        return self
 
     @abstractmethod
     def run(
@@ -121,6 +127,13 @@ class Descent(Stage):
         """The same stage with all step sizes times `factor` and a further penalty decay·‖p‖² on all groups."""
         rates = {group: rate * factor for group, rate in self.rates.items()}
         return dataclasses.replace(self, rates=rates, decay={group: self.decay.get(group, 0.0) + decay for group in rates})
+
+    @property
+    def body(self) -> Descent:
+        # A field is replaced by hand: the numbers may be stacked for many trials, which the checks of a new stage cannot read.
+        bare = copy.copy(self)
+        object.__setattr__(bare, "steps", 1 if self.spread is not None else None)
+        return bare
 
     def suited(self, outputs: Outputs) -> Descent:
         """The same stage with a loss for such outputs, where it takes the natural one."""
@@ -308,7 +321,7 @@ class GradientDescent(Learner):
             if end > begin:
                 lengths = [b - a for a, b in itertools.pairwise(bounds)]
                 idle = _canonical(len(lengths)) - len(lengths)
-                run = RunStage(stage, self.source, np.array([0] * idle + lengths, np.int32), np.array(index, np.uint32))
+                run = RunStage(stage.body, self.source, np.array([0] * idle + lengths, np.int32), np.array(index, np.uint32))
                 models, losses, model = call(run, model, start.material, start.key)
                 runs.append((models, losses))
                 kept.append(Kept(idle, len(cuts), begin, tuple(getattr(stage, "rates", ()))))

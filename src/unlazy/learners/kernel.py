@@ -124,7 +124,9 @@ class KernelRidge(KernelLearner):
         coefficients = _path(kernel, x, y - offset, [ridge * diagonal for ridge in self.ridges], self.memory)
         models = KernelModel(kernel, x, scale, coefficients, np.stack([offset] * len(self.ridges)))
         # The residual of a ridge regression is λ·α.
-        squares = [0.5 * np.mean(np.square(ridge * diagonal * alpha), axis=0) for ridge, alpha in zip(self.ridges, coefficients, strict=True)]
+        squares = [
+            0.5 * np.mean(np.square(ridge * diagonal * alpha), axis=0) for ridge, alpha in zip(self.ridges, coefficients, strict=True)
+        ]
         losses = [float(np.sum(each)) for each in squares]
         return self.traced(models, losses, sample)
 
@@ -156,7 +158,9 @@ class KernelSVM(KernelLearner):
         for index, penalty in enumerate(self.penalties):
             for place, labels in enumerate(columns.T):
                 if len(np.unique(labels)) < 2:
-                    require(columns.shape[1] > 1, f"A support vector machine needs examples of both classes, but the {n} examples are of one.")
+                    require(
+                        columns.shape[1] > 1, f"A support vector machine needs examples of both classes, but the {n} examples are of one."
+                    )
                     offsets[index, place] = -1.0  # a class that was not seen
                     continue
                 machine = SVC(C=penalty / unit, kernel="precomputed", cache_size=500).fit(K, labels)

@@ -102,7 +102,11 @@ class RecursiveFeatureMachine(PathLearner):
             if iteration in self.iterations:
                 roots.append(root)
                 found.append(alpha)
-                losses.append(0.5 * float(np.sum(np.mean(np.square(self.ridge * alpha), axis=0))))  # the residual of a ridge regression is λ·α
+                losses.append(
+                    0.5 * float(np.sum(np.mean(np.square(self.ridge * alpha), axis=0)))
+                )  # the residual of a ridge regression is λ·α
             if iteration < self.iterations[-1]:
-                metric = normalised(root @ gradient_outer_product(self.kernel, points.astype(np.float64), alpha.reshape(len(alpha), -1)) @ root, metric)
+                metric = normalised(
+                    root @ gradient_outer_product(self.kernel, points.astype(np.float64), alpha.reshape(len(alpha), -1)) @ root, metric
+                )
         return self.traced(MetricModel(self.kernel, x, 1 / norm, np.stack(roots), np.stack(found), offset), losses, sample)

@@ -198,7 +198,9 @@ class QueryGradients(GradientSource):
         """Refuse what is no oracle."""
         require(self.mode in get_args(Mode), f"mode must be one of {', '.join(get_args(Mode))}, but is {self.mode!r}.")
         require(0 < self.tolerance <= 1, f"tolerance lies in (0, 1], but is {self.tolerance}.")
-        require(self.mode != "sampled" or self.examples > 0, "A sampled oracle needs a number of examples: make it with `QueryGradients.of`.")
+        require(
+            self.mode != "sampled" or self.examples > 0, "A sampled oracle needs a number of examples: make it with `QueryGradients.of`."
+        )
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Population:
         return law_or_sample(sampler, self.points, key)
@@ -213,7 +215,9 @@ class QueryGradients(GradientSource):
                 scales = model.put(groups).greatest_slopes(tuple(groups), largest)
                 if self.mode == "adversarial":
                     _, flipped = batch_gradient(loss, groups, whole.x, -whole.y, whole.weight)
-                    given = jax.tree.map(lambda g, f, s: g + jnp.clip((f - g) / 2, -self.tolerance * s, self.tolerance * s), truth, flipped, scales)
+                    given = jax.tree.map(
+                        lambda g, f, s: g + jnp.clip((f - g) / 2, -self.tolerance * s, self.tolerance * s), truth, flipped, scales
+                    )
                 elif self.mode == "sampled":
                     drawn = shares(jax.random.fold_in(key, t), material.weight, self.examples) * len(material.weight)
                     _, given = batch_gradient(loss, groups, whole.x, whole.y, drawn)
