@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from unlazy.core.naming import Named
-from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.wide import NNGP, NTK
+from unlazy.kernels.feature_maps import RandomFeatures, RawFeatures
+from unlazy.kernels.shelf import kernel_named
 from unlazy.learners.direction import DirectionHistogram
-from unlazy.learners.features import FeatureRidge, LogisticRegression, RandomFeatures, RawFeatures
+from unlazy.learners.features import FeatureRidge, LogisticRegression
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
 from unlazy.learners.rfm import RecursiveFeatureMachine
@@ -28,16 +27,17 @@ _RELU = MirroredInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="rel
 LEARNERS = {
     "linear": Named(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
     "logistic": Named(LogisticRegression(RawFeatures()), "linear model, logistic regression"),
-    "linear-kernel": Named(KernelRidge(Linear()), "the linear model again, solved with its kernel"),
-    "polynomial": Named(KernelRidge(Polynomial(3)), "polynomial kernel, ridge regression; degree 2 to 7"),
-    "rbf": Named(KernelRidge(RBF(0.5)), "Gaussian kernel, ridge regression"),
-    "laplace": Named(KernelRidge(Laplace(0.5)), "Laplace kernel exp(−γ‖x − z‖), ridge regression"),
-    "arc-cosine": Named(KernelRidge(ArcCosine(1)), "arc-cosine kernel: infinitely many random ReLU features"),
-    "arcsine": Named(KernelRidge(ArcSine(1.0, 0.1)), "arcsine kernel: infinitely many random erf features"),
-    "nngp": Named(KernelRidge(NNGP(1, "relu", 2.0, 0.1)), "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3"),
-    "ntk": Named(KernelRidge(NTK(1, "relu", 2.0, 0.1)), "tangent kernel of an infinitely wide ReLU network; depth 1 to 3"),
-    "rbf-svm": Named(KernelSVM(RBF(0.5)), "Gaussian kernel, support vector machine"),
-    "ntk-svm": Named(KernelSVM(NTK(1, "relu", 2.0, 0.1)), "tangent kernel, support vector machine"),
+    "linear-kernel": Named(KernelRidge(kernel_named("linear")), "the linear model again, solved with its kernel"),
+    "polynomial": Named(KernelRidge(kernel_named("polynomial")), "polynomial kernel, ridge regression; degree 2 to 7"),
+    "quadratic": Named(KernelRidge(kernel_named("quadratic")), "products of two coordinates alone, ⟨x, z⟩², ridge regression"),
+    "rbf": Named(KernelRidge(kernel_named("rbf")), "Gaussian kernel, ridge regression"),
+    "laplace": Named(KernelRidge(kernel_named("laplace")), "Laplace kernel exp(−γ‖x − z‖), ridge regression"),
+    "arc-cosine": Named(KernelRidge(kernel_named("arc-cosine")), "arc-cosine kernel: infinitely many random ReLU features"),
+    "arcsine": Named(KernelRidge(kernel_named("arcsine")), "arcsine kernel: infinitely many random erf features"),
+    "nngp": Named(KernelRidge(kernel_named("nngp")), "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "ntk": Named(KernelRidge(kernel_named("ntk")), "tangent kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "rbf-svm": Named(KernelSVM(kernel_named("rbf")), "Gaussian kernel, support vector machine"),
+    "ntk-svm": Named(KernelSVM(kernel_named("ntk")), "tangent kernel, support vector machine"),
     "relu-features": Named(FeatureRidge(RandomFeatures("relu")), "2000 random ReLU features, ridge regression"),
     "truncated-relu-features": Named(FeatureRidge(RandomFeatures("truncated_relu")), "2000 random truncated ReLU features, ridge"),
     "fourier-features": Named(FeatureRidge(RandomFeatures("fourier")), "2000 random Fourier features, ridge regression"),
