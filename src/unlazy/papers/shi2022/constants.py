@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from jaxtyping import Array
+
 
 class TheoremConstants(NamedTuple):
     """Initial scales σ_w, σ_b, σ_a, noise σ_ξ of steps 1 and 2, and step sizes η⁽¹⁾, η⁽²⁾ and η⁽ᵗ⁾ for t > 2."""
@@ -68,6 +70,6 @@ def lemma_15(*, D: int, k: int, m: int, po: float, sigma: float, delta: float = 
     return FirstGradient(error, error / sigma, spread * error * sigma)
 
 
-def drift_bound(*, steps: int, rate: float, a_start: float) -> float:
+def drift_bound(*, steps: float | Array, rate: float | Array, a_start: float | Array) -> float | Array:
     """η²t² + ηt·|a⁽²⁾|: how far a first-layer weight may move in t classifier steps without decay, where E‖x‖ ≤ 1 (Lemma 24)."""
     return (rate * steps) ** 2 + rate * steps * a_start
