@@ -225,7 +225,7 @@ class Descent(Stage):
 
 
 class GradientDescent(Learner):
-    """A network from `init`, trained by `stages` one after the other, with gradients from `source`: by default a fixed sample of n examples.
+    """A network from `init`, trained by `stages` one after the other, with gradients from `source`: by default a fixed sample of size n.
 
     Step 0 is the initial network; `record` names the steps whose models are kept, and the last step is always kept. All learners of this
     class draw the same initial network and the same sample from the same key, so trials are paired by seed.
@@ -356,7 +356,7 @@ class Begin(eqx.Module):
         model = self.init(shape[0] if len(shape) == 1 else shape, outputs=sampler.outputs.count, key=key_init)
         inside = sampler.basis is not None and self.rotates and isinstance(model, Rotatable)
         if inside:
-            assert isinstance(model, Rotatable)
+            assert isinstance(model, Rotatable) and sampler.basis is not None
             model = model.enter(sampler.basis)
         trained_on = sampler if inside or sampler.basis is None else sampler.on_inputs
         material = self.source.material(trained_on, self.n, key_data)
@@ -387,7 +387,7 @@ class Kept(NamedTuple):
     """Of the segments of a stage: how many are empty, how many of the others are recorded; the steps between which it trained, and what."""
 
     idle: int
-    count: int
+    recorded: int
     begin: int
     end: int
     groups: tuple[str, ...]
@@ -406,7 +406,7 @@ class End(eqx.Module):
             parts.append(jax.tree.map(lambda leaf: leaf[None], first))
             losses.append(jnp.full(1, jnp.nan))
         for (models, means), kept in zip(runs, self.kept, strict=True):
-            span = slice(kept.idle, kept.idle + kept.count)
+            span = slice(kept.idle, kept.idle + kept.recorded)
             parts.append(jax.tree.map(lambda leaf, span=span: leaf[span], models))
             losses.append(means[span])
         models = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
@@ -422,4 +422,4 @@ class End(eqx.Module):
         ]
         if any(count is None for row in asked for count in row):
             return {}
-        return {"queries": jnp.asarray([sum(row) for row in asked], jnp.result_type(float))}  # type: ignore[arg-type]
+        return {"queries": jnp.asarray([sum(row) for row in asked], jnp.result_type(float))}

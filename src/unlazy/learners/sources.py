@@ -253,7 +253,7 @@ def shares(key: PRNGKeyArray, weight: Float[Array, " p"], n: int) -> Float[Array
 
 
 class QueryGradients(GradientSource):
-    """A statistical query oracle: each coordinate of the gradient is a query, divided by its greatest possible size so that it lies in [−1, 1].
+    """A statistical query oracle: each coordinate of the gradient is a query, divided by its greatest possible size to lie in [−1, 1].
 
     The network says how large a slope can be (`greatest_slopes`), for losses whose own slope is at most 1: hinge and logistic. Queries are
     asked by coordinates in the sampler's basis where it has one: unlike training itself, tolerances do not commute with rotations.

@@ -28,7 +28,7 @@ def theorem2(scale: Scale) -> dict[str, StudyArm]:
     sizes = (8, 16) if scale == "smoke" else (16, 64, 256)
     n = {"smoke": 200, "laptop": 2000, "paper": 8000}[scale]
     norms = (1.0, 4.0)
-    arms = {f"{kind}, k=5": FixedFeatures(kind, 5, 80, sizes, norms, n=n) for kind in FEATURES}  # type: ignore[arg-type]
+    arms: dict[str, StudyArm] = {f"{kind}, k=5": FixedFeatures(kind, 5, 80, sizes, norms, n=n) for kind in FEATURES}  # type: ignore[arg-type]
     return arms | {"random, k=7": FixedFeatures("random", 7, 112, sizes, norms, n=n)}
 
 
