@@ -122,6 +122,14 @@ class Smoothable(Network):
         """Scores of a batch; `smoothing` is the standard deviation of the noise in each neuron."""
 
 
+class SlopeBounded(Network):
+    """A network that knows how large the slopes of its score can be."""
+
+    @abstractmethod
+    def greatest_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
+        """For each entry of these groups, a bound on the slope of the score on all inputs whose entries are at most `largest`."""
+
+
 class SplitWeights(eqx.Module):
     """First-layer weights as coordinates in a basis of the inputs plus the orthogonal rest, w = inside·basis + outside.
 
