@@ -62,6 +62,16 @@ class Model(eqx.Module):
         return jax.lax.map(one, arrays)
 
 
+class Predictor(Model):
+    """Any function as a model: scores = function(parameters, x), such as `Predictor(lambda w, x: x @ w, w)`."""
+
+    function: Callable[[Any, Array], Scores] = eqx.field(static=True)
+    parameters: Any
+
+    def __call__(self, x: Float[Array, "n *d"]) -> Scores:
+        return self.function(self.parameters, x)
+
+
 class OnCoordinates(Model):
     """A model of x = z·basis as a model of z."""
 
