@@ -160,6 +160,11 @@ class Init(eqx.Module):
     def width(self) -> int:
         """Number of hidden neurons, for planning."""
 
+    @property
+    def takes_shapes(self) -> bool:
+        """Whether its networks take inputs with several axes, such as images, as they are; else these are laid out as vectors."""
+        return False
+
     @abstractmethod
     def __call__(self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray) -> Network:
         """Draw a network for inputs of size d (or of that shape) with so many outputs; None is one output without an axis for it."""
