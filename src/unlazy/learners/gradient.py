@@ -22,6 +22,7 @@ from unlazy.core.metrics import Outputs
 from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
 from unlazy.learners.sources import GradientSource, Groups, SampleGradients
 from unlazy.networks.base import HasNeurons, Init, Network, Rotatable, Smoothable
+from unlazy.networks.foreign import drawn_for
 from unlazy.tasks.base import Batch, Family, Sampler, WeightedBatch
 
 #: The loss that suits the outputs: logistic for signs, softmax for classes, squared for real numbers.
@@ -365,8 +366,7 @@ class Begin(eqx.Module):
 
     def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> Start:
         key_init, key_data, key_order = keys_of(key)
-        shape = sampler.input_shape
-        model = self.init(shape[0] if len(shape) == 1 else shape, outputs=sampler.outputs.count, key=key_init)
+        model = drawn_for(self.init, sampler.input_shape, outputs=sampler.outputs.count, key=key_init)
         inside = sampler.basis is not None and self.rotates and isinstance(model, Rotatable)
         if inside:
             assert isinstance(model, Rotatable) and sampler.basis is not None
