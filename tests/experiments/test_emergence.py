@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
+from unlazy.core.random import normal
+from unlazy.papers.shi2022.constants import drift_bound, error_bound, lemma_15, theorem_26, theorem_34
 from unlazy.papers.shi2022.instruments import Drift, FirstGradient, SignalToNoise, _components, slope
 from unlazy.papers.shi2022.table1 import PARITY, parity_task, verbatim
-from unlazy.core.random import normal
 from unlazy.tasks.dictionary.patterns import ParityMixture
-from unlazy.papers.shi2022.constants import drift_bound, error_bound, lemma_15, theorem_26, theorem_34
 
 
 def test_slope_is_the_exponent():

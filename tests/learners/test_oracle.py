@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.shi2022.queries import QueryLearning, population_of
 from unlazy.learners.oracle import Oracle, Population, examples_needed
+from unlazy.papers.shi2022.queries import QueryLearning, population_of
 from unlazy.tasks.dictionary.balance import BalancedParity
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from abc import abstractmethod
@@ -21,6 +22,7 @@ from unlazy.core.metrics import Outputs
 from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
 from unlazy.learners.sources import GradientSource, Groups, SampleGradients
 from unlazy.networks.base import HasNeurons, Init, Network, Rotatable, Smoothable
+from unlazy.networks.foreign import drawn_for
 from unlazy.tasks.base import Batch, Family, Sampler, WeightedBatch
 
 #: The loss that suits the outputs: logistic for signs, softmax for classes, squared for real numbers.
@@ -42,6 +44,11 @@ class Stage(eqx.Module):
     @abstractmethod
     def length(self, n: int) -> int:
         """Number of steps when `n` examples are allowed."""
+
+    @property
+    def body(self) -> Stage:
+        """This stage without its number of steps, which is an input of the program that runs it: stages of any length share one."""
+        return self
 
     @abstractmethod
     def run(
@@ -121,6 +128,13 @@ class Descent(Stage):
         """The same stage with all step sizes times `factor` and a further penalty decay·‖p‖² on all groups."""
         rates = {group: rate * factor for group, rate in self.rates.items()}
         return dataclasses.replace(self, rates=rates, decay={group: self.decay.get(group, 0.0) + decay for group in rates})
+
+    @property
+    def body(self) -> Descent:
+        # A field is replaced by hand: the numbers may be stacked for many trials, which the checks of a new stage cannot read.
+        bare = copy.copy(self)
+        object.__setattr__(bare, "steps", 1 if self.spread is not None else None)
+        return bare
 
     def suited(self, outputs: Outputs) -> Descent:
         """The same stage with a loss for such outputs, where it takes the natural one."""
@@ -219,11 +233,13 @@ class Descent(Stage):
         assert isinstance(changed, HasNeurons) and self.spread is not None
         w = changed.first_layer  # m r
         rms = jnp.sqrt(jnp.mean(jnp.einsum("mr,rs,ms->m", w, second_moment, w)))
-        return groups | {"w": jax.tree.map(lambda leaf, scale=self.spread / rms: leaf * scale, groups["w"])}
+        # An oracle may answer zero throughout: then the weights are zero, and stay so.
+        scale = self.spread / jnp.maximum(rms, jnp.finfo(rms.dtype).tiny)
+        return groups | {"w": jax.tree.map(lambda leaf: leaf * scale, groups["w"])}
 
 
 class GradientDescent(Learner):
-    """A network from `init`, trained by `stages` one after the other, with gradients from `source`: by default a fixed sample of n examples.
+    """A network from `init`, trained by `stages` one after the other, with gradients from `source`: by default a fixed sample of size n.
 
     Step 0 is the initial network; `record` names the steps whose models are kept, and the last step is always kept. All learners of this
     class draw the same initial network and the same sample from the same key, so trials are paired by seed.
@@ -308,10 +324,10 @@ class GradientDescent(Learner):
             if end > begin:
                 lengths = [b - a for a, b in itertools.pairwise(bounds)]
                 idle = _canonical(len(lengths)) - len(lengths)
-                run = RunStage(stage, self.source, np.array([0] * idle + lengths, np.int32), np.array(index, np.uint32))
+                run = RunStage(stage.body, self.source, np.array([0] * idle + lengths, np.int32), np.array(index, np.uint32))
                 models, losses, model = call(run, model, start.material, start.key)
                 runs.append((models, losses))
-                kept.append(Kept(idle, len(cuts), begin, tuple(getattr(stage, "rates", ()))))
+                kept.append(Kept(idle, len(cuts), begin, end, tuple(getattr(stage, "rates", ()))))
             begin = end
         return call(End(steps, tuple(kept), self.source), start.model, tuple(runs), start.basis, start.seen)
 
@@ -350,11 +366,10 @@ class Begin(eqx.Module):
 
     def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> Start:
         key_init, key_data, key_order = keys_of(key)
-        shape = sampler.input_shape
-        model = self.init(shape[0] if len(shape) == 1 else shape, outputs=sampler.outputs.count, key=key_init)
+        model = drawn_for(self.init, sampler.input_shape, outputs=sampler.outputs.count, key=key_init)
         inside = sampler.basis is not None and self.rotates and isinstance(model, Rotatable)
         if inside:
-            assert isinstance(model, Rotatable)
+            assert isinstance(model, Rotatable) and sampler.basis is not None
             model = model.enter(sampler.basis)
         trained_on = sampler if inside or sampler.basis is None else sampler.on_inputs
         material = self.source.material(trained_on, self.n, key_data)
@@ -382,11 +397,12 @@ class RunStage(eqx.Module):
 
 
 class Kept(NamedTuple):
-    """Of the segments of a stage: how many are empty, how many of the others are recorded, its first step, and the groups it trained."""
+    """Of the segments of a stage: how many are empty, how many of the others are recorded; the steps between which it trained, and what."""
 
     idle: int
-    count: int
+    recorded: int
     begin: int
+    end: int
     groups: tuple[str, ...]
 
 
@@ -403,7 +419,7 @@ class End(eqx.Module):
             parts.append(jax.tree.map(lambda leaf: leaf[None], first))
             losses.append(jnp.full(1, jnp.nan))
         for (models, means), kept in zip(runs, self.kept, strict=True):
-            span = slice(kept.idle, kept.idle + kept.count)
+            span = slice(kept.idle, kept.idle + kept.recorded)
             parts.append(jax.tree.map(lambda leaf, span=span: leaf[span], models))
             losses.append(means[span])
         models = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
@@ -413,10 +429,10 @@ class End(eqx.Module):
 
     def _notes(self, model: Network) -> dict[str, Array]:
         """The number of queries asked so far, of a source that counts them."""
-        counts = [self.source.queries(model.get(kept.groups), 1) for kept in self.kept if kept.groups]
-        if not counts or counts[0] is None:
+        asked = [
+            [self.source.queries(model.get(kept.groups), min(max(step - kept.begin, 0), kept.end - kept.begin)) for kept in self.kept]
+            for step in self.steps
+        ]
+        if any(count is None for row in asked for count in row):
             return {}
-        begins = [kept.begin for kept in self.kept if kept.groups]
-        ends = [*begins[1:], max(self.steps[-1], *begins)]
-        asked = [sum(c * min(max(s - b, 0), e - b) for c, b, e in zip(counts, begins, ends, strict=True)) for s in self.steps]
-        return {"queries": jnp.asarray(asked, jnp.result_type(float))}
+        return {"queries": jnp.asarray([sum(row) for row in asked], jnp.result_type(float))}

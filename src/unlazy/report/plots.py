@@ -42,7 +42,14 @@ class Line:
 
 def lines(plot: Plot, records: Mapping[str, Sequence[Record]]) -> list[Line]:
     """The lines of a plot. What was not measured is left out."""
-    return [_line(series, records[series.arm]) for series in plot.series if _has(series, records.get(series.arm, ()))]
+    found = [_line(series, records[series.arm]) for series in plot.series if _has(series, records.get(series.arm, ()))]
+    return [_above_zero(line) for line in found] if plot.log_y else found
+
+
+def _above_zero(line: Line) -> Line:
+    """A logarithmic axis has no place for zero, as a distance from the start is at the start."""
+    kept = [i for i, e in enumerate(line.estimates) if not e.mean <= 0]
+    return dataclasses.replace(line, x=tuple(line.x[i] for i in kept), estimates=tuple(line.estimates[i] for i in kept))
 
 
 def _has(series: PlotLine, records: Sequence[Record]) -> bool:

@@ -6,7 +6,7 @@ Reference: shi2022, Section 3.1 (initialisation), Lemmas 15 and 24, Theorems 26 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class TheoremConstants(NamedTuple):
@@ -68,6 +68,6 @@ def lemma_15(*, D: int, k: int, m: int, po: float, sigma: float, delta: float = 
     return FirstGradient(error, error / sigma, spread * error * sigma)
 
 
-def drift_bound(*, steps: int, rate: float, a_start: float) -> float:
+def drift_bound(*, steps: Any, rate: Any, a_start: Any) -> Any:
     """η²t² + ηt·|a⁽²⁾|: how far a first-layer weight may move in t classifier steps without decay, where E‖x‖ ≤ 1 (Lemma 24)."""
     return (rate * steps) ** 2 + rate * steps * a_start

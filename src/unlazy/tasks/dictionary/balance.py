@@ -10,10 +10,12 @@ Reference: shi2022, Appendix E.2.2 (class imbalance), Appendix C (the law).
 
 from __future__ import annotations
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import categorical, signs
@@ -45,6 +47,11 @@ class BalancedLaw(PatternLaw):
             background=q,
             sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
         )
+
+    def mass(self, on: Int[Array, " p"], off: Int[Array, " p"]) -> Float[Array, " p"]:
+        """Given the count, all subsets of A are equally likely, and the background is fair coins."""
+        ways = jnp.array([math.comb(self.k, s) for s in range(self.k + 1)], jnp.result_type(float))
+        return (self.count_law / ways)[on] * 0.5 ** (self.D - self.k)
 
     def draw(self, n: int, relevant: Bool[Array, " D"], *, key: PRNGKeyArray) -> Bool[Array, "n D"]:
         """The number of relevant patterns by its law, a random subset of that size, and a background of fair coins."""
