@@ -8,7 +8,6 @@ import pytest
 from toys import small_init
 from unlazy.core.errors import BadInput
 from unlazy.networks.inits import MirroredInit, TangentInit
-from unlazy.networks.two_layer import activate
 
 
 def test_mirrored_network_is_zero_and_has_the_asked_scales():

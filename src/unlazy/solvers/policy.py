@@ -50,7 +50,7 @@ Purpose = Literal["path", "choice"]
 Method = Literal["exact", "krylov", "cg"]
 
 
-class Choice(NamedTuple):
+class SolverChoice(NamedTuple):
     """How a fit is solved: the method, whether the Gram matrix is stored, and the precision of the kernel."""
 
     method: Method
@@ -58,18 +58,18 @@ class Choice(NamedTuple):
     precision: Literal["float32", "float64"]
 
 
-def choose(n: int, purpose: Purpose, *, dtype: Any = np.float64, ridge: float = math.inf, memory: float | None = None) -> Choice:
+def choose(n: int, purpose: Purpose, *, dtype: Any = np.float64, ridge: float = math.inf, memory: float | None = None) -> SolverChoice:
     """The choice for n points of precision `dtype`; `ridge` is the least one, in units of the greatest k(x, x).
 
     `memory` is how many bytes may be used: by default all that the machine has, or a third of it for a path, which runs beside others.
     """
     if purpose == "choice":
         exact = n <= EXACT_POINTS and exact_bytes(n) <= (machine_memory() if memory is None else memory)
-        return Choice("exact", True, "float64") if exact else Choice("cg", False, np.dtype(dtype).name)
+        return SolverChoice("exact", True, "float64") if exact else SolverChoice("cg", False, np.dtype(dtype).name)
     too_coarse = ridge < COARSE * float(np.finfo(np.float32).eps) * math.sqrt(n)
     precision = np.dtype(np.float64 if n <= FEW or too_coarse else dtype)
     stored = n * n * precision.itemsize <= path_memory(memory)
-    return Choice("exact" if stored and n <= FEW else "krylov", stored, precision.name)  # type: ignore[arg-type]
+    return SolverChoice("exact" if stored and n <= FEW else "krylov", stored, precision.name)  # type: ignore[arg-type]
 
 
 def path_memory(memory: float | None) -> float:
@@ -152,7 +152,7 @@ class KernelFit:
     """A ridge regression with a kernel, how it was solved, and the relative residual at which an iteration ended."""
 
     fit: RidgeFit
-    choice: Choice
+    choice: SolverChoice
     residual: float = 0.0
     converged: bool = True
 
@@ -175,7 +175,7 @@ def fit_kernel(
     if solver == "exact" or (solver == "auto" and choice.method == "exact"):
         require_memory(len(x), memory, "solver='cg' needs no Gram matrix.")
         fit = fit_gram(double_gram(kernel, x), Y, ridges, weight=weight, intercept=intercept)
-        return KernelFit(fit, Choice("exact", True, "float64"))
+        return KernelFit(fit, SolverChoice("exact", True, "float64"))
     return _fit_without_gram(kernel, x, Y, ridges, np.ones(len(x)) if weight is None else weight, intercept)
 
 
@@ -211,4 +211,4 @@ def _fit_without_gram(
         constant = (root @ solved[:, :-1]) / (root @ solved[:, -1])
         solved = without_penalty_on_constant(solved[:, :-1], solved[:, -1], root)
     fit = RidgeFit(root[:, None] * solved, constant, ridge, grid, errors)
-    return KernelFit(fit, Choice("cg", False, found.precision), found.residuals[-1], found.converged)  # type: ignore[arg-type]
+    return KernelFit(fit, SolverChoice("cg", False, found.precision), found.residuals[-1], found.converged)  # type: ignore[arg-type]
