@@ -1,4 +1,4 @@
-"""SGD on XOR along its steps: growth of the signal beside the reduced dynamics, of the margins, balance of the layers, time to a small loss.
+"""SGD on XOR along its steps: growth of the signal beside the reduced dynamics and of the margins, balance of layers, time to a small loss.
 
 Reference: glasgow2023, Theorem 3.1, Section 4, Lemmas 4.1 (C.1), C.4, 4.4 (D.3) and B.13.
 """
@@ -118,10 +118,10 @@ class MarginGrowth(Probe):
 
 
 class LayerBalance(Probe):
-    """Balance of the layers: `imbalance` = mean of ‖w‖² − a² and `squared_norm` = mean of ‖w‖² at each step, and over the last `every` steps
+    """Balance of the layers: at each step `imbalance` = mean of ‖w‖² − a² and `squared_norm` = mean of ‖w‖².
 
-    `excess` = greatest |a| − ‖w‖ of a neuron, relative to θ; `drift_ratio` = greatest increase of ‖w‖² − a² in a step over its bound 4η²a².
-    They are NaN before so many steps were made.
+    Over the last `every` steps `excess` = greatest |a| − ‖w‖ of a neuron, relative to θ; `drift_ratio` = greatest increase of ‖w‖² − a² in
+    a step over its bound 4η²a². They are NaN before so many steps were made.
 
     `radius` = θ, `step` = η.
     """
