@@ -1,4 +1,4 @@
-"""Exponents of power laws from measured sample sizes, with bootstrap intervals; and where two curves cross."""
+"""Sample sizes from learning curves, exponents of power laws from sample sizes with bootstrap intervals, and where two curves cross."""
 
 from __future__ import annotations
 
@@ -9,6 +9,22 @@ from jaxtyping import Float
 
 #: Bootstrap replicates, and the seed of their choice.
 REPLICATES = 2000
+#: An error must stay at or below the target for so many looks in a row.
+STABLE = 3
+
+
+def first_stable_crossing(
+    sizes: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"], target: float, *, stable: int = STABLE
+) -> float | None:
+    """The size at which the error reaches the target, between the looks by linear interpolation; None if it does not, or not for long."""
+    below = errors <= target
+    for i in range(len(errors) - stable + 1):
+        if np.all(below[i : i + stable]):
+            if i == 0:
+                return float(sizes[0])
+            share = (errors[i - 1] - target) / (errors[i - 1] - errors[i])
+            return float(sizes[i - 1] + share * (sizes[i] - sizes[i - 1]))
+    return None
 
 
 def slope(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:

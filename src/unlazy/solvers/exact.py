@@ -151,11 +151,7 @@ def learning_curve(
     K_test = finite_array("K_test", K_test, 2)
     n = len(K)
     require(K_test.shape[1] == n, f"K_test must have one column for each of the {n} points, but has the shape {K_test.shape}.")
-    wanted = np.arange(1, n + 1) if sizes is None else np.asarray(sizes)
-    require(
-        bool(wanted.ndim == 1 and wanted.size > 0 and np.all(np.diff(wanted) > 0) and 1 <= wanted[0] and wanted[-1] <= n),
-        f"sizes must increase from 1 or more to {n} or less, but are {sizes}.",
-    )
+    wanted = np.arange(1, n + 1) if sizes is None else _prefixes(sizes, n)
     L = cholesky(K, ridge)
     targets = Y.reshape(n, -1)
     V = scipy.linalg.solve_triangular(L, K_test.T, lower=True, check_finite=False)
@@ -166,6 +162,31 @@ def learning_curve(
         total += V[start:size].T @ z[start:size]
         result[index], start = total, size
     return result.reshape(len(wanted), len(K_test), *Y.shape[1:])
+
+
+def prefix_coefficients(K: Matrix, Y: Targets, ridge: float, sizes: Sequence[int]) -> np.ndarray:
+    """α of the fits to the first n points, for every n in `sizes` (the first axis), with zeros for the points beyond.
+
+    With L·Lᵀ = K + λI and z = L⁻¹·Y, the prefixes of z are those of the prefixes' own systems, so that Lᵀ·α_n = z cut off at n: one
+    factorisation and one triangular solve for all sizes.
+    """
+    K, Y = _regression(K, Y)
+    n = len(K)
+    wanted = _prefixes(sizes, n)
+    L = cholesky(K, ridge)
+    z = scipy.linalg.solve_triangular(L, Y.reshape(n, -1), lower=True, check_finite=False)  # n o
+    cut = (np.arange(n)[:, None] < wanted)[:, :, None] * z[:, None]  # n s o
+    found = scipy.linalg.solve_triangular(L, cut.reshape(n, -1), lower=True, trans="T", overwrite_b=True, check_finite=False)
+    return np.moveaxis(found.reshape(n, len(wanted), *Y.shape[1:]), 1, 0)
+
+
+def _prefixes(sizes: Sequence[int], n: int) -> np.ndarray:
+    wanted = np.asarray(sizes)
+    require(
+        bool(wanted.ndim == 1 and wanted.size > 0 and np.all(np.diff(wanted) > 0) and 1 <= wanted[0] and wanted[-1] <= n),
+        f"sizes must increase from 1 or more to {n} or less, but are {sizes}.",
+    )
+    return wanted
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
-from unlazy.lab.claims import Scale
-from unlazy.papers.glasgow2023.training import Training
+from unlazy.lab.claims import Arm, Scale
+from unlazy.learners.mean_field import mean_field_sgd
+from unlazy.probes.base import Probe
+from unlazy.tasks.multi_index import MultiIndex
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """Training on XOR in d dimensions: p neurons, radius θ, step size η, minibatches of `ratio`·d examples."""
+
+    d: int
+    width: int = 256
+    radius: float = 0.3
+    step: float = 0.4
+    ratio: float = 4.0
+
+    def arm(self, record: tuple[int, ...], *probes: Probe, rotated: bool = False, freeze_second: bool = False) -> Arm:
+        """A run that stops at the last of the recorded steps."""
+        batch = max(1, round(self.ratio * self.d))
+        learner = mean_field_sgd(
+            width=self.width,
+            batch=batch,
+            radius=self.radius,
+            step=self.step,
+            steps=record[-1],
+            record=record,
+            freeze_second=freeze_second,
+        )
+        return Arm(MultiIndex(d=self.d, rotated=rotated), learner, record[-1] * batch, probes)
 
 
 class Size(NamedTuple):
