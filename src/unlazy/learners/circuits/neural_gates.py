@@ -15,7 +15,6 @@ Reference: malach2019, Section 3, Algorithm 1, and the proof of Lemma 15.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from typing import Literal
 
@@ -30,7 +29,7 @@ from unlazy.networks.tree import GateNeurons
 #: Steps between two looks at which lines still move.
 STRIDE = 256
 #: No more lines than this are trained at once, so that they stay in a core's cache; the numbers of lines are padded to one of few sizes.
-SIZES = (16, 128, 1024)
+SIZES = (4, 8, 16, 32, 64, 128, 1024)
 
 Rate = Literal["theorem", "lemma", "scaled"]
 
@@ -100,9 +99,9 @@ def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int) -> tup
     return z, steps
 
 
-@functools.partial(jax.jit, static_argnames="stride")
+@jax.jit
 def _stride(z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, "c 2"], stride: int) -> tuple[Array, ...]:
-    """`stride` steps; the number of those with a gradient, and whether there is one still."""
+    """At most `stride` steps, as long as anything moves; the number of those with a gradient, and whether there is one still."""
 
     def gradient(z: Array) -> tuple[Array, Array]:
         up, down = z > 0, z < 0
@@ -112,10 +111,14 @@ def _stride(z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, 
         moves = (pull_up != 0) & jnp.any(up, axis=1) | (pull_down != 0) & jnp.any(down, axis=1)
         return jnp.where(up, pull_up[:, None], jnp.where(down, -pull_down[:, None], 0)) * v, moves
 
-    def advance(_: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        z, taken = state
-        slope, moves = gradient(z)
-        return z - slope, taken + moves
+    def goes_on(state: tuple[Array, ...]) -> Array:
+        return (state[0] < stride) & jnp.any(state[4])
 
-    z, taken = jax.lax.fori_loop(0, stride, advance, (z, jnp.zeros(len(z), jnp.int32)))
-    return z, taken, gradient(z)[1]
+    def advance(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        index, z, taken, slope, moves = state
+        z = z - slope
+        return index + 1, z, taken + moves, *gradient(z)
+
+    first = (jnp.zeros((), jnp.int32), z, jnp.zeros(len(z), jnp.int32), *gradient(z))
+    _, z, taken, _, moves = jax.lax.while_loop(goes_on, advance, first)
+    return z, taken, moves
