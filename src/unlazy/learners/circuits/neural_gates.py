@@ -26,7 +26,7 @@ from jaxtyping import Array, Float
 from unlazy.core.errors import require
 from unlazy.networks.tree import GateNeurons
 
-#: Steps between two looks at which lines still move.
+#: Steps until the first look at which lines still move; each later one takes as many steps as there were before it.
 STRIDE = 256
 #: No more lines than this are trained at once, so that they stay in a core's cache; the numbers of lines are padded to one of few sizes.
 SIZES = (4, 8, 16, 32, 64, 128, 1024)
@@ -82,9 +82,9 @@ def train_gates(pull: np.ndarray, neurons: GateNeurons, *, step: float | np.ndar
 def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
     """Descend on all lines; those that stand still are laid aside, so that a few slow ones do not keep the others busy."""
     z, steps = z.copy(), np.zeros(len(z), np.int64)
-    moving = np.arange(len(z))
-    for start in range(0, limit, STRIDE):
-        stride = min(STRIDE, limit - start)
+    moving, done = np.arange(len(z)), 0
+    while len(moving) and done < limit:
+        stride = min(max(STRIDE, done), limit - done)
         still = []
         for begin in range(0, len(moving), SIZES[-1]):
             chosen = moving[begin : begin + SIZES[-1]]
@@ -93,9 +93,7 @@ def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int) -> tup
             moved, taken, goes_on = jax.device_get(_stride(z[pad], v[pad], sides[pad], stride))
             z[chosen], steps[chosen] = moved[: len(chosen)], steps[chosen] + taken[: len(chosen)]
             still.append(chosen[goes_on[: len(chosen)]])
-        moving = np.concatenate(still)
-        if not len(moving):
-            break
+        moving, done = np.concatenate(still), done + stride
     return z, steps
 
 

@@ -46,7 +46,9 @@ class LayerDescent(Stage):
     def run(
         self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
     ) -> tuple[Network, Float[Array, " s"]]:
-        require(isinstance(model, TreeNetwork) and not isinstance(material, Sampler), "Layerwise training needs a tree and a sample or a law.")
+        require(
+            isinstance(model, TreeNetwork) and not isinstance(material, Sampler), "Layerwise training needs a tree and a sample or a law."
+        )
         assert isinstance(model, TreeNetwork)
         tree, examples = model, material if isinstance(material, (Batch, WeightedBatch)) else material.batch
         x, y = examples.x, examples.y
@@ -89,7 +91,14 @@ class LayerDescent(Stage):
 
 
 def layerwise_network(
-    n: int, *, margin: float, steps: int, k: int | None = None, printed_sign: bool = False, law: bool = False, precision: Literal[32, 64] = 32
+    n: int,
+    *,
+    margin: float,
+    steps: int,
+    k: int | None = None,
+    printed_sign: bool = False,
+    law: bool = False,
+    precision: Literal[32, 64] = 32,
 ) -> GradientDescent:
     """Algorithm 1 as a learner of the literal network, at most `steps` steps a layer; on a sample, or on the exact `law`."""
     stages = tuple(LayerDescent(i, margin=margin, steps=steps, printed_sign=printed_sign) for i in reversed(range(n.bit_length() - 1)))

@@ -24,6 +24,9 @@ from unlazy.tasks.circuits.laws import GenerativeLaw, Law, ProductLaw
 from unlazy.tasks.circuits.recovery import LawStatistics
 from unlazy.tasks.circuits.statistics import Statistics
 
+#: Of gate g and value v: `COUNT[2g + v]` patterns give it, and `ORDER[4·(2g + v) + i]` is the i-th of them.
+COUNT = np.stack([4 - TABLE.sum(axis=1), TABLE.sum(axis=1)], axis=1).ravel().astype(np.int32)
+ORDER = np.concatenate([np.argsort(TABLE[g] != v, kind="stable") for g in range(16) for v in (0, 1)]).astype(np.int32)
 #: All inputs of so many bits are still few enough to list.
 LISTED = 16
 
@@ -209,16 +212,16 @@ class GenerativeTask(CircuitTask):
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         """Patterns that give each gate its value, uniformly, level by level."""
-        table = jnp.asarray(TABLE)
+        order, count = jnp.asarray(ORDER), jnp.asarray(COUNT)
         depth = int(math.log2(self.dimension))
         keys = jax.random.split(key, depth + 1)
         y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(jnp.int32)
         nodes = y
         for i in range(depth):
-            fits = table[self.gates[2**i - 1 : 2 ** (i + 1) - 1]][None] == nodes[:, :, None]  # n, gates, pattern
-            place = jnp.floor(jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * fits.sum(axis=2)).astype(jnp.int32)
-            pattern = jnp.argmax(jnp.cumsum(fits, axis=2) > place[:, :, None], axis=2)
-            nodes = jnp.stack([pattern // 2, pattern % 2], axis=2).reshape(n, -1)
+            asked = 2 * self.gates[2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
+            place = (jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]).astype(jnp.int32)
+            pattern = order[4 * asked + place]
+            nodes = jnp.stack([pattern >> 1, pattern & 1], axis=2).reshape(n, -1)
         return Batch(_signs(nodes > 0), _signs(y[:, 0] > 0))
 
     def target(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
