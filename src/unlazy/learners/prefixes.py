@@ -17,6 +17,7 @@ from unlazy.core.metrics import Outputs
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
 from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
+from unlazy.learners.holdout import with_sample
 from unlazy.learners.kernel import KernelModel
 from unlazy.networks.base import Model, Scores
 from unlazy.solvers.exact import prefix_coefficients
@@ -138,7 +139,9 @@ class OnPrefixes(Learner):
         """One fit after the other, each in the learner's own parts: all meet the same sample, cut off at their size."""
         sizes = self.recorded(n)
         require(bool(sizes), f"Of the sizes {self.sizes} none is at most n={n}.")
-        cut = dataclasses.replace(sampler, draw=_First(call(_Whole(sizes[-1]), sampler, key)), exact_law=None)
+        # On the host nobody else compiles the draw.
+        whole = draw(sampler, sizes[-1], keys_of(key)[1]) if self.on_host else call(_Whole(sizes[-1]), sampler, key)
+        cut = with_sample(sampler, whole)
         traces = [self.learner.fit_in_parts(cut, size, key, call) for size in sizes]
         return call(_Curve(sizes), tuple(traces))
 
@@ -150,16 +153,6 @@ class _Whole(eqx.Module):
 
     def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> Batch:
         return sampler.draw(self.n, keys_of(key)[1])
-
-
-class _First(eqx.Module):
-    """A draw from a sample that is there already: the first examples of it, whatever the key."""
-
-    sample: Batch
-
-    def __call__(self, n: int, key: PRNGKeyArray) -> Batch:
-        require(n <= len(self.sample.y), f"{n} examples were asked for, but the sample has {len(self.sample.y)}.")
-        return Batch(self.sample.x[:n], self.sample.y[:n])
 
 
 class _Curve(eqx.Module):

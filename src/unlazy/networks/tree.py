@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.networks.base import HasNeurons, Init
@@ -48,8 +48,12 @@ def initial_neurons(gates: int, k: int, *, key: PRNGKeyArray) -> GateNeurons:
 
 def initial_tree(n: int, k: int, *, key: PRNGKeyArray) -> list[GateNeurons]:
     """Initial neurons of every level, level 0 first."""
-    whole = initial_neurons(n - 1, k, key=key)
-    return [GateNeurons(whole.w[2**i - 1 : 2 ** (i + 1) - 1], whole.v[2**i - 1 : 2 ** (i + 1) - 1]) for i in range(n.bit_length() - 1)]
+    return levels_of(*initial_neurons(n - 1, k, key=key))
+
+
+def levels_of(w: Array, v: Array) -> list[GateNeurons]:
+    """The neurons of all gates, level by level."""
+    return [GateNeurons(w[2**i - 1 : 2 ** (i + 1) - 1], v[2**i - 1 : 2 ** (i + 1) - 1]) for i in range(len(v).bit_length())]
 
 
 def hard_tanh(u: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -86,14 +90,19 @@ class TreeNetwork(HasNeurons):
         return self.up_to(0, x)[:, 0]
 
     @property
-    def circuit(self) -> Circuit:
-        """Each gate read on the four patterns of ±1; an output above 0 counts as +1."""
+    def gates(self) -> Int[Array, " n-1"]:
+        """Each gate's number, read on the four patterns of ±1; an output above 0 counts as +1."""
         patterns = jnp.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
         levels = []
         for w, v in zip(self.w, self.v, strict=True):
             outputs = jnp.einsum("pgk,gk->gp", jax.nn.relu(jnp.einsum("pi,gki->pgk", patterns, w)), v)
-            levels.append(((np.asarray(outputs) > 0) << np.arange(4)).sum(axis=1))
-        return Circuit(np.concatenate(levels))
+            levels.append(((outputs > 0) << jnp.arange(4)).sum(axis=1))
+        return jnp.concatenate(levels)
+
+    @property
+    def circuit(self) -> Circuit:
+        """The gates as a circuit. On the host alone."""
+        return Circuit(np.asarray(self.gates))
 
     @property
     def first_layer(self) -> Float[Array, "m d"]:

@@ -2,7 +2,7 @@
 
 A layer is trained on S_p = E[(λ − y)·1{pattern p}] of each gate, with λ = |E y| + Δ/4; labels are swapped where E y < 0, and the output
 gate is negated in the end. Where the statistics come from is all that differs between a sample, a stream of examples and a population. The
-literal network, trained through its loss, is in `learners/tree.py`.
+literal network, trained through its loss, is in `learners/circuits/tree.py`.
 
 Deviation: the regulariser is λ|1 + ŷ|. The text prints λ|1 − ŷ|, whose derivative is −λ, while its proofs use +λ; with the printed sign
 influencing gates that satisfy the assumptions become constant. `printed_sign=True` follows the print.
@@ -13,7 +13,9 @@ Reference: malach2019, Algorithm 1, Theorems 2 and 4, Lemmas 14 and 15.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 import equinox as eqx
 import jax
@@ -23,15 +25,16 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import SIGNS, Outputs
-from unlazy.learners.base import SEEN, Learner, Trace
+from unlazy.learners.base import SEEN, Learner, Trace, keys_of
 from unlazy.learners.circuits.neural_gates import Rate, TrainedGates, step_size, train_gates
 from unlazy.networks.base import Model
-from unlazy.networks.tree import GateNeurons, initial_tree, width_for
-from unlazy.tasks.base import Batch, Sampler
-from unlazy.tasks.circuits.bits import Packed, counts, pack
+from unlazy.networks.tree import GateNeurons, initial_neurons, levels_of, width_for
+from unlazy.tasks.base import Batch, Sampler, draw
+from unlazy.tasks.circuits.bits import Packed, counts, pack, unpack, valid
 from unlazy.tasks.circuits.circuit import Circuit, apply_gates
 from unlazy.tasks.circuits.families import evaluate_signs
-from unlazy.tasks.circuits.laws import Stream
+from unlazy.tasks.circuits.laws import Stream, WeightedSample
+from unlazy.tasks.circuits.recovery import SampleLawStatistics
 from unlazy.tasks.circuits.statistics import Statistics
 
 #: Steps after which a layer is given up; gates that did not settle are named in the outcome.
@@ -128,17 +131,36 @@ class CircuitModel(Model):
         """Scores of a batch."""
         return evaluate_signs(self.gates.astype(jnp.int32), x)
 
+    @property
+    def circuit(self) -> Circuit:
+        """The circuit itself. On the host alone."""
+        return Circuit(np.asarray(self.gates).astype(int))
+
+
+StatisticsSource = Literal["sample", "weighted sample", "law"]
+
 
 class Layerwise(Learner):
-    """Algorithm 1 on n examples, through the statistics of its gates. `margin` = Δ, `delta` = δ of the theorems (it sets the width)."""
+    """Algorithm 1 through the statistics of its gates. `margin` = Δ, `delta` = δ of the theorems, which sets the width unless `k` does.
+
+    `source`: where the statistics come from: counts in a sample of n examples, the same sample as a law of equal weights, or the exact law,
+    where the data offer it. `limit`: steps after which a layer is given up. It notes the `steps` of the slowest layer and whether all gates
+    `settled`.
+    """
 
     margin: float = eqx.field(converter=float, kw_only=True)
     delta: float = eqx.field(converter=float, default=0.001, kw_only=True)
+    k: int | None = eqx.field(static=True, default=None, kw_only=True)
     rate: Rate = eqx.field(static=True, default="lemma", kw_only=True)
+    source: StatisticsSource = eqx.field(static=True, default="sample", kw_only=True)
+    limit: int = eqx.field(static=True, default=LIMIT, kw_only=True)
+    printed_sign: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse a margin that is none."""
+        """Refuse a margin that is none, and statistics from nowhere."""
         require(0 < self.margin < 1, f"margin is Δ of the local correlation assumption and lies in (0, 1), but is {self.margin}.")
+        known = get_args(StatisticsSource)
+        require(self.source in known, f"source must be one of {', '.join(known)}, but is {self.source!r}.")
 
     @property
     def on_host(self) -> bool:
@@ -153,19 +175,47 @@ class Layerwise(Learner):
 
     def work(self, n: int, r: int) -> float:
         """Drawing, counting, and some thousand steps of all neurons."""
-        return 20.0 * n * r + 4000.0 * 2 * r * width_for(r, self.delta)
+        return 20.0 * n * r + 4000.0 * 2 * r * self._width(r)
 
     def prediction_work(self, d: int) -> float:
         """A few operations a gate."""
         return 4.0 * d
 
+    def _width(self, n: int) -> int:
+        return width_for(n, self.delta) if self.k is None else self.k
+
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Draw, pack, learn."""
-        key_init, key_data = jax.random.split(key)
-        batch = sampler.sample(n, key=key_data)
-        sample = Packed(pack(np.asarray(batch.x) > 0), pack(np.asarray(batch.y)[:, None] > 0)[0], n)
-        tree = initial_tree(sampler.dimension, width_for(sampler.dimension, self.delta), key=key_init)
-        found = learn_circuit(sample_statistics(sample), tree, margin=self.margin, rate=self.rate)
-        gates = jnp.asarray(found.circuit.gates, jnp.result_type(float))
-        losses = jnp.mean(batch.y != evaluate_signs(gates.astype(jnp.int32), batch.x))[None]
-        return Trace(CircuitModel(gates[None]), losses, Batch(batch.x[:SEEN], batch.y[:SEEN]), (1,))
+        key_init, key_data, _ = keys_of(key)
+        # Of a law, examples of the same law stand for those seen.
+        z, y = draw(sampler, min(n, SEEN) if self.source == "law" else n, key_data)
+        x = z if sampler.basis is None else z @ sampler.basis
+        sample = Packed(pack(np.asarray(x) > 0), pack(np.asarray(y)[:, None] > 0)[0], len(y))
+        found = learn_circuit(
+            self._statistics(sampler, sample),
+            levels_of(*_neurons(sampler.dimension - 1, self._width(sampler.dimension), key_init)),
+            margin=self.margin,
+            rate=self.rate,
+            limit=self.limit,
+            printed_sign=self.printed_sign,
+        )
+        gates = jnp.asarray(found.circuit.gates[None].astype(float), jnp.result_type(float))
+        wrong = np.bitwise_count((found.circuit.output(sample.x) ^ sample.y) & valid(sample.count)).sum()
+        notes = {"steps": np.array([max(found.steps)], float), "settled": np.array([found.settled], float)}
+        return Trace(CircuitModel(gates), np.array([wrong / sample.count]), Batch(z[:SEEN], y[:SEEN]), (1,), notes)  # type: ignore[arg-type]
+
+    def _statistics(self, sampler: Sampler, sample: Packed) -> Statistics:
+        if self.source == "sample":
+            return sample_statistics(sample)
+        if self.source == "weighted sample":
+            count = sample.count
+            return SampleLawStatistics(WeightedSample.of(unpack(sample.x, count), unpack(sample.y[None], count)[:, 0]))
+        law = None if sampler.exact_law is None else sampler.exact_law()
+        require(isinstance(law, Statistics), "These data do not offer the exact statistics of a circuit: take a sample.")
+        assert isinstance(law, Statistics)
+        return law
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _neurons(gates: int, k: int, key: PRNGKeyArray) -> GateNeurons:
+    return initial_neurons(gates, k, key=key)

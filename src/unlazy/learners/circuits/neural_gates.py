@@ -15,7 +15,6 @@ Reference: malach2019, Section 3, Algorithm 1, and the proof of Lemma 15.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from typing import Literal
 
@@ -27,10 +26,10 @@ from jaxtyping import Array, Float
 from unlazy.core.errors import require
 from unlazy.networks.tree import GateNeurons
 
-#: Steps between two looks at which lines still move.
+#: Steps until the first look at which lines still move; each later one takes as many steps as there were before it.
 STRIDE = 256
 #: No more lines than this are trained at once, so that they stay in a core's cache; the numbers of lines are padded to one of few sizes.
-SIZES = (16, 128, 1024)
+SIZES = (4, 8, 16, 32, 64, 128, 1024)
 
 Rate = Literal["theorem", "lemma", "scaled"]
 
@@ -83,9 +82,9 @@ def train_gates(pull: np.ndarray, neurons: GateNeurons, *, step: float | np.ndar
 def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
     """Descend on all lines; those that stand still are laid aside, so that a few slow ones do not keep the others busy."""
     z, steps = z.copy(), np.zeros(len(z), np.int64)
-    moving = np.arange(len(z))
-    for start in range(0, limit, STRIDE):
-        stride = min(STRIDE, limit - start)
+    moving, done = np.arange(len(z)), 0
+    while len(moving) and done < limit:
+        stride = min(max(STRIDE, done), limit - done)
         still = []
         for begin in range(0, len(moving), SIZES[-1]):
             chosen = moving[begin : begin + SIZES[-1]]
@@ -94,15 +93,13 @@ def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int) -> tup
             moved, taken, goes_on = jax.device_get(_stride(z[pad], v[pad], sides[pad], stride))
             z[chosen], steps[chosen] = moved[: len(chosen)], steps[chosen] + taken[: len(chosen)]
             still.append(chosen[goes_on[: len(chosen)]])
-        moving = np.concatenate(still)
-        if not len(moving):
-            break
+        moving, done = np.concatenate(still), done + stride
     return z, steps
 
 
-@functools.partial(jax.jit, static_argnames="stride")
+@jax.jit
 def _stride(z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, "c 2"], stride: int) -> tuple[Array, ...]:
-    """`stride` steps; the number of those with a gradient, and whether there is one still."""
+    """At most `stride` steps, as long as anything moves; the number of those with a gradient, and whether there is one still."""
 
     def gradient(z: Array) -> tuple[Array, Array]:
         up, down = z > 0, z < 0
@@ -112,10 +109,14 @@ def _stride(z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, 
         moves = (pull_up != 0) & jnp.any(up, axis=1) | (pull_down != 0) & jnp.any(down, axis=1)
         return jnp.where(up, pull_up[:, None], jnp.where(down, -pull_down[:, None], 0)) * v, moves
 
-    def advance(_: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        z, taken = state
-        slope, moves = gradient(z)
-        return z - slope, taken + moves
+    def goes_on(state: tuple[Array, ...]) -> Array:
+        return (state[0] < stride) & jnp.any(state[4])
 
-    z, taken = jax.lax.fori_loop(0, stride, advance, (z, jnp.zeros(len(z), jnp.int32)))
-    return z, taken, gradient(z)[1]
+    def advance(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        index, z, taken, slope, moves = state
+        z = z - slope
+        return index + 1, z, taken + moves, *gradient(z)
+
+    first = (jnp.zeros((), jnp.int32), z, jnp.zeros(len(z), jnp.int32), *gradient(z))
+    _, z, taken, _, moves = jax.lax.while_loop(goes_on, advance, first)
+    return z, taken, moves

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
-from unlazy.papers.malach2019.shallow import DeepRecovery, LeastWidth, SignRank
+from unlazy.papers.malach2019.shallow import SignRank, deep_recovery, least_widths
 
-SHAPES: dict[Scale, tuple[tuple[int, int], ...]] = {
-    "smoke": ((1, 1), (1, 2)),
-    "laptop": ((1, 1), (1, 2), (2, 2), (2, 4)),
-    "paper": ((1, 1), (1, 2), (2, 2), (2, 3), (2, 4)),
+#: Widths that are tried for each ⋀_m ⋁_r. With some inputs fixed a function becomes the one before it, which needs no greater width.
+WIDTHS: dict[Scale, dict[tuple[int, int], tuple[int, ...]]] = {
+    "smoke": {(1, 1): (2, 4), (1, 2): (4,)},
+    "laptop": {(1, 1): (2, 4), (1, 2): (2, 4, 8), (2, 2): (2, 4, 8), (2, 4): (16, 32, 64)},
+    "paper": {(m, r): (2, 4, 8, 16, 32, 64, 128) for m, r in ((1, 1), (1, 2), (2, 2), (2, 3), (2, 4))},
 }
 
 
@@ -18,8 +19,8 @@ def depth_separation(scale: Scale) -> dict[str, StudyArm]:
     starts, training = (2, 300) if small else (3, 3_000) if scale == "laptop" else (10, 20_000)
     return {
         "sign-rank": SignRank(6 if small else 8, terms=2 if small else 4),
-        "two layers": LeastWidth(SHAPES[scale], starts=starts, training=training),
-        "tree": DeepRecovery((1, 2) if small else (1, 2, 4)),
+        "two layers": least_widths(WIDTHS[scale], starts=starts, steps=training),
+        "tree": deep_recovery((1, 2) if small else (1, 2, 4), 16_384),
     }
 
 

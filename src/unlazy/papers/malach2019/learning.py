@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
 from unlazy.learners.circuits.layerwise import Layerwise
 from unlazy.learners.circuits.tree import end_to_end
 from unlazy.papers.malach2019.figure1 import fully_connected
-from unlazy.papers.malach2019.recovering import LeastSample, RecoverySweep, ThreeLevels, Uncorrelated
+from unlazy.papers.malach2019.recovering import Kind, least_sample, recovery_sweep, three_levels, uncorrelated
 from unlazy.probes.performance import Performance
 from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits
 
 TEN_RUNS: dict[Scale, int] = {"smoke": 1, "laptop": 10, "paper": 10}
-KINDS: tuple[Literal["generative", "parity"], ...] = ("generative", "parity")
+KINDS: tuple[Kind, ...] = ("generative", "parity")
 
 LEARNER = Claim(
     id="malach2019/learner",
@@ -24,7 +22,7 @@ LEARNER = Claim(
         "the same gates. The loss must penalise λ|1 + ŷ|: with λ|1 − ŷ| as printed, OR(x1, x3) is not learned, although it satisfies all "
         "assumptions."
     ),
-    study=lambda scale: {"levels": ThreeLevels(4, 100, circuits=1, limit=500) if scale == "smoke" else ThreeLevels(8, 400)},
+    study=lambda scale: {"levels": three_levels(4, 100, circuits=1, limit=500) if scale == "smoke" else three_levels(8, 400)},
     checks=(
         Check(Quantity("levels", "different"), upper=0.0),
         Check(Quantity("levels", "error"), upper=0.0),
@@ -34,7 +32,8 @@ LEARNER = Claim(
     ),
     deviations=(
         "Regulariser λ|1 + ŷ| instead of the printed λ|1 − ŷ|: its derivative is the +λ of the proofs.",
-        "The network meets the counter-example's law exactly, as 200 examples; on 2,000 random ones the printed sign lost it in 8 of 10.",
+        "The network meets the counter-example's law exactly, as its 16 inputs with their probabilities; on 2,000 random examples the "
+        "printed sign lost it in 8 of 10.",
         "A layer stops when all its gradients are exactly zero, which is where further steps change nothing.",
         "Step size n_i/(16√2·k) of Lemma 14, which is n_i times that of Theorems 2 and 4.",
     ),
@@ -62,10 +61,10 @@ def theorem2(scale: Scale) -> dict[str, StudyArm]:
     examples, probes = 8_192, (Performance(500 if scale == "smoke" else 10_000, loss="logistic"),)
     arms: dict[str, StudyArm] = {}
     for kind in KINDS:
-        arms[f"{kind}, population"] = RecoverySweep(POPULATION_SIZES[scale], kind=kind, population=True)
-        arms[f"{kind}, samples"] = RecoverySweep(sample[kind], kind=kind, population=False)
-        arms[f"{kind}, least sample"] = LeastSample(least[kind], kind=kind, tries=tries)
-    arms["generative, plain step size"] = RecoverySweep(sample["generative"], kind="generative", population=True, rate="lemma")
+        arms[f"{kind}, population"] = recovery_sweep(POPULATION_SIZES[scale], kind, population=True)
+        arms[f"{kind}, samples"] = recovery_sweep(sample[kind], kind, population=False)
+        arms[f"{kind}, least sample"] = least_sample(least[kind], kind, tries=tries)
+    arms["generative, plain step size"] = recovery_sweep(sample["generative"], "generative", population=True, rate="lemma")
     family, batch = GenerativeCircuits(n), 128
     arms["layerwise"] = Arm(family, Layerwise(margin=(2 / 3) ** (n.bit_length() - 1), precision=64), examples, probes)
     arms["end to end, Adam"] = Arm(family, end_to_end(n, steps=steps, batch=batch, rate=3e-3), examples, probes)
@@ -146,8 +145,8 @@ THEOREM2 = Claim(
 def no_correlation(scale: Scale) -> dict[str, StudyArm]:
     """Uniform parity, one gate without correlation, and end-to-end training on the same uniform parity."""
     if scale == "smoke":
-        return {"layerwise": Uncorrelated(8, 500), "end to end, Adam": _end_to_end_parity(8, 50, 500, 200)}
-    return {"layerwise": Uncorrelated(64, 65_536), "end to end, Adam": _end_to_end_parity(64, 3_000, 16_384, 10_000)}
+        return {"layerwise": uncorrelated(8, 500), "end to end, Adam": _end_to_end_parity(8, 50, 500, 200)}
+    return {"layerwise": uncorrelated(64, 65_536), "end to end, Adam": _end_to_end_parity(64, 3_000, 16_384, 10_000)}
 
 
 def _end_to_end_parity(n: int, steps: int, examples: int, test: int) -> Arm:

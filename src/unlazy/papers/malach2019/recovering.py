@@ -1,66 +1,61 @@
-"""Layerwise learning of circuits: what is recovered, from how many examples, in how many steps, and where it fails.
+"""Arms of layerwise learning: what is recovered, from how many examples, in how many steps, and where it fails.
 
 Reference: malach2019, Theorems 2 and 4, Sections 4.1 and 5.
 """
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
-import equinox as eqx
-import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
-from unlazy.core.random import host_generator
-from unlazy.lab.trials import Instrument
-from unlazy.learners.circuits.layerwise import LearnedCircuit, learn_circuit, sample_statistics
+from unlazy.lab.claims import Arm, Comparison, Repeats, Row
+from unlazy.lab.trials import Record
+from unlazy.learners.circuits.layerwise import Layerwise
 from unlazy.learners.circuits.neural_gates import Rate
 from unlazy.learners.circuits.tree import layerwise_network
-from unlazy.networks.tree import initial_tree, width_for
-from unlazy.papers.malach2019.instruments import OverSizes, all_inputs
-from unlazy.tasks.base import Batch, Sampler
-from unlazy.tasks.circuits.circuit import Circuit
-from unlazy.tasks.circuits.correlation import correlations
-from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
-from unlazy.tasks.circuits.laws import GenerativeLaw, Law, ProductLaw, WeightedSample, draw, signs
-from unlazy.tasks.circuits.recovery import LawStatistics, Recovery, SampleLawStatistics, recovery
+from unlazy.learners.prefixes import OnPrefixes
+from unlazy.networks.tree import width_for
+from unlazy.papers.malach2019.probes import Gates, Recovered, circuit_of
+from unlazy.tasks.base import Family
+from unlazy.tasks.circuits.families import BiasedParity, FixedCircuit, GenerativeCircuits
+from unlazy.tasks.circuits.laws import ProductLaw
+from unlazy.tasks.circuits.recovery import recovery
 
-Kind = Literal["generative", "parity", "uniform parity"]
+Kind = Literal["generative", "parity"]
 #: P(x_j = 1) of the biased parities.
 BIAS = 0.75
 #: δ that sets the width of the gates.
 DELTA = 0.001
+#: Where there is no local correlation Δ is not positive; λ then only has to be above E y.
+LEAST_MARGIN = 0.01
+#: A learner on the law itself takes no examples, but a trial has at least one.
+NO_EXAMPLES = 1
+#: Sizes of the least sample that are tried, from 1/256 to 1/2 of what is enough.
+DOUBLINGS = 8
 
 
-def random_target(kind: Kind, n: int, rng: np.random.Generator) -> tuple[Circuit, Law]:
-    """A random circuit and its law: AND/OR/NAND/NOR gates under the generative law, or a parity of log₂ n bits on independent bits."""
-    if kind == "generative":
-        circuit = random_circuit(n, rng)
-        return circuit, GenerativeLaw(circuit)
-    p = 0.5 if kind == "uniform parity" else BIAS
-    return parity_circuit(n, rng.choice(n, n.bit_length() - 1, replace=False).tolist()), ProductLaw(np.full(n, p))
+def random_circuits(kind: Kind, n: int) -> Family:
+    """AND/OR/NAND/NOR circuits under the generative law, or parities of log₂ n bits on independent biased bits."""
+    return GenerativeCircuits(n) if kind == "generative" else BiasedParity(n, n.bit_length() - 1, BIAS)
 
 
-def learn(
-    circuit: Circuit, law: Law, sample: int | None, rng: np.random.Generator, *, key: PRNGKeyArray, rate: Rate = "scaled"
-) -> tuple[LearnedCircuit, Recovery]:
-    """Algorithm 1 on `sample` examples, or on the law itself where it is None, and what it recovered."""
-    # Where there is no local correlation Δ is not positive; λ then only has to be above E y.
-    margin = max(correlations(circuit, law).margin, 0.01)
-    statistics = LawStatistics(circuit, law) if sample is None else sample_statistics(draw(circuit, law, sample, rng))
-    tree = initial_tree(circuit.n, width_for(circuit.n, DELTA), key=key)
-    found = learn_circuit(statistics, tree, margin=margin, rate=rate)
-    return found, recovery(circuit, law, found.circuit)
+def margin_of(kind: Kind, n: int) -> float:
+    """Δ in closed form: (2/3)^d by Lemma 8, and |2p − 1|^{k−1}·(1 − |2p − 1|) for a parity of k bits."""
+    d = n.bit_length() - 1
+    return (2 / 3) ** d if kind == "generative" else parity_margin(BIAS, d)
+
+
+def parity_margin(p: float, k: int) -> float:
+    """Δ of a parity of k bits with P(x_j = 1) = p."""
+    return abs(2 * p - 1) ** (k - 1) * (1 - abs(2 * p - 1))
 
 
 def sample_for(kind: Kind, n: int) -> int:
     """Examples that are enough for exact recovery: about 256/Δ², rounded up to a power of two."""
-    d = n.bit_length() - 1
-    margin = (2 / 3) ** d if kind == "generative" else abs(2 * BIAS - 1) ** (d - 1) * (1 - abs(2 * BIAS - 1))
-    return 2 ** math.ceil(math.log2(256 / margin**2))
+    return 2 ** math.ceil(math.log2(256 / margin_of(kind, n) ** 2))
 
 
 def theorem_sample(epsilon: float, margin: float, n: int, delta: float = 0.05) -> float:
@@ -73,203 +68,156 @@ def theorem_steps(epsilon: float, margin: float, n: int, rate: float) -> float:
     return 6 * n / (math.sqrt(2) * rate * epsilon * margin)
 
 
-class RecoverySweep(OverSizes):
-    """Algorithm 1 on one random circuit of each size.
+def layerwise(family: Family, margin: float, sample: int | None, rate: Rate = "scaled", **settings: Any) -> Arm:
+    """Algorithm 1 on `sample` examples, or on the law itself where it is None, and what it recovered."""
+    source: Literal["law", "sample"] = "law" if sample is None else "sample"
+    learner = Layerwise(margin=margin, delta=DELTA, rate=rate, source=source, precision=64, **settings)
+    return Arm(family, learner, sample or NO_EXAMPLES, (Recovered(),))
 
-    `recovered`: share in percent of influencing gates recovered; `error`: exact error in percent. `worst_recovered` and `worst_error` run
-    over all sizes up to n. `steps`: of all layers together. `sample`, `theorem_sample`: examples used, and those that Theorem 4 asks for.
+
+def recovery_sweep(sizes: tuple[int, ...], kind: Kind, *, population: bool, rate: Rate = "scaled") -> Row:
+    """Algorithm 1 on one random circuit of each size n.
+
+    `worst_recovered` and `worst_error` run over all sizes up to n. `steps`: of the slowest layer. `sample`, `theorem_sample`: examples
+    used, and those that Theorem 4 asks for; `theorem_steps` likewise.
     """
+    samples = {n: None if population else sample_for(kind, n) for n in sizes}
+    arms = {n: layerwise(random_circuits(kind, n), margin_of(kind, n), sample, rate) for n, sample in samples.items()}
 
-    kind: Kind = eqx.field(static=True, kw_only=True)
-    population: bool = eqx.field(static=True, kw_only=True)
-    rate: Rate = eqx.field(static=True, default="scaled", kw_only=True)
-
-    @property
-    def work(self) -> float:
-        """Drawing and training."""
-        return sum(1e9 + (0.0 if self.population else 50.0 * n * sample_for(self.kind, n)) for n in self.sizes)
-
-    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Measure all sizes."""
-        rng, rows = host_generator(key), []
-        for n in self.sizes:
-            circuit, law = random_target(self.kind, n, rng)
-            sample = None if self.population else sample_for(self.kind, n)
-            found, seen = learn(circuit, law, sample, rng, key=jax.random.fold_in(key, n), rate=self.rate)
-            known, k = correlations(circuit, law), width_for(n, DELTA)
-            margin, epsilon = max(known.margin, 1e-3), known.epsilon
-            rows.append(
-                {
-                    "recovered": 100 * seen.share,
-                    "error": 100 * seen.error,
-                    "settled": float(found.settled),
-                    "steps": float(max(found.steps)),
-                    "theorem_steps": theorem_steps(epsilon, margin, n, 1 / (16 * math.sqrt(2) * k)),
-                    "sample": float(sample or 0),
-                    "theorem_sample": theorem_sample(epsilon, margin, n),
-                }
-            )
-        table = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-        table["worst_recovered"] = np.minimum.accumulate(table["recovered"])
-        table["worst_error"] = np.maximum.accumulate(table["error"])
-        return table
-
-
-class LeastSample(OverSizes):
-    """The least power of two of examples with which at least nine of `tries` circuits are recovered exactly.
-
-    `least`: that number. `prediction` = 1/Δ². `exponent`: slope of log(least) over log n for all sizes up to n (0 for the first).
-    `orders_below_theorem`: by how many powers of ten Theorem 4 asks for more.
-    """
-
-    kind: Kind = eqx.field(static=True, kw_only=True)
-    tries: int = eqx.field(static=True, default=10, kw_only=True)
-
-    @property
-    def work(self) -> float:
-        """Some doublings of ten circuits for each size."""
-        return sum(1e9 * self.tries + 100.0 * self.tries * n * sample_for(self.kind, n) for n in self.sizes)
-
-    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Measure all sizes."""
-        rng = host_generator(key)
-        least, theorem, prediction = [], [], []
-        for n in self.sizes:
-            sample = 16
-            while not self._enough(n, sample, rng, jax.random.fold_in(key, n)) and sample < 64 * sample_for(self.kind, n):
-                sample *= 2
-            known = correlations(*random_target(self.kind, n, rng))
-            least.append(float(sample))
-            theorem.append(theorem_sample(known.epsilon, known.margin, n))
-            prediction.append(1 / known.margin**2)
-        slopes = [0.0, *(float(np.polyfit(np.log(self.sizes[:i]), np.log(least[:i]), 1)[0]) for i in range(2, len(least) + 1))]
+    def theory(n: int, record: Record) -> dict[str, float]:
+        known = record.value("epsilon"), record.value("margin"), n
         return {
-            "least": np.array(least),
-            "theorem": np.array(theorem),
-            "orders_below_theorem": np.log10(np.array(theorem) / np.array(least)),
-            "prediction": np.array(prediction),
-            "exponent": np.array(slopes),
+            "sample": float(samples[n] or 0),
+            "theorem_sample": theorem_sample(*known),
+            "theorem_steps": theorem_steps(*known, 1 / (16 * math.sqrt(2) * width_for(n, DELTA))),
         }
 
-    def _enough(self, n: int, sample: int, rng: np.random.Generator, key: PRNGKeyArray) -> bool:
-        """Whether nine of ten circuits are recovered exactly; it ends at the failure that is one too many."""
-        failures = 0
-        for index in range(self.tries):
-            _, seen = learn(*random_target(self.kind, n, rng), sample, rng, key=jax.random.fold_in(key, index))
-            failures += not seen.exact
-            if failures > 0.1 * self.tries:
-                return False
-        return True
+    return Row(arms, summaries=(_worst,), after=theory)
 
 
-def one_uncorrelated_gate(correlated: bool) -> tuple[Circuit, Law]:
+def _worst(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {
+        "worst_recovered": np.minimum.accumulate(table["recovered"]),
+        "worst_error": np.maximum.accumulate(table["error"]),
+    }
+
+
+def least_sample(sizes: tuple[int, ...], kind: Kind, *, tries: int) -> Row:
+    """The least power of two of examples with which at least nine of ten circuits are recovered exactly, for each size n.
+
+    `least`: that number among the prefixes of a sample, or twice the greatest tried. `theorem`: what Theorem 4 asks for on the first
+    circuit. `prediction` = 1/Δ². `exponent`: slope of log(least) over log n for all sizes up to n (0 for the first). `orders_below_theorem`: by how
+    many powers of ten Theorem 4 asks for more.
+    """
+    return Row({n: _least_sample(n, kind, tries) for n in sizes}, summaries=(_orders, _exponent))
+
+
+def _least_sample(n: int, kind: Kind, tries: int) -> Comparison:
+    most = sample_for(kind, n) // 2
+    learner = Layerwise(margin=margin_of(kind, n), delta=DELTA, rate="scaled", precision=64)
+    sizes = [most >> back for back in reversed(range(DOUBLINGS)) if most >> back >= 16]
+    arm = Arm(random_circuits(kind, n), OnPrefixes.of(learner, sizes), most, (Recovered(),))
+
+    def measure(records: Mapping[str, Record]) -> dict[str, float]:
+        runs, one = records["tries"], records["one"]
+        enough = [size for size, share in zip(runs.steps, runs.measurements["exact"], strict=True) if share >= 0.9 - 1e-9]
+        margin = one.value("margin")
+        theorem = theorem_sample(one.value("epsilon"), margin, n)
+        return {"least": float(min(enough, default=2 * most)), "theorem": theorem, "prediction": 1 / margin**2}
+
+    # The one run is the first of the repeats: its trial is not run twice.
+    return Comparison({"tries": Repeats(arm, tries), "one": arm}, measure)
+
+
+def _orders(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {"orders_below_theorem": np.log10(table["theorem"] / table["least"])}
+
+
+def _exponent(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    x, y = np.log(places), np.log(table["least"])
+    return {"exponent": np.array([0.0, *(np.polyfit(x[:i], y[:i], 1)[0] for i in range(2, len(x) + 1))])}
+
+
+def one_uncorrelated_gate(correlated: bool) -> FixedCircuit:
     """The parity of four independent bits with P(x_j = 1) = 0.85.
 
     Unless `correlated`, x1 is fair: then the gate on x1, x2 is fair, and the gate on x3, x4 alone has no correlation with the label.
     """
-    return Circuit.parse("XNOR / XNOR XNOR"), ProductLaw(np.array([0.85 if correlated else 0.5, 0.85, 0.85, 0.85]))
+    return FixedCircuit("XNOR / XNOR XNOR", (0.85 if correlated else 0.5, 0.85, 0.85, 0.85))
 
 
-class Uncorrelated(Instrument):
+def uncorrelated(n: int, sample: int) -> Comparison:
     """Where an influencing gate has no correlation with the label, in percent: the exact error and the gates recovered.
 
     `uniform_*`: parity of log₂ n fair bits; `gate_*`: a circuit with one such gate; `contrast_*`: the same circuit with a biased bit, so
-    that all gates are correlated. `gap`, `contrast_gap`: Δ. Each on the law itself and on `sample` examples (`…_sample`).
+    that all gates are correlated. `…_gap`: Δ. Each on the law itself and on `sample` examples (`…_sample`).
     """
+    targets: dict[str, tuple[Family, float]] = {
+        "uniform": (BiasedParity(n, n.bit_length() - 1, 0.5), LEAST_MARGIN),
+        "gate": (one_uncorrelated_gate(False), LEAST_MARGIN),
+        "contrast": (one_uncorrelated_gate(True), parity_margin(0.85, 4)),
+    }
+    sources = {"": None, "_sample": sample}
+    arms = {name + suffix: layerwise(*target, count) for name, target in targets.items() for suffix, count in sources.items()}
 
-    n: int = eqx.field(static=True)
-    sample: int = eqx.field(static=True)
-    precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
+    def measure(records: Mapping[str, Record]) -> dict[str, float]:
+        found = {f"{name}_gap": records[name].value("margin") for name in targets}
+        for name in targets:
+            for suffix in sources:
+                found |= {f"{name}_{what}{suffix}": records[name + suffix].value(what) for what in ("error", "recovered")}
+        return found
 
-    @property
-    def work(self) -> float:
-        """Six small circuits."""
-        return 1e10
-
-    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Measure."""
-        rng = host_generator(key)
-        targets = {
-            "uniform": random_target("uniform parity", self.n, rng),
-            "gate": one_uncorrelated_gate(False),
-            "contrast": one_uncorrelated_gate(True),
-        }
-        found: dict[str, Any] = {}
-        for name, (circuit, law) in targets.items():
-            found[f"{name}_gap"] = correlations(circuit, law).margin
-            for index, (suffix, sample) in enumerate((("", None), ("_sample", self.sample))):
-                _, seen = learn(circuit, law, sample, rng, key=jax.random.fold_in(key, index))
-                found[f"{name}_error{suffix}"], found[f"{name}_recovered{suffix}"] = 100 * seen.error, 100 * seen.share
-        return {name: np.asarray(float(value)) for name, value in found.items()}
+    return Comparison(arms, measure)
 
 
 #: OR(x1, x3) with P(x1 = 1) = 0.3 and P(x3 = 1) = 0.4 satisfies the local correlation assumption with Δ = 0.28.
-COUNTER_EXAMPLE = (Circuit.parse("OR / LEFT LEFT"), ProductLaw(np.array([0.3, 0.5, 0.4, 0.5])))
+COUNTER_EXAMPLE, COUNTER_MARGIN = FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5)), 0.28
+#: Neurons of a gate where the literal network is trained.
+NEURONS = 32
 
 
-@functools.cache
-def _literal(n: int, margin: float, steps: int, k: int, printed: bool) -> Any:
-    learner = layerwise_network(n, margin=margin, steps=steps, k=k, printed_sign=printed)
-
-    def fit(x: Any, y: Any, key: Any) -> Any:
-        # The learner draws once, the sample that is given.
-        return learner.fit(Sampler(lambda count, key: Batch(x, y), n), len(y), key=key).at(0)
-
-    return jax.jit(fit)
-
-
-class ThreeLevels(Instrument):
+def three_levels(n: int, sample: int, *, circuits: int = 2, limit: int = 4_000) -> Comparison:
     """Algorithm 1 on the same samples by the literal network, by gate statistics and by the sample as a law.
 
-    `different`: gates that differ between any two of them, over `circuits` samples of generative circuits with n inputs; `unsettled`:
-    samples on which an output was not ±1 in the end. `error`, `printed_error`: exact error in percent on a law that satisfies the
-    assumptions, with the regulariser of the proofs and with the printed one; by the literal network too (`literal_…`).
+    `different`: gates that differ between any two of them, a mean over `circuits` samples of generative circuits with n inputs;
+    `unsettled`: share of samples on which an output was not ±1 in the end. `error`, `printed_error`: exact error in percent on a law that
+    satisfies the assumptions, with the regulariser of the proofs and with the printed one; by the literal network too (`literal_…`).
     """
+    arms: dict[str, Any] = {"samples": Repeats(_same_sample(n, sample, limit), circuits)}
+    settings: dict[str, Any] = {"margin": COUNTER_MARGIN, "k": NEURONS}
+    for name, printed in (("", False), ("printed_", True)):
+        arms[f"{name}error"] = layerwise(COUNTER_EXAMPLE, COUNTER_MARGIN, None, "lemma", k=NEURONS, printed_sign=printed)
+        network = layerwise_network(4, **settings, steps=limit, printed_sign=printed, law=True, precision=64)
+        arms[f"literal_{name}error"] = Arm(COUNTER_EXAMPLE, network, NO_EXAMPLES, (Gates(),))
 
-    n: int = eqx.field(static=True)
-    sample: int = eqx.field(static=True)
-    circuits: int = eqx.field(static=True, default=2, kw_only=True)
-    limit: int = eqx.field(static=True, default=4_000, kw_only=True)
-    precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
-
-    @property
-    def work(self) -> float:
-        """The literal network costs most."""
-        return 1e4 * self.circuits * self.n * self.sample * 32
-
-    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Measure."""
-        rng, k = host_generator(key), 32
-        different = unsettled = 0
-        margin = (2 / 3) ** (self.n.bit_length() - 1)
-        for index in range(self.circuits):
-            circuit, law = random_target("generative", self.n, rng)
-            batch, at = draw(circuit, law, self.sample, rng), jax.random.fold_in(key, index)
-            x, y = (np.asarray(part, float) for part in signs(batch))
-            tree = initial_tree(self.n, k, key=jax.random.split(at, 3)[0])
-            by_sample = learn_circuit(sample_statistics(batch), tree, margin=margin, limit=self.limit)
-            by_law = learn_circuit(SampleLawStatistics(WeightedSample.of(x, y)), tree, margin=margin, limit=self.limit)
-            literal = _literal(self.n, margin, self.limit, k, False)(x, y, at).circuit
-            for one, two in ((by_sample.circuit, by_law.circuit), (by_sample.circuit, literal)):
-                different += int(np.sum(one.gates != two.gates))
-            unsettled += not by_sample.settled
-        found = {"different": different, "unsettled": unsettled, **self._signs(key, k)}
-        return {name: np.asarray(float(value)) for name, value in found.items()}
-
-    def _signs(self, key: PRNGKeyArray, k: int) -> dict[str, float]:
-        """The counter-example to the printed regulariser."""
-        circuit, law = COUNTER_EXAMPLE
-        margin = correlations(circuit, law).margin
-        # Each input as often as it occurs in 200 examples: a sample that is the law itself, without noise.
-        every = all_inputs(4)
-        often = np.rint(200 * np.prod(np.where(every, law.p, 1 - law.p), axis=1)).astype(int)
-        x = np.where(np.repeat(every, often, axis=0), 1.0, -1.0)
-        y = np.where((x[:, 0] > 0) | (x[:, 2] > 0), 1.0, -1.0)
-        found = {}
-        for name, printed in (("", False), ("printed_", True)):
-            tree = initial_tree(4, k, key=jax.random.split(key, 3)[0])
-            by_law = learn_circuit(LawStatistics(circuit, law), tree, margin=margin, printed_sign=printed)
-            literal = _literal(4, margin, self.limit, k, printed)(x, y, key).circuit
-            found[f"{name}error"] = 100 * recovery(circuit, law, by_law.circuit).error
-            found[f"literal_{name}error"] = 100 * recovery(circuit, law, literal).error
+    def measure(records: Mapping[str, Record]) -> dict[str, float]:
+        found = {name: records["samples"].value(name) for name in ("different", "unsettled")}
+        for name in ("", "printed_"):
+            found[f"{name}error"] = records[f"{name}error"].value("error")
+            found[f"literal_{name}error"] = _counter_error(records[f"literal_{name}error"].value("gates"))
         return found
+
+    return Comparison(arms, measure)
+
+
+def _counter_error(gates: float) -> float:
+    """Exact error in percent on the counter-example."""
+    assert COUNTER_EXAMPLE.p is not None
+    return 100 * recovery(COUNTER_EXAMPLE.circuit, ProductLaw(np.array(COUNTER_EXAMPLE.p)), circuit_of(gates, 4)).error
+
+
+def _same_sample(n: int, sample: int, limit: int) -> Comparison:
+    family, margin = GenerativeCircuits(n), (2 / 3) ** (n.bit_length() - 1)
+    settings: dict[str, Any] = {"margin": margin, "k": NEURONS, "precision": 64}
+    learners = {
+        "network": layerwise_network(n, **settings, steps=limit),
+        "counts": Layerwise(**settings, limit=limit),
+        "weights": Layerwise(**settings, limit=limit, source="weighted sample"),
+    }
+
+    def measure(records: Mapping[str, Record]) -> dict[str, float]:
+        gates = {name: circuit_of(record.value("gates"), n).gates for name, record in records.items()}
+        apart = [np.sum(gates["counts"] != gates[name]) for name in ("network", "weights")]
+        return {"different": float(sum(apart)), "unsettled": 1 - records["counts"].value("settled")}
+
+    return Comparison({name: Arm(family, learner, sample, (Gates(),)) for name, learner in learners.items()}, measure)

@@ -6,24 +6,29 @@ Reference: malach2019, Section 6 (Theorems 11 and 12, Lemma 23, Corollary 13).
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.random import host_generator
-from unlazy.lab.trials import Instrument
+from unlazy.core.errors import require
+from unlazy.core.random import bernoulli, host_generator
+from unlazy.lab.claims import Arm, Comparison, Repeats, Row
+from unlazy.lab.trials import Instrument, Record
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
+from unlazy.networks.base import Model
 from unlazy.networks.inits import MirroredInit
-from unlazy.papers.malach2019.instruments import OverSizes, all_inputs
-from unlazy.papers.malach2019.recovering import learn
-from unlazy.tasks.base import Batch, Sampler
+from unlazy.papers.malach2019.instruments import all_inputs
+from unlazy.papers.malach2019.recovering import layerwise
+from unlazy.probes.base import ModelProbe
+from unlazy.tasks.base import Batch, Data, Family, Task
 from unlazy.tasks.circuits.examples import and_of_ors, razborov_sherstov
-from unlazy.tasks.circuits.laws import GenerativeLaw
+from unlazy.tasks.circuits.families import LISTED, FixedCircuit, listed
 from unlazy.theory.sign_rank import forster_bound, least_width, lemma23_bound, network_matrix, razborov_sherstov_bound, sign_matrix
 
 
@@ -70,91 +75,126 @@ class SignRank(Instrument):
         }
 
 
-class DeepRecovery(OverSizes):
+def deep_recovery(sizes: tuple[int, ...], sample: int) -> Row:
     """Algorithm 1 on f_m under its generative law, which is f_m's own circuit read backwards; the axis is m, a power of two.
 
     `recovered`, `error` in percent; `inputs` = 2m³; `gates`: size of the tree. On the law itself, and on examples up to m = 2 (`…_sample`).
     """
-
-    sample: int = eqx.field(static=True, default=16_384, kw_only=True)
-
-    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Measure all sizes."""
-        rng, rows = host_generator(key), []
-        for m in self.sizes:
-            circuit = razborov_sherstov(m)
-            law = GenerativeLaw(circuit)
-            _, seen = learn(circuit, law, None, rng, key=key)
-            _, sampled = learn(circuit, law, self.sample, rng, key=key) if m <= 2 else (None, seen)
-            rows.append([100 * seen.share, 100 * seen.error, 100 * sampled.error, circuit.n, circuit.n - 1])
-        return dict(zip(("recovered", "error", "error_sample", "inputs", "gates"), np.array(rows, float).T, strict=True))
+    return Row({m: _deep(m, sample if m <= 2 else None) for m in sizes})
 
 
-@functools.lru_cache(maxsize=8)
-def _shallow(width: int, steps: int, rate: float, batch: int) -> Any:
-    """A compiled function that trains some networks of a width from different starts and counts the inputs each gets wrong."""
-    # Neurons come in mirrored pairs: widths are even.
+def _deep(m: int, sample: int | None) -> Comparison:
+    circuit = razborov_sherstov(m)
+    family, margin = FixedCircuit(circuit), (2 / 3) ** circuit.depth
+    arms = {"law": layerwise(family, margin, None)} | ({} if sample is None else {"sample": layerwise(family, margin, sample)})
+
+    def measure(records: Mapping[str, Record]) -> dict[str, float]:
+        law, sampled = records["law"], records.get("sample", records["law"])
+        found = {"recovered": law.value("recovered"), "error": law.value("error"), "error_sample": sampled.value("error")}
+        return found | {"inputs": float(circuit.n), "gates": float(circuit.n - 1)}
+
+    return Comparison(arms, measure)
+
+
+class BalancedCircuitTask(Task):
+    """⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij), both labels equally often: given the label, all inputs that have it are equally likely."""
+
+    m: int = eqx.field(static=True)
+    r: int = eqx.field(static=True)
+
+    @property
+    def dimension(self) -> int:
+        """The pairs x_11, y_11, x_12, y_12, …"""
+        return 2 * self.m * self.r
+
+    def draw(self, n: int, key: PRNGKeyArray) -> Batch:
+        key_label, key_place = jax.random.split(key)
+        y = bernoulli(key_label, jnp.full(n, 0.5))
+        u = jax.random.uniform(key_place, (n,), jnp.float32)
+        positive, negative = (jnp.asarray(np.flatnonzero(_labels(self.m, self.r) == sign)) for sign in (True, False))
+        place = jnp.where(y, positive[(u * len(positive)).astype(int)], negative[(u * len(negative)).astype(int)])
+        bits = (place[:, None] >> jnp.arange(self.dimension)[::-1]) & 1
+        return Batch(jnp.where(bits == 1, 1.0, -1.0), jnp.where(y, 1.0, -1.0))
+
+    def target(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
+        both = jnp.minimum(x[:, 0::2], x[:, 1::2]).reshape(len(x), self.m, self.r)
+        return jnp.where(jnp.min(jnp.max(both, axis=2), axis=1) > 0, 1.0, -1.0)
+
+    @property
+    def features(self) -> Float[Array, "n n"]:
+        """Every input matters."""
+        return jnp.eye(self.dimension)
+
+    @property
+    def chance(self) -> Float[Array, ""]:
+        return jnp.asarray(0.5)
+
+
+@functools.cache
+def _labels(m: int, r: int) -> np.ndarray:
+    """Labels of all inputs by their number, the first input as the highest bit."""
+    bits = all_inputs(2 * m * r)
+    return (bits[:, 0::2] & bits[:, 1::2]).reshape(-1, m, r).any(axis=2).all(axis=1)
+
+
+class AndOfOrs(Family):
+    """The one function ⋀_m ⋁_r (x ∧ y) with balanced labels. It is nearly constant on uniform inputs. Every key gives the same task."""
+
+    m: int = eqx.field(static=True)
+    r: int = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        """Refuse what cannot be listed."""
+        require(self.m >= 1 and self.r >= 1, f"m and r count clauses and terms and must be at least 1, but are {self.m} and {self.r}.")
+        require(self.dimension <= LISTED, f"All inputs are listed: at most {LISTED} of them, but 2mr is {self.dimension}.")
+
+    @property
+    def dimension(self) -> int:
+        return 2 * self.m * self.r
+
+    def task(self, *, key: PRNGKeyArray) -> BalancedCircuitTask:
+        return BalancedCircuitTask(self.m, self.r)
+
+
+class WrongInputs(ModelProbe):
+    """`wrong`: how many of all 2^n inputs a model gets wrong, a score of zero being wrong; `exact`: 1 where there is none."""
+
+    def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        require(isinstance(task, Task) and task.dimension <= LISTED, f"All inputs are listed: at most {LISTED} bits.")
+        assert isinstance(task, Task)
+        x = listed(task.dimension)
+        wrong = jnp.sum(model(x) * task.target(x) <= 0)
+        return {"wrong": wrong.astype(jnp.result_type(float)), "exact": (wrong == 0).astype(jnp.result_type(float))}
+
+
+def two_layers(width: int, steps: int, batch: int) -> GradientDescent:
+    """A two-layer ReLU network of even width, trained by Adam on fresh examples."""
+    # Neurons come in mirrored pairs.
     init = MirroredInit(m=width // 2, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu")
-    rates = {"w": rate, "b": rate, "a": rate, "c": rate}
-    learner = GradientDescent(init, (Descent(rates, steps=steps, batch=batch, loss="logistic", optimiser="adam"),), source=FreshGradients())
-
-    def fit(x: Array, positive: Array, negative: Array, key: Array) -> Array:
-        def draw(count: int, key: Array) -> Batch:
-            # Both labels equally often: f is nearly constant on uniform inputs.
-            key_label, key_place = jax.random.split(key)
-            y = jax.random.bernoulli(key_label, 0.5, (count,))
-            u = jax.random.uniform(key_place, (count,))
-            place = jnp.where(y, positive[(u * len(positive)).astype(int)], negative[(u * len(negative)).astype(int)])
-            return Batch(x[place], jnp.where(y, 1.0, -1.0))
-
-        model = learner.fit(Sampler(draw, x.shape[1]), steps * batch, key=key).at(0)
-        score = model(x)
-        wrong = jnp.sum(score[positive] <= 0) + jnp.sum(score[negative] >= 0)
-        return wrong
-
-    return jax.jit(jax.vmap(fit, in_axes=(None, None, None, 0)))
+    descent = Descent(dict.fromkeys("wbac", RATE), steps=steps, batch=batch, loss="logistic", optimiser="adam")
+    return GradientDescent(init, (descent,), source=FreshGradients())
 
 
-class LeastWidth(Instrument):
+RATE = 0.02
+
+
+def least_widths(widths: Mapping[tuple[int, int], tuple[int, ...]], *, starts: int, steps: int, batch: int = 256) -> Row:
     """The least even width at which one of `starts` two-layer ReLU networks, trained by Adam, gets ⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij) right on
-    every one of its 2^{2mr} inputs. The axis is the number 2mr of inputs.
+    every one of its 2^{2mr} inputs, among the `widths` tried for each (m, r). The axis is the number 2mr of inputs.
 
     `width`: that width, or twice the greatest tried where none did. `parameters`: of that network. `tree`: neurons of a tree of neural
-    gates of width 4, which expresses the function. It measures training as well as expression: a smaller network may exist. With
-    some inputs fixed a function becomes the one before it in `shapes`, so the search begins at the width that that one took.
+    gates of width 4, which expresses the function. It measures training as well as expression: a smaller network may exist.
     """
+    return Row({2 * m * r: _least_width(m, r, tried, starts, steps, batch) for (m, r), tried in widths.items()})
 
-    shapes: tuple[tuple[int, int], ...] = eqx.field(static=True)
-    widths: tuple[int, ...] = eqx.field(static=True, default=(2, 4, 8, 16, 32, 64, 128), kw_only=True)
-    starts: int = eqx.field(static=True, default=4, kw_only=True)
-    training: int = eqx.field(static=True, default=3000, kw_only=True)
-    batch: int = eqx.field(static=True, default=256, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """Numbers of inputs."""
-        return tuple(2 * m * r for m, r in self.shapes)
+def _least_width(m: int, r: int, widths: tuple[int, ...], starts: int, steps: int, batch: int) -> Comparison:
+    n, family, probes = 2 * m * r, AndOfOrs(m, r), (WrongInputs(),)
+    arms = {width: Repeats(Arm(family, two_layers(width, steps, batch), steps * batch, probes), starts) for width in widths}
 
-    @property
-    def work(self) -> float:
-        """A handful of widths each."""
-        return sum(3.0 * 6 * self.starts * self.training * self.batch * 16 * n for n in self.steps)
+    def measure(records: Mapping[str, Record]) -> dict[str, float]:
+        exact = [width for width in widths if records[str(width)].value("exact") > 0]
+        width = min(exact, default=2 * widths[-1])
+        return {"width": float(width), "parameters": float(width * (n + 2) + 1), "tree": 4.0 * (n - 1)}
 
-    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Measure all functions."""
-        rows: list[list[int]] = []
-        for index, (m, r) in enumerate(self.shapes):
-            n = 2 * m * r
-            bits = all_inputs(n)
-            pairs = bits[:, 0::2] & bits[:, 1::2]
-            label = pairs.reshape(-1, m, r).any(axis=2).all(axis=1)
-            x = jnp.where(jnp.asarray(bits), 1.0, -1.0)
-            keys = jax.random.split(jax.random.fold_in(key, index), self.starts)
-            found = 2 * self.widths[-1]
-            for width in (w for w in self.widths if not rows or w >= rows[-1][0]):
-                wrong = _shallow(width, self.training, 0.02, self.batch)(x, np.flatnonzero(label), np.flatnonzero(~label), keys)
-                if int(jnp.min(wrong)) == 0:
-                    found = width
-                    break
-            rows.append([found, found * (n + 2) + 1, 4 * (n - 1)])
-        return dict(zip(("width", "parameters", "tree"), np.array(rows, float).T, strict=True))
+    return Comparison({str(width): arm for width, arm in arms.items()}, measure)

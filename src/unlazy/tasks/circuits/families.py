@@ -6,26 +6,43 @@ Reference: malach2019, Figure 1, Sections 3, 5.1 and 5.2.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require, unknown
 from unlazy.core.random import bernoulli
-from unlazy.tasks.base import Batch, Family, Task, error_of_constant
-from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, TABLE, check_leaves
+from unlazy.tasks.base import Batch, Family, Task, WeightedBatch, error_of_constant
+from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, NAMES, TABLE, Circuit, check_leaves
+from unlazy.tasks.circuits.examples import parity_circuit
+from unlazy.tasks.circuits.laws import GenerativeLaw, Law, ProductLaw
+from unlazy.tasks.circuits.recovery import LawStatistics
+from unlazy.tasks.circuits.statistics import Statistics
+
+#: Of gate g and value v: `COUNT[2g + v]` patterns give it, and `ORDER[4·(2g + v) + i]` is the i-th of them.
+COUNT = np.stack([4 - TABLE.sum(axis=1), TABLE.sum(axis=1)], axis=1).ravel().astype(np.int32)
+ORDER = np.concatenate([np.argsort(TABLE[g] != v, kind="stable") for g in range(16) for v in (0, 1)]).astype(np.int32)
+#: All inputs of so many bits are still few enough to list.
+LISTED = 16
+
+
+def node_bits(gates: Int[Array, " n-1"], x: Float[Array, "b n"]) -> list[Int[Array, "b m"]]:
+    """Bits of all nodes of a circuit on inputs whose signs are the bits, level 0 first."""
+    nodes = [(x > 0).astype(jnp.int32)]
+    while nodes[-1].shape[1] > 1:
+        count = nodes[-1].shape[1] // 2
+        nodes.append((gates[count - 1 : 2 * count - 1] >> (2 * nodes[-1][:, 0::2] + nodes[-1][:, 1::2])) & 1)
+    return nodes[::-1]
 
 
 def evaluate_signs(gates: Int[Array, " n-1"], x: Float[Array, "b n"]) -> Float[Array, " b"]:
     """Output ±1 of a circuit, given by its gate numbers, on inputs whose signs are the bits."""
-    bits = (x > 0).astype(jnp.int32)
-    while bits.shape[1] > 1:
-        count = bits.shape[1] // 2
-        level = gates[count - 1 : 2 * count - 1]
-        bits = (level >> (2 * bits[:, 0::2] + bits[:, 1::2])) & 1
-    return 2.0 * bits[:, 0] - 1
+    return 2.0 * node_bits(gates, x)[0][:, 0] - 1
 
 
 def _signs(bits: Bool[Array, "..."]) -> Float[Array, "..."]:
@@ -39,7 +56,62 @@ def _unit(direction: Float[Array, " n"]) -> Float[Array, "1 n"]:
     return jnp.where(length > 1e-6, direction / jnp.where(length > 1e-6, length, 1.0), first)[None]
 
 
-class ParityTask(Task):
+class CircuitTask(Task):
+    """A task whose label is a circuit of its inputs. The circuit and the law of the inputs can be had on the host, for exact numbers."""
+
+    @property
+    @abstractmethod
+    def circuit(self) -> Circuit:
+        """The target. On the host alone."""
+
+    @property
+    @abstractmethod
+    def input_law(self) -> Law:
+        """The law of the inputs. On the host alone."""
+
+    @abstractmethod
+    def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
+        """P(x) of each input."""
+
+    @property
+    def exact_law(self) -> Callable[[], CircuitLaw]:
+        return self._exact_law
+
+    def _exact_law(self) -> CircuitLaw:
+        return CircuitLaw(self)
+
+
+class CircuitLaw(eqx.Module, Statistics):
+    """The exact law of a circuit's examples: by the statistics that layerwise learning asks for, or as a list of all inputs."""
+
+    task: CircuitTask
+
+    @property
+    def n(self) -> int:
+        return self.task.dimension
+
+    def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
+        """Exact probabilities. On the host alone."""
+        return LawStatistics(self.task.circuit, self.task.input_law).table(learned)
+
+    @property
+    def batch(self) -> WeightedBatch:
+        """All inputs as one batch, whose weighted mean loss is the expected loss."""
+        require(self.n <= LISTED, f"All inputs of {self.n} bits are too many to list: at most {LISTED} bits.")
+        x = listed(self.n)
+        return WeightedBatch(x, self.task.target(x), self.task.probability(x) * len(x))
+
+
+def listed(n: int) -> Float[Array, "2**n n"]:
+    """All inputs ±1, one a row."""
+    return _signs((jnp.arange(2**n)[:, None] >> jnp.arange(n)[::-1]) & 1 == 1)
+
+
+def _independent(p: Float[Array, "..."], x: Float[Array, "b n"]) -> Float[Array, " b"]:
+    return jnp.prod(jnp.where(x > 0, p, 1 - p), axis=1)
+
+
+class ParityTask(CircuitTask):
     """y = Π_{j ∈ I} x_j for independent bits with P(x_j = 1) = p. `relevant` = I in increasing order."""
 
     relevant: Int[Array, " k"]
@@ -69,6 +141,18 @@ class ParityTask(Task):
     def chance(self) -> Float[Array, ""]:
         """E y = (2p − 1)^k."""
         return error_of_constant((1 + (2 * self.p - 1) ** len(self.relevant)) / 2)
+
+    @property
+    def circuit(self) -> Circuit:
+        """With gates that pass on their one relevant side; n must be a power of two."""
+        return parity_circuit(self.n, np.asarray(self.relevant).tolist())
+
+    @property
+    def input_law(self) -> ProductLaw:
+        return ProductLaw(np.full(self.n, float(self.p)))
+
+    def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
+        return _independent(self.p, x)
 
 
 class BiasedParity(Family):
@@ -116,7 +200,7 @@ class _Circuits(Family):
         return kinds[jax.random.randint(key, (self.n - 1,), 0, len(self.gates))]
 
 
-class GenerativeTask(Task):
+class GenerativeTask(CircuitTask):
     """A circuit with inputs drawn from the output down (see `GenerativeLaw`), labels of both signs equally often."""
 
     gates: Int[Array, " n-1"]
@@ -128,16 +212,16 @@ class GenerativeTask(Task):
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         """Patterns that give each gate its value, uniformly, level by level."""
-        table = jnp.asarray(TABLE)
+        order, count = jnp.asarray(ORDER), jnp.asarray(COUNT)
         depth = int(math.log2(self.dimension))
         keys = jax.random.split(key, depth + 1)
         y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(jnp.int32)
         nodes = y
         for i in range(depth):
-            fits = table[self.gates[2**i - 1 : 2 ** (i + 1) - 1]][None] == nodes[:, :, None]  # n, gates, pattern
-            place = jnp.floor(jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * fits.sum(axis=2)).astype(jnp.int32)
-            pattern = jnp.argmax(jnp.cumsum(fits, axis=2) > place[:, :, None], axis=2)
-            nodes = jnp.stack([pattern // 2, pattern % 2], axis=2).reshape(n, -1)
+            asked = 2 * self.gates[2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
+            place = (jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]).astype(jnp.int32)
+            pattern = order[4 * asked + place]
+            nodes = jnp.stack([pattern >> 1, pattern & 1], axis=2).reshape(n, -1)
         return Batch(_signs(nodes > 0), _signs(y[:, 0] > 0))
 
     def target(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
@@ -162,6 +246,23 @@ class GenerativeTask(Task):
         """Labels are balanced."""
         return jnp.asarray(0.5)
 
+    @property
+    def circuit(self) -> Circuit:
+        return Circuit(np.asarray(self.gates))
+
+    @property
+    def input_law(self) -> GenerativeLaw:
+        return GenerativeLaw(self.circuit)
+
+    def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
+        """One half for the label, and for each gate one over the number of patterns that give its value."""
+        mass = jnp.full(len(x), 0.5)
+        ones = jnp.asarray(TABLE).sum(axis=1)[self.gates]
+        for i, bits in enumerate(node_bits(self.gates, x)[:-1]):
+            level = ones[2**i - 1 : 2 ** (i + 1) - 1]
+            mass = mass / jnp.prod(jnp.where(bits == 1, level, 4 - level), axis=1)
+        return mass
+
 
 class GenerativeCircuits(_Circuits):
     """Random circuits under the generative law."""
@@ -176,7 +277,7 @@ class GenerativeCircuits(_Circuits):
         return GenerativeTask(self._draw_gates(key))
 
 
-class ProductCircuitTask(Task):
+class ProductCircuitTask(CircuitTask):
     """A circuit on independent bits with P(x_j = 1) = p_j."""
 
     gates: Int[Array, " n-1"]
@@ -215,6 +316,17 @@ class ProductCircuitTask(Task):
         """Error of the more frequent label."""
         return error_of_constant(self._positive(self.p))
 
+    @property
+    def circuit(self) -> Circuit:
+        return Circuit(np.asarray(self.gates))
+
+    @property
+    def input_law(self) -> ProductLaw:
+        return ProductLaw(np.asarray(self.p, float))
+
+    def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
+        return _independent(self.p, x)
+
 
 class ProductCircuits(_Circuits):
     """Random circuits on independent bits, each bit's P(+1) drawn uniformly from [low, high]."""
@@ -232,3 +344,45 @@ class ProductCircuits(_Circuits):
         key_gates, key_bias = jax.random.split(key)
         u = jax.random.uniform(key_bias, (self.n,), jnp.float32).astype(jnp.result_type(float))
         return ProductCircuitTask(self._draw_gates(key_gates), self.low + (self.high - self.low) * u)
+
+
+def _one_line(circuit: str | Circuit) -> str:
+    """A circuit as a text, the same for equal circuits."""
+    read = circuit if isinstance(circuit, Circuit) else Circuit.parse(circuit)
+    return " / ".join(" ".join(NAMES[gate] for gate in level) for level in read.levels)
+
+
+def _floats(p: Sequence[float] | None) -> tuple[float, ...] | None:
+    return None if p is None else tuple(map(float, p))
+
+
+class FixedCircuit(Family):
+    """One circuit that is not drawn, on independent bits with P(x_j = 1) = p_j, or under its generative law where `p` is None.
+
+    Every key gives the same task: it is for counter-examples and for functions with a name, not for a choice of secrets.
+    """
+
+    text: str = eqx.field(static=True, converter=_one_line)
+    p: tuple[float, ...] | None = eqx.field(converter=_floats, default=None)
+
+    def __check_init__(self) -> None:
+        """Refuse a law that does not fit the circuit."""
+        if self.p is None:
+            GenerativeLaw(self.circuit)
+            return
+        require(len(self.p) == self.dimension, f"The circuit reads {self.dimension} inputs, but {len(self.p)} probabilities are given.")
+        require(all(0 < p < 1 for p in self.p), f"Probabilities lie in (0, 1), but are {self.p}.")
+
+    @property
+    def circuit(self) -> Circuit:
+        """The target."""
+        return Circuit.parse(self.text)
+
+    @property
+    def dimension(self) -> int:
+        """Number n of inputs."""
+        return self.circuit.n
+
+    def task(self, *, key: PRNGKeyArray) -> CircuitTask:
+        gates = jnp.asarray(self.circuit.gates.astype(int))
+        return GenerativeTask(gates) if self.p is None else ProductCircuitTask(gates, jnp.stack([jnp.asarray(p) for p in self.p]))

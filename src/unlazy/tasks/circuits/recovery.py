@@ -68,7 +68,13 @@ def _pair(transfer: np.ndarray) -> np.ndarray:
 
 def transfers(circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[np.ndarray]) -> np.ndarray:
     """M at the nodes above the learned levels (the inputs' level first). A target value that never occurs gets fair coins."""
+    return all_transfers(circuit, target, learned)[-1]
+
+
+def all_transfers(circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """M at the inputs, and at the nodes above each learned level."""
     found = np.broadcast_to(np.eye(2), (circuit.n, 2, 2))
+    levels = [found]
     for index, gates in enumerate(learned):
         level = circuit.depth - index - 1
         pattern = target[level].sum(axis=2)  # gates, target pattern
@@ -81,18 +87,13 @@ def transfers(circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[
             rows.append(np.where(total > NEVER, (mass * positive).sum(axis=1) / np.where(total > NEVER, total, 1), 0.5))
         one = np.stack(rows, axis=1)
         found = np.stack([1 - one, one], axis=2)
-    return found
+        levels.append(found)
+    return levels
 
 
 def error(circuit: Circuit, law: Law, learned: Circuit) -> float:
     """P(learned output ≠ target output), exactly."""
-    total = 0.0
-    for weight, part in components(law):
-        target = tables(circuit, part)
-        transfer = transfers(circuit, target, learned.levels[::-1])[0]
-        label = target[0].sum(axis=(0, 1))
-        total += weight * float(label[0] * transfer[0, 1] + label[1] * transfer[1, 0])
-    return total
+    return Examiner(circuit, law).error(learned)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,19 +117,42 @@ class Recovery:
         return self.share == 1.0 and self.error <= 1e-12
 
 
+class Examiner:
+    """Holds learned circuits against one target, whose own numbers are computed once."""
+
+    def __init__(self, circuit: Circuit, law: Law) -> None:
+        self.circuit, self.influence = circuit, influences(circuit)
+        self.parts = [(weight, tables(circuit, part)) for weight, part in components(law) if weight > 0]
+
+    def error(self, learned: Circuit) -> float:
+        """P(learned output ≠ target output), exactly."""
+        below = learned.levels[::-1]
+        return sum(weight * _error(target, transfers(self.circuit, target, below)) for weight, target in self.parts)
+
+    def __call__(self, learned: Circuit) -> Recovery:
+        """Compare up to the signs of inner gates."""
+        depth, wrong = self.circuit.depth, 0.0
+        status = [np.ones(2**i, int) for i in range(depth)]
+        for weight, target in self.parts:
+            transfer = all_transfers(self.circuit, target, learned.levels[::-1])
+            wrong += weight * _error(target, transfer[-1])
+            for level in range(depth):
+                found = transfer[depth - level]
+                straight, swapped = found[:, 0, 1] + found[:, 1, 0], found[:, 0, 0] + found[:, 1, 1]
+                mass = target[level].sum(axis=2)
+                values = TABLE[self.circuit.levels[level]]
+                # Where one value alone occurs, only that one can be asked for.
+                constant = ((mass * (values == 0)).sum(axis=1) <= NEVER) | ((mass * (values == 1)).sum(axis=1) <= NEVER)
+                right = (straight <= 1e-12) | (swapped <= 1e-12) | constant
+                status[level] = np.where(right, status[level], -1)
+        return Recovery([np.where(self.influence[i] == 0, 0, level) for i, level in enumerate(status)], wrong)
+
+
+def _error(target: Sequence[np.ndarray], transfer: np.ndarray) -> float:
+    label = target[0].sum(axis=(0, 1))
+    return float(label[0] * transfer[0, 0, 1] + label[1] * transfer[0, 1, 0])
+
+
 def recovery(circuit: Circuit, law: Law, learned: Circuit) -> Recovery:
     """Compare a learned circuit with its target, up to the signs of inner gates."""
-    influence = influences(circuit)
-    status = [np.ones(2**i, int) for i in range(circuit.depth)]
-    parts = [tables(circuit, part) for weight, part in components(law) if weight > 0]
-    below = learned.levels[::-1]
-    for level in range(circuit.depth):
-        for target in parts:
-            found = transfers(circuit, target, below[: circuit.depth - level])
-            straight, swapped = found[:, 0, 1] + found[:, 1, 0], found[:, 0, 0] + found[:, 1, 1]
-            mass = np.stack([(target[level].sum(axis=2) * (TABLE[circuit.levels[level]] == v)).sum(axis=1) for v in (0, 1)], axis=1)
-            constant = np.any(mass <= NEVER, axis=1)  # one value alone occurs: only that one can be asked for
-            right = (straight <= 1e-12) | (swapped <= 1e-12) | constant
-            status[level] = np.where(right, status[level], -1)
-    status = [np.where(influence[i] == 0, 0, level) for i, level in enumerate(status)]
-    return Recovery(status, error(circuit, law, learned))
+    return Examiner(circuit, law)(learned)
