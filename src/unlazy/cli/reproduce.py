@@ -7,7 +7,17 @@ from pathlib import Path
 
 import click
 
-from unlazy.cli.common import console, default_store, first_seed_option, json_option, memory_option, prepare_outputs, scale_option, store_option, write_json
+from unlazy.cli.common import (
+    console,
+    default_store,
+    first_seed_option,
+    json_option,
+    memory_option,
+    prepare_outputs,
+    scale_option,
+    store_option,
+    write_json,
+)
 
 
 @click.command()

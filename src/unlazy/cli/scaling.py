@@ -30,7 +30,9 @@ from unlazy.core.errors import BadInput
     "--vary", required=True, metavar="NAME=VALUES", help="A number of the task and its values: d=32..1024, which doubles, or d=16,24,32."
 )
 @set_option
-@click.option("--target-error", type=float, default=0.05, show_default=True, help="Test error to be reached: share of wrong labels, or squared.")
+@click.option(
+    "--target-error", type=float, default=0.05, show_default=True, help="Test error to be reached: share of wrong labels, or squared."
+)
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Number of seeds.")
 @first_seed_option
 @click.option("--budget", type=click.IntRange(min=1), default=6, show_default=True, help="Settings that each learner may try at each n.")

@@ -29,7 +29,11 @@ def show(pattern: str | None, scale: str | None, store_path: Path | None) -> Non
     verdicts = [verdict for verdict, _ in found.claims]
     screen = console()
     if pattern is None:
-        tables = {"Claims": ledger(verdicts), "Contests": contests_ledger(found.contests), "Scaling studies": scaling_ledger(found.scalings)}
+        tables = {
+            "Claims": ledger(verdicts),
+            "Contests": contests_ledger(found.contests),
+            "Scaling studies": scaling_ledger(found.scalings),
+        }
         for title, table in tables.items():
             if table[1]:
                 screen.print(terminal(table, title))

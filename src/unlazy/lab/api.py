@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from unlazy.core.errors import BadInput, require
-from unlazy.lab import contests, running, scaling as scalings
+from unlazy.lab import contests, running
+from unlazy.lab import scaling as scalings
 from unlazy.lab.claims import FIRST_SEED, Scale
 from unlazy.lab.contests import Contest
 from unlazy.lab.engines import Engine, LocalEngine

@@ -167,7 +167,11 @@ class ScalingOutcome:
             if row.law is not None:
                 low, high = row.law.interval
                 interval = f" (95 % interval {low:.2f} to {high:.2f})" if math.isfinite(low) else " (one seed: no interval)"
-                over = "" if len(row.places) == len(row.cells) else f", fitted where it reaches the target, at {self.field} = {_list(row.places)}"
+                over = (
+                    ""
+                    if len(row.places) == len(row.cells)
+                    else f", fitted where it reaches the target, at {self.field} = {_list(row.places)}"
+                )
                 told.append(f"{row.learner} needs about {self.field}^{row.law.exponent:.2f} examples{interval}{over}.")
         return told
 

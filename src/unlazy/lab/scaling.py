@@ -18,6 +18,7 @@ import numpy as np
 
 from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import Metric
+from unlazy.kernels.base import Kernel
 from unlazy.lab.contests import Contest
 from unlazy.lab.engines.base import Engine
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
@@ -29,7 +30,6 @@ from unlazy.lab.trials import Record, Runnable, Trial, now
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.kernel import KernelRidge
-from unlazy.kernels.base import Kernel
 from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Family
 from unlazy.theory.cube_kernels import predicted_examples

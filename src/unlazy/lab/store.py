@@ -255,11 +255,11 @@ class Store:
         """All runs, or those of one kind, the newest first."""
         # A store of version 1 that is only read is not changed.
         columns = "'claim', claim AS name, scale AS setting" if self._version == 1 else "kind, name, setting"
-        outcome = "'null'" if self._version == 1 else "outcome"
-        query = f"SELECT {columns}, first_seed, seeds, arms, created, {outcome} FROM runs ORDER BY created DESC, name"
+        result = "'null'" if self._version == 1 else "outcome"
+        query = f"SELECT {columns}, first_seed, seeds, arms, created, {result} FROM runs ORDER BY created DESC, name"
         with self._explained():
             rows = self._db.execute(query).fetchall()
-        found = [Run(*row[:5], json.loads(row[5]), row[6], json.loads(row[7])) for row in rows]
+        found = [Run(of, *row, json.loads(arms), at, json.loads(outcome)) for of, *row, arms, at, outcome in rows]
         return [run for run in found if kind in (None, run.kind)]
 
 
