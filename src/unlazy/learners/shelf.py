@@ -18,6 +18,7 @@ from unlazy.learners.features import FeatureRidge, LogisticRegression
 from unlazy.learners.foreign import ScikitLearner
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
+from unlazy.learners.mean_field import MeanFieldSGD
 from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import MirroredInit, TangentInit
@@ -72,6 +73,9 @@ LEARNERS = {
     "relu-features-sgd": Named(_network(_RELU, {"a": 0.05}), "200 random ReLU features, gradient descent on the second layer"),
     "tangent-sgd": Named(_network(TangentInit(_RELU), {"w": 0.01, "b": 0.01, "a": 0.01}), "tangent model of 200 neurons, gradient descent"),
     "network": Named(_network(_RELU, {"w": 0.1, "b": 0.1, "a": 0.1}), "two-layer ReLU network of 200 neurons, gradient descent"),
+    "sgd": Named(MeanFieldSGD(), "two-layer ReLU network in mean-field scaling, one pass of SGD, fresh minibatches of d examples"),
+    "sgd-frozen": Named(MeanFieldSGD(freeze_second=True), "the same, the first layer alone"),
+    "sgd-bias": Named(MeanFieldSGD(bias=True), "the same on both layers, with a constant coordinate, for odd parities"),
     "rfm": Named(RecursiveFeatureMachine(), "recursive feature machine: a Laplace kernel that learns its metric"),
     "random-forest": Named(_FOREST, "random forest by scikit-learn"),
     "gradient-boosting": Named(_BOOSTING, "histogram gradient boosting by scikit-learn"),

@@ -17,7 +17,7 @@ from unlazy.lab.claims import Plot, PlotLine
 from unlazy.lab.statistics import Estimate, estimate
 from unlazy.lab.trials import Record
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE, translucent
-from unlazy.report.tables import number
+from unlazy.report.tables import number, spread
 
 #: More places than these do not all get a tick.
 MOST_TICKS = 9
@@ -118,8 +118,8 @@ def _plain_ticks(axes: Axes, places: Sequence[float]) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
 
 
-def plot_chart(plot: Plot, found: Sequence[Line]) -> dict[str, Any]:
-    """Plotly's data and layout for the page."""
+def plot_chart(plot: Plot, found: Sequence[Line], *, ticks: Sequence[float] = ()) -> dict[str, Any]:
+    """Plotly's data and layout for the page; `ticks` are places of the axis that are marked."""
     data: list[dict[str, Any]] = []
     for line, (colour, marker) in zip(found, _looks(found), strict=True):
         if line.band:
@@ -167,7 +167,35 @@ def plot_chart(plot: Plot, found: Sequence[Line]) -> dict[str, Any]:
         "yaxis": {"title": {"text": escape(plot.y)}, "zeroline": False, "type": "log" if plot.log_y else "linear"},
         "legend": {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
     }
+    if ticks:
+        layout["xaxis"] |= {"tickvals": _plain(ticks), "ticktext": [f"{tick:,.10g}" for tick in ticks]}  # type: ignore[operator]
     return {"data": data, "layout": layout}
+
+
+def bar_chart(values: Mapping[str, Estimate], label: str, measure: str = "") -> dict[str, Any]:
+    """Plotly's data and layout of one bar a name, the first at the top."""
+    names, found = list(values), list(values.values())
+    halves = [e.half if math.isfinite(e.half) else 0.0 for e in found]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "y": [escape(name) for name in names],
+        "x": _plain([e.mean for e in found]),
+        "error_x": {"type": "data", "array": _plain(halves), "color": "#808080"},
+        "customdata": [spread(e, measure) for e in found],
+        "hovertemplate": "%{y}<br>%{customdata}<extra></extra>",
+        "marker": {"color": ARM_COLOURS[0]},
+    }
+    layout = {
+        "height": 110 + 34 * len(names),
+        "margin": {"l": 10, "r": 15, "t": 15, "b": 50},
+        "font": {"size": 14},
+        "dragmode": False,
+        "xaxis": {"title": {"text": escape(label), "standoff": 8}, "zeroline": False},
+        "yaxis": {"autorange": "reversed", "automargin": True},
+        "showlegend": False,
+    }
+    return {"data": [bars], "layout": layout}
 
 
 def _interval(e: Estimate) -> str:
