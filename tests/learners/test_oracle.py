@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from unlazy.learners.oracle import Oracle, Population, examples_needed
-from unlazy.papers.shi2022.queries import QueryLearning, population_of
 
 from unlazy.core.errors import BadInput
+from unlazy.learners.oracle import Oracle, Population, examples_needed
+from unlazy.papers.shi2022.queries import QueryLearning, population_of
 from unlazy.tasks.dictionary.balance import BalancedParity
 
 
