@@ -10,11 +10,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from unlazy.core.errors import require
 from unlazy.learners.mean_field import second_layer
 from unlazy.networks.base import Model
+from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.glasgow2023.gradients import coordinate_deviation_bound, network_deviation_bound
 from unlazy.probes.base import ModelProbe
 from unlazy.tasks.base import Batch, Data
+from unlazy.tasks.multi_index import MultiIndexTask
 
 
 class GradientDeviations(ModelProbe):
@@ -29,6 +32,9 @@ class GradientDeviations(ModelProbe):
     coordinates: int = eqx.field(static=True, default=6)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        require(isinstance(task, MultiIndexTask) and task.basis is None, "The lemmas speak of the coordinates of a cube that is not rotated.")
+        require(isinstance(model, TwoLayer), f"Only two-layer networks have these gradients, not {type(model).__name__}.")
+        assert isinstance(task, MultiIndexTask) and isinstance(model, TwoLayer)
         x, y = task.draw(self.points, key)
         w, a = model.first_layer, second_layer(model)
         z = x @ w.T

@@ -16,11 +16,12 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.learners.base import Trace
+from unlazy.networks.base import HasNeurons
 from unlazy.papers.glasgow2023.gradients import PHASE2_RATE, phase1_slope
 from unlazy.papers.glasgow2023.probes import Parts, cluster_of, parts
 from unlazy.papers.glasgow2023.reduced import Neurons, margins, simulate
 from unlazy.probes.base import Probe
-from unlazy.tasks.base import Data
+from unlazy.tasks.base import Data, Task
 
 
 def along(task: Data, trace: Trace) -> Parts:
@@ -66,6 +67,7 @@ class SignalGrowth(Probe):
         at, d = jnp.array(trace.steps), task.dimension
         time = self.step * at
         neurons, model = along(task, trace), trace.at(0)
+        assert isinstance(task, Task) and isinstance(model, HasNeurons)  # or they would have no parts
         at_first: Parts = jax.tree.map(lambda leaf: leaf[0], neurons)
         start = Neurons(model.first_layer @ task.features.T, at_first.rest, at_first.a)
         reduced = simulate(start, trace.steps[-1], self.step, ratio=1 / self.ratio, d=float(d), key=key)

@@ -50,7 +50,7 @@ def parts(task: Data, model: Model) -> Parts:
     """Split the neurons of a two-layer network on XOR."""
     require(isinstance(task, MultiIndexTask) and task.polynomial == XOR, "Signal and opposite parts are defined on XOR alone.")
     require(isinstance(model, TwoLayer), f"Only two-layer networks have these parts, not {type(model).__name__}.")
-    assert isinstance(model, TwoLayer)
+    assert isinstance(task, MultiIndexTask) and isinstance(model, TwoLayer)
     a, w, directions = second_layer(model), model.first_layer, task.features
     along = w @ directions.T  # p 2
     own = jnp.where(a > 0, along[:, 0], along[:, 1])
@@ -80,6 +80,7 @@ class Portrait(ModelProbe):
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         neurons = parts(task, model)
+        assert isinstance(task, MultiIndexTask)
         centres, labels = clusters(task)
         margins = labels * model(centres)
         norm = jnp.sqrt(neurons.squared_norm)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
+from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.glasgow2023.probes import MOST, ErrorRate, Portrait, SignalHeavy, WellSpread, clusters, parts
 from unlazy.tasks.base import Batch
@@ -26,8 +27,14 @@ def network(rest=0.0, opposite=0.0, scale=1.0, clusters_kept=4):
     return TwoLayer(jnp.array(w, jnp.float32), jnp.zeros(4), jnp.array(a / 4, jnp.float32), jnp.zeros(()), "relu")
 
 
+def traced(*nets, steps=None):
+    """Networks as the trace of a training."""
+    models = jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets)
+    return Trace(models, jnp.zeros(len(nets)), SEEN, tuple(range(len(nets))) if steps is None else steps)
+
+
 def look(probe, net, task=TASK):
-    return {name: float(value) for name, value in probe(task, net, seen=SEEN, key=jax.random.key(1)).items()}
+    return {name: float(value[0]) for name, value in probe(task, traced(net), found={}, key=jax.random.key(1)).items()}
 
 
 def test_parts_are_what_the_network_was_made_of():
