@@ -4,15 +4,20 @@ from click.testing import CliRunner
 
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput
-from unlazy.papers.malach2019.recovering import random_target
-from unlazy.tasks.circuits.laws import draw, signs
+from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
+from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw, draw, signs
 from unlazy.theory.diagnosis import diagnose
 
 
 def data(kind, n, count, seed):
     """Examples of a random circuit whose inputs come in random order, and that order."""
     rng = np.random.default_rng(seed)
-    circuit, law = random_target(kind, n, rng)
+    if kind == "generative":
+        circuit = random_circuit(n, rng)
+        law = GenerativeLaw(circuit)
+    else:
+        circuit = parity_circuit(n, rng.choice(n, n.bit_length() - 1, replace=False).tolist())
+        law = ProductLaw(np.full(n, 0.5 if kind == "uniform parity" else 0.75))
     x, y = signs(draw(circuit, law, count, rng))
     order = rng.permutation(n)
     return x[:, order], y, order

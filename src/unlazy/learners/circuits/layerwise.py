@@ -186,14 +186,14 @@ class Layerwise(Learner):
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Draw, pack, learn."""
-        key_init, key_data, _ = keys_of(key)
+        key_init, key_data, _ = _keys(key)
         # Of a law, examples of the same law stand for those seen.
         z, y = draw(sampler, min(n, SEEN) if self.source == "law" else n, key_data)
         x = z if sampler.basis is None else z @ sampler.basis
         sample = Packed(pack(np.asarray(x) > 0), pack(np.asarray(y)[:, None] > 0)[0], len(y))
         found = learn_circuit(
             self._statistics(sampler, sample),
-            levels_of(*_neurons(sampler.dimension - 1, self._width(sampler.dimension), key_init)),
+            levels_of(*jax.device_get(_neurons(sampler.dimension - 1, self._width(sampler.dimension), key_init))),
             margin=self.margin,
             rate=self.rate,
             limit=self.limit,
@@ -214,6 +214,10 @@ class Layerwise(Learner):
         require(isinstance(law, Statistics), "These data do not offer the exact statistics of a circuit: take a sample.")
         assert isinstance(law, Statistics)
         return law
+
+
+# A fit takes milliseconds, of which these would take several if they were not compiled.
+_keys = jax.jit(keys_of)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -109,10 +109,10 @@ def _stride(z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, 
         moves = (pull_up != 0) & jnp.any(up, axis=1) | (pull_down != 0) & jnp.any(down, axis=1)
         return jnp.where(up, pull_up[:, None], jnp.where(down, -pull_down[:, None], 0)) * v, moves
 
-    def goes_on(state: tuple[Array, ...]) -> Array:
+    def goes_on(state: Any) -> Array:
         return (state[0] < stride) & jnp.any(state[4])
 
-    def advance(state: tuple[Array, ...]) -> tuple[Array, ...]:
+    def advance(state: Any) -> Any:
         index, z, taken, slope, moves = state
         z = z - slope
         return index + 1, z, taken + moves, *gradient(z)

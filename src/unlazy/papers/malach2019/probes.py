@@ -41,7 +41,7 @@ class Recovered(Probe):
         for index in range(len(trace.steps)):
             seen = examine(_gated(trace.at(index)).circuit)
             rows.append([100 * seen.share, 100 * seen.error, float(seen.exact), known.margin, known.epsilon])
-        return dict(zip(("recovered", "error", "exact", "margin", "epsilon"), np.array(rows, float).T, strict=True))  # type: ignore[arg-type]
+        return dict(zip(("recovered", "error", "exact", "margin", "epsilon"), np.array(rows, float).T, strict=True))
 
 
 class Gates(ModelProbe):

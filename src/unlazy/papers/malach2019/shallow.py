@@ -85,7 +85,7 @@ def deep_recovery(sizes: tuple[int, ...], sample: int) -> Row:
 
 def _deep(m: int, sample: int | None) -> Comparison:
     circuit = razborov_sherstov(m)
-    family, margin = FixedCircuit(circuit), (2 / 3) ** circuit.depth
+    family, margin = FixedCircuit(str(circuit)), (2 / 3) ** circuit.depth
     arms = {"law": layerwise(family, margin, None)} | ({} if sample is None else {"sample": layerwise(family, margin, sample)})
 
     def measure(records: Mapping[str, Record]) -> dict[str, float]:
@@ -167,15 +167,16 @@ class WrongInputs(ModelProbe):
         return {"wrong": wrong.astype(jnp.result_type(float)), "exact": (wrong == 0).astype(jnp.result_type(float))}
 
 
+#: Step size of Adam.
+RATE = 0.02
+
+
 def two_layers(width: int, steps: int, batch: int) -> GradientDescent:
     """A two-layer ReLU network of even width, trained by Adam on fresh examples."""
     # Neurons come in mirrored pairs.
     init = MirroredInit(m=width // 2, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu")
     descent = Descent(dict.fromkeys("wbac", RATE), steps=steps, batch=batch, loss="logistic", optimiser="adam")
     return GradientDescent(init, (descent,), source=FreshGradients())
-
-
-RATE = 0.02
 
 
 def least_widths(widths: Mapping[tuple[int, int], tuple[int, ...]], *, starts: int, steps: int, batch: int = 256) -> Row:

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from unlazy.core.errors import require, unknown
 from unlazy.core.random import bernoulli
 from unlazy.tasks.base import Batch, Family, Task, WeightedBatch, error_of_constant
-from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, NAMES, TABLE, Circuit, check_leaves
+from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, TABLE, Circuit, check_leaves
 from unlazy.tasks.circuits.examples import parity_circuit
 from unlazy.tasks.circuits.laws import GenerativeLaw, Law, ProductLaw
 from unlazy.tasks.circuits.recovery import LawStatistics
@@ -346,10 +346,9 @@ class ProductCircuits(_Circuits):
         return ProductCircuitTask(self._draw_gates(key_gates), self.low + (self.high - self.low) * u)
 
 
-def _one_line(circuit: str | Circuit) -> str:
+def _one_line(text: str) -> str:
     """A circuit as a text, the same for equal circuits."""
-    read = circuit if isinstance(circuit, Circuit) else Circuit.parse(circuit)
-    return " / ".join(" ".join(NAMES[gate] for gate in level) for level in read.levels)
+    return str(Circuit.parse(text)).replace("\n", " / ")
 
 
 def _floats(p: Sequence[float] | None) -> tuple[float, ...] | None:
@@ -357,8 +356,9 @@ def _floats(p: Sequence[float] | None) -> tuple[float, ...] | None:
 
 
 class FixedCircuit(Family):
-    """One circuit that is not drawn, on independent bits with P(x_j = 1) = p_j, or under its generative law where `p` is None.
+    """One circuit that is not drawn but written, as `Circuit.parse` reads it.
 
+    Its inputs are independent bits with P(x_j = 1) = p_j, or have its generative law where `p` is None.
     Every key gives the same task: it is for counter-examples and for functions with a name, not for a choice of secrets.
     """
 

@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -6,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unlazy.core.errors import BadInput
-from unlazy.learners.circuits.layerwise import StreamStatistics, learn_circuit, sample_statistics
+from unlazy.learners.circuits.layerwise import Layerwise, StreamStatistics, learn_circuit, sample_statistics
 from unlazy.learners.circuits.neural_gates import step_size, train_gates
 from unlazy.learners.circuits.tree import layerwise_network
 from unlazy.networks.tree import initial_neurons, initial_tree, width_for
@@ -15,6 +17,7 @@ from unlazy.tasks.base import Batch, Sampler
 from unlazy.tasks.circuits.bits import unpack
 from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
+from unlazy.tasks.circuits.families import BiasedParity, FixedCircuit, GenerativeCircuits
 from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw, WeightedSample, draw, signs, stream
 from unlazy.tasks.circuits.recovery import LawStatistics, SampleLawStatistics, recovery
 
@@ -103,7 +106,8 @@ def _outputs(circuit, batch):
 @pytest.mark.parametrize(("printed", "least", "most"), [(False, 0.0, 0.0), (True, 0.1, 0.5)])
 def test_the_sign_of_the_regulariser(printed, least, most):
     """The printed λ|1 − ŷ| loses OR(x1, x3), which satisfies the local correlation assumption; the proof's gradient does not."""
-    circuit, law = COUNTER_EXAMPLE
+    task = COUNTER_EXAMPLE.task(key=jax.random.key(0))
+    circuit, law = task.circuit, task.input_law
     known = correlations(circuit, law)
     assert known.margin == pytest.approx(0.28) and known.mean_label == pytest.approx(0.16)
     for seed in range(5):
@@ -143,7 +147,8 @@ def test_a_stream_is_learned_from_as_a_sample_is(monkeypatch):
 
 def test_without_correlation_a_gate_is_lost():
     for correlated in (True, False):
-        circuit, law = one_uncorrelated_gate(correlated)
+        task = one_uncorrelated_gate(correlated).task(key=jax.random.key(0))
+        circuit, law = task.circuit, task.input_law
         found = learn_circuit(LawStatistics(circuit, law), initial_tree(4, 32, key=jax.random.key(0)), margin=0.05, rate="scaled")
         seen = recovery(circuit, law, found.circuit)
         assert seen.exact == correlated
@@ -165,3 +170,37 @@ def test_rounding_does_not_swap_the_labels_of_a_balanced_sample():
     tilted = np.full(380, 1 / 380) * (1 - 1e-12 * y[chosen])
     by_tilted = learn_circuit(SampleLawStatistics(WeightedSample(sample.x, sample.y, tilted)), tree, margin=0.29)
     assert by_counts.circuit == by_weights.circuit == by_tilted.circuit
+
+
+@pytest.mark.parametrize(
+    "family", [GenerativeCircuits(16), BiasedParity(16, 4, 0.75), FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5))]
+)
+def test_a_learner_on_the_law_sees_no_sample(family):
+    task, key = family.task(key=jax.random.key(5)), jax.random.key(6)
+    known = correlations(task.circuit, task.input_law)
+    learner = Layerwise(margin=known.margin, rate="scaled", source="law", precision=64)
+    trace = learner.fit(task.sampler, 1, key=key)
+    assert recovery(task.circuit, task.input_law, trace.at(0).circuit).exact and trace.notes["settled"] == 1 and trace.notes["steps"] > 0
+    # Other examples, and more of them, change nothing.
+    blind = dataclasses.replace(task.sampler, draw=lambda n, key: Batch(jnp.ones((n, task.dimension)), jnp.ones(n)))
+    np.testing.assert_array_equal(learner.fit(blind, 7, key=key).models.gates, trace.models.gates)
+
+
+def test_all_sources_start_from_the_sample_and_the_tree_of_the_key():
+    """As the literal network does: learners that split their key alike are paired."""
+    task, key = GenerativeCircuits(4).task(key=jax.random.key(0)), jax.random.key(7)
+    options = dict(margin=0.4, k=K, limit=LIMIT, precision=64)
+    counted, weighed = (Layerwise(source=source, **options).fit(task.sampler, COUNT, key=key) for source in ("sample", "weighted sample"))
+    literal = layerwise_network(4, margin=0.4, k=K, steps=LIMIT, precision=64).fit(task.sampler, COUNT, key=key)
+    np.testing.assert_array_equal(counted.seen.x, literal.seen.x)
+    assert counted.at(0).circuit == weighed.at(0).circuit == literal.at(0).circuit
+    np.testing.assert_array_equal(counted.losses, [np.mean(np.asarray(counted.at(0)(counted.seen.x)) != counted.seen.y)])
+
+
+def test_data_without_a_circuit_offer_no_law():
+    with pytest.raises(BadInput, match="take a sample"):
+        Layerwise(margin=0.4, source="law", precision=64).fit(
+            Sampler(GenerativeCircuits(4).task(key=jax.random.key(0)).draw, 4), 1, key=jax.random.key(0)
+        )
+    with pytest.raises(BadInput, match="weighted sample, law"):
+        Layerwise(margin=0.4, source="oracle")

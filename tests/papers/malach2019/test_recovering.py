@@ -1,0 +1,160 @@
+"""Layerwise learning as the claims run it, in small; and what must be seen where it fails."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from unlazy.core.errors import BadInput
+from unlazy.lab.claims import Arm
+from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.trials import Trial
+from unlazy.learners.circuits.layerwise import Layerwise
+from unlazy.papers.malach2019 import recovering
+from unlazy.papers.malach2019.probes import Gates, Recovered, circuit_of
+from unlazy.papers.malach2019.recovering import (
+    COUNTER_EXAMPLE,
+    COUNTER_MARGIN,
+    layerwise,
+    least_sample,
+    margin_of,
+    one_uncorrelated_gate,
+    parity_margin,
+    random_circuits,
+    recovery_sweep,
+    sample_for,
+    theorem_sample,
+    theorem_steps,
+    three_levels,
+    uncorrelated,
+)
+from unlazy.tasks.circuits.circuit import Circuit
+from unlazy.tasks.circuits.correlation import correlations
+from unlazy.tasks.circuits.families import BiasedParity, FixedCircuit
+
+SEED = 10
+
+
+def last(arm, seed=SEED):
+    """What an arm says under one seed, at its last step."""
+    trials = arm.trials([seed])
+    found = {record.key: record for record in LocalEngine().run(list({trial.key: trial for trial in trials}.values()))}
+    (record,) = arm.join([found[trial.key] for trial in trials], [seed])
+    return {name: series[-1] for name, series in record.measurements.items()}
+
+
+@pytest.mark.parametrize("kind", ["generative", "parity"])
+def test_margins_in_closed_form_are_exact(kind):
+    for n in (4, 16, 64):
+        task = random_circuits(kind, n).task(key=jax.random.key(n))
+        assert correlations(task.circuit, task.input_law).margin == pytest.approx(margin_of(kind, n), abs=1e-12)
+
+
+def test_margins_of_fixed_circuits_are_exact():
+    with jax.enable_x64(True):
+        for family, margin in ((COUNTER_EXAMPLE, COUNTER_MARGIN), (one_uncorrelated_gate(True), parity_margin(0.85, 4))):
+            task = family.task(key=jax.random.key(0))
+            assert correlations(task.circuit, task.input_law).margin == pytest.approx(margin, abs=1e-12)
+
+
+def test_recovery_from_the_law_and_from_examples():
+    found = last(recovery_sweep((4, 16), "generative", population=False))
+    assert found["worst_recovered"] == 100 and found["worst_error"] == 0 and found["sample"] == sample_for("generative", 16)
+    assert found["theorem_sample"] > 1e3 * found["sample"] and found["theorem_steps"] > found["steps"] > 0 and found["settled"] == 1
+    law = last(recovery_sweep((8,), "parity", population=True))
+    assert law["worst_recovered"] == 100 and law["worst_error"] == 0 and law["sample"] == 0
+    assert law["margin"] == pytest.approx(margin_of("parity", 8))
+
+
+def test_too_few_examples_do_not_recover(monkeypatch):
+    monkeypatch.setattr(recovering, "sample_for", lambda kind, n: 16)
+    found = last(recovery_sweep((4, 16), "generative", population=False))
+    assert found["worst_error"] > 0 and found["worst_recovered"] < 100
+
+
+def test_the_worst_of_all_sizes_is_kept():
+    table = {"recovered": np.array([100.0, 50, 100]), "error": np.array([0.0, 3, 0])}
+    worst = recovering._worst(np.array([4, 8, 16]), table)
+    assert worst["worst_recovered"].tolist() == [100, 50, 50] and worst["worst_error"].tolist() == [0, 3, 3]
+
+
+def test_where_there_is_no_correlation_it_fails():
+    none = last(uncorrelated(8, 2000))
+    assert none["uniform_error"] == 50 and none["gate_error"] > 10 and none["contrast_error"] == none["contrast_error_sample"] == 0
+    assert none["contrast_gap"] == pytest.approx(parity_margin(0.85, 4)) and none["gate_gap"] < 1e-12 < none["contrast_recovered"]
+
+
+def test_the_least_sample_grows():
+    row = least_sample((4, 8), "generative", tries=2)
+    trials = row.trials([SEED])
+    assert len({trial.key for trial in trials}) == 4 < len(trials), "the first run is one of the repeats"
+    found = last(row)
+    assert 16 <= found["least"] <= 4096 and found["orders_below_theorem"] > 2
+    assert found["prediction"] == pytest.approx(1 / margin_of("generative", 8) ** 2)
+
+
+def test_the_least_sample_is_where_nine_of_ten_succeed():
+    place = recovering._least_sample(4, "generative", 10)
+    trials = place.trials([SEED])
+    known = {"steps": np.ones(7), "settled": np.ones(7), "margin": np.full(7, 4 / 9), "epsilon": np.full(7, 0.1)}
+    (record,) = LocalEngine().run(trials[:1])
+    sizes = record.steps
+    assert sizes == (16, 32, 64, 128, 256, 512, 1024)
+    # The r-th run succeeds from sizes[1] on, but two of ten only from sizes[4], and one never.
+    firsts = [1] * 7 + [4, 4, 7]
+    made = [
+        dataclasses.replace(
+            record, measurements={**{k: tuple(v) for k, v in known.items()}, "exact": tuple(float(i >= first) for i in range(7))}
+        )
+        for first in [*firsts, firsts[0]]
+    ]
+    (joined,) = place.join(made, [SEED])
+    assert joined.value("least") == sizes[4]
+    never = [dataclasses.replace(r, measurements=r.measurements | {"exact": (0.0,) * 7}) for r in made]
+    assert place.join(never, [SEED])[0].value("least") == 2 * sizes[-1]
+
+
+def test_exponents_are_slopes():
+    found = recovering._exponent(np.array([4.0, 8, 16]), {"least": np.array([16.0, 64, 256])})
+    np.testing.assert_allclose(found["exponent"], [0, 2, 2])
+
+
+def test_three_levels_agree_and_the_printed_sign_fails():
+    found = last(three_levels(4, 100, circuits=1, limit=1500))
+    assert found["different"] == 0 and found["error"] == found["literal_error"] == 0
+    assert found["printed_error"] == pytest.approx(18) and found["literal_printed_error"] == pytest.approx(18)
+
+
+def test_a_gate_that_differs_would_be_seen():
+    levels = recovering._same_sample(4, 100, 500)
+    records = list(LocalEngine().run([arm.trials([SEED])[0] for arm in list(levels.arms.values())[1:]]))
+    counts, weights = records
+    other = dataclasses.replace(weights, measurements=weights.measurements | {"gates": (float(int(weights.value("gates")) ^ 0x101),)})
+    (same,) = levels.join([counts, counts, weights], [SEED])
+    (apart,) = levels.join([counts, counts, other], [SEED])
+    assert same.value("different") == 0 and apart.value("different") == 2
+
+
+def test_gates_are_written_as_one_number():
+    circuit = Circuit.parse("OR / AND NAND / XOR LEFT NOR TRUE")
+    number = float(sum(int(gate) << 4 * place for place, gate in enumerate(circuit.gates)))
+    assert circuit_of(number, 8) == circuit
+    learner = Layerwise(margin=0.4, k=32)
+    with pytest.raises(BadInput, match="double precision"):
+        list(LocalEngine().run([Trial(FixedCircuit("AND"), learner, 50, 1, (Gates(),))]))
+
+
+def test_what_is_no_circuit_is_refused():
+    arm = layerwise(BiasedParity(6, 2, 0.75), 0.25, None)
+    with pytest.raises(BadInput, match="power of two"):
+        list(LocalEngine().run(arm.trials([1])))
+    from toys import Halfspace, small_learner
+
+    with pytest.raises(BadInput, match="Only circuits"):
+        list(LocalEngine().run(Arm(Halfspace(3), small_learner(), 32, (Recovered(),)).trials([1])))
+
+
+def test_formulas_of_theorem_4():
+    assert theorem_sample(0.25, 0.5, 4, 0.05) == pytest.approx(2**11 / (0.125**2) * np.log(8 * 4 * 2 / 0.05))
+    assert theorem_steps(0.25, 0.5, 4, 0.1) == pytest.approx(24 / (2**0.5 * 0.1 * 0.125))

@@ -1,0 +1,90 @@
+"""The exact laws that circuits offer."""
+
+import jax
+import numpy as np
+import pytest
+
+from unlazy.core.errors import BadInput
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.sources import LawGradients
+from unlazy.networks.inits import MirroredInit
+from unlazy.papers.malach2019.instruments import generative_masses
+from unlazy.tasks.circuits.circuit import NAMES, Circuit
+from unlazy.tasks.circuits.families import (
+    BiasedParity,
+    FixedCircuit,
+    GenerativeCircuits,
+    GenerativeTask,
+    ProductCircuits,
+    ProductCircuitTask,
+    listed,
+)
+from unlazy.tasks.circuits.laws import WeightedSample
+from unlazy.tasks.circuits.recovery import SampleLawStatistics
+
+FAMILIES = [
+    GenerativeCircuits(8),
+    ProductCircuits(8, gates=NAMES),
+    BiasedParity(8, 3, 0.7),
+    FixedCircuit("OR / AND NAND"),
+    FixedCircuit("XNOR / XNOR XNOR", (0.5, 0.85, 0.85, 0.85)),
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_exact_law_is_the_list_of_all_inputs(family):
+    """Probabilities add up, labels are the task's, and the statistics of circuits are those of the list."""
+    with jax.enable_x64(True):
+        task = family.task(key=jax.random.key(3))
+        law = task.sampler.exact_law()
+        x, y, weight = law.batch
+        mass = np.asarray(weight) / len(weight)
+        assert mass.sum() == pytest.approx(1) and law.n == family.dimension
+        np.testing.assert_array_equal(y, task.target(x))
+        listing = SampleLawStatistics(WeightedSample(np.asarray(x) > 0, np.asarray(y) > 0, mass / mass.sum()))
+        learned = [np.full(task.dimension // 2, 8)]
+        for below in ([], learned):
+            np.testing.assert_allclose(law.table(below), listing.table(below), atol=1e-12)
+        mean = np.asarray(task.sample(20_000, key=jax.random.key(4)).x).mean(axis=0)
+        np.testing.assert_allclose(mean, mass @ np.asarray(x), atol=0.05)
+
+
+def test_generative_probabilities_equal_those_by_enumeration():
+    task = GenerativeCircuits(8).task(key=jax.random.key(1))
+    np.testing.assert_allclose(task.probability(listed(8)), generative_masses(task.circuit), rtol=1e-5)
+
+
+def test_any_network_can_be_trained_on_the_law_of_a_small_circuit():
+    learner = GradientDescent(
+        MirroredInit(m=16, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu"),
+        (Descent({"w": 0.05, "b": 0.05, "a": 0.05}, steps=200, loss="logistic", optimiser="adam"),),
+        source=LawGradients(),
+    )
+    task = GenerativeCircuits(4).task(key=jax.random.key(0))
+    fit = jax.jit(lambda key: learner.fit(task.sampler, 10, key=key))
+    scores = fit(jax.random.key(1)).at(0)(listed(4))
+    np.testing.assert_array_equal(scores > 0, task.target(listed(4)) > 0)
+    with pytest.raises(BadInput, match="too many to list"):
+        _ = GenerativeCircuits(32).task(key=jax.random.key(0)).exact_law().batch
+
+
+def test_a_fixed_circuit_is_the_same_for_every_key():
+    family = FixedCircuit("or /\n left LEFT", (0.3, 0.5, 0.4, 0.5))
+    assert family.text == "OR / LEFT LEFT" and family.dimension == 4
+    one, two = (family.task(key=jax.random.key(seed)) for seed in range(2))
+    assert isinstance(one, ProductCircuitTask) and one.circuit == two.circuit == Circuit.parse(family.text)
+    assert isinstance(FixedCircuit("AND").task(key=jax.random.key(0)), GenerativeTask)
+
+
+@pytest.mark.parametrize(
+    ("text", "p", "says"),
+    [
+        ("AND", (0.5,), "1 probabilities"),
+        ("AND", (0.5, 1.5), "Probabilities lie"),
+        ("AND / TRUE OR", None, "both values"),
+        ("NAN", None, "NAND"),
+    ],
+)
+def test_bad_fixed_circuits_are_refused(text, p, says):
+    with pytest.raises(BadInput, match=says):
+        FixedCircuit(text, p)
