@@ -155,6 +155,7 @@ class Descent(Stage):
         self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
     ) -> tuple[Network, Float[Array, " s"]]:
         require(self.loss != NATURAL, "The natural loss is known once the outputs are: fit the learner, or call `suited`.")
+        source.accept(self.loss)
         require(
             self.smoothing is None or isinstance(model, Smoothable), f"{type(model).__name__} cannot average over noise inside its neurons."
         )
