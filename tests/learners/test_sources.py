@@ -251,7 +251,9 @@ def test_the_spread_is_that_of_the_weighted_inputs(source):
     task, trace = fitted(GradientDescent(INIT, stages, source=source), n=100_000)
     law = task.exact_law()
     product = law.x @ trace.at(-1).enter(task.basis).first_layer.T
-    assert float(jnp.sqrt(law.weight @ jnp.mean(product**2, axis=1))) == pytest.approx(0.7, rel=0.01 if source == SampleGradients() else 1e-4)
+    assert float(jnp.sqrt(law.weight @ jnp.mean(product**2, axis=1))) == pytest.approx(
+        0.7, rel=0.01 if source == SampleGradients() else 1e-4
+    )
 
 
 def test_a_wrong_answer_makes_the_trial_diverge_in_the_engine():
@@ -274,7 +276,10 @@ def test_a_sample_that_holds_the_law_gives_its_gradient():
     uniform = Population(law.x, law.y, jnp.full(64, 1 / 64))
     sampler = Sampler(lambda n, key: Batch(law.x, law.y), 6, exact_law=lambda: uniform)
     stages = (Descent(RATES, steps=5),)
-    ends = [GradientDescent(INIT, stages, source=s).fit(sampler, 64, key=KEY).models for s in (SampleGradients(), LawGradients(), QueryGradients.of(0.1))]
+    ends = [
+        GradientDescent(INIT, stages, source=s).fit(sampler, 64, key=KEY).models
+        for s in (SampleGradients(), LawGradients(), QueryGradients.of(0.1))
+    ]
     fresh = GradientDescent(INIT, (dataclasses.replace(stages[0], batch=64),), source=FreshGradients()).fit(sampler, 320, key=KEY).models
     for other in (*ends[1:], fresh):
         for name in RATES:
