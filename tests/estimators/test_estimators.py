@@ -21,13 +21,13 @@ from unlazy import estimators as e
 from unlazy.core.errors import BadInput
 from unlazy.estimators.features import random_features
 from unlazy.kernels.finite import Tangent
-from unlazy.kernels.wide import NNGP, NTK
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.products import ArcCosine
 from unlazy.kernels.gram import gram
+from unlazy.kernels.products import ArcCosine
+from unlazy.kernels.residual import ResidualNTK
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NNGP, NTK
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit, TangentInit
-from unlazy.kernels.residual import ResidualNTK
 from unlazy.tasks.base import Batch, Sampler
 
 DRAW = np.random.default_rng(0)

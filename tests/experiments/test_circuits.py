@@ -3,11 +3,18 @@ import numpy as np
 import pytest
 
 from unlazy.papers.malach2019 import instruments as circuits
-from unlazy.papers.malach2019 import shallow as depth
 from unlazy.papers.malach2019 import recovering as layerwise
-from unlazy.papers.malach2019.instruments import Enumeration, GenerativeMargin, LocalCorrelation, ParityConstruction, ParityMargin, PushForward
-from unlazy.papers.malach2019.shallow import DeepRecovery, SignRank
+from unlazy.papers.malach2019 import shallow as depth
+from unlazy.papers.malach2019.instruments import (
+    Enumeration,
+    GenerativeMargin,
+    LocalCorrelation,
+    ParityConstruction,
+    ParityMargin,
+    PushForward,
+)
 from unlazy.papers.malach2019.recovering import LeastSample, RecoverySweep, Uncorrelated, sample_for, theorem_sample, theorem_steps
+from unlazy.papers.malach2019.shallow import DeepRecovery, SignRank
 from unlazy.tasks.circuits.circuit import Circuit
 
 

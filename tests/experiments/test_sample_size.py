@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.glasgow2023 import sample_size
+from unlazy.kernels.products import Polynomial
+from unlazy.kernels.wide import NTK
 from unlazy.lab.power_laws import crossing, fit, slope
+from unlazy.learners.mean_field import mean_field_sgd
+from unlazy.papers.glasgow2023 import sample_size
 from unlazy.papers.glasgow2023.sample_curves import PredictedSizes
 from unlazy.papers.glasgow2023.sample_size import KernelRidge, Online, SampleSizes, Stream, first_stable_crossing
-from unlazy.kernels.wide import NTK
-from unlazy.kernels.products import Polynomial
-from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.tasks.multi_index import MultiIndex, product
 
 SIZES = np.arange(10.0, 80.0, 10.0)

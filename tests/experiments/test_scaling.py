@@ -3,9 +3,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from unlazy.lab import registry as catalogue
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput
+from unlazy.lab import registry as catalogue
 from unlazy.lab.scaling import CONTENDERS, contender, dimensions, lay_out
 from unlazy.tasks.multi_index import MultiIndex
 

@@ -12,11 +12,11 @@ import pytest
 from toys import Halfspace, hand_record, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.kernels.stationary import RBF
-from unlazy.lab.engines.local import LocalEngine
-from unlazy.lab.statistics import estimate
-from unlazy.lab.running import absent
-from unlazy.lab.store import Store
 from unlazy.lab.contests import Choice, Contest, Outcome, Place, Result, choose, run
+from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.running import absent
+from unlazy.lab.statistics import estimate
+from unlazy.lab.store import Store
 from unlazy.learners.direction import DirectionHistogram
 from unlazy.learners.features import FeatureRidge, RawFeatures
 from unlazy.learners.kernel import KernelRidge

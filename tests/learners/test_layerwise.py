@@ -6,17 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.malach2019.recovering import COUNTER_EXAMPLE, one_uncorrelated_gate
 from unlazy.learners.circuits.layerwise import StreamStatistics, learn_circuit, sample_statistics
-from unlazy.networks.tree import initial_tree
 from unlazy.learners.circuits.neural_gates import step_size, train_gates
-from unlazy.networks.tree import initial_neurons, width_for
 from unlazy.learners.circuits.tree import layerwise_network
+from unlazy.networks.tree import initial_neurons, initial_tree, width_for
+from unlazy.papers.malach2019.recovering import COUNTER_EXAMPLE, one_uncorrelated_gate
 from unlazy.tasks.base import Batch, Sampler
 from unlazy.tasks.circuits.bits import unpack
+from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw, WeightedSample, draw, signs, stream
-from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.recovery import LawStatistics, SampleLawStatistics, recovery
 
 N, K, COUNT, LIMIT = 4, 32, 200, 3000

@@ -12,13 +12,12 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 from toys import Halfspace, small_init
-from unlazy.lab.registry import family_of
 from unlazy.core.errors import BadInput
-from unlazy.kernels.wide import NTK
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.products import Linear
 from unlazy.kernels.gram import gram
-from unlazy.solvers.krylov import FEW, krylov_path
+from unlazy.kernels.products import Linear
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NTK
+from unlazy.lab.registry import family_of
 from unlazy.learners import kernel as kernel_module
 from unlazy.learners.base import keys_of
 from unlazy.learners.direction import DirectionHistogram
@@ -28,6 +27,7 @@ from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
 from unlazy.learners.path import drawn
 from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.networks.inits import TangentInit
+from unlazy.solvers.krylov import FEW, krylov_path
 from unlazy.solvers.recursive import recursive_feature_machine
 
 KEY = jax.random.key(7)

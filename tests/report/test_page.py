@@ -16,9 +16,9 @@ from plotly.offline import get_plotlyjs
 import unlazy
 from unlazy.core.errors import BadInput
 from unlazy.lab.judging import judge
+from unlazy.report.charts import curve_chart, neuron_chart
 from unlazy.report.figures import curves
 from unlazy.report.page import page, write_page
-from unlazy.report.charts import curve_chart, neuron_chart
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 

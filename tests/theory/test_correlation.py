@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from unlazy.core.errors import BadInput
 from unlazy.papers.malach2019.instruments import all_inputs, enumerated_influences, generative_masses, plain_evaluation
 from unlazy.tasks.circuits.circuit import NAMES, Circuit
+from unlazy.tasks.circuits.correlation import correlations, influences, simplified, tables
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.laws import GenerativeLaw, MixtureLaw, ProductLaw, WeightedSample, draw, signs
-from unlazy.tasks.circuits.correlation import correlations, influences, simplified, tables
 from unlazy.theory.local_properties import check_properties
 
 RNG = np.random.default_rng

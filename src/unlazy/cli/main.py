@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unlazy import __version__
+from unlazy.cli.new import new
 from unlazy.core.errors import BadInput, UnlazyError
 from unlazy.report.files import check_writable, replacing
 
@@ -75,6 +76,9 @@ _memory = click.option(
 @click.version_option(__version__)
 def main() -> None:
     """Find out where gradient descent learns features, and so beats every method with fixed features."""
+
+
+main.add_command(new)
 
 
 @main.command("list")

@@ -287,5 +287,8 @@ def run(contest: Contest, store: Store, engine: Engine) -> ContestOutcome:
 def outcome_of(contest: Contest, store: Store) -> ContestOutcome:
     """The outcome of a contest whose trials are all in the store."""
     finals = contest.finals(store)
-    results = {place: Result(place, contest.choice(place, store), store.get(trial.key, arrays=False), contest.metric) for place, trial in finals.items()}
+    results = {
+        place: Result(place, contest.choice(place, store), store.get(trial.key, arrays=False), contest.metric)
+        for place, trial in finals.items()
+    }
     return ContestOutcome(contest, results)

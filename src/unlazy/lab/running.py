@@ -73,7 +73,9 @@ def records_of(claim: Claim, run: Run, store: Store, *, arrays: bool = False) ->
     """The records of a run by arm, joined to one a seed."""
     seeds = range(run.first_seed, run.first_seed + run.seeds)
     arms = claim.study(run.scale)  # type: ignore[arg-type]
-    return {name: arms[name].join([store.get(key, arrays=arrays) for key in keys], seeds) for name, keys in run.arms.items() if name in arms}
+    return {
+        name: arms[name].join([store.get(key, arrays=arrays) for key in keys], seeds) for name, keys in run.arms.items() if name in arms
+    }
 
 
 def is_current(claim: Claim, run: Run) -> bool:

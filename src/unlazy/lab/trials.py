@@ -105,7 +105,9 @@ class Trial(_Runnable):
         object.__setattr__(self, "learner", self.learner.suited(self.family))
         outputs = self.family.outputs
         name = type(self.learner).__name__
-        require(self.learner.suits(outputs), f"{name} cannot learn {outputs.kind}{'' if outputs.count is None else f' of {outputs.count}'}.")
+        require(
+            self.learner.suits(outputs), f"{name} cannot learn {outputs.kind}{'' if outputs.count is None else f' of {outputs.count}'}."
+        )
 
     @property
     def steps(self) -> tuple[int, ...]:

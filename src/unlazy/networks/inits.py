@@ -55,7 +55,9 @@ class MirroredInit(Init):
         w = self.w_scale * normal(key_w, (self.m, d))
         b = self.b_scale * normal(key_b, (self.m,))
         a = self.a_scale * normal(key_a, (self.m, *axes_of(outputs)))
-        return TwoLayer(jnp.concatenate([w, w]), jnp.concatenate([b, b]), jnp.concatenate([a, -a]), jnp.zeros(axes_of(outputs)), self.activation)
+        return TwoLayer(
+            jnp.concatenate([w, w]), jnp.concatenate([b, b]), jnp.concatenate([a, -a]), jnp.zeros(axes_of(outputs)), self.activation
+        )
 
 
 class PlainInit(Init):

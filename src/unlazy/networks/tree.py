@@ -50,6 +50,8 @@ def initial_tree(n: int, k: int, *, key: PRNGKeyArray) -> list[GateNeurons]:
     """Initial neurons of every level, level 0 first."""
     whole = initial_neurons(n - 1, k, key=key)
     return [GateNeurons(whole.w[2**i - 1 : 2 ** (i + 1) - 1], whole.v[2**i - 1 : 2 ** (i + 1) - 1]) for i in range(n.bit_length() - 1)]
+
+
 def hard_tanh(u: Float[Array, "..."]) -> Float[Array, "..."]:
     """φ(u) = min(max(u, −1), 1), with slope zero at the corners too."""
     inside = jnp.abs(u) < 1

@@ -108,7 +108,14 @@ def _bars(outcome: ContestOutcome, title: str) -> Figure:
         halves = [e.half if e.half < float("inf") else 0.0 for e in found]
         axes.barh(order, [e.mean for e in found], xerr=halves, color="#56B4E9", ecolor="#333333", height=0.65)
         for place, e in enumerate(found):
-            axes.annotate(number(e.mean, outcome.metric.name), (e.mean + halves[place], place), (4, 0), textcoords="offset points", va="center", fontsize=9)
+            axes.annotate(
+                number(e.mean, outcome.metric.name),
+                (e.mean + halves[place], place),
+                (4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=9,
+            )
         if outcome.metric.unit == "%":
             axes.set(xlim=(max(0.0, min(50.0, *(e.mean for e in found)) - 3), 106))
         axes.set(xlabel=f"{outcome.metric.label} from n = {n:,} examples")

@@ -123,7 +123,9 @@ def scaling(scale: Scale) -> dict[str, StudyArm]:
         "NNGP": kernel_row(KernelRidge(NNGP()), size.others),
         "quadratic kernel": kernel_row(quadratic, size.others),
         "NTK, predicted": PredictedSizes(xor, ntk, size.far, target=target, precision=64),
-        "SGD and NTK": Crossover(SampleSizes(xor, sgd, size.crossing, target=target, test=size.test), kernel_row(ntk, size.crossing), precision=64),
+        "SGD and NTK": Crossover(
+            SampleSizes(xor, sgd, size.crossing, target=target, test=size.test), kernel_row(ntk, size.crossing), precision=64
+        ),
     }
 
 

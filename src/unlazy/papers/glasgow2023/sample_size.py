@@ -130,7 +130,9 @@ class Stream(Contender):
     def __check_init__(self) -> None:
         """Refuse learners that reuse examples."""
         one = len(self.of.stages) == 1 and isinstance(self.of.stages[0], Descent) and self.of.stages[0].batch is not None
-        require(self.of.draws_fresh and one, "Only a learner of one stage on fresh minibatches has a sample size that grows with its steps.")
+        require(
+            self.of.draws_fresh and one, "Only a learner of one stage on fresh minibatches has a sample size that grows with its steps."
+        )
 
     def _learner(self) -> GradientDescent:
         stage = self.of.stages[0]

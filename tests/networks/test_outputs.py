@@ -7,14 +7,14 @@ import pytest
 
 from contracts import is_close
 from unlazy.core.errors import BadInput
-from unlazy.kernels.finite import by_layers, conjugate_gram, tangent_gram
-from unlazy.networks.inits import PlainInit
-from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.core.losses import LOSSES, example_losses
-from unlazy.networks.two_layer import TwoLayer
-from unlazy.networks.inits import MirroredInit
+from unlazy.core.metrics import Outputs
+from unlazy.kernels.finite import Conjugate, Tangent, by_layers
+from unlazy.kernels.gram import gram
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit
 from unlazy.networks.residual import ALL, HIDDEN, ThreeLayerResNet
-from unlazy.networks.inits import ResNetInit
+from unlazy.networks.two_layer import TwoLayer
 from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 KEY = jax.random.key(7)
@@ -26,14 +26,13 @@ def double():
         yield
 
 
-def plain(outputs=None, m=5):
-    return PlainInit(m=m, w_scale=0.7, b_scale=0.5, a_scale=0.6, outputs=outputs)
+def plain(m=5):
+    return PlainInit(m=m, w_scale=0.7, b_scale=0.5, a_scale=0.6)
 
 
-def residual(outputs=None, bottleneck=True, m=5, activation="relu"):
-    return ResNetInit(
-        m=m, w_scale=0.7, b_scale=0.5, v_scale=0.8, e_scale=0.3, a_scale=0.6, outputs=outputs, bottleneck=bottleneck, activation=activation
-    )
+def residual(bottleneck=True, m=5, activation="relu"):
+    scales = {"w_scale": 0.7, "b_scale": 0.5, "v_scale": 0.8, "e_scale": 0.3, "a_scale": 0.6}
+    return ResNetInit(m=m, **scales, bottleneck=bottleneck, activation=activation)
 
 
 def relu(t):
@@ -42,7 +41,7 @@ def relu(t):
 
 @pytest.mark.parametrize("outputs", [None, 1, 3])
 def test_two_layers_with_outputs(outputs):
-    net = plain(outputs)(4, key=KEY).put({"c": jnp.asarray(0.3) if outputs is None else jnp.arange(outputs) + 0.5})
+    net = plain()(4, outputs=outputs, key=KEY).put({"c": jnp.asarray(0.3) if outputs is None else jnp.arange(outputs) + 0.5})
     x = np.asarray(jax.random.normal(KEY, (6, 4)))
     expected = np.zeros((6, outputs or 1))
     for n in range(6):
@@ -55,7 +54,7 @@ def test_two_layers_with_outputs(outputs):
 @pytest.mark.parametrize("bottleneck", [True, False])
 @pytest.mark.parametrize("outputs", [None, 3])
 def test_residual_network_is_the_formula(outputs, bottleneck):
-    net = residual(outputs, bottleneck)(4, key=KEY)
+    net = residual(bottleneck)(4, outputs=outputs, key=KEY)
     W, b1, V, b2 = (np.asarray(p) for p in (net.w, net.b, net.v, net.e))
     A = np.asarray(net.a).reshape(5, -1).T
     U = V @ A if bottleneck else V
@@ -65,17 +64,17 @@ def test_residual_network_is_the_formula(outputs, bottleneck):
 
 
 def test_laws_have_the_asked_scales():
-    net = residual(40, bottleneck=False, m=150)(90, key=KEY)
+    net = residual(bottleneck=False, m=150)(90, outputs=40, key=KEY)
     for name, scale in {"w": 0.7, "b": 0.5, "v": 0.8, "e": 0.3, "a": 0.6}.items():
         assert np.std(getattr(net, name)) == pytest.approx(scale, rel=0.15)
-    net = plain(40, m=150)(90, key=KEY)
+    net = plain(m=150)(90, outputs=40, key=KEY)
     for name, scale in {"w": 0.7, "b": 0.5, "a": 0.6}.items():
         assert np.std(getattr(net, name)) == pytest.approx(scale, rel=0.15)
     assert not np.any(net.c) and plain().width == residual().width == 5
 
 
 def test_residual_network_enters_a_basis():
-    net = residual(2)(8, key=KEY)
+    net = residual()(8, outputs=2, key=KEY)
     basis = jnp.linalg.qr(jax.random.normal(KEY, (8, 3)))[0].T
     z = jax.random.normal(KEY, (10, 3))
     np.testing.assert_allclose(net.enter(basis)(z), net(z @ basis), rtol=1e-9)
@@ -83,21 +82,20 @@ def test_residual_network_enters_a_basis():
 
 
 @pytest.mark.parametrize(
-    ("init", "groups", "loss"),
-    [(plain(3), ("w", "b", "a", "c"), "squared"), (residual(3), HIDDEN, "squared"), (residual(3, False), ALL, "softmax")]
-    + [(plain(1), ("w", "a"), loss) for loss in ("hinge", "logistic")],
+    ("init", "o", "groups", "loss"),
+    [(plain(), 3, ("w", "b", "a", "c"), "squared"), (residual(), 3, HIDDEN, "squared"), (residual(False), 3, ALL, "softmax")]
+    + [(plain(), 1, ("w", "a"), loss) for loss in ("hinge", "logistic")],
 )
-def test_descent_with_outputs_and_weights_is_the_plain_loop(init, groups, loss):
+def test_descent_with_outputs_and_weights_is_the_plain_loop(init, o, groups, loss):
     """Mean over examples with their weights of the sum over outputs; what is not named stays."""
-    o = init.outputs
     x = jax.random.normal(KEY, (20, 4))
     y = jax.random.normal(jax.random.key(1), (20, o))
     y = y if loss == "squared" else jnp.where(y > 0, 1.0, -1.0) if loss != "softmax" else jax.nn.one_hot(jnp.argmax(y, 1), o)
     weight = jnp.linspace(0, 2, 20)
     learner = GradientDescent(init, (Descent(dict.fromkeys(groups, 0.1), steps=4, loss=loss, decay={"w": 0.05}),))
-    sampler = Sampler(lambda n, key: WeightedBatch(x, y, weight), 4)
+    sampler = Sampler(lambda n, key: WeightedBatch(x, y, weight), 4, outputs=Outputs("reals", o))
     found = jax.jit(lambda key: learner.fit(sampler, 20, key=key))(KEY).at(-1)
-    net = start = init(4, key=jax.random.split(KEY, 3)[0])
+    net = start = init(4, outputs=o, key=jax.random.split(KEY, 3)[0])
 
     def objective(net):
         score = net(x)
@@ -118,23 +116,23 @@ def test_descent_with_outputs_and_weights_is_the_plain_loop(init, groups, loss):
 
 def test_hidden_groups_leave_the_output_layer_alone_in_minibatches():
     sample = Batch(jax.random.normal(KEY, (32, 4)), jax.random.normal(KEY, (32, 2)))
-    learner = GradientDescent(residual(2), (Descent(dict.fromkeys(HIDDEN, 0.1), steps=6, batch=8, optimiser="adam", loss="squared"),))
-    trace = learner.fit(Sampler(lambda n, key: sample, 4), 32, key=KEY)
-    start = residual(2)(4, key=jax.random.split(KEY, 3)[0])
+    learner = GradientDescent(residual(), (Descent(dict.fromkeys(HIDDEN, 0.1), steps=6, batch=8, optimiser="adam", loss="squared"),))
+    trace = learner.fit(Sampler(lambda n, key: sample, 4, outputs=Outputs("reals", 2)), 32, key=KEY)
+    start = residual()(4, outputs=2, key=jax.random.split(KEY, 3)[0])
     np.testing.assert_array_equal(trace.at(-1).a, start.a)
     assert all(np.any(getattr(trace.at(-1), name) != getattr(start, name)) for name in HIDDEN)
 
 
-@pytest.mark.parametrize("init", [plain(3), plain(1), residual(3), residual(3, False), residual()])
-def test_kernels_of_finite_networks_with_outputs(init):
+@pytest.mark.parametrize(("init", "outputs"), [(plain(), 3), (plain(), 1), (residual(), 3), (residual(False), 3), (residual(), None)])
+def test_kernels_of_finite_networks_with_outputs(init, outputs):
     """The tangent kernel is the mean over outputs of products of gradients."""
-    net = init(4, key=KEY)
+    net = init(4, outputs=outputs, key=KEY)
     x = jax.random.normal(KEY, (7, 4))
     jacobian = jax.jacrev(lambda net: net(x).reshape(7, -1))(net)
-    flat = np.concatenate([np.asarray(leaf).reshape(7, init.outputs or 1, -1) for leaf in jax.tree.leaves(jacobian)], axis=2)
-    expected = np.einsum("iop,jop->ij", flat, flat) / (init.outputs or 1)
-    np.testing.assert_allclose(tangent_gram(net, x), expected, rtol=1e-9)
-    np.testing.assert_allclose(conjugate_gram(net, x), net.hidden(x) @ net.hidden(x).T, rtol=1e-9)
+    flat = np.concatenate([np.asarray(leaf).reshape(7, outputs or 1, -1) for leaf in jax.tree.leaves(jacobian)], axis=2)
+    expected = np.einsum("iop,jop->ij", flat, flat) / (outputs or 1)
+    np.testing.assert_allclose(gram(Tangent(net), x), expected, rtol=1e-9)
+    np.testing.assert_allclose(gram(Conjugate(net), x), net.hidden(x) @ net.hidden(x).T, rtol=1e-9)
 
 
 def test_one_output_is_what_it_was():
@@ -147,9 +145,8 @@ def test_one_output_is_what_it_was():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: plain(0), "outputs must be"),
         (lambda: plain(m=0), "m must be"),
-        (lambda: residual(activation="tanh"), "activation must be"),
+        (lambda: residual(activation="tahn"), "Did you mean 'tanh'"),
         (lambda: PlainInit(m=2, w_scale=-1.0, b_scale=0, a_scale=0), "w_scale is a standard deviation"),
         (lambda: ResNetInit(m=2, w_scale=1, b_scale=0, v_scale=float("nan"), e_scale=0, a_scale=0), "v_scale"),
         (lambda: residual()(3, key=KEY).get(("c",)), "no parameter group named 'c'"),
@@ -173,11 +170,11 @@ def weighted_twice():
 @pytest.mark.parametrize("bottleneck", [False, True])
 def test_the_tangent_kernel_is_that_of_the_jacobian(bottleneck, outputs):
     """By structure where layers share no weights, by gradients where they do."""
-    init = ResNetInit(m=7, w_scale=0.5, b_scale=0.3, v_scale=0.4, e_scale=0.2, a_scale=0.6, bottleneck=bottleneck, outputs=outputs)
-    net = init(4, key=jax.random.key(3))
+    init = ResNetInit(m=7, w_scale=0.5, b_scale=0.3, v_scale=0.4, e_scale=0.2, a_scale=0.6, bottleneck=bottleneck)
+    net = init(4, outputs=outputs, key=jax.random.key(3))
     x = jax.random.normal(jax.random.key(4), (9, 4))
     leaves = jax.tree.leaves(jax.jacobian(lambda net: net(x))(net))
     expected = sum(leaf.reshape(9, -1) @ leaf.reshape(9, -1).T for leaf in leaves) / (outputs or 1)
     assert (by_layers(net, x) is None) == bottleneck
-    np.testing.assert_allclose(tangent_gram(net, x), expected, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(tangent_gram(net, x, x[:3]), expected[:, :3], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(gram(Tangent(net), x), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(gram(Tangent(net), x, x[:3]), expected[:, :3], rtol=1e-10, atol=1e-10)

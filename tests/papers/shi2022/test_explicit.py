@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 from unlazy.papers.shi2022.explicit import explicit_network
+from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)

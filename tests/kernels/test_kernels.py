@@ -1,4 +1,5 @@
-import itertools
+"""Kernels against closed forms, scikit-learn, expectations and wide random networks."""
+
 import math
 
 import equinox as eqx
@@ -6,35 +7,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import scipy.special
-import scipy.stats
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from toys import small_init
 from unlazy.core.errors import BadInput
-from unlazy.kernels.finite import Tangent, conjugate_gram, tangent_gram
-from unlazy.kernels.wide import NNGP, NTK
+from unlazy.core.gaussian import PiecewiseLinear
 from unlazy.kernels.base import Kernel
-from unlazy.kernels.products import Polynomial
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.products import ArcCosine, ArcSine, Linear
-from unlazy.core.angles import arcsin
+from unlazy.kernels.finite import Conjugate, Tangent
 from unlazy.kernels.gram import gram
-from unlazy.core.gaussian import PiecewiseLinear, Series, moments_of, series_error
-from unlazy.core.activations import ACTIVATIONS
-from unlazy.networks.two_layer import TwoLayer
+from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NNGP, NTK
 from unlazy.networks.base import Network
 from unlazy.networks.inits import TangentInit
+from unlazy.networks.two_layer import TwoLayer
 
-FUNCTIONS = {
-    "relu": jax.nn.relu,
-    "erf": jax.scipy.special.erf,
-    "truncated_relu": lambda t: jnp.clip(t, 0, 1),
-    "relu6": jax.nn.relu6,
-    "hard_tanh": jax.nn.hard_tanh,
-    "tanh": jnp.tanh,
-    "gelu": lambda t: jax.nn.gelu(t, approximate=False),
-}
 SIMPLE = [
     Linear(),
     Polynomial(3),
@@ -62,12 +49,6 @@ def double():
 
 def points(n=7, d=4, seed=0):
     return jax.random.normal(jax.random.key(seed), (n, d))
-
-
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-def test_arcsin(dtype):
-    t = jnp.concatenate([jnp.linspace(-1, 1, 100_001), 1 - jnp.logspace(-16, -1, 100)]).astype(dtype)
-    np.testing.assert_allclose(arcsin(t), np.arcsin(np.asarray(t, np.float64)), rtol=3 * float(jnp.finfo(dtype).eps))
 
 
 @eqx.filter_jit
@@ -142,111 +123,11 @@ def test_wide_networks_of_one_layer_are_arc_kernels():
     np.testing.assert_allclose(gram(NNGP(1, "erf", 1.5, 0.2), x, z), 1.5 * gram(ArcSine(1.5 / 4, 0.2), x, z) + 0.2, rtol=1e-12)
 
 
-def expectation(function, c, qx, qz):
-    """E[f(u)·f(v)] by Gauss-Legendre rules between −1, 0, ½, 1 and 6."""
-
-    def rule(q):
-        nodes, weights = np.polynomial.legendre.leggauss(60)
-        edges = sorted({-9 * math.sqrt(q), 9 * math.sqrt(q), *(t for t in (-1.0, 0.0, 0.5, 1.0, 6.0) if t < 9 * math.sqrt(q))})
-        parts = [((a + b) / 2 + (b - a) / 2 * nodes, (b - a) / 2 * weights) for a, b in itertools.pairwise(edges)]
-        return (np.concatenate(columns) for columns in zip(*parts, strict=True))
-
-    (u, of_u), (v, of_v) = rule(qx), rule(qz)
-    density = scipy.stats.multivariate_normal([0, 0], [[qx, c], [c, qz]]).pdf(np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1))
-    f = np.vectorize(function)
-    return (f(u) * of_u) @ density @ (f(v) * of_v)
-
-
-SCALAR = {
-    "relu": (lambda t: max(t, 0.0), lambda t: float(t > 0)),
-    "erf": (math.erf, lambda t: 2 / math.sqrt(math.pi) * math.exp(-t * t)),
-    "truncated_relu": (lambda t: min(max(t, 0.0), 1.0), lambda t: float(0 < t < 1)),
-    "relu6": (lambda t: min(max(t, 0.0), 6.0), lambda t: float(0 < t < 6)),
-    "hard_tanh": (lambda t: min(max(t, -1.0), 1.0), lambda t: float(-1 < t < 1)),
-    "tanh": (math.tanh, lambda t: 1 / math.cosh(t) ** 2),
-}
-
-
-@pytest.mark.parametrize("name", SCALAR)
-@pytest.mark.parametrize(("c", "qx", "qz"), [(0.4, 1.0, 0.7), (-0.9, 1.2, 0.8)])
-def test_moments_are_the_integrals(name, c, qx, qz):
-    arguments = jnp.asarray([[c]]), jnp.asarray([[qx]]), jnp.asarray([[qz]])
-    value, slope = jax.jit(moments_of(name).pair)(*arguments)
-    assert float(value[0, 0]) == pytest.approx(expectation(SCALAR[name][0], c, qx, qz), abs=2e-8)
-    assert float(slope[0, 0]) == pytest.approx(expectation(SCALAR[name][1], c, qx, qz), abs=2e-8)
-
-
-def fine_rule(steep, lower, upper):
-    """A Gauss-Legendre rule between `lower` and `upper`, ever finer towards the `steep` places."""
-    nodes, weights = np.polynomial.legendre.leggauss(30)
-    near = (t + sign * 0.5**k for t in (*steep, 0.0) for k in range(25) for sign in (-1, 0, 1))
-    edges = sorted({lower, upper, *(t for t in near if lower < t < upper)})
-    parts = [((a + b) / 2 + (b - a) / 2 * nodes, (b - a) / 2 * weights) for a, b in itertools.pairwise(edges)]
-    return (np.concatenate(columns) for columns in zip(*parts, strict=True))
-
-
-@pytest.mark.parametrize("name", ["truncated_relu", "hard_tanh", "relu6"])
-@pytest.mark.parametrize("correlation", [0.999, 0.9999999, -0.999])
-def test_stated_error_of_piecewise_linear_slopes_where_it_is_worst(name, correlation):
-    """By bivariate normal probabilities: E σ'σ' = P(lower < u < upper, lower < v < upper)."""
-    lower, upper = ACTIVATIONS[name].kinks
-    for qx, qz in ((1.0, 1.0), (1.0, 1.01), (1.0, 1.2), (0.3, 2.0)):
-        c = correlation * math.sqrt(qx * qz)
-        _, slope = jax.jit(moments_of(name).pair)(jnp.asarray([[c]]), jnp.asarray([[qx]]), jnp.asarray([[qz]]))
-
-        u, of_u = fine_rule([t * qx / c for t in (lower, upper)], lower, upper)
-        rest = math.sqrt(qz - c * c / qx)
-        below = [scipy.special.ndtr((t - c / qx * u) / rest) for t in (lower, upper)]
-        exact = np.dot(of_u, np.exp(-u * u / (2 * qx)) / math.sqrt(2 * math.pi * qx) * (below[1] - below[0]))
-        assert float(slope[0, 0]) == pytest.approx(exact, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", ["truncated_relu", "relu6", "hard_tanh"])
-def test_closed_second_moments_of_piecewise_linear_functions(name):
-    q = jnp.asarray([0.0, 0.01, 1.0, 9.0])
-    assert isinstance(ACTIVATIONS[name], PiecewiseLinear)
-    u = np.linspace(-12, 12, 48_001)
-    density = scipy.stats.norm.pdf(u)
-    function, derivative = (np.vectorize(f) for f in SCALAR[name])
-    value, slope = ACTIVATIONS[name].single(q)
-    expected = [np.trapezoid(function(math.sqrt(t) * u) ** 2 * density, u) for t in q]
-    np.testing.assert_allclose(value, expected, atol=1e-6)
-    np.testing.assert_allclose(slope[1:], [np.trapezoid(derivative(math.sqrt(t) * u) ** 2 * density, u) for t in q[1:]], atol=1e-3)
-    np.testing.assert_allclose(ACTIVATIONS[name](jnp.asarray(u[::480])), function(u[::480]), atol=1e-12)
-
-
 def test_piecewise_linear_relu_is_relu():
     relu = PiecewiseLinear((0.0,), (0.0, 1.0))
     x = points(8)
     for kind in (NNGP, NTK):
         np.testing.assert_allclose(gram(kind(2, relu, 1.5, 0.1), x), gram(kind(2, "relu", 1.5, 0.1), x), rtol=1e-7)
-    # leaky, shifted: |t − ½| with its value at the kink
-    absolute = PiecewiseLinear((0.5,), (-1.0, 1.0), 0.0)
-    q, c = jnp.asarray([[1.0]]), jnp.asarray([[0.3]])
-    value, slope = absolute.pair(c, q, q)
-    assert float(value[0, 0]) == pytest.approx(expectation(lambda t: abs(t - 0.5), 0.3, 1.0, 1.0), abs=2e-8)
-    assert float(slope[0, 0]) == pytest.approx(expectation(lambda t: math.copysign(1, t - 0.5), 0.3, 1.0, 1.0), abs=2e-8)
-
-
-@pytest.mark.parametrize("name", ["relu", "erf", "truncated_relu"])
-def test_series_is_within_its_stated_error_of_closed_forms(name):
-    series = Series(FUNCTIONS[name])
-    for variance in (0.3, 1.0, 4.0):
-        value_error, slope_error = series_error(FUNCTIONS[name], variance)
-        c = variance * jnp.linspace(-1, 0.999, 41)[:, None]
-        q = jnp.full((41, 1), variance), jnp.asarray([[variance]])
-        exact, found = jax.jit(lambda *q: (moments_of(name).pair(*q), series.pair(*q)))(c, *q)
-        assert np.max(np.abs(exact[0] - found[0])) <= value_error + 1e-5 * variance
-        assert np.max(np.abs(exact[1] - found[1])) <= slope_error + 1e-2
-        if name == "erf":  # smooth: no kinks that the grid misses
-            assert np.max(np.abs(exact[0] - found[0])) <= value_error + 1e-9
-            assert np.max(np.abs(exact[1] - found[1])) <= slope_error + 1e-9
-
-
-def test_stated_errors():
-    assert max(series_error("tanh", 1.0)) < 1e-9
-    assert max(series_error("gelu", 1.0)) < 1e-9
-    assert series_error("relu", 1.0) == (0.0, 0.0)
 
 
 class Deep(Network):
@@ -260,7 +141,7 @@ class Deep(Network):
 
     def hidden(self, x):
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = FUNCTIONS[self.activation](self._affine(x, W, b))
+            x = activation_of(self.activation)(self._affine(x, W, b))
         return x
 
     def _affine(self, x, W, b):
@@ -288,7 +169,18 @@ def deep(key, d, width, depth, activation, w_variance, b_variance):
 
 
 @pytest.mark.parametrize(
-    ("depth", "activation"), [(1, "relu"), (3, "relu"), (1, "erf"), (2, "erf"), (1, "truncated_relu"), (2, "truncated_relu"), (2, "gelu")]
+    ("depth", "activation"),
+    [
+        (1, "relu"),
+        (3, "relu"),
+        (1, "erf"),
+        (2, "erf"),
+        (1, "truncated_relu"),
+        (2, "truncated_relu"),
+        (2, "gelu"),
+        (1, "quadratic"),
+        (1, "relu6"),
+    ],
 )
 def test_wide_networks_approach_the_kernels(depth, activation):
     with jax.enable_x64(False):
@@ -331,26 +223,26 @@ def test_tangent_gram_is_the_product_of_jacobians(kind):
         network = small_init(m=5)(4, key=key)
         network = TwoLayer(network.w, network.b, network.a, network.c + 0.3, "relu" if kind == "relu" else "truncated_relu")
     expected = jacobian_gram(network.base if kind == "tangent" else network, x, z)
-    np.testing.assert_allclose(tangent_gram(network, x, z, block=4), expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(tangent_gram(network, x, z), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(gram(Tangent(network), x, z, block=4), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(gram(Tangent(network), x, z), expected, rtol=1e-9, atol=1e-9)
     expected = jacobian_gram(network.base if kind == "tangent" else network, x, x)
-    np.testing.assert_allclose(tangent_gram(network, x, block=4), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(gram(Tangent(network), x, block=4), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_conjugate_gram_is_the_product_of_hidden_layers():
     x, z = points(11), points(6, seed=1)
     network = small_init(m=5)(4, key=jax.random.key(3))
-    np.testing.assert_allclose(conjugate_gram(network, x, z, block=4), network.hidden(x) @ network.hidden(z).T, rtol=1e-9)
-    np.testing.assert_allclose(conjugate_gram(network, x, block=4), network.hidden(x) @ network.hidden(x).T, rtol=1e-9)
+    np.testing.assert_allclose(gram(Conjugate(network), x, z, block=4), network.hidden(x) @ network.hidden(z).T, rtol=1e-9)
+    np.testing.assert_allclose(gram(Conjugate(network), x, block=4), network.hidden(x) @ network.hidden(x).T, rtol=1e-9)
     with pytest.raises(BadInput, match="`hidden`, which Linearised lacks"):
-        conjugate_gram(TangentInit(small_init(m=5))(4, key=jax.random.key(3)), x)
+        gram(Conjugate(TangentInit(small_init(m=5))(4, key=jax.random.key(3))), x)
 
 
 def test_split_weights_have_the_tangent_kernel_of_their_coordinates():
     network = small_init(m=5)(4, key=jax.random.key(3))
     basis = jnp.linalg.qr(points(4, seed=2))[0][:3]
     coordinates = points(6, 3)
-    np.testing.assert_allclose(tangent_gram(network.enter(basis), coordinates), tangent_gram(network, coordinates @ basis), rtol=1e-9)
+    np.testing.assert_allclose(gram(Tangent(network.enter(basis)), coordinates), gram(Tangent(network), coordinates @ basis), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.core.metrics import accuracy
-from unlazy.tasks.dictionary.patterns import ParityMixture
 from unlazy.papers.shi2022.constants import theorem_26
+from unlazy.papers.shi2022.learner import TwoStep
+from unlazy.tasks.dictionary.patterns import ParityMixture
 
 
 def test_constants_of_the_theorem_at_published_sizes():

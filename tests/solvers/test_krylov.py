@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from unlazy.solvers import krylov
 from unlazy.core.errors import BadInput
-from unlazy.solvers.krylov import krylov_path, matrix_path
 from unlazy.solvers.exact import ridge_path
+from unlazy.solvers.krylov import krylov_path
 
 RIDGES = (1e-3, 0.1, 1.0, 50.0)
 
@@ -42,13 +41,3 @@ def test_nothing_to_solve():
 def test_ridges_that_cannot_be_solved_are_refused(ridges):
     with pytest.raises(BadInput, match="ridges must be positive"):
         krylov_path(lambda v: v, np.ones(3), ridges)
-
-
-def test_matrix_path_agrees_however_it_is_solved(monkeypatch):
-    """By an eigendecomposition, by products, and, where these do not get there, by a factorisation."""
-    K, y = problem()
-    exact = matrix_path(K, y, RIDGES)
-    monkeypatch.setattr(krylov, "FEW", 0)
-    np.testing.assert_allclose(matrix_path(K, y, RIDGES), exact, rtol=1e-4, atol=1e-5)
-    monkeypatch.setattr(krylov, "krylov_path", lambda *a, **o: krylov_path(*a, **o | {"products": 3}))
-    np.testing.assert_allclose(matrix_path(K, y, RIDGES), exact, rtol=1e-4, atol=1e-5)

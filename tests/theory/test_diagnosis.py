@@ -5,8 +5,8 @@ from click.testing import CliRunner
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput
 from unlazy.papers.malach2019.recovering import random_target
-from unlazy.theory.diagnosis import diagnose
 from unlazy.tasks.circuits.laws import draw, signs
+from unlazy.theory.diagnosis import diagnose
 
 
 def data(kind, n, count, seed):

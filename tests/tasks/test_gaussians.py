@@ -5,8 +5,8 @@ import pytest
 
 from contracts import check_family
 from unlazy.core.errors import BadInput
-from unlazy.tasks.gaussians import CubeGaussians
 from unlazy.tasks.dictionary.codes import HiddenRepresentations
+from unlazy.tasks.gaussians import CubeGaussians
 
 
 def test_gaussians_lie_around_the_vertices():

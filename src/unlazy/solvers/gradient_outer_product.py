@@ -10,8 +10,8 @@ learning models, 2024. Deviation: the trace of M is fixed at d, so that the kern
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
 import equinox as eqx
 import jax
@@ -20,10 +20,9 @@ import numpy as np
 from jaxtyping import Float
 
 from unlazy.core.errors import require
-from unlazy.kernels.base import squared_norm
+from unlazy.kernels.base import Kernel, squared_norm
 from unlazy.kernels.stationary import Stationary
-from unlazy.solvers.exact import Matrix, Solution, Targets, eigh, finite_array, targets_of
-from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram
+from unlazy.solvers.exact import Matrix, Solution, eigh
 
 #: Squared distances below this share of the squared norms are rounding: there a gradient is taken to be 0.
 NEAR = 1e-14
@@ -31,50 +30,53 @@ NEAR = 1e-14
 BLOCK = 512
 
 
-@dataclasses.dataclass(frozen=True)
-class RecursiveFit:
-    """One iteration: the metric M with which it was fitted, its root M^{1/2}, and the ridge regression on x·M^{1/2}."""
+class Fitted(Protocol):
+    """What a solver gives: coefficients of the points, one column an output or no axis for one, and whatever else its caller wants."""
 
-    kernel: Stationary
-    x: Matrix
+    @property
+    def coefficients(self) -> np.ndarray:
+        """α."""
+
+
+F = TypeVar("F", bound=Fitted)
+
+
+@dataclasses.dataclass(frozen=True)
+class MetricFit(Generic[F]):
+    """One iteration: the metric M with which it was fitted, its root M^{1/2}, and what the solver found on the points x·M^{1/2}."""
+
     metric: Float[np.ndarray, "d d"]
     root: Float[np.ndarray, "d d"]
-    fit: RidgeFit
-    shape: tuple[int, ...]
-
-    def predict(self, z: Matrix) -> np.ndarray:
-        """f(z_i), shaped as the targets were."""
-        z = finite_array("z", z, 2)
-        found = Solution(self.kernel, self.x @ self.root, self.fit.coefficients, "float64").predict(z @ self.root) + self.fit.intercept
-        return found.reshape(len(z), *self.shape)
+    fit: F
 
 
-def recursive_feature_machine(
+def recursive_fits(
     kernel: Stationary,
     x: Matrix,
-    Y: Targets,
-    ridge: float | Sequence[float] | None = None,
+    solve: Callable[[Matrix], F],
     iterations: int = 5,
     *,
     weight: Float[np.ndarray, " n"] | None = None,
-    intercept: bool = True,
-) -> list[RecursiveFit]:
-    """The fits of iterations 0, …, `iterations`, in double precision. Each calls `unlazy.solvers.ridge.fit_gram`: see there for `ridge`."""
+) -> Iterator[MetricFit[F]]:
+    """The fits of iterations 0, …, `iterations`, one by one: `solve` fits the kernel to points, which have the precision of x."""
     require(isinstance(kernel, Stationary), "A recursive feature machine needs a kernel of a distance: Laplace or RBF.")
-    require(isinstance(iterations, int) and iterations >= 0, f"iterations must be a whole number ≥ 0, but is {iterations!r}.")
-    x = finite_array("x", x, 2)
-    targets = targets_of(Y, len(x))
-    columns = targets.reshape(len(x), -1)
+    require(isinstance(iterations, int | np.integer) and iterations >= 0, f"iterations must be a whole number ≥ 0, but is {iterations!r}.")
     metric = np.eye(x.shape[1])
-    fits: list[RecursiveFit] = []
-    for _ in range(iterations + 1):
+    for iteration in range(iterations + 1):
         root = metric_root(metric)
-        points = x @ root
-        fit = fit_gram(double_gram(kernel, points, x), columns, ridge, weight=weight, intercept=intercept)
-        fits.append(RecursiveFit(kernel, x, metric, root, fit, targets.shape[1:]))
-        if len(fits) <= iterations:
-            metric = normalised(root @ gradient_outer_product(kernel, points, fit.coefficients, weight=weight) @ root, metric)
-    return fits
+        points = (x @ root).astype(x.dtype)
+        fit = solve(points)
+        yield MetricFit(metric, root, fit)
+        if iteration < iterations:
+            slopes = gradient_outer_product(kernel, points.astype(np.float64), fit.coefficients, weight=weight)
+            metric = normalised(root @ slopes @ root, metric)
+
+
+def metric_scores(
+    kernel: Kernel, x: Matrix, root: Float[np.ndarray, "d d"], coefficients: np.ndarray, z: Matrix
+) -> Float[np.ndarray, "t ..."]:
+    """f(z) = Σ_i k(z·M^{1/2}, x_i·M^{1/2})·α_i, in the precision of x."""
+    return Solution(kernel, (x @ root).astype(x.dtype), coefficients, x.dtype.name).predict(z @ root)
 
 
 def gradient_outer_product(

@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from unlazy.core.errors import BadInput
-from unlazy.kernels.wide import NTK
 from unlazy.kernels.stationary import Laplace
+from unlazy.kernels.wide import NTK
 from unlazy.solvers.ridge import RIDGES, double_gram, fit_features, fit_gram
 
 DRAW = np.random.default_rng(0)
