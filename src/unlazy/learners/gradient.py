@@ -315,7 +315,9 @@ class GradientDescent(Learner):
         if self.draws_fresh:
             self._check_budget(n)
         rotates = all(stage.commutes_with_rotations for stage in self.stages)
-        start: Start = call(Begin(self.init, self.source, n, rotates), sampler, key)
+        # Of fresh examples n only says how many stand for those seen: budgets beyond that share a program.
+        count = min(n, SEEN) if self.draws_fresh else n
+        start: Start = call(Begin(self.init, self.source, count, rotates), sampler, key)
         steps = self.recorded(n)
         model, runs, kept, begin = start.model, [], [], 0
         for index, stage in enumerate(self.stages):
