@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.losses import hinge
-from unlazy.learners.gradient import Descent, GradientDescent, Stage
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.parts import Stage
 from unlazy.learners.sources import GradientSource
 from unlazy.networks.base import Network
 from unlazy.networks.tree import TreeInit, TreeNetwork, width_for
