@@ -51,9 +51,10 @@ if TYPE_CHECKING:
     from unlazy.learners.base import Learner, PlainLearner, Trace, keys_of
     from unlazy.learners.features import FeatureRidge, LogisticRegression
     from unlazy.learners.foreign import HostModel, ScikitLearner
-    from unlazy.learners.gradient import Descent, GradientDescent, Stage
+    from unlazy.learners.gradient import Descent, GradientDescent
     from unlazy.learners.holdout import HoldOut
     from unlazy.learners.kernel import KernelRidge, KernelSVM
+    from unlazy.learners.parts import Stage
     from unlazy.learners.rfm import RecursiveFeatureMachine
     from unlazy.learners.sources import FreshGradients, GradientSource, LawGradients, QueryGradients, SampleGradients
     from unlazy.learners.unit_norm import UnitNorm
@@ -84,9 +85,10 @@ _PLACES = {
     "unlazy.learners.base": "Learner PlainLearner Trace keys_of",
     "unlazy.learners.features": "FeatureRidge LogisticRegression",
     "unlazy.learners.foreign": "HostModel ScikitLearner",
-    "unlazy.learners.gradient": "Descent GradientDescent Stage",
+    "unlazy.learners.gradient": "Descent GradientDescent",
     "unlazy.learners.holdout": "HoldOut",
     "unlazy.learners.kernel": "KernelRidge KernelSVM",
+    "unlazy.learners.parts": "Stage",
     "unlazy.learners.rfm": "RecursiveFeatureMachine",
     "unlazy.learners.sources": "FreshGradients GradientSource LawGradients QueryGradients SampleGradients",
     "unlazy.learners.unit_norm": "UnitNorm",

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.losses import example_losses
-from unlazy.learners.gradient import Stage
+from unlazy.learners.parts import Stage
 from unlazy.learners.sources import GradientSource
 from unlazy.networks import Network, TwoLayer
 from unlazy.tasks.base import Batch

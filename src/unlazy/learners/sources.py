@@ -76,6 +76,9 @@ class GradientSource(eqx.Module):
         """Whether every step takes new examples, so that n is counted by steps."""
         return False
 
+    def accept(self, loss: str) -> None:
+        """Refuse a loss whose gradient it cannot give."""
+
     @abstractmethod
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
         """What training needs of the data: a batch, a population, or the sampler itself."""
@@ -265,6 +268,10 @@ class QueryGradients(GradientSource):
     def of(cls, tolerance: float, mode: Mode = "honest") -> QueryGradients:
         """Of an oracle that, where it samples, takes as many examples as its tolerance needs."""
         return cls(QueryOracle.of(tolerance, mode))
+
+    def accept(self, loss: str) -> None:
+        known = ("hinge", "logistic")
+        require(loss in known, f"Queries are bounded for a loss with a slope of at most 1 ({', '.join(known)}), but the loss is {loss}.")
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Population:
         return self.oracle.law(sampler, key)
