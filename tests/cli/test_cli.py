@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from toys import hand_record
-from unlazy.lab import registry as catalogue
 from unlazy.cli.main import main
+from unlazy.lab import registry as catalogue
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.store import Store
 from unlazy.report import entries, live

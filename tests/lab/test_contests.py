@@ -14,8 +14,8 @@ from toys import Halfspace, hand_record, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
 from unlazy.kernels.stationary import RBF
-from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.contests import Contest, ContestOutcome, Place, Result, choose, run
+from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.running import absent
 from unlazy.lab.statistics import estimate
 from unlazy.lab.store import Store
@@ -43,7 +43,7 @@ class Refusing(LocalEngine):
 
     def run(self, trials, watcher=None):
         assert not trials
-        return iter(())
+        yield from ()
 
 
 def test_everyone_gets_a_choice_a_test_and_a_price(outcome):

@@ -12,8 +12,8 @@ from unlazy.lab.provenance import source_hash
 from unlazy.lab.trials import Measurement, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
-from unlazy.probes.performance import Performance
 from unlazy.probes.neurons import Silhouette
+from unlazy.probes.performance import Performance
 
 
 def by_key(records):

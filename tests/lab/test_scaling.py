@@ -12,7 +12,7 @@ from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
 from unlazy.lab import api
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
-from unlazy.lab.power_laws import fit, first_stable_crossing, last_crossing
+from unlazy.lab.power_laws import first_stable_crossing, fit, last_crossing
 from unlazy.lab.registry import family_of, learner_of
 from unlazy.lab.scaling import START, Scaling, places_of, run, sizes_to_try
 from unlazy.lab.store import Store
@@ -110,7 +110,9 @@ def test_sentences_tell_exponents_crossings_and_what_was_not_reached():
 
 def test_an_outcome_survives_the_store_and_is_drawn():
     outcome = hand_outcome(
-        hand_row("kernel", (64, 256, 1024), predicted={8: 60.0, 16: 250.0, 32: 1000.0}), hand_row("never", (None,) * 3), metric=SQUARED_ERROR
+        hand_row("kernel", (64, 256, 1024), predicted={8: 60.0, 16: 250.0, 32: 1000.0}),
+        hand_row("never", (None,) * 3),
+        metric=SQUARED_ERROR,
     )
     told = json.loads(json.dumps(outcome.to_json(), allow_nan=False))
     again = ScalingOutcome.from_json(told)

@@ -4,8 +4,8 @@ import pytest
 
 from toys import Halfspace, small_learner, toy_trial
 from unlazy.core.errors import BadInput
-from unlazy.lab.trials import Trial
 from unlazy.core.naming import describe
+from unlazy.lab.trials import Trial
 from unlazy.learners.gradient import Descent
 from unlazy.probes.performance import Performance
 
