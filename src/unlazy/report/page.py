@@ -276,8 +276,8 @@ def _contest(name: str, outcome: ContestOutcome) -> str:
             note,
             table_html(contest_caption(outcome), standings(outcome), "numbers"),
             chart_html(f"{name}-curves", contest_chart(outcome), f"Learners on {outcome.task}", caption),
-            f'<p class="soft">Each learner tried at most {outcome.budget} settings, scored on {outcome.share:.0%} of its examples, which were '
-            f"held out; the best met {outcome.test:,} test examples.</p>",
+            f'<p class="soft">Each learner tried at most {outcome.budget} settings, scored on {outcome.share:.0%} of its examples, held '
+            f"out; the best met {outcome.test:,} test examples.</p>",
             _made_by(outcome.command, outcome.seeds),
             "</section>",
         ]

@@ -90,7 +90,7 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
             _plain_ticks(axes, sorted({x for line in found for x in line.x}))
         if plot.log_y:
             axes.set_yscale("log")
-            _ticks_of_few_decades(axes)
+            ticks_of_few_decades(axes)
         axes.set(xlabel=plot.x, ylabel=plot.y)
         axes.set_title(plot.title, loc="left")
         axes.grid(True, color="#DDDDDD", linewidth=0.6)
@@ -101,7 +101,7 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
     return figure
 
 
-def _ticks_of_few_decades(axes: Axes) -> None:
+def ticks_of_few_decades(axes: Axes) -> None:
     """An axis over few powers of ten also gets ticks at 2 and 5 times them, and plain numbers."""
     axes.yaxis.set_minor_formatter(NullFormatter())
     low, high = axes.get_ylim()

@@ -16,7 +16,7 @@ from unlazy.lab.claims import Plot
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow, not_reached
 from unlazy.lab.statistics import Estimate
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
-from unlazy.report.plots import Line, plot_chart
+from unlazy.report.plots import Line, plot_chart, ticks_of_few_decades
 from unlazy.report.tables import Rows, terminal
 
 PREDICTED = "predicted (ridgeless)"
@@ -24,18 +24,18 @@ PREDICTED = "predicted (ridgeless)"
 
 def table(outcome: ScalingOutcome) -> Rows:
     """A row a learner: its exponent, with and without a log factor, and how many examples it needs at each place."""
-    header = ["learner", "counted by", "exponent", "95 %", f"with log {outcome.field}", "95 %"]
+    header = ["learner", "counted by", "exponent [95 %]", f"with log {outcome.field} [95 %]"]
     header += [f"{outcome.field} = {cell.place:g}" for cell in outcome.rows[0].cells]
     rows = []
     for row in outcome.rows:
         law = row.law
-        fits = ["–"] * 4
+        fits = ["–"] * 2
         if law is not None:
-            fits = [f"{law.exponent:.3f}", _span(law.interval), _digits(law.with_log), _span(law.interval_with_log)]
+            fits = [f"{law.exponent:.2f}{_span(law.interval)}", f"{law.with_log:.2f}{_span(law.interval_with_log)}".replace("nan", "–")]
         rows.append([row.learner, row.how, *fits, *(_cell(cell) for cell in row.cells)])
         if row.predicted:
             told = [f"{row.predicted[cell.place]:,.0f}" if cell.place in row.predicted else "–" for cell in row.cells]
-            rows.append([f"{row.learner}, {PREDICTED}", "theory", *["–"] * 4, *told])
+            rows.append([f"{row.learner}, {PREDICTED}", "theory", *["–"] * 2, *told])
     return header, rows
 
 
@@ -45,12 +45,9 @@ def _cell(cell: Needed) -> str:
     return f"{math.exp(float(np.mean(np.log(np.array(cell.examples, float))))):,.0f}"
 
 
-def _digits(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else "–"
-
-
 def _span(interval: tuple[float, float]) -> str:
-    return f"{interval[0]:.3f} … {interval[1]:.3f}" if all(map(math.isfinite, interval)) else "–"
+    """An interval in brackets; nothing where one seed gives none."""
+    return f" [{interval[0]:.2f}, {interval[1]:.2f}]" if all(map(math.isfinite, interval)) else ""
 
 
 def caption(outcome: ScalingOutcome) -> str:
@@ -93,6 +90,7 @@ def figure(outcome: ScalingOutcome) -> Figure:
         ticks = [cell.place for cell in outcome.rows[0].cells]
         axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks], rotation=45 if len(ticks) > 8 else 0)
         axes.minorticks_off()
+        ticks_of_few_decades(axes)
         seeds = f"{len(outcome.seeds)} seed{'s' * (len(outcome.seeds) != 1)}"
         axes.set_title(f"{outcome.task}, {seeds}", loc="left")
         axes.grid(True, color="#DDDDDD", linewidth=0.6)
@@ -104,8 +102,7 @@ def figure(outcome: ScalingOutcome) -> Figure:
 def _name(row: ScalingRow) -> str:
     if row.law is None:
         return row.learner if len(row.places) else f"{row.learner}: not reached"
-    interval = f" ({_span(row.law.interval)})" if math.isfinite(row.law.interval[0]) else ""
-    return f"{row.learner}: exponent {row.law.exponent:.2f}{interval}"
+    return f"{row.learner}: exponent {row.law.exponent:.2f}{_span(row.law.interval)}"
 
 
 def _draw_row(axes: Any, row: ScalingRow, name: str, colour: str, marker: str) -> None:

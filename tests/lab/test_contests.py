@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import math
+from html import escape
 
 import jax
 import numpy as np
@@ -11,17 +12,17 @@ import pytest
 
 from toys import Halfspace, hand_record, small_learner
 from unlazy.core.errors import BadInput
-from unlazy.kernels.feature_maps import RawFeatures
+from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
 from unlazy.kernels.stationary import RBF
-from unlazy.lab.contests import Choice, Contest, Outcome, Place, Result, choose, run
+from unlazy.lab.contests import Contest, ContestOutcome, Place, Result, choose, run
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.running import absent
 from unlazy.lab.statistics import estimate
 from unlazy.lab.store import Store
 from unlazy.learners.direction import DirectionHistogram
-from unlazy.learners.features import FeatureRidge
+from unlazy.learners.features import FeatureRidge, RawFeatures
 from unlazy.learners.kernel import KernelRidge
-from unlazy.report.contests import chosen, learning_curves, standings
+from unlazy.report.contests import chosen, contest_chart, learning_curves, standings
 
 LINEAR = FeatureRidge(RawFeatures())
 CONTEST = Contest(Halfspace(4), {"linear": LINEAR, "net": small_learner(record=())}, (40, 80), (0, 1), budget=4, test=500)
@@ -40,15 +41,15 @@ def outcome(tmp_path_factory):
 class Refusing(LocalEngine):
     """An engine that must not be asked to run anything."""
 
-    def run(self, trials):
+    def run(self, trials, watcher=None):
         assert not trials
-        return iter(())
+        yield from ()
 
 
 def test_everyone_gets_a_choice_a_test_and_a_price(outcome):
     assert set(outcome.results) == set(CONTEST.places) and len(CONTEST.places) == 8
     for place, result in outcome.results.items():
-        told = result.to_json()
+        told = result.to_json(outcome.metric)
         assert told["learner"] == place.learner and told["n"] == place.n and told["seed"] == place.seed
         assert 1 <= told["tried"] <= 4 and told["tuning_seconds"] > 0 and told["chosen"]
         assert 30 < told["test_accuracy"] <= 100
@@ -57,10 +58,10 @@ def test_everyone_gets_a_choice_a_test_and_a_price(outcome):
 
 def test_the_choice_is_refitted_to_all_examples(outcome):
     result = outcome.results[Place("linear", 80, 1)]
-    trace = result.choice.learner.fit(Halfspace(4).task(key=jax.random.split(jax.random.key(1), 3)[0]).sampler, 80, key=_learner_key(1))
+    trace = result.learner.fit(Halfspace(4).task(key=jax.random.split(jax.random.key(1), 3)[0]).sampler, 80, key=_learner_key(1))
     assert len(trace.seen.y) == 80
-    trial = CONTEST.final(Place("linear", 80, 1), result.choice.learner)
-    assert result.record.key == trial.key
+    trial = CONTEST.final(Place("linear", 80, 1), result.learner)
+    assert result.trial == trial.key
 
 
 def _learner_key(seed):
@@ -99,19 +100,36 @@ def test_tuning_helps_where_the_first_guess_is_bad(tmp_path):
     bare = dataclasses.replace(contest, budget=1)
     with Store(tmp_path / "s.sqlite") as store:
         tuned, untuned = (run(c, store, LocalEngine()) for c in (contest, bare))
-    assert tuned.accuracy("kernel", 150).mean > untuned.accuracy("kernel", 150).mean + 3
+    assert tuned.mean("kernel", 150).mean > untuned.mean("kernel", 150).mean + 3
 
 
-def hand_outcome(accuracies, n=100):
-    """An outcome with the given test accuracies by learner and seed."""
+def hand_outcome(accuracies, n=100, metric=ACCURACY):
+    """An outcome with the given values by learner and seed."""
     seeds = tuple(range(len(next(iter(accuracies.values())))))
-    contest = Contest(Halfspace(4), {name: LINEAR for name in accuracies}, (n,), seeds)
-    results = {}
-    for name, values in accuracies.items():
-        for seed, value in zip(seeds, values, strict=True):
-            place = Place(name, n, seed)
-            results[place] = Result(place, Choice(LINEAR, 0.0, 1, 0, 1.0), hand_record(seed=seed, test_accuracy=value))
-    return Outcome(contest, results)
+    places = {Place(name, n, seed): value for name, values in accuracies.items() for seed, value in zip(seeds, values, strict=True)}
+    results = {place: Result(place, value, 0.0, {}, 1, 0, 1.0, 0.1, "k") for place, value in places.items()}
+    return ContestOutcome("toy", tuple(accuracies), (n,), seeds, metric, results, 24, 0.2, 1000)
+
+
+def test_an_outcome_survives_the_store(outcome):
+    told = outcome.to_json()
+    again = ContestOutcome.from_json(json.loads(json.dumps(told, allow_nan=False)))
+    assert again.to_json() == told and again.conclusion(80) == outcome.conclusion(80)
+    lost = hand_outcome({"a": [math.nan, 90.0]})
+    assert math.isnan(ContestOutcome.from_json(json.loads(json.dumps(lost.to_json(), allow_nan=False))).mean("a", 100).mean)
+
+
+def test_less_is_better_where_the_metric_says_so():
+    outcome = hand_outcome({"a": [0.1, 0.11, 0.12], "b": [0.3, 0.31, 0.32]}, metric=SQUARED_ERROR)
+    assert outcome.order(100) == ["a", "b"] and outcome.leads(100)[1][0].decided
+    assert "a (0.11 squared error) is ahead of b by 0.2" in outcome.conclusion(100)
+    assert "squared error" in learning_curves(outcome).axes[0].get_xlabel()
+    assert contest_chart(outcome)["layout"]["xaxis"]["title"]["text"].startswith("test squared error")
+
+
+def test_a_notebook_shows_the_table_and_the_picture(outcome):
+    text = outcome._repr_html_()
+    assert "data:image/png;base64," in text and "<table" in text and escape(outcome.conclusion(80)) in text
 
 
 def test_differences_are_paired():
@@ -120,7 +138,7 @@ def test_differences_are_paired():
     outcome = hand_outcome({"a": [v + 1.0 + 0.1 * (i % 2) for i, v in enumerate(hard)], "b": hard})
     leader, ((other, ahead, decided),) = outcome.leads(100)
     assert (leader, other, decided) == ("a", "b", True)
-    assert ahead.mean == pytest.approx(1.04) and ahead.half < 0.1 < outcome.accuracy("a", 100).half
+    assert ahead.mean == pytest.approx(1.04) and ahead.half < 0.1 < outcome.mean("a", 100).half
     assert "a (74.04 %) is ahead of b by 1.04" in outcome.conclusion(100) and outcome.conclusion(100).endswith("decided.")
 
 
@@ -129,7 +147,7 @@ def test_differences_are_paired():
     [
         ({"a": [90.0, 91, 92], "b": [91.0, 90, 91.5]}, "a (91.00 %) has the greatest mean, but its lead over b is not decided"),
         ({"a": [90.0], "b": [50.0]}, "is not decided (40.00 points, 1 seed)"),
-        ({"a": [90.0, 91]}, "a reaches 90.50 % of the test examples; it is alone"),
+        ({"a": [90.0, 91]}, "a has 90.50 %; it is alone"),
         ({"a": [99.0, 99, 99], "b": [98.9, 99, 99], "c": [50.0, 51, 52]}, "it is ahead of 1 other, decided"),
         ({"a": [99.0, 99.1, 99], "b": [80.0, 80, 80], "c": [50.0, 51, 52]}, "is ahead of b, and farther ahead of the others, by 19"),
     ],
@@ -165,16 +183,17 @@ def test_what_is_no_contest_is_refused(change, says):
 def test_the_table_puts_the_best_first_and_tells_what_was_chosen(outcome):
     header, rows = standings(outcome)
     assert header == ["learner", "n = 40", "n = 80", "chosen", "tried", "tuning", "fit"] and len(rows) == 2
-    means = [outcome.accuracy(row[0], 80).mean for row in rows]
+    means = [outcome.mean(row[0], 80).mean for row in rows]
     assert all(a >= b for a, b in itertools.pairwise(means))
-    results = [Result(Place("x", 1, s), Choice(DirectionHistogram("mean", (b,)), 0.0, 1, 0, 0.1), None) for s, b in enumerate((20, 50))]
+    learners = [DirectionHistogram("mean", (bins,)) for bins in (20, 50)]
+    results = [Result(Place("x", 1, s), 0.0, 0.0, each.settings, 1, 0, 0.1, 0.1, "k") for s, each in enumerate(learners)]
     assert chosen(results) == "bins 20…50"
 
 
 def test_the_picture_has_a_line_a_learner_and_bars_for_one_size(outcome):
-    (axes,) = learning_curves(outcome, "a contest").axes
-    assert axes.get_title(loc="left") == "a contest" and len(axes.containers) == 2
+    (axes,) = learning_curves(outcome).axes
+    assert axes.get_title(loc="left") == "Halfspace" and len(axes.containers) == 2
     np.testing.assert_allclose(np.asarray(axes.containers[0].lines[0].get_xdata(), float), [40, 80], rtol=0.02)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["40", "80"]
-    (bars,) = learning_curves(hand_outcome({"a": [90.0], "b": [50.0]}), "one size").axes
+    (bars,) = learning_curves(hand_outcome({"a": [90.0], "b": [50.0]})).axes
     assert len(bars.patches) == 2

@@ -16,6 +16,7 @@ from unlazy.cli.main import main
 from unlazy.lab import registry as catalogue
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.store import Store
+from unlazy.report import entries, live
 
 ARMS = catalogue.claims()["shi2022/table1"].study("smoke")
 
@@ -37,14 +38,14 @@ def count_runs(monkeypatch):
     """How many trials the engine is given from now on."""
     given = []
     inner = LocalEngine.run
-    monkeypatch.setattr(LocalEngine, "run", lambda self, trials: (given.append(len(trials)), inner(self, trials))[1])
+    monkeypatch.setattr(LocalEngine, "run", lambda self, trials, watcher=None: (given.append(len(trials)), inner(self, trials, watcher))[1])
     return given
 
 
 def test_reproduce_prints_the_table_and_writes_json(finished):
     store, (verdict,), result = finished
     assert result.exit_code == 0
-    for text in ("Network w/o structure", "Deviations from the paper", "undecided", "8 trials in 7 programs", "Compiled"):
+    for text in ("Network w/o structure", "Deviations from the paper", "undecided", "8 trials of 7 shapes", "Compiled"):
         assert text in result.output
     assert {"id", "verdict", "rule", "published", "measured", "interval", "seeds", "seconds", "deviations"} <= verdict.keys()
     assert verdict["id"] == "shi2022/table1" and verdict["seeds"] == [10] and verdict["verdict"] == "undecided"
@@ -67,6 +68,8 @@ def test_strict_turns_a_verdict_that_does_not_hold_into_status_1(finished):
 
 FAULTY = """
 import os, signal
+# A shell that starts a job in the background has it ignore SIGINT; the script takes it back.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from unlazy.lab.store import Store
 inner, added = Store.add, []
 def add(self, record):
@@ -104,13 +107,13 @@ def test_a_run_that_is_cut_off_goes_on_where_it_was(finished, tmp_path, monkeypa
 def test_fresh_runs_again(finished, tmp_path, monkeypatch):
     store = tmp_path / "copy.sqlite"
     store.write_bytes(finished[0].read_bytes())
-    monkeypatch.setattr(LocalEngine, "run", lambda self, trials: (hand(trial) for trial in trials))
+    monkeypatch.setattr(LocalEngine, "run", lambda self, trials, watcher=None: (hand(trial) for trial in trials))
 
     def hand(trial):
         return hand_record(trial.key, seed=trial.seed, steps=(0, 1, 2), test_accuracy=1.0, train_accuracy=1.0, cosine=1.0)
 
     result = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", store, "--fresh")
-    assert "8 trials in 7 programs." in result.output
+    assert "8 trials of 7 shapes." in result.output
     with Store(store, read_only=True) as opened:
         assert all(record.value("cosine") == 1.0 for record in opened.records())
 
@@ -129,7 +132,8 @@ def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_pa
     store.write_bytes(finished[0].read_bytes())
     table1 = catalogue.claims()["shi2022/table1"]
     changed = dataclasses.replace(table1, checks=table1.checks[1:])
-    monkeypatch.setattr(catalogue, "claims", lambda: {changed.id: changed})
+    for module in (catalogue, entries, live):
+        monkeypatch.setattr(module, "claims", lambda: {changed.id: changed})
     for command in (["show", "shi2022/table1"], ["reproduce", "shi2022/table1", "--scale", "smoke"]):
         result = call(*command, "--store", store)
         assert "8 of 8 records are older than the rule" in result.output.replace("\n", " ")
@@ -146,7 +150,7 @@ def test_a_fresh_run_that_was_stopped_leaves_a_store_that_can_be_read(finished, 
     store = tmp_path / "copy.sqlite"
     store.write_bytes(finished[0].read_bytes())
 
-    def stop(self, trials):
+    def stop(self, trials, watcher=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(LocalEngine, "run", stop)
@@ -210,9 +214,9 @@ def test_parquet_needs_its_extra_and_a_file(finished, tmp_path, monkeypatch):
     assert refused.exit_code == 2 and "unlazy[parquet]" in refused.output and not (tmp_path / "x.parquet").exists()
 
 
-@pytest.mark.parametrize("kind", ["claims", "tasks", "learners"])
+@pytest.mark.parametrize("kind", ["claims", "tasks", "learners", "kernels"])
 def test_list(kind):
-    assert "shi2022/" in call("list", kind).output
+    assert ("ntk" if kind == "kernels" else "shi2022/") in call("list", kind).output
     entries = json.loads(call("list", kind, "--json").output)
     assert all(entry["id"] for entry in entries)
 
@@ -234,6 +238,63 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
     with Store(store, read_only=True) as opened:
         assert len(list(opened.records())) == 16
     assert call("export", "--store", store).exit_code == 0
+    assert "Contests" in call("show", "--store", store).output and "mean-histogram" in call("show", "shi2022/t*", "--store", store).output
+    page = tmp_path / "page.html"
+    assert call("report", "--store", store, "--out", page, "--figures", tmp_path / "figures").exit_code == 0
+    assert "Contest on shi2022/task" in page.read_text() and (tmp_path / "figures" / "shi2022-task-contest.png").exists()
+    missing = call("show", "shi2022/tsk", "--store", store)
+    assert missing.exit_code == 2 and "Did you mean" in missing.output
+
+
+OWN = """
+import equinox as eqx, jax, jax.numpy as jnp
+from unlazy.core.random import normal
+from unlazy.learners.features import FeatureRidge, RawFeatures
+from unlazy.tasks.base import Batch, Data, Family
+
+class Side(Data):
+    u: jax.Array
+
+    @property
+    def dimension(self):
+        return len(self.u)
+
+    def draw(self, n, key):
+        x = normal(key, (n, len(self.u)))
+        return Batch(x, jnp.where(x @ self.u >= 0, 1.0, -1.0))
+
+class Halfspace(Family):
+    d: int = eqx.field(static=True, default=4)
+
+    @property
+    def dimension(self):
+        return self.d
+
+    def task(self, *, key):
+        return Side(normal(key, (self.d,)))
+
+Plane = FeatureRidge(RawFeatures())
+"""
+
+
+def test_a_task_and_a_learner_of_ones_own(tmp_path):
+    """By file and name, in contests and scaling studies; tables use the short name."""
+    (tmp_path / "my.py").write_text(OWN)
+    mine, store = [f"{tmp_path / 'my.py'}:Halfspace", "--learner", f"{tmp_path / 'my.py'}:Plane"], tmp_path / "s.sqlite"
+    small = ["--seeds", "2", "--budget", "2", "--test", "500", "--store", store]
+    contest = call("compare", *mine, "--n", "50", *small)
+    assert contest.exit_code == 0 and "Plane has" in contest.output.replace("\n", " ")
+    out, picture = tmp_path / "o.json", tmp_path / "o.png"
+    options = [*mine, "--vary", "d=4,8", "--target-error", "0.1", *small, "--json", out]
+    study = call("scaling", *options, "--figure", picture)
+    assert study.exit_code == 0 and "Plane needs about d^" in study.output.replace("\n", " "), study.output
+    (row,) = json.loads(out.read_text())["learners"]
+    assert row["learner"] == "Plane" and [cell["place"] for cell in row["cells"]] == [4, 8] and len(row["interval"]) == 2
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "All trials are in the store" in call("scaling", *options).output
+    assert "Plane needs about" in call("show", "Halfspace", "--store", store).output.replace("\n", " ")
+    page = tmp_path / "page.html"
+    assert call("report", "--store", store, "--out", page).exit_code == 0 and "as d grows" in page.read_text()
 
 
 @pytest.mark.parametrize(
@@ -258,6 +319,13 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
         (["compare", "shi2022/task", "--learner", "linear", "--set", "d=3"], "d"),
         (["compare", "shi2022/task", "--learner", "linear", "--figure", "c.gif"], "ends with .png, .pdf or .svg"),
         (["compare", "shi2022/task", "--learner", "linear", "--json", "no-such-folder/c.json"], "folder no-such-folder does not exist"),
+        (["scaling", "shi2022/task", "--learner", "ntk"], "Missing option '--vary'"),
+        (["scaling", "shi2022/task", "--vary", "D=50..100"], "add --learner NAME"),
+        (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D"], "NAME=FIRST..LAST"),
+        (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "E=5"], "There is no number of shi2022/task named 'E'"),
+        (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=200..100"], "from a smaller to a larger"),
+        (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=50", "--target-error", "2"], "share of wrong labels"),
+        (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=50", "--out", "c.gif"], "ends with .png, .pdf or .svg"),
         (["reprduce", "x"], "Did you mean 'reproduce'"),
         (["list", "papers"], "'papers' is not one of"),
         (["show", "--store", "no-such.sqlite"], "There is no store"),
@@ -285,7 +353,7 @@ def test_help_does_not_import_jax():
 
 
 def test_the_default_store_can_be_chosen_by_environment(tmp_path, monkeypatch):
-    from unlazy.cli.main import default_store
+    from unlazy.cli.common import default_store
 
     monkeypatch.setenv("UNLAZY_STORE", str(tmp_path / "mine.sqlite"))
     assert default_store() == tmp_path / "mine.sqlite"
