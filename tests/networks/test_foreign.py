@@ -112,7 +112,7 @@ def test_what_is_no_network_is_refused(make, says):
 
 def test_groups_that_do_not_exist_or_overlap_are_refused():
     network = ModuleNetwork.of(eqx.nn.Linear(3, 1, key=jax.random.key(0)))
-    with pytest.raises(BadInput, match="no parameter group named 'wieght'. Did you mean 'weight'"):
+    with pytest.raises(BadInput, match=r"no parameter group named 'wieght'\. Did you mean 'weight'"):
         network.get(("wieght",))
     with pytest.raises(BadInput, match="name it alone"):
         network.get(("weight", "all"))
