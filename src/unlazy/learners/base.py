@@ -166,7 +166,7 @@ class PlainLearner(Learner):
     """A learner written plainly: `learn` makes a model of a sample. It meets the sample that all learners meet under one key."""
 
     @abstractmethod
-    def learn(self, x: Float[Array, "n *d"], y: Array, *, key: PRNGKeyArray) -> Model:
+    def learn(self, x: Any, y: Any, *, key: PRNGKeyArray) -> Model:
         """A model of examples, such as `Predictor(function, parameters)`; on the host, where examples are NumPy's, a `HostModel`."""
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:

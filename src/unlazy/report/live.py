@@ -67,7 +67,8 @@ def run_absent(
 
 def run_studies(studies: list[Study], store: Store, console: Console, *, memory: float | None, fresh: bool) -> list[Verdict]:
     """Run studies of claims, and print the verdicts."""
-    store.register_rules({claim.id: claim.rule for claim in claims().values()})  # of all claims: they may share trials
+    # Of all claims: they may share trials. A user's own is known by its study alone.
+    store.register_rules({claim.id: claim.rule for claim in [*claims().values(), *(study.claim for study in studies)]})
     trials = [trial for study in studies for trial in study.trials]
     if fresh:
         store.remove(trial.key for trial in trials)
