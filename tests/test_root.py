@@ -14,7 +14,9 @@ TREE = ast.parse(Path(unlazy.__file__).read_text(encoding="utf-8"))
 
 def test_importing_is_instant():
     """Neither JAX nor NumPy are imported with the package, nor by asking what it offers."""
-    text = "import sys, unlazy; dir(unlazy); print([m for m in ('jax', 'numpy', 'equinox', 'scipy', 'sklearn', 'click') if m in sys.modules])"
+    text = (
+        "import sys, unlazy; dir(unlazy); print([m for m in ('jax', 'numpy', 'equinox', 'scipy', 'sklearn', 'click') if m in sys.modules])"
+    )
     found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 
@@ -36,7 +38,9 @@ def test_type_checkers_are_told_the_same():
     assert sorted(unlazy.__all__) == sorted({*told, "__version__"})
 
 
-@pytest.mark.parametrize(("wrong", "right"), [("Familly", "Family"), ("ntk", "NTK"), ("KernelRigde", "KernelRidge"), ("learner", "Learner")])
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("Familly", "Family"), ("ntk", "NTK"), ("KernelRigde", "KernelRidge"), ("learner", "Learner")]
+)
 def test_a_wrong_name_says_the_nearest_right_one(wrong, right):
     with pytest.raises(AttributeError, match=f"no attribute '{wrong}'. Did you mean '{right}'"):
         getattr(unlazy, wrong)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -15,7 +15,8 @@ from unlazy.core.errors import require
 TIE = 1e-5
 
 
-class Outputs(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Outputs:
     """What a label is: a sign ±1 (`signs`, no axis of its own), one of `count` classes (one-hot rows), or `count` real numbers.
 
     Real numbers with `count` None are one number without an axis of its own.

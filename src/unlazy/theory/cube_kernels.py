@@ -104,7 +104,7 @@ def eigenvalues(kernel: ProductKernel, d: int, degrees: int = DEGREES) -> Float[
 
 
 @dataclasses.dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """The predicted learning curve of ridge regression with a kernel on d-dimensional cube data, for a target with the given `spectrum`.
 
     `spectrum` has the Fourier coefficients of the ±1 target in its hidden coordinates.
@@ -164,9 +164,9 @@ class Curve:
         return float(scipy.optimize.brentq(lambda n: self.error(n) - target, 1.0, high, xtol=1e-3))
 
 
-def curve(kernel: ProductKernel, d: int, spectrum: Spectrum, ridge: float = 0.0) -> Curve:
+def curve(kernel: ProductKernel, d: int, spectrum: Spectrum, ridge: float = 0.0) -> LearningCurve:
     """The predicted learning curve."""
-    return Curve(kernel, d, tuple(sorted(spectrum.items())), ridge)
+    return LearningCurve(kernel, d, tuple(sorted(spectrum.items())), ridge)
 
 
 #: A ridge so small, in units of k(x, x), that it only keeps the prediction finite where n meets the number of features.

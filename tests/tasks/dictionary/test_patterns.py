@@ -13,7 +13,7 @@ from unlazy.tasks.dictionary.patterns import ParityMixture, ProductPatterns, Uns
 
 
 def enumerate_moments(law):
-    """Moments by brute force over {0,1}^D, with A the first k patterns."""
+    """PatternMoments by brute force over {0,1}^D, with A the first k patterns."""
     total = dict.fromkeys(("mass", "y", "positive", "relevant", "background", "y_relevant"), 0.0)
     weight, p, q = (np.asarray(v, float) for v in (law.weight, law.p, law.q))
     for bits in itertools.product((0, 1), repeat=law.D):

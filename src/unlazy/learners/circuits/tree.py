@@ -7,20 +7,21 @@ Reference: malach2019, Section 3 and Algorithm 1.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from unlazy.core.errors import require
 from unlazy.core.losses import hinge
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.parts import Stage
-from unlazy.learners.sources import GradientSource
+from unlazy.learners.sources import GradientSource, LawGradients, SampleGradients
 from unlazy.networks.base import Network
 from unlazy.networks.tree import TreeInit, TreeNetwork, width_for
-from unlazy.tasks.base import Batch
+from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 
 class LayerDescent(Stage):
@@ -46,9 +47,14 @@ class LayerDescent(Stage):
     def run(
         self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
     ) -> tuple[Network, Float[Array, " s"]]:
-        assert isinstance(model, TreeNetwork) and isinstance(material, Batch), "layerwise training needs a tree and a fixed sample"
-        tree, (x, y) = model, material
-        below, mean = tree.up_to(self.level + 1, x), jnp.mean(y)
+        require(
+            isinstance(model, TreeNetwork) and not isinstance(material, Sampler), "Layerwise training needs a tree and a sample or a law."
+        )
+        assert isinstance(model, TreeNetwork)
+        tree, examples = model, material if isinstance(material, (Batch, WeightedBatch)) else material.batch
+        x, y = examples.x, examples.y
+        weight = examples.weight if isinstance(examples, WeightedBatch) else jnp.ones_like(y)
+        below, mean = tree.up_to(self.level + 1, x), jnp.mean(weight * y)
         labels, penalty = jnp.where(mean < 0, -y, y), jnp.abs(mean) + self.margin / 4
         sign = -1.0 if self.printed_sign else 1.0
         size = 2 ** (self.level + 1)
@@ -59,7 +65,7 @@ class LayerDescent(Stage):
 
         def loss(w: Array) -> Array:
             score = jnp.mean(replaced(w).layer(self.level, below), axis=1)
-            return jnp.mean(hinge(score, labels) + penalty * jnp.abs(1 + sign * score))
+            return jnp.mean(weight * (hinge(score, labels) + penalty * jnp.abs(1 + sign * score)))
 
         def moves(state: Any) -> Array:
             _, _, left, gradient = state
@@ -85,10 +91,20 @@ class LayerDescent(Stage):
         return stacked, losses
 
 
-def layerwise_network(n: int, *, margin: float, steps: int, k: int | None = None, printed_sign: bool = False) -> GradientDescent:
-    """Algorithm 1 as a learner of the literal network, at most `steps` steps a layer."""
+def layerwise_network(
+    n: int,
+    *,
+    margin: float,
+    steps: int,
+    k: int | None = None,
+    printed_sign: bool = False,
+    law: bool = False,
+    precision: Literal[32, 64] = 32,
+) -> GradientDescent:
+    """Algorithm 1 as a learner of the literal network, at most `steps` steps a layer; on a sample, or on the exact `law`."""
     stages = tuple(LayerDescent(i, margin=margin, steps=steps, printed_sign=printed_sign) for i in reversed(range(n.bit_length() - 1)))
-    return GradientDescent(TreeInit(k or width_for(n, 0.001)), stages)
+    source = LawGradients() if law else SampleGradients()
+    return GradientDescent(TreeInit(k or width_for(n, 0.001)), stages, source=source, precision=precision)
 
 
 def end_to_end(n: int, *, steps: int, batch: int, rate: float, optimiser: str = "adam", k: int = 16) -> GradientDescent:

@@ -36,7 +36,7 @@ class Training:
         return Arm(MultiIndex(d=self.d, rotated=rotated), learner, record[-1] * batch, probes)
 
 
-class Size(NamedTuple):
+class XorSize(NamedTuple):
     """Sizes of a scale: the training runs, the dimensions of the sample sizes, and those of the other instruments."""
 
     d: int
@@ -53,9 +53,9 @@ class Size(NamedTuple):
     points: int
 
 
-SIZES: dict[Scale, Size] = {
-    "smoke": Size(16, 32, (16, 24), (8, 12), (8, 12), (8, 12), (1000, 10_000), (16,), (8, 12), (64,), 256, 512),
-    "laptop": Size(
+SIZES: dict[Scale, XorSize] = {
+    "smoke": XorSize(16, 32, (16, 24), (8, 12), (8, 12), (8, 12), (1000, 10_000), (16,), (8, 12), (64,), 256, 512),
+    "laptop": XorSize(
         d=128,
         width=512,
         online=(32, 64, 128, 256, 512, 1024),
@@ -69,7 +69,7 @@ SIZES: dict[Scale, Size] = {
         test=4096,
         points=16_384,
     ),
-    "paper": Size(
+    "paper": XorSize(
         d=256,
         width=1024,
         online=(32, 64, 128, 256, 512, 1024, 2048),

@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import categorical, signs
-from unlazy.tasks.dictionary.patterns import Moments, PatternFamily, PatternLaw, parity
+from unlazy.tasks.dictionary.patterns import PatternFamily, PatternLaw, PatternMoments, parity
 
 
 class BalancedLaw(PatternLaw):
@@ -36,11 +36,11 @@ class BalancedLaw(PatternLaw):
         return mass * jnp.where(is_positive, (1 - self.negative) / positive, self.negative / (1 - positive))
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> PatternMoments:
         """All moments in closed form, as for every pattern law; only P(φ̃_i = 1) on A is no longer that of the components."""
         mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
         p, q = mass @ share, self.weight @ self.q
-        return Moments(
+        return PatternMoments(
             positive=mass @ (label > 0),
             gamma=mass @ (label * share) - (mass @ label) * p,
             relevant=p,

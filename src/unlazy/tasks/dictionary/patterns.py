@@ -43,7 +43,7 @@ def interval(k: int, low: int, high: int) -> tuple[int, ...]:
     return tuple(range(low, high + 1))
 
 
-class Moments(NamedTuple):
+class PatternMoments(NamedTuple):
     """Exact moments of a pattern law."""
 
     positive: Float[Array, ""]  # P(y = +1)
@@ -81,11 +81,11 @@ class PatternLaw(eqx.Module):
         return self.weight @ jnp.exp(log_choose + log_mass)
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> PatternMoments:
         """All moments in closed form; by exchangeability E[y φ̃_i] = E[y Σ_A φ̃] / k."""
         mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
         p, q = self.weight @ self.p, self.weight @ self.q
-        return Moments(
+        return PatternMoments(
             positive=mass @ (label > 0),
             gamma=mass @ (label * share) - (mass @ label) * (mass @ share),
             relevant=p,
@@ -182,7 +182,7 @@ class PatternFamily(Family):
         raise NotImplementedError
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> PatternMoments:
         """Exact class balance, γ, po and σ̃."""
         return self.law.moments
 
