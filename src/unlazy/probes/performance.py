@@ -12,7 +12,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.losses import Loss, example_losses
-from unlazy.core.metrics import right
+from unlazy.core.metrics import accuracy, right
 from unlazy.learners.base import Trace
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Data, Population
@@ -58,12 +58,11 @@ class LawAccuracy(Probe):
 
     def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
         law = None if task.exact_law is None else task.exact_law()
-        if not isinstance(law, Population):
-            law = Population(*task.test(self.test, key), jnp.full(self.test, 1 / self.test))
-        scores = trace.models.scores(law.x, task.basis)
-        # Over the sum of the weights: of many small ones it is not exactly one.
-        total = jnp.sum(law.weight)
-        return {"accuracy": jax.vmap(lambda score: 100 * jnp.sum(law.weight * right(score, law.y)) / total)(scores)}
+        if isinstance(law, Population):
+            scores = trace.models.scores(law.x, task.basis)
+            return {"accuracy": jax.vmap(lambda score: 100 * law.weight @ right(score, law.y))(scores)}
+        z, y = task.test(self.test, key)
+        return {"accuracy": jax.vmap(lambda score: accuracy(score, y))(trace.models.scores(z, task.basis))}
 
 
 _test = eqx.filter_jit(lambda task, n, key: task.test(n, key))
