@@ -14,7 +14,7 @@ from unlazy.kernels.base import Kernel
 from unlazy.kernels.stationary import RBF, Laplace
 from unlazy.kernels.products import Linear
 from unlazy.kernels.gram import gram
-from unlazy.solvers.exact import learning_curve, ridge_path, solve
+from unlazy.solvers.exact import learning_curve, prefix_coefficients, ridge_path, solve
 
 RIDGES = (1e-3, 0.1, 10.0)
 KERNEL = NTK(1, "relu", 1.5, 0.1)
@@ -93,6 +93,9 @@ def test_learning_curve_is_separate_solves():
         expected = K_test[:, :n] @ np.linalg.solve(K[:n, :n] + 0.1 * np.eye(n), Y[:n])
         np.testing.assert_allclose(curve[n - 1], expected, atol=1e-10)
     np.testing.assert_allclose(some, curve[[0, 6, 59]], atol=1e-10)
+    coefficients = prefix_coefficients(K, Y, 0.1, [1, 7, 60])
+    np.testing.assert_allclose(K_test @ coefficients, some, atol=1e-10)
+    assert np.all(coefficients[1, 7:] == 0) and prefix_coefficients(K, Y[:, 0], 0.1, [7]).shape == (1, 60)
 
 
 def test_exact_solve():
@@ -290,6 +293,7 @@ def test_bad_arguments_are_refused():
         lambda: path.leave_out(np.zeros(60, int)),
         lambda: path.leave_out([np.arange(30), np.arange(29, 60)]),
         lambda: learning_curve(K, K, Y, 0.1, sizes=[5, 3]),
+        lambda: prefix_coefficients(K, Y, 0.1, [5, 3]),
         lambda: learning_curve(K, K, Y, 0.1, sizes=[61]),
         lambda: learning_curve(K, K, Y, -1.0),
         lambda: conjugate_gradients(KERNEL, x, Y, 0.0),
