@@ -164,7 +164,7 @@ def tridiagonal(K: Matrix) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
 
 
 def _threads(n: int, small: int) -> threadpool_limits:
-    """One thread for small matrices: several gain little there, and lose much on a machine with other work, where they wait for each other."""
+    """One thread for small matrices: several gain little there, and lose much on a busy machine, where they wait for each other."""
     return threadpool_limits(1 if n <= small else None, user_api="blas")
 
 

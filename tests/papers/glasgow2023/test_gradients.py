@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unlazy.tasks.spectrum import corners
 from unlazy.papers.glasgow2023.gradients import SignSum, phase1_slope, population_gradient, rotation_invariant_bound
+from unlazy.tasks.spectrum import corners
 
 
 def descent(w, a, x):

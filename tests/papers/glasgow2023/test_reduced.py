@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
+from unlazy.core.random import signs
 from unlazy.learners.mean_field import second_layer
 from unlazy.networks.inits import SphereInit
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.core.random import signs
-from unlazy.papers.glasgow2023.reduced import Neurons, advance, initial, margins, simulate
 from unlazy.papers.glasgow2023.gradients import phase1_slope
+from unlazy.papers.glasgow2023.reduced import Neurons, advance, initial, margins, simulate
 
 D, P = 400, 6
 

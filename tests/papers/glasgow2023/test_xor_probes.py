@@ -6,9 +6,9 @@ import pytest
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
+from unlazy.papers.glasgow2023.probes import MOST, ErrorRate, Portrait, SignalHeavy, WellSpread, clusters, parts
 from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex, product
-from unlazy.papers.glasgow2023.probes import MOST, ErrorRate, Portrait, SignalHeavy, WellSpread, clusters, parts
 
 D = 16
 TASK = MultiIndex(d=D, where=(0, 1)).task(key=jax.random.key(0))

@@ -32,7 +32,9 @@ class GradientDeviations(ModelProbe):
     coordinates: int = eqx.field(static=True, default=6)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(task, MultiIndexTask) and task.basis is None, "The lemmas speak of the coordinates of a cube that is not rotated.")
+        require(
+            isinstance(task, MultiIndexTask) and task.basis is None, "The lemmas speak of the coordinates of a cube that is not rotated."
+        )
         require(isinstance(model, TwoLayer), f"Only two-layer networks have these gradients, not {type(model).__name__}.")
         assert isinstance(task, MultiIndexTask) and isinstance(model, TwoLayer)
         x, y = task.draw(self.points, key)
