@@ -101,3 +101,12 @@ def test_the_engine_runs_them(learner):
 def test_what_is_no_curve_is_refused(make, says):
     with pytest.raises(BadInput, match=says):
         make()
+
+
+def test_a_step_of_a_curve_that_is_not_finite_is_named():
+    trace = PrefixRidge(NTK(), sizes=(5, 20)).fit(TASK.sampler, 20, key=jax.random.key(0))
+    assert list(trace.finite) == [True, True]
+    broken = trace.models.coefficients.copy()
+    broken[1, 3] = np.nan
+    trace = dataclasses.replace(trace, models=dataclasses.replace(trace.models, coefficients=broken))
+    assert list(trace.finite) == [True, False]

@@ -61,6 +61,8 @@ class Trace(eqx.Module):
     def finite(self) -> Bool[Array, " r"]:
         """Whether each model is made of finite numbers."""
         if not self.models.stacked:
+            if _all_finite(self.models):  # as is usual; a long path is slow to take apart
+                return np.ones(len(self.steps), bool)  # type: ignore[return-value]
             return np.array([_all_finite(self.at(index)) for index in range(len(self.steps))])  # type: ignore[return-value]
         leaves = jax.tree.leaves(eqx.filter(self.models, eqx.is_inexact_array))
         flags = [jnp.all(jnp.isfinite(leaf).reshape(len(self.steps), -1), axis=1) for leaf in leaves]

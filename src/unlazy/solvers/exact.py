@@ -130,12 +130,14 @@ def tridiagonal(K: Matrix) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
     return diagonal, beside, rotation
 
 
-def eigh(K: Matrix) -> tuple[Float[np.ndarray, " n"], Matrix]:
-    """Eigenvalues and eigenvectors of a symmetric matrix.
+def _threads(n: int, small: int) -> threadpool_limits:
+    """One thread for small matrices: several gain little there, and lose much on a busy machine, where they wait for each other."""
+    return threadpool_limits(1 if n <= small else None, user_api="blas")
 
-    By one thread where it is small: several gain little there, and lose much on a machine with other work, where they wait for each other.
-    """
-    with threadpool_limits(1 if len(K) <= 1500 else None, user_api="blas"):
+
+def eigh(K: Matrix) -> tuple[Float[np.ndarray, " n"], Matrix]:
+    """Eigenvalues and eigenvectors of a symmetric matrix."""
+    with _threads(len(K), 1500):
         return np.linalg.eigh(K)
 
 
@@ -173,10 +175,11 @@ def prefix_coefficients(K: Matrix, Y: Targets, ridge: float, sizes: Sequence[int
     K, Y = _regression(K, Y)
     n = len(K)
     wanted = _prefixes(sizes, n)
-    L = cholesky(K, ridge)
-    z = scipy.linalg.solve_triangular(L, Y.reshape(n, -1), lower=True, check_finite=False)  # n o
-    cut = (np.arange(n)[:, None] < wanted)[:, :, None] * z[:, None]  # n s o
-    found = scipy.linalg.solve_triangular(L, cut.reshape(n, -1), lower=True, trans="T", overwrite_b=True, check_finite=False)
+    with _threads(n, 3000):
+        L = cholesky(K, ridge)
+        z = scipy.linalg.solve_triangular(L, Y.reshape(n, -1), lower=True, check_finite=False)  # n o
+        cut = (np.arange(n)[:, None] < wanted)[:, :, None] * z[:, None]  # n s o
+        found = scipy.linalg.solve_triangular(L, cut.reshape(n, -1), lower=True, trans="T", overwrite_b=True, check_finite=False)
     return np.moveaxis(found.reshape(n, len(wanted), *Y.shape[1:]), 1, 0)
 
 

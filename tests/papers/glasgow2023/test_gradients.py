@@ -67,7 +67,7 @@ def test_the_signal_rate_tends_to_its_limit():
     found = population_gradient(0.02, 0.02, w, 1.0, coordinates=False)
     assert found.signal / 0.02**2 == pytest.approx(1 / math.sqrt(2 * math.pi), rel=0.01)
     assert found.opposite == -found.signal and found.rest == 0
-    assert phase1_slope(1e-6) == pytest.approx(1 / math.sqrt(2 * math.pi), rel=1e-5)
+    assert float(phase1_slope(1e-6)) == pytest.approx(1 / math.sqrt(2 * math.pi), rel=1e-5)
 
 
 def test_the_lower_bound_is_vacuous_at_first_and_then_holds():
