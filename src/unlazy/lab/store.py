@@ -259,7 +259,10 @@ class Store:
         query = f"SELECT {columns}, first_seed, seeds, arms, created, {result} FROM runs ORDER BY created DESC, name"
         with self._explained():
             rows = self._db.execute(query).fetchall()
-        found = [Run(of, *row, json.loads(arms), at, json.loads(outcome)) for of, *row, arms, at, outcome in rows]
+        found = [
+            Run(of, name, setting, first, seeds, json.loads(arms), created, json.loads(outcome))
+            for of, name, setting, first, seeds, arms, created, outcome in rows
+        ]
         return [run for run in found if kind in (None, run.kind)]
 
 
