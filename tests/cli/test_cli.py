@@ -230,7 +230,12 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
     for text in ("2 learners", "4 settings each", "mean-histogram", "At n = 400, "):
         assert text in result.output
     data = json.loads(out.read_text())
-    assert data["task"] == "shi2022/task" and data["sizes"] == [200, 400] and data["budget"] == 4 and len(data["results"]) == 8
+    assert (
+        data["task"] == "shi2022/task with d=24, D=12, k=3"
+        and data["sizes"] == [200, 400]
+        and data["budget"] == 4
+        and len(data["results"]) == 8
+    )
     assert len(data["conclusions"]) == 2 and picture.read_bytes().startswith(b"\x89PNG")
     given = count_runs(monkeypatch)
     again = call(*arguments, "--json", "-")
@@ -238,10 +243,10 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
     with Store(store, read_only=True) as opened:
         assert len(list(opened.records())) == 16
     assert call("export", "--store", store).exit_code == 0
-    assert "Contests" in call("show", "--store", store).output and "mean-histogram" in call("show", "shi2022/t*", "--store", store).output
+    assert "Contests" in call("show", "--store", store).output and "mean-histogram" in call("show", "shi2022/task", "--store", store).output
     page = tmp_path / "page.html"
     assert call("report", "--store", store, "--out", page, "--figures", tmp_path / "figures").exit_code == 0
-    assert "Contest on shi2022/task" in page.read_text() and (tmp_path / "figures" / "shi2022-task-contest.png").exists()
+    assert "Contest on shi2022/task" in page.read_text() and (tmp_path / "figures" / "shi2022-task-with-d-24-d-12-k-3-contest.png").exists()
     missing = call("show", "shi2022/tsk", "--store", store)
     assert missing.exit_code == 2 and "Did you mean" in missing.output
 

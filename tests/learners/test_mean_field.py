@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.learners.mean_field import mean_field_sgd, second_layer
-from unlazy.networks.inits import SphereInit
+from unlazy.core.metrics import Outputs
 from unlazy.papers.glasgow2023.instruments import LiteralStep
+from unlazy.learners.mean_field import MeanFieldSGD, mean_field_sgd, second_layer
+from unlazy.networks.inits import SphereInit
 from unlazy.tasks.multi_index import MultiIndex
 
 
@@ -46,3 +47,23 @@ def test_a_frozen_second_layer_stays_and_a_trained_one_moves():
 def test_what_is_no_network_is_refused(options):
     with pytest.raises(BadInput):
         SphereInit(**options)
+
+
+def test_the_batch_follows_the_dimension():
+    learner = MeanFieldSGD(width=8, ratio=0.5)
+    suited = learner.suited(MultiIndex(d=12))
+    assert suited.draws_fresh and learner.draws_fresh and suited.examples_at(3, 100) == 18 and suited.recorded(100) == (16,)
+    trace = learner.fit(MultiIndex(d=12).task(key=jax.random.key(0)).sampler, 60, key=jax.random.key(1))
+    assert trace.steps == (10,)
+    assert MeanFieldSGD(ratio=0.01).suited(MultiIndex(d=12)).examples_at(3, 100) == 3, "a batch has at least one example"
+
+
+def test_it_learns_signs_alone():
+    class Reals(MultiIndex):
+        @property
+        def outputs(self):
+            return Outputs("reals")
+
+    assert not MeanFieldSGD().suits(Outputs("reals"))
+    with pytest.raises(BadInput, match="learns signs"):
+        MeanFieldSGD().suited(Reals(d=8))

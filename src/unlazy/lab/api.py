@@ -194,7 +194,7 @@ def study_of(
 def _task(task: str | Family, changes: tuple[str, ...]) -> tuple[Family, str]:
     """The family, and what it is called."""
     if isinstance(task, str):
-        return family_of(task, changes), task
+        return family_of(task, changes), task + (f" with {', '.join(changes)}" if changes else "")
     require(not changes, "Changes belong to a task that is given by its name; change the family itself with dataclasses.replace.")
     numbers = {f.name: getattr(task, f.name) for f in dataclasses.fields(task)}
     told = ", ".join(f"{name}={value}" for name, value in numbers.items() if isinstance(value, (bool, int, float, str)))

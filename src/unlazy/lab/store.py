@@ -260,8 +260,8 @@ class Store:
         with self._explained():
             rows = self._db.execute(query).fetchall()
         found = [
-            Run(of, name, setting, first, seeds, json.loads(arms), at, json.loads(out))
-            for of, name, setting, first, seeds, arms, at, out in rows
+            Run(of, name, setting, first, seeds, json.loads(arms), created, json.loads(outcome))
+            for of, name, setting, first, seeds, arms, created, outcome in rows
         ]
         return [run for run in found if kind in (None, run.kind)]
 

@@ -41,8 +41,9 @@ def found_in(store: Store, pattern: str | None = None, scale: str | None = None,
 
 
 def _matches(name: str, pattern: str | None) -> bool:
-    """A task of one's own may be named without its file."""
-    return pattern is None or any(fnmatch.fnmatchcase(each, pattern) for each in (name, name.rpartition(":")[2]))
+    """A task may be named without what was changed of it, and one's own without its file."""
+    plain = name.partition(" with ")[0]
+    return pattern is None or any(fnmatch.fnmatchcase(each, pattern) for each in (name, plain, plain.rpartition(":")[2]))
 
 
 def _claims(store: Store, runs: list[Run], pattern: str | None, scale: str | None, arrays: bool) -> list[Entry]:

@@ -115,8 +115,11 @@ def run_scaling(study: Scaling, store: Store, console: Console, *, memory: float
         if not waiting:
             return
         try:
-            with ProgressBar(engine.plan(waiting), console, transient=True) as bar:
-                keep(waiting, store, engine, bar)
+            if console.is_terminal:
+                with ProgressBar(engine.plan(waiting), console, transient=True) as bar:
+                    keep(waiting, store, engine, bar)
+            else:  # a bar that vanishes leaves an empty line in a file
+                keep(waiting, store, engine)
         except KeyboardInterrupt:
             console.print("Stopped. What was finished is kept: the same command goes on from there.")
             sys.exit(130)

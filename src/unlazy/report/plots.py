@@ -167,9 +167,21 @@ def plot_chart(plot: Plot, found: Sequence[Line], *, ticks: Sequence[float] = ()
         "yaxis": {"title": {"text": escape(plot.y)}, "zeroline": False, "type": "log" if plot.log_y else "linear"},
         "legend": {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
     }
+    marks = _decade_ticks(found) if plot.log_y else []
+    if marks:
+        layout["yaxis"] |= {"tickvals": marks, "ticktext": [f"{mark:,.10g}" for mark in marks]}  # type: ignore[operator]
     if ticks:
         layout["xaxis"] |= {"tickvals": _plain(ticks), "ticktext": [f"{tick:,.10g}" for tick in ticks]}  # type: ignore[operator]
     return {"data": data, "layout": layout}
+
+
+def _decade_ticks(found: Sequence[Line]) -> list[float]:
+    """1, 2 and 5 times the powers of ten that lines reach, where these are few: Plotly would write the digits alone."""
+    values = [v for line in found for e in line.estimates for v in (e.mean, e.low, e.high) if math.isfinite(v) and v > 0]
+    if not values or max(values) / min(values) >= 300:
+        return []
+    powers = range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)
+    return [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
 
 
 def bar_chart(values: Mapping[str, Estimate], label: str, measure: str = "") -> dict[str, Any]:
