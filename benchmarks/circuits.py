@@ -11,8 +11,7 @@ import numpy as np
 
 from benchmarks.timing import Comparison, interleaved, say, seconds
 from unlazy.learners.circuits.layerwise import StreamStatistics, learn_circuit
-from unlazy.networks.tree import initial_tree
-from unlazy.networks.tree import width_for
+from unlazy.networks.tree import initial_tree, width_for
 from unlazy.tasks.circuits.bits import random_words
 from unlazy.tasks.circuits.circuit import TABLE, Circuit
 from unlazy.tasks.circuits.examples import random_circuit

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from benchmarks.timing import seconds
+from unlazy.core.random import normal
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Record, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit
-from unlazy.core.random import normal
 from unlazy.tasks.base import Batch, Family, Task
 
 

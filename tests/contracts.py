@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,35 +11,60 @@ import numpy as np
 
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Measurement
-from unlazy.tasks.base import Sampler
+from unlazy.learners.sources import QueryGradients
+from unlazy.tasks.base import Task
 
 
 def check_family(family, *, n=2000):
     """Shapes, labels, hidden directions, chance, determinism, and a secret that depends on the key."""
     task = family.task(key=jax.random.key(0))
     x, y = task.sample(n, key=jax.random.key(1))
-    assert x.shape == (n, family.dimension) and task.dimension == family.dimension
-    assert y.shape == (n,)
-    assert np.all(np.isfinite(x)) and set(np.unique(y)) <= {-1.0, 1.0}
-    np.testing.assert_array_equal(task.target(x), y, err_msg="target does not give the labels that sample gives")
-
-    assert task.features.ndim == 2 and task.features.shape[1] == task.dimension
-    np.testing.assert_allclose(np.linalg.norm(task.features, axis=1), 1, atol=1e-5, err_msg="features are not unit rows")
-
-    share = float(np.mean(y > 0))
-    sigma = np.sqrt(0.25 / n)
-    assert abs(min(share, 1 - share) - float(task.chance)) <= 5 * sigma, "chance is not the error of the best constant"
-
+    assert x.shape == (n, *task.shape) and task.dimension == family.dimension == np.prod(task.shape)
+    assert task.outputs == family.outputs and task.metric == family.metric, "task and family disagree about outputs or metric"
+    family.outputs.check()
+    assert np.all(np.isfinite(x))
+    check_labels(np.asarray(y), n, family.outputs)
     if task.basis is not None:
         gram = task.basis @ task.basis.T
         np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5, err_msg="basis is not orthonormal")
         inside = x @ task.basis.T @ task.basis
         np.testing.assert_allclose(inside, x, atol=1e-5, err_msg="an input lies outside the span of the basis")
+        assert len(gram) == family.coordinates, "the family counts other coordinates than its basis has"
 
     again = family.task(key=jax.random.key(0)).sample(n, key=jax.random.key(1))
     np.testing.assert_array_equal(again.x, x, err_msg="the same keys gave another sample")
     other = family.task(key=jax.random.key(2))
-    assert not np.allclose(other.features, task.features), "another key gave the same secret"
+    if isinstance(task, Task):
+        check_secret(task, x, y)
+        assert not np.allclose(other.features, task.features), "another key gave the same secret"
+    else:
+        assert not np.array_equal(other.sample(n, key=jax.random.key(1)).x, x), "another key gave the same split"
+
+
+def check_labels(y, n, outputs):
+    """Labels are what `outputs` says."""
+    assert y.shape == ((n,) if outputs.count is None else (n, outputs.count)), "labels have another shape than outputs says"
+    if outputs.kind == "signs":
+        assert set(np.unique(y)) <= {-1.0, 1.0}, "labels are no signs"
+    elif outputs.kind == "classes":
+        assert set(np.unique(y)) <= {0.0, 1.0} and np.all(y.sum(axis=1) == 1), "labels are no one-hot rows"
+    else:
+        assert np.all(np.isfinite(y)), "a label is not finite"
+
+
+def check_secret(task, x, y):
+    """The target gives the labels, the features are directions, and chance is the risk of the best constant."""
+    np.testing.assert_array_equal(task.target(x), y, err_msg="target does not give the labels that sample gives")
+    assert task.features.ndim == 2 and task.features.shape[1] == task.dimension
+    np.testing.assert_allclose(np.linalg.norm(task.features, axis=1), 1, atol=1e-5, err_msg="features are not unit rows")
+    each = np.asarray(y, np.float64).reshape(len(y), -1)
+    if task.outputs.kind == "reals":
+        risks = np.sum(np.square(each - each.mean(axis=0)), axis=1)
+        found, sigma = risks.mean(), risks.std() / np.sqrt(len(y))
+    else:
+        shares = each.mean(axis=0) if task.outputs.kind == "classes" else np.array([np.mean(each > 0), np.mean(each < 0)])
+        found, sigma = 1 - shares.max(), np.sqrt(0.25 / len(y))
+    assert abs(found - float(task.chance)) <= 5 * sigma, "chance is not the risk of the best constant"
 
 
 class CountingDraw:
@@ -53,14 +80,16 @@ class CountingDraw:
 
 def check_learner(learner, family, n):
     """Recorded steps, finite stacked models, determinism, no more examples than allowed; from a bare sampler without a task."""
+    learner = learner.suited(family)
+    assert learner.suits(family.outputs), f"it cannot learn {family.outputs}"
     task = family.task(key=jax.random.key(3))
     count = CountingDraw(task.draw)
     with jax.enable_x64(learner.precision == 64):
-        sampler = Sampler(count, task.dimension, task.basis)
+        sampler = dataclasses.replace(task.sampler, draw=count)
         fit = lambda key: learner.fit(sampler, n, key=key)  # noqa: E731
         fit = fit if learner.on_host else jax.jit(fit)
         trace = fit(jax.random.key(4))
-    if not getattr(learner, "fresh", False):
+    if not learner.draws_fresh and not isinstance(getattr(learner, "source", None), QueryGradients):
         assert count.examples <= n, f"{count.examples} examples were drawn, {n} were allowed"
     assert trace.steps == learner.recorded(n) == tuple(sorted(set(trace.steps)))
     assert trace.losses.shape == (len(trace.steps),), "there is not one loss for each recorded step"
@@ -70,21 +99,24 @@ def check_learner(learner, family, n):
     last = trace.at(len(trace.steps) - 1)
     with jax.enable_x64(learner.precision == 64):
         inside = last if task.basis is None else last.enter(task.basis)
-        assert inside(trace.seen.x).shape == trace.seen.y.shape
+        score = inside(trace.seen.x)
+        assert score.shape == trace.seen.y.shape, "scores have another shape than labels"
+        assert np.all(np.isfinite(score)), "a score is not finite"
+        check_labels(np.asarray(trace.seen.y), len(trace.seen.y), family.outputs)
         again = fit(jax.random.key(4))
     for a, b in zip(leaves, jax.tree.leaves(eqx.filter(again.models, eqx.is_array)), strict=True):
         np.testing.assert_array_equal(a, b, err_msg="the same key gave another model")
     assert learner.work(n, family.dimension) > 0
 
 
-def check_experiment(experiment):
+def check_instrument(instrument):
     """Increasing steps, one finite entry for each, names that do not change, determinism."""
-    assert tuple(sorted(set(experiment.steps))) == experiment.steps, "steps do not increase"
-    first, second = (next(iter(LocalEngine().run([Measurement(experiment, 3)]))) for _ in range(2))
+    assert tuple(sorted(set(instrument.steps))) == instrument.steps, "steps do not increase"
+    first, second = (next(iter(LocalEngine().run([Measurement(instrument, 3)]))) for _ in range(2))
     assert first.measurements, "nothing was measured"
     assert first.status == "ok", "a measurement is not finite"
     assert first.measurements == second.measurements, "the same seed gave other measurements"
-    assert experiment.work > 0
+    assert instrument.work > 0
 
 
 def is_close(a, b, tolerance):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contracts import check_family
-from unlazy.lab import registry as catalogue
+from unlazy.lab import registry
 
 ROOT = Path(__file__).parent.parent
 
@@ -72,5 +72,5 @@ def test_results_were_made_by_rules_that_stand():
     for path in (ROOT / "results").glob("*.json"):
         if path.name != "benchmarks.json":
             for verdict in json.loads(path.read_text()):
-                assert verdict["rule"] == catalogue.claims()[verdict["id"]].rule, f"{path.name}: run `{verdict['command']}` again"
+                assert verdict["rule"] == registry.claims()[verdict["id"]].rule, f"{path.name}: run `{verdict['command']}` again"
                 assert verdict["older_than_rule"] == 0

@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from unlazy.core.metrics import Outputs
+from unlazy.core.random import bernoulli, normal, orthonormal
 from unlazy.lab.trials import Instrument, Record, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit
-from unlazy.probes.performance import Performance
 from unlazy.probes.neurons import Alignment
-from unlazy.core.random import bernoulli, normal
+from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Batch, Family, Task
 
 
@@ -53,6 +54,121 @@ class Halfspace(Family):
     def task(self, *, key):
         u = normal(key, (self.d,))
         return HalfspaceTask(u / jnp.linalg.norm(u))
+
+
+class BlobsTask(Task):
+    """Gaussian blobs around orthonormal directions; the label is the direction that is nearest. Two classes are signs."""
+
+    centres: jax.Array
+    side: int | None = eqx.field(static=True, default=None)
+
+    @property
+    def shape(self):
+        return (self.side, self.side, 1) if self.side else (self.centres.shape[1],)
+
+    @property
+    def dimension(self):
+        return self.centres.shape[1]
+
+    @property
+    def outputs(self):
+        return outputs_of(len(self.centres))
+
+    def draw(self, n, key):
+        key_class, key_noise = jax.random.split(key)
+        of = jax.random.randint(key_class, (n,), 0, len(self.centres))
+        x = 3 * self.centres[of] + 0.5 * normal(key_noise, (n, self.dimension))
+        x = x.reshape(n, *self.shape)
+        return Batch(x, self.target(x))
+
+    def target(self, x):
+        products = x.reshape(len(x), -1) @ self.centres.T
+        if len(self.centres) == 2:
+            return jnp.where(products[:, 0] > products[:, 1], 1.0, -1.0)
+        return jax.nn.one_hot(jnp.argmax(products, axis=1), len(self.centres), dtype=x.dtype)
+
+    @property
+    def features(self):
+        return self.centres
+
+    @property
+    def chance(self):
+        return jnp.asarray(1 - 1 / len(self.centres))
+
+
+def outputs_of(classes):
+    return Outputs() if classes == 2 else Outputs("classes", classes)
+
+
+class Blobs(Family):
+    """So many classes in d dimensions; with `side`, the inputs are images of side × side pixels."""
+
+    d: int = eqx.field(static=True, default=12)
+    classes: int = eqx.field(static=True, default=10)
+    side: int | None = eqx.field(static=True, default=None)
+
+    @property
+    def dimension(self):
+        return self.side**2 if self.side else self.d
+
+    @property
+    def outputs(self):
+        return outputs_of(self.classes)
+
+    def task(self, *, key):
+        return BlobsTask(orthonormal(key, self.dimension, self.classes), self.side)
+
+
+class ProductsTask(Task):
+    """x ~ N(0, I), u = ⟨directions, x⟩: the outputs are u_i, u_i·u_j, u_i² − 1 and u_0·u_1·u_2, or only the first and u_0·u_1."""
+
+    directions: jax.Array
+    scalar: bool = eqx.field(static=True)
+
+    @property
+    def dimension(self):
+        return self.directions.shape[1]
+
+    @property
+    def outputs(self):
+        return Outputs("reals", None if self.scalar else 15)
+
+    def draw(self, n, key):
+        x = normal(key, (n, self.dimension))
+        return Batch(x, self.target(x))
+
+    def target(self, x):
+        u = x @ self.directions.T
+        if self.scalar:
+            return u[:, 0] + u[:, 0] * u[:, 1]
+        i, j = np.triu_indices(4, 1)
+        return jnp.concatenate([u, u[:, i] * u[:, j], u**2 - 1, (u[:, 0] * u[:, 1] * u[:, 2])[:, None]], axis=1)
+
+    @property
+    def features(self):
+        return self.directions
+
+    @property
+    def chance(self):
+        return jnp.asarray(2.0 if self.scalar else 4 + 6 + 4 * 2 + 1.0)
+
+
+class Products(Family):
+    """Fifteen real outputs, or with `scalar` one real number, of four hidden directions."""
+
+    d: int = eqx.field(static=True, default=6)
+    scalar: bool = eqx.field(static=True, default=False)
+
+    @property
+    def dimension(self):
+        return self.d
+
+    @property
+    def outputs(self):
+        return Outputs("reals", None if self.scalar else 15)
+
+    def task(self, *, key):
+        return ProductsTask(orthonormal(key, self.d, 4), self.scalar)
 
 
 class CoinCount(Instrument):

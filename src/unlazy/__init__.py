@@ -4,7 +4,229 @@ The way through the package follows the data:
 
     paper - claim - study -> trials -> engine -> records -> verdict -> table, figure, page
 
-This module stays empty of imports, so that the command line answers at once.
+What most people need is here, one import away. Names are looked up when they are asked for, so that `import unlazy` and the command line
+answer at once; nothing heavy is imported before it is needed.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from unlazy.core.activations import activation_of
+    from unlazy.core.errors import BadInput, StoreError, UnlazyError, require
+    from unlazy.core.metrics import Metric, Outputs
+    from unlazy.core.naming import Named
+    from unlazy.core.random import bernoulli, categorical, normal, orthonormal, signs
+    from unlazy.kernels import (
+        NNGP,
+        NTK,
+        RBF,
+        ArcCosine,
+        ArcSine,
+        Conjugate,
+        Kernel,
+        Laplace,
+        Linear,
+        Polynomial,
+        ProductKernel,
+        RandomFeatures,
+        RawFeatures,
+        ResidualNNGP,
+        ResidualNTK,
+        Stationary,
+        Tangent,
+        WideNetwork,
+        gram,
+    )
+    from unlazy.lab.api import compare, reproduce, scaling
+    from unlazy.lab.claims import Arm, Check, Claim, Comparison, Plot, PlotLine, Published, Quantity, Repeats, Row, Scale
+    from unlazy.lab.contests import Contest
+    from unlazy.lab.engines import Engine, LocalEngine
+    from unlazy.lab.store import Store
+    from unlazy.lab.trials import Instrument, Measurement, Record, Trial
+    from unlazy.learners.base import Learner, PlainLearner, Trace, keys_of
+    from unlazy.learners.features import FeatureRidge, LogisticRegression
+    from unlazy.learners.foreign import HostModel, ScikitLearner
+    from unlazy.learners.gradient import Descent, GradientDescent
+    from unlazy.learners.holdout import HoldOut
+    from unlazy.learners.kernel import KernelRidge, KernelSVM
+    from unlazy.learners.parts import Stage
+    from unlazy.learners.rfm import RecursiveFeatureMachine
+    from unlazy.learners.sources import FreshGradients, GradientSource, LawGradients, QueryGradients, SampleGradients
+    from unlazy.learners.unit_norm import UnitNorm
+    from unlazy.networks.base import Init, Model, Network, Predictor
+    from unlazy.networks.convolutional import Convolutional, ConvolutionalInit
+    from unlazy.networks.foreign import ModuleInit, ModuleNetwork
+    from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit
+    from unlazy.networks.two_layer import TwoLayer
+    from unlazy.probes import Alignment, ModelProbe, Performance, Probe
+    from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task, WeightedBatch
+    from unlazy.tasks.multi_index import MultiIndex
+
+#: Where each name is found. The imports above say the same to type checkers.
+_PLACES = {
+    "unlazy.core.activations": "activation_of",
+    "unlazy.core.errors": "BadInput StoreError UnlazyError require",
+    "unlazy.core.metrics": "Metric Outputs",
+    "unlazy.core.naming": "Named",
+    "unlazy.core.random": "bernoulli categorical normal orthonormal signs",
+    "unlazy.kernels": "NNGP NTK RBF ArcCosine ArcSine Kernel Laplace Linear Polynomial ProductKernel "
+    "RandomFeatures RawFeatures ResidualNNGP ResidualNTK Stationary Tangent Conjugate WideNetwork gram",
+    "unlazy.lab.api": "compare reproduce scaling",
+    "unlazy.lab.claims": "Arm Check Claim Comparison Plot PlotLine Published Quantity Repeats Row Scale",
+    "unlazy.lab.contests": "Contest",
+    "unlazy.lab.engines": "Engine LocalEngine",
+    "unlazy.lab.store": "Store",
+    "unlazy.lab.trials": "Instrument Measurement Record Trial",
+    "unlazy.learners.base": "Learner PlainLearner Trace keys_of",
+    "unlazy.learners.features": "FeatureRidge LogisticRegression",
+    "unlazy.learners.foreign": "HostModel ScikitLearner",
+    "unlazy.learners.gradient": "Descent GradientDescent",
+    "unlazy.learners.holdout": "HoldOut",
+    "unlazy.learners.kernel": "KernelRidge KernelSVM",
+    "unlazy.learners.parts": "Stage",
+    "unlazy.learners.rfm": "RecursiveFeatureMachine",
+    "unlazy.learners.sources": "FreshGradients GradientSource LawGradients QueryGradients SampleGradients",
+    "unlazy.learners.unit_norm": "UnitNorm",
+    "unlazy.networks.base": "Init Model Network Predictor",
+    "unlazy.networks.convolutional": "Convolutional ConvolutionalInit",
+    "unlazy.networks.foreign": "ModuleInit ModuleNetwork",
+    "unlazy.networks.inits": "MirroredInit PlainInit ResNetInit SphereInit TangentInit",
+    "unlazy.networks.two_layer": "TwoLayer",
+    "unlazy.probes": "Alignment ModelProbe Performance Probe",
+    "unlazy.tasks.base": "Batch Data Family Population Sampler Task WeightedBatch",
+    "unlazy.tasks.multi_index": "MultiIndex",
+}
+_HOMES = {name: module for module, names in _PLACES.items() for name in names.split()}
+#: Sub-packages that can be reached as attributes without being imported by name.
+_ROOMS = ("core", "tasks", "networks", "kernels", "solvers", "learners", "probes", "theory", "lab", "papers", "estimators", "report", "cli")
+
+__all__ = [
+    "NNGP",
+    "NTK",
+    "RBF",
+    "Alignment",
+    "ArcCosine",
+    "ArcSine",
+    "Arm",
+    "BadInput",
+    "Batch",
+    "Check",
+    "Claim",
+    "Comparison",
+    "Conjugate",
+    "Contest",
+    "Convolutional",
+    "ConvolutionalInit",
+    "Data",
+    "Descent",
+    "Engine",
+    "Family",
+    "FeatureRidge",
+    "FreshGradients",
+    "GradientDescent",
+    "GradientSource",
+    "HoldOut",
+    "HostModel",
+    "Init",
+    "Instrument",
+    "Kernel",
+    "KernelRidge",
+    "KernelSVM",
+    "Laplace",
+    "LawGradients",
+    "Learner",
+    "Linear",
+    "LocalEngine",
+    "LogisticRegression",
+    "Measurement",
+    "Metric",
+    "MirroredInit",
+    "Model",
+    "ModelProbe",
+    "ModuleInit",
+    "ModuleNetwork",
+    "MultiIndex",
+    "Named",
+    "Network",
+    "Outputs",
+    "Performance",
+    "PlainInit",
+    "PlainLearner",
+    "Plot",
+    "PlotLine",
+    "Polynomial",
+    "Population",
+    "Predictor",
+    "Probe",
+    "ProductKernel",
+    "Published",
+    "Quantity",
+    "QueryGradients",
+    "RandomFeatures",
+    "RawFeatures",
+    "Record",
+    "RecursiveFeatureMachine",
+    "Repeats",
+    "ResNetInit",
+    "ResidualNNGP",
+    "ResidualNTK",
+    "Row",
+    "SampleGradients",
+    "Sampler",
+    "Scale",
+    "ScikitLearner",
+    "SphereInit",
+    "Stage",
+    "Stationary",
+    "Store",
+    "StoreError",
+    "Tangent",
+    "TangentInit",
+    "Task",
+    "Trace",
+    "Trial",
+    "TwoLayer",
+    "UnitNorm",
+    "UnlazyError",
+    "WeightedBatch",
+    "WideNetwork",
+    "__version__",
+    "activation_of",
+    "bernoulli",
+    "categorical",
+    "compare",
+    "gram",
+    "keys_of",
+    "normal",
+    "orthonormal",
+    "reproduce",
+    "require",
+    "scaling",
+    "signs",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name in _ROOMS:
+        return importlib.import_module(f"unlazy.{name}")
+    if name not in _HOMES:
+        import difflib
+
+        near = difflib.get_close_matches(name, [*_HOMES, *_ROOMS], n=2, cutoff=0.5)
+        # Other casing is the commonest slip, and far in the eyes of difflib: ntk for NTK.
+        near = [known for known in _HOMES if known.lower() == name.lower()] or near
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near and not name.startswith("__") else ""
+        raise AttributeError(f"module 'unlazy' has no attribute {name!r}.{hint}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS})

@@ -19,15 +19,15 @@ from sklearn.svm import SVC
 
 from unlazy import estimators as e
 from unlazy.core.errors import BadInput
-from unlazy.estimators.features import random_features
 from unlazy.kernels.finite import Tangent
-from unlazy.kernels.wide import NNGP, NTK
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.products import ArcCosine
 from unlazy.kernels.gram import gram
+from unlazy.kernels.products import ArcCosine
+from unlazy.kernels.residual import ResidualNTK
+from unlazy.kernels.shelf import KERNELS
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NNGP, NTK
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit, TangentInit
-from unlazy.kernels.residual import ResidualNTK
 from unlazy.tasks.base import Batch, Sampler
 
 DRAW = np.random.default_rng(0)
@@ -64,6 +64,22 @@ def test_named_kernels_are_those_of_scikit_learn(name):
     np.testing.assert_allclose(ours.fit(x, y).predict(x), peer.fit(x, y).predict(x), rtol=1e-4)
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_names_mean_what_they_mean_everywhere(name):
+    """Except for the bandwidth, which follows the number of columns."""
+    x, y = table(load_diabetes)
+    kernel = {"rbf": RBF(0.1), "laplace": Laplace(0.1**0.5)}.get(name, KERNELS[name].thing)
+    assert e.KernelRidgeRegressor(kernel=name).fit(x, y).kernel_ == kernel
+    given = e.KernelRidgeRegressor(kernel=name, gamma=0.3, b_variance=0.5, degree=5).fit(x, y).kernel_
+    assert (given != kernel) == (name in ("rbf", "laplace", "arcsine", "nngp", "ntk", "polynomial", "quadratic"))
+
+
+def test_the_tangent_kernel_by_name_is_the_estimator_of_its_own():
+    x, y = table(load_iris)
+    own, named = e.NTKClassifier().fit(x, y), e.KernelRidgeClassifier(kernel="ntk").fit(x, y)
+    np.testing.assert_array_equal(own.decision_function(x), named.decision_function(x))
+
+
 def test_hinge_is_the_support_vector_machine():
     x, y = table(load_wine)
     ours = e.KernelRidgeClassifier(kernel="rbf", gamma=0.1, loss="hinge", C=2.0).fit(x[:120], y[:120])
@@ -76,22 +92,24 @@ def test_hinge_is_the_support_vector_machine():
 @pytest.mark.parametrize(
     ("kind", "limit"),
     [
-        ("relu", lambda x: np.asarray(gram(NNGP(1, "relu", 1.5, 0.3), x)) - 0.3),
-        ("truncated_relu", lambda x: np.asarray(gram(NNGP(1, "truncated_relu", 1.5, 0.3), x)) - 0.3),
-        ("tangent", lambda x: np.asarray(gram(NTK(1, "relu", 1.5, 0.3), x)) - 0.3),
-        ("fourier", lambda x: np.asarray(gram(RBF(0.75), x))),
+        ("relu", NNGP(1, "relu", 1.5, 0.3)),
+        ("truncated_relu", NNGP(1, "truncated_relu", 1.5, 0.3)),
+        ("hard_tanh", NNGP(1, "hard_tanh", 1.5, 0.3)),
+        ("tangent", NTK(1, "relu", 1.5, 0.3)),
+        ("fourier", RBF(0.75)),
     ],
 )
 def test_random_features_approach_their_kernel(kind, limit):
+    """The scale of the features, too: ridges mean the same for both. The last bias of a wide network is an intercept."""
     x = DRAW.standard_normal((6, 3))
-    K = limit(x)
+    with jax.enable_x64(True):
+        K = np.asarray(gram(limit, x)) - (0.0 if kind == "fourier" else 0.3)
     errors = []
-    for m in (1000, 100_000):
-        w = DRAW.standard_normal((m, 3))
-        b = DRAW.uniform(0, 2 * np.pi, m) if kind == "fourier" else DRAW.standard_normal(m)
-        features = random_features(kind, x, w, b, 1.5, 0.3)
-        errors.append(np.max(np.abs(features @ features.T - K)) / np.max(K))
-    assert errors[1] < 0.02 and errors[1] < errors[0] / 2
+    for width in (500, 20_000):
+        machine = e.RandomFeatureRegressor(features=kind, width=width, w_variance=1.5, b_variance=0.3, gamma=0.75, random_state=0)
+        phi = machine.fit(x, x[:, 0])._transform(x)
+        errors.append(np.max(np.abs(phi @ phi.T - K)) / np.max(K))
+    assert errors[1] < 0.05 and errors[1] < errors[0]
 
 
 def test_random_feature_regression_approaches_kernel_regression():
@@ -161,6 +179,7 @@ def test_conjugate_gradients_find_the_exact_solution(weighted, fit_intercept):
         e.RandomFeatureClassifier(features="tangent", width=30, random_state=0),
         e.RecursiveFeatureMachineClassifier(iterations=2),
         e.TwoLayerClassifier(**NET),
+        e.TwoLayerClassifier(**NET | {"activation": "tanh"}),
         e.ThreeLayerResNetClassifier(**NET),
     ],
     ids=lambda machine: type(machine).__name__,
@@ -226,6 +245,14 @@ def test_weights_of_networks_move_the_fit():
     weight = np.tile([1.0, 3.0], 60)
     for machine in (e.TwoLayerRegressor(**NET), e.ThreeLayerResNetRegressor(**NET)):
         assert machine.fit(x, y, sample_weight=weight).predict(x).mean() == pytest.approx(0.75, abs=0.02)
+
+
+def test_the_network_has_as_many_outputs_as_there_are_targets():
+    x, y = table(load_diabetes)
+    one = e.TwoLayerRegressor(**NET).fit(x, y)
+    assert one.network_.a.shape == (32, 1) and one.predict(x).shape == (200,)
+    three = e.TwoLayerClassifier(**NET).fit(*table(load_iris))
+    assert three.network_.a.shape == (32, 3)
 
 
 def test_hidden_training_leaves_the_last_layer():
@@ -329,7 +356,7 @@ def test_conjugate_gradients_that_do_not_converge_warn():
         (e.TwoLayerRegressor(learning_rate=0.0), "learning_rate must be"),
         (e.TwoLayerRegressor(weight_decay=-1.0), "weight_decay must be"),
         (e.TwoLayerRegressor(trained="last"), "no choice of trained layers"),
-        (e.TwoLayerRegressor(activation="tanh"), "activation must be"),
+        (e.TwoLayerRegressor(activation="tahn"), "Did you mean 'tanh'"),
         (e.TwoLayerRegressor(optimiser="adamw"), "optimiser must be"),
         (e.TwoLayerRegressor(**NET | {"optimiser": "sgd", "learning_rate": 1e6}), "Training diverged"),
     ],

@@ -1,19 +1,22 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from toys import CoinCount, Halfspace, small_learner, toy_trial
+from toys import CoinCount, Halfspace, HalfspaceTask, small_learner, toy_trial
 from unlazy.core.errors import BadInput
-from unlazy.lab.engines import local as engines
-from unlazy.lab.engines.local import LocalEngine, plan
+from unlazy.lab.engines import LocalEngine, local
+from unlazy.lab.engines.local import groups_of
 from unlazy.lab.provenance import source_hash
 from unlazy.lab.trials import Measurement, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
-from unlazy.probes.performance import Performance
+from unlazy.probes import Probe
 from unlazy.probes.neurons import Silhouette
+from unlazy.probes.performance import Performance
+from unlazy.tasks.base import Batch
 
 
 def by_key(records):
@@ -27,14 +30,48 @@ def agree(a, b):
             np.testing.assert_allclose(series, b[key].measurements[name], rtol=1e-4, atol=1e-4)
 
 
-def test_trials_that_differ_in_numbers_share_one_program():
+def test_trials_that_differ_in_numbers_share_their_programs():
     trials = [toy_trial(seed, rate) for seed in range(3) for rate in (0.1, 0.5)]
-    assert len(plan(trials).groups) == 1
-    assert len(plan([*trials, toy_trial(steps=7), toy_trial(d=4), toy_trial(n=16)]).groups) == 4
-    engine = LocalEngine()
-    records = list(engine.run(trials))
-    assert engine.compiled == 1 and engine.compile_seconds > 0
+    assert len(groups_of(trials)[0]) == 1
+    assert len(groups_of([*trials, toy_trial(steps=7), toy_trial(d=4), toy_trial(n=16)])[0]) == 4
+    watcher = Recorder()
+    records = list(LocalEngine().run(trials, watcher))
+    assert watcher.programs == 5 and watcher.seconds > 0, "draw, begin, one stage, end, look"
     assert [record.key for record in records] == [trial.key for trial in trials]
+
+
+def test_learners_share_the_parts_that_are_equal():
+    """Another number of steps, another second stage, another probe: only what differs is compiled anew."""
+    one, watcher, engine = toy_trial(), Recorder(), LocalEngine()
+    list(engine.run([one], watcher))
+    longer = dataclasses.replace(one, learner=small_learner(steps=9, record=(0, 4)))
+    list(engine.run([longer], again := Recorder()))
+    assert again.programs == 2, "its lengths are numbers: the end and the looks alone know its steps"
+    more = GradientDescent(one.learner.init, (*one.learner.stages, Descent({"a": 0.1}, steps=2)), record=(0, 3))
+    list(engine.run([dataclasses.replace(one, learner=more)], third := Recorder()))
+    assert third.programs == 3, "the new stage, the end and the looks"
+
+
+def test_programs_are_shared_across_families_of_one_shape():
+    """What a stage sees is a network and a sample, whatever family they come from."""
+    one, engine = toy_trial(d=3), LocalEngine()
+    list(engine.run([one]))
+    other = dataclasses.replace(one, family=Shifted(3))
+    list(engine.run([other], watcher := Recorder()))
+    assert watcher.programs == 3, "draw, begin and the looks see the task; the stage and the end do not"
+
+
+class Shifted(Halfspace):
+    """Another family with inputs and tasks of the same shape."""
+
+    def task(self, *, key):
+        return ShiftedTask(super().task(key=key).u)
+
+
+class ShiftedTask(HalfspaceTask):
+    def draw(self, n, key):
+        x, _ = super().draw(n, key)
+        return Batch(x + 1, self.target(x + 1))
 
 
 def test_numbers_that_are_not_floats_are_never_shared():
@@ -42,9 +79,9 @@ def test_numbers_that_are_not_floats_are_never_shared():
     assert toy_trial(rate=1).key == toy_trial(rate=1.0).key
     rates = [toy_trial(rate=rate) for rate in (1, 2)]
     losses = {record.value("train_loss") for record in LocalEngine().run(rates)}
-    assert len(plan(rates).groups) == 1 and len(losses) == 2
+    assert len(groups_of(rates)[0]) == 1 and len(losses) == 2
     wild = [dataclasses.replace(toy_trial(), family=LooseFamily(3, k)) for k in (1, 2)]
-    assert len(plan(wild).groups) == 2
+    assert len(groups_of(wild)[0]) == 2
 
 
 class LooseFamily(Halfspace):
@@ -82,22 +119,20 @@ def test_chunks_follow_the_memory_budget(monkeypatch):
     trials = [toy_trial(seed) for seed in range(5)]
     expected = by_key(LocalEngine().run(trials))
     sizes = []
-    monkeypatch.setattr(engines, "_memory", lambda program: 1000 * len(jax.tree.leaves(program.in_avals)[-1:]) * _batch(program))
-    engine = LocalEngine(memory=2500, watcher=Recorder(sizes))
-    agree(by_key(engine.run(trials)), expected)
+    monkeypatch.setattr(local, "memory_of", lambda program: 1000 * jax.tree.leaves(program.in_avals)[-1].shape[0])
+    agree(by_key(LocalEngine(memory=2500).run(trials, Recorder(sizes))), expected)
     assert sizes == [2, 2, 1], "five trials in chunks of two"
 
 
-def _batch(program):
-    return jax.tree.leaves(program.in_avals)[-1].shape[0]
-
-
 class Recorder:
-    def __init__(self, sizes):
-        self.sizes, self.done = sizes, 0
+    def __init__(self, sizes=None):
+        self.sizes, self.done, self.programs, self.seconds = [] if sizes is None else sizes, 0, 0, 0.0
 
     def compiling(self, programs):
         pass
+
+    def compiled(self, programs, seconds):
+        self.programs, self.seconds = programs, seconds
 
     def running(self, trials):
         self.sizes.append(trials)
@@ -112,14 +147,14 @@ def test_too_little_memory_says_how_much_is_needed():
 
 
 def test_large_trials_run_one_by_one(monkeypatch):
-    monkeypatch.setattr(engines, "CHUNK_WORK", 1.0)
+    monkeypatch.setattr(local, "CHUNK_WORK", 1.0)
     sizes = []
-    list(LocalEngine(watcher=Recorder(sizes)).run([toy_trial(seed) for seed in range(3)]))
+    list(LocalEngine().run([toy_trial(seed) for seed in range(3)], Recorder(sizes)))
     assert sizes == [1, 1, 1]
 
 
 def test_the_default_memory_is_sensible():
-    assert 0 < engines.default_memory() <= 2 << 30
+    assert 0 < local.default_memory() <= 2 << 30
 
 
 def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():
@@ -139,13 +174,14 @@ def test_double_precision_is_a_property_of_the_learner():
 
 
 def test_the_plan_estimates_time():
-    small, large = plan([toy_trial()]), plan([toy_trial(seed) for seed in range(10)])
-    assert large.trials == 10 and large.work == pytest.approx(10 * small.work)
-    assert 0 < small.seconds[0] < small.seconds[1]
+    engine = LocalEngine()
+    small, large = engine.plan([toy_trial()]), engine.plan([toy_trial(seed) for seed in range(10)])
+    assert large.trials == 10 and large.shapes == 1 and large.work == pytest.approx(10 * small.work)
+    assert 0 < small.seconds < large.seconds and large.compile_seconds > 0 and large.memory == engine.memory
 
 
 def test_nothing_to_do():
-    assert list(LocalEngine().run([])) == [] and plan([]).trials == 0
+    assert list(LocalEngine().run([])) == [] and LocalEngine().plan([]).trials == 0
 
 
 class OnHost(GradientDescent):
@@ -162,15 +198,15 @@ def test_a_learner_on_the_host_runs_alone_and_finds_the_same():
         dataclasses.replace(trial, learner=OnHost(trial.learner.init, trial.learner.stages, record=trial.learner.record))
         for trial in trials
     ]
-    planned = plan([*trials, *alone])
-    assert len(planned.groups) == 1 and planned.alone == alone and planned.trials == 4
+    groups, waiting = groups_of([*trials, *alone])
+    assert len(groups) == 1 and waiting == alone
     for expected, found in zip(LocalEngine().run(trials), LocalEngine().run(alone), strict=True):
         assert found.steps == expected.steps and found.status == "ok" and found.key != expected.key
         for name, series in expected.measurements.items():
             np.testing.assert_allclose(found.measurements[name], series, rtol=1e-4, atol=1e-4)
 
 
-def test_an_experiment_gives_a_record():
+def test_an_instrument_gives_a_record():
     trial = Measurement(CoinCount((1, 100)), 3)
     (record,) = LocalEngine().run([trial])
     assert record.key == trial.key and record.steps == (1, 100) and record.seed == 3 and record.status == "ok"
@@ -178,3 +214,31 @@ def test_an_experiment_gives_a_record():
     assert Measurement(CoinCount((1, 100)), 4).key != trial.key
     with pytest.raises(BadInput, match="A seed is a whole number"):
         Measurement(CoinCount((1,)), -1)
+
+
+def test_closing_the_iterator_stops_the_engine():
+    """Nothing is begun after it, and the engine can be used again."""
+    trials = [toy_trial(seed, steps=steps) for steps in (4, 5, 6) for seed in range(2)]
+    engine, watcher = LocalEngine(), Recorder()
+    records = engine.run(trials, watcher)
+    next(records)
+    records.close()
+    assert watcher.sizes == [2]
+    assert len(list(engine.run(trials))) == 6
+
+
+class Span(Probe):
+    """How far the first layer has moved since the first recorded step: what only the whole trace tells; and what was found before it."""
+
+    def __call__(self, task, trace, *, found, key):
+        moved = jnp.linalg.norm((trace.models.w - trace.models.w[0]).reshape(len(trace.steps), -1), axis=1)
+        return {"span": moved, "before": found["test_accuracy"]}
+
+
+def test_a_probe_sees_the_whole_trace_and_what_was_found_before():
+    trials = [dataclasses.replace(toy_trial(seed), probes=(Performance(64), Span())) for seed in range(3)]
+    records = list(LocalEngine().run(trials))
+    for record in records:
+        assert record.measurements["span"][0] == 0 and record.measurements["span"][1] > 0
+        assert record.measurements["before"] == record.measurements["test_accuracy"]
+    assert len({record.value("span") for record in records}) == 3

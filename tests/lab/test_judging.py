@@ -7,10 +7,9 @@ import scipy.stats
 
 from toys import hand_record
 from unlazy.lab import registry as catalogue
+from unlazy.lab.claims import SCALES, Check, Claim, Published, Quantity
 from unlazy.lab.judging import judge
-from unlazy.lab.claims import SCALES
 from unlazy.lab.statistics import estimate
-from unlazy.lab.claims import Check, Claim, Published, Quantity
 
 ACCURACY = Quantity("Network", "test_accuracy")
 

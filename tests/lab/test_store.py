@@ -59,14 +59,46 @@ def test_a_trial_has_one_record(path):
 
 
 def test_runs_are_kept_the_newest_first(path):
-    old = Run("c/1", "smoke", 10, 2, {"Arm": ["a", "b"]}, "2020-01-01T00:00:00+00:00")
-    new = Run("c/2", "paper", 10, 5, {"Arm": []}, "2021-01-01T00:00:00+00:00")
+    old = Run("claim", "c/1", "smoke", 10, 2, {"Arm": ["a", "b"]}, "2020-01-01T00:00:00+00:00")
+    new = Run("contest", "c/2", "unlazy compare c/2", 10, 5, {"a": []}, "2021-01-01T00:00:00+00:00", {"task": "c/2"})
     with Store(path) as store:
         store.add_run(old)
         store.add_run(new)
         assert store.runs() == [new, old]
         store.add_run(old._replace(created="2022-01-01T00:00:00+00:00"))
-        assert [run.claim for run in store.runs()] == ["c/1", "c/2"]
+        assert [run.name for run in store.runs()] == ["c/1", "c/2"]
+        assert store.runs("contest") == [new] and store.runs("scaling") == []
+        store.add_run(new._replace(setting="unlazy compare c/2 --n 7"))
+        assert len(store.runs("contest")) == 2, "another command is another run"
+
+
+VERSION_1 = """
+DROP TABLE runs;
+CREATE TABLE runs (
+    claim TEXT NOT NULL, scale TEXT NOT NULL, first_seed INTEGER NOT NULL, seeds INTEGER NOT NULL, arms TEXT NOT NULL,
+    created TEXT NOT NULL, PRIMARY KEY (claim, scale, first_seed, seeds)
+) WITHOUT ROWID;
+INSERT INTO runs VALUES ('c/1', 'smoke', 10, 2, '{"Arm":["a"]}', '2020-01-01T00:00:00+00:00');
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_store_of_version_1_goes_on(path):
+    """Read as it is, changed in place when it is written to; records and runs of claims stay."""
+    with Store(path) as store:
+        store.add(hand_record("a", loss=1.0))
+    with sqlite3.connect(path) as db:
+        db.executescript(VERSION_1)
+    db.close()
+    old = Run("claim", "c/1", "smoke", 10, 2, {"Arm": ["a"]}, "2020-01-01T00:00:00+00:00")
+    with Store(path, read_only=True) as store:
+        assert store.runs() == [old] and store._version == 1
+    for _ in range(2):
+        with Store(path) as store:
+            assert store.runs() == [old] and store._version == SCHEMA_VERSION == 2 and store.known(["a"]) == {"a"}
+            store.add_run(Run("scaling", "t", "x", 10, 1, {}, "2021", {"a": 1}))
+            assert store.runs("scaling")[0].outcome == {"a": 1}
+            store._db.execute("DELETE FROM runs WHERE kind = 'scaling'")
 
 
 def test_a_rule_keeps_the_time_at_which_it_was_first_seen(path):
@@ -128,7 +160,7 @@ def test_a_newer_schema_is_refused_and_left_alone(path):
     db.close()
     before = path.read_bytes()
     for read_only in (True, False):
-        with pytest.raises(StoreError, match=r"newer unlazy \(store schema 2"):
+        with pytest.raises(StoreError, match=r"newer unlazy \(store schema 3"):
             Store(path, read_only=read_only)
     assert path.read_bytes() == before
 

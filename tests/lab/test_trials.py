@@ -4,8 +4,8 @@ import pytest
 
 from toys import Halfspace, small_learner, toy_trial
 from unlazy.core.errors import BadInput
-from unlazy.lab.trials import Trial
 from unlazy.core.naming import describe
+from unlazy.lab.trials import Trial
 from unlazy.learners.gradient import Descent
 from unlazy.probes.performance import Performance
 
@@ -37,7 +37,7 @@ def test_the_order_of_named_numbers_does_not_matter():
 
 def test_only_plain_values_describe_a_trial():
     with pytest.raises(TypeError, match="plain numbers"):
-        describe(lambda x: x)
+        describe(object())
 
 
 @pytest.mark.parametrize(("n", "seed"), [(0, 1), (-3, 1), (2.5, 1), (3, -1), (3, 2**32)])

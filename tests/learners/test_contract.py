@@ -1,56 +1,88 @@
-"""The contract of learners, over every arm of every claim at smoke scale; and planted failures that it must catch."""
+"""The contract of learners: of every claim at smoke scale, and of the shelf on every kind of outputs; and planted failures."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import pytest
 
-from contracts import check_experiment, check_learner
-from toys import CoinCount, Halfspace, small_learner
-from unlazy.lab import registry as catalogue
-from unlazy.learners import rivals
-from unlazy.lab.claims import Arm
-from unlazy.lab.trials import Instrument
+from contracts import check_instrument, check_learner
+from toys import Blobs, CoinCount, Halfspace, Products, small_learner
+from unlazy.core.errors import BadInput
+from unlazy.lab import registry
+from unlazy.lab.trials import Measurement, Trial
+from unlazy.learners import shelf
 from unlazy.learners.gradient import GradientDescent
 
-ARMS = {f"{claim.id}: {name}": arm for claim in catalogue.claims().values() for name, arm in claim.study("smoke").items()}
-RIVALS = {name: entry.thing for name, entry in rivals.LEARNERS.items()}
-EXPERIMENTS = [name for name, arm in ARMS.items() if isinstance(arm, Instrument)]
+TRIALS = {
+    f"{claim.id}: {name} {place}": trial
+    for claim in registry.claims().values()
+    for name, arm in claim.study("smoke").items()
+    for place, trial in enumerate(arm.trials([0]))
+}
+SHELF = {name: entry.thing for name, entry in shelf.LEARNERS.items()}
+#: Tasks of every kind of outputs, and with how many examples they are tried.
+KINDS = {
+    "signs": (Halfspace(6), 60),
+    "classes": (Blobs(), 80),
+    "reals": (Products(), 60),
+    "one real": (Products(scalar=True), 60),
+    "images": (Blobs(side=8), 80),
+}
 
 
-def shape(learner):
-    """All but the numbers: learners of one shape run the same code, so that one of them speaks for all."""
-    return jax.tree.structure(learner), repr(eqx.filter(learner, lambda leaf: isinstance(leaf, float), inverse=True))
+def shape(thing):
+    """All but the numbers: things of one shape run the same code, so that one of them speaks for all."""
+    return jax.tree.structure(thing), repr(eqx.filter(thing, lambda leaf: isinstance(leaf, float), inverse=True))
 
 
-LEARNERS = list({shape(arm.learner): name for name, arm in ARMS.items() if isinstance(arm, Arm)}.values())
+def one_of_each(kind, of):
+    """The least work of each shape."""
+    sorted_trials = sorted((item for item in TRIALS.items() if isinstance(item[1], kind)), key=lambda item: -item[1].work)
+    return sorted({shape(of(trial)): name for name, trial in sorted_trials}.values())
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", one_of_each(Trial, lambda trial: trial.learner))
 def test_learners_of_claims_keep_the_contract(name):
-    arm = ARMS[name]
-    check_learner(arm.learner, arm.family, arm.n)
+    trial = TRIALS[name]
+    check_learner(trial.learner, trial.family, trial.n)
 
 
-@pytest.mark.parametrize("name", RIVALS)
-def test_rivals_keep_the_contract(name):
-    check_learner(RIVALS[name], Halfspace(6), 60)
+@pytest.mark.parametrize("name", one_of_each(Measurement, lambda trial: trial.instrument))
+def test_instruments_of_claims_keep_the_contract(name):
+    check_instrument(TRIALS[name].instrument)
 
 
-@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", SHELF)
+def test_the_shelf_keeps_the_contract_on_all_outputs(name, kind):
+    """Whoever cannot learn such outputs is refused before anything runs, by a sentence that says so."""
+    family, n = KINDS[kind]
+    learner = SHELF[name].suited(family)
+    if learner.suits(family.outputs):
+        check_learner(learner, family, n)
+        return
+    with pytest.raises(BadInput, match=f"{type(learner).__name__} cannot learn {family.outputs.kind}"):
+        Trial(family, learner, n, 0, ())
+
+
+def test_those_who_cannot_learn_all_outputs_are_few():
+    refused = {(name, kind) for name in SHELF for kind in KINDS if not SHELF[name].suited(KINDS[kind][0]).suits(KINDS[kind][0].outputs)}
+    machines = {(name, kind) for name in ("logistic", "rbf-svm", "ntk-svm") for kind in ("reals", "one real")}
+    histograms = {(f"{name}-histogram", kind) for name in ("mean", "principal") for kind in ("classes", "reals", "images")}
+    assert refused == machines | histograms
+    with pytest.raises(BadInput, match="LogisticRegression cannot learn reals of 15"):
+        Trial(Products(), SHELF["logistic"], 60, 0, ())
+
+
+@pytest.mark.parametrize("name", SHELF)
 @pytest.mark.parametrize("budget", [1, 2, 6, 24])
 def test_tuning_keeps_to_its_budget(name, budget):
     """Distinct settings, no more than allowed; a path falls apart into learners of one setting each, which say what they are."""
-    tried = [option for learner in RIVALS[name].tuning(budget) for option in learner.options(60).values()]
+    tried = [option for learner in SHELF[name].tuning(budget) for option in learner.options(60).values()]
     assert 1 <= len(tried) <= budget
     assert len({repr(option) for option in tried}) == len(tried)
     assert all(option.settings and len(option.options(60)) == 1 for option in tried)
     assert budget < 24 or len(tried) >= 12, "a budget of 24 is left unused"
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_experiments_of_claims_keep_the_contract(name):
-    check_experiment(ARMS[name].experiment)
 
 
 class Greedy(GradientDescent):
@@ -83,8 +115,8 @@ def test_the_contract_catches(kind, says):
         check_learner(kind(good.init, good.stages, record=good.record), Halfspace(3), 32)
 
 
-def test_the_contract_of_experiments_catches():
-    check_experiment(CoinCount((1, 10)))
+def test_the_contract_of_instruments_catches():
+    check_instrument(CoinCount((1, 10)))
     for broken, says in ((CoinCount((1, 10), short=True), "one entry for each of 2 steps"), (CoinCount((10, 1)), "do not increase")):
         with pytest.raises((AssertionError, ValueError), match=says):
-            check_experiment(broken)
+            check_instrument(broken)

@@ -11,9 +11,10 @@ import pytest
 from contracts import is_close
 from toys import Halfspace, small_init, small_learner
 from unlazy.core.errors import BadInput
-from unlazy.learners import gradient
-from unlazy.learners.gradient import Descent, GradientDescent, Source
 from unlazy.core.losses import LOSSES
+from unlazy.learners import sources
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.sources import FreshGradients, SampleGradients
 from unlazy.tasks.base import Batch, Sampler
 from unlazy.tasks.dictionary.patterns import ParityMixture
 
@@ -105,16 +106,15 @@ def test_recorded_losses_are_the_means_between():
 
 def test_an_epoch_visits_every_example_once_in_a_new_order():
     sample = Batch(jnp.arange(12.0)[:, None], jnp.ones(12))
-    stage = Descent({"w": 1.0}, steps=1, batch=4)
 
     def visited(first, last):
         """The examples of steps first ≤ t < last, written down one step after the other."""
 
-        def step(seen, batch, t):
+        def step(seen, answer, batch, t):
             return jax.lax.dynamic_update_slice_in_dim(seen, batch.x[:, 0], 4 * t, 0)
 
-        source = Source(Sampler(None, 1), sample, KEY)
-        fold = jax.jit(lambda span: stage._fold(step, jnp.full(24, -1.0), source, span))
+        options = {"batch": 4, "loss": None, "weigh": lambda batch, whole: None, "model": None, "key": KEY}
+        fold = jax.jit(lambda span: SampleGradients().fold(step, jnp.full(24, -1.0), sample, span, **options))
         return [int(v) for v in fold(jnp.array([first, last])) if v >= 0]
 
     both = visited(0, 6)
@@ -138,14 +138,14 @@ def test_pieces_of_a_batch_give_the_gradient_of_the_whole(monkeypatch):
     sampler = halfspace_sampler()
     learner = GradientDescent(small_init(), (Descent({"w": 0.3, "a": 0.1}, steps=3, class_weighted=True, smoothing=0.2),))
     whole = last(fit(learner, sampler, 60))
-    monkeypatch.setattr(gradient, "PIECE", 16)
-    assert gradient._pieces(60) == 4
+    monkeypatch.setattr(sources, "PIECE", 16)
+    assert sources.pieces(60) == 4
     assert is_close(last(fit(learner, sampler, 60)), whole, 1e-12)
 
 
 def test_a_batch_that_cannot_be_cut_evenly_stays_whole(monkeypatch):
-    monkeypatch.setattr(gradient, "PIECE", 16)
-    assert gradient._pieces(61) == 1 and gradient._pieces(16) == 1
+    monkeypatch.setattr(sources, "PIECE", 16)
+    assert sources.pieces(61) == 1 and sources.pieces(16) == 1
 
 
 def test_class_weights_balance_the_classes():
@@ -245,8 +245,14 @@ def test_learners_share_the_initial_network_and_the_sample():
         (lambda: Descent({"w": 1.0}, smoothing=0.0), "smoothing must be positive"),
         (lambda: Descent({"w": 1.0}, drop=1.5), "drop is a share"),
         (lambda: dataclasses.replace(small_learner(), precision=16), "precision must be 32 or 64"),
-        (lambda: dataclasses.replace(small_learner(steps=9), source=FreshGradients()).fit(halfspace_sampler(), 64, key=KEY), "take 72 fresh examples"),
-        (lambda: dataclasses.replace(small_learner(steps=None), source=FreshGradients()).fit(halfspace_sampler(), 4, key=KEY), "less than one batch"),
+        (
+            lambda: dataclasses.replace(small_learner(steps=9), source=FreshGradients()).fit(halfspace_sampler(), 64, key=KEY),
+            "take 72 fresh examples",
+        ),
+        (
+            lambda: dataclasses.replace(small_learner(steps=None), source=FreshGradients()).fit(halfspace_sampler(), 4, key=KEY),
+            "less than one batch",
+        ),
         (lambda: Descent({"w": 1.0}, decay={"a": 1.0}), "only \\['w'\\] are trained"),
         (lambda: Descent({"w": 1.0}, steps=1, spread=1.0), "forgotten"),
         (lambda: Descent({"w": 1.0}).length(10), "needs a batch size"),

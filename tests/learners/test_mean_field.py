@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.glasgow2023.instruments import LiteralStep
 from unlazy.learners.mean_field import mean_field_sgd, second_layer
 from unlazy.networks.inits import SphereInit
+from unlazy.papers.glasgow2023.instruments import LiteralStep
 from unlazy.tasks.multi_index import MultiIndex
 
 

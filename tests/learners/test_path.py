@@ -12,23 +12,24 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 from toys import Halfspace, small_init
-from unlazy.lab.registry import family_of
 from unlazy.core.errors import BadInput
-from unlazy.kernels.wide import NTK
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.products import Linear
+from unlazy.kernels.feature_maps import RandomFeatures, RandomGradients, RawFeatures
 from unlazy.kernels.gram import gram
-from unlazy.solvers.krylov import FEW, krylov_path
-from unlazy.learners import kernel as kernel_module
+from unlazy.kernels.products import Linear
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.wide import NTK
+from unlazy.lab.registry import family_of
 from unlazy.learners.base import keys_of
 from unlazy.learners.direction import DirectionHistogram
-from unlazy.learners.features import FeatureRidge, LogisticRegression, RandomFeatures, RawFeatures
+from unlazy.learners.features import FeatureRidge, LogisticRegression
 from unlazy.learners.holdout import HoldOut
 from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
 from unlazy.learners.path import drawn
 from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.networks.inits import TangentInit
-from unlazy.solvers.recursive import recursive_feature_machine
+from unlazy.solvers.gradient_outer_product import recursive_fits
+from unlazy.solvers.policy import FEW
+from unlazy.solvers.ridge import double_gram, fit_gram
 
 KEY = jax.random.key(7)
 TASK = Halfspace(5).task(key=jax.random.key(1))
@@ -68,13 +69,10 @@ def test_kernel_ridge_is_scikit_learns(task, n):
     np.testing.assert_allclose(trace.models.scores(z)[1], trace.at(1)(z), atol=1e-6)
 
 
-def test_a_kernel_that_is_never_stored_gives_the_same_path(monkeypatch):
+def test_a_kernel_that_is_never_stored_gives_the_same_path():
     stored = KernelRidge(Laplace(0.5), (0.1, 10.0)).fit(TASK.sampler, FEW + 20, key=KEY)
     anew = KernelRidge(Laplace(0.5), (0.1, 10.0), memory=1).fit(TASK.sampler, FEW + 20, key=KEY)
     np.testing.assert_allclose(anew.models.coefficients, stored.models.coefficients, atol=2e-3 * np.abs(stored.models.coefficients).max())
-    monkeypatch.setattr(kernel_module, "krylov_path", lambda *a, **o: krylov_path(*a, **o, products=3))
-    with pytest.raises(BadInput, match=r"too small to be solved without storing the kernel of 420 points.*allow more memory"):
-        KernelRidge(Laplace(0.5), (1e-6,), memory=1).fit(TASK.sampler, FEW + 20, key=KEY)
 
 
 def test_a_ridge_below_single_precision_is_solved_in_double():
@@ -106,6 +104,13 @@ def test_linear_models_agree_with_each_other_and_with_scikit_learn():
     weights = kernel.models.points.T @ kernel.models.coefficients[0]
     diagonal = np.mean(np.sum(x**2, axis=1))
     np.testing.assert_allclose(weights, Ridge(alpha=0.3 * diagonal, fit_intercept=False).fit(x, y - y.mean()).coef_, atol=1e-4)
+
+
+def test_features_of_any_law_serve_a_ridge_regression():
+    trace = FeatureRidge(RandomGradients("tanh", 20), (0.1,)).fit(TASK.sampler, 300, key=KEY)
+    test = inputs(TASK, 500)
+    assert trace.models.weights.shape == (1, 20 * 7)
+    assert np.mean(np.sign(trace.at(0)(test.x)) == test.y) > 0.9
 
 
 def test_more_features_than_examples_are_solved_in_the_dual():
@@ -150,17 +155,6 @@ def test_one_class_is_refused(learner):
     sampler = dataclasses.replace(one_class.sampler, draw=lambda n, key: one_class.draw(n, key)._replace(y=jnp.ones(n)))
     with pytest.raises(BadInput, match="both classes"):
         learner.fit(sampler, 20, key=KEY)
-
-
-def test_fourier_features_approach_their_kernel():
-    """The error falls like one over the root of the number of features."""
-    x = scaled(TASK, 40)[0].astype(np.float32)
-    target = np.asarray(gram(RBF(0.5), x))
-    errors = []
-    for width in (250, 4000):
-        phi = np.asarray(RandomFeatures("fourier", width).draw(5, key=KEY)(x))
-        errors.append(np.sqrt(np.mean(np.square(phi @ phi.T / width - target))))
-    assert errors[1] < 0.03 and 2.5 < errors[0] / errors[1] < 6.5
 
 
 def test_tangent_features_are_the_features_of_the_tangent_model():
@@ -227,12 +221,10 @@ def test_paths_are_positive(values):
             make()
 
 
-def test_neighbours_are_other_kernels_of_the_same_kind():
-    for kernel in (RBF(0.5), NTK(1, "relu", 2.0, 0.1), NTK(2, "relu", 2.0, 0.1)):
-        others = kernel_module.neighbours(kernel)
-        assert len({repr(other) for other in [kernel, *others]}) == len(others) + 1
-        assert all(type(other) is type(kernel) for other in others)
-    assert kernel_module.neighbours(Linear()) == []
+def test_a_kernel_that_is_alone_gets_all_of_the_budget_for_its_path():
+    assert [len(learner.ridges) for learner in KernelRidge(Linear()).tuning(12)] == [12]
+    assert [len(learner.ridges) for learner in KernelRidge(TangentFeatures(small_init())).tuning(12)] == [12]
+    assert [learner.kernel for learner in KernelRidge(RBF(1.0)).tuning(12)] == [RBF(1.0), RBF(0.25)]
 
 
 def test_a_recursive_feature_machine_without_iterations_is_its_kernel():
@@ -249,7 +241,8 @@ def test_a_recursive_feature_machine_without_iterations_is_its_kernel():
 def test_a_recursive_feature_machine_is_that_of_the_library_and_finds_the_direction():
     trace = RecursiveFeatureMachine(Laplace(0.5), 0.3, (0, 3)).fit(TASK.sampler, 300, key=KEY)
     x, _, y = scaled(TASK, 300)
-    fits = recursive_feature_machine(Laplace(0.5), x, y - y.mean(), 0.3, 3, intercept=False)
+    kernel = Laplace(0.5)
+    fits = list(recursive_fits(kernel, x, lambda points: fit_gram(double_gram(kernel, points), y - y.mean(), 0.3, intercept=False), 3))
     np.testing.assert_allclose(trace.models.roots[1], fits[3].root, atol=2e-2)
     top = np.linalg.eigh(trace.models.roots[1])[1][:, -1]
     assert abs(top @ np.asarray(TASK.u)) > 0.95

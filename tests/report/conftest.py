@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from toys import hand_record
-from unlazy.lab.judging import judge
 from unlazy.lab.claims import Check, Claim, Published, Quantity
+from unlazy.lab.judging import judge
 
 STEPS = (0, 1, 2, 10, 100)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.text import Text
 
 from unlazy.core.errors import BadInput
 from unlazy.lab.judging import judge
+from unlazy.report.charts import curve_chart
 from unlazy.report.figures import accuracy_curves, curves, neuron_map, save_figures, slug, step_ticks
 from unlazy.report.palette import ARM_COLOURS
 
@@ -123,3 +125,21 @@ def test_a_study_without_curves_and_neurons_has_no_files(verdict, records, tmp_p
 
 def test_slug():
     assert slug("Network w/o structure") == "network-w-o-structure"
+
+
+def test_curves_follow_the_metric_of_the_records(claim, records):
+    """Squared errors have a curve too, and no line of chance; several classes are not guessed by a coin."""
+    real = {
+        arm: [dataclasses.replace(r, measurements={"test_squared_error": (1.0, 0.8, 0.5, 0.2, 0.1)}) for r in found]
+        for arm, found in records.items()
+        if arm != "Readout"
+    }
+    plain = claim(checks=(), published=())
+    drawn = accuracy_curves(judge(plain, "laptop", real), real)
+    assert "test squared error" in texts(drawn) and "chance" not in texts(drawn)
+    assert curve_chart(curves(judge(plain, "laptop", real), real))["layout"]["yaxis"]["title"]["text"] == "test squared error"
+    many = {
+        arm: [dataclasses.replace(r, trial=r.trial | {"family": {"type": "Digits", "classes": 10}}) for r in found]
+        for arm, found in records.items()
+    }
+    assert "chance" not in texts(accuracy_curves(judge(claim(), "laptop", many), many))

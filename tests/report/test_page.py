@@ -15,10 +15,13 @@ from plotly.offline import get_plotlyjs
 
 import unlazy
 from unlazy.core.errors import BadInput
+from unlazy.core.metrics import ACCURACY
+from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
 from unlazy.lab.judging import judge
+from unlazy.lab.outcomes import ContestOutcome, Place, Result
+from unlazy.report.charts import curve_chart, neuron_chart
 from unlazy.report.figures import curves
 from unlazy.report.page import page, write_page
-from unlazy.report.charts import curve_chart, neuron_chart
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -210,3 +213,38 @@ def test_a_failing_write_leaves_the_old_page_and_nothing_else(verdict, records, 
 def test_a_missing_folder_is_named(verdict, records, tmp_path):
     with pytest.raises(BadInput, match="nowhere"):
         write_page([(verdict, records)], tmp_path / "nowhere" / "page.html")
+
+
+EVIL = '</script><script>alert("1")</script>'
+
+
+def contest(sizes=(100, 200), task="toy/task"):
+    places = [Place(name, n, seed) for name in ("a<b", "b") for n in sizes for seed in (10, 11)]
+    results = {p: Result(p, 50.0 + p.n / 10 + p.seed, 50.0, {"rate": 0.1}, 4, 0, 1.0, 0.1, "k") for p in places}
+    return ContestOutcome(task, ("a<b", "b"), sizes, (10, 11), ACCURACY, results, 4, 0.2, 500, "unlazy compare toy/task")
+
+
+def study(task="toy/task"):
+    cells = tuple(Needed(d, (10.0 * d, 11.0 * d), (640,), ((0.0, 0.0),)) for d in (8, 16))
+    missed = tuple(Needed(d, (None, None), (640,), ((0.3, 0.3),)) for d in (8, 16))
+    rows = (ScalingRow("kernel", "search", cells, {8: 81.0, 16: 170.0}), ScalingRow("lost", "search", missed, {}))
+    return ScalingOutcome(task, "d", rows, 0.05, ACCURACY, (10, 11), 6, 640, 500)
+
+
+def test_contests_and_scaling_studies_stand_beside_the_claims(verdict, records):
+    text = own(page([(verdict, records)], [contest(), contest((100,))], [study()]))
+    found = Outline(text)
+    assert {"contest-1", "contest-2", "scaling-1"} <= {attributes.get("id") for _, attributes in found.tags}
+    for words in ("Contest on toy/task", "unlazy compare toy/task", "kernel needs about d^1.00", "lost at d = 8, not reached: error 0.300"):
+        assert words in found.words, words
+    charts = [
+        json.loads(part) for part in re.findall(r'<script type="application/json" id="(?:contest|scaling)[^"]*">(.*?)</script>', text)
+    ]
+    assert [plotly.graph_objects.Figure(chart).data[-1].type for chart in charts] == ["scatter", "bar", "scatter"]
+    assert charts[2]["layout"]["yaxis"]["type"] == "log" and charts[2]["layout"]["xaxis"]["ticktext"] == ["8", "16"]
+
+
+def test_a_page_of_contests_alone_says_nothing_of_claims():
+    found = Outline(own(page([], [contest(task=EVIL)], [study(EVIL)])))
+    assert "judged by a rule" not in found.words and "nothing to show" not in found.words
+    assert sum(tag == "script" for tag, _ in found.tags) == 2 + 2, "a name became a script"

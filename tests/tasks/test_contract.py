@@ -6,24 +6,32 @@ import jax.numpy as jnp
 import pytest
 
 from contracts import check_family
-from toys import Halfspace, HalfspaceTask
-from unlazy.lab import registry as catalogue
+from toys import Blobs, BlobsTask, Halfspace, HalfspaceTask, Products, ProductsTask
+from unlazy.core.metrics import Outputs
+from unlazy.lab import registry
+from unlazy.tasks.base import Batch
 
 
-@pytest.mark.parametrize("name", catalogue.tasks())
+@pytest.mark.parametrize("name", registry.tasks())
 def test_named_families_keep_the_contract(name):
-    check_family(catalogue.tasks()[name].thing)
+    check_family(registry.tasks()[name].thing)
 
 
-def test_a_family_written_by_a_user_keeps_the_contract():
-    check_family(Halfspace(5))
+@pytest.mark.parametrize(
+    "family",
+    [Halfspace(5), Blobs(), Blobs(classes=2), Blobs(side=8), Blobs(side=8, classes=2), Products(), Products(scalar=True)],
+    ids=["signs", "classes", "two blobs", "images", "two kinds of images", "reals", "one real"],
+)
+def test_families_written_by_a_user_keep_the_contract(family):
+    check_family(family)
 
 
-def broken(**changes):
-    """The halfspace family with parts of its task replaced."""
-    kind = type("Broken", (HalfspaceTask,), changes)
-    family = type("BrokenFamily", (Halfspace,), {"task": lambda self, *, key: kind(Halfspace(5).task(key=key).u)})
-    return family(5)
+def broken(kind=HalfspaceTask, family=None, **changes):
+    """A family with parts of its task replaced."""
+    family = family or Halfspace(5)
+    bad = type("Broken", (kind,), changes)
+    task = lambda self, *, key: bad(*[getattr(family.task(key=key), field) for field in kind.__dataclass_fields__])  # noqa: E731
+    return type("BrokenFamily", (type(family),), {"task": task})(**vars(family))
 
 
 @pytest.mark.parametrize(
@@ -37,6 +45,12 @@ def broken(**changes):
         (broken(chance=property(lambda self: jnp.asarray(0.1))), "chance"),
         (broken(basis=property(lambda self: 2 * jnp.eye(5))), "orthonormal"),
         (broken(features=property(lambda self: jnp.eye(5)[:1])), "same secret"),
+        (broken(draw=lambda self, n, key: Batch(jnp.ones((n, 5)), jnp.zeros(n))), "no signs"),
+        (broken(outputs=property(lambda self: Outputs("reals"))), "outputs"),
+        (broken(BlobsTask, Blobs(), target=lambda self, x: jnp.ones((len(x), 10))), "no one-hot rows"),
+        (broken(BlobsTask, Blobs(), target=lambda self, x: jnp.ones(len(x))), "another shape"),
+        (broken(BlobsTask, Blobs(), chance=property(lambda self: jnp.asarray(0.5))), "chance"),
+        (broken(ProductsTask, Products(), chance=property(lambda self: jnp.asarray(15.0))), "chance"),
     ],
 )
 def test_the_contract_catches(family, says):
@@ -45,7 +59,8 @@ def test_the_contract_catches(family, says):
 
 
 def test_a_learner_cannot_reach_the_secret_through_the_sampler():
-    """A sampler has examples, a dimension and a basis; nothing else."""
+    """A sampler has examples, what kind they are, and where the data offer it their law; nothing else."""
     sampler = Halfspace(3).task(key=jax.random.key(0)).sampler
-    assert {f for f in vars(sampler) if not f.startswith("_")} == {"draw", "dimension", "basis"}
+    fields = {f for f in vars(sampler) if not f.startswith("_")}
+    assert fields == {"draw", "dimension", "basis", "outputs", "shape", "exact_law"} and sampler.exact_law is None
     assert not isinstance(sampler, HalfspaceTask) and isinstance(sampler, eqx.Module)

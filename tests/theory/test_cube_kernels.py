@@ -6,11 +6,11 @@ import pytest
 import scipy.linalg
 
 from unlazy.core.errors import BadInput
-from unlazy.kernels.wide import NNGP, NTK
-from unlazy.kernels.products import Polynomial
 from unlazy.kernels.gram import gram
-from unlazy.theory.cube_kernels import curve, eigenvalues, krawtchouk_eigenvalues, smooth_eigenvalues
+from unlazy.kernels.products import Polynomial
+from unlazy.kernels.wide import NNGP, NTK
 from unlazy.tasks.spectrum import corners
+from unlazy.theory.cube_kernels import curve, eigenvalues, krawtchouk_eigenvalues, smooth_eigenvalues
 
 PAIR = {(1, 1): -1.0}
 

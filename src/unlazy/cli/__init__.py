@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line: one file a command."""
 
 from unlazy.cli.main import main
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -15,7 +15,8 @@ from unlazy.core.errors import require
 TIE = 1e-5
 
 
-class Outputs(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Outputs:
     """What a label is: a sign ±1 (`signs`, no axis of its own), one of `count` classes (one-hot rows), or `count` real numbers.
 
     Real numbers with `count` None are one number without an axis of its own.
@@ -58,13 +59,18 @@ class Metric:
         return one > other if self.higher else one < other
 
 
-def accuracy(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, ""]:
-    """Share in percent of examples whose score has the sign of the label, or is greatest for its class; a tie of signs counts half."""
+def right(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, " n"]:
+    """1 for each example whose score has the sign of the label, or is greatest for its class, else 0; a tie of signs is one half."""
     finite = jnp.isfinite(score)
     if y.ndim == 2:
-        right = jnp.argmax(jnp.where(finite, score, -jnp.inf), axis=1) == jnp.argmax(y, axis=1)
-        return 100 * jnp.mean(jnp.where(jnp.all(finite, axis=1), right, 0.0))
-    return 100 * jnp.mean(jnp.where(finite, jnp.where(jnp.abs(score) <= TIE, 0.5, score * y > 0), 0.0))
+        first = jnp.argmax(jnp.where(finite, score, -jnp.inf), axis=1) == jnp.argmax(y, axis=1)
+        return jnp.where(jnp.all(finite, axis=1), first, 0.0)
+    return jnp.where(finite, jnp.where(jnp.abs(score) <= TIE, 0.5, score * y > 0), 0.0)
+
+
+def accuracy(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, ""]:
+    """Share in percent of examples that are labelled right."""
+    return 100 * jnp.mean(right(score, y))
 
 
 def squared_error(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, ""]:

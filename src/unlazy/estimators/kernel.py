@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,44 +15,11 @@ from sklearn.svm import SVC
 from unlazy.core.errors import require, unknown
 from unlazy.estimators.base import Classifier, Regressor, Scoring
 from unlazy.kernels.base import Kernel
-from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
-from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.kernels.shelf import kernel_named
 from unlazy.kernels.wide import NNGP, NTK
-from unlazy.solvers.conjugate import conjugate_gradients
-from unlazy.solvers.exact import Solution, machine_memory
-from unlazy.solvers.ridge import double_gram, fit_gram, without_penalty_on_constant
-
-#: Above this number of points an eigendecomposition takes longer than conjugate gradients, and `solver="auto"` changes over.
-EXACT_POINTS = 10_000
-#: Points from which conjugate gradients have their ridge chosen by leave-one-out.
-CHOOSING_POINTS = 2_000
-
-
-class _Weighted(Kernel):
-    """k(x, z)·√w(x)·√w(z), where √w is the last coordinate of a point: weights for a solver that knows none."""
-
-    kernel: Kernel
-
-    def __call__(self, x: Any, z: Any) -> Any:
-        """The scaled kernel."""
-        return self.kernel(x[:, :-1], z[:, :-1]) * x[:, -1:] * z[:, -1]
-
-    def diagonal(self, x: Any) -> Any:
-        """The scaled diagonal."""
-        return self.kernel.diagonal(x[:, :-1]) * x[:, -1] ** 2
-
-
-def exact_kernel_bytes(n: int) -> int:
-    """Memory of a fit that holds the Gram matrix of n points, its scaled copy and its eigenvectors with their work space."""
-    return 6 * 8 * n * n
-
-
-def require_memory(n: int, memory: float | None, instead: str) -> None:
-    """Raise `BadInput` if n points do not fit exactly, and say what does."""
-    need, have = exact_kernel_bytes(n), machine_memory() if memory is None else memory
-    require(
-        need <= have, f"An exact fit to {n:,} samples needs {need / 1e9:.3g} GB of memory, but {have / 1e9:.3g} GB may be used. {instead}"
-    )
+from unlazy.solvers.exact import Solution
+from unlazy.solvers.policy import fit_kernel, require_memory
+from unlazy.solvers.ridge import double_gram
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -69,7 +36,7 @@ class KernelMachine(Scoring):
         Whether there is an intercept. Without, targets are not centred.
     solver : "auto", "exact" or "cg"
         "exact" holds the Gram matrix in memory. "cg" computes it anew in each iteration of conjugate gradients, and chooses a ridge by
-        leave-one-out on a random part of the samples. "auto" is exact where this fits into memory and time.
+        leave-one-out on a random part of the samples. "auto" is exact where this fits into memory and time (`unlazy.solvers.policy`).
     memory : float, optional
         Bytes that may be used; by default all that the machine has.
     """
@@ -93,42 +60,16 @@ class KernelMachine(Scoring):
         return float(self.ridge)
 
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
-        if self.solver not in ("auto", "exact", "cg"):
-            raise unknown("solver", str(self.solver), ["auto", "exact", "cg"])
         self.kernel_ = self._kernel(X.shape[1])
         self.X_fit_ = X
-        ridges = self._ridges()
-        have = machine_memory() if self.memory is None else self.memory
-        fits = len(X) <= EXACT_POINTS and exact_kernel_bytes(len(X)) <= have
-        self.solver_ = self.solver if self.solver != "auto" else ("exact" if fits else "cg")
-        if self.solver_ == "cg":
-            self._fit_iteratively(X, Y, weight, ridges)
-            return
-        require_memory(len(X), self.memory, "solver='cg' needs no Gram matrix.")
-        fit = fit_gram(double_gram(self.kernel_, X), Y, ridges, weight=weight, intercept=self.fit_intercept)
-        self.dual_coef_, self.intercept_, self.ridge_ = fit.coefficients, fit.intercept, fit.ridge
-        self._precision = "float64"
-
-    def _fit_iteratively(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, ridges: float | Sequence[float] | None) -> None:
-        if not isinstance(ridges, float):
-            part = np.random.default_rng(0).permutation(len(X))[:CHOOSING_POINTS]
-            chosen = fit_gram(double_gram(self.kernel_, X[part]), Y[part], ridges, weight=weight[part], intercept=self.fit_intercept)
-            ridges = chosen.ridge
-        root = np.sqrt(weight)
-        equal = bool(np.all(weight == 1))
-        points = X if equal else np.column_stack([X, root]).astype(X.dtype)
-        targets = np.column_stack([root[:, None] * Y, root]) if self.fit_intercept else root[:, None] * Y
-        found = conjugate_gradients(self.kernel_ if equal else _Weighted(self.kernel_), points, targets, ridges)
+        found = fit_kernel(
+            self.kernel_, X, Y, self._ridges(), weight=weight, intercept=self.fit_intercept, solver=self.solver, memory=self.memory
+        )
         if not found.converged:
-            message = f"Conjugate gradients ended at a relative residual of {found.residuals[-1]:.1e}. Use a greater ridge."
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        solved = found.coefficients
-        if self.fit_intercept:
-            constant = (root @ solved[:, :-1]) / (root @ solved[:, -1])
-            solved = without_penalty_on_constant(solved[:, :-1], solved[:, -1], root)
-        self.dual_coef_, self.ridge_ = root[:, None] * solved, ridges
-        self.intercept_ = constant if self.fit_intercept else np.zeros(Y.shape[1])
-        self._precision = found.precision
+            message = f"Conjugate gradients ended at a relative residual of {found.residual:.1e}. Use a greater ridge."
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        self.solver_, self._precision = found.choice.method, found.choice.precision
+        self.dual_coef_, self.intercept_, self.ridge_ = found.fit.coefficients, found.fit.intercept, found.fit.ridge
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return Solution(self.kernel_, self.X_fit_, self.dual_coef_, self._precision).predict(X) + self.intercept_
@@ -176,7 +117,7 @@ class _WideNetwork(KernelMachine):
     depth : int
         Number of hidden layers.
     activation : str or callable
-        See `unlazy.kernels.wide.WideNetwork`.
+        Any of `unlazy.core.activations.ACTIVATIONS`, or a function: see `unlazy.kernels.wide.WideNetwork`.
     w_variance, b_variance : float
         Variances of weights and biases, in NTK parametrisation.
     """
@@ -197,9 +138,6 @@ class _ConjugateKernel(_WideNetwork):
         return NNGP(self.depth, self.activation, self.w_variance, self.b_variance)
 
 
-NAMES = ("linear", "polynomial", "rbf", "laplace", "arc-cosine", "arcsine")
-
-
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class _NamedKernel(KernelMachine):
     """A kernel by its name.
@@ -207,34 +145,36 @@ class _NamedKernel(KernelMachine):
     Parameters
     ----------
     kernel : str or Kernel
-        "linear", "polynomial" (degree, offset), "rbf" or "laplace" (gamma), "arc-cosine" (order), "arcsine" (w_variance, b_variance), or an
+        A name of `unlazy.kernels.shelf.KERNELS`: "linear", "polynomial" (degree, offset), "quadratic", "rbf" or "laplace" (gamma),
+        "arc-cosine" (order), "arcsine" (w_variance, b_variance), "nngp" or "ntk" (depth, activation, w_variance, b_variance); or an
         `unlazy.kernels.base.Kernel`.
-    gamma : float, optional
-        By default 1/d for "rbf" and 1/√d for "laplace", with d features.
+    gamma, degree, offset, order, depth, activation, w_variance, b_variance : optional
+        The numbers of the named kernel; those that it does not have are not used. By default they are those of the shelf, except `gamma`,
+        which follows the number d of features: 1/d for "rbf" and 1/√d for "laplace".
     """
 
     kernel: str | Kernel = "rbf"
     gamma: float | None = None
-    degree: int = 3
-    offset: float = 1.0
-    order: int = 1
-    w_variance: float = 1.0
-    b_variance: float = 0.0
+    degree: int | None = None
+    offset: float | None = None
+    order: int | None = None
+    depth: int | None = None
+    activation: str | Callable | None = None
+    w_variance: float | None = None
+    b_variance: float | None = None
 
     def _kernel(self, d: int) -> Kernel:
         if isinstance(self.kernel, Kernel):
             return self.kernel
-        makers: dict[str, Callable[[], Kernel]] = {
-            "linear": Linear,
-            "polynomial": lambda: Polynomial(self.degree, self.offset),
-            "rbf": lambda: RBF(1 / d if self.gamma is None else self.gamma),
-            "laplace": lambda: Laplace(d**-0.5 if self.gamma is None else self.gamma),
-            "arc-cosine": lambda: ArcCosine(self.order),
-            "arcsine": lambda: ArcSine(self.w_variance, self.b_variance),
-        }
-        if self.kernel not in makers:
-            raise unknown("kernel", str(self.kernel), makers)
-        return makers[self.kernel]()
+        names = ("gamma", "degree", "offset", "order", "depth", "activation", "w_variance", "b_variance")
+        return named_kernel(self.kernel, d, {name: getattr(self, name) for name in names})
+
+
+def named_kernel(name: str, d: int, numbers: Mapping[str, Any]) -> Kernel:
+    """The kernel of that name for d features, with those of the numbers that are given and that it has."""
+    known = {field.name for field in dataclasses.fields(kernel_named(str(name)))}
+    given = {number: value for number, value in numbers.items() if value is not None and number in known}
+    return kernel_named(name, **{"gamma": d ** {"rbf": -1.0, "laplace": -0.5}[name]} | given if "gamma" in known else given)
 
 
 class NTKRegressor(Regressor, _TangentKernel):

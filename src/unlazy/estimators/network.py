@@ -18,6 +18,7 @@ import numpy as np
 
 from unlazy.core.errors import require, unknown
 from unlazy.core.losses import Loss
+from unlazy.core.metrics import Outputs
 from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.base import Init, Network
@@ -38,7 +39,7 @@ def rounded_up(size: int, least: int) -> int:
 
 @eqx.filter_jit
 def _train(learner: GradientDescent, x: Any, y: Any, weight: Any, key: Any) -> Network:
-    sampler = Sampler(lambda n, key: WeightedBatch(x, y, weight), x.shape[1])  # type: ignore[arg-type, return-value]
+    sampler = Sampler(lambda n, key: WeightedBatch(x, y, weight), x.shape[1], outputs=Outputs("reals", y.shape[1]))  # type: ignore[arg-type, return-value]
     return learner.fit(sampler, len(x), key=key).at(-1)  # type: ignore[return-value]
 
 
@@ -55,8 +56,8 @@ class NetworkMachine(Scoring):
     ----------
     width : int
         Neurons of a hidden layer.
-    activation : "relu" or "truncated_relu"
-        Of all hidden neurons.
+    activation : str
+        Of all hidden neurons, any of `unlazy.core.activations.ACTIVATIONS`.
     trained : "all" or "hidden"
         Whether the last layer is trained, too.
     epochs : int
@@ -75,7 +76,7 @@ class NetworkMachine(Scoring):
     """
 
     width: int = 256
-    activation: Literal["relu", "truncated_relu"] = "relu"
+    activation: str = "relu"
     trained: Literal["all", "hidden"] = "all"
     epochs: int = 100
     least_steps: int = 400
@@ -87,7 +88,7 @@ class NetworkMachine(Scoring):
 
     @abstractmethod
     def _init(self, d: int, outputs: int) -> Init:
-        """The law of the initial network."""
+        """The law of the initial network for inputs of size d; `outputs` may set its scales."""
 
     @abstractmethod
     def _groups(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -185,7 +186,6 @@ class _TwoLayer(NetworkMachine):
             w_scale=math.sqrt(2 / d),
             b_scale=0.5,
             a_scale=self.width**-0.5,
-            outputs=outputs,
             activation=self.activation,
         )
 
@@ -213,7 +213,6 @@ class _ThreeLayerResNet(NetworkMachine):
             v_scale=outputs**-0.5 if self.bottleneck else self.width**-0.5,
             e_scale=0.5,
             a_scale=self.width**-0.5,
-            outputs=outputs,
             bottleneck=self.bottleneck,
             activation=self.activation,
         )

@@ -9,11 +9,12 @@ import numpy as np
 
 from unlazy.core.errors import unknown
 from unlazy.estimators.base import Classifier, Regressor
-from unlazy.estimators.kernel import KernelMachine, require_memory
+from unlazy.estimators.kernel import KernelMachine, named_kernel
 from unlazy.kernels.base import Kernel
-from unlazy.kernels.stationary import RBF, Laplace, Stationary
-from unlazy.solvers.exact import Solution
-from unlazy.solvers.recursive import recursive_feature_machine
+from unlazy.kernels.stationary import Stationary
+from unlazy.solvers.gradient_outer_product import metric_scores, recursive_fits
+from unlazy.solvers.policy import require_memory
+from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -43,25 +44,29 @@ class _RecursiveFeatureMachine(KernelMachine):
     def _stationary(self, d: int) -> Stationary:
         if self.kernel not in ("laplace", "rbf"):
             raise unknown("kernel", str(self.kernel), ["laplace", "rbf"])
-        if self.kernel == "rbf":
-            return RBF(1 / d if self.gamma is None else self.gamma)
-        return Laplace(d**-0.5 if self.gamma is None else self.gamma)
+        kernel = named_kernel(self.kernel, d, {"gamma": self.gamma})
+        assert isinstance(kernel, Stationary)
+        return kernel
 
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
         if self.solver not in ("auto", "exact"):
             raise unknown("solver", str(self.solver), ["auto", "exact"])
         require_memory(len(X), self.memory, "Fit to a part of the samples, or use a KernelRidge estimator with solver='cg'.")
-        self.kernel_, self.X_fit_ = self._stationary(X.shape[1]), X
-        fits = recursive_feature_machine(self.kernel_, X, Y, self._ridges(), self.iterations, weight=weight, intercept=self.fit_intercept)
+        self.kernel_, self.X_fit_ = kernel, X = self._stationary(X.shape[1]), X.astype(np.float64)
+        ridges = self._ridges()
+
+        def solve(points: np.ndarray) -> RidgeFit:
+            return fit_gram(double_gram(kernel, points, X), Y, ridges, weight=weight, intercept=self.fit_intercept)
+
+        fits = list(recursive_fits(kernel, X, solve, self.iterations, weight=weight))
         self.loo_errors_ = np.array([step.fit.error for step in fits])
-        self.best_iteration_ = int(np.argmin(self.loo_errors_)) if self.ridge == "loo" else self.iterations
+        self.best_iteration_ = int(np.argmin(self.loo_errors_)) if self.ridge == "loo" else int(self.iterations)
         best = fits[self.best_iteration_]
         self.metric_, self._root = best.metric, best.root
         self.dual_coef_, self.intercept_, self.ridge_ = best.fit.coefficients, best.fit.intercept, best.fit.ridge
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        fit = Solution(self.kernel_, self.X_fit_ @ self._root, self.dual_coef_, "float64")
-        return fit.predict(X @ self._root) + self.intercept_
+        return metric_scores(self.kernel_, self.X_fit_, self._root, self.dual_coef_, X) + self.intercept_
 
 
 class RecursiveFeatureMachineRegressor(Regressor, _RecursiveFeatureMachine):

@@ -1,34 +1,41 @@
 """Kernels: fixed features, given by their inner products."""
 
-from unlazy.kernels.base import Kernel, Points, ProductKernel, squared_norm
-from unlazy.kernels.finite import Conjugate, Tangent, conjugate_gram, tangent_gram
-from unlazy.kernels.gram import BLOCK, gram
+from unlazy.kernels.base import BLOCK, Kernel, Points, ProductKernel, squared_norm
+from unlazy.kernels.feature_maps import FeatureMap, Features, RandomFeatures, RandomGradients, RawFeatures
+from unlazy.kernels.finite import Conjugate, Tangent
+from unlazy.kernels.gram import gram
 from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
 from unlazy.kernels.residual import ResidualNNGP, ResidualNTK
+from unlazy.kernels.shelf import KERNELS, kernel_named
 from unlazy.kernels.stationary import RBF, Laplace, Stationary
 from unlazy.kernels.wide import NNGP, NTK, WideNetwork
 
 __all__ = [
     "BLOCK",
+    "KERNELS",
     "NNGP",
     "NTK",
     "RBF",
     "ArcCosine",
     "ArcSine",
     "Conjugate",
+    "FeatureMap",
+    "Features",
     "Kernel",
     "Laplace",
     "Linear",
     "Points",
     "Polynomial",
     "ProductKernel",
+    "RandomFeatures",
+    "RandomGradients",
+    "RawFeatures",
     "ResidualNNGP",
     "ResidualNTK",
     "Stationary",
     "Tangent",
     "WideNetwork",
-    "conjugate_gram",
     "gram",
+    "kernel_named",
     "squared_norm",
-    "tangent_gram",
 ]

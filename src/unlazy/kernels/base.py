@@ -12,6 +12,8 @@ that error at near-duplicates; everything else has errors of order eps. The diag
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,6 +22,10 @@ from jaxtyping import Array, Float
 
 #: One point a row, as JAX or as NumPy holds it.
 Points = Float[Array, "n d"] | Float[np.ndarray, "n d"]
+
+
+#: Rows and columns of a block of a Gram matrix: a few blocks fit into a core's cache, and a block is long enough to keep it busy.
+BLOCK = 512
 
 
 class Kernel(eqx.Module):
@@ -32,6 +38,19 @@ class Kernel(eqx.Module):
     @abstractmethod
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """k(x_i, x_i), without the rounding errors of ⟨x_i, x_i⟩ taken from a matrix product."""
+
+    @property
+    def block(self) -> int:
+        """Rows and columns of a block of a Gram matrix of this kernel."""
+        return BLOCK
+
+    def neighbours(self) -> Sequence[Self]:
+        """Kernels of the same kind with other numbers to choose among, the most different first after the nearest; by default none."""
+        return ()
+
+    def input_scale(self, d: int) -> float:
+        """What inputs of norm about 1 and size d are multiplied by, where a learner may choose: 1, or √d for a kernel that divides by d."""
+        return 1.0
 
 
 class ProductKernel(Kernel):

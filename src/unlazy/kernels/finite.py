@@ -13,8 +13,7 @@ from jaxtyping import Array, Float
 
 from unlazy.core.activations import activation_of
 from unlazy.core.errors import require
-from unlazy.kernels.base import Kernel, Points, squared_norm
-from unlazy.kernels.gram import BLOCK, gram
+from unlazy.kernels.base import BLOCK, Kernel, squared_norm
 from unlazy.networks import Linearised, Network, ThreeLayerResNet, TwoLayer
 
 
@@ -52,8 +51,17 @@ class LayerGradients(NamedTuple):
     bias: bool
 
 
+def has_dense_layers(network: Network) -> bool:
+    """Whether all layers are dense and share no weights."""
+    if isinstance(network, Linearised):
+        network = network.base
+    return isinstance(network, TwoLayer) or (isinstance(network, ThreeLayerResNet) and not network.bottleneck)
+
+
 def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] | None:
     """The gradients layer by layer, of the networks whose layers are dense and share no weights; None for any other."""
+    if not has_dense_layers(network):
+        return None
     if isinstance(network, Linearised):
         network = network.base  # whose gradients are those of the displacement
     one = jnp.ones_like(x, shape=(len(x), 1))
@@ -61,7 +69,7 @@ def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] 
         hidden, slope = activation_of(network.activation).with_slope(x @ network.first_layer.T + network.b)
         to_first = slope[:, :, None] * _columns(network.a)
         return [LayerGradients(one, hidden, True), LayerGradients(_flat(to_first), x, True)]
-    if isinstance(network, ThreeLayerResNet) and not network.bottleneck:
+    if isinstance(network, ThreeLayerResNet):
         a = _columns(network.a)  # m o
         sigma = activation_of(network.activation)
         first, first_slope = sigma.with_slope(x @ network.first_layer.T + network.b)
@@ -93,10 +101,18 @@ class Tangent(Kernel):
 
     Networks of dense layers are done by structure (`by_layers`): k = Σ_layers ⟨δ(x), δ(z)⟩·(⟨h(x), h(z)⟩ + 1), with h what a layer sees
     and δ the derivative of the score in what it gives, so that no gradient is ever made. For any other network the gradients of the given
-    points are made and contracted, all x with all z: give few at a time, as `tangent_gram` does.
+    points are made and contracted, all x with all z: `gram` takes few at a time.
     """
 
     network: Network
+
+    @property
+    def block(self) -> int:
+        """As many points as have gradients of 64 MB, if the network has to be done by its gradients."""
+        if has_dense_layers(self.network):
+            return BLOCK
+        leaves = jax.tree.leaves(eqx.filter(self.network, eqx.is_inexact_array))
+        return max(1, min(BLOCK, 64 * 10**6 // sum(leaf.nbytes for leaf in leaves)))
 
     def _gradients(self, x: Float[Array, "n d"]) -> list[Float[Array, "n p"]]:
         parameters, rest = eqx.partition(self.network, eqx.is_inexact_array)
@@ -120,22 +136,3 @@ class Tangent(Kernel):
             return functools.reduce(jnp.add, (squared_norm(p.delta) * (squared_norm(p.inputs) + p.bias) for p in layers))
         # One point at a time: the gradients of all points together are what must not be stored.
         return jax.lax.map(lambda point: functools.reduce(jnp.add, (squared_norm(g)[0] for g in self._gradients(point[None]))), x)
-
-
-def conjugate_gram(network: Network, x: Points, z: Points | None = None, *, block: int = BLOCK) -> Array:
-    """Inner products of the hidden layers of a network of finite width, ⟨h(x_i), h(z_j)⟩: the Gram matrix of `Conjugate`."""
-    return gram(Conjugate(network), x, z, block=block)
-
-
-def tangent_gram(network: Network, x: Points, z: Points | None = None, *, block: int | None = None) -> Array:
-    """Inner products of the gradients of a network of finite width, over all its parameters: the Gram matrix of `Tangent`.
-
-    Gradients are made for two blocks of points at a time and never stored for all. By default a block has as many points as have
-    gradients of 64 MB, if the network has to be done by its gradients.
-    """
-    kernel = Tangent(network)
-    if block is None:
-        leaves = jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array))
-        fits = 64 * 10**6 // sum(leaf.nbytes for leaf in leaves)
-        block = BLOCK if by_layers(network, jnp.asarray(x[:1])) is not None else max(1, min(BLOCK, fits))
-    return gram(kernel, x, z, block=block)

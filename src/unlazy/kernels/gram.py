@@ -16,16 +16,14 @@ from jaxtyping import Array, Float
 from unlazy.core.errors import require
 from unlazy.kernels.base import Kernel, Points
 
-#: Rows and columns of a block of a Gram matrix: a few blocks fit into a core's cache, and a block is long enough to keep it busy.
-BLOCK = 512
 
-
-def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int = BLOCK) -> Float[Array, "n m"]:
+def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int | None = None) -> Float[Array, "n m"]:
     """The matrix k(x_i, z_j), made by square blocks in memory that beyond the result is linear in n and m.
 
     Without z it is k(x_i, x_j) from half of the blocks: exactly symmetric, with the exact diagonal. It has the precision of x. Under
-    `jax.jit` and the like, where nothing can be written in place, it is made at once.
+    `jax.jit` and the like, where nothing can be written in place, it is made at once. A `block` has as many rows as the kernel asks for.
     """
+    block = kernel.block if block is None else block
     require(isinstance(block, int) and block > 0, f"block must be a positive whole number of rows, but is {block!r}.")
     if isinstance(x, jax.core.Tracer) or isinstance(z, jax.core.Tracer):
         return _traced_gram(kernel, x, z)

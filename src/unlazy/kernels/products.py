@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -43,6 +45,11 @@ class Polynomial(ProductKernel):
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """(‖x‖² + offset)^degree."""
         return (squared_norm(x) + self.offset) ** self.degree
+
+    def neighbours(self) -> list[Self]:
+        """Other degrees. Without an offset the kernel has the monomials of one degree alone, and those of another are another question."""
+        degrees = (2, 3, 5, 4, 7, 6) if self.offset > 0 else ()
+        return [dataclasses.replace(self, degree=degree) for degree in degrees if degree != self.degree]
 
 
 class ArcCosine(ProductKernel):

@@ -10,7 +10,7 @@ of means, which for ReLU do not vanish.
 These limits do not exist for the bottleneck U = V·A of allenzhu2019, Section 6: there z² = V·(out₁, 1) sees only the few outputs out₁, a
 Gaussian process of their own that does not average out, and the kernel stays random at any width. In the paper's scaling, W and A of a
 standard deviation that does not come with a factor in the forward pass, the tangent kernel also grows with m. For such networks compute
-the kernel of the network at hand, `unlazy.kernels.finite.tangent_gram`.
+the kernel of the network at hand, `unlazy.kernels.finite.Tangent`.
 
 Reference: allenzhu2019, Eq. (2.1), for the network.
 """
@@ -59,6 +59,10 @@ class _Residual(ProductKernel):
     def moments(self) -> Moments:
         """The Gaussian moments of the activation."""
         return activation_of(self.activation).moments
+
+    def input_scale(self, d: int) -> float:
+        """√d: the first layer divides by it."""
+        return math.sqrt(d)
 
     def _pairs(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> _Layers:
         c, qx, qz = (self.w_variance * product / d + self.b_variance for product in (xz, xx, zz))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+from unlazy.core.errors import unknown
 from unlazy.core.naming import Named
+from unlazy.kernels.base import Kernel
 from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
 from unlazy.kernels.stationary import RBF, Laplace
 from unlazy.kernels.wide import NNGP, NTK
@@ -18,3 +22,15 @@ KERNELS = {
     "nngp": Named(NNGP(1, "relu", 2.0, 0.1), "conjugate kernel of an infinitely wide ReLU network"),
     "ntk": Named(NTK(1, "relu", 2.0, 0.1), "tangent kernel of an infinitely wide ReLU network"),
 }
+
+
+def kernel_named(name: str, **numbers: object) -> Kernel:
+    """The kernel of that name, with some of its numbers changed."""
+    if name not in KERNELS:
+        raise unknown("kernel", name, KERNELS)
+    kernel: Kernel = KERNELS[name].thing
+    fields = [field.name for field in dataclasses.fields(kernel)]
+    for number in numbers:
+        if number not in fields:
+            raise unknown(f"number of the kernel {name}", number, fields)
+    return dataclasses.replace(kernel, **numbers)

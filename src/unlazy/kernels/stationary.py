@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import abstractmethod
+from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -36,6 +38,10 @@ class Stationary(Kernel):
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """1."""
         return jnp.ones_like(x, shape=(len(x),))
+
+    def neighbours(self) -> list[Self]:
+        """Other bandwidths."""
+        return [dataclasses.replace(self, gamma=self.gamma * factor) for factor in (1 / 4, 4, 1 / 16, 16, 1 / 2, 2)]
 
 
 class RBF(Stationary):

@@ -9,7 +9,10 @@ where width_0 = d, and the score is z^{depth+1}, one more such map. All weights 
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Callable
+from typing import Self
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -24,9 +27,8 @@ from unlazy.kernels.products import require_variances
 class WideNetwork(ProductKernel):
     """Base of the kernels of infinitely wide networks.
 
-    `depth` counts hidden layers. `activation` is a name ("relu", "erf", "truncated_relu", "relu6", "hard_tanh", "tanh", "gelu"), a
-    `PiecewiseLinear`, or any function of one array that acts on each entry alone. "relu" and "erf" are closed forms; for the accuracy of
-    the others see `unlazy.core.gaussian`.
+    `depth` counts hidden layers. `activation` is a name of `unlazy.core.activations.ACTIVATIONS`, a `PiecewiseLinear`, or any function of
+    one array that acts on each entry alone. "relu" and "erf" are closed forms; for the accuracy of the others see `unlazy.core.gaussian`.
     """
 
     depth: int = eqx.field(static=True, default=1)
@@ -48,6 +50,15 @@ class WideNetwork(ProductKernel):
     def affine(self, covariance: Float[Array, "..."]) -> Float[Array, "..."]:
         """w_variance·covariance + b_variance: what a layer of random weights makes of the covariance of its inputs."""
         return self.w_variance * covariance + self.b_variance
+
+    def neighbours(self) -> list[Self]:
+        """Other depths and variances of the biases."""
+        others = [(1, 0.0), (2, 0.1), (3, 0.1), (1, 1.0), (2, 1.0), (1, 0.1)]
+        return [dataclasses.replace(self, depth=depth, b_variance=b) for depth, b in others if (depth, b) != (self.depth, self.b_variance)]
+
+    def input_scale(self, d: int) -> float:
+        """√d: the first layer divides by it."""
+        return math.sqrt(d)
 
 
 class NNGP(WideNetwork):

@@ -82,7 +82,7 @@ class _Joint:
         return [self.joined({name: rows[place] for name, rows in found.items()}) for place in range(len(seeds))]
 
 
-def together(records: Sequence[Record], steps: Sequence[int], measurements: Mapping[str, Sequence[float]]) -> Record:
+def together(records: Sequence[Record], steps: Sequence[int], measurements: Mapping[str, Any]) -> Record:
     """A record that sums several up: it is diverged where one of them is, and took the time of all."""
     first = records[0]
     return dataclasses.replace(

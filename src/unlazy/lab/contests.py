@@ -9,34 +9,27 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
-
-import scipy.stats
+from typing import NamedTuple
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import Metric
 from unlazy.lab.engines.base import Engine
+from unlazy.lab.outcomes import ContestOutcome, Place, Result
 from unlazy.lab.running import keep
-from unlazy.lab.statistics import LEVEL, Estimate, estimate
-from unlazy.lab.store import Store
-from unlazy.lab.trials import Record, Trial
+from unlazy.lab.store import Run, Store
+from unlazy.lab.trials import Record, Trial, now
 from unlazy.learners.base import Learner
 from unlazy.learners.holdout import HoldOut
 from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Family
 
 
-class Place(NamedTuple):
-    """Who, with how many examples, under which seed."""
-
-    learner: str
-    n: int
-    seed: int
-
-
 @dataclasses.dataclass(frozen=True)
 class Contest:
-    """Learners on one family at several sample sizes. `budget`: settings tried for each; `share`: part of the examples held out for it."""
+    """Learners on one family at several sample sizes. `budget`: settings tried for each; `share`: part of the examples held out for it.
+
+    `task` is what the family is called, `command` what makes the contest again.
+    """
 
     family: Family
     learners: Mapping[str, Learner]
@@ -45,6 +38,8 @@ class Contest:
     budget: int = 24
     share: float = 0.2
     test: int = 10_000
+    task: str = ""
+    command: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what is no contest."""
@@ -120,172 +115,52 @@ def _rank(value: float) -> float:
     return value if value == value else -float("inf")
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """What became of one learner under one seed."""
-
-    place: Place
-    choice: Choice
-    record: Record
-    metric: Metric
-
-    @property
-    def value(self) -> float:
-        """The metric on the test."""
-        return self.record.value(f"test_{self.metric.name}")
-
-    def to_json(self) -> dict[str, Any]:
-        """The result as plain data."""
-        return {
-            "learner": self.place.learner,
-            "n": self.place.n,
-            "seed": self.place.seed,
-            f"test_{self.metric.name}": self.value,
-            f"validation_{self.metric.name}": self.choice.validation,
-            "chosen": dict(self.choice.learner.settings),
-            "tried": self.choice.tried,
-            "diverged": self.choice.diverged + (self.record.status == "diverged"),
-            "tuning_seconds": round(self.choice.seconds, 3),
-            "seconds": round(self.record.seconds, 3),
-            "trial": self.record.key,
-        }
-
-
-class Lead(NamedTuple):
-    """By how much the leader is ahead of another learner, in units of the metric, on the same secrets, samples and test examples."""
-
-    other: str
-    ahead: Estimate
-    decided: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class ContestOutcome:
-    """A contest that was run."""
-
-    contest: Contest
-    results: dict[Place, Result]
-
-    @property
-    def metric(self) -> Metric:
-        """By what learners were compared."""
-        return self.contest.metric
-
-    def values(self, learner: str, n: int) -> list[float]:
-        """The metric on the test under each seed."""
-        return [self.results[Place(learner, n, seed)].value for seed in self.contest.seeds]
-
-    def mean(self, learner: str, n: int) -> Estimate:
-        """Mean over seeds."""
-        return estimate(self.values(learner, n))
-
-    def order(self, n: int) -> list[str]:
-        """Learners by their mean at n, the best first."""
-        sign = -1 if self.metric.higher else 1
-        means = {learner: sign * self.mean(learner, n).mean for learner in self.contest.learners}
-        return sorted(means, key=lambda learner: (means[learner] != means[learner], means[learner]))
-
-    def leads(self, n: int) -> tuple[str, list[Lead]]:
-        """The learner with the best mean at n, and how far it is ahead of each other, the nearest first.
-
-        The leader was picked by looking, so each interval is at level 1 − (1 − LEVEL)/(number of others): all of them hold together.
-        """
-        leader, *others = self.order(n)
-        leads = []
-        for other in others:
-            pairs = zip(self.values(leader, n), self.values(other, n), strict=True)
-            ahead = _widened(estimate([(a - b) if self.metric.higher else (b - a) for a, b in pairs]), len(others))
-            leads.append(Lead(other, ahead, bool(ahead.low > 0)))
-        return leader, sorted(leads, key=lambda lead: lead.ahead.mean)
-
-    def conclusion(self, n: int) -> str:
-        """Who is ahead, by how much, and whether it is decided, in one sentence."""
-        leader, leads = self.leads(n)
-        best = self._said(self.mean(leader, n).mean)
-        if not leads:
-            return f"At n = {n:,}, {leader} has {best}; it is alone."
-        behind, tied = [lead for lead in leads if lead.decided], [lead for lead in leads if not lead.decided]
-        seeds = f"{len(self.contest.seeds)} seed{'s' * (len(self.contest.seeds) != 1)}"
-        if not tied:
-            first = behind[0]
-            rest = ", and farther ahead of the others," if len(behind) > 1 else ""
-            return (
-                f"At n = {n:,}, {leader} ({best}) is ahead of {first.other}{rest} by {self._ahead(first.ahead)} on the same "
-                f"secrets and samples ({seeds}): decided."
-            )
-        names = " and ".join(lead.other for lead in tied) if len(tied) < 3 else f"{tied[0].other} and {len(tied) - 1} others"
-        apart = f"; it is ahead of {len(behind)} other{'s' * (len(behind) != 1)}, decided" if behind else ""
-        greatest = "greatest" if self.metric.higher else "least"
-        return (
-            f"At n = {n:,}, {leader} ({best}) has the {greatest} mean, but its lead over {names} is not decided "
-            f"({self._ahead(tied[0].ahead)}, {seeds}){apart}."
-        )
-
-    def _said(self, value: float) -> str:
-        return f"{value:.2f} %" if self.metric.unit == "%" else f"{value:.4g} {self.metric.label.removeprefix('test ')}"
-
-    def _ahead(self, ahead: Estimate) -> str:
-        digits, unit = (".2f", " points") if self.metric.unit == "%" else (".3g", "")
-        spread = f" ± {ahead.half:{digits}}" if ahead.half < float("inf") else ""
-        return f"{ahead.mean:{digits}}{spread}{unit}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The outcome as plain data."""
-        contest = self.contest
-        return {
-            "metric": self.metric.name,
-            "sizes": list(contest.sizes),
-            "seeds": list(contest.seeds),
-            "budget": contest.budget,
-            "held_out": contest.share,
-            "test_examples": contest.test,
-            "conclusions": [self.conclusion(n) for n in contest.sizes],
-            "means": [
-                {"learner": learner, "n": n, "mean": _finite(e.mean), "interval": [_finite(e.low), _finite(e.high)]}
-                for n in contest.sizes
-                for learner in contest.learners
-                for e in [self.mean(learner, n)]
-            ],
-            "leads": [
-                {
-                    "n": n,
-                    "leader": leader,
-                    "other": lead.other,
-                    "ahead": _finite(lead.ahead.mean),
-                    "interval": [_finite(lead.ahead.low), _finite(lead.ahead.high)],
-                    "decided": lead.decided,
-                }
-                for n in contest.sizes
-                for leader, leads in [self.leads(n)]
-                for lead in leads
-            ],
-            "results": [result.to_json() for result in self.results.values()],
-        }
-
-
-def _finite(value: float) -> float | None:
-    return value if abs(value) < float("inf") else None
-
-
-def _widened(e: Estimate, comparisons: int) -> Estimate:
-    """The interval at the level that holds for so many comparisons together."""
-    if e.seeds < 2 or comparisons < 2:
-        return e
-    t = scipy.stats.t(e.seeds - 1)
-    factor = t.ppf(1 - (1 - LEVEL) / (2 * comparisons)) / t.ppf((1 + LEVEL) / 2)
-    return dataclasses.replace(e, low=float(e.mean - factor * e.half), high=float(e.mean + factor * e.half))
-
-
 def run(contest: Contest, store: Store, engine: Engine) -> ContestOutcome:
     """Tune, choose, test; what the store already holds is not run again."""
     keep(contest.all_rehearsals, store, engine)
+    keep(list(contest.finals(store).values()), store, engine)
+    return finish(contest, store)
+
+
+def finish(contest: Contest, store: Store) -> ContestOutcome:
+    """The outcome of a contest whose trials are all in the store, which notes that it was run."""
+    found = outcome_of(contest, store)
     finals = contest.finals(store)
-    keep(list(finals.values()), store, engine)
-    return outcome_of(contest, store)
+    arms: dict[str, list[str]] = {name: [] for name in contest.learners}
+    for place, final in finals.items():
+        arms[place.learner] += [*(trial.key for trial in contest.rehearsals(place)), final.key]
+    kept = {name: list(dict.fromkeys(keys)) for name, keys in arms.items()}
+    store.add_run(Run("contest", found.task, found.settings, contest.seeds[0], len(contest.seeds), kept, now(), found.to_json()))
+    return found
 
 
 def outcome_of(contest: Contest, store: Store) -> ContestOutcome:
     """The outcome of a contest whose trials are all in the store."""
-    finals = contest.finals(store)
-    results = {place: Result(place, contest.choice(place, store), store.get(trial.key, arrays=False), contest.metric) for place, trial in finals.items()}
-    return ContestOutcome(contest, results)
+    results = {}
+    for place in contest.places:
+        choice = contest.choice(place, store)
+        record = store.get(contest.final(place, choice.learner).key, arrays=False)
+        results[place] = Result(
+            place,
+            value=record.value(f"test_{contest.metric.name}"),
+            validation=choice.validation,
+            chosen=choice.learner.settings,
+            tried=choice.tried,
+            diverged=choice.diverged + (record.status == "diverged"),
+            tuning_seconds=choice.seconds,
+            seconds=record.seconds,
+            trial=record.key,
+            learner=choice.learner,
+        )
+    return ContestOutcome(
+        task=contest.task or type(contest.family).__name__,
+        learners=tuple(contest.learners),
+        sizes=contest.sizes,
+        seeds=contest.seeds,
+        metric=contest.metric,
+        results=results,
+        budget=contest.budget,
+        share=contest.share,
+        test=contest.test,
+        command=contest.command,
+    )

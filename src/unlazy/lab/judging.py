@@ -87,6 +87,12 @@ class Verdict:
             "provenance": self.provenance,
         }
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from unlazy.report.notebook import verdict_html
+
+        return verdict_html(self)
+
 
 def _plain(value: float) -> float | None:
     """Seven digits, so that small gaps stay visible; JSON has no NaN and no infinity."""

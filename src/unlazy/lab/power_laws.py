@@ -1,14 +1,47 @@
-"""Exponents of power laws from measured sample sizes, with bootstrap intervals; and where two curves cross."""
+"""Sample sizes from errors, exponents of power laws from sample sizes, with bootstrap intervals; and where two curves cross."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float
 
 #: Bootstrap replicates, and the seed of their choice.
 REPLICATES = 2000
+#: An error that is looked at often must stay at or below the target for so many looks in a row.
+STABLE = 3
+
+
+def first_stable_crossing(
+    sizes: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"], target: float, *, stable: int = STABLE
+) -> float | None:
+    """The size at which the error reaches the target, between the looks by linear interpolation; None if it does not, or not for long."""
+    below = errors <= target
+    for i in range(len(errors) - stable + 1):
+        if np.all(below[i : i + stable]):
+            if i == 0 or not math.isfinite(errors[i - 1]):
+                return float(sizes[i])
+            share = (errors[i - 1] - target) / (errors[i - 1] - errors[i])
+            return float(sizes[i - 1] + share * (sizes[i] - sizes[i - 1]))
+    return None
+
+
+def last_crossing(errors: Mapping[int, float], target: float) -> float | None:
+    """The size from which on every measured error is at or below the target, interpolated in log n; None where the last one is not."""
+    sizes = sorted(errors)
+    if not errors[sizes[-1]] <= target:
+        return None
+    above = [i for i, size in enumerate(sizes) if not errors[size] <= target]
+    if not above:
+        return float(sizes[0])
+    low, high = sizes[above[-1]], sizes[above[-1] + 1]
+    if not math.isfinite(errors[low]):
+        return float(high)
+    share = (errors[low] - target) / (errors[low] - errors[high])
+    return float(low * (high / low) ** share)
 
 
 def slope(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
@@ -21,7 +54,8 @@ def slope(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
 class PowerLaw:
     """samples ≈ factor·d^exponent, fitted to the mean logarithms over seeds, with 95 % bootstrap intervals over seeds.
 
-    `with_log` is the exponent where one factor log d is granted: samples ≈ factor·d^exponent·log d.
+    `with_log` is the exponent where one factor log d is granted: samples ≈ factor·d^exponent·log d. It is NaN where log d is not positive.
+    The intervals of one seed are infinitely wide.
     """
 
     exponent: float
@@ -42,23 +76,22 @@ def _replicates(logs: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "b n"]:
     return np.mean(np.take_along_axis(logs[None], chosen, axis=1), axis=1)
 
 
-def _interval(values: np.ndarray) -> tuple[float, float]:
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
-
-
 def fit(dimensions: Float[np.ndarray, " n"], samples: Float[np.ndarray, "s n"]) -> PowerLaw:
     """Fit a power law to sample sizes, one row a seed."""
     x, logs = np.log(np.asarray(dimensions, float)), np.log(np.asarray(samples, float))
     mean, drawn = np.mean(logs, axis=0), _replicates(logs)
     exponent = slope(x, mean)
-    return PowerLaw(
-        exponent,
-        _interval(np.array([slope(x, row) for row in drawn])),
-        slope(x, mean - np.log(x)),
-        _interval(np.array([slope(x, row - np.log(x)) for row in drawn])),
-        float(np.exp(np.mean(mean) - exponent * np.mean(x))),
-    )
+
+    def interval(less: np.ndarray | float) -> tuple[float, float]:
+        if len(logs) < 2:
+            return -math.inf, math.inf
+        low, high = np.quantile([slope(x, row - less) for row in drawn], [0.025, 0.975])
+        return float(low), float(high)
+
+    factor = float(np.exp(np.mean(mean) - exponent * np.mean(x)))
+    if np.min(x) <= 0:
+        return PowerLaw(exponent, interval(0.0), math.nan, (math.nan, math.nan), factor)
+    return PowerLaw(exponent, interval(0.0), slope(x, mean - np.log(x)), interval(np.log(x)), factor)
 
 
 def crossing(d1: np.ndarray, n1: np.ndarray, d2: np.ndarray, n2: np.ndarray) -> float | None:

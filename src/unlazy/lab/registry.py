@@ -10,9 +10,9 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import functools
+import hashlib
 import importlib
 import importlib.metadata
-import importlib.util
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from unlazy.core.errors import BadInput, require, unknown
-from unlazy.core.naming import Named
+from unlazy.core.naming import SOURCE, Named
 from unlazy.kernels.base import Kernel
 from unlazy.lab.claims import Claim
 from unlazy.learners.base import Learner
@@ -36,8 +36,15 @@ def shelves() -> tuple[ModuleType, ...]:
     """All modules that offer something: the package's, its papers', and those of installed packages."""
     papers = importlib.import_module("unlazy.papers").PAPERS
     own = [importlib.import_module(name) for name in (*SHELVES, *(f"unlazy.papers.{paper}" for paper in papers))]
-    foreign = [entry.load() for entry in importlib.metadata.entry_points(group=GROUP)]
-    return (*own, *foreign)
+    return (*own, *map(_offered_by, importlib.metadata.entry_points(group=GROUP)))
+
+
+def _offered_by(entry: importlib.metadata.EntryPoint) -> Any:
+    try:
+        return entry.load()
+    except Exception as error:
+        package = entry.dist.name if entry.dist is not None else "a package"
+        raise BadInput(f"{package} offers {entry.name!r} to unlazy, but it cannot be loaded: {type(error).__name__}: {error}") from error
 
 
 def _collected(attribute: str) -> dict[str, Named]:
@@ -143,11 +150,15 @@ def _at(place: str, kind: str, wanted: type) -> Any:
     require(_is(thing, wanted), f"{place} is no {kind}: a {wanted.__name__} was expected, but it is {_what(thing)}.")
     if not isinstance(thing, type):
         return thing
+    lacking = sorted(getattr(thing, "__abstractmethods__", ()))
+    require(not lacking, f"{place} is not finished: it does not define {', '.join(lacking)}.")
     try:
         return thing()
     except TypeError as error:
         missing = str(error).split(": ", 1)[-1]
-        raise BadInput(f"{place} cannot be made without arguments ({missing}). Give its fields defaults, or name an instance of it.") from None
+        raise BadInput(
+            f"{place} cannot be made without arguments ({missing}). Give its fields defaults, or name an instance of it."
+        ) from None
 
 
 def _is(value: Any, wanted: type) -> bool:
@@ -158,26 +169,25 @@ def _what(thing: Any) -> str:
     return f"a class, {thing.__name__}" if isinstance(thing, type) else f"of type {type(thing).__name__}"
 
 
-_loaded: dict[Path, tuple[int, ModuleType]] = {}
-
-
 def load_file(path: Path) -> ModuleType:
-    """A user's file as a module; a file that was edited since is loaded anew."""
+    """A user's file as a module. Each text of a file is a module of its own: what was made of an older one keeps its code and keys."""
     require(path.is_file(), f"There is no file {path}. A thing of your own is named file.py:Name.")
     whole = path.resolve()
-    stamp = whole.stat().st_mtime_ns
-    if whole in _loaded and _loaded[whole][0] == stamp:
-        return _loaded[whole][1]
-    spec = importlib.util.spec_from_file_location(f"unlazy_file_{whole.stem}", whole)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module.__name__] = module  # where classes are looked up by name
+    source = whole.read_bytes()
+    place, text = (hashlib.sha256(part).hexdigest()[:8] for part in (str(whole).encode(), source))
+    name = f"unlazy_file_{whole.stem}_{place}_{text}"
+    if name in sys.modules:
+        return sys.modules[name]
+    module = ModuleType(name)
+    module.__file__ = str(whole)
+    setattr(module, SOURCE, source)
+    sys.modules[name] = module  # where classes are looked up by name
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, str(whole), "exec"), vars(module))
     except Exception as error:
-        del sys.modules[module.__name__]
-        raise BadInput(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
-    _loaded[whole] = stamp, module
+        del sys.modules[name]
+        where = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise BadInput(f"{path} cannot be loaded: {type(error).__name__}{where}: {getattr(error, 'msg', error)}") from error
     return module
 
 
@@ -186,3 +196,5 @@ def _import(where: str, place: str) -> ModuleType:
         return importlib.import_module(where)
     except ImportError as error:
         raise BadInput(f"{place}: the module {where} cannot be imported ({error}). A file is named file.py:Name.") from None
+    except Exception as error:
+        raise BadInput(f"{place}: the module {where} cannot be loaded: {type(error).__name__}: {error}") from error

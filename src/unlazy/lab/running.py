@@ -63,7 +63,7 @@ def run(studies: Sequence[Study], store: Store, engine: Engine) -> list[Verdict]
     verdicts = []
     for each in studies:
         arms = {name: [trial.key for trial in arm] for name, arm in each.arms.items()}
-        note = Run(each.claim.id, each.scale, each.seeds[0], len(each.seeds), arms, now())
+        note = Run("claim", each.claim.id, each.scale, each.seeds[0], len(each.seeds), arms, now())
         store.add_run(note)
         verdicts.append(verdict_of(each.claim, note, store))
     return verdicts
@@ -72,18 +72,20 @@ def run(studies: Sequence[Study], store: Store, engine: Engine) -> list[Verdict]
 def records_of(claim: Claim, run: Run, store: Store, *, arrays: bool = False) -> dict[str, list[Record]]:
     """The records of a run by arm, joined to one a seed."""
     seeds = range(run.first_seed, run.first_seed + run.seeds)
-    arms = claim.study(run.scale)  # type: ignore[arg-type]
-    return {name: arms[name].join([store.get(key, arrays=arrays) for key in keys], seeds) for name, keys in run.arms.items() if name in arms}
+    arms = claim.study(run.setting)  # type: ignore[arg-type]
+    return {
+        name: arms[name].join([store.get(key, arrays=arrays) for key in keys], seeds) for name, keys in run.arms.items() if name in arms
+    }
 
 
 def is_current(claim: Claim, run: Run) -> bool:
     """Whether the trials of a run are those that the claim's study has now."""
     seeds = range(run.first_seed, run.first_seed + run.seeds)
-    return {name: [trial.key for trial in arm.trials(seeds)] for name, arm in claim.study(run.scale).items()} == run.arms  # type: ignore[arg-type]
+    return {name: [trial.key for trial in arm.trials(seeds)] for name, arm in claim.study(run.setting).items()} == run.arms  # type: ignore[arg-type]
 
 
 def verdict_of(claim: Claim, run: Run, store: Store) -> Verdict:
     """Judge a run from the store."""
     # A rule that this store has never seen is younger than all its records.
     registered = store.rule_registered(claim.id, claim.rule) or now()
-    return judge(claim, run.scale, records_of(claim, run, store), source=source_hash(), registered=registered)  # type: ignore[arg-type]
+    return judge(claim, run.setting, records_of(claim, run, store), source=source_hash(), registered=registered)  # type: ignore[arg-type]

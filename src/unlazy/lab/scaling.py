@@ -1,158 +1,298 @@
-"""A scaling study: sample sizes of several learners on one task over a row of dimensions, their exponents, and where they cross."""
+"""A scaling study: how many examples learners need for a target error, as a number of the task grows.
+
+A learner on fresh examples is run once at each place, in one pass that is looked at often: what it needs is where its error first falls to
+the target and stays there. For any other learner n is searched: it doubles until every seed reaches the target, then the bracket is
+halved; at each n the learner is tuned and tested as in a contest. All of it are trials in the store, so a study that was stopped goes on
+where it was.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from unlazy.core.errors import BadInput, require, unknown
-from unlazy.kernels.products import Polynomial
-from unlazy.kernels.wide import NNGP, NTK
-from unlazy.lab.power_laws import PowerLaw, crossing, fit
-from unlazy.lab.trials import Measurement, Record
+from unlazy.core.errors import BadInput, require
+from unlazy.core.metrics import Metric
+from unlazy.kernels.base import Kernel
+from unlazy.lab.contests import Contest
+from unlazy.lab.engines.base import Engine
+from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
+from unlazy.lab.power_laws import first_stable_crossing, last_crossing
+from unlazy.lab.registry import value_of
+from unlazy.lab.running import keep
+from unlazy.lab.store import Run, Store
+from unlazy.lab.trials import Record, Runnable, Trial, now
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import GradientDescent
-from unlazy.papers.glasgow2023.sample_size import Contender, KernelRidge, Online, SampleSizes, Stream
+from unlazy.learners.kernel import KernelRidge
+from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Family
-from unlazy.tasks.multi_index import MultiIndex
+from unlazy.theory.cube_kernels import predicted_examples
 
-CONTENDERS: dict[str, Contender] = {
-    "sgd": Online(),
-    "sgd-frozen": Online(freeze_second=True),
-    "sgd-bias": Online(bias=True, expected=128),
-    "ntk": KernelRidge(NTK()),
-    "ntk-deep": KernelRidge(NTK(depth=2)),
-    "nngp": KernelRidge(NNGP()),
-    "quadratic": KernelRidge(Polynomial(2, 0.0)),
-}
-#: Kernels are run as far as they need so many examples, and only predicted beyond.
-MOST_EXAMPLES = 5_000
+#: A search begins with so many examples at the first place, and never asks for fewer.
+START, LEAST = 64, 8
+#: How often the bracket around the target is halved.
+HALVINGS = 1
+#: A pass over fresh examples is looked at about so often, at steps that grow by equal factors.
+LOOKS = 100
 
 
-def contender(name: str, named: Mapping[str, Learner]) -> Contender:
-    """A contender by name: one of `CONTENDERS`, or a named learner on fresh minibatches, whose settings are the same in every dimension."""
-    if name in CONTENDERS:
-        return CONTENDERS[name]
-    if name not in named:
-        raise unknown("learner", name, [*CONTENDERS, *named])
-    learner = named[name]
-    require(isinstance(learner, GradientDescent), f"{name} is no learner on fresh minibatches. Known: {', '.join(CONTENDERS)}.")
-    assert isinstance(learner, GradientDescent)
-    return Stream(learner)
+def places_of(family: Family, text: str, name: str) -> tuple[str, tuple[float, ...]]:
+    """`d=32..256` (every doubling) or `d=16,24,32` as a field of the family and its values."""
+    field, sign, values = text.replace(" ", "").partition("=")
+    if not sign or not values:
+        raise BadInput(f"--vary takes NAME=FIRST..LAST, which doubles, or a list such as d=16,24,32, but got {text!r}.")
+    if (ends := re.fullmatch(r"(.+?)\.\.(.+)", values)) is not None:
+        first, last = (value_of(family, field, end, name) for end in ends.groups())
+        numeric(field, (first, last))
+        require(0 < first <= last, f"--vary goes from a smaller to a larger number above zero, but got {text!r}.")
+        row = [first]
+        while 2 * row[-1] <= last:
+            row.append(2 * row[-1])
+        return field, tuple(row)
+    return field, numeric(field, tuple(value_of(family, field, part, name) for part in values.split(",")))
 
 
-def dimensions(text: str) -> tuple[int, ...]:
-    """`d=32..256` (every doubling) or `d=16,24,32` as numbers."""
-    found = re.fullmatch(r"d=(?:(\d+)\.\.(\d+)|(\d+(?:,\d+)*))", text.replace(" ", ""))
-    if not found:
-        raise BadInput(f"--vary takes d=FIRST..LAST, which doubles, or a list such as d=16,24,32, but got {text!r}.")
-    if found[3]:
-        row = tuple(sorted({int(part) for part in found[3].split(",")}))
-    else:
-        first, last = int(found[1]), int(found[2])
-        require(0 < first <= last, f"--vary goes from a smaller to a larger dimension, but got {text!r}.")
-        row = tuple(first << i for i in range(int(math.log2(last / first)) + 1))
-    require(row[0] > 2, f"Dimensions must be greater than 2, but the least is {row[0]}.")
-    return row
+def numeric(field: str, values: Sequence[Any]) -> tuple[float, ...]:
+    """The values in order, each once, where they are positive numbers."""
+    fit = all(isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 for value in values)
+    require(fit and len(values) > 0, f"What varies is a number above zero, but {field} is {', '.join(map(str, values)) or 'nothing'}.")
+    return tuple(sorted(set(values)))
 
 
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """A contender, the dimensions in which it is run, and those for which theory alone speaks."""
+class Ask(NamedTuple):
+    """A learner with so many examples at a place, under all seeds."""
 
-    name: str
-    contender: Contender
-    run: tuple[int, ...]
-    predicted: dict[int, float]
+    learner: str
+    place: float
+    n: int
+
+
+class Answer(NamedTuple):
+    """Test errors under each seed (a column) from each of several numbers of examples (a row)."""
+
+    sizes: tuple[int, ...]
+    errors: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """The study: one measurement for each contender, dimension and seed, so that a stopped run goes on where it was."""
+    """Learners on a family whose `field` takes several values. `most`: examples that no learner may exceed; the rest as in a contest."""
 
-    family: MultiIndex
-    target: float
-    test: int
-    rows: tuple[Row, ...]
+    family: Family
+    field: str
+    places: tuple[float, ...]
+    learners: Mapping[str, Learner]
+    seeds: tuple[int, ...]
+    target: float = 0.05
+    budget: int = 6
+    most: int = 20_000
+    test: int = 4096
+    task: str = ""
+    command: str = ""
 
-    def measurement(self, row: Row, d: int, seed: int) -> Measurement:
-        """One sample size."""
-        precision = 64 if isinstance(row.contender, KernelRidge) else 32
-        family = dataclasses.replace(self.family, d=d)
-        experiment = SampleSizes(family, row.contender, (d,), target=self.target, test=self.test, precision=precision)  # type: ignore[arg-type]
-        return Measurement(experiment, seed)
+    def __post_init__(self) -> None:
+        """Refuse what is no study, before anything is run."""
+        require(bool(self.learners), "A scaling study needs at least one learner.")
+        require(bool(self.places) and bool(self.seeds), "A scaling study needs at least one place and one seed.")
+        require(self.target > 0, f"The target error must be above zero, but is {self.target}.")
+        require(self.metric.unit != "%" or self.target < 1, f"The target error is a share of wrong labels, but is {self.target}.")
+        require(self.most >= START, f"At least {START} examples must be allowed, but most is {self.most}.")
+        for place in self.places:
+            for learner in self.learners.values():
+                learner.suited(self.at(place))
 
-    def measurements(self, seeds: Sequence[int]) -> list[Measurement]:
-        """All of them, small dimensions first."""
-        places = sorted((d, index) for index, row in enumerate(self.rows) for d in row.run)
-        return [self.measurement(self.rows[index], d, seed) for d, index in places for seed in seeds]
+    @property
+    def metric(self) -> Metric:
+        """By what learners are judged: that of the data."""
+        return self.family.metric
+
+    def at(self, place: float) -> Family:
+        """The family at a place."""
+        return dataclasses.replace(self.family, **{self.field: place})
+
+    def ceiling(self, place: float) -> int:
+        """The most examples there are at a place."""
+        return min(self.most, self.at(place).most_examples or self.most)
+
+    def streams(self, name: str) -> bool:
+        """Whether the examples of a learner are counted along one pass."""
+        learner = self.learners[name].suited(self.at(self.places[0]))
+        return isinstance(learner, GradientDescent) and learner.draws_fresh
+
+    def _contest(self, ask: Ask) -> Contest:
+        learners = {ask.learner: self.learners[ask.learner]}
+        return Contest(self.at(ask.place), learners, (ask.n,), self.seeds, budget=self.budget, test=self.test)
+
+    def rehearsals(self, ask: Ask) -> list[Trial]:
+        """The trials that tune a learner; one on fresh examples is taken as it is."""
+        return [] if self.streams(ask.learner) else self._contest(ask).all_rehearsals
+
+    def finals(self, ask: Ask, store: Store) -> list[Trial]:
+        """The trials that are judged, one a seed."""
+        if not self.streams(ask.learner):
+            return list(self._contest(ask).finals(store).values())
+        learner = self._looked_at(ask)
+        return [Trial(self.at(ask.place), learner, ask.n, seed, (Performance(self.test),)) for seed in self.seeds]
+
+    def _looked_at(self, ask: Ask) -> GradientDescent:
+        learner = self.learners[ask.learner].suited(self.at(ask.place))
+        assert isinstance(learner, GradientDescent)
+        last = learner.recorded(ask.n)[-1]
+        record = tuple(dict.fromkeys(round(last ** (i / (LOOKS - 1))) for i in range(LOOKS)))
+        return dataclasses.replace(learner, record=record)
+
+    def answer(self, ask: Ask, store: Store) -> Answer:
+        """The errors, from the store."""
+        trials = self.finals(ask, store)
+        found = [self._errors(store.get(trial.key, arrays=False)) for trial in trials]
+        if not self.streams(ask.learner):
+            return Answer((ask.n,), np.array([errors[-1] for errors in found])[None])
+        learner = trials[0].learner
+        return Answer(tuple(learner.examples_at(step, ask.n) for step in trials[0].steps), np.array(found).T)
+
+    def _errors(self, record: Record) -> list[float]:
+        values = record.measurements[f"test_{self.metric.name}"]
+        return [self.metric.error(value) if math.isfinite(value) else math.inf for value in values]
+
+    def predicted(self, name: str) -> dict[float, float]:
+        """What theory says a kernel needs, at the places where it speaks."""
+        learner = self.learners[name]
+        if not isinstance(learner, KernelRidge) or not isinstance(learner.kernel, Kernel) or self.metric.unit != "%":
+            return {}
+        found = {place: predicted_examples(self.at(place), learner.kernel, self.target) for place in self.places}
+        return {place: n for place, n in found.items() if n is not None}
 
 
-def lay_out(
-    family: Family, contenders: Mapping[str, Contender], row: tuple[int, ...], *, target: float = 0.05, test: int = 4096
-) -> Scaling:
-    """Decide what is run. A kernel that theory predicts is run up to `MOST_EXAMPLES`, with dimensions between the doublings put in."""
-    if not isinstance(family, MultiIndex):
-        raise BadInput("Sample sizes are measured on tasks with hidden coordinates (MultiIndex), whose dimension can vary.")
-    require(0 < target < 0.5, f"The target error must lie between 0 and ½, but is {target}.")
-    k = max(3, 1 + max(j for _, subset in family.polynomial for j in subset))
-    require(row[0] >= k, f"This task needs at least {k} dimensions, but {row[0]} were asked for.")
-    rows = []
-    for name, each in contenders.items():
-        if isinstance(each, KernelRidge) and each.predicted(dataclasses.replace(family, d=row[0]), target) is not None:
-            between = {d * 3 // 2 for d in row[:-1]} if len(row) > 1 else set()
-            every = sorted({*row, *between})
-            expected = {d: each.predicted(dataclasses.replace(family, d=d), target) or math.inf for d in every}
-            run = tuple(d for d in every if expected[d] <= MOST_EXAMPLES)
-            rows.append(Row(name, each, run, expected))
-        else:
-            rows.append(Row(name, each, row, {}))
-    return Scaling(family, target, test, tuple(rows))
+#: The rounds of a study: what is asked at once, and what is answered.
+Rounds = Generator[list[Ask], list[Answer], list[Needed]]
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """What a contender needed: one row of sample sizes a seed, and the fitted power law (None with one dimension)."""
-
-    row: Row
-    samples: np.ndarray
-    law: PowerLaw | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        law = {} if self.law is None else dataclasses.asdict(self.law)
-        return {
-            "learner": self.row.name,
-            "dimensions": list(self.row.run),
-            "samples": [[round(float(n), 3) for n in line] for line in self.samples],
-            "predicted": {str(d): round(n, 3) for d, n in self.row.predicted.items()},
-            **{name: list(value) if isinstance(value, tuple) else value for name, value in law.items()},
-        }
-
-
-def outcomes(study: Scaling, seeds: Sequence[int], records: Mapping[str, Record]) -> list[Outcome]:
-    """Gather records by contender and fit."""
+def _streamed(study: Scaling, name: str) -> Rounds:
+    """One pass at every place."""
+    answers = yield [Ask(name, place, study.ceiling(place)) for place in study.places]
     found = []
-    for row in study.rows:
-        keys = [[study.measurement(row, d, seed).key for d in row.run] for seed in seeds]
-        samples = np.array([[records[key].value("samples") for key in line] for line in keys]).reshape(len(seeds), len(row.run))
-        found.append(Outcome(row, samples, fit(np.array(row.run, float), samples) if len(row.run) > 1 else None))
+    for place, (sizes, errors) in zip(study.places, answers, strict=True):
+        needed = tuple(first_stable_crossing(np.array(sizes, float), column, study.target) for column in errors.T)
+        found.append(Needed(place, needed, sizes, _rows(errors)))
     return found
 
 
-def crossings(found: Sequence[Outcome]) -> dict[tuple[str, str], float]:
-    """For each pair, the dimension above which the first needs fewer examples, where it was measured."""
-    result = {}
-    for one, other in itertools.permutations(found, 2):
-        if one.law is not None and other.law is not None:
-            rows = [(np.array(each.row.run, float), np.exp(np.mean(np.log(each.samples), axis=0))) for each in (one, other)]
-            place = crossing(*rows[0], *rows[1])
-            if place is not None:
-                result[one.row.name, other.row.name] = place
-    return result
+def _searched(study: Scaling, name: str) -> Rounds:
+    """A search at each place, which begins where that at the place before it ended."""
+    found: list[Needed] = []
+    start = START
+    for place in study.places:
+        errors: dict[int, np.ndarray] = {}
+        search = sizes_to_try(start, study.ceiling(place), study.target)
+        n = next(search)
+        while True:
+            (answer,) = yield [Ask(name, place, n)]
+            errors[n] = answer.errors[0]
+            try:
+                n = search.send(errors[n])
+            except StopIteration:
+                break
+        sizes = sorted(errors)
+        columns = [{size: float(errors[size][j]) for size in sizes} for j in range(len(study.seeds))]
+        cell = Needed(place, tuple(last_crossing(c, study.target) for c in columns), tuple(sizes), _rows([errors[s] for s in sizes]))
+        found.append(cell)
+        start = _start_after(cell, study.most)
+    return found
+
+
+def _rows(errors: Any) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(map(float, row)) for row in errors)
+
+
+def _start_after(cell: Needed, most: int) -> int:
+    """The doubling of `START` at or below what was needed; where that was too much, all there is."""
+    if not cell.whole:
+        return most
+    mean = math.exp(float(np.mean(np.log(np.array(cell.examples, float)))))
+    return START << max(0, math.floor(math.log2(mean / START)))
+
+
+def sizes_to_try(start: int, most: int, target: float) -> Generator[int, np.ndarray, None]:
+    """Numbers of examples to measure, each answered by the errors of all seeds: doubled until all reach the target, then between."""
+    reached: dict[int, bool] = {}
+    n = min(start, most)
+    while True:
+        errors = yield n
+        reached[n] = bool(np.all(errors <= target))
+        if reached[n] or n == most:
+            break
+        n = min(2 * n, most)
+    if not reached[n]:
+        return
+    while all(reached.values()) and n > LEAST:  # the first size was enough already: the answer lies below
+        n = max(LEAST, n // 2)
+        errors = yield n
+        reached[n] = bool(np.all(errors <= target))
+    for _ in range(HALVINGS):
+        below = [size for size, whole in reached.items() if not whole]
+        if not below:
+            return
+        low = max(below)
+        high = min(size for size in reached if size > low)
+        n = round(math.sqrt(low * high))
+        if n in reached:
+            return
+        errors = yield n
+        reached[n] = bool(np.all(errors <= target))
+
+
+#: How trials are run and kept; a person's terminal has its own.
+Keep = Callable[[list[Runnable], Store, Engine], None]
+
+
+def run(
+    study: Scaling, store: Store, engine: Engine, *, keep: Keep = keep, told: Callable[[Ask, Answer], None] = lambda ask, answer: None
+) -> ScalingOutcome:
+    """Round by round, all learners at once; what the store already holds is not run again. `told` hears of each answer."""
+    rows: dict[str, Rounds] = {name: (_streamed if study.streams(name) else _searched)(study, name) for name in study.learners}
+    waiting = {name: next(row) for name, row in rows.items()}
+    cells: dict[str, list[Needed]] = {}
+    arms: dict[str, list[str]] = {name: [] for name in rows}
+    while waiting:
+        asked = [ask for asks in waiting.values() for ask in asks]
+        keep([trial for ask in asked for trial in study.rehearsals(ask)], store, engine)
+        keep([trial for ask in asked for trial in study.finals(ask, store)], store, engine)
+        for name, asks in list(waiting.items()):
+            answers = []
+            for ask in asks:
+                arms[name] += [trial.key for trial in [*study.rehearsals(ask), *study.finals(ask, store)]]
+                answers.append(study.answer(ask, store))
+                told(ask, answers[-1])
+            try:
+                waiting[name] = rows[name].send(answers)
+            except StopIteration as end:
+                cells[name] = end.value
+                del waiting[name]
+    found = _outcome(study, cells)
+    kept = {name: list(dict.fromkeys(keys)) for name, keys in arms.items()}
+    store.add_run(Run("scaling", found.task, found.settings, study.seeds[0], len(study.seeds), kept, now(), found.to_json()))
+    return found
+
+
+def _outcome(study: Scaling, cells: Mapping[str, list[Needed]]) -> ScalingOutcome:
+    return ScalingOutcome(
+        task=study.task or type(study.family).__name__,
+        field=study.field,
+        rows=tuple(
+            ScalingRow(name, "one pass" if study.streams(name) else "search", tuple(cells[name]), study.predicted(name))
+            for name in study.learners
+        ),
+        target=study.target,
+        metric=study.metric,
+        seeds=study.seeds,
+        budget=study.budget,
+        most=study.most,
+        test=study.test,
+        command=study.command,
+    )

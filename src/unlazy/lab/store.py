@@ -15,16 +15,17 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from unlazy.core.errors import StoreError
 from unlazy.lab.trials import Record, now
 
+Kind = Literal["claim", "contest", "scaling"]
 #: Written into the file's header: tells a store of ours from any other SQLite file.
 APPLICATION_ID = 0x756E6C7A  # "unlz"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE records (
     key TEXT PRIMARY KEY, trial TEXT NOT NULL, status TEXT NOT NULL, steps TEXT NOT NULL, names TEXT NOT NULL, measurements BLOB NOT NULL,
@@ -36,22 +37,35 @@ CREATE TABLE arrays (
 );
 CREATE TABLE provenance (id INTEGER PRIMARY KEY, content TEXT NOT NULL UNIQUE);
 CREATE TABLE rules (claim TEXT NOT NULL, rule TEXT NOT NULL, registered TEXT NOT NULL, PRIMARY KEY (claim, rule)) WITHOUT ROWID;
+"""
+_RUNS = """
 CREATE TABLE runs (
-    claim TEXT NOT NULL, scale TEXT NOT NULL, first_seed INTEGER NOT NULL, seeds INTEGER NOT NULL, arms TEXT NOT NULL,
-    created TEXT NOT NULL, PRIMARY KEY (claim, scale, first_seed, seeds)
+    kind TEXT NOT NULL, name TEXT NOT NULL, setting TEXT NOT NULL, first_seed INTEGER NOT NULL, seeds INTEGER NOT NULL, arms TEXT NOT NULL,
+    created TEXT NOT NULL, outcome TEXT NOT NULL, PRIMARY KEY (kind, name, setting, first_seed, seeds)
 ) WITHOUT ROWID;
 """
+#: Version 1 knew runs of claims alone. Its records stay, though trials that are described otherwise now have other keys.
+_FROM_VERSION_1 = (
+    f"ALTER TABLE runs RENAME TO old_runs; {_RUNS} INSERT INTO runs SELECT 'claim', claim, scale, first_seed, seeds, arms, created, 'null' "
+    "FROM old_runs; DROP TABLE old_runs"
+)
 
 
 class Run(NamedTuple):
-    """That a claim was run: at which scale, on which seeds, and the keys of its trials by arm."""
+    """That a claim, a contest or a scaling study was run: on which seeds, and the keys of its trials by arm or learner.
 
-    claim: str
-    scale: str
+    `name` is the claim's or the task's. `setting` tells runs of one name apart: the scale of a claim, the command of the others. `outcome`
+    is what became of it, as plain data; a claim has none, since it is judged anew from its records.
+    """
+
+    kind: Kind
+    name: str
+    setting: str
     first_seed: int
     seeds: int
     arms: dict[str, list[str]]
     created: str
+    outcome: dict[str, Any] | None = None
 
 
 class Store:
@@ -87,16 +101,26 @@ class Store:
             self._db.execute("PRAGMA synchronous = NORMAL")
             with self._transaction():  # another process may be making the same store at this moment
                 if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    for statement in _SCHEMA.split(";"):
-                        self._db.execute(statement)
+                    self._execute(_SCHEMA + _RUNS)
                     self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                     self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if version > SCHEMA_VERSION:
+                elif self._version == 1:
+                    self._execute(_FROM_VERSION_1)
+                    self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        if self._version > SCHEMA_VERSION:
             raise StoreError(
-                f"{self.path} was written by a newer unlazy (store schema {version}, this one reads up to {SCHEMA_VERSION}). "
+                f"{self.path} was written by a newer unlazy (store schema {self._version}, this one reads up to {SCHEMA_VERSION}). "
                 "Update unlazy, or choose another file with --store."
             )
+
+    @property
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    def _execute(self, script: str) -> None:
+        """All statements of a script within the transaction that is open; `executescript` would end it."""
+        for statement in script.split(";"):
+            self._db.execute(statement)
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -222,15 +246,24 @@ class Store:
         return row[0] if row else None
 
     def add_run(self, run: Run) -> None:
-        """Note that a claim was run on these trials."""
+        """Note that something was run on these trials."""
         with self._transaction():
-            self._db.execute("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?)", (*run[:4], _dumps(run.arms), run.created))
+            row = (*run[:5], _dumps(run.arms), run.created, _dumps(run.outcome))
+            self._db.execute("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?)", row)
 
-    def runs(self) -> list[Run]:
-        """All runs, the newest first."""
+    def runs(self, kind: Kind | None = None) -> list[Run]:
+        """All runs, or those of one kind, the newest first."""
+        # A store of version 1 that is only read is not changed.
+        columns = "'claim', claim AS name, scale AS setting" if self._version == 1 else "kind, name, setting"
+        result = "'null'" if self._version == 1 else "outcome"
+        query = f"SELECT {columns}, first_seed, seeds, arms, created, {result} FROM runs ORDER BY created DESC, name"
         with self._explained():
-            rows = self._db.execute("SELECT claim, scale, first_seed, seeds, arms, created FROM runs ORDER BY created DESC, claim")
-            return [Run(claim, scale, first, seeds, json.loads(arms), at) for claim, scale, first, seeds, arms, at in rows]
+            rows = self._db.execute(query).fetchall()
+        found = [
+            Run(of, name, setting, first, seeds, json.loads(arms), at, json.loads(out))
+            for of, name, setting, first, seeds, arms, at, out in rows
+        ]
+        return [run for run in found if kind in (None, run.kind)]
 
 
 #: One encoder for all: `json.dumps` would make a new one at each call, which costs as much as the writing.

@@ -32,7 +32,8 @@ def now() -> str:
 class Instrument(eqx.Module):
     """An exact computation without a learner on a task: a count, a bound beside what it bounds, a spectrum.
 
-    It runs on the host, once a seed, and may call compiled functions; in a study it stands beside the arms. `steps` is the axis along which it measures (sizes, times, …).
+    It runs on the host, once a seed, and may call compiled functions; in a study it stands beside the arms. `steps` is the
+    axis along which it measures (sizes, times, …).
     """
 
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
@@ -105,7 +106,9 @@ class Trial(_Runnable):
         object.__setattr__(self, "learner", self.learner.suited(self.family))
         outputs = self.family.outputs
         name = type(self.learner).__name__
-        require(self.learner.suits(outputs), f"{name} cannot learn {outputs.kind}{'' if outputs.count is None else f' of {outputs.count}'}.")
+        require(
+            self.learner.suits(outputs), f"{name} cannot learn {outputs.kind}{'' if outputs.count is None else f' of {outputs.count}'}."
+        )
 
     @property
     def steps(self) -> tuple[int, ...]:

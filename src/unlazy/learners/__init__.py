@@ -1,9 +1,10 @@
 """Learners: algorithms that are handed a sampler and a number of examples."""
 
 from unlazy.learners.base import Learner, Trace
-from unlazy.learners.gradient import Descent, GradientDescent, Stage
+from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.kernel import KernelRidge, KernelSVM
 from unlazy.learners.mean_field import mean_field_sgd
+from unlazy.learners.parts import Stage
 from unlazy.learners.sources import FreshGradients, GradientSource, LawGradients, QueryGradients, SampleGradients
 
 __all__ = [

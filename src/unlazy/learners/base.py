@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from unlazy.core.errors import require
 from unlazy.core.metrics import Outputs
 from unlazy.networks.base import Model
-from unlazy.tasks.base import Batch, Family, Sampler
+from unlazy.tasks.base import Batch, Family, Sampler, draw
 
 #: At most so many of the training examples are kept in a trace, for measuring the training error.
 SEEN = 10_000
@@ -41,6 +41,13 @@ class Trace(eqx.Module):
     seen: Batch
     steps: tuple[int, ...] = eqx.field(static=True)
     notes: dict[str, Float[Array, " r"]] = eqx.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Model, seen: Batch, loss: Any = jnp.nan) -> Trace:
+        """The trace of a learner that leaves its last model alone. `seen`: its sample as `sampler.draw` gave it, by coordinates."""
+        arrays, rest = eqx.partition(model, eqx.is_array)
+        models = eqx.combine(jax.tree.map(lambda leaf: leaf[None], arrays), rest) if model.stacked else model
+        return cls(models, jnp.reshape(jnp.asarray(loss, jnp.result_type(float)), 1), Batch(seen.x[:SEEN], seen.y[:SEEN]), (1,))
 
     def at(self, index: int) -> Model:
         """The model of `steps[index]`."""
@@ -153,3 +160,23 @@ class Fit(eqx.Module):
 
     def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> Trace:
         return self.learner.fit(sampler, self.n, key=key)
+
+
+class PlainLearner(Learner):
+    """A learner written plainly: `learn` makes a model of a sample. It meets the sample that all learners meet under one key."""
+
+    @abstractmethod
+    def learn(self, x: Any, y: Any, *, key: PRNGKeyArray) -> Model:
+        """A model of examples, such as `Predictor(function, parameters)`; on the host, where examples are NumPy's, a `HostModel`."""
+
+    def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
+        key_init, key_data, _ = keys_of(key)
+        sample = draw(sampler, n, key_data) if self.on_host else sampler.draw(n, key_data)
+        x = sample.x if sampler.basis is None else sample.x @ sampler.basis
+        model = self.learn(np.asarray(x), np.asarray(sample.y), key=key_init) if self.on_host else self.learn(x, sample.y, key=key_init)
+        name = type(self).__name__
+        require(
+            isinstance(model, Model),
+            f"{name}.learn gave {type(model).__name__}, which is no Model: return Predictor(function, parameters).",
+        )
+        return Trace.of(model, sample)

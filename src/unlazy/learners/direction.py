@@ -72,7 +72,7 @@ class DirectionHistogram(PathLearner):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Find the direction and fill the tables."""
         sample = draw(sampler, n, keys_of(key)[1])
-        z, y = np.asarray(sample.x, np.float64), np.asarray(sample.y, np.float64)
+        z, y = np.asarray(sample.x, np.float64).reshape(n, -1), np.asarray(sample.y, np.float64)
         inside = z.T @ y / n if self.direction == "mean" else _top_direction(z)
         direction = inside if sampler.basis is None else inside @ np.asarray(sampler.basis, np.float64)
         edges, values, losses = [], [], []

@@ -3,134 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Literal, Self, get_args
+from typing import Self
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
-from unlazy.core.activations import activation_of
 from unlazy.core.errors import require
 from unlazy.core.metrics import Outputs
-from unlazy.core.random import normal
+from unlazy.kernels.feature_maps import ROWS, FeatureMap, Features, featured
 from unlazy.learners.base import Learner, Trace, keys_of
 from unlazy.learners.path import PLACES, PathLearner, PathModel, drawn, path_of, positive
-from unlazy.solvers.krylov import matrix_path
+from unlazy.solvers.policy import feature_path
 from unlazy.tasks.base import Sampler
-
-Kind = Literal["relu", "truncated_relu", "fourier"]
-#: Rows for which features are made at a time.
-ROWS = 4096
-
-
-class FeatureMap(eqx.Module):
-    """Features φ(x) of inputs whose mean squared norm is 1."""
-
-    @abstractmethod
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n f"]:
-        """The features of a batch."""
-
-
-class Inputs(FeatureMap):
-    """φ(x) = x."""
-
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        """The inputs."""
-        return x
-
-
-class RandomMap(FeatureMap):
-    """φ_i(x) = σ(⟨w_i, x⟩ + b_i), for σ a ReLU, a truncated ReLU or √2·cos."""
-
-    w: Float[Array, "f d"]
-    b: Float[Array, " f"]
-    kind: Kind = eqx.field(static=True)
-
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n f"]:
-        """The features of a batch."""
-        before = x @ self.w.T + self.b
-        return math.sqrt(2) * jnp.cos(before) if self.kind == "fourier" else activation_of(self.kind)(before)
-
-
-class Features(eqx.Module):
-    """A law of feature maps."""
-
-    @abstractmethod
-    def draw(self, d: int, *, key: PRNGKeyArray) -> FeatureMap:
-        """Draw a map for inputs of size d."""
-
-    @abstractmethod
-    def count(self, d: int) -> int:
-        """Number of features."""
-
-    @property
-    def settings(self) -> Mapping[str, float | str]:
-        """Its numbers by name."""
-        return {}
-
-    def others(self) -> list[Features]:
-        """Laws of the same kind with other numbers, to choose among."""
-        return []
-
-
-class RawFeatures(Features):
-    """The inputs themselves: what is left is a linear model."""
-
-    def draw(self, d: int, *, key: PRNGKeyArray) -> Inputs:
-        """Nothing is random."""
-        return Inputs()
-
-    def count(self, d: int) -> int:
-        """d."""
-        return d
-
-
-class RandomFeatures(Features):
-    """`width` features with w ~ N(0, bandwidth²·I) and b ~ N(0, bandwidth²), or b uniform on the circle for Fourier features.
-
-    Fourier features approach the kernel exp(−bandwidth²·‖x − z‖²/2) as their number grows, the others an arc-cosine kernel.
-
-    Reference: Rahimi and Recht, Random features for large-scale kernel machines, 2007.
-    """
-
-    kind: Kind = eqx.field(static=True, default="relu")
-    width: int = eqx.field(static=True, default=2000)
-    bandwidth: float = eqx.field(converter=float, default=1.0)
-
-    def __check_init__(self) -> None:
-        """Refuse what makes no features."""
-        require(self.kind in get_args(Kind), f"kind must be one of {', '.join(get_args(Kind))}, but is {self.kind!r}.")
-        require(isinstance(self.width, int) and self.width > 0, f"width must be a positive number of features, but is {self.width!r}.")
-        require(0 < self.bandwidth < math.inf, f"bandwidth must be a finite number > 0, but is {self.bandwidth}.")
-
-    def draw(self, d: int, *, key: PRNGKeyArray) -> RandomMap:
-        """Draw weights and biases."""
-        key_w, key_b = jax.random.split(key)
-        w = self.bandwidth * normal(key_w, (self.width, d))
-        if self.kind == "fourier":
-            b = 2 * math.pi * jax.random.uniform(key_b, (self.width,), jnp.float32).astype(w.dtype)
-        else:
-            b = self.bandwidth * normal(key_b, (self.width,))
-        return RandomMap(w, b, self.kind)
-
-    def count(self, d: int) -> int:
-        """The width."""
-        return self.width
-
-    @property
-    def settings(self) -> Mapping[str, float | str]:
-        """The bandwidth."""
-        return {"bandwidth": self.bandwidth}
-
-    def others(self) -> list[Features]:
-        """Other bandwidths."""
-        return [dataclasses.replace(self, bandwidth=self.bandwidth * factor) for factor in (1 / 2, 2, 1 / 4, 4, 1 / 8, 8)]
 
 
 class FeatureModel(PathModel):
@@ -146,22 +34,14 @@ class FeatureModel(PathModel):
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         """From one set of features for all steps."""
-        parts = [_products(_features(self.features, x[i : i + ROWS], self.scale), self.weights) for i in range(0, len(x), ROWS)]
+        scaled = x * x.dtype.type(self.scale)
+        parts = [_products(featured(self.features, scaled[i : i + ROWS]), self.weights) for i in range(0, len(x), ROWS)]
         return np.concatenate(parts, axis=1) + self.offset[:, None]
 
 
 def _products(phi: Float[np.ndarray, "n f"], weights: np.ndarray) -> np.ndarray:
     """φ times the weights of each step: steps first, then points, then outputs where there are several."""
     return np.moveaxis(np.tensordot(phi, weights, axes=(1, 1)), 1, 0)
-
-
-_compiled = eqx.filter_jit(lambda features, x: features(x))
-
-
-def _features(features: FeatureMap, x: np.ndarray, scale: float) -> np.ndarray:
-    """φ in double precision, computed in that of x."""
-    with jax.enable_x64(x.dtype == np.float64):
-        return np.asarray(_compiled(features, x * x.dtype.type(scale)), np.float64)
 
 
 class FeatureLearner(PathLearner):
@@ -199,7 +79,7 @@ class FeatureLearner(PathLearner):
         """Solve the whole path."""
         sample, x, norm, y = drawn(sampler, n, key)
         features = self.features.draw(x.shape[1], key=keys_of(key)[0])
-        phi = np.concatenate([_features(features, x[i : i + ROWS], 1.0) for i in range(0, n, ROWS)])
+        phi = featured(features, x)
         mean, spread = phi.mean(axis=0), phi.std(axis=0)
         # A feature that is constant on the sample gets no weight; its spread need not come out as zero.
         alive = spread > 1e-6 * np.maximum(np.abs(mean), spread.max(initial=0.0))
@@ -217,13 +97,9 @@ class FeatureRidge(FeatureLearner):
     """Ridge regression of the labels: min ‖Φw + c − y‖² + penalty·f·‖w‖² with f features, so that a penalty is in units of φᵀφ."""
 
     def _solve(self, phi: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        n, f = phi.shape
         offset = np.mean(y, axis=0)
-        ridges = [penalty * f for penalty in self.penalties]
-        offsets = np.stack([offset] * len(ridges))
-        if f <= n:
-            return matrix_path(phi.T @ phi, phi.T @ (y - offset), ridges), offsets
-        return np.moveaxis(np.tensordot(phi, matrix_path(phi @ phi.T, y - offset, ridges), axes=(0, 1)), 1, 0), offsets
+        ridges = [penalty * phi.shape[1] for penalty in self.penalties]
+        return feature_path(phi, y - offset, ridges), np.stack([offset] * len(ridges))
 
 
 class LogisticRegression(FeatureLearner):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
-from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
@@ -18,40 +18,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from unlazy.core.errors import require
 from unlazy.core.losses import Loss, example_losses
 from unlazy.core.metrics import Outputs
-from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
+from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once
+from unlazy.learners.parts import Begin, End, Kept, RunStage, Stage, Start
 from unlazy.learners.sources import GradientSource, Groups, SampleGradients
-from unlazy.networks.base import HasNeurons, Init, Network, Rotatable, Smoothable
-from unlazy.tasks.base import Batch, Family, Sampler, WeightedBatch
+from unlazy.networks.base import HasNeurons, Init, Network, Smoothable
+from unlazy.tasks.base import Family, Sampler, WeightedBatch
 
 #: The loss that suits the outputs: logistic for signs, softmax for classes, squared for real numbers.
 NATURAL = "natural"
-
-
-class Stage(eqx.Module):
-    """A part of training. `run` returns the model after each of `lengths` consecutive runs of steps, and the mean losses."""
-
-    @property
-    def commutes_with_rotations(self) -> bool:
-        """Whether training on rotated inputs gives the rotated network: then it may see inputs by their coordinates."""
-        return True
-
-    def suited(self, outputs: Outputs) -> Stage:
-        """This stage for such outputs."""
-        return self
-
-    @abstractmethod
-    def length(self, n: int) -> int:
-        """Number of steps when `n` examples are allowed."""
-
-    @abstractmethod
-    def run(
-        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
-    ) -> tuple[Network, Float[Array, " s"]]:
-        """Train with gradients that `source` makes of `material`; the first axis of what is returned runs over `lengths`."""
-
-    @abstractmethod
-    def work(self, n: int, r: int, width: int) -> float:
-        """Rough number of multiply-adds."""
 
 
 def _floats(groups: dict[str, float]) -> dict[str, float]:
@@ -122,6 +96,13 @@ class Descent(Stage):
         rates = {group: rate * factor for group, rate in self.rates.items()}
         return dataclasses.replace(self, rates=rates, decay={group: self.decay.get(group, 0.0) + decay for group in rates})
 
+    @property
+    def body(self) -> Descent:
+        # A field is replaced by hand: the numbers may be stacked for many trials, which the checks of a new stage cannot read.
+        bare = copy.copy(self)
+        object.__setattr__(bare, "steps", 1 if self.spread is not None else None)
+        return bare
+
     def suited(self, outputs: Outputs) -> Descent:
         """The same stage with a loss for such outputs, where it takes the natural one."""
         natural: dict[str, Any] = {"signs": "logistic", "classes": "softmax", "reals": "squared"}
@@ -155,6 +136,7 @@ class Descent(Stage):
         self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
     ) -> tuple[Network, Float[Array, " s"]]:
         require(self.loss != NATURAL, "The natural loss is known once the outputs are: fit the learner, or call `suited`.")
+        source.accept(self.loss)
         require(
             self.smoothing is None or isinstance(model, Smoothable), f"{type(model).__name__} cannot average over noise inside its neurons."
         )
@@ -219,11 +201,13 @@ class Descent(Stage):
         assert isinstance(changed, HasNeurons) and self.spread is not None
         w = changed.first_layer  # m r
         rms = jnp.sqrt(jnp.mean(jnp.einsum("mr,rs,ms->m", w, second_moment, w)))
-        return groups | {"w": jax.tree.map(lambda leaf, scale=self.spread / rms: leaf * scale, groups["w"])}
+        # An oracle may answer zero throughout: then the weights are zero, and stay so.
+        scale = self.spread / jnp.maximum(rms, jnp.finfo(rms.dtype).tiny)
+        return groups | {"w": jax.tree.map(lambda leaf: leaf * scale, groups["w"])}
 
 
 class GradientDescent(Learner):
-    """A network from `init`, trained by `stages` one after the other, with gradients from `source`: by default a fixed sample of n examples.
+    """A network from `init`, trained by `stages` one after the other, with gradients from `source`: by default a fixed sample of size n.
 
     Step 0 is the initial network; `record` names the steps whose models are kept, and the last step is always kept. All learners of this
     class draw the same initial network and the same sample from the same key, so trials are paired by seed.
@@ -298,7 +282,9 @@ class GradientDescent(Learner):
         if self.draws_fresh:
             self._check_budget(n)
         rotates = all(stage.commutes_with_rotations for stage in self.stages)
-        start: Start = call(Begin(self.init, self.source, n, rotates), sampler, key)
+        # Of fresh examples n only says how many stand for those seen: budgets beyond that share a program.
+        count = min(n, SEEN) if self.draws_fresh else n
+        start: Start = call(Begin(self.init, self.source, count, rotates), sampler, key)
         steps = self.recorded(n)
         model, runs, kept, begin = start.model, [], [], 0
         for index, stage in enumerate(self.stages):
@@ -308,10 +294,10 @@ class GradientDescent(Learner):
             if end > begin:
                 lengths = [b - a for a, b in itertools.pairwise(bounds)]
                 idle = _canonical(len(lengths)) - len(lengths)
-                run = RunStage(stage, self.source, np.array([0] * idle + lengths, np.int32), np.array(index, np.uint32))
+                run = RunStage(stage.body, self.source, np.array([0] * idle + lengths, np.int32), np.array(index, np.uint32))
                 models, losses, model = call(run, model, start.material, start.key)
                 runs.append((models, losses))
-                kept.append(Kept(idle, len(cuts), begin, tuple(getattr(stage, "rates", ()))))
+                kept.append(Kept(idle, len(cuts), begin, end, tuple(getattr(stage, "rates", ()))))
             begin = end
         return call(End(steps, tuple(kept), self.source), start.model, tuple(runs), start.basis, start.seen)
 
@@ -328,95 +314,3 @@ def _canonical(segments: int) -> int:
         return segments
     power = 1 << (segments - 1).bit_length()
     return power if segments > 3 * power // 4 else 3 * power // 4
-
-
-class Start(NamedTuple):
-    """Before the first step: the network (by coordinates, if there is a basis), what the source made of the data, and what was seen."""
-
-    model: Network
-    material: Any
-    key: PRNGKeyArray
-    basis: Float[Array, "r d"] | None
-    seen: Batch
-
-
-class Begin(eqx.Module):
-    """Draw the network and take from the sampler what training needs."""
-
-    init: Init
-    source: GradientSource
-    n: int = eqx.field(static=True)
-    rotates: bool = eqx.field(static=True)
-
-    def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> Start:
-        key_init, key_data, key_order = keys_of(key)
-        shape = sampler.input_shape
-        model = self.init(shape[0] if len(shape) == 1 else shape, outputs=sampler.outputs.count, key=key_init)
-        inside = sampler.basis is not None and self.rotates and isinstance(model, Rotatable)
-        if inside:
-            assert isinstance(model, Rotatable)
-            model = model.enter(sampler.basis)
-        trained_on = sampler if inside or sampler.basis is None else sampler.on_inputs
-        material = self.source.material(trained_on, self.n, key_data)
-        # Of a stream, or of a law, examples of the same law stand for those seen; a sample was seen itself.
-        count = min(self.n, SEEN)
-        sample = material if isinstance(material, (Batch, WeightedBatch)) else sampler.draw(count, key_data)
-        z = sample.x[:count]
-        if not inside and sampler.basis is not None and isinstance(material, (Batch, WeightedBatch)):
-            z = z @ sampler.basis.T  # what was seen is always kept by coordinates
-        return Start(model, material, key_order, sampler.basis if inside else None, Batch(z, sample.y[:count]))
-
-
-class RunStage(eqx.Module):
-    """One stage. The lengths of its segments are inputs of the program, not parts of it."""
-
-    stage: Stage
-    source: GradientSource
-    lengths: np.ndarray
-    index: np.ndarray
-
-    def __call__(self, model: Network, material: Any, key: PRNGKeyArray) -> tuple[Network, Float[Array, " s"], Network]:
-        stage_key = jax.random.fold_in(key, jnp.asarray(self.index))
-        models, losses = self.stage.run(model, self.source, material, jnp.asarray(self.lengths), stage_key)
-        return models, losses, models.at(-1)
-
-
-class Kept(NamedTuple):
-    """Of the segments of a stage: how many are empty, how many of the others are recorded, its first step, and the groups it trained."""
-
-    idle: int
-    count: int
-    begin: int
-    groups: tuple[str, ...]
-
-
-class End(eqx.Module):
-    """Put the recorded models together, in the input space."""
-
-    steps: tuple[int, ...] = eqx.field(static=True)
-    kept: tuple[Kept, ...] = eqx.field(static=True)
-    source: GradientSource
-
-    def __call__(self, first: Network, runs: Any, basis: Float[Array, "r d"] | None, seen: Batch) -> Trace:
-        parts, losses = [], []
-        if 0 in self.steps:
-            parts.append(jax.tree.map(lambda leaf: leaf[None], first))
-            losses.append(jnp.full(1, jnp.nan))
-        for (models, means), kept in zip(runs, self.kept, strict=True):
-            span = slice(kept.idle, kept.idle + kept.count)
-            parts.append(jax.tree.map(lambda leaf, span=span: leaf[span], models))
-            losses.append(means[span])
-        models = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
-        if basis is not None:
-            models = jax.vmap(lambda model: model.leave(basis))(models)
-        return Trace(models, jnp.concatenate(losses), seen, self.steps, self._notes(first))
-
-    def _notes(self, model: Network) -> dict[str, Array]:
-        """The number of queries asked so far, of a source that counts them."""
-        counts = [self.source.queries(model.get(kept.groups), 1) for kept in self.kept if kept.groups]
-        if not counts or counts[0] is None:
-            return {}
-        begins = [kept.begin for kept in self.kept if kept.groups]
-        ends = [*begins[1:], max(self.steps[-1], *begins)]
-        asked = [sum(c * min(max(s - b, 0), e - b) for c, b, e in zip(counts, begins, ends, strict=True)) for s in self.steps]
-        return {"queries": jnp.asarray(asked, jnp.result_type(float))}

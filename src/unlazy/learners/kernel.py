@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -19,19 +18,12 @@ from unlazy.core.metrics import Outputs
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.finite import Tangent
 from unlazy.kernels.gram import gram
-from unlazy.kernels.products import Polynomial
-from unlazy.kernels.stationary import Stationary
-from unlazy.kernels.wide import WideNetwork
 from unlazy.learners.base import Learner, Trace, keys_of
 from unlazy.learners.path import PLACES, PathLearner, PathModel, drawn, path_of, positive
 from unlazy.networks.base import Init
-from unlazy.solvers.conjugate import product
-from unlazy.solvers.exact import Solution, machine_memory
-from unlazy.solvers.krylov import FEW, TOLERANCE, krylov_path, matrix_path
+from unlazy.solvers.exact import Solution
+from unlazy.solvers.policy import kernel_path
 from unlazy.tasks.base import Batch, Sampler
-
-#: A ridge this small, as a multiple of eps·√n, is below the rounding errors of a kernel in single precision.
-COARSE = 16.0
 
 
 class RandomKernel(eqx.Module):
@@ -41,6 +33,10 @@ class RandomKernel(eqx.Module):
     def draw(self, d: int, *, key: PRNGKeyArray) -> Kernel:
         """Draw the network for inputs of size d."""
 
+    def neighbours(self) -> Sequence[Self]:
+        """As those of a `Kernel`; by default none."""
+        return ()
+
 
 class TangentFeatures(RandomKernel):
     """The tangent features of a network drawn from `init`: all its derivatives at initialisation."""
@@ -48,7 +44,6 @@ class TangentFeatures(RandomKernel):
     init: Init
 
     def draw(self, d: int, *, key: PRNGKeyArray) -> Kernel:
-        """Draw the network."""
         return Tangent(self.init(d, key=key))
 
 
@@ -73,7 +68,7 @@ class KernelModel(PathModel):
 
 
 class KernelLearner(PathLearner):
-    """Base of the learners with a kernel. Kernels of wide networks, which divide by d, see the inputs times √d."""
+    """Base of the learners with a kernel. Inputs are scaled as the kernel asks: by √d for those of wide networks, which divide by d."""
 
     kernel: Kernel | RandomKernel
 
@@ -83,7 +78,7 @@ class KernelLearner(PathLearner):
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
         """Kernels like this one, each with a path; where there is no other kernel, all of the budget goes into the path."""
-        kernels = [self.kernel, *neighbours(self.kernel)][: max(1, budget // PLACES)]
+        kernels = [self.kernel, *self.kernel.neighbours()][: max(1, budget // PLACES)]
         path = path_of(min(budget, PLACES) if len(kernels) > 1 else budget)
         return tuple(dataclasses.replace(self, kernel=kernel).along(path) for kernel in kernels)
 
@@ -96,7 +91,7 @@ class KernelLearner(PathLearner):
         """The sample as drawn, the kernel, the scaled points with their scale, and the labels."""
         sample, x, norm, y = drawn(sampler, n, key)
         kernel = self.kernel.draw(x.shape[1], key=keys_of(key)[0]) if isinstance(self.kernel, RandomKernel) else self.kernel
-        factor = math.sqrt(x.shape[1]) if isinstance(kernel, WideNetwork) else 1.0
+        factor = kernel.input_scale(x.shape[1])
         return sample, kernel, x * x.dtype.type(factor), factor / norm, y
 
 
@@ -121,10 +116,11 @@ class KernelRidge(KernelLearner):
         offset = np.mean(y, axis=0)
         with jax.enable_x64(x.dtype == np.float64):
             diagonal = float(jnp.mean(kernel.diagonal(jnp.asarray(x))))
-        coefficients = _path(kernel, x, y - offset, [ridge * diagonal for ridge in self.ridges], self.memory)
+        coefficients = kernel_path(kernel, x, y - offset, [ridge * diagonal for ridge in self.ridges], memory=self.memory)
         models = KernelModel(kernel, x, scale, coefficients, np.stack([offset] * len(self.ridges)))
         # The residual of a ridge regression is λ·α.
-        squares = [0.5 * np.mean(np.square(ridge * diagonal * alpha), axis=0) for ridge, alpha in zip(self.ridges, coefficients, strict=True)]
+        pairs = zip(self.ridges, coefficients, strict=True)
+        squares = [0.5 * np.mean(np.square(ridge * diagonal * alpha), axis=0) for ridge, alpha in pairs]
         losses = [float(np.sum(each)) for each in squares]
         return self.traced(models, losses, sample)
 
@@ -156,7 +152,9 @@ class KernelSVM(KernelLearner):
         for index, penalty in enumerate(self.penalties):
             for place, labels in enumerate(columns.T):
                 if len(np.unique(labels)) < 2:
-                    require(columns.shape[1] > 1, f"A support vector machine needs examples of both classes, but the {n} examples are of one.")
+                    require(
+                        columns.shape[1] > 1, f"A support vector machine needs examples of both classes, but the {n} examples are of one."
+                    )
                     offsets[index, place] = -1.0  # a class that was not seen
                     continue
                 machine = SVC(C=penalty / unit, kernel="precomputed", cache_size=500).fit(K, labels)
@@ -166,42 +164,6 @@ class KernelSVM(KernelLearner):
         if y.ndim == 1:
             coefficients, offsets = coefficients[:, :, 0], offsets[:, 0]
         return self.traced(KernelModel(kernel, x, scale, coefficients, offsets), losses, sample)
-
-
-def _path(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridges: Sequence[float], memory: int | None) -> np.ndarray:
-    """α for each ridge, with a stored kernel where it fits into the memory, or with one that is computed anew for each product."""
-    n = len(x)
-    with jax.enable_x64(x.dtype == np.float64):
-        top = float(jnp.max(kernel.diagonal(jnp.asarray(x))))
-    coarse = COARSE * float(np.finfo(np.float32).eps) * math.sqrt(n) * top
-    points = x.astype(np.float64) if n <= FEW or min(ridges) < coarse else x
-    allowed = machine_memory() // 3 if memory is None else memory
-    if n * n * points.dtype.itemsize <= allowed:
-        with jax.enable_x64(points.dtype == np.float64):
-            return matrix_path(np.asarray(gram(kernel, points)), y, ridges)
-    if y.ndim == 2:
-        return np.stack([_path(kernel, x, column, ridges, memory) for column in y.T], axis=2)
-    found = krylov_path(lambda v: product(kernel, points, v[:, None])[:, 0], y, ridges, tolerance=TOLERANCE)
-    worst = float(np.max(found.residuals))
-    require(
-        worst <= 10 * TOLERANCE,
-        f"The ridge {min(ridges):.2g} is too small to be solved without storing the kernel of {n:,} points, for which {allowed / 1e9:.1f} "
-        f"GB are too few: after {found.products} products the residual is {worst:.1e}. Take greater ridges, or allow more memory.",
-    )
-    return found.coefficients
-
-
-def neighbours(kernel: Kernel | RandomKernel) -> list[Kernel | RandomKernel]:
-    """Kernels of the same kind with other numbers, the most different first after the nearest."""
-    change = dataclasses.replace
-    if isinstance(kernel, Stationary):
-        return [change(kernel, gamma=kernel.gamma * factor) for factor in (1 / 4, 4, 1 / 16, 16, 1 / 2, 2)]
-    if isinstance(kernel, Polynomial):
-        return [change(kernel, degree=degree) for degree in (2, 3, 5, 4, 7, 6) if degree != kernel.degree]
-    if isinstance(kernel, WideNetwork):
-        others = [(1, 0.0), (2, 0.1), (3, 0.1), (1, 1.0), (2, 1.0), (1, 0.1)]
-        return [change(kernel, depth=depth, b_variance=b) for depth, b in others if (depth, b) != (kernel.depth, kernel.b_variance)]
-    return []
 
 
 def numbers_of(kernel: Any) -> Mapping[str, float | str]:

@@ -6,18 +6,23 @@
 `TwoLayer` holds a_j/p as its second layer, and the library's logistic loss is half of the paper's. With α = a/p the same steps are
 w ← w − 2ηp·∂ℓ/∂w and α ← α − (2η/p)·∂ℓ/∂α: p and 2 are absorbed in the step sizes, and nothing else differs.
 
-`width` = p, `radius` = θ, `step` = η, `batch` = m.
+`width` = p, `radius` = θ, `step` = η, `batch` = m. `MeanFieldSGD` lets m follow the dimension.
 
 Reference: glasgow2023, Section 2.2.
 """
 
 from __future__ import annotations
 
-from jaxtyping import Array, Float
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray
 
+from unlazy.core.errors import require
+from unlazy.core.metrics import Outputs
+from unlazy.learners.base import Learner, Trace
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
 from unlazy.networks import SphereInit, TwoLayer
+from unlazy.tasks.base import Family, Sampler
 
 
 def mean_field_sgd(
@@ -42,6 +47,43 @@ def mean_field_sgd(
         rates["a"] = 2 * step / width
     stage = Descent(rates, steps=steps, batch=batch, loss="logistic")
     return GradientDescent(SphereInit(p=width, radius=radius, bias=bias), (stage,), record=record, source=FreshGradients())
+
+
+class MeanFieldSGD(Learner):
+    """The same with minibatches of ratio·d examples: one pass, on signs alone."""
+
+    width: int = eqx.field(static=True, default=128, kw_only=True)
+    ratio: float = eqx.field(converter=float, default=1.0, kw_only=True)
+    radius: float = eqx.field(converter=float, default=0.3, kw_only=True)
+    step: float = eqx.field(converter=float, default=0.5, kw_only=True)
+    bias: bool = eqx.field(static=True, default=False, kw_only=True)
+    freeze_second: bool = eqx.field(static=True, default=False, kw_only=True)
+
+    @property
+    def draws_fresh(self) -> bool:
+        return True
+
+    def suits(self, outputs: Outputs) -> bool:
+        return outputs.kind == "signs"
+
+    def suited(self, family: Family) -> Learner:
+        # A learner that became another is not asked again whether it suits, so it is asked here.
+        require(self.suits(family.outputs), f"Mean-field SGD learns signs, but the outputs are {family.outputs.kind}.")
+        return self.on(family.dimension)
+
+    def on(self, d: int) -> GradientDescent:
+        """The learner in d dimensions."""
+        return mean_field_sgd(
+            width=self.width,
+            batch=max(1, round(self.ratio * d)),
+            radius=self.radius,
+            step=self.step,
+            bias=self.bias,
+            freeze_second=self.freeze_second,
+        )
+
+    def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
+        return self.on(sampler.dimension).fit(sampler, n, key=key)
 
 
 def second_layer(model: TwoLayer) -> Float[Array, " p"]:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import Outputs
-from unlazy.learners.base import Call, Learner, Trace, at_once, keys_of
+from unlazy.kernels.base import Kernel
+from unlazy.kernels.gram import gram
+from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
+from unlazy.learners.holdout import with_sample
+from unlazy.learners.kernel import KernelModel
 from unlazy.networks.base import Model, Scores
+from unlazy.solvers.exact import prefix_coefficients
 from unlazy.tasks.base import Batch, Family, Sampler, draw
 
 
@@ -23,6 +30,62 @@ def _sizes(values: Any) -> tuple[int, ...]:
 
 def _require_sizes(sizes: tuple[int, ...]) -> None:
     require(all(size > 0 for size in sizes) and list(sizes) == sorted(set(sizes)), f"sizes must be positive and increase, but are {sizes}.")
+
+
+class PrefixRidge(Learner):
+    """Kernel ridge regression f(x) = Σ_i k(x, x_i)·α_i on the prefixes of one sample, all from one Cholesky factor.
+
+    `sizes` are the prefixes, those up to n; by default they lie about `fineness` apart from n/4 to n. `ridge` is in units of the mean of
+    k(x, x). Nothing is done to inputs and labels: the kernel sees the inputs as they are, and the mean label is penalised like all else.
+    """
+
+    kernel: Kernel
+    ridge: float = eqx.field(converter=float, default=1e-6)
+    sizes: tuple[int, ...] = eqx.field(static=True, default=(), converter=_sizes, kw_only=True)
+    fineness: float = eqx.field(converter=float, default=0.01, kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse what is no grid."""
+        _require_sizes(self.sizes)
+        require(0 < self.fineness < 1, f"fineness lies between 0 and 1, but is {self.fineness}.")
+
+    @property
+    def on_host(self) -> bool:
+        """It solves with LAPACK."""
+        return True
+
+    def recorded(self, n: int) -> tuple[int, ...]:
+        """The sizes."""
+        if self.sizes:
+            return tuple(size for size in self.sizes if size <= n)
+        back = np.arange(int(math.log(4) / self.fineness), -1, -1)
+        return tuple(np.unique(np.maximum(1, np.round(n * np.exp(-self.fineness * back)))).astype(int).tolist())
+
+    def examples_at(self, step: int, n: int) -> int:
+        return step
+
+    def work(self, n: int, r: int) -> float:
+        """The factorisation in double precision, and two Gram matrices."""
+        return n**3 / 3 + 2.0 * n * n * (r + 60)
+
+    def prediction_work(self, d: int) -> float:
+        """Not known before n is: `work` counts the predictions."""
+        return 0.0
+
+    def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
+        sizes = self.recorded(n)
+        require(bool(sizes), f"Of the sizes {self.sizes} none is at most n={n}.")
+        sample = draw(sampler, n, keys_of(key)[1])
+        x = np.asarray(sample.x if sampler.basis is None else sample.x @ sampler.basis, np.float64)
+        x = x.reshape(len(x), -1)[: sizes[-1]]
+        with jax.enable_x64(True):  # nearly ridgeless systems are below the rounding errors of single precision
+            K = np.asarray(gram(self.kernel, x))
+        ridge = self.ridge * float(np.mean(np.diagonal(K)))
+        coefficients = prefix_coefficients(K, np.asarray(sample.y, np.float64)[: sizes[-1]], ridge, sizes)
+        models = KernelModel(self.kernel, x, 1.0, coefficients, np.zeros((len(sizes), *coefficients.shape[2:])))
+        # The residual of a ridge regression is λ·α.
+        squares = 0.5 * np.sum(np.square(ridge * coefficients).reshape(len(sizes), -1), axis=1) / np.array(sizes)
+        return Trace(models, jnp.asarray(squares), Batch(sample.x[:SEEN], sample.y[:SEEN]), sizes)
 
 
 class OnPrefixes(Learner):
@@ -78,7 +141,7 @@ class OnPrefixes(Learner):
         require(bool(sizes), f"Of the sizes {self.sizes} none is at most n={n}.")
         # On the host nobody else compiles the draw.
         whole = draw(sampler, sizes[-1], keys_of(key)[1]) if self.on_host else call(_Whole(sizes[-1]), sampler, key)
-        cut = dataclasses.replace(sampler, draw=_First(whole), exact_law=None)
+        cut = with_sample(sampler, whole)
         traces = [self.learner.fit_in_parts(cut, size, key, call) for size in sizes]
         return call(_Curve(sizes), tuple(traces))
 
@@ -90,16 +153,6 @@ class _Whole(eqx.Module):
 
     def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> Batch:
         return sampler.draw(self.n, keys_of(key)[1])
-
-
-class _First(eqx.Module):
-    """A draw from a sample that is there already: the first examples of it, whatever the key."""
-
-    sample: Batch
-
-    def __call__(self, n: int, key: PRNGKeyArray) -> Batch:
-        require(n <= len(self.sample.y), f"{n} examples were asked for, but the sample has {len(self.sample.y)}.")
-        return Batch(self.sample.x[:n], self.sample.y[:n])
 
 
 class _Curve(eqx.Module):

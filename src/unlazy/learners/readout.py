@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.learners.gradient import Stage
+from unlazy.core.losses import example_losses
+from unlazy.learners.parts import Stage
 from unlazy.learners.sources import GradientSource
 from unlazy.networks import Network, TwoLayer
 from unlazy.tasks.base import Batch
@@ -46,14 +47,15 @@ class RidgeReadout(Stage):
         require(isinstance(material, Batch), "A converged readout needs a fixed sample, not fresh draws.")
         assert isinstance(model, TwoLayer)
         x, y = material
-        features = model.hidden(x)  # n m
+        features, middle = model.hidden(x), jnp.mean(y, axis=0)  # n m
         mean, scale = jnp.mean(features, axis=0), jnp.std(features, axis=0)
         # A neuron that is constant on the sample gets no weight. Its mean is rounded, so its spread need not come out as zero.
         rounding = 16 * jnp.finfo(mean.dtype).eps * jnp.abs(mean)
         scale = jnp.where(scale > rounding, scale, jnp.inf)
         centred = (features - mean) / scale
         moment = centred.T @ centred / len(y) + self.ridge * jnp.eye(len(mean))
-        a = jax.scipy.linalg.solve(moment, centred.T @ (y - jnp.mean(y)) / len(y), assume_a="pos") / scale
-        solved = model.put({"a": a, "c": jnp.mean(y) - mean @ a})
-        loss = jnp.mean(0.5 * jnp.square(features @ a + solved.c - y))
+        a = jax.scipy.linalg.solve(moment, centred.T @ (y - middle) / len(y), assume_a="pos")
+        a = a / (scale if y.ndim == 1 else scale[:, None])
+        solved = model.put({"a": a, "c": middle - mean @ a})
+        loss = jnp.mean(example_losses("squared", features @ a + solved.c, y))
         return jax.tree.map(lambda leaf: leaf[None], solved), loss[None]

@@ -5,21 +5,18 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Self
+from typing import NamedTuple, Self
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.kernels.gram import gram
 from unlazy.kernels.stationary import Laplace, Stationary
 from unlazy.learners.base import Learner, Trace
 from unlazy.learners.path import PathLearner, PathModel, drawn
-from unlazy.solvers.exact import Solution
-from unlazy.solvers.krylov import matrix_path
-from unlazy.solvers.recursive import gradient_outer_product, metric_root, normalised
+from unlazy.solvers.gradient_outer_product import metric_scores, recursive_fits
+from unlazy.solvers.policy import kernel_path
 from unlazy.tasks.base import Sampler
 
 #: Iterations that tuning chooses among.
@@ -41,15 +38,18 @@ class MetricModel(PathModel):
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         z = np.asarray(x, np.float64) * self.scale
-        found = [
-            Solution(self.kernel, (self.points @ root).astype(self.points.dtype), alpha, self.points.dtype.name).predict(z @ root)
-            for root, alpha in zip(self.roots, self.coefficients, strict=True)
-        ]
+        pairs = zip(self.roots, self.coefficients, strict=True)
+        found = [metric_scores(self.kernel, self.points, root, alpha, z) for root, alpha in pairs]
         return np.stack(found) + self.offset
 
 
+class _Coefficients(NamedTuple):
+    coefficients: np.ndarray
+
+
 class RecursiveFeatureMachine(PathLearner):
-    """Ridge regression with a kernel whose metric is the average gradient outer product of the last fit (`unlazy.solvers.recursive`).
+    """Ridge regression with a kernel whose metric is the average gradient outer product of the last fit
+    (`unlazy.solvers.gradient_outer_product`).
 
     The recorded steps are the fits after so many of `iterations`, which increase; after none it is the plain kernel. A ridge is in units of
     k(x, x) = 1.
@@ -91,18 +91,12 @@ class RecursiveFeatureMachine(PathLearner):
         """Fit, learn the metric, and fit again."""
         sample, x, norm, y = drawn(sampler, n, key)
         offset = np.mean(y, axis=0)
-        metric = np.eye(x.shape[1])
-        roots, found, losses = [], [], []
-        for iteration in range(self.iterations[-1] + 1):
-            root = metric_root(metric)
-            points = (x @ root).astype(x.dtype)
-            with jax.enable_x64(x.dtype == np.float64):
-                K = np.asarray(gram(self.kernel, points))
-            alpha = matrix_path(K, y - offset, (self.ridge,))[0]
-            if iteration in self.iterations:
-                roots.append(root)
-                found.append(alpha)
-                losses.append(0.5 * float(np.sum(np.mean(np.square(self.ridge * alpha), axis=0))))  # the residual of a ridge regression is λ·α
-            if iteration < self.iterations[-1]:
-                metric = normalised(root @ gradient_outer_product(self.kernel, points.astype(np.float64), alpha.reshape(len(alpha), -1)) @ root, metric)
-        return self.traced(MetricModel(self.kernel, x, 1 / norm, np.stack(roots), np.stack(found), offset), losses, sample)
+
+        def solve(points: Float[np.ndarray, "n d"]) -> _Coefficients:
+            return _Coefficients(kernel_path(self.kernel, points, y - offset, (self.ridge,))[0])
+
+        fits = [step for i, step in enumerate(recursive_fits(self.kernel, x, solve, self.iterations[-1])) if i in self.iterations]
+        found = np.stack([step.fit.coefficients for step in fits])
+        # The residual of a ridge regression is λ·α.
+        losses = [0.5 * float(np.sum(np.mean(np.square(self.ridge * alpha), axis=0))) for alpha in found]
+        return self.traced(MetricModel(self.kernel, x, 1 / norm, np.stack([step.root for step in fits]), found, offset), losses, sample)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
 from unlazy.core.naming import Named
-from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
-from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.kernels.wide import NNGP, NTK
+from unlazy.kernels.feature_maps import RandomFeatures, RawFeatures
+from unlazy.kernels.shelf import kernel_named
 from unlazy.learners.direction import DirectionHistogram
-from unlazy.learners.features import FeatureRidge, LogisticRegression, RandomFeatures, RawFeatures
+from unlazy.learners.features import FeatureRidge, LogisticRegression
+from unlazy.learners.foreign import ScikitLearner
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
+from unlazy.learners.mean_field import MeanFieldSGD
 from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import MirroredInit, TangentInit
@@ -25,19 +34,36 @@ def _network(init: MirroredInit | TangentInit, rates: dict[str, float]) -> UnitN
 
 _RELU = MirroredInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu")
 
+_FOREST = ScikitLearner.of(
+    RandomForestClassifier(),
+    regressor=RandomForestRegressor(),
+    grid={"max_features": ["sqrt", 0.2, 0.5, 1.0], "min_samples_leaf": [1, 3, 10], "max_depth": [None, 8]},
+)
+_BOOSTING = ScikitLearner.of(
+    HistGradientBoostingClassifier(),
+    regressor=HistGradientBoostingRegressor(),
+    grid={"learning_rate": [0.03, 0.1, 0.3], "max_leaf_nodes": [4, 31], "l2_regularization": [0.0, 10.0]},
+)
+_NEIGHBOURS = ScikitLearner.of(
+    KNeighborsClassifier(),
+    regressor=KNeighborsRegressor(),
+    grid={"n_neighbors": [1, 2, 3, 5, 8, 13, 21, 34], "weights": ["uniform", "distance"], "metric": ["euclidean"]},
+)
+
 LEARNERS = {
     "linear": Named(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
     "logistic": Named(LogisticRegression(RawFeatures()), "linear model, logistic regression"),
-    "linear-kernel": Named(KernelRidge(Linear()), "the linear model again, solved with its kernel"),
-    "polynomial": Named(KernelRidge(Polynomial(3)), "polynomial kernel, ridge regression; degree 2 to 7"),
-    "rbf": Named(KernelRidge(RBF(0.5)), "Gaussian kernel, ridge regression"),
-    "laplace": Named(KernelRidge(Laplace(0.5)), "Laplace kernel exp(−γ‖x − z‖), ridge regression"),
-    "arc-cosine": Named(KernelRidge(ArcCosine(1)), "arc-cosine kernel: infinitely many random ReLU features"),
-    "arcsine": Named(KernelRidge(ArcSine(1.0, 0.1)), "arcsine kernel: infinitely many random erf features"),
-    "nngp": Named(KernelRidge(NNGP(1, "relu", 2.0, 0.1)), "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3"),
-    "ntk": Named(KernelRidge(NTK(1, "relu", 2.0, 0.1)), "tangent kernel of an infinitely wide ReLU network; depth 1 to 3"),
-    "rbf-svm": Named(KernelSVM(RBF(0.5)), "Gaussian kernel, support vector machine"),
-    "ntk-svm": Named(KernelSVM(NTK(1, "relu", 2.0, 0.1)), "tangent kernel, support vector machine"),
+    "linear-kernel": Named(KernelRidge(kernel_named("linear")), "the linear model again, solved with its kernel"),
+    "polynomial": Named(KernelRidge(kernel_named("polynomial")), "polynomial kernel, ridge regression; degree 2 to 7"),
+    "quadratic": Named(KernelRidge(kernel_named("quadratic")), "products of two coordinates alone, ⟨x, z⟩², ridge regression"),
+    "rbf": Named(KernelRidge(kernel_named("rbf")), "Gaussian kernel, ridge regression"),
+    "laplace": Named(KernelRidge(kernel_named("laplace")), "Laplace kernel exp(−γ‖x − z‖), ridge regression"),
+    "arc-cosine": Named(KernelRidge(kernel_named("arc-cosine")), "arc-cosine kernel: infinitely many random ReLU features"),
+    "arcsine": Named(KernelRidge(kernel_named("arcsine")), "arcsine kernel: infinitely many random erf features"),
+    "nngp": Named(KernelRidge(kernel_named("nngp")), "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "ntk": Named(KernelRidge(kernel_named("ntk")), "tangent kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "rbf-svm": Named(KernelSVM(kernel_named("rbf")), "Gaussian kernel, support vector machine"),
+    "ntk-svm": Named(KernelSVM(kernel_named("ntk")), "tangent kernel, support vector machine"),
     "relu-features": Named(FeatureRidge(RandomFeatures("relu")), "2000 random ReLU features, ridge regression"),
     "truncated-relu-features": Named(FeatureRidge(RandomFeatures("truncated_relu")), "2000 random truncated ReLU features, ridge"),
     "fourier-features": Named(FeatureRidge(RandomFeatures("fourier")), "2000 random Fourier features, ridge regression"),
@@ -47,7 +73,13 @@ LEARNERS = {
     "relu-features-sgd": Named(_network(_RELU, {"a": 0.05}), "200 random ReLU features, gradient descent on the second layer"),
     "tangent-sgd": Named(_network(TangentInit(_RELU), {"w": 0.01, "b": 0.01, "a": 0.01}), "tangent model of 200 neurons, gradient descent"),
     "network": Named(_network(_RELU, {"w": 0.1, "b": 0.1, "a": 0.1}), "two-layer ReLU network of 200 neurons, gradient descent"),
+    "sgd": Named(MeanFieldSGD(), "two-layer ReLU network in mean-field scaling, one pass of SGD, fresh minibatches of d examples"),
+    "sgd-frozen": Named(MeanFieldSGD(freeze_second=True), "the same, the first layer alone"),
+    "sgd-bias": Named(MeanFieldSGD(bias=True), "the same on both layers, with a constant coordinate, for odd parities"),
     "rfm": Named(RecursiveFeatureMachine(), "recursive feature machine: a Laplace kernel that learns its metric"),
+    "random-forest": Named(_FOREST, "random forest by scikit-learn"),
+    "gradient-boosting": Named(_BOOSTING, "histogram gradient boosting by scikit-learn"),
+    "knn": Named(_NEIGHBOURS, "nearest neighbours by scikit-learn"),
     "mean-histogram": Named(DirectionHistogram("mean"), "the direction E[y·x] and a histogram of the label along it"),
     "principal-histogram": Named(DirectionHistogram("principal"), "the top principal direction and a histogram of the label along it"),
 }

@@ -6,7 +6,8 @@ the sampler (`material`); then it answers each step with a loss and its gradient
 - `SampleGradients`: a fixed sample of n examples, whole or by minibatches in a new random order each epoch.
 - `FreshGradients`: examples that were never seen before, at each step.
 - `LawGradients`: the exact population, where the data offer it.
-- `QueryGradients`: a statistical query oracle that answers each coordinate within a tolerance.
+- `QueryGradients`: a statistical query oracle that answers each coordinate within a tolerance. Learners that are no gradient descent may
+  ask the same `QueryOracle` any query.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import shuffled
-from unlazy.networks.base import Network
+from unlazy.networks.base import Network, SlopeBounded, SplitWeights
 from unlazy.tasks.base import Population, Sampler, WeightedBatch
 
 Groups = dict[str, Any]  # parameter group name -> arrays
@@ -35,10 +36,14 @@ Step = Callable[[Any, Callable[[Groups], tuple[Array, Groups]], Any, Int[Array, 
 #: Gradients over larger batches are summed up over pieces of at most this many rows, so that memory stays flat.
 PIECE = 4096
 Mode = Literal["honest", "adversarial", "sampled"]
+#: q(x, y) ∈ [−1, 1] for all points of a population: one row a point, one column a query.
+Query = Callable[[Float[Array, "p r"], Float[Array, " p"]], Float[Array, "p q"]]
 #: Probability with which the average over a sample may leave the tolerance, by Hoeffding's inequality.
 MISS = 1e-9
 #: Points of a sample that stands for a law whose points are too many to be listed.
 POINTS = 20_000
+#: Rounding of the answers that does not count as leaving the tolerance.
+ROUNDING = 1e-5
 
 
 def pieces(rows: int) -> int:
@@ -70,6 +75,9 @@ class GradientSource(eqx.Module):
     def fresh(self) -> bool:
         """Whether every step takes new examples, so that n is counted by steps."""
         return False
+
+    def accept(self, loss: str) -> None:
+        """Refuse a loss whose gradient it cannot give."""
 
     @abstractmethod
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
@@ -173,13 +181,12 @@ def examples_needed(tolerance: float) -> int:
     return math.ceil(2 * math.log(2 / MISS) / tolerance**2)
 
 
-class QueryGradients(GradientSource):
-    """A statistical query oracle: each coordinate of the gradient is a query, divided by its greatest possible size so that it lies in [−1, 1].
+class QueryOracle(eqx.Module):
+    """The statistical query model: who asks it sees no examples, only averages over the law, each within `tolerance` of the truth.
 
-    `tolerance` = τ; the answer is within τ of the mean over the law. `honest` gives the mean itself, `adversarial` goes as far as it may
-    towards what coin-flip labels would give, `sampled` averages over examples, as many as keep within the tolerance with certainty for all
-    purposes. Where the law cannot be listed, a sample of `points` stands for it. The network says how large a slope can be
-    (`greatest_slopes`), for the hinge loss, whose own slope is at most 1.
+    A query is a function q(x, y) ∈ [−1, 1]. `honest` gives its mean itself, `adversarial` goes as far as it may towards what coin-flip
+    labels would give, `sampled` averages over examples, as many as keep within the tolerance with certainty for all purposes. Where the law
+    cannot be listed, a sample of `points` stands for it. Every answer is checked, whatever made it.
 
     Reference: shi2022, Section 4 and Appendix D (after Kearns, 1998).
     """
@@ -190,7 +197,7 @@ class QueryGradients(GradientSource):
     examples: int = eqx.field(static=True, default=0)
 
     @classmethod
-    def of(cls, tolerance: float, mode: Mode = "honest") -> QueryGradients:
+    def of(cls, tolerance: float, mode: Mode = "honest") -> QueryOracle:
         """An oracle that, where it samples, takes as many examples as its tolerance needs."""
         return cls(tolerance, mode, examples=examples_needed(tolerance) if mode == "sampled" else 0)
 
@@ -198,55 +205,47 @@ class QueryGradients(GradientSource):
         """Refuse what is no oracle."""
         require(self.mode in get_args(Mode), f"mode must be one of {', '.join(get_args(Mode))}, but is {self.mode!r}.")
         require(0 < self.tolerance <= 1, f"tolerance lies in (0, 1], but is {self.tolerance}.")
-        require(self.mode != "sampled" or self.examples > 0, "A sampled oracle needs a number of examples: make it with `QueryGradients.of`.")
+        require(self.mode != "sampled" or self.examples > 0, "A sampled oracle needs a number of examples: make it with `QueryOracle.of`.")
 
-    def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Population:
-        return law_or_sample(sampler, self.points, key)
+    def law(self, sampler: Sampler, key: PRNGKeyArray) -> Population:
+        """What it averages over: the exact law where it is offered, or else a large sample that stands for it."""
+        law = None if sampler.exact_law is None else sampler.exact_law()
+        if isinstance(law, Population):
+            return law
+        x, y = sampler.draw(self.points, key)
+        return Population(x, y, jnp.full(self.points, 1 / self.points))
 
-    def fold(self, step: Step, carry: Any, material: Any, span: Any, *, batch: Any, loss: Any, weigh: Any, model: Any, key: Any) -> Any:
-        whole: WeightedBatch = material.batch
-        largest = jnp.max(jnp.abs(whole.x))
+    def ask(self, query: Query, law: Population, *, key: PRNGKeyArray) -> Float[Array, " q"]:
+        """The answers to all columns of a query."""
 
-        def go(t: Any, carry: Any) -> Any:
-            def answer(groups: Groups) -> tuple[Array, Groups]:
-                value, truth = batch_gradient(loss, groups, whole.x, whole.y, whole.weight)
-                scales = model.put(groups).greatest_slopes(tuple(groups), largest)
-                if self.mode == "adversarial":
-                    _, flipped = batch_gradient(loss, groups, whole.x, -whole.y, whole.weight)
-                    given = jax.tree.map(lambda g, f, s: g + jnp.clip((f - g) / 2, -self.tolerance * s, self.tolerance * s), truth, flipped, scales)
-                elif self.mode == "sampled":
-                    drawn = shares(jax.random.fold_in(key, t), material.weight, self.examples) * len(material.weight)
-                    _, given = batch_gradient(loss, groups, whole.x, whole.y, drawn)
-                else:
-                    given = truth
-                return value, within(given, truth, scales, self.tolerance)
+        def mean(y: Array, weight: Array) -> Array:
+            return weight @ query(law.x, y)
 
-            return step(carry, answer, whole, t)
+        truth = mean(law.y, law.weight)
+        return self.answer(truth, mean, law, jnp.ones_like(truth), key=key)
 
-        return jax.lax.fori_loop(span[0], span[1], go, carry)
-
-    def queries(self, groups: Groups, steps: int) -> int:
-        return steps * sum(leaf.size for leaf in jax.tree.leaves(groups))
-
-
-#: Rounding of the answers that does not count as leaving the tolerance.
-ROUNDING = 1e-5
+    def answer(self, truth: Any, mean: Callable[[Array, Array], Any], law: Population, scales: Any, *, key: PRNGKeyArray) -> Any:
+        """Answers near the `truth`, by trees of arrays. `mean(y, weight)`: the truth where labels and weights were these; `scales`: the
+        greatest possible size of each query, by which it is divided before it is asked.
+        """
+        given = truth
+        if self.mode == "adversarial":
+            flipped = mean(-law.y, law.weight)
+            most = jax.tree.map(lambda scale: self.tolerance * scale, scales)
+            given = jax.tree.map(lambda g, f, m: g + jnp.clip((f - g) / 2, -m, m), truth, flipped, most)
+        elif self.mode == "sampled":
+            given = mean(law.y, shares(key, law.weight, self.examples))
+        return within(given, truth, scales, self.tolerance)
 
 
 def within(given: Any, truth: Any, scales: Any, tolerance: Any) -> Any:
-    """The answers, all of which must lie within the tolerance of the truth, whatever made them."""
+    """The answers; where one of them lies outside the tolerance, none: all are NaN, so that the trial is recorded as diverged.
+
+    An error raised from inside the program would end all trials that run with it, and keep the program from being cached.
+    """
     gaps = jax.tree.map(lambda a, b, s: jnp.max(jnp.abs(a - b) - (tolerance + ROUNDING) * s, initial=-jnp.inf), given, truth, scales)
-    outside = jnp.max(jnp.stack(jax.tree.leaves(gaps))) > 0
-    return eqx.error_if(given, outside, "An answer lies outside the tolerance of the statistical query oracle.")
-
-
-def law_or_sample(sampler: Sampler, points: int, key: PRNGKeyArray) -> Population:
-    """The exact law where it is offered, or else a large sample that stands for it."""
-    law = None if sampler.exact_law is None else sampler.exact_law()
-    if isinstance(law, Population):
-        return law
-    x, y = sampler.draw(points, key)
-    return Population(x, y, jnp.full(points, 1 / points))
+    inside = jnp.max(jnp.stack(jax.tree.leaves(gaps))) <= 0
+    return jax.tree.map(lambda leaf: jnp.where(inside, leaf, jnp.nan), given)
 
 
 def shares(key: PRNGKeyArray, weight: Float[Array, " p"], n: int) -> Float[Array, " p"]:
@@ -254,3 +253,53 @@ def shares(key: PRNGKeyArray, weight: Float[Array, " p"], n: int) -> Float[Array
     u = jax.random.uniform(key, (n,), jnp.float32)
     drawn = jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), u), len(weight) - 1)
     return jnp.zeros_like(weight).at[drawn].add(1 / n)
+
+
+class QueryGradients(GradientSource):
+    """A statistical query oracle: each coordinate of the gradient is a query, divided by its greatest possible size to lie in [−1, 1].
+
+    The network says how large a slope can be (`greatest_slopes`), for losses whose own slope is at most 1: hinge and logistic. Queries are
+    asked by coordinates in the sampler's basis where it has one: unlike training itself, tolerances do not commute with rotations.
+    """
+
+    oracle: QueryOracle
+
+    @classmethod
+    def of(cls, tolerance: float, mode: Mode = "honest") -> QueryGradients:
+        """Of an oracle that, where it samples, takes as many examples as its tolerance needs."""
+        return cls(QueryOracle.of(tolerance, mode))
+
+    def accept(self, loss: str) -> None:
+        known = ("hinge", "logistic")
+        require(loss in known, f"Queries are bounded for a loss with a slope of at most 1 ({', '.join(known)}), but the loss is {loss}.")
+
+    def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Population:
+        return self.oracle.law(sampler, key)
+
+    def fold(self, step: Step, carry: Any, material: Any, span: Any, *, batch: Any, loss: Any, weigh: Any, model: Any, key: Any) -> Any:
+        require(isinstance(model, SlopeBounded), f"{type(model).__name__} does not say how large its slopes can be, as queries need.")
+        require(batch is None, "A query is about the whole law: leave the batch size out.")
+        law: Population = material
+        whole: WeightedBatch = law.batch
+        # Class weights multiply queries, and so their greatest possible size; the weights of the law itself do not.
+        factor = weigh(whole, whole) / jnp.where(whole.weight > 0, whole.weight, 1.0)
+        largest, heaviest = jnp.max(jnp.abs(law.x)), jnp.max(factor)
+
+        def go(t: Any, carry: Any) -> Any:
+            def answer(groups: Groups) -> tuple[Array, Groups]:
+                def gradient(y: Array, weight: Array) -> tuple[Array, Groups]:
+                    return batch_gradient(loss, groups, law.x, y, weight * len(weight) * factor)
+
+                value, truth = gradient(law.y, law.weight)
+                scales = jax.tree.map(lambda scale: scale * heaviest, model.put(groups).greatest_slopes(tuple(groups), largest))
+                key_step = jax.random.fold_in(key, t)
+                return value, self.oracle.answer(truth, lambda y, weight: gradient(y, weight)[1], law, scales, key=key_step)
+
+            return step(carry, answer, whole, t)
+
+        return jax.lax.fori_loop(span[0], span[1], go, carry)
+
+    def queries(self, groups: Groups, steps: int) -> int:
+        # What lies outside of the span of the inputs has no slope: there is nothing to ask.
+        leaves = jax.tree.leaves(groups, is_leaf=lambda leaf: isinstance(leaf, SplitWeights))
+        return steps * sum(leaf.inside.size if isinstance(leaf, SplitWeights) else leaf.size for leaf in leaves)

@@ -1,6 +1,8 @@
 """Networks: callable pytrees `model(x) -> scores`, whose fields are the parameter groups that learners name."""
 
-from unlazy.networks.base import HasNeurons, Init, Model, Network, OnCoordinates, Rotatable, Scores, Smoothable, SplitWeights
+from unlazy.networks.base import HasNeurons, Init, Model, Network, OnCoordinates, Predictor, Rotatable, Scores, Smoothable, SplitWeights
+from unlazy.networks.convolutional import Convolutional, ConvolutionalInit
+from unlazy.networks.foreign import ModuleInit, ModuleNetwork
 from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit
 from unlazy.networks.linearised import Linearised
 from unlazy.networks.residual import ALL, HIDDEN, ThreeLayerResNet
@@ -9,14 +11,19 @@ from unlazy.networks.two_layer import TwoLayer
 __all__ = [
     "ALL",
     "HIDDEN",
+    "Convolutional",
+    "ConvolutionalInit",
     "HasNeurons",
     "Init",
     "Linearised",
     "MirroredInit",
     "Model",
+    "ModuleInit",
+    "ModuleNetwork",
     "Network",
     "OnCoordinates",
     "PlainInit",
+    "Predictor",
     "ResNetInit",
     "Rotatable",
     "Scores",

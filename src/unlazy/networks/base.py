@@ -62,6 +62,16 @@ class Model(eqx.Module):
         return jax.lax.map(one, arrays)
 
 
+class Predictor(Model):
+    """Any function as a model: scores = function(parameters, x), such as `Predictor(lambda w, x: x @ w, w)`."""
+
+    function: Callable[[Any, Array], Scores] = eqx.field(static=True)
+    parameters: Any
+
+    def __call__(self, x: Float[Array, "n *d"]) -> Scores:
+        return self.function(self.parameters, x)
+
+
 class OnCoordinates(Model):
     """A model of x = z·basis as a model of z."""
 
@@ -122,6 +132,14 @@ class Smoothable(Network):
         """Scores of a batch; `smoothing` is the standard deviation of the noise in each neuron."""
 
 
+class SlopeBounded(Network):
+    """A network that knows how large the slopes of its score can be."""
+
+    @abstractmethod
+    def greatest_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
+        """For each entry of these groups, a bound on the slope of the score on all inputs whose entries are at most `largest`."""
+
+
 class SplitWeights(eqx.Module):
     """First-layer weights as coordinates in a basis of the inputs plus the orthogonal rest, w = inside·basis + outside.
 
@@ -149,6 +167,11 @@ class Init(eqx.Module):
     @abstractmethod
     def width(self) -> int:
         """Number of hidden neurons, for planning."""
+
+    @property
+    def takes_shapes(self) -> bool:
+        """Whether its networks take inputs with several axes, such as images, as they are; else these are laid out as vectors."""
+        return False
 
     @abstractmethod
     def __call__(self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray) -> Network:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -49,13 +50,15 @@ class MirroredInit(Init):
         """2m neurons."""
         return 2 * self.m
 
-    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
+    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
         """Draw m neurons and mirror them."""
         key_w, key_b, key_a = jax.random.split(key, 3)
         w = self.w_scale * normal(key_w, (self.m, d))
         b = self.b_scale * normal(key_b, (self.m,))
         a = self.a_scale * normal(key_a, (self.m, *axes_of(outputs)))
-        return TwoLayer(jnp.concatenate([w, w]), jnp.concatenate([b, b]), jnp.concatenate([a, -a]), jnp.zeros(axes_of(outputs)), self.activation)
+        return TwoLayer(
+            jnp.concatenate([w, w]), jnp.concatenate([b, b]), jnp.concatenate([a, -a]), jnp.zeros(axes_of(outputs)), self.activation
+        )
 
 
 class PlainInit(Init):
@@ -77,7 +80,7 @@ class PlainInit(Init):
         """m neurons."""
         return self.m
 
-    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
+    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
         """Draw."""
         key_w, key_b, key_a = jax.random.split(key, 3)
         ends = axes_of(outputs)
@@ -112,7 +115,7 @@ class SphereInit(Init):
         """p neurons."""
         return self.p
 
-    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
+    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
         """Draw directions and signs."""
         key_w, key_a = jax.random.split(key)
         v = normal(key_w, (self.p, d + self.bias))
@@ -147,7 +150,7 @@ class ResNetInit(Init):
         """Neurons of a hidden layer."""
         return self.m
 
-    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> ThreeLayerResNet:
+    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> ThreeLayerResNet:
         """Draw."""
         key_w, key_b, key_v, key_e, key_a = jax.random.split(key, 5)
         ends = axes_of(outputs)
@@ -172,7 +175,7 @@ class TangentInit(Init):
         """As many neurons as the network has."""
         return self.of.width
 
-    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> Linearised:
+    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> Linearised:
         """Draw the network and linearise it where it stands."""
         base = self.of(d, outputs=outputs, key=key)
         return Linearised(base, jax.tree.map(jnp.zeros_like, base))

@@ -8,7 +8,7 @@ Reference: malach2019, Section 3.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -126,7 +126,7 @@ class TreeInit(Init):
         """Neurons of a gate."""
         return self.k
 
-    def __call__(self, d: int, *, outputs: int | None = None, key: PRNGKeyArray) -> TreeNetwork:
+    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TreeNetwork:
         """Draw a tree on d inputs."""
         require(outputs is None, "A tree of gates has one output, a sign.")
         tree = initial_tree(d, self.k, key=key)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from unlazy.core.activations import activation_of
-from unlazy.networks.base import HasNeurons, Rotatable, Scores, Smoothable, SplitWeights
+from unlazy.core.errors import require
+from unlazy.networks.base import HasNeurons, Rotatable, Scores, SlopeBounded, Smoothable, SplitWeights
+
+#: Activations whose values and slopes lie in [−1, 1].
+BOUNDED = ("truncated_relu", "hard_tanh", "tanh")
 
 
-class TwoLayer(Rotatable, HasNeurons, Smoothable):
+class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
     """g(x) = Σ_i a_i σ(⟨w_i, x⟩ + b_i) + c. Groups: w, b, a, c. With `a` of shape (m, o) and `c` of shape (o,) it has o outputs."""
 
     w: Float[Array, "m d"] | SplitWeights
@@ -40,3 +47,14 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable):
         """Join coordinates and rest."""
         assert isinstance(self.w, SplitWeights)
         return self.put({"w": self.w.join(basis)})
+
+    def greatest_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
+        """|a_i|·largest in w, |a_i| in b, and 1 in a and c; weights outside of the span of the inputs have slope zero."""
+        require(self.activation in BOUNDED, f"Slopes are bounded for the activations {', '.join(BOUNDED)}, not for {self.activation}.")
+        require(self.a.ndim == 1, f"Slopes are bounded for one output, but there are {self.a.shape[-1]}.")
+        size = jnp.abs(self.a)
+        w: Any = jnp.broadcast_to(size[:, None] * largest, self.first_layer.shape)
+        if isinstance(self.w, SplitWeights):
+            w = SplitWeights(w, jnp.zeros_like(self.w.outside))
+        bounds = {"w": w, "b": size, "a": jnp.ones_like(self.a), "c": jnp.ones_like(self.c)}
+        return {group: bounds[group] for group in groups}

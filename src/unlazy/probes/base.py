@@ -31,4 +31,4 @@ class ModelProbe(Probe):
 
     @abstractmethod
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        """Measure one model. `seen` holds training examples by coordinates (see `Sampler`), `key` is the same for every model of a trace."""
+        """Measure one model. `seen` holds training examples by coordinates (see `Sampler`), `key` is the same for all models."""

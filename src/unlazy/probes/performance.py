@@ -12,9 +12,10 @@ from jaxtyping import Array, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.losses import Loss, example_losses
+from unlazy.core.metrics import accuracy, right
 from unlazy.learners.base import Trace
 from unlazy.probes.base import Probe
-from unlazy.tasks.base import Data
+from unlazy.tasks.base import Data, Population
 
 
 class Performance(Probe):
@@ -48,6 +49,20 @@ class Performance(Probe):
 
             measured[f"{name}_{metric.name}"], measured[f"{name}_loss"] = _over_models(judged, scores)
         return measured
+
+
+class LawAccuracy(Probe):
+    """`accuracy` in percent over the exact law, where the data offer it as a list of points, or else over `test` fresh examples."""
+
+    test: int = eqx.field(static=True, default=20_000)
+
+    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+        law = None if task.exact_law is None else task.exact_law()
+        if isinstance(law, Population):
+            scores = trace.models.scores(law.x, task.basis)
+            return {"accuracy": jax.vmap(lambda score: 100 * law.weight @ right(score, law.y))(scores)}
+        z, y = task.test(self.test, key)
+        return {"accuracy": jax.vmap(lambda score: accuracy(score, y))(trace.models.scores(z, task.basis))}
 
 
 _test = eqx.filter_jit(lambda task, n, key: task.test(n, key))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unlazy.lab.trials import Record
-from unlazy.report.figures import CHANCE, MEASURE, SIDE_COLOURS, SIDE_MARKERS, SIDE_SIZES, Curve, star_colour, star_size, step_ticks
+from unlazy.report.figures import SIDE_COLOURS, SIDE_MARKERS, SIDE_SIZES, Curve, star_colour, star_size, step_ticks
 from unlazy.report.neurons import frames, side_names, sides, star_names
 from unlazy.report.palette import translucent
 from unlazy.report.tables import spread
@@ -22,7 +22,10 @@ def curve_chart(lines: Sequence[Curve]) -> dict[str, Any]:
     data = [_curve(line) for line in lines]
     for line in lines:
         if line.published is not None:
-            note = {"hovertemplate": f"{escape(line.arm)}, published: {line.published:g} %<extra></extra>", "showlegend": False}
+            note = {
+                "hovertemplate": f"{escape(line.arm)}, published: {line.published:g} {line.metric.unit}<extra></extra>",
+                "showlegend": False,
+            }
             data.append(_line(line.arm, ends, [line.published] * 2, line.colour, "dash") | note | {"legendgroup": line.arm})
     for line in lines:
         if line.band is not None:
@@ -30,7 +33,9 @@ def curve_chart(lines: Sequence[Curve]) -> dict[str, Any]:
             shade = {"fill": "toself", "fillcolor": translucent(line.colour), "visible": "legendonly", "legendgroup": "intervals"}
             first = not any(trace.get("legendgroup") == "intervals" for trace in data)
             data.append(_line("95 % intervals", x, y, "rgba(0,0,0,0)", "solid") | shade | {"showlegend": first})
-    data.append(_line("chance", ends, [CHANCE] * 2, "#808080", "dot"))
+    chance = next((line.chance for line in lines if line.chance is not None), None)
+    if chance is not None:
+        data.append(_line("chance", ends, [chance] * 2, "#808080", "dot"))
     if any(line.published is not None for line in lines):
         data.append(_line("published final value", ends, [None] * 2, "#808080", "dash"))
     ticks = step_ticks((step for line in lines for step in line.steps), digit=0.026)
@@ -42,7 +47,7 @@ def curve_chart(lines: Sequence[Curve]) -> dict[str, Any]:
         "hovermode": "closest",
         "dragmode": False,  # a finger on the chart scrolls the page
         "xaxis": {"title": {"text": "gradient step", "standoff": 8}, "zeroline": False, **places},
-        "yaxis": {"title": {"text": "test accuracy (%)"}, "zeroline": False},
+        "yaxis": {"title": {"text": lines[0].metric.label}, "zeroline": False},
         "legend": {"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
     }
     return {"data": data, "layout": layout}
@@ -56,7 +61,9 @@ def _curve(line: Curve) -> dict[str, Any]:
         "legendgroup": line.arm,
         "x": _spaced(line.steps),
         "y": _plain([e.mean for e in line.estimates]),
-        "customdata": [f"step {step}: {spread(e, MEASURE)} %" for step, e in zip(line.steps, line.estimates, strict=True)],
+        "customdata": [
+            f"step {step}: {spread(e, line.metric.name)} {line.metric.unit}" for step, e in zip(line.steps, line.estimates, strict=True)
+        ],
         "hovertemplate": f"{escape(line.arm)}<br>%{{customdata}}<extra></extra>",
         "line": {"color": line.colour, "width": 2.5},
         "marker": {"color": line.colour, "symbol": line.marker[1], "size": 8},

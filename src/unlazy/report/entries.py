@@ -1,30 +1,79 @@
-"""What a store has to show: the newest run of each claim, judged."""
+"""What a store has to show: the newest run of each claim, judged; contests and scaling studies as they were found."""
 
 from __future__ import annotations
 
+import fnmatch
+from typing import NamedTuple
+
 from unlazy.core.errors import BadInput
+from unlazy.lab.claims import Claim
+from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
-from unlazy.lab.registry import find_claims
+from unlazy.lab.outcomes import ContestOutcome
+from unlazy.lab.registry import claims, find_claims
 from unlazy.lab.running import is_current, records_of, verdict_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record
 
+Entry = tuple[Verdict, dict[str, list[Record]]]
 
-def entries(
-    store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False
-) -> list[tuple[Verdict, dict[str, list[Record]]]]:
-    """The newest run of each claim in the store, judged: pairs of verdict and records by arm."""
-    wanted = {claim.id: claim for claim in find_claims([pattern or "*"])}
+
+class Found(NamedTuple):
+    """Claims in the order of the ledger, with their records by arm; contests and scaling studies, the newest first."""
+
+    claims: list[Entry]
+    contests: list[ContestOutcome]
+    scalings: list[ScalingOutcome]
+
+
+def found_in(store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False) -> Found:
+    """All that the store holds under a name or pattern; a scale asks for claims alone."""
+    runs = store.runs()
+    others = [] if scale else [run for run in runs if run.kind != "claim" and run.outcome and _matches(run.name, pattern)]
+    found = Found(
+        _claims(store, [run for run in runs if run.kind == "claim"], pattern, scale, arrays),
+        [ContestOutcome.from_json(run.outcome) for run in others if run.kind == "contest" and run.outcome],
+        [ScalingOutcome.from_json(run.outcome) for run in others if run.kind == "scaling" and run.outcome],
+    )
+    if not any(found):
+        _refuse(store, runs, pattern, scale)
+    return found
+
+
+def _matches(name: str, pattern: str | None) -> bool:
+    """A task of one's own may be named without its file."""
+    return pattern is None or any(fnmatch.fnmatchcase(each, pattern) for each in (name, name.rpartition(":")[2]))
+
+
+def _claims(store: Store, runs: list[Run], pattern: str | None, scale: str | None, arrays: bool) -> list[Entry]:
+    if pattern is not None and ":" in pattern:
+        wanted = {claim.id: claim for claim in _own(pattern)}
+    else:
+        wanted = {name: claim for name, claim in claims().items() if _matches(name, pattern)}
     newest: dict[str, Run] = {}
-    for run in store.runs():
+    for run in runs:
         keys = {key for arm in run.arms.values() for key in arm}
         # A run is not one any more where its records were removed, as by a --fresh that was stopped, or where the study has changed since.
-        here = run.claim in wanted and scale in (None, run.scale) and len(store.known(keys)) == len(keys)
-        if here and run.claim not in newest and is_current(wanted[run.claim], run):
-            newest.setdefault(run.claim, run)
-    if not newest:
-        where = f" at {scale} scale" if scale else ""
-        hint = f"unlazy reproduce {pattern or 'ID'}{f' --scale {scale}' if scale else ''} --store {store.path}"
-        raise BadInput(f"The store holds no run of {pattern or 'any claim'}{where}. Make one with `{hint}`.")
+        here = run.name in wanted and scale in (None, run.setting) and len(store.known(keys)) == len(keys)
+        if here and run.name not in newest and is_current(wanted[run.name], run):
+            newest[run.name] = run
     chosen = [(claim, newest[name]) for name, claim in wanted.items() if name in newest]
     return [(verdict_of(claim, run, store), records_of(claim, run, store, arrays=arrays)) for claim, run in chosen]
+
+
+def _own(pattern: str) -> list[Claim]:
+    try:
+        return find_claims([pattern])
+    except BadInput:  # it may still be the task of a contest
+        return []
+
+
+def _refuse(store: Store, runs: list[Run], pattern: str | None, scale: str | None) -> None:
+    """Say what there is none of, and how to make it."""
+    if pattern is not None and not any(_matches(run.name, pattern) for run in runs):
+        known = [*claims(), *(run.name for run in runs)]
+        if not any(_matches(name, pattern) for name in known):
+            find_claims([pattern])  # which suggests the nearest name
+    where = f" at {scale} scale" if scale else ""
+    hint = f"unlazy reproduce {pattern or 'ID'}{f' --scale {scale}' if scale else ''} --store {store.path}"
+    raise BadInput(f"The store holds no run of {pattern or 'any claim'}{where}. Make one with `{hint}`.")

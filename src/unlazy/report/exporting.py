@@ -23,12 +23,15 @@ COLUMNS = (
 
 
 def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, Any]]:
-    """The long table. A trial that several claims share is listed once, under the newest run that used it."""
+    """The long table. A trial that several runs share is listed once, under the newest of them.
+
+    `claim` is the claim or the task of the run, `scale` the scale of a claim or the kind of another run, `arm` the arm or learner.
+    """
     used: dict[str, tuple[str, str, str]] = {}
     for run in runs:
         for arm, keys in run.arms.items():
             for key in keys:
-                used.setdefault(key, (run.claim, run.scale, arm))
+                used.setdefault(key, (run.name, run.setting if run.kind == "claim" else run.kind, arm))
     for record in records:
         claim, scale, arm = used.get(record.key, ("", "", ""))
         trial = record.trial

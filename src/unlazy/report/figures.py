@@ -16,7 +16,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from unlazy.core.errors import require
+from unlazy.core.metrics import ACCURACY, METRICS, Metric
+from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
+from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.statistics import Estimate, estimate
 from unlazy.lab.trials import Record
 from unlazy.report.files import replacing
@@ -30,7 +33,7 @@ SIDE_MARKERS = {1: ("o", "circle"), -1: ("D", "diamond"), 0: ("x", "x-thin-open"
 #: Unequal, because a mirrored initialisation puts two neurons at each place, and both should be seen.
 SIDE_SIZES = {1: 3.4, -1: 1.7, 0: 3.0}
 
-MEASURE = "test_accuracy"
+#: Accuracy of a guess of signs, in percent.
 CHANCE = 50.0
 #: Fewer steps make no curve.
 LEAST_STEPS = 4
@@ -38,7 +41,10 @@ LEAST_STEPS = 4
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """Test accuracy of an arm against the step, as mean over seeds with its interval; `published` is the paper's last value, if any."""
+    """The test metric of an arm against the step, as mean over seeds with its interval; `published` is the paper's last value, if any.
+
+    `chance` is what guessing gives, where that is known: for the accuracy of signs.
+    """
 
     arm: str
     colour: str
@@ -46,13 +52,16 @@ class Curve:
     steps: tuple[int, ...]
     estimates: tuple[Estimate, ...]
     published: float | None
+    metric: Metric
+    chance: float | None
 
     @property
     def band(self) -> tuple[list[float], list[float]] | None:
-        """Lower and upper edge of the interval, cut to what an accuracy can be; None where one seed gives no interval."""
+        """Lower and upper edge of the interval, cut to what the metric can be; None where one seed gives no interval."""
         if not all(math.isfinite(e.half) for e in self.estimates):
             return None
-        return [max(e.low, 0.0) for e in self.estimates], [min(e.high, 100.0) for e in self.estimates]
+        most = 100.0 if self.metric.unit == "%" else math.inf
+        return [max(e.low, 0.0) for e in self.estimates], [min(e.high, most) for e in self.estimates]
 
 
 def arm_order(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[str]:
@@ -62,21 +71,32 @@ def arm_order(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list
 
 
 def curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[Curve]:
-    """The curves of all arms that have more than three recorded steps."""
-    published = {p.quantity.arm: p.value for p in verdict.claim.published if p.quantity.measure == MEASURE and p.quantity.step is None}
-    drawn = [arm for arm in arm_order(verdict, records) if records[arm] and _is_curve(records[arm])]
+    """The curves of all arms that have more than three recorded steps, by the metric that the first of them was measured with."""
+    order = [arm for arm in arm_order(verdict, records) if records[arm] and len(records[arm][0].steps) >= LEAST_STEPS]
+    metric = next((each for arm in order for each in METRICS.values() if _has(records[arm], each)), None)
+    if metric is None:
+        return []
+    measure = f"test_{metric.name}"
+    published = {p.quantity.arm: p.value for p in verdict.claim.published if p.quantity.measure == measure and p.quantity.step is None}
     found = []
-    for place, arm in enumerate(drawn):
+    for place, arm in enumerate(arm for arm in order if _has(records[arm], metric)):
         steps = records[arm][0].steps
         # A value that is not finite would spoil the whole mean with a warning; as NaN it leaves a gap.
-        values = [[_or_nan(record.value(MEASURE, step)) for record in records[arm] if step in record.steps] for step in steps]
+        values = [[_or_nan(record.value(measure, step)) for record in records[arm] if step in record.steps] for step in steps]
         colour, marker = ARM_COLOURS[place % len(ARM_COLOURS)], ARM_MARKERS[place % len(ARM_MARKERS)]
-        found.append(Curve(arm, colour, marker, steps, tuple(map(estimate, values)), published.get(arm)))
+        chance = CHANCE if metric is ACCURACY and _signs(records[arm][0]) else None
+        found.append(Curve(arm, colour, marker, steps, tuple(map(estimate, values)), published.get(arm), metric, chance))
     return found
 
 
-def _is_curve(arm: Sequence[Record]) -> bool:
-    return len(arm[0].steps) >= LEAST_STEPS and all(MEASURE in record.measurements for record in arm)
+def _has(arm: Sequence[Record], metric: Metric) -> bool:
+    return all(f"test_{metric.name}" in record.measurements for record in arm)
+
+
+def _signs(record: Record) -> bool:
+    """Whether labels are signs: a family of several classes says how many they are."""
+    family = record.trial.get("family") or {}
+    return not any(name in family for name in ("classes", "outputs"))
 
 
 def _or_nan(value: float) -> float:
@@ -96,7 +116,7 @@ def step_ticks(steps: Iterable[int], digit: float) -> list[int]:
 
 
 def accuracy_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> Figure:
-    """Test accuracy against the step (Figure 5 of Shi et al.), one panel an arm: intervals of few seeds would cover one another."""
+    """The test metric against the step (Figure 5 of Shi et al.), one panel an arm: intervals of few seeds would cover one another."""
     lines = curves(verdict, records)
     require(bool(lines), f"No arm of {verdict.claim.id} has more than three recorded steps, so there is no curve to draw.")
     columns = min(3, len(lines))
@@ -111,7 +131,7 @@ def accuracy_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -
             # Panels above a gap in the last row are the lowest of their column.
             lowest = place + columns >= len(lines)
             axes.tick_params(labelbottom=lowest)
-            axes.set(xlabel="gradient step" if lowest else "", ylabel="" if place % columns else "test accuracy (%)")
+            axes.set(xlabel="gradient step" if lowest else "", ylabel="" if place % columns else lines[0].metric.label)
         steps = {step for line in lines for step in line.steps}
         ticks = step_ticks(steps, digit=0.036)
         panels[0, 0].set_xticks(ticks, labels=[str(tick) for tick in ticks])
@@ -125,7 +145,8 @@ def accuracy_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -
 def _draw_curve(axes: Axes, line: Curve) -> None:
     # log(1 + step): steps 0, 1 and 2, in which features emerge, take a fifth of the axis.
     axes.set_xscale("function", functions=(np.log1p, np.expm1))
-    axes.axhline(CHANCE, color="#808080", linewidth=0.8, linestyle=":")
+    if line.chance is not None:
+        axes.axhline(line.chance, color="#808080", linewidth=0.8, linestyle=":")
     if line.band:
         axes.fill_between(line.steps, *line.band, color=line.colour, alpha=0.2, linewidth=0)
     if line.published is not None:
@@ -135,14 +156,18 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
     )
     axes.minorticks_off()
     last = line.estimates[-1]
-    axes.set_title(f"{line.arm}\n{last.mean:.1f}" + (f" ± {last.half:.1f}" if math.isfinite(last.half) else "") + " at the end", loc="left")
+    digits = ".1f" if line.metric.unit == "%" else ".3g"
+    spread = f" ± {last.half:{digits}}" if math.isfinite(last.half) else ""
+    axes.set_title(f"{line.arm}\n{last.mean:{digits}}{spread} at the end", loc="left")
 
 
 def _limits(lines: Sequence[Curve]) -> tuple[float, float]:
     """Room for the means and the published values; wide intervals are cut rather than that they press the means together."""
     values = [e.mean for line in lines for e in line.estimates if math.isfinite(e.mean)]
-    values += [line.published for line in lines if line.published is not None]
-    return max(-2.0, min([CHANCE, *values]) - 8), min(103.0, max([CHANCE, *values]) + 8)
+    values += [each for line in lines for each in (line.published, line.chance) if each is not None]
+    if lines[0].metric.unit != "%":
+        return 0.0, 1.08 * max(values, default=1.0)
+    return max(-2.0, min(values, default=CHANCE) - 8), min(103.0, max(values, default=CHANCE) + 8)
 
 
 def _curve_legend(lines: Sequence[Curve]) -> list[Line2D]:
@@ -152,7 +177,9 @@ def _curve_legend(lines: Sequence[Curve]) -> list[Line2D]:
         handles.append(Line2D([], [], alpha=0.3, linewidth=8, label="95 % interval", **grey))
     if any(line.published is not None for line in lines):
         handles.append(Line2D([], [], color="black", linewidth=0.8, linestyle=(0, (6, 3)), label="published final value"))
-    return [*handles, Line2D([], [], linewidth=0.8, linestyle=":", label="chance", **grey)]
+    if any(line.chance is not None for line in lines):
+        handles.append(Line2D([], [], linewidth=0.8, linestyle=":", label="chance", **grey))
+    return handles
 
 
 def neuron_map(record: Record, steps: Sequence[int] | None = None) -> Figure:
@@ -229,8 +256,9 @@ def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], fold
     folder = Path(folder)
     name = f"{slug(verdict.claim.id)}-{verdict.scale}"
     made: dict[str, Figure] = {}
-    if curves(verdict, records):
-        made[f"{name}-accuracy"] = accuracy_curves(verdict, records)
+    trained = curves(verdict, records)
+    if trained:
+        made[f"{name}-{'accuracy' if trained[0].metric is ACCURACY else slug(trained[0].metric.name)}"] = accuracy_curves(verdict, records)
     for plot in verdict.claim.plots:
         found = lines(plot, records)
         if found:
@@ -238,13 +266,32 @@ def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], fold
     for arm in arm_order(verdict, records):
         if records[arm] and has_neurons(records[arm][0]):
             made[f"{name}-neurons-{slug(arm)}"] = neuron_map(records[arm][0])
+    return _save_all(made, folder)
+
+
+def save_outcomes(outcomes: Sequence[ContestOutcome | ScalingOutcome], folder: Path) -> list[Path]:
+    """Write the figures of contests and scaling studies, each as PNG and PDF."""
+    made: dict[str, Figure] = {}
+    for outcome in outcomes:
+        kind = "scaling" if isinstance(outcome, ScalingOutcome) else "contest"
+        count = sum(stem.startswith(f"{slug(outcome.task)}-{kind}") for stem in made)
+        made[f"{slug(outcome.task)}-{kind}" + (f"-{count + 1}" if count else "")] = outcome.figure()
+    return _save_all(made, folder)
+
+
+def _save_all(made: Mapping[str, Figure], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for stem, figure in made.items():
-        for kind, undated in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
-            path = folder / f"{stem}.{kind}"
-            with matplotlib.rc_context(PRINT_STYLE), replacing(path) as draft:
-                # Without date and version, equal records give equal files.
-                figure.savefig(draft, format=kind, metadata=undated)
-            paths.append(path)
+        for kind in ("png", "pdf"):
+            save_figure(figure, folder / f"{stem}.{kind}")
+            paths.append(folder / f"{stem}.{kind}")
     return paths
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure, in the format that its name ends with. Without date and version, equal records give equal files."""
+    kind = path.suffix.removeprefix(".")
+    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
+    with matplotlib.rc_context(PRINT_STYLE), replacing(path) as draft:
+        figure.savefig(draft, format=kind, metadata=undated)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+import numpy as np
 from rich.console import Console
+from rich.markup import escape
 
-from unlazy.lab.contests import Contest, ContestOutcome, outcome_of
+from unlazy.lab import scaling
+from unlazy.lab.contests import Contest, finish
 from unlazy.lab.engines import Engine, LocalEngine
+from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
+from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.registry import claims
 from unlazy.lab.running import Study, absent, keep, run
+from unlazy.lab.scaling import Answer, Ask, Scaling
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Runnable
 from unlazy.report.progress import ProgressBar, duration
@@ -41,7 +47,8 @@ def run_absent(
     shapes = f" of {planned.shapes} shapes" if planned.shapes else ""
     kept = f", {total - len(waiting)} of {total} are in the store already" if len(waiting) < total else ""
     compiling = (
-        f", up to {duration(planned.compile_seconds)} more to compile what is not cached; memory at most {planned.memory / 2**30:.1f} GiB a program"
+        f", up to {duration(planned.compile_seconds)} more to compile what is not cached; memory at most "
+        f"{planned.memory / 2**30:.1f} GiB a program"
         if planned.shapes
         else ", and more to compile what is not cached"
     )
@@ -60,7 +67,8 @@ def run_absent(
 
 def run_studies(studies: list[Study], store: Store, console: Console, *, memory: float | None, fresh: bool) -> list[Verdict]:
     """Run studies of claims, and print the verdicts."""
-    store.register_rules({claim.id: claim.rule for claim in claims().values()})  # of all claims: they may share trials
+    # Of all claims: they may share trials. A user's own is known by its study alone.
+    store.register_rules({claim.id: claim.rule for claim in [*claims().values(), *(study.claim for study in studies)]})
     trials = [trial for study in studies for trial in study.trials]
     if fresh:
         store.remove(trial.key for trial in trials)
@@ -78,14 +86,52 @@ def run_studies(studies: list[Study], store: Store, console: Console, *, memory:
     return verdicts
 
 
-def run_contest(contest: Contest, task: str, store: Store, console: Console, *, memory: float | None) -> ContestOutcome:
+def run_contest(contest: Contest, store: Store, console: Console, *, memory: float | None) -> ContestOutcome:
     """Run a contest: first the tuning, then the test of what was chosen."""
     engine = engine_for(memory)
     console.print(
-        f"[bold]{task}[/] · {len(contest.learners)} learners · n = {', '.join(map(str, contest.sizes))} · seeds {contest.seeds[0]} to "
-        f"{contest.seeds[-1]} · {contest.budget} settings each · store {store.path}",
+        f"[bold]{escape(contest.task)}[/] · {len(contest.learners)} learners · n = {', '.join(map(str, contest.sizes))} · seeds "
+        f"{contest.seeds[0]} to {contest.seeds[-1]} · {contest.budget} settings each · store {store.path}",
         soft_wrap=True,
     )
     run_absent(contest.all_rehearsals, store, engine, console, what="trials to tune")
     run_absent(list(contest.finals(store).values()), store, engine, console, what="trials to test what was chosen")
-    return outcome_of(contest, store)
+    return finish(contest, store)
+
+
+def run_scaling(study: Scaling, store: Store, console: Console, *, memory: float | None) -> ScalingOutcome:
+    """Run a scaling study: nobody knows beforehand how many trials it takes, so each answer is told as it comes."""
+    places = ", ".join(f"{place:g}" for place in study.places)
+    console.print(
+        f"[bold]{escape(study.task)}[/] · examples to an error of {study.target:g} at {study.field} = {places} · seeds {study.seeds[0]} to "
+        f"{study.seeds[-1]} · {study.budget} settings each · store {store.path}",
+        soft_wrap=True,
+    )
+    new = 0
+
+    def run_quietly(trials: Sequence[Runnable], store: Store, engine: Engine) -> None:
+        nonlocal new
+        waiting = absent(trials, store)
+        if not waiting:
+            return
+        try:
+            with ProgressBar(engine.plan(waiting), console, transient=True) as bar:
+                keep(waiting, store, engine, bar)
+        except KeyboardInterrupt:
+            console.print("Stopped. What was finished is kept: the same command goes on from there.")
+            sys.exit(130)
+        new += len(waiting)
+
+    def tell(ask: Ask, answer: Answer) -> None:
+        reached = int(np.sum(answer.errors[-1] <= study.target))
+        error = float(np.mean(answer.errors[-1]))
+        console.print(
+            f"  {escape(ask.learner)} at {study.field} = {ask.place:g}, n = {answer.sizes[-1]:,}: error {error:.4g}, "
+            f"{reached} of {len(study.seeds)} seeds reach the target",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    found = scaling.run(study, store, engine_for(memory), keep=run_quietly, told=tell)
+    console.print(f"{new} trials were run; all others were in the store." if new else "All trials are in the store.")
+    return found

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import unlazy
+from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
+from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.trials import Record
 from unlazy.report.charts import curve_chart, neuron_chart
+from unlazy.report.contests import caption as contest_caption
+from unlazy.report.contests import contest_chart, standings
 from unlazy.report.figures import arm_order, curves, slug
 from unlazy.report.files import replacing
+from unlazy.report.html import badge, chart_html, list_html, table_html
 from unlazy.report.neurons import has_neurons
 from unlazy.report.plots import lines, plot_chart
-from unlazy.report.tables import MARKS, checks, comparison, notes, number
+from unlazy.report.scaling import caption as scaling_caption
+from unlazy.report.scaling import scaling_chart, table
+from unlazy.report.tables import checks, comparison, notes, number
 
 Entry = tuple[Verdict, Mapping[str, Sequence[Record]]]
 
@@ -88,30 +93,43 @@ for (const box of document.querySelectorAll(".chart")) {
 """
 
 
-def write_page(entries: Sequence[Entry], path: Path | str) -> None:
-    """Write the page of all entries, each a verdict and the records of its arms, read with their arrays."""
-    text = page(entries)
+def write_page(
+    entries: Sequence[Entry], path: Path | str, *, contests: Sequence[ContestOutcome] = (), scalings: Sequence[ScalingOutcome] = ()
+) -> None:
+    """Write the page: verdicts with the records of their arms, read with their arrays; contests; scaling studies."""
+    text = page(entries, contests, scalings)
     with replacing(Path(path)) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
-def page(entries: Sequence[Entry]) -> str:
+def page(entries: Sequence[Entry], contests: Sequence[ContestOutcome] = (), scalings: Sequence[ScalingOutcome] = ()) -> str:
     """The page as text."""
     names = _anchors(entries)
     sections = [_section(name, verdict, records) for name, (verdict, records) in zip(names, entries, strict=True)]
+    others = [(f"contest-{index + 1}", contest) for index, contest in enumerate(contests)]
+    studies = [(f"scaling-{index + 1}", study) for index, study in enumerate(scalings)]
+    sections += [_contest(name, contest) for name, contest in others] + [_scaling(name, study) for name, study in studies]
     drawn = any('class="chart"' in section for section in sections)
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>unlazy: claims and what became of them</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
-        _header(len(entries)),
+        _header(bool(entries), bool(sections)),
         _ledger(names, [verdict for verdict, _ in entries]) if entries else "",
+        _overview("Contests", [(name, each.task, each.conclusion(each.sizes[-1])) for name, each in others]),
+        _overview("Scaling studies", [(name, each.task, " ".join(each.sentences)) for name, each in studies]),
         *sections,
         _scripts() if drawn else "",
         "</body>\n</html>\n",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _overview(title: str, rows: Sequence[tuple[str, str, str]]) -> str:
+    """Contests or scaling studies in a sentence each."""
+    items = "".join(f'<li><a href="#{name}">{escape(task)}</a>: {escape(sentence)}</li>' for name, task, sentence in rows)
+    return f"<h2>{title}</h2><ul>{items}</ul>" if items else ""
 
 
 def _anchors(entries: Sequence[Entry]) -> list[str]:
@@ -133,44 +151,23 @@ def _scripts() -> str:
     )
 
 
-def _header(count: int) -> str:
+def _header(claims: bool, anything: bool) -> str:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    text = (
-        "<header><h1>Where gradient descent learns features: claims of papers, run again</h1>"
+    rules = (
         "<p>Each claim below is judged by a rule of several checks. It <em>holds</em> where the whole 95 % interval of the mean over "
         "seeds lies within the bounds of every check, <em>fails</em> where an interval lies outside, and is <em>undecided</em> between. "
         "A store keeps the time at which it first saw a rule: a note says so where a rule is younger than the records it judges.</p>"
+    )
+    text = (
+        f"<header><h1>Where gradient descent learns features: {'claims of papers, run again' if claims or not anything else 'what was run'}"
+        f"</h1>{rules if claims or not anything else ''}"
         f'<p class="soft">Made {made} by unlazy {escape(unlazy.__version__)}. This file needs no network.</p></header>'
     )
-    if count:
+    if anything:
         return text
     return text + (
         "<p><strong>There is nothing to show yet: the store holds no run.</strong> Fill it with "
         "<code>unlazy reproduce shi2022/table1</code>, then write this page again with <code>unlazy report</code>.</p>"
-    )
-
-
-def _badge(outcome: str) -> str:
-    return f'<span class="badge {outcome}">{MARKS[outcome]}</span>'
-
-
-def _cell(text: str) -> str:
-    """A cell of text; a mark at its start becomes a badge."""
-    for outcome, mark in MARKS.items():
-        if text.startswith(mark):
-            return _badge(outcome) + escape(text.removeprefix(mark))
-    return escape(text)
-
-
-def _table(caption: str, table: tuple[list[str], list[list[str]]], kind: str = "") -> str:
-    header, rows = table
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
-    body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{_cell(cell)}</td>" for cell in row[1:]) + "</tr>" for row in rows
-    )
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table class="{kind}">'
-        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -182,7 +179,7 @@ def _ledger(names: Sequence[str], verdicts: Sequence[Verdict]) -> str:
     rows = "".join(
         f'<tr role="row"><th scope="row" role="rowheader"><a href="#{name}">{escape(v.claim.id)}</a> '
         f'<span class="soft">{v.scale}</span></th>'
-        f'<td role="cell">{_badge(v.outcome)}</td><td role="cell">{escape(v.claim.statement)}</td>'
+        f'<td role="cell">{badge(v.outcome)}</td><td role="cell">{escape(v.claim.statement)}</td>'
         f'<td role="cell">{escape(v.claim.where)}</td><td role="cell">{escape(v.reason) or "every check holds"}</td></tr>'
         for name, v in zip(names, verdicts, strict=True)
     )
@@ -196,7 +193,7 @@ def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]
     claim = verdict.claim
     seeds = f"{len(verdict.seeds)} seed{'s' * (len(verdict.seeds) != 1)}"
     parts = [
-        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escape(claim.id)} {_badge(verdict.outcome)}</h2>',
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escape(claim.id)} {badge(verdict.outcome)}</h2>',
         f'<p>{escape(claim.statement)}</p><p class="soft">{escape(claim.where)}. {verdict.scale.capitalize()} scale, {seeds}.</p>',
         *(f"<p><strong>Note:</strong> {note}</p>" for note in map(escape, notes(verdict))),
         *_published(verdict),
@@ -204,23 +201,23 @@ def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]
         _checks(verdict),
     ]
     if claim.published:
-        parts.append(_list("What did not reproduce", verdict.not_reproduced, "Every published number was met within its tolerance."))
+        parts.append(list_html("What did not reproduce", verdict.not_reproduced, "Every published number was met within its tolerance."))
     for plot in claim.plots:
         found = lines(plot, records)
         if found:
-            chart = _chart(f"{name}-{slug(plot.title)}", plot_chart(plot, found), plot.title, plot.caption)
+            chart = chart_html(f"{name}-{slug(plot.title)}", plot_chart(plot, found), plot.title, plot.caption)
             parts += [f"<h3>{escape(plot.title)}</h3>", chart]
     trained = curves(verdict, records)
     if trained:
         caption = "Hover over a point for its interval; click on a name to hide or show it. Steps are spaced as log(1 + step)."
         parts += [
-            "<h3>Test accuracy during training</h3>",
-            _chart(f"{name}-curves", curve_chart(trained), "Test accuracy by step", caption),
+            f"<h3>{trained[0].metric.label.removesuffix(' (%)').capitalize()} during training</h3>",
+            chart_html(f"{name}-curves", curve_chart(trained), f"{trained[0].metric.label} by step", caption),
         ]
     for arm in arm_order(verdict, records):
         if records[arm] and has_neurons(records[arm][0]):
             parts.append(_neurons(f"{name}-neurons-{slug(arm)}", arm, records[arm][0]))
-    parts += [_list("Deviations from the paper", claim.deviations, "None."), _provenance(verdict), "</section>"]
+    parts += [list_html("Deviations from the paper", claim.deviations, "None."), _provenance(verdict), "</section>"]
     return "\n".join(parts)
 
 
@@ -228,7 +225,7 @@ def _published(verdict: Verdict) -> list[str]:
     """Published beside measured values, where the paper prints any."""
     if not verdict.claim.published:
         return []
-    return ["<h3>Published and measured</h3>", _table("Mean over seeds ± half of the 95 % interval", comparison(verdict), "numbers")]
+    return ["<h3>Published and measured</h3>", table_html("Mean over seeds ± half of the 95 % interval", comparison(verdict), "numbers")]
 
 
 def _checks(verdict: Verdict) -> str:
@@ -240,12 +237,9 @@ def _checks(verdict: Verdict) -> str:
     for row, judgement in zip(rows, verdict.judgements, strict=True):
         e, measure = judgement.measured, judgement.check.quantity.measure
         row.insert(at, f"[{number(e.low, measure)}, {number(e.high, measure)}]" if math.isfinite(e.half) else "–")
-    return _table("Mean over seeds ± half of its interval, and the whole interval", ([*header[:at], "95 % interval", *header[at:]], rows))
-
-
-def _list(title: str, lines: Iterable[str], otherwise: str) -> str:
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<h3>{title}</h3>" + (f"<ul>{items}</ul>" if items else f"<p>{otherwise}</p>")
+    return table_html(
+        "Mean over seeds ± half of its interval, and the whole interval", ([*header[:at], "95 % interval", *header[at:]], rows)
+    )
 
 
 def _provenance(verdict: Verdict) -> str:
@@ -258,18 +252,7 @@ def _provenance(verdict: Verdict) -> str:
         **verdict.provenance,
     }
     rows = [[name, "; ".join(values)] for name, values in facts.items()]
-    return f"<details><summary>Provenance</summary>{_table('Where the records come from', (['what', 'value'], rows))}</details>"
-
-
-def _chart(name: str, spec: Mapping[str, Any], label: str, caption: str, reading: str = "") -> str:
-    # "<" is spelled out, so that no text within can end the script element.
-    data = json.dumps(spec, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    live = f'<p aria-live="polite"><strong id="{name}-reading">{escape(reading)}</strong></p>' if reading else ""
-    return (
-        f'<figure>{live}<div class="chart" id="{name}" role="group" aria-label="{escape(label)}" '
-        f'style="height:{spec["layout"]["height"]}px"></div><figcaption>{escape(caption)}</figcaption></figure>'
-        f'<script type="application/json" id="{name}-data">{data}</script>'
-    )
+    return f"<details><summary>Provenance</summary>{table_html('Where the records come from', (['what', 'value'], rows))}</details>"
 
 
 def _neurons(name: str, arm: str, record: Record) -> str:
@@ -279,4 +262,47 @@ def _neurons(name: str, arm: str, record: Record) -> str:
         "plane; the farther inside, the less of it is seen. Where two neurons coincide, the smaller mark lies on the larger."
     )
     title = f"<h3>Neurons of {escape(arm)}, seed {record.seed}</h3>"
-    return title + _chart(name, spec, f"Neurons of {arm} by step, with a slider", caption, spec["captions"][str(record.steps[0])])
+    return title + chart_html(name, spec, f"Neurons of {arm} by step, with a slider", caption, spec["captions"][str(record.steps[0])])
+
+
+def _contest(name: str, outcome: ContestOutcome) -> str:
+    diverged = sum(result.diverged for result in outcome.results.values())
+    note = f"<p><strong>Note:</strong> {diverged} runs left the finite numbers; they count with what they measured.</p>" if diverged else ""
+    caption = "Hover over a point for its interval; click on a name to hide or show it."
+    return "\n".join(
+        [
+            f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">Contest on {escape(outcome.task)}</h2>',
+            *(f"<p>{escape(outcome.conclusion(n))}</p>" for n in outcome.sizes),
+            note,
+            table_html(contest_caption(outcome), standings(outcome), "numbers"),
+            chart_html(f"{name}-curves", contest_chart(outcome), f"Learners on {outcome.task}", caption),
+            f'<p class="soft">Each learner tried at most {outcome.budget} settings, scored on {outcome.share:.0%} of its examples, held '
+            f"out; the best met {outcome.test:,} test examples.</p>",
+            _made_by(outcome.command, outcome.seeds),
+            "</section>",
+        ]
+    )
+
+
+def _scaling(name: str, outcome: ScalingOutcome) -> str:
+    drawn = any(len(row.places) or row.predicted for row in outcome.rows)
+    caption = "Bands reach from the least to the greatest of the seeds. Where a learner did not reach the target, it has no point."
+    chart = chart_html(f"{name}-sizes", scaling_chart(outcome), f"Examples needed on {outcome.task}", caption) if drawn else ""
+    title = f"Examples needed on {escape(outcome.task)} as {escape(outcome.field)} grows"
+    return "\n".join(
+        [
+            f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{title}</h2>',
+            *(f"<p>{escape(sentence)}</p>" for sentence in outcome.sentences),
+            table_html(scaling_caption(outcome), table(outcome), "numbers"),
+            chart,
+            f'<p class="soft">In a search, learners tried at most {outcome.budget} settings at each number of examples; a pass over fresh '
+            "examples was not tuned.</p>",
+            _made_by(outcome.command, outcome.seeds),
+            "</section>",
+        ]
+    )
+
+
+def _made_by(command: str, seeds: Sequence[int]) -> str:
+    rows = [["command", command or "given in Python"], ["seeds", ", ".join(map(str, seeds))]]
+    return f"<details><summary>Provenance</summary>{table_html('What makes it again', (['what', 'value'], rows))}</details>"

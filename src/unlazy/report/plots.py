@@ -17,7 +17,7 @@ from unlazy.lab.claims import Plot, PlotLine
 from unlazy.lab.statistics import Estimate, estimate
 from unlazy.lab.trials import Record
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE, translucent
-from unlazy.report.tables import number
+from unlazy.report.tables import number, spread
 
 #: More places than these do not all get a tick.
 MOST_TICKS = 9
@@ -42,7 +42,14 @@ class Line:
 
 def lines(plot: Plot, records: Mapping[str, Sequence[Record]]) -> list[Line]:
     """The lines of a plot. What was not measured is left out."""
-    return [_line(series, records[series.arm]) for series in plot.series if _has(series, records.get(series.arm, ()))]
+    found = [_line(series, records[series.arm]) for series in plot.series if _has(series, records.get(series.arm, ()))]
+    return [_above_zero(line) for line in found] if plot.log_y else found
+
+
+def _above_zero(line: Line) -> Line:
+    """A logarithmic axis has no place for zero, as a distance from the start is at the start."""
+    kept = [i for i, e in enumerate(line.estimates) if not e.mean <= 0]
+    return dataclasses.replace(line, x=tuple(line.x[i] for i in kept), estimates=tuple(line.estimates[i] for i in kept))
 
 
 def _has(series: PlotLine, records: Sequence[Record]) -> bool:
@@ -83,7 +90,7 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
             _plain_ticks(axes, sorted({x for line in found for x in line.x}))
         if plot.log_y:
             axes.set_yscale("log")
-            _ticks_of_few_decades(axes)
+            ticks_of_few_decades(axes)
         axes.set(xlabel=plot.x, ylabel=plot.y)
         axes.set_title(plot.title, loc="left")
         axes.grid(True, color="#DDDDDD", linewidth=0.6)
@@ -94,7 +101,7 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
     return figure
 
 
-def _ticks_of_few_decades(axes: Axes) -> None:
+def ticks_of_few_decades(axes: Axes) -> None:
     """An axis over few powers of ten also gets ticks at 2 and 5 times them, and plain numbers."""
     axes.yaxis.set_minor_formatter(NullFormatter())
     low, high = axes.get_ylim()
@@ -111,8 +118,8 @@ def _plain_ticks(axes: Axes, places: Sequence[float]) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
 
 
-def plot_chart(plot: Plot, found: Sequence[Line]) -> dict[str, Any]:
-    """Plotly's data and layout for the page."""
+def plot_chart(plot: Plot, found: Sequence[Line], *, ticks: Sequence[float] = ()) -> dict[str, Any]:
+    """Plotly's data and layout for the page; `ticks` are places of the axis that are marked."""
     data: list[dict[str, Any]] = []
     for line, (colour, marker) in zip(found, _looks(found), strict=True):
         if line.band:
@@ -160,7 +167,35 @@ def plot_chart(plot: Plot, found: Sequence[Line]) -> dict[str, Any]:
         "yaxis": {"title": {"text": escape(plot.y)}, "zeroline": False, "type": "log" if plot.log_y else "linear"},
         "legend": {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
     }
+    if ticks:
+        layout["xaxis"] |= {"tickvals": _plain(ticks), "ticktext": [f"{tick:,.10g}" for tick in ticks]}  # type: ignore[operator]
     return {"data": data, "layout": layout}
+
+
+def bar_chart(values: Mapping[str, Estimate], label: str, measure: str = "") -> dict[str, Any]:
+    """Plotly's data and layout of one bar a name, the first at the top."""
+    names, found = list(values), list(values.values())
+    halves = [e.half if math.isfinite(e.half) else 0.0 for e in found]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "y": [escape(name) for name in names],
+        "x": _plain([e.mean for e in found]),
+        "error_x": {"type": "data", "array": _plain(halves), "color": "#808080"},
+        "customdata": [spread(e, measure) for e in found],
+        "hovertemplate": "%{y}<br>%{customdata}<extra></extra>",
+        "marker": {"color": ARM_COLOURS[0]},
+    }
+    layout = {
+        "height": 110 + 34 * len(names),
+        "margin": {"l": 10, "r": 15, "t": 15, "b": 50},
+        "font": {"size": 14},
+        "dragmode": False,
+        "xaxis": {"title": {"text": escape(label), "standoff": 8}, "zeroline": False},
+        "yaxis": {"autorange": "reversed", "automargin": True},
+        "showlegend": False,
+    }
+    return {"data": [bars], "layout": layout}
 
 
 def _interval(e: Estimate) -> str:

@@ -26,7 +26,7 @@ class ProgressBar:
     `programs`, `compile_seconds`: what the engine has compiled so far.
     """
 
-    def __init__(self, plan: Plan, console: Console) -> None:
+    def __init__(self, plan: Plan, console: Console, *, transient: bool = False) -> None:
         self._work, self._left = 0.0, plan.work
         self._seconds = 0.0
         self._planned, self._shapes = plan.shapes, 0
@@ -39,7 +39,7 @@ class ProgressBar:
             MofNCompleteColumn(),
             TextColumn("trials ·"),
         )
-        self._bar = Progress(*columns, TimeElapsedColumn(), TextColumn("· {task.fields[left]}"), console=console)
+        self._bar = Progress(*columns, TimeElapsedColumn(), TextColumn("· {task.fields[left]}"), console=console, transient=transient)
         self._task = self._bar.add_task("starting", total=plan.trials, left="")
 
     def __enter__(self) -> Self:

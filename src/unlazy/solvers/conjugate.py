@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,46 +15,12 @@ from jaxtyping import Float
 from unlazy.core.errors import BadInput, require
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
-from unlazy.solvers.exact import Matrix, Solution, Targets, exact_bytes, finite_array, points_and_targets, targets_of
+from unlazy.solvers.exact import Matrix, Solution, Targets, points_and_targets
 
 #: Rows and columns of a block of the kernel, which is used and thrown away.
 BLOCK = 1024
 #: Iterations in which the residual must halve, or single precision is given up.
 STALLED = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class Cost:
-    """What a fit will cost on this machine: bytes and seconds of `conjugate_gradients`, and beside it of an exact solve."""
-
-    bytes: int
-    seconds: float
-    exact_bytes: int
-    exact_seconds: float
-
-
-def cost_of(
-    kernel: Kernel, n: int, d: int, outputs: int = 1, *, iterations: int = 30, rank: int | None = None, double: bool = False
-) -> Cost:
-    """Cost of a fit to n points of size d with so many iterations, extrapolated from a few blocks that are timed now."""
-    require(n > 0 and d > 0 and outputs > 0, "n, d and outputs must be positive.")
-    rank = default_rank(n) if rank is None else rank
-    draw = np.random.default_rng(0)
-    x = draw.standard_normal((2 * BLOCK, d)).astype(np.float64 if double else np.float32)
-    V = draw.standard_normal((2 * BLOCK, outputs))
-    product(kernel, x, V)  # compiles
-    # Two diagonal blocks and one beside them.
-    block_seconds = _seconds(lambda: product(kernel, x, V)) / 3
-    A = draw.standard_normal((1000, 1000))
-    operations = 2e9 / _seconds(lambda: A @ A)
-    blocks = -(-n // BLOCK)
-    sweep = block_seconds * blocks * (blocks + 1) / 2
-    return Cost(
-        bytes=8 * n * (3 * rank + d + 8 * outputs) + (os.cpu_count() or 1) * 4 * 8 * BLOCK**2,
-        seconds=(iterations + 2) * (sweep + 4 * n * rank * outputs / operations) + 4 * n * rank**2 / operations,
-        exact_bytes=exact_bytes(n),
-        exact_seconds=sweep + n**3 / 3 / operations,
-    )
 
 
 def default_rank(n: int) -> int:
@@ -135,61 +99,46 @@ def conjugate_gradients(
     Y: Targets,
     ridge: float,
     *,
-    validation: tuple[Matrix, Targets] | None = None,
     tolerance: float = 1e-6,
     iterations: int = 200,
-    patience: int = 5,
     rank: int | None = None,
     block: int = BLOCK,
     seed: int = 0,
-    watch: Callable[[int, float], None] | None = None,
 ) -> Solution:
     """Solve (K + λI)·α = Y without storing K, by preconditioned conjugate gradients, each output with its own step sizes.
 
     Each iteration minimises the residual (the conjugate residuals of Hestenes and Stiefel), in the norm of the preconditioner. The plain
     method minimises the error of α instead and fits noise first, so that its early iterations regularise nothing.
 
-    It stops when the residual of every output is at most `tolerance` times its norm, or after `iterations`. With `validation` points it
-    also stops when their mean squared error has not fallen for `patience` iterations, and returns the coefficients of the best iteration:
-    early stopping is then the regularisation, and a ridge of 0 is allowed. `rank` is the number of points of the preconditioner
-    (`Nystroem`); by default there are 5·√n, and none (0) at a ridge of 0, where it would undo the regularisation. `watch` is called with
-    every iteration and its residual.
+    It stops when the residual of every output is at most `tolerance` times its norm, or after `iterations`. `rank` is the number of points
+    of the preconditioner (`Nystroem`), by default 5·√n.
 
     The kernel is computed in the precision of `x`. If single precision makes K + λI indefinite or the true residual stays behind the one
     that is iterated, the iteration goes on in double precision from where it was.
     """
     x, Y = points_and_targets(x, Y)
     n = len(x)
-    require(0 <= ridge < np.inf, f"ridge must be a finite number ≥ 0, but is {ridge}.")
-    require(ridge > 0 or validation is not None, "A ridge of 0 needs validation points, whose error decides when to stop.")
+    require(0 < ridge < np.inf, f"ridge must be a finite number > 0, but is {ridge}.")
     require(0 < tolerance < 1, f"tolerance must be between 0 and 1, but is {tolerance}.")
-    require(iterations > 0 and patience > 0 and block > 0, "iterations, patience and block must be positive.")
-    if rank is None:
-        rank = default_rank(n) if ridge > 0 else 0
+    require(iterations > 0 and block > 0, "iterations and block must be positive.")
+    rank = default_rank(n) if rank is None else rank
     require(0 <= rank <= n, f"rank must be 0 to {n}, the number of points, but is {rank}.")
-    held_out = None
-    if validation is not None:
-        z = finite_array("validation points", validation[0], 2)
-        held_out = z, targets_of(validation[1], len(z)).reshape(len(z), -1)
-
-    state = _State(Y.reshape(n, -1), held_out)
+    state = _State(Y.reshape(n, -1))
     for precision in ("float32", "float64") if x.dtype == np.float32 else ("float64",):
         points = x.astype(precision)
         precondition: Callable[[np.ndarray], np.ndarray] = Nystroem(kernel, points, ridge, rank, seed) if rank else lambda V: V
-        outcome = _iterate(kernel, points, ridge, state, precondition, tolerance, iterations, patience, block, watch)
+        outcome = _iterate(kernel, points, ridge, state, precondition, tolerance, iterations, block)
         if outcome != "too coarse":
             break
     else:
         raise BadInput("K + ridge·I is not positive definite in double precision: use a greater ridge, or check that this is a kernel.")
-    alpha = state.best if held_out is not None else state.alpha
     return Solution(
         kernel,
         x,
-        alpha.reshape(Y.shape),
+        state.alpha.reshape(Y.shape),
         precision,
         iterations=len(state.residuals),
         residuals=tuple(state.residuals),
-        validation=tuple(state.errors),
         converged=outcome == "converged",
     )
 
@@ -197,12 +146,10 @@ def conjugate_gradients(
 class _State:
     """What goes on from one precision to the next."""
 
-    def __init__(self, targets: Float[np.ndarray, "n o"], held_out: tuple[np.ndarray, np.ndarray] | None) -> None:
+    def __init__(self, targets: Float[np.ndarray, "n o"]) -> None:
         self.targets = targets
-        self.held_out = held_out
-        self.alpha = self.best = np.zeros_like(targets)
+        self.alpha = np.zeros_like(targets)
         self.residuals: list[float] = []
-        self.errors: list[float] = []
 
 
 def _iterate(
@@ -213,11 +160,9 @@ def _iterate(
     precondition: Callable[[np.ndarray], np.ndarray],
     tolerance: float,
     iterations: int,
-    patience: int,
     block: int,
-    watch: Callable[[int, float], None] | None,
 ) -> str:
-    """Iterate from `state`, and say how it ended: "converged", "stopped", "exhausted" or "too coarse"."""
+    """Iterate from `state`, and say how it ended: "converged", "exhausted" or "too coarse"."""
 
     def apply(V: np.ndarray) -> np.ndarray:
         return product(kernel, x, V, block=block) + ridge * V
@@ -244,10 +189,6 @@ def _iterate(
         state.alpha, R, Z = state.alpha + step * P, R - step * AP, Z - step * Q
         residual = float(np.max(np.linalg.norm(R, axis=0) / norms))
         state.residuals.append(residual)
-        if watch is not None:
-            watch(len(state.residuals), residual)
-        if state.held_out is not None and _validate(kernel, x, state) >= patience:
-            return "stopped"
         recent = state.residuals[begin:]
         if single and len(recent) > STALLED and min(recent) > min(recent[:-STALLED]) / 2:
             return "too coarse"
@@ -258,21 +199,3 @@ def _iterate(
             ratio = np.where(moving, curvature / np.where(moving, before, 1), 0)
             P, AP = Z + ratio * P, AZ + ratio * AP
     return "exhausted"
-
-
-def _validate(kernel: Kernel, x: Matrix, state: _State) -> int:
-    """Note the error on the validation points, and say for how many iterations it has not fallen."""
-    assert state.held_out is not None
-    z, targets = state.held_out
-    found = Solution(kernel, x, state.alpha, x.dtype.name).predict(z)
-    state.errors.append(float(np.mean(np.square(found - targets))))
-    best = int(np.argmin(state.errors))
-    if best == len(state.errors) - 1:
-        state.best = state.alpha
-    return len(state.errors) - 1 - best
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin

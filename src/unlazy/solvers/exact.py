@@ -1,20 +1,20 @@
-"""Exact solvers of kernel ridge regression, on the host in double precision: whole ridge paths, leave-out predictions, learning curves.
+"""Exact solvers of kernel ridge regression, on the host in double precision: whole ridge paths, leave-one-out, learning curves.
 
 For a Gram matrix K and a ridge λ the coefficients are α = (K + λI)⁻¹·Y and the prediction at z is Σ_i k(z, x_i)·α_i; λ is scikit-learn's
-`alpha`, not divided by the number of points. For more points than a Gram matrix can hold see `unlazy.solvers.conjugate`.
+`alpha`, not divided by the number of points. `unlazy.solvers.policy` says when these are used, and when not.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 import scipy.linalg
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from unlazy.core.errors import BadInput, require
@@ -33,8 +33,7 @@ class RidgePath:
     It takes about half of the time of an eigendecomposition, and each ridge then costs n² operations: T + λI = L·D·Lᵀ with a bidiagonal L,
     and G = (K + λI)⁻¹ = Zᵀ·D⁻¹·Z with Z = L⁻¹·Qᵀ.
 
-    Results have the ridges as their first axis, and an axis of outputs if Y had one. Predictions of left-out points follow from G of all
-    points: for a fold F they are y_F − (G_FF)⁻¹·(G·y)_F, which is what a fit without F would predict there.
+    Results have the ridges as their first axis, and an axis of outputs if Y had one.
     """
 
     ridges: Float[np.ndarray, " r"]
@@ -76,15 +75,6 @@ class RidgePath:
         """α = (K + λI)⁻¹·Y for each ridge."""
         return self._shaped(self._solved())
 
-    def predict(self, K_test: Float[np.ndarray, "t n"]) -> np.ndarray:
-        """Predictions from `K_test` = k(z_i, x_j), one row a new point, for each ridge."""
-        K_test = finite_array("K_test", K_test, 2)
-        n = len(self.Y)
-        require(K_test.shape[1] == n, f"K_test must have one column for each of the {n} points, but has the shape {K_test.shape}.")
-        alpha = self._solved()
-        r, _, o = alpha.shape
-        return self._shaped((K_test @ alpha.swapaxes(0, 1).reshape(n, r * o)).reshape(len(K_test), r, o).swapaxes(0, 1))
-
     def leave_one_out(self) -> np.ndarray:
         """The prediction at each point by a fit to all others, y_i − α_i/G_ii, for each ridge."""
         D, below = self._factors()
@@ -97,29 +87,6 @@ class RidgePath:
             Z += rows[i]
             inverse += np.square(Z) / D[i][:, None]
         return self._shaped(self._targets - self._solved() / inverse[:, :, None])
-
-    def leave_out(self, folds: int | Int[np.ndarray, " n"] | Sequence[Int[np.ndarray, " f"]]) -> np.ndarray:
-        """The prediction at each point by a fit to all other folds, for each ridge.
-
-        `folds` is a number of runs of consecutive points, as in scikit-learn's `KFold`, or a label for each point, or a list of index
-        arrays.
-        """
-        parts = list(_folds(folds, len(self.Y)))
-        alpha = self._solved()
-        result = np.empty_like(alpha)
-        D, below = self._factors()
-        rows = np.ascontiguousarray(self.rotation.T)
-        for index in range(len(self.ridges)):
-            Z = rows.copy()
-            for i in range(1, len(Z)):
-                Z[i] -= below[i - 1, index] * Z[i - 1]
-            Z /= np.sqrt(D[:, index])[:, None]
-            for fold in parts:
-                # The upper triangle of G_FF: half of the work of a product.
-                block = scipy.linalg.blas.dsyrk(1.0, Z[:, fold].T)
-                factor = scipy.linalg.cho_factor(block, overwrite_a=True, check_finite=False)
-                result[index, fold] = self._targets[fold] - scipy.linalg.cho_solve(factor, alpha[index, fold], check_finite=False)
-        return self._shaped(result)
 
 
 def ridge_path(K: Matrix, Y: Targets, ridges: Sequence[float]) -> RidgePath:
@@ -184,11 +151,7 @@ def learning_curve(
     K_test = finite_array("K_test", K_test, 2)
     n = len(K)
     require(K_test.shape[1] == n, f"K_test must have one column for each of the {n} points, but has the shape {K_test.shape}.")
-    wanted = np.arange(1, n + 1) if sizes is None else np.asarray(sizes)
-    require(
-        bool(wanted.ndim == 1 and wanted.size > 0 and np.all(np.diff(wanted) > 0) and 1 <= wanted[0] and wanted[-1] <= n),
-        f"sizes must increase from 1 or more to {n} or less, but are {sizes}.",
-    )
+    wanted = np.arange(1, n + 1) if sizes is None else _prefixes(sizes, n)
     L = cholesky(K, ridge)
     targets = Y.reshape(n, -1)
     V = scipy.linalg.solve_triangular(L, K_test.T, lower=True, check_finite=False)
@@ -201,12 +164,37 @@ def learning_curve(
     return result.reshape(len(wanted), len(K_test), *Y.shape[1:])
 
 
+def prefix_coefficients(K: Matrix, Y: Targets, ridge: float, sizes: Sequence[int]) -> np.ndarray:
+    """α of the fits to the first n points, for every n in `sizes` (the first axis), with zeros for the points beyond.
+
+    With L·Lᵀ = K + λI and z = L⁻¹·Y, the prefixes of z are those of the prefixes' own systems, so that Lᵀ·α_n = z cut off at n: one
+    factorisation and one triangular solve for all sizes.
+    """
+    K, Y = _regression(K, Y)
+    n = len(K)
+    wanted = _prefixes(sizes, n)
+    L = cholesky(K, ridge)
+    z = scipy.linalg.solve_triangular(L, Y.reshape(n, -1), lower=True, check_finite=False)  # n o
+    cut = (np.arange(n)[:, None] < wanted)[:, :, None] * z[:, None]  # n s o
+    found = scipy.linalg.solve_triangular(L, cut.reshape(n, -1), lower=True, trans="T", overwrite_b=True, check_finite=False)
+    return np.moveaxis(found.reshape(n, len(wanted), *Y.shape[1:]), 1, 0)
+
+
+def _prefixes(sizes: Sequence[int], n: int) -> np.ndarray:
+    wanted = np.asarray(sizes)
+    require(
+        bool(wanted.ndim == 1 and wanted.size > 0 and np.all(np.diff(wanted) > 0) and 1 <= wanted[0] and wanted[-1] <= n),
+        f"sizes must increase from 1 or more to {n} or less, but are {sizes}.",
+    )
+    return wanted
+
+
 @dataclasses.dataclass(frozen=True)
 class Solution:
     """A fitted kernel ridge regression f(z) = Σ_i k(z, x_i)·α_i, and how it was found.
 
-    `precision` is that in which the kernel was computed. An iterative solver tells its number of `iterations`, the relative `residuals` and
-    the `validation` errors after each, and whether it `converged` to its tolerance.
+    `precision` is that in which the kernel was computed. An iterative solver tells its number of `iterations`, the relative `residuals`
+    after each, and whether it `converged` to its tolerance.
     """
 
     kernel: Kernel
@@ -215,7 +203,6 @@ class Solution:
     precision: str
     iterations: int = 0
     residuals: tuple[float, ...] = ()
-    validation: tuple[float, ...] = ()
     converged: bool = True
 
     def predict(self, z: Float[np.ndarray, "t d"]) -> np.ndarray:
@@ -229,41 +216,6 @@ class Solution:
                 for i in range(0, len(z), rows)
             ]
         return np.concatenate(parts)
-
-
-def solve(kernel: Kernel, x: Matrix, Y: Targets, ridge: float, *, memory: float | None = None) -> Solution:
-    """Fit exactly: α = (K + λI)⁻¹·Y by a Cholesky factorisation.
-
-    The kernel is computed in the precision of `x`. Where single precision is too coarse for it, because the factorisation fails or the
-    ridge is below the rounding errors of K, it is computed again in double precision. `memory` is how many bytes may be used, by default
-    all that the machine has.
-    """
-    x, Y = points_and_targets(x, Y)
-    need, have = exact_bytes(len(x)), machine_memory() if memory is None else memory
-    require(
-        need <= have,
-        f"An exact solve with {len(x):,} points needs {need / 1e9:.1f} GB, but there are {have / 1e9:.1f} GB. "
-        "`unlazy.solvers.conjugate.conjugate_gradients` needs no Gram matrix, and `unlazy.solvers.conjugate.cost_of` says what it costs.",
-    )
-    for precision in ("float32", "float64") if x.dtype == np.float32 else ("float64",):
-        with jax.enable_x64(precision == "float64"):
-            K = np.asarray(gram(kernel, x.astype(precision)), np.float64)
-        coarse = float(np.finfo(precision).eps) * float(np.linalg.norm(K))
-        if precision == "float32" and ridge < coarse:
-            continue
-        try:
-            L = cholesky(K, ridge)
-        except BadInput:
-            if precision == "float64":
-                raise
-            continue
-        return Solution(kernel, x, scipy.linalg.cho_solve((L, True), Y, check_finite=False), precision)
-    raise AssertionError("double precision either returns or raises")
-
-
-def exact_bytes(n: int) -> int:
-    """Memory of an exact solve with n points: a Gram matrix and its factor in double precision."""
-    return 2 * 8 * n * n
 
 
 def machine_memory() -> int:
@@ -320,20 +272,3 @@ def _indefinite(ridge: float, eigenvalue: float | None = None) -> BadInput:
         f"K + {ridge:g}·I is not positive definite{seen}. Use a greater ridge, compute K in double precision, within "
         "`jax.enable_x64(True)`, or check that K is the Gram matrix of a kernel."
     )
-
-
-def _folds(folds: Any, n: int) -> Iterator[np.ndarray]:
-    """Index arrays that hold every point once."""
-    if isinstance(folds, int | np.integer):
-        require(bool(2 <= folds <= n), f"There must be 2 to {n} folds, but {folds} were asked for.")
-        yield from np.array_split(np.arange(n), folds)
-        return
-    if isinstance(folds, np.ndarray):
-        require(folds.shape == (n,), f"folds must have one label for each of the {n} points, but has the shape {folds.shape}.")
-        parts = [np.flatnonzero(folds == label) for label in np.unique(folds)]
-    else:
-        parts = [np.asarray(fold) for fold in folds]
-        together = np.sort(np.concatenate(parts)) if parts else np.empty(0)
-        require(bool(np.array_equal(together, np.arange(n))), f"folds must hold each of the {n} points exactly once.")
-    require(len(parts) >= 2, "There must be at least 2 folds.")
-    yield from parts

@@ -17,14 +17,9 @@ import scipy.linalg
 from jaxtyping import Float
 
 from unlazy.core.errors import require
-from unlazy.solvers.exact import Targets, cholesky, ridge_path
 
 #: Products between two looks at the residual.
 LOOK = 10
-#: Up to so many points an eigendecomposition gives the path.
-FEW = 400
-#: Relative residual to which paths are solved.
-TOLERANCE = 1e-5
 
 
 class KrylovPath(NamedTuple):
@@ -72,23 +67,6 @@ def krylov_path(
             break
     inside = np.stack([_tridiagonal(diagonal, beside, size, ridge) for ridge in values])
     return KrylovPath(norm * (inside @ basis[:size]), beside[size - 1] * np.abs(inside[:, -1]), size)
-
-
-def matrix_path(K: Float[np.ndarray, "n n"], y: Targets, ridges: Sequence[float]) -> np.ndarray:
-    """(K + λI)⁻¹·y for each ridge, K being stored: by an eigendecomposition if it is small, else by products with it, in its precision.
-
-    The ridges are the first axis of the result; the others are those of y, whose columns are solved one by one.
-
-    Where a ridge is so small that products do not get there, it is solved by a factorisation.
-    """
-    if len(K) <= FEW:
-        return ridge_path(K, y, ridges).coefficients
-    if y.ndim == 2:
-        return np.stack([matrix_path(K, column, ridges) for column in y.T], axis=2)
-    found = krylov_path(lambda v: K @ v.astype(K.dtype), y, ridges, tolerance=TOLERANCE)
-    for index in np.flatnonzero(~(found.residuals <= 10 * TOLERANCE)):
-        found.coefficients[index] = scipy.linalg.cho_solve((cholesky(np.asarray(K, np.float64), float(ridges[int(index)])), True), y)
-    return found.coefficients
 
 
 def _tridiagonal(diagonal: np.ndarray, beside: np.ndarray, size: int, ridge: float) -> np.ndarray:

@@ -75,7 +75,8 @@ class Sampler(eqx.Module):
     @property
     def on_inputs(self) -> Sampler:
         """The same sampler without coordinates, for learners that do not commute with rotations."""
-        return Sampler(_OnInputs(self), self.dimension, None, self.outputs, self.shape)
+        law = None if self.exact_law is None else _LawOnInputs(self)
+        return Sampler(_OnInputs(self), self.dimension, None, self.outputs, self.shape, law)
 
 
 class _OnInputs(eqx.Module):
@@ -85,6 +86,19 @@ class _OnInputs(eqx.Module):
 
     def __call__(self, n: int, key: PRNGKeyArray) -> Batch:
         return self.sampler.sample(n, key=key)
+
+
+class _LawOnInputs(eqx.Module):
+    """The exact law in the input space, where it is a list of points."""
+
+    sampler: Sampler
+
+    def __call__(self) -> Any:
+        assert self.sampler.exact_law is not None
+        law = self.sampler.exact_law()
+        if self.sampler.basis is None or not isinstance(law, Population):
+            return law
+        return Population(law.x @ self.sampler.basis, law.y, law.weight)
 
 
 @eqx.filter_jit

@@ -10,6 +10,7 @@ Reference: glasgow2023, Section 2.1 and Remark 2.1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import equinox as eqx
@@ -20,12 +21,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import normal, signs
-from unlazy.tasks.base import Batch, Family, Task, error_of_constant
+from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
 from unlazy.tasks.spectrum import Spectrum, corners, cube_spectrum, gaussian_spectrum, information_exponent, leap
 
 Law = Literal["cube", "gaussian"]
 Terms = tuple[tuple[float, tuple[int, ...]], ...]
 
+#: Up to so many dimensions the whole cube is listed where its exact law is asked for.
+LISTED = 14
 #: g(u) = −u₀u₁.
 XOR: Terms = ((-1.0, (0, 1)),)
 
@@ -94,6 +97,15 @@ class MultiIndexTask(Task):
 
     def _label(self, u: Float[Array, "n k"]) -> Float[Array, " n"]:
         return jnp.where(evaluate(self.polynomial, u) > 0, 1.0, -1.0)
+
+    @property
+    def exact_law(self) -> Callable[[], Population] | None:
+        """All points of a cube of few dimensions; None elsewhere."""
+        return self._cube if self.law == "cube" and self.d <= LISTED else None
+
+    def _cube(self) -> Population:
+        z = jnp.asarray(corners(self.d), jnp.result_type(float))
+        return Population(z, self._label(z[:, self.where]), jnp.full(len(z), 1 / len(z)))
 
     @property
     def coordinates(self) -> Float[Array, "k d"]:

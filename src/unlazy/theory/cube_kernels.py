@@ -27,8 +27,11 @@ import scipy.special
 import scipy.stats
 from jaxtyping import Array, Float
 
-from unlazy.core.errors import require
-from unlazy.kernels.base import ProductKernel
+from unlazy.core.errors import BadInput, require
+from unlazy.kernels.base import Kernel, ProductKernel
+from unlazy.kernels.wide import WideNetwork
+from unlazy.tasks.base import Family
+from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.spectrum import Spectrum, corners
 
 #: Degrees whose eigenvalues are computed one by one; the trace of all higher ones is known exactly and enters as a ridge.
@@ -101,7 +104,7 @@ def eigenvalues(kernel: ProductKernel, d: int, degrees: int = DEGREES) -> Float[
 
 
 @dataclasses.dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """The predicted learning curve of ridge regression with a kernel on d-dimensional cube data, for a target with the given `spectrum`.
 
     `spectrum` has the Fourier coefficients of the ±1 target in its hidden coordinates.
@@ -161,6 +164,24 @@ class Curve:
         return float(scipy.optimize.brentq(lambda n: self.error(n) - target, 1.0, high, xtol=1e-3))
 
 
-def curve(kernel: ProductKernel, d: int, spectrum: Spectrum, ridge: float = 0.0) -> Curve:
+def curve(kernel: ProductKernel, d: int, spectrum: Spectrum, ridge: float = 0.0) -> LearningCurve:
     """The predicted learning curve."""
-    return Curve(kernel, d, tuple(sorted(spectrum.items())), ridge)
+    return LearningCurve(kernel, d, tuple(sorted(spectrum.items())), ridge)
+
+
+#: A ridge so small, in units of k(x, x), that it only keeps the prediction finite where n meets the number of features.
+RIDGELESS = 1e-6
+
+
+def predicted_examples(family: Family, kernel: Kernel, target: float) -> float | None:
+    """The examples that ridgeless regression with a wide network's kernel is predicted to need for an error; None where theory is silent.
+
+    It speaks of hidden coordinates on a cube, whose inputs such a learner sees as they are, ±1.
+    """
+    if not (isinstance(family, MultiIndex) and family.law == "cube" and family.d > 2 and isinstance(kernel, WideNetwork)):
+        return None
+    ridge = RIDGELESS * float(kernel.diagonal(jnp.ones((1, family.d)))[0])
+    try:
+        return curve(kernel, family.d, family.spectrum, ridge).sample_size(target)
+    except BadInput:  # no number of examples is enough
+        return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Protocol
 
 from unlazy.lab.trials import Record, Runnable
@@ -65,5 +65,5 @@ class Engine(ABC):
         """What running these would take."""
 
     @abstractmethod
-    def run(self, trials: Sequence[Runnable], watcher: Watcher) -> Iterator[Record]:
+    def run(self, trials: Sequence[Runnable], watcher: Watcher) -> Generator[Record]:
         """Records as they finish. Closing the iterator stops the engine: nothing is begun after it."""

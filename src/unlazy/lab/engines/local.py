@@ -11,8 +11,8 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ class LocalEngine(Engine):
         work = sum(trial.work for trial in trials)
         return Plan(len(trials), len(groups), work, work / SPEED, COMPILE_SECONDS * len(groups), self.memory)
 
-    def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Iterator[Record]:
+    def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record]:
         """While a group runs, the programs of the next are compiled; while one is waited for, trials run that run alone."""
         use_compilation_cache()
         watcher = watcher or Silent()
@@ -95,7 +95,7 @@ class LocalEngine(Engine):
         with ThreadPoolExecutor(1) as ahead:  # compiling keeps one core busy, and lets go of Python
             try:
                 prepared = [ahead.submit(self._prepare, group) for group in groups[:1]]
-                for place, group in enumerate(groups):
+                for place in range(len(groups)):
                     while not prepared[place].done() and (trial := next(alone, None)) is not None:
                         yield self._run_alone(trial, watcher)
                     if not prepared[place].done():
@@ -182,7 +182,7 @@ class _Programs:
     def __init__(self, memory: int) -> None:
         self.memory, self.count, self.seconds = memory, 0, 0.0
         self.stop = threading.Event()
-        self._known: dict[Any, tuple[Any, Any, Any]] = {}
+        self._known: dict[Any, Future[Any]] = {}
         self._lock = threading.Lock()
 
     def prepare(self, part: Callable[..., Any], *arguments: Any) -> Any:
@@ -198,11 +198,20 @@ class _Programs:
 
     def _program(self, part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         own, given, still, kind = _opened(part, arguments)
-        key = (kind, jax.config.jax_enable_x64)
+        key = (kind, jnp.result_type(float).name)
         with self._lock:
-            if key not in self._known:
-                self._known[key] = self._compile(own, given, still)
-            return self._known[key]
+            found, mine = self._known.get(key), Future[Any]()
+            if found is None:
+                self._known[key] = mine
+        if found is not None:
+            return found.result()  # of another thread, which may still be at it
+        try:
+            mine.set_result(self._compile(own, given, still))
+        except BaseException as error:
+            with self._lock:
+                del self._known[key]
+            mine.set_exception(error)
+        return mine.result()
 
     def _compile(self, own: Any, given: Any, still: Any) -> tuple[Any, Any, Any]:
         if self.stop.is_set():

@@ -16,7 +16,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.losses import hinge
-from unlazy.learners.gradient import Descent, GradientDescent, Stage
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.parts import Stage
 from unlazy.learners.sources import GradientSource, LawGradients, SampleGradients
 from unlazy.networks.base import Network
 from unlazy.networks.tree import TreeInit, TreeNetwork, width_for

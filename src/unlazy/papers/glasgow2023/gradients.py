@@ -18,10 +18,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
-import scipy.special
 import scipy.stats
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
 
@@ -119,19 +119,21 @@ def population_gradient(
     return Gradient(size * s * law.within(s), -size * o * law.within(o), size * rest, each)
 
 
-def phase1_slope(step: float) -> float:
+def phase1_slope(step: float | Float[Array, ""]) -> Float[Array, ""]:
     """log(1 + ητ)/η with τ = 1/√(2π): the slope of log‖w_sig‖ in ηt for discrete steps, where |a| = ‖w‖ and w_sig is small."""
-    return math.log1p(step * PHASE1_RATE) / step
+    return jnp.log1p(step * PHASE1_RATE) / step
 
 
-def network_deviation_bound(a: np.ndarray, size: float) -> np.ndarray:
+def network_deviation_bound(a: Float[Array, " p"], size: Float[Array, ""]) -> Float[Array, " p"]:
     """2·|a|·E‖a·w‖, which bounds ‖∇_w L_ρ − ∇_w L₀‖ (Lemma C.2); `size` = E‖a·w‖."""
-    return 2 * np.abs(a) * size
+    return 2 * jnp.abs(a) * size
 
 
-def coordinate_deviation_bound(a: np.ndarray, size: float, coordinate_size: float, near: np.ndarray, d: int) -> np.ndarray:
+def coordinate_deviation_bound(
+    a: Float[Array, " p"], size: Float[Array, ""], coordinate_size: Float[Array, ""], near: Float[Array, " p"], d: int
+) -> Float[Array, " p"]:
     """|a|·(4·E|a·w_i| + 2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|)), which bounds |∇_i L_ρ − ∇_i L₀| up to d^{−ω(1)} (Lemma C.3)."""
-    return np.abs(a) * (4 * coordinate_size + 2 * math.log(d) * size * near)
+    return jnp.abs(a) * (4 * coordinate_size + 2 * math.log(d) * size * near)
 
 
 class LowerBound(NamedTuple):

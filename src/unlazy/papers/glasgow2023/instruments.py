@@ -1,45 +1,41 @@
-"""The lemmas on XOR as measurements: gradients beside closed forms, deviations beside bounds, learners below the lower bound.
+"""What is computed of XOR without training: the task counted, a step beside its formulas, exact gradients, the reduced dynamics.
 
-Reference: glasgow2023, Sections 2.1, 2.2, Lemmas C.2, C.3, C.4, Proposition F.1.
+Reference: glasgow2023, Sections 2.1, 2.2, Lemmas 4.1 (C.1) and C.4.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from unlazy.core.threefry import new_key
-from unlazy.kernels.base import Kernel
-from unlazy.kernels.gram import gram
-from unlazy.kernels.products import Polynomial
-from unlazy.kernels.wide import NTK
 from unlazy.lab.trials import Instrument
-from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.base import keys_of
 from unlazy.learners.mean_field import mean_field_sgd, second_layer
 from unlazy.networks.inits import SphereInit
-from unlazy.papers.glasgow2023.gradients import (
-    PHASE1_RATE,
-    coordinate_deviation_bound,
-    network_deviation_bound,
-    population_gradient,
-    rotation_invariant_bound,
-)
+from unlazy.papers.glasgow2023.gradients import PHASE1_RATE, phase1_slope, population_gradient
+from unlazy.papers.glasgow2023.growth import median_growth
 from unlazy.papers.glasgow2023.probes import parts
-from unlazy.papers.glasgow2023.sample_size import drawn_batch, drawn_task
-from unlazy.papers.glasgow2023.training import Training
-from unlazy.solvers.exact import learning_curve
+from unlazy.papers.glasgow2023.reduced import initial, margins, simulate
+from unlazy.tasks.base import Batch, Sampler, draw
 from unlazy.tasks.multi_index import MultiIndex
-from unlazy.tasks.spectrum import corners
 
 
 def _weights(model: Any) -> tuple[np.ndarray, np.ndarray]:
     """Both layers in double precision, the second in mean-field scaling."""
     return np.asarray(model.first_layer).astype(np.float64), np.asarray(second_layer(model)).astype(np.float64)
+
+
+def _whole_cube(family: MultiIndex, key: PRNGKeyArray) -> tuple[np.ndarray, np.ndarray]:
+    law = family.task(key=key).exact_law
+    assert law is not None
+    population = law()
+    return np.asarray(population.x, np.float64), np.asarray(population.y, np.float64)
 
 
 class TaskFacts(Instrument):
@@ -48,10 +44,9 @@ class TaskFacts(Instrument):
     d: int = eqx.field(static=True, default=10)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Count."""
+        """Count over the law that the task offers."""
         family = MultiIndex(d=self.d, where=(0, 1))
-        x = corners(self.d)
-        y = np.asarray(family.task(key=key).target(jnp.asarray(x, jnp.result_type(float))))
+        x, y = _whole_cube(family, key)
         pairs = np.array([np.mean(y * x[:, i] * x[:, j]) for i in range(self.d) for j in range(i)])
         return {
             "mean_label": np.mean(y),
@@ -68,6 +63,15 @@ class TaskFacts(Instrument):
         return 2.0**self.d * self.d**2
 
 
+class _Always(eqx.Module):
+    """A draw whose examples are known beforehand: the same at every step."""
+
+    batch: Batch
+
+    def __call__(self, n: int, key: PRNGKeyArray) -> Batch:
+        return self.batch
+
+
 class LiteralStep(Instrument):
     """One step of the learner beside the formulas of Section 2.2 written out; `difference` is relative to the step's length.
 
@@ -79,14 +83,11 @@ class LiteralStep(Instrument):
     batch: int = eqx.field(static=True, default=64)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Step both."""
         eta, theta = 0.5, 0.3
         learner = mean_field_sgd(width=self.width, batch=self.batch, radius=theta, step=eta, record=(0, 1), steps=2)
         task = MultiIndex(d=self.d).task(key=new_key(0))
-        trace = learner.fit(task.sampler, 2 * self.batch, key=key)
-        # The examples of step 0: the training loop folds stage and step into the third of the learner's keys.
-        key_order = jax.random.split(key, 3)[2]
-        x, y = task.draw(self.batch, jax.random.fold_in(jax.random.fold_in(key_order, 0), 0))
+        x, y = task.draw(self.batch, keys_of(key)[1])
+        trace = learner.fit(Sampler(_Always(Batch(x, y)), self.d), 2 * self.batch, key=key)
         before, after = trace.at(0), trace.at(1)
         (w, a), (moved_w, moved_a) = _weights(before), _weights(after)
         points, labels = np.asarray(x), np.asarray(y)
@@ -128,14 +129,13 @@ class PopulationGradients(Instrument):
         return self.dimensions
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Compare."""
         error, rate = [], []
         for d in self.dimensions:
             key_net, key_points = jax.random.split(jax.random.fold_in(key, d))
-            task = drawn_task(MultiIndex(d=d, where=(0, 1)), key_net)
+            family = MultiIndex(d=d, where=(0, 1))
+            task = family.task(key=key_net)
             net = SphereInit(p=self.neurons, radius=1.0)(d, key=key_net)
-            x = corners(d) if d <= 12 else np.asarray(drawn_batch(task, self.points, key_points).x)
-            y = -x[:, 0] * x[:, 1]
+            x, y = _whole_cube(family, key_net) if d <= 12 else map(np.asarray, draw(task.sampler, self.points, key_points))
             w, a = _weights(net)
             split = parts(task, net)
             worst, rates = 0.0, []
@@ -161,35 +161,23 @@ class PopulationGradients(Instrument):
         return sum(2.0 * self.neurons * min(2**d, self.points) * d for d in self.dimensions)
 
 
-@eqx.filter_jit
-def _deviation(task: Any, model: Any, key: PRNGKeyArray, points: int, coordinates: int) -> tuple[Array, Array, Array, Array]:
-    """∇L_ρ − ∇L₀ of all neurons over `points` drawn examples, and how often the chosen coordinates decide the neuron's sign."""
-    x, y = task.draw(points, key)
-    z = x @ model.first_layer.T
-    a = second_layer(model)
-    difference = -2 * y * jax.nn.sigmoid(-y * model(x)) + y  # ℓ'_ρ − ℓ'_0
-    open_ = (z > 0) * difference[:, None]
-    first = a[:, None] * (open_.T @ x) / points
-    second = jnp.mean(jax.nn.relu(z) * difference[:, None], axis=0)
-    # The two that matter and some others.
-    at = jnp.concatenate([task.where, jnp.argsort(jnp.isin(jnp.arange(task.d), task.where))[:coordinates]])
-    w = model.first_layer[:, at]  # p c
-    near = jnp.mean(jnp.abs(z[:, :, None] - x[:, None, at] * w) <= jnp.abs(w), axis=0)
-    return first, second, at, near
+_initial = eqx.filter_jit(lambda p, d, radius, key: initial(p, d, radius, key=key))
+_path_margins = jax.jit(jax.vmap(margins))
+_median_growth = jax.jit(median_growth)
 
 
-class Deviations(Instrument):
-    """How far the gradients of a trained network are from those of L₀, over the lemmas' bounds: greatest ratio of a neuron along training.
+class ReducedPhases(Instrument):
+    """The reduced dynamics alone, in as many dimensions as one likes: `growth` of strong neurons, parts and margins at the recorded steps.
 
-    `first_ratio`, `second_ratio`: ‖∇_w L_ρ − ∇_w L₀‖ over 2·|a|·E‖a·w‖ and its like for a (Lemma C.2). `coordinate_ratio`: of
-    |∇_i L_ρ − ∇_i L₀| over the bound of Lemma C.3, for the two coordinates that matter and some others. Expectations are means over
-    `points` examples.
+    `share` = η·t/log d is the time in the units of Theorem 3.1.
     """
 
-    training: Training
+    d: float = eqx.field(converter=float, kw_only=True)
     record: tuple[int, ...] = eqx.field(static=True, kw_only=True)
-    points: int = eqx.field(static=True, default=16_384, kw_only=True)
-    coordinates: int = eqx.field(static=True, default=6, kw_only=True)
+    width: int = eqx.field(static=True, default=1000, kw_only=True)
+    radius: float = eqx.field(converter=float, default=0.3, kw_only=True)
+    step: float = eqx.field(converter=float, default=0.4, kw_only=True)
+    ratio: float = eqx.field(converter=float, default=4.0, kw_only=True)
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -197,74 +185,23 @@ class Deviations(Instrument):
         return self.record
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Train and compare."""
-        key_run, key_points = jax.random.split(key)
-        task, trace = self.training.run(self.record, key=key_run)
-        found: dict[str, list[float]] = {"first_ratio": [], "second_ratio": [], "coordinate_ratio": [], "size": []}
-        for index in range(len(self.record)):
-            model = trace.at(index)
-            first, second, at, near = (np.asarray(v) for v in _deviation(task, model, key_points, self.points, self.coordinates))
-            w, a = _weights(model)
-            norms = np.linalg.norm(w, axis=1)
-            size = float(np.mean(np.abs(a) * norms))
-            found["size"].append(size)
-            found["first_ratio"].append(float(np.max(np.linalg.norm(first, axis=1) / network_deviation_bound(a, size))))
-            found["second_ratio"].append(float(np.max(np.abs(second) / (2 * norms * size))))
-            bounds = [
-                coordinate_deviation_bound(a, size, float(np.mean(np.abs(a * w[:, i]))), near[:, c], self.training.d)
-                for c, i in enumerate(at)
-            ]
-            found["coordinate_ratio"].append(max(float(np.max(np.abs(first[:, i]) / bounds[c])) for c, i in enumerate(at)))
-        return {name: np.array(values) for name, values in found.items()}
+        key_start, key_noise = jax.random.split(key)
+        start = _initial(self.width, self.d, self.radius, key_start)
+        path = simulate(start, self.record[-1], self.step, ratio=1 / self.ratio, d=self.d, key=key_noise)
+        at, signal = list(self.record), np.asarray(path.signal)
+        all_margins = np.asarray(_path_margins(path))[at]
+        return {
+            "growth": np.asarray(_median_growth(signal[at], signal[0] >= self.radius / math.sqrt(self.d))),
+            "growth_theory": float(phase1_slope(self.step)) * self.step * np.array(at, float),
+            "signal": np.mean(signal[at], axis=1),
+            "opposite": np.mean(np.asarray(path.opposite)[at], axis=1),
+            "rest": np.mean(np.asarray(path.rest)[at], axis=1),
+            "margin_least": np.min(all_margins, axis=1),
+            "margin_greatest": np.max(all_margins, axis=1),
+            "share": self.step * np.array(at, float) / math.log(self.d),
+        }
 
     @property
     def work(self) -> float:
-        """Training and the means."""
-        looks = len(self.record) * self.points * self.training.width * (2 * self.training.d + 8 * self.coordinates)
-        return self.training.work(self.record[-1]) + looks
-
-
-class BelowTheBound(Instrument):
-    """Rotation-invariant learners with n = ⌊d/log² d⌋ examples, for each dimension: `bound`, and the errors of two kernels and of SGD.
-
-    SGD trains both layers on its n examples, all at once, for `length` steps.
-    """
-
-    dimensions: tuple[int, ...] = eqx.field(static=True, default=(1200, 2048))
-    test: int = eqx.field(static=True, default=4096)
-    length: int = eqx.field(static=True, default=100)
-    width: int = eqx.field(static=True, default=64)
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The dimensions."""
-        return self.dimensions
-
-    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Learn from too little."""
-        kernels: dict[str, Kernel] = {"ntk_error": NTK(), "quadratic_error": Polynomial(2, 0.0)}
-        found: dict[str, list[float]] = {name: [] for name in ("bound", "samples", "sgd_error", *kernels)}
-        for d in self.dimensions:
-            n, bound = rotation_invariant_bound(d)
-            key_task, key_sample, key_test, key_net = jax.random.split(jax.random.fold_in(key, d), 4)
-            task = drawn_task(MultiIndex(d=d), key_task)
-            (x, y), (z, t) = drawn_batch(task, n, key_sample), drawn_batch(task, self.test, key_test)
-            for name, kernel in kernels.items():
-                K, K_test = np.asarray(gram(kernel, x)), np.asarray(gram(kernel, z, x))
-                scores = learning_curve(K, K_test, np.asarray(y), 1e-4 * float(K[0, 0]), sizes=[n])[0]
-                found[name].append(float(np.mean(scores * np.asarray(t) <= 0)))
-            stage = Descent({"w": 2 * 0.5 * self.width, "a": 2 * 0.5 / self.width}, steps=self.length, loss="logistic")
-            learner = GradientDescent(SphereInit(p=self.width, radius=0.3), (stage,))
-            model = _fitted(learner, task, n, key_net)
-            found["sgd_error"].append(float(np.mean(np.asarray(model(z) * t) <= 0)))
-            found["bound"].append(bound)
-            found["samples"].append(float(n))
-        return {name: np.array(values) for name, values in found.items()}
-
-    @property
-    def work(self) -> float:
-        """Mostly the test points."""
-        return sum(float(d) * (self.test * 3 * self.width + d * self.length) for d in self.dimensions)
-
-
-_fitted = eqx.filter_jit(lambda learner, task, n, key: learner.fit(task.sampler, n, key=key).at(0))
+        """Some hundred operations a neuron and step."""
+        return 500.0 * self.width * self.record[-1]

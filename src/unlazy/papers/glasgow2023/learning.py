@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from unlazy.kernels.base import ProductKernel
 from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NNGP, NTK
-from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
-from unlazy.papers.glasgow2023.instruments import BelowTheBound, LiteralStep, TaskFacts
-from unlazy.papers.glasgow2023.margins import LossTimes
+from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Row, Scale, StudyArm
+from unlazy.lab.trials import Record
+from unlazy.papers.glasgow2023.below import below_the_bound
+from unlazy.papers.glasgow2023.growth import TimeToLoss
+from unlazy.papers.glasgow2023.instruments import LiteralStep, TaskFacts
 from unlazy.papers.glasgow2023.probes import ErrorRate
-from unlazy.papers.glasgow2023.sample_curves import Crossover, PredictedSizes
-from unlazy.papers.glasgow2023.sample_size import KernelRidge, Online, SampleSizes
-from unlazy.papers.glasgow2023.sizes import BATCH, FIVE, ONE_SEED, RADIUS, SIZES, THETA, training
-from unlazy.papers.glasgow2023.training import Training
-from unlazy.tasks.multi_index import MultiIndex
+from unlazy.papers.glasgow2023.sample_size import PredictedSizes, crossover, kernel_row, sgd_row
+from unlazy.papers.glasgow2023.sizes import BATCH, FIVE, ONE_SEED, RADIUS, SIZES, THETA, Training, training
 
 
 def task(scale: Scale) -> dict[str, StudyArm]:
@@ -43,11 +48,9 @@ TASK = Claim(
 
 def learner(scale: Scale) -> dict[str, StudyArm]:
     """A step beside the formulas, and the learner on a cube in an unknown basis."""
-    run = training(scale)
-    family = MultiIndex(d=run.d, rotated=True)
     return {
         "one step": LiteralStep(precision=64),
-        "rotated cube": Arm(family, run.learner((0, 20, 40, 60)), 60 * run.batch, (ErrorRate(SIZES[scale].test),)),
+        "rotated cube": training(scale).arm((0, 20, 40, 60), ErrorRate(SIZES[scale].test), rotated=True),
     }
 
 
@@ -74,11 +77,30 @@ LEARNER = Claim(
 )
 
 
+#: Training lasts C·log(d)/η steps with this C, and is looked at so many times.
+CONSTANT, LOOKS = 8.0, 64
+
+
 def theorem(scale: Scale) -> dict[str, StudyArm]:
     """Time to a small loss, over dimensions."""
     size = SIZES[scale]
-    run = Training(d=32, width=64 if scale == "smoke" else 256)
-    return {"SGD": LossTimes(run, dimensions=size.times, test=min(size.test, 2048))}
+
+    def arm(d: int) -> StudyArm:
+        run = Training(d=d, width=64 if scale == "smoke" else 256)
+        length = round(CONSTANT * math.log(d) / run.step)
+        record = tuple(sorted({round(i * length / LOOKS) for i in range(LOOKS + 1)}))
+        return run.arm(record, ErrorRate(min(size.test, 2048)), TimeToLoss(0.1, step=run.step))
+
+    return {"SGD": Row({d: arm(d) for d in size.times}, summaries=(_share_growth,), after=_at_the_end)}
+
+
+def _at_the_end(d: int, record: Record) -> Mapping[str, float]:
+    return {"final_loss": record.value("test_loss"), "final_error": record.value("error")}
+
+
+def _share_growth(d: np.ndarray, row: Mapping[str, np.ndarray]) -> Mapping[str, float]:
+    first, last = float(row["share"][0]), float(row["share"][-1])
+    return {"share_growth": last / first if math.isfinite(first) else math.nan}
 
 
 THEOREM = Claim(
@@ -109,21 +131,21 @@ THEOREM = Claim(
 
 def scaling(scale: Scale) -> dict[str, StudyArm]:
     """Sample sizes of SGD and of kernels, and what theory predicts of the kernels."""
-    size, xor = SIZES[scale], MultiIndex(d=32)
-    sgd, ntk = Online(width=64 if scale == "smoke" else 128), KernelRidge(NTK())
-    target = 0.2 if scale == "smoke" else 0.05
+    size, target, width = SIZES[scale], 0.2 if scale == "smoke" else 0.05, 64 if scale == "smoke" else 128
 
-    def kernel_row(of: KernelRidge, dimensions: tuple[int, ...]) -> SampleSizes:
-        return SampleSizes(xor, of, dimensions, target=target, test=size.test, precision=64)
+    def sgd(dimensions: tuple[int, ...]) -> Row:
+        return sgd_row(dimensions, width=width, target=target, test=size.test)
 
-    quadratic = KernelRidge(Polynomial(2, 0.0))
+    def ridge(kernel: ProductKernel, dimensions: tuple[int, ...]) -> Row:
+        return kernel_row(kernel, dimensions, target=target, test=size.test)
+
     return {
-        "SGD": SampleSizes(xor, sgd, size.online, target=target, test=size.test),
-        "NTK": kernel_row(ntk, size.kernel),
-        "NNGP": kernel_row(KernelRidge(NNGP()), size.others),
-        "quadratic kernel": kernel_row(quadratic, size.others),
-        "NTK, predicted": PredictedSizes(xor, ntk, size.far, target=target, precision=64),
-        "SGD and NTK": Crossover(SampleSizes(xor, sgd, size.crossing, target=target, test=size.test), kernel_row(ntk, size.crossing), precision=64),
+        "SGD": sgd(size.online),
+        "NTK": ridge(NTK(), size.kernel),
+        "NNGP": ridge(NNGP(), size.others),
+        "quadratic kernel": ridge(Polynomial(2, 0.0), size.others),
+        "NTK, predicted": PredictedSizes(NTK(), size.far, target=target),
+        "SGD and NTK": crossover(sgd(size.crossing), ridge(NTK(), size.crossing)),
     }
 
 
@@ -177,7 +199,7 @@ SCALING = Claim(
 def lowerbound(scale: Scale) -> dict[str, StudyArm]:
     """Learners with too few examples."""
     size = SIZES[scale]
-    return {"n = d/log² d": BelowTheBound(size.below, size.test, length=20 if scale == "smoke" else 100)}
+    return {"n = d/log² d": below_the_bound(size.below, test=size.test, length=20 if scale == "smoke" else 100)}
 
 
 LOWERBOUND = Claim(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
-from unlazy.papers.glasgow2023.instruments import Deviations, PopulationGradients
-from unlazy.papers.glasgow2023.margins import Balance, MarginGrowth
-from unlazy.papers.glasgow2023.probes import ErrorRate, Portrait, SignalHeavy
+from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.papers.glasgow2023.deviations import GradientDeviations
+from unlazy.papers.glasgow2023.growth import LayerBalance, MarginGrowth, SignalGrowth
+from unlazy.papers.glasgow2023.instruments import PopulationGradients, ReducedPhases
+from unlazy.papers.glasgow2023.probes import ErrorRate, Portrait, SignalHeavy, WellSpread
 from unlazy.papers.glasgow2023.sizes import BATCH, PHASE1_END, RADIUS, SIZES, STEPS, THETA, training
-from unlazy.papers.glasgow2023.training import Phases, ReducedPhases
 
 
 def phase1(scale: Scale) -> dict[str, StudyArm]:
     """A run, the exact gradients, and the reduced dynamics far away."""
-    size = SIZES[scale]
+    size, run = SIZES[scale], training(scale)
+    growth = SignalGrowth(radius=run.radius, step=run.step, ratio=run.ratio)
     return {
-        "SGD": Phases(training(scale), record=STEPS, test=size.test),
+        "SGD": run.arm(STEPS, Portrait(), SignalHeavy(), WellSpread(), ErrorRate(size.test), growth),
         "gradients": PopulationGradients(size.gradients, precision=64),
         "d = 10⁶": ReducedPhases(d=1e6, width=64 if scale == "smoke" else 1000, record=tuple(range(0, 161, 10))),
     }
@@ -102,7 +103,7 @@ PHASE1 = Claim(
 
 def deviation(scale: Scale) -> dict[str, StudyArm]:
     """Deviations from L₀ along training."""
-    return {"SGD": Deviations(training(scale), record=(0, 10, 20, 30, 40, 60), points=SIZES[scale].points)}
+    return {"SGD": training(scale).arm((0, 10, 20, 30, 40, 60), GradientDeviations(SIZES[scale].points))}
 
 
 DEVIATION = Claim(
@@ -139,7 +140,8 @@ DEVIATION = Claim(
 
 def phase2(scale: Scale) -> dict[str, StudyArm]:
     """Margins step by step."""
-    return {"SGD": MarginGrowth(training(scale, ratio=8.0), begin=30)}
+    run = training(scale, ratio=8.0)
+    return {"SGD": run.arm(tuple(range(30, 61)), Portrait(), SignalHeavy(), MarginGrowth(step=run.step))}
 
 
 PHASE2 = Claim(
@@ -154,8 +156,8 @@ PHASE2 = Claim(
     checks=(
         *(Check(Quantity("SGD", "least_ratio", step), lower=0.85) for step in (30, 40, 55)),
         *(Check(Quantity("SGD", "greatest_ratio", step), upper=1.25) for step in (30, 40, 55)),
-        Check(Quantity("SGD", "spread"), upper=1.2),
-        Check(Quantity("SGD", "log10_zeta_plain"), upper=-1.0),
+        Check(Quantity("SGD", "spread", 55), upper=1.2),
+        Check(Quantity("SGD", "log10_zeta_plain", 55), upper=-1.0),
     ),
     deviations=(
         RADIUS,
@@ -179,7 +181,8 @@ PHASE2 = Claim(
 
 def balance(scale: Scale) -> dict[str, StudyArm]:
     """Balance of the layers at every step."""
-    return {"SGD": Balance(training(scale))}
+    run = training(scale)
+    return {"SGD": run.arm(tuple(range(61)), LayerBalance(radius=run.radius, step=run.step))}
 
 
 BALANCE = Claim(
@@ -198,11 +201,10 @@ BALANCE = Claim(
 
 def frozen(scale: Scale) -> dict[str, StudyArm]:
     """Both layers, and the first alone."""
-    run, probes = training(scale), (Portrait(), SignalHeavy(), ErrorRate(SIZES[scale].test))
-    record = tuple(range(0, 201, 20))
+    run, record, probes = training(scale), tuple(range(0, 201, 20)), (Portrait(), SignalHeavy(), ErrorRate(SIZES[scale].test))
     return {
-        name: Arm(run.family, run.learner(record, freeze_second=freeze), 200 * run.batch, probes)
-        for name, freeze in (("both layers", False), ("first layer alone", True))
+        "both layers": run.arm(record, *probes),
+        "first layer alone": run.arm(record, *probes, freeze_second=True),
     }
 
 

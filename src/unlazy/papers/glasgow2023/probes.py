@@ -9,17 +9,20 @@ Reference: glasgow2023, Section 4 (Table 1), Definitions 4.2, B.1 and D.1, Lemma
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
+from unlazy.learners.base import Trace
 from unlazy.learners.mean_field import second_layer
 from unlazy.networks.base import Model
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.probes.base import ModelProbe
+from unlazy.probes.base import ModelProbe, Probe
 from unlazy.tasks.base import Batch, Data
 from unlazy.tasks.multi_index import XOR, MultiIndexTask
 
@@ -47,7 +50,7 @@ def parts(task: Data, model: Model) -> Parts:
     """Split the neurons of a two-layer network on XOR."""
     require(isinstance(task, MultiIndexTask) and task.polynomial == XOR, "Signal and opposite parts are defined on XOR alone.")
     require(isinstance(model, TwoLayer), f"Only two-layer networks have these parts, not {type(model).__name__}.")
-    assert isinstance(model, TwoLayer)
+    assert isinstance(task, MultiIndexTask) and isinstance(model, TwoLayer)
     a, w, directions = second_layer(model), model.first_layer, task.features
     along = w @ directions.T  # p 2
     own = jnp.where(a > 0, along[:, 0], along[:, 1])
@@ -77,6 +80,7 @@ class Portrait(ModelProbe):
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         neurons = parts(task, model)
+        assert isinstance(task, MultiIndexTask)
         centres, labels = clusters(task)
         margins = labels * model(centres)
         norm = jnp.sqrt(neurons.squared_norm)
@@ -149,16 +153,24 @@ class WellSpread(ModelProbe):
         return {"well_spread": jnp.mean(spread & dense)}
 
 
-class ErrorRate(ModelProbe):
-    """`error`: share of wrong labels among `test` fresh examples. Cheaper than `Accuracy`, which also looks at the training examples.
+class ErrorRate(Probe):
+    """`error`: share of wrong labels among `test` fresh examples. Cheaper than `Performance`, which also looks at the training examples.
 
     `test_loss` is the paper's loss 2·log(1 + e^{−y·f}).
     """
 
     test: int = eqx.field(static=True, default=4096)
 
-    def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        inside = model if task.basis is None else model.enter(task.basis)
-        z, y = task.draw(self.test, key)
-        margin = y * inside(z)
-        return {"error": jnp.mean(jnp.where(jnp.isfinite(margin), margin <= 0, True)), "test_loss": 2 * jnp.mean(jnp.logaddexp(0, -margin))}
+    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+        """All models on the same examples."""
+        z, y = _drawn(task, self.test, key)
+        return _judged(y * trace.models.scores(z, task.basis))
+
+
+_drawn = eqx.filter_jit(lambda task, n, key: task.draw(n, key))
+
+
+@jax.jit
+def _judged(margin: Float[Array, "s n"]) -> dict[str, Array]:
+    wrong = jnp.where(jnp.isfinite(margin), margin <= 0, True)
+    return {"error": jnp.mean(wrong, axis=1), "test_loss": 2 * jnp.mean(jnp.logaddexp(0, -margin), axis=1)}

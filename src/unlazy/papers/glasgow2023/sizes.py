@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
-from unlazy.lab.claims import Scale
-from unlazy.papers.glasgow2023.training import Training
+from unlazy.lab.claims import Arm, Scale
+from unlazy.learners.mean_field import mean_field_sgd
+from unlazy.probes.base import Probe
+from unlazy.tasks.multi_index import MultiIndex
 
 
-class Size(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """Training on XOR in d dimensions: p neurons, radius θ, step size η, minibatches of `ratio`·d examples."""
+
+    d: int
+    width: int = 256
+    radius: float = 0.3
+    step: float = 0.4
+    ratio: float = 4.0
+
+    def arm(self, record: tuple[int, ...], *probes: Probe, rotated: bool = False, freeze_second: bool = False) -> Arm:
+        """A run that stops at the last of the recorded steps."""
+        batch = max(1, round(self.ratio * self.d))
+        learner = mean_field_sgd(
+            width=self.width,
+            batch=batch,
+            radius=self.radius,
+            step=self.step,
+            steps=record[-1],
+            record=record,
+            freeze_second=freeze_second,
+        )
+        return Arm(MultiIndex(d=self.d, rotated=rotated), learner, record[-1] * batch, probes)
+
+
+class XorSize(NamedTuple):
     """Sizes of a scale: the training runs, the dimensions of the sample sizes, and those of the other instruments."""
 
     d: int
@@ -25,9 +53,9 @@ class Size(NamedTuple):
     points: int
 
 
-SIZES: dict[Scale, Size] = {
-    "smoke": Size(16, 32, (16, 24), (8, 12), (8, 12), (8, 12), (1000, 10_000), (16,), (8, 12), (64,), 256, 512),
-    "laptop": Size(
+SIZES: dict[Scale, XorSize] = {
+    "smoke": XorSize(16, 32, (16, 24), (8, 12), (8, 12), (8, 12), (1000, 10_000), (16,), (8, 12), (64,), 256, 512),
+    "laptop": XorSize(
         d=128,
         width=512,
         online=(32, 64, 128, 256, 512, 1024),
@@ -41,7 +69,7 @@ SIZES: dict[Scale, Size] = {
         test=4096,
         points=16_384,
     ),
-    "paper": Size(
+    "paper": XorSize(
         d=256,
         width=1024,
         online=(32, 64, 128, 256, 512, 1024, 2048),

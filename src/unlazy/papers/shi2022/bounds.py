@@ -5,10 +5,20 @@ Reference: shi2022, Section 4, Appendices C and D.
 
 from __future__ import annotations
 
-from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from typing import Literal
+
+from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Row, Scale, StudyArm
+from unlazy.lab.trials import Record
+from unlazy.learners.base import Learner
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.sources import POINTS, Mode, QueryGradients, QueryOracle
+from unlazy.networks.inits import MirroredInit
 from unlazy.papers.shi2022.best_hinge import FixedFeatures, KernelBall
-from unlazy.papers.shi2022.queries import QueryLearning
+from unlazy.papers.shi2022.query_learners import CorrelationQueries, ParitySearch
+from unlazy.probes.performance import LawAccuracy
 from unlazy.tasks.dictionary.balance import BalancedParity
+from unlazy.tasks.dictionary.patterns import LISTED
+from unlazy.theory.statistical_queries import parity_dimension, queries_needed
 
 FEATURES = ("random", "tangent", "fourier")
 
@@ -18,7 +28,7 @@ def theorem2(scale: Scale) -> dict[str, StudyArm]:
     sizes = (8, 16) if scale == "smoke" else (16, 64, 256)
     n = {"smoke": 200, "laptop": 2000, "paper": 8000}[scale]
     norms = (1.0, 4.0)
-    arms = {f"{kind}, k=5": FixedFeatures(kind, 5, 80, sizes, norms, n=n) for kind in FEATURES}  # type: ignore[arg-type]
+    arms: dict[str, StudyArm] = {f"{kind}, k=5": FixedFeatures(kind, 5, 80, sizes, norms, n=n) for kind in FEATURES}  # type: ignore[arg-type]
     return arms | {"random, k=7": FixedFeatures("random", 7, 112, sizes, norms, n=n)}
 
 
@@ -105,14 +115,48 @@ COROLLARY3 = Claim(
 )
 
 
+Asker = Literal["correlation", "search", "descent"]
+
+
+def query_descent(tolerance: float, mode: Mode, k: int, *, m: int = 10, steps: int = 300) -> GradientDescent:
+    """Two weight-forgetting steps, then gradient descent on both layers, where every coordinate of every gradient is a query."""
+    bias = 0.5
+    stages = (
+        Descent({"w": 1.0}, steps=1, forget=("w",), smoothing=bias, spread=bias),
+        Descent({"w": 1.0, "a": 1.0}, steps=1, forget=("w", "a"), smoothing=bias, spread=bias),
+        Descent({"w": 0.3, "b": 0.3, "a": 15 / m}, steps=steps - 2),
+    )
+    init = MirroredInit(m=m, w_scale=1 / k, b_scale=bias, a_scale=1.0)
+    return GradientDescent(init, stages, source=QueryGradients.of(tolerance, mode))
+
+
+def asking(learner: Asker, tolerance: float, mode: Mode, k: int) -> Learner:
+    """A learner behind an oracle."""
+    if learner == "descent":
+        return query_descent(tolerance, mode, k)
+    return {"correlation": CorrelationQueries, "search": ParitySearch}[learner](QueryOracle.of(tolerance, mode), k)
+
+
+def query_learning(learner: Asker, family: BalancedParity, inverses: tuple[int, ...], mode: Mode = "adversarial") -> Row:
+    """Accuracy, number of queries and the lower bound on it, over the inverse tolerance 1/τ."""
+    needed = queries_needed(parity_dimension(family.D, family.k))
+    points = 1 << family.D if family.D <= LISTED else POINTS
+
+    def beside(inverse: int, record: Record) -> dict[str, float]:
+        return {"needed": needed, "queries_over_needed": record.value("queries") / needed}
+
+    arms = {each: Arm(family, asking(learner, 1 / each, mode, family.k), points, (LawAccuracy(),)) for each in inverses}
+    return Row(arms, after=beside)
+
+
 def theorem4(scale: Scale) -> dict[str, StudyArm]:
     """Learners behind an oracle, with and without input structure; the correlation learner also at the size of Table 1."""
     tolerances = {"smoke": (10,), "laptop": (20, 50), "paper": (5, 20, 50, 100)}[scale]
 
-    def arm(learner: str, structure: float, D: int, k: int, mode: str = "adversarial", inverse: tuple[int, ...] = tolerances) -> Instrument:
+    def arm(learner: Asker, structure: float, D: int, k: int, mode: Mode = "adversarial", inverse: tuple[int, ...] = tolerances) -> Row:
         if scale == "smoke":
             D, k = 6, 3
-        return QueryLearning(learner, BalancedParity(d=D, D=D, k=k, structure=structure), inverse, mode)  # type: ignore[arg-type]
+        return query_learning(learner, BalancedParity(d=D, D=D, k=k, structure=structure), inverse, mode)
 
     last = tolerances[-1:]
     return {
@@ -148,10 +192,12 @@ THEOREM4 = Claim(
     ),
     deviations=(
         "The oracle is adversarial within its tolerance unless 'sampled' is said. At D = 100 a sample of 20,000 inputs stands for the "
-        "law, at D = 12 all inputs do with their exact weights. Gradients are queries after division by their greatest possible size.",
+        "law, at D = 12 all inputs do with their exact weights. Gradients are queries after division by their greatest possible size. "
+        "All learners are told the dictionary and ask about inputs by their coordinates in it; which patterns matter is hidden.",
         "At D = 12, k = 3 the bound is 3 queries: it says little there, and the failure without structure is the oracle's doing. It is "
-        "not certain: with tens of thousands of queries gradient descent finds a parity of three on one of three seeds at 1/τ = 50 and on "
-        "three of five at 1/τ = 100, which the bound does not forbid. So the check on it stays undecided.",
+        "not certain: with tens of thousands of queries gradient descent learns something of a parity of three on one of 48 seeds at "
+        "1/τ = 50, and all of it on four of twelve at 1/τ = 100, which the bound does not forbid. So the check on it holds at laptop "
+        "scale, whose finest tolerance is 1/50, by the odds of three seeds, and is undecided at paper scale.",
     ),
     plots=(
         Plot(

@@ -6,7 +6,7 @@ Reference: shi2022, Section 3.1 (initialisation), Lemmas 15 and 24, Theorems 26 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class TheoremConstants(NamedTuple):
@@ -52,7 +52,7 @@ def error_bound(*, k: int, m: float, T: float) -> float:
     return k**8 / m ** (2 / 3) + k**3 * T / m**2 + k**2 * m ** (2 / 3) / T
 
 
-class FirstGradient(NamedTuple):
+class FirstGradientBound(NamedTuple):
     """Lemma 15 with constants one: `error` = ε_e, how far T_j on A may be from βγ/σ̃, and how large it may be off A."""
 
     error: float
@@ -60,14 +60,14 @@ class FirstGradient(NamedTuple):
     background: float
 
 
-def lemma_15(*, D: int, k: int, m: int, po: float, sigma: float, delta: float = 0.05) -> FirstGradient:
+def lemma_15(*, D: int, k: int, m: int, po: float, sigma: float, delta: float = 0.05) -> FirstGradientBound:
     """ε_e = (k·log^{1/2}(Dm/δ) + log^{3/2}(Dm/δ)) / √(σ_φ²σ̃²(D−k)); bounds ε_e/σ̃ on A and σ_φ²ε_eσ̃ off A, with σ_φ² = po(1−po)/σ̃²."""
     log = math.log(D * m / delta)
     spread = po * (1 - po) / sigma**2  # σ_φ²
     error = (k * log**0.5 + log**1.5) / math.sqrt(spread * sigma**2 * (D - k))
-    return FirstGradient(error, error / sigma, spread * error * sigma)
+    return FirstGradientBound(error, error / sigma, spread * error * sigma)
 
 
-def drift_bound(*, steps: int, rate: float, a_start: float) -> float:
+def drift_bound(*, steps: Any, rate: Any, a_start: Any) -> Any:
     """η²t² + ηt·|a⁽²⁾|: how far a first-layer weight may move in t classifier steps without decay, where E‖x‖ ≤ 1 (Lemma 24)."""
     return (rate * steps) ** 2 + rate * steps * a_start

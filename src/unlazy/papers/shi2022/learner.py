@@ -13,8 +13,9 @@ import dataclasses
 from typing import Literal, Self
 
 from unlazy.core.errors import require
-from unlazy.learners.gradient import Descent, GradientDescent, Stage
+from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
+from unlazy.learners.sources import FreshGradients
 from unlazy.networks.inits import MirroredInit, TangentInit
 from unlazy.papers.shi2022.constants import TheoremConstants, theorem_26, theorem_34
 
@@ -135,6 +136,11 @@ class TwoStep:
         classifier = self._classifier(self.T - after, {"a": self.a_rate})
         return GradientDescent(self.init, (*self._features(after), classifier), record=record)
 
+    def two_fresh_steps(self, n: int) -> GradientDescent:
+        """The first two steps alone, each on n examples of its own: 2n in all."""
+        stages = tuple(dataclasses.replace(stage, batch=n) for stage in self._features(2))
+        return GradientDescent(self.init, stages, record=(1, 2), source=FreshGradients())
+
     def random_features(self, record: tuple[int, ...] = ()) -> GradientDescent:
         """The first layer is frozen from the start."""
         return GradientDescent(self.init, (self._classifier(self.T, {"a": self.features_rate}),), record=record)
@@ -144,7 +150,7 @@ class TwoStep:
         rates = dict.fromkeys(("w", "b", "a"), self.tangent_rate)
         return GradientDescent(TangentInit(self.init), (self._classifier(self.T, rates),), record=record)
 
-    def _features(self, after: Literal[1, 2]) -> tuple[Stage, ...]:
+    def _features(self, after: Literal[1, 2]) -> tuple[Descent, ...]:
         """The first one or two steps, on the whole sample."""
         first = Descent(
             dict.fromkeys(("w", "b", "a"), self.first),

@@ -5,7 +5,7 @@ Reference: shi2022, Appendix E.3.
 
 from __future__ import annotations
 
-from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Published, Quantity, Scale, StudyArm
+from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Published, Quantity, Scale
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit
 from unlazy.papers.shi2022.learner import TwoStep
@@ -27,7 +27,7 @@ def representation_task(size: Size) -> HiddenRepresentations:
     return HiddenRepresentations(d=size.d, D=size.D, k=size.k, codes=size.k)
 
 
-def figure15(scale: Scale) -> dict[str, StudyArm]:
+def figure15(scale: Scale) -> dict[str, Arm]:
     """The practical schedule of Table 1."""
     size = REPRESENTATIONS[scale]
     schedule = TwoStep.practical(k=size.k, m=size.m, T=size.T, gamma=0.25, sigma=(size.D / 4) ** 0.5, batch=size.batch)
@@ -71,7 +71,7 @@ SETTINGS = {"Instrument 1": (100, 4, 1.0), "Instrument 2": (25, 4, 0.7), "Instru
 INITIAL_SCALES = (0.001, 0.01, 0.1)
 
 
-def table6(scale: Scale) -> dict[str, StudyArm]:
+def table6(scale: Scale) -> dict[str, Arm]:
     """Three mixtures, each from three initial scales: those of one mixture share a program."""
     m, n, steps, batch = {"smoke": (20, 500, 40, 100), "laptop": (400, 10_000, 400, 250), "paper": (400, 10_000, 800, 250)}[scale]
     record = tuple(sorted({0, *(round(steps * share) for share in (0.05, 0.1, 0.2, 0.5))}))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from unlazy.lab.claims import Arm, Check, Claim, Quantity, Scale, StudyArm
+from unlazy.lab.claims import Arm, Check, Claim, Quantity, Scale
 from unlazy.papers.shi2022.table1 import PARITY, curve_steps, parity_task, practical, printed, table1, verbatim
 from unlazy.probes.neurons import Alignment, Kinks
 from unlazy.probes.performance import Performance
 
 
-def theorem26(scale: Scale) -> dict[str, StudyArm]:
+def theorem26(scale: Scale) -> dict[str, Arm]:
     """The data of Table 1 with the constants of Theorem 26, and the best readout on its features; beside them the practical schedule."""
     size, task = PARITY[scale], parity_task(PARITY[scale])
     probes = (Performance(size.test), Alignment(), Kinks())
@@ -46,7 +46,7 @@ THEOREM26 = Claim(
 )
 
 
-def one_step(scale: Scale) -> dict[str, StudyArm]:
+def one_step(scale: Scale) -> dict[str, Arm]:
     """Features after one step, with the readouts that 'the best classifier' may mean, and with a larger first step."""
     arms = table1(scale)
     larger = dataclasses.replace(practical(PARITY[scale]), first=1.0).frozen(1, readout="converged")
@@ -81,7 +81,7 @@ ONE_STEP = Claim(
 )
 
 
-def memorising(scale: Scale) -> dict[str, StudyArm]:
+def memorising(scale: Scale) -> dict[str, Arm]:
     """Labels without input structure, with the published number of examples and with few."""
     size, everything = PARITY[scale], table1(scale)["Network w/o structure"]
     longer = dataclasses.replace(practical(size), w_rate=3.0).network(curve_steps(size.T))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
-from unlazy.lab.claims import Arm, Check, Claim, Published, Quantity, Scale, StudyArm
+from unlazy.lab.claims import Arm, Check, Claim, Published, Quantity, Scale
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.probes.neurons import Alignment, Silhouette
 from unlazy.probes.performance import Performance
@@ -75,7 +75,7 @@ def curve_steps(T: int) -> tuple[int, ...]:
     return tuple(sorted({0, 1, 2, *(round(T * share) for share in (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75))}))
 
 
-def contest(size: Size, schedule: TwoStep, structured: Family, unstructured: Family, note: str = "") -> dict[str, StudyArm]:
+def contest(size: Size, schedule: TwoStep, structured: Family, unstructured: Family, note: str = "") -> dict[str, Arm]:
     """The six methods of a table; `note` is put behind their names."""
     steps = curve_steps(size.T)
     learners = (
@@ -98,7 +98,7 @@ def contest(size: Size, schedule: TwoStep, structured: Family, unstructured: Fam
     }
 
 
-def table1(scale: Scale) -> dict[str, StudyArm]:
+def table1(scale: Scale) -> dict[str, Arm]:
     """The six methods of Table 1, and the two frozen ones with a converged readout beside the SGD readout."""
     size = PARITY[scale]
     task, schedule = parity_task(size), practical(size)

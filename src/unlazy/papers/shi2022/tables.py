@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from unlazy.lab.claims import Check, Claim, Published, Quantity, Scale, StudyArm
+from unlazy.lab.claims import Arm, Check, Claim, Published, Quantity, Scale
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.table1 import (
     METHODS,
@@ -35,7 +35,7 @@ def published(rows: Mapping[str, tuple[float | None, ...]], note: str = "") -> t
     )
 
 
-def parity_contest(size: Size, note: str, *, negative: float = 0.5) -> dict[str, StudyArm]:
+def parity_contest(size: Size, note: str, *, negative: float = 0.5) -> dict[str, Arm]:
     """The six methods on the data of Table 1, with another class balance."""
     task, schedule = parity_task(size, negative=negative), practical(size)
     arms = contest(size, schedule, task, without_structure(task), note)
@@ -59,7 +59,7 @@ def interval_task(size: Size, p: float = 2 / 3) -> ProductPatterns:
     return ProductPatterns(d=size.d, D=size.D, k=size.k, P=interval(size.k, 2 * size.k // 3, size.k), p=p, po=0.5)
 
 
-def table2(scale: Scale) -> dict[str, StudyArm]:
+def table2(scale: Scale) -> dict[str, Arm]:
     """The six methods on interval labels."""
     size = INTERVAL[scale]
     moments = interval_task(size).moments
@@ -70,20 +70,20 @@ def table2(scale: Scale) -> dict[str, StudyArm]:
     return arms | {"RF": dataclasses.replace(arms["RF"], learner=near_zero.random_features(curve_steps(size.T)))}
 
 
-def table3(scale: Scale) -> dict[str, StudyArm]:
+def table3(scale: Scale) -> dict[str, Arm]:
     """Table 1 with inputs of d = 100 and d = 2000 dimensions."""
     small, large = {"smoke": (12, 48), "laptop": (100, 2000), "paper": (100, 2000)}[scale]
     size = PARITY[scale]
     return parity_contest(size._replace(d=small), ", d=100") | parity_contest(size._replace(d=large), ", d=2000")
 
 
-def table4(scale: Scale) -> dict[str, StudyArm]:
+def table4(scale: Scale) -> dict[str, Arm]:
     """Table 1 with 80 % and 90 % of the examples in the negative class."""
     size = PARITY[scale]
     return parity_contest(size, ", 0.8", negative=0.8) | parity_contest(size, ", 0.9", negative=0.9)
 
 
-def table5(scale: Scale) -> dict[str, StudyArm]:
+def table5(scale: Scale) -> dict[str, Arm]:
     """Table 1 with 25,000 examples (at laptop scale this is Table 1 itself), and with 10,000 examples and fewer neurons."""
     size = PARITY[scale]
     large = size._replace(n=500 if scale == "smoke" else 25_000)

@@ -10,14 +10,16 @@ Reference: shi2022, Appendix E.2.2 (class imbalance), Appendix C (the law).
 
 from __future__ import annotations
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import categorical, signs
-from unlazy.tasks.dictionary.patterns import Moments, PatternFamily, PatternLaw, parity
+from unlazy.tasks.dictionary.patterns import PatternFamily, PatternLaw, PatternMoments, parity
 
 
 class BalancedLaw(PatternLaw):
@@ -34,17 +36,22 @@ class BalancedLaw(PatternLaw):
         return mass * jnp.where(is_positive, (1 - self.negative) / positive, self.negative / (1 - positive))
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> PatternMoments:
         """All moments in closed form, as for every pattern law; only P(φ̃_i = 1) on A is no longer that of the components."""
         mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
         p, q = mass @ share, self.weight @ self.q
-        return Moments(
+        return PatternMoments(
             positive=mass @ (label > 0),
             gamma=mass @ (label * share) - (mass @ label) * p,
             relevant=p,
             background=q,
             sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
         )
+
+    def mass(self, on: Int[Array, " p"], off: Int[Array, " p"]) -> Float[Array, " p"]:
+        """Given the count, all subsets of A are equally likely, and the background is fair coins."""
+        ways = jnp.array([math.comb(self.k, s) for s in range(self.k + 1)], jnp.result_type(float))
+        return (self.count_law / ways)[on] * 0.5 ** (self.D - self.k)
 
     def draw(self, n: int, relevant: Bool[Array, " D"], *, key: PRNGKeyArray) -> Bool[Array, "n D"]:
         """The number of relevant patterns by its law, a random subset of that size, and a background of fair coins."""

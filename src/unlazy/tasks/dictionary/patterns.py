@@ -11,16 +11,20 @@ Reference: shi2022, Section 3, Appendix C and E.1.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import bernoulli, categorical, orthonormal
-from unlazy.tasks.base import Batch, Family, Task, error_of_constant
+from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
+
+#: Up to so many patterns, all 2^D inputs can be listed.
+LISTED = 14
 
 
 def parity(k: int) -> tuple[int, ...]:
@@ -39,7 +43,7 @@ def interval(k: int, low: int, high: int) -> tuple[int, ...]:
     return tuple(range(low, high + 1))
 
 
-class Moments(NamedTuple):
+class PatternMoments(NamedTuple):
     """Exact moments of a pattern law."""
 
     positive: Float[Array, ""]  # P(y = +1)
@@ -77,17 +81,26 @@ class PatternLaw(eqx.Module):
         return self.weight @ jnp.exp(log_choose + log_mass)
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> PatternMoments:
         """All moments in closed form; by exchangeability E[y φ̃_i] = E[y Σ_A φ̃] / k."""
         mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
         p, q = self.weight @ self.p, self.weight @ self.q
-        return Moments(
+        return PatternMoments(
             positive=mass @ (label > 0),
             gamma=mass @ (label * share) - (mass @ label) * (mass @ share),
             relevant=p,
             background=q,
             sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
         )
+
+    def mass(self, on: Int[Array, " p"], off: Int[Array, " p"]) -> Float[Array, " p"]:
+        """P(φ̃) of one hidden vector each, with `on` patterns of A and `off` others present."""
+
+        def product(share: Array, present: Array, of: int) -> Array:
+            share = share[:, None]
+            return jax.scipy.special.xlogy(present, share) + jax.scipy.special.xlog1py(of - present, -share)
+
+        return self.weight @ jnp.exp(product(self.p, on, self.k) + product(self.q, off, self.D - self.k))
 
     def draw(self, n: int, relevant: Bool[Array, " D"], *, key: PRNGKeyArray) -> Bool[Array, "n D"]:
         """`n` hidden vectors φ̃."""
@@ -122,9 +135,22 @@ class HiddenPatterns(Task):
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         """Coordinates φ = (φ̃ − E φ̃) / σ̃ of `n` inputs, and their labels."""
-        present = self.law.draw(n, self.relevant, key=key)
+        return self._examples(self.law.draw(n, self.relevant, key=key))
+
+    def _examples(self, present: Bool[Array, "n D"]) -> Batch:
         z = (present - self.mean) / self.law.moments.sigma
         return Batch(z, self.law.label_of_count[jnp.sum(present & self.relevant, axis=1)])
+
+    @property
+    def exact_law(self) -> Callable[[], Population] | None:
+        """All 2^D inputs, where there are few patterns."""
+        return self._population if self.law.D <= LISTED else None
+
+    def _population(self) -> Population:
+        D = self.law.D
+        present = (jnp.arange(1 << D)[:, None] >> jnp.arange(D)) & 1 == 1  # 2^D D
+        mass = self.law.mass(jnp.sum(present & self.relevant, axis=1), jnp.sum(present & ~self.relevant, axis=1))
+        return Population(*self._examples(present), mass)
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label, read off the number of relevant patterns in x."""
@@ -156,7 +182,7 @@ class PatternFamily(Family):
         raise NotImplementedError
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> PatternMoments:
         """Exact class balance, γ, po and σ̃."""
         return self.law.moments
 

@@ -1,0 +1,73 @@
+"""`unlazy compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from unlazy.cli.common import (
+    console,
+    default_store,
+    figure_option,
+    first_seed_option,
+    json_option,
+    learner_option,
+    memory_option,
+    prepare_outputs,
+    set_option,
+    store_option,
+    whole_numbers,
+    write_figure,
+    write_json,
+)
+from unlazy.core.errors import BadInput
+
+
+@click.command()
+@click.argument("task", metavar="TASK")
+@learner_option
+@set_option
+@click.option("--n", "sizes", default="1000", show_default=True, metavar="N,N,...", help="Numbers of examples.")
+@click.option("--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Number of seeds.")
+@first_seed_option
+@click.option("--budget", type=click.IntRange(min=1), default=24, show_default=True, help="Settings that each learner may try.")
+@click.option("--test", type=click.IntRange(min=1), default=10_000, show_default=True, help="Number of test examples.")
+@store_option
+@json_option
+@figure_option
+@memory_option
+def compare(
+    task: str,
+    names: tuple[str, ...],
+    changes: tuple[str, ...],
+    sizes: str,
+    seeds: int,
+    first_seed: int,
+    budget: int,
+    test: int,
+    store_path: Path | None,
+    json_path: Path | None,
+    figure: Path | None,
+    memory: float | None,
+) -> None:
+    """Let learners compete on TASK: the same examples and the same tuning budget for each, and say who is ahead.
+
+    TASK is a name ('unlazy list tasks') or your own, as file.py:Name. What is in the store is not run again; a contest that was stopped
+    goes on where it was.
+    """
+    prepare_outputs(json_path, figure)
+    if not names:
+        raise BadInput("A contest needs learners: add --learner NAME once for each. `unlazy list learners` names them.")
+    from unlazy.lab.api import contest_of
+    from unlazy.lab.store import Store
+    from unlazy.report.contests import print_outcome
+    from unlazy.report.live import run_contest
+
+    wanted = whole_numbers("--n", sizes)
+    contest = contest_of(task, names, n=wanted, changes=changes, seeds=seeds, first_seed=first_seed, budget=budget, test=test)
+    with Store(store_path or default_store()) as store:
+        outcome = run_contest(contest, store, console(), memory=memory)
+    print_outcome(outcome, console())
+    write_json(outcome.to_json(), json_path)
+    write_figure(outcome, figure)

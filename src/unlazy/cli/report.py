@@ -1,0 +1,50 @@
+"""`unlazy report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from unlazy.cli.common import SCALES, console, default_store, store_option
+from unlazy.report.files import check_writable
+
+if TYPE_CHECKING:
+    from unlazy.lab.store import Store
+
+
+@click.command()
+@store_option
+@click.option("--out", type=click.Path(path_type=Path), default=Path("page.html"), show_default=True, help="Page to write.")
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write the figures for print into this folder.",
+)
+@click.option("--scale", type=SCALES, help="Only runs of claims at this scale.")
+def report(store_path: Path | None, out: Path, figures: Path | None, scale: str | None) -> None:
+    """Write one HTML page, readable offline: all verdicts in the store, curves and moving neurons, contests and scaling studies."""
+    from unlazy.lab.store import Store
+
+    check_writable(out)
+    with Store(store_path or default_store(), read_only=True) as store:
+        write_report(store, out, figures, scale)
+
+
+def write_report(store: Store, out: Path, figures: Path | None, scale: str | None) -> None:
+    """Write the page, and the figures where they are wanted."""
+    from unlazy.report.entries import found_in
+    from unlazy.report.figures import save_figures, save_outcomes
+    from unlazy.report.page import write_page
+
+    with console().status("Drawing"):
+        found = found_in(store, scale=scale, arrays=True)
+        write_page(found.claims, out, contests=found.contests, scalings=found.scalings)
+        written = []
+        if figures is not None:
+            written = [path for verdict, records in found.claims for path in save_figures(verdict, records, figures)]
+            written += save_outcomes([*found.contests, *found.scalings], figures)
+    click.echo(f"Page written to {out.resolve()}: open it in a browser, no network is needed.")
+    for path in written:
+        click.echo(f"Figure written to {path}")

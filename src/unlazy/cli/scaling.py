@@ -1,0 +1,90 @@
+"""`unlazy scaling`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from unlazy.cli.common import (
+    console,
+    default_store,
+    figure_option,
+    first_seed_option,
+    json_option,
+    learner_option,
+    memory_option,
+    prepare_outputs,
+    set_option,
+    store_option,
+    write_figure,
+    write_json,
+)
+from unlazy.core.errors import BadInput
+
+
+@click.command()
+@click.argument("task", metavar="TASK")
+@learner_option
+@click.option(
+    "--vary", required=True, metavar="NAME=VALUES", help="A number of the task and its values: d=32..1024, which doubles, or d=16,24,32."
+)
+@set_option
+@click.option(
+    "--target-error", type=float, default=0.05, show_default=True, help="Test error to be reached: share of wrong labels, or squared."
+)
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Number of seeds.")
+@first_seed_option
+@click.option("--budget", type=click.IntRange(min=1), default=6, show_default=True, help="Settings that each learner may try at each n.")
+@click.option("--most", type=click.IntRange(min=1), default=20_000, show_default=True, help="Examples that no learner may exceed.")
+@click.option("--test", type=click.IntRange(min=1), default=4096, show_default=True, help="Number of test examples.")
+@store_option
+@json_option
+@figure_option
+@memory_option
+def scaling(
+    task: str,
+    names: tuple[str, ...],
+    vary: str,
+    changes: tuple[str, ...],
+    target_error: float,
+    seeds: int,
+    first_seed: int,
+    budget: int,
+    most: int,
+    test: int,
+    store_path: Path | None,
+    json_path: Path | None,
+    figure: Path | None,
+    memory: float | None,
+) -> None:
+    """Measure how many examples learners need on TASK as one of its numbers grows, and fit the exponents.
+
+    Learners on fresh examples are run in one pass; for all others n is searched, and they are tuned at each n as in a contest. What is in
+    the store is not run again.
+    """
+    prepare_outputs(json_path, figure)
+    if not names:
+        raise BadInput("A scaling study needs learners: add --learner NAME once for each. `unlazy list learners` names them.")
+    from unlazy.lab.api import study_of
+    from unlazy.lab.store import Store
+    from unlazy.report.live import run_scaling
+    from unlazy.report.scaling import print_scaling
+
+    study = study_of(
+        task,
+        names,
+        vary=vary,
+        target=target_error,
+        changes=changes,
+        seeds=seeds,
+        first_seed=first_seed,
+        budget=budget,
+        most=most,
+        test=test,
+    )
+    with Store(store_path or default_store()) as store:
+        outcome = run_scaling(study, store, console(), memory=memory)
+    print_scaling(outcome, console())
+    write_json(outcome.to_json(), json_path)
+    write_figure(outcome, figure)

@@ -1,0 +1,254 @@
+"""What a scaling study found: examples needed at each place, their exponents, and where learners cross. Plain data that a store keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from unlazy.core.metrics import METRICS, Metric
+from unlazy.lab.power_laws import PowerLaw, crossing, fit
+
+#: How examples were counted: along one pass over fresh ones, or by a search over n with the tuning of a contest at each.
+How = Literal["one pass", "search"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Needed:
+    """How many examples a learner needed at one place under each seed; None where it did not reach the target.
+
+    `errors[i][j]` is the test error from `sizes[i]` examples under the j-th seed.
+    """
+
+    place: float
+    examples: tuple[float | None, ...]
+    sizes: tuple[int, ...]
+    errors: tuple[tuple[float, ...], ...]
+
+    @property
+    def reached(self) -> int:
+        """Under how many seeds."""
+        return sum(n is not None for n in self.examples)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the target was reached under every seed."""
+        return self.reached == len(self.examples)
+
+    @property
+    def last_error(self) -> float:
+        """Mean error over seeds at the greatest number of examples."""
+        return float(np.mean(self.errors[-1]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "place": self.place,
+            "examples": [None if n is None else round(n, 3) for n in self.examples],
+            "sizes": list(self.sizes),
+            "errors": [[round(e, 6) if math.isfinite(e) else None for e in row] for row in self.errors],
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Undo `to_json`."""
+        errors = tuple(tuple(math.inf if e is None else e for e in row) for row in told["errors"])
+        return cls(told["place"], tuple(told["examples"]), tuple(told["sizes"]), errors)
+
+
+@dataclasses.dataclass(frozen=True)
+class ScalingRow:
+    """One learner at all places; `predicted`: what theory says it needs, where it does."""
+
+    learner: str
+    how: How
+    cells: tuple[Needed, ...]
+    predicted: Mapping[float, float]
+
+    @property
+    def places(self) -> Float[np.ndarray, " p"]:
+        """Where the target was reached under every seed: an exponent is fitted to these alone."""
+        return np.array([cell.place for cell in self.cells if cell.whole], float)
+
+    @property
+    def samples(self) -> Float[np.ndarray, "s p"]:
+        """Examples needed there, one row a seed."""
+        return np.array([cell.examples for cell in self.cells if cell.whole], float).T
+
+    @property
+    def means(self) -> Float[np.ndarray, " p"]:
+        """Their geometric means over seeds."""
+        return np.exp(np.mean(np.log(self.samples), axis=0)) if len(self.places) else np.zeros(0)
+
+    @functools.cached_property
+    def law(self) -> PowerLaw | None:
+        """The power law; None where fewer than two places were reached."""
+        return fit(self.places, self.samples) if len(self.places) > 1 else None
+
+    def shared(self, other: ScalingRow) -> list[float]:
+        """The places that both reached under every seed."""
+        return sorted(set(self.places) & set(other.places))
+
+    def below(self, other: ScalingRow, place: float) -> bool:
+        """Whether this learner needed fewer examples at a place under each seed than the other under any."""
+        mine, theirs = (row.samples[:, list(row.places).index(place)] for row in (self, other))
+        return bool(np.max(mine) < np.min(theirs))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        law = {} if self.law is None else dataclasses.asdict(self.law)
+        return {
+            "learner": self.learner,
+            "how": self.how,
+            "cells": [cell.to_json() for cell in self.cells],
+            "predicted": [[place, round(n, 3)] for place, n in self.predicted.items()],
+            **{name: [*map(_finite, value)] if isinstance(value, tuple) else _finite(value) for name, value in law.items()},
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Undo `to_json`; the power law is fitted anew."""
+        return cls(told["learner"], told["how"], tuple(map(Needed.from_json, told["cells"])), {place: n for place, n in told["predicted"]})
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class ScalingOutcome:
+    """A scaling study that was run. `field` is what was varied; `command` makes it again, where it was given by names."""
+
+    task: str
+    field: str
+    rows: tuple[ScalingRow, ...]
+    target: float
+    metric: Metric
+    seeds: tuple[int, ...]
+    budget: int
+    most: int
+    test: int
+    command: str = ""
+
+    @property
+    def settings(self) -> str:
+        """What tells this study from others on the task."""
+        places = ", ".join(f"{cell.place:g}" for cell in self.rows[0].cells)
+        learners = ", ".join(row.learner for row in self.rows)
+        return self.command or f"{self.field} = {places}; {learners}; error {self.target:g}; {self.budget} settings; at most {self.most}"
+
+    @property
+    def crossings(self) -> dict[tuple[str, str], float]:
+        """For each pair, the place above which the first needs fewer examples, where both were measured and no seed says otherwise."""
+        found = {}
+        for one, other in itertools.permutations(self.rows, 2):
+            shared = one.shared(other)
+            if len(shared) > 1 and other.below(one, shared[0]) and one.below(other, shared[-1]):
+                place = crossing(one.places, one.means, other.places, other.means)
+                if place is not None:
+                    found[one.learner, other.learner] = place
+        return found
+
+    @property
+    def sentences(self) -> list[str]:
+        """What does not reach the target, what exponents came out, and who needs fewer examples than whom."""
+        return [*self._exponents, *self._not_reached, *self._order]
+
+    @property
+    def _exponents(self) -> list[str]:
+        told = []
+        for row in self.rows:
+            if row.law is not None:
+                low, high = row.law.interval
+                interval = f" (95 % interval {low:.2f} to {high:.2f})" if math.isfinite(low) else " (one seed: no interval)"
+                over = (
+                    ""
+                    if len(row.places) == len(row.cells)
+                    else f", fitted where it reaches the target, at {self.field} = {_list(row.places)}"
+                )
+                told.append(f"{row.learner} needs about {self.field}^{row.law.exponent:.2f} examples{interval}{over}.")
+        return told
+
+    @property
+    def _not_reached(self) -> list[str]:
+        return [
+            f"{row.learner} at {self.field} = {cell.place:g}, {not_reached(cell)}: so it has no exponent there."
+            for row in self.rows
+            for cell in row.cells
+            if not cell.whole
+        ]
+
+    @property
+    def _order(self) -> list[str]:
+        told = [f"{a} needs fewer examples than {b} above {self.field} ≈ {place:.3g}." for (a, b), place in self.crossings.items()]
+        crossed = {frozenset(pair) for pair in self.crossings}
+        for one, other in itertools.permutations(self.rows, 2):
+            shared = one.shared(other)
+            if shared and frozenset((one.learner, other.learner)) not in crossed and all(one.below(other, place) for place in shared):
+                here, there = (dict(zip(row.places, row.means, strict=True)) for row in (one, other))
+                ratios = [there[place] / here[place] for place in shared]
+                times = f"{min(ratios):.2g} to {max(ratios):.2g}" if len(ratios) > 1 else f"{ratios[0]:.2g}"
+                told.append(f"{one.learner} needs {times} times fewer examples than {other.learner} at {self.field} = {_list(shared)}.")
+        return told
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as plain data."""
+        return {
+            "task": self.task,
+            "command": self.command,
+            "vary": self.field,
+            "places": [cell.place for cell in self.rows[0].cells],
+            "target_error": self.target,
+            "metric": self.metric.name,
+            "seeds": list(self.seeds),
+            "budget": self.budget,
+            "most_examples": self.most,
+            "test_examples": self.test,
+            "sentences": self.sentences,
+            "learners": [row.to_json() for row in self.rows],
+            "crossings": [{"first": one, "second": other, "place": place} for (one, other), place in self.crossings.items()],
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Undo `to_json`."""
+        return cls(
+            task=told["task"],
+            field=told["vary"],
+            rows=tuple(map(ScalingRow.from_json, told["learners"])),
+            target=told["target_error"],
+            metric=METRICS[told["metric"]],
+            seeds=tuple(told["seeds"]),
+            budget=told["budget"],
+            most=told["most_examples"],
+            test=told["test_examples"],
+            command=told["command"],
+        )
+
+    def figure(self) -> Any:
+        """Sample sizes in log-log, as a Matplotlib figure."""
+        from unlazy.report.scaling import figure
+
+        return figure(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from unlazy.report.notebook import scaling_html
+
+        return scaling_html(self)
+
+
+def not_reached(cell: Needed) -> str:
+    """Of a place where some seed did not reach the target: how far it came."""
+    error = f"error {cell.last_error:.3f} at n = {cell.sizes[-1]:,}"
+    return f"not reached: {error}" if not cell.reached else f"reached under {cell.reached} of {len(cell.examples)} seeds: {error}"
+
+
+def _list(places: Any) -> str:
+    return ", ".join(f"{place:g}" for place in places)

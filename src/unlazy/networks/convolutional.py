@@ -1,0 +1,118 @@
+"""Plain convolutional networks on images: convolutions with pooling, and a linear head.
+
+h_0 = x,   h_l = pool(σ(F_l ∗ h_{l−1} + b_l)),   f(x) = ⟨a, h_L⟩ + c
+"""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.core.activations import activation_of
+from unlazy.core.errors import require
+from unlazy.core.random import normal
+from unlazy.networks.base import Init, Network, Scores, axes_of
+
+
+class Convolutional(Network):
+    """Images of shape (height, width, channels). Groups: filters, biases, a, c.
+
+    A filter sees `side` × `side` pixels, with zeros beyond the edge; `pool` × `pool` pixels are averaged after each layer.
+    """
+
+    filters: tuple[Float[Array, "s i o"], ...]  # by pixel, channel in, channel out
+    biases: tuple[Float[Array, " o"], ...]
+    a: Float[Array, " f"] | Float[Array, "f o"]
+    c: Float[Array, ""] | Float[Array, " o"]
+    pool: int = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
+
+    def hidden(self, x: Float[Array, "n h w i"]) -> Float[Array, "n f"]:
+        """What the last layer gives, as vectors: the features on which the head is linear."""
+        require(
+            x.ndim == 4,
+            f"A convolutional network takes images of shape (height, width, channels), but inputs have the shape {x.shape[1:]}.",
+        )
+        for kernel, bias in zip(self.filters, self.biases, strict=True):
+            x = _pooled(activation_of(self.activation)(_convolved(x, kernel) + bias, None), self.pool)
+        return x.reshape(len(x), -1)
+
+    def __call__(self, x: Float[Array, "n h w i"]) -> Scores:
+        return self.hidden(x) @ self.a + self.c
+
+
+def _require_image(shape: int | tuple[int, ...]) -> None:
+    fits = isinstance(shape, tuple) and len(shape) == 3
+    require(fits, f"A convolutional network takes images of shape (height, width, channels), but inputs have the shape {shape}.")
+
+
+def _convolved(x: Float[Array, "n h w i"], kernel: Float[Array, "s i o"]) -> Float[Array, "n h w o"]:
+    """Shifted images times the filter, pixel by pixel of it.
+
+    A product of matrices instead of `jax.lax.conv`: many networks at once would make that a convolution by groups, which is far slower.
+    """
+    side = math.isqrt(len(kernel))
+    before = (side - 1) // 2
+    _, height, width, _ = x.shape
+    padded = jnp.pad(x, ((0, 0), (before, side - 1 - before), (before, side - 1 - before), (0, 0)))
+    shifted = [padded[:, i : i + height, j : j + width] for i in range(side) for j in range(side)]
+    return jnp.concatenate(shifted, axis=-1) @ kernel.reshape(-1, kernel.shape[-1])
+
+
+def _pooled(x: Float[Array, "n h w i"], pool: int) -> Float[Array, "n h w i"]:
+    """Means over squares; rows and columns that fill no square are left out."""
+    n, height, width, channels = x.shape
+    rows, columns = height // pool, width // pool
+    return jnp.mean(x[:, : rows * pool, : columns * pool].reshape(n, rows, pool, columns, pool, channels), axis=(2, 4))
+
+
+class ConvolutionalInit(Init):
+    """A layer for each entry of `channels`: F ~ N(0, 2/(side²·channels in)), b = 0; a ~ N(0, a_scale²/f) on f features, c = 0."""
+
+    channels: tuple[int, ...] = eqx.field(static=True, default=(16, 32))
+    side: int = eqx.field(static=True, default=3, kw_only=True)
+    pool: int = eqx.field(static=True, default=2, kw_only=True)
+    a_scale: float = eqx.field(converter=float, default=1.0, kw_only=True)
+    activation: str = eqx.field(static=True, default="relu", kw_only=True)
+
+    def __check_init__(self) -> None:
+        """Refuse sizes that make no network."""
+        activation_of(self.activation)
+        require(bool(self.channels) and min(self.channels) > 0, f"channels are one or more positive numbers, but are {self.channels}.")
+        require(self.side > 0 and self.pool > 0, f"side and pool must be positive, but are {self.side} and {self.pool}.")
+        require(0 <= self.a_scale < math.inf, f"a_scale must be a finite number ≥ 0, but is {self.a_scale}.")
+
+    @property
+    def width(self) -> int:
+        """Multiply-adds for each number of an input, over all layers; the pictures shrink from layer to layer."""
+        ins = (1, *self.channels)
+        return sum(
+            self.side**2 * i * o // self.pool ** (2 * place) or 1 for place, (i, o) in enumerate(zip(ins, self.channels, strict=False))
+        )
+
+    @property
+    def takes_shapes(self) -> bool:
+        return True
+
+    def __call__(self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray) -> Convolutional:
+        _require_image(d)
+        assert isinstance(d, tuple)
+        height, width, *ins = d
+        keys = jax.random.split(key, len(self.channels) + 1)
+        filters = []
+        for key_layer, o in zip(keys[1:], self.channels, strict=True):
+            i = ins[-1]
+            filters.append(math.sqrt(2 / (self.side**2 * i)) * normal(key_layer, (self.side**2, i, o)))
+            ins.append(o)
+            height, width = height // self.pool, width // self.pool
+        features = height * width * ins[-1]
+        require(
+            features > 0, f"Nothing is left of images of {d[0]} × {d[1]} pixels after {len(self.channels)} times pooling by {self.pool}."
+        )
+        a = self.a_scale / math.sqrt(features) * normal(keys[0], (features, *axes_of(outputs)))
+        biases = tuple(jnp.zeros(o) for o in self.channels)
+        return Convolutional(tuple(filters), biases, a, jnp.zeros(axes_of(outputs)), self.pool, self.activation)

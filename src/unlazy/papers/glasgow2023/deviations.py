@@ -1,0 +1,61 @@
+"""How far the gradients of a network's loss are from those of the linearised loss L₀, over the lemmas' bounds.
+
+Reference: glasgow2023, Lemmas C.2, C.3.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.learners.mean_field import second_layer
+from unlazy.networks.base import Model
+from unlazy.networks.two_layer import TwoLayer
+from unlazy.papers.glasgow2023.gradients import coordinate_deviation_bound, network_deviation_bound
+from unlazy.probes.base import ModelProbe
+from unlazy.tasks.base import Batch, Data
+from unlazy.tasks.multi_index import MultiIndexTask
+
+
+class GradientDeviations(ModelProbe):
+    """The greatest ratio of a neuron's deviation to its bound; `size` = E‖a·w‖.
+
+    `first_ratio`, `second_ratio`: ‖∇_w L_ρ − ∇_w L₀‖ over 2·|a|·E‖a·w‖ and its like for a (Lemma C.2). `coordinate_ratio`: of
+    |∇_i L_ρ − ∇_i L₀| over the bound of Lemma C.3, for the two coordinates that matter and some others. Expectations are means over
+    `points` examples.
+    """
+
+    points: int = eqx.field(static=True, default=16_384)
+    coordinates: int = eqx.field(static=True, default=6)
+
+    def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        require(
+            isinstance(task, MultiIndexTask) and task.basis is None, "The lemmas speak of the coordinates of a cube that is not rotated."
+        )
+        require(isinstance(model, TwoLayer), f"Only two-layer networks have these gradients, not {type(model).__name__}.")
+        assert isinstance(task, MultiIndexTask) and isinstance(model, TwoLayer)
+        x, y = task.draw(self.points, key)
+        w, a = model.first_layer, second_layer(model)
+        z = x @ w.T
+        difference = -2 * y * jax.nn.sigmoid(-y * model(x)) + y  # ℓ'_ρ − ℓ'_0
+        first = a[:, None] * (((z > 0) * difference[:, None]).T @ x) / self.points
+        second = jnp.mean(jax.nn.relu(z) * difference[:, None], axis=0)
+        norms = jnp.linalg.norm(w, axis=1)
+        size = jnp.mean(jnp.abs(a) * norms)
+        others = jnp.argsort(jnp.isin(jnp.arange(task.dimension), task.where))[: self.coordinates]
+
+        def ratio(i: Array) -> Float[Array, ""]:
+            """Of one coordinate, the greatest over neurons; `near` is how often it decides the neuron's sign."""
+            near = jnp.mean(jnp.abs(z - x[:, i, None] * w[:, i]) <= jnp.abs(w[:, i]), axis=0)
+            bound = coordinate_deviation_bound(a, size, jnp.mean(jnp.abs(a * w[:, i])), near, task.dimension)
+            return jnp.max(jnp.abs(first[:, i]) / bound)
+
+        return {
+            "first_ratio": jnp.max(jnp.linalg.norm(first, axis=1) / network_deviation_bound(a, size)),
+            "second_ratio": jnp.max(jnp.abs(second) / (2 * norms * size)),
+            "coordinate_ratio": jnp.max(jax.lax.map(ratio, jnp.concatenate([task.where, others]))),
+            "size": size,
+        }

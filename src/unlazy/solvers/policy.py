@@ -1,0 +1,214 @@
+"""The one place where a solver is chosen, for learners and estimators alike, and the fits by whatever was chosen.
+
+A "path" is the coefficients for given ridges, to a residual of `TOLERANCE`:
+
+- up to `FEW` points by a factorisation of the Gram matrix K in double precision;
+- where K fits into a third of the memory by a Krylov space of products with K, in single precision where the ridges allow it;
+- beyond by the same with a kernel that is computed anew for each product.
+
+A "choice" is the best of several ridges by leave-one-out, with weights and an intercept:
+
+- up to `EXACT_POINTS` points, if it fits, by one eigendecomposition, for one ridge by one Cholesky factorisation, in double precision;
+- beyond by conjugate gradients without K, the ridge being chosen on `CHOOSING_POINTS` points.
+
+An eigendecomposition costs about 9n³, a Krylov space of k products 2k·n², so that few points and many ridges are factorised.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float
+
+from unlazy.core.errors import require, unknown
+from unlazy.kernels.base import Kernel
+from unlazy.kernels.gram import gram
+from unlazy.solvers.conjugate import conjugate_gradients, product
+from unlazy.solvers.exact import Matrix, Targets, cholesky, machine_memory, ridge_path
+from unlazy.solvers.krylov import krylov_path
+from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram, without_penalty_on_constant
+
+#: Up to so many points a factorisation gives a path.
+FEW = 400
+#: Relative residual to which paths are solved by products.
+TOLERANCE = 1e-5
+#: A ridge this small, as a multiple of eps·√n·k(x, x), is below the rounding errors of a kernel in single precision.
+COARSE = 16.0
+#: Above this number of points an eigendecomposition takes longer than conjugate gradients.
+EXACT_POINTS = 10_000
+#: Points from which conjugate gradients have their ridge chosen by leave-one-out.
+CHOOSING_POINTS = 2_000
+
+Purpose = Literal["path", "choice"]
+Method = Literal["exact", "krylov", "cg"]
+
+
+class SolverChoice(NamedTuple):
+    """How a fit is solved: the method, whether the Gram matrix is stored, and the precision of the kernel."""
+
+    method: Method
+    stored: bool
+    precision: Literal["float32", "float64"]
+
+
+def choose(n: int, purpose: Purpose, *, dtype: Any = np.float64, ridge: float = math.inf, memory: float | None = None) -> SolverChoice:
+    """The choice for n points of precision `dtype`; `ridge` is the least one, in units of the greatest k(x, x).
+
+    `memory` is how many bytes may be used: by default all that the machine has, or a third of it for a path, which runs beside others.
+    """
+    if purpose == "choice":
+        exact = n <= EXACT_POINTS and exact_bytes(n) <= (machine_memory() if memory is None else memory)
+        return SolverChoice("exact", True, "float64") if exact else SolverChoice("cg", False, np.dtype(dtype).name)
+    too_coarse = ridge < COARSE * float(np.finfo(np.float32).eps) * math.sqrt(n)
+    precision = np.dtype(np.float64 if n <= FEW or too_coarse else dtype)
+    stored = n * n * precision.itemsize <= path_memory(memory)
+    return SolverChoice("exact" if stored and n <= FEW else "krylov", stored, precision.name)  # type: ignore[arg-type]
+
+
+def path_memory(memory: float | None) -> float:
+    """Bytes that a path may take."""
+    return machine_memory() // 3 if memory is None else memory
+
+
+def exact_bytes(n: int) -> int:
+    """Memory of a fit that holds the Gram matrix of n points, its scaled copy and its eigenvectors with their work space."""
+    return 6 * 8 * n * n
+
+
+def require_memory(n: int, memory: float | None, instead: str) -> None:
+    """Raise `BadInput` if n points cannot be fitted exactly, and say what can be done `instead`."""
+    need, have = exact_bytes(n), machine_memory() if memory is None else memory
+    require(
+        need <= have, f"An exact fit to {n:,} samples needs {need / 1e9:.3g} GB of memory, but {have / 1e9:.3g} GB may be used. {instead}"
+    )
+
+
+def kernel_path(kernel: Kernel, x: Matrix, y: Targets, ridges: Sequence[float], *, memory: float | None = None) -> np.ndarray:
+    """(K + λI)⁻¹·y for each ridge, K being the kernel of the points x. The ridges are the first axis, the others are those of y."""
+    n = len(x)
+    with jax.enable_x64(x.dtype == np.float64):
+        top = float(jnp.max(kernel.diagonal(jnp.asarray(x))))
+    least = min(ridges) / top if top > 0 else math.inf
+    choice = choose(n, "path", dtype=x.dtype, ridge=least, memory=memory)
+    points = x.astype(choice.precision)
+    if choice.stored:
+        with jax.enable_x64(points.dtype == np.float64):
+            return matrix_path(np.asarray(gram(kernel, points)), y, ridges)
+
+    def solve(column: Float[np.ndarray, " n"]) -> Float[np.ndarray, "r n"]:
+        found = krylov_path(lambda v: product(kernel, points, v[:, None])[:, 0], column, ridges, tolerance=TOLERANCE)
+        worst = float(np.max(found.residuals))
+        require(
+            worst <= 10 * TOLERANCE,
+            f"The ridge {min(ridges):.2g} is too small to be solved without storing the kernel of {n:,} points, for which "
+            f"{path_memory(memory) / 1e9:.1f} GB are too few: after {found.products} products the residual is {worst:.1e}. Take greater "
+            "ridges, or allow more memory.",
+        )
+        return found.coefficients
+
+    return _by_column(solve, y)
+
+
+def matrix_path(K: Float[np.ndarray, "n n"], y: Targets, ridges: Sequence[float]) -> np.ndarray:
+    """(K + λI)⁻¹·y for each ridge, K being stored: by a factorisation if it is small, else by products with it, in its precision.
+
+    The ridges are the first axis of the result; the others are those of y. Where a ridge is so small that products do not get there, it is
+    solved by a factorisation.
+    """
+    if choose(len(K), "path", dtype=K.dtype, memory=math.inf).method == "exact":
+        return ridge_path(K, y, ridges).coefficients
+
+    def solve(column: Float[np.ndarray, " n"]) -> Float[np.ndarray, "r n"]:
+        found = krylov_path(lambda v: K @ v.astype(K.dtype), column, ridges, tolerance=TOLERANCE)
+        for index in np.flatnonzero(~(found.residuals <= 10 * TOLERANCE)):
+            factor = cholesky(np.asarray(K, np.float64), float(ridges[int(index)]))
+            found.coefficients[index] = scipy.linalg.cho_solve((factor, True), column)
+        return found.coefficients
+
+    return _by_column(solve, y)
+
+
+def feature_path(phi: Float[np.ndarray, "n f"], y: Targets, ridges: Sequence[float]) -> np.ndarray:
+    """The weights w that minimise ‖Φw − y‖² + λ‖w‖² for each ridge, by the smaller of the matrices ΦᵀΦ and ΦΦᵀ."""
+    n, f = phi.shape
+    if f <= n:
+        return matrix_path(phi.T @ phi, phi.T @ y, ridges)
+    return np.moveaxis(np.tensordot(phi, matrix_path(phi @ phi.T, y, ridges), axes=(0, 1)), 1, 0)
+
+
+def _by_column(solve: Callable[[np.ndarray], np.ndarray], y: Targets) -> np.ndarray:
+    return solve(y) if y.ndim == 1 else np.stack([solve(column) for column in y.T], axis=2)
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelFit:
+    """A ridge regression with a kernel, how it was solved, and the relative residual at which an iteration ended."""
+
+    fit: RidgeFit
+    choice: SolverChoice
+    residual: float = 0.0
+    converged: bool = True
+
+
+def fit_kernel(
+    kernel: Kernel,
+    x: Matrix,
+    Y: Matrix,
+    ridges: float | Sequence[float] | None = None,
+    *,
+    weight: Float[np.ndarray, " n"] | None = None,
+    intercept: bool = True,
+    solver: Literal["auto", "exact", "cg"] = "auto",
+    memory: float | None = None,
+) -> KernelFit:
+    """Fit with weights and an intercept (`unlazy.solvers.ridge`), the ridge given or chosen, by the solver that is asked for or chosen."""
+    if solver not in ("auto", "exact", "cg"):
+        raise unknown("solver", str(solver), ["auto", "exact", "cg"])
+    choice = choose(len(x), "choice", dtype=x.dtype, memory=memory)
+    if solver == "exact" or (solver == "auto" and choice.method == "exact"):
+        require_memory(len(x), memory, "solver='cg' needs no Gram matrix.")
+        fit = fit_gram(double_gram(kernel, x), Y, ridges, weight=weight, intercept=intercept)
+        return KernelFit(fit, SolverChoice("exact", True, "float64"))
+    return _fit_without_gram(kernel, x, Y, ridges, np.ones(len(x)) if weight is None else weight, intercept)
+
+
+class _Weighted(Kernel):
+    """k(x, z)·√w(x)·√w(z), where √w is the last coordinate of a point: weights for a solver that knows none."""
+
+    kernel: Kernel
+
+    def __call__(self, x: Any, z: Any) -> Any:
+        return self.kernel(x[:, :-1], z[:, :-1]) * x[:, -1:] * z[:, -1]
+
+    def diagonal(self, x: Any) -> Any:
+        return self.kernel.diagonal(x[:, :-1]) * x[:, -1] ** 2
+
+
+def _fit_without_gram(
+    kernel: Kernel, x: Matrix, Y: Matrix, ridges: float | Sequence[float] | None, weight: Float[np.ndarray, " n"], intercept: bool
+) -> KernelFit:
+    """By conjugate gradients. The constant is solved for as one more column, and then freed of its penalty."""
+    if isinstance(ridges, int | float):
+        ridge, grid, errors = float(ridges), np.array([ridges], float), np.array([np.nan])
+    else:
+        part = np.random.default_rng(0).permutation(len(x))[:CHOOSING_POINTS]
+        chosen = fit_gram(double_gram(kernel, x[part]), Y[part], ridges, weight=weight[part], intercept=intercept)
+        ridge, grid, errors = chosen.ridge, chosen.ridges, chosen.errors
+    root = np.sqrt(weight)
+    equal = bool(np.all(weight == 1))
+    points = x if equal else np.column_stack([x, root]).astype(x.dtype)
+    targets = np.column_stack([root[:, None] * Y, root]) if intercept else root[:, None] * Y
+    found = conjugate_gradients(kernel if equal else _Weighted(kernel), points, targets, ridge)
+    solved, constant = found.coefficients, np.zeros(Y.shape[1])
+    if intercept:
+        constant = (root @ solved[:, :-1]) / (root @ solved[:, -1])
+        solved = without_penalty_on_constant(solved[:, :-1], solved[:, -1], root)
+    fit = RidgeFit(root[:, None] * solved, constant, ridge, grid, errors)
+    return KernelFit(fit, SolverChoice("cg", False, found.precision), found.residuals[-1], found.converged)  # type: ignore[arg-type]

@@ -1,0 +1,198 @@
+"""The registry, and plug-ins from outside: files, modules, installed packages."""
+
+import dataclasses
+import sys
+import textwrap
+
+import pytest
+
+from contracts import check_family, check_learner
+from unlazy.core.errors import BadInput
+from unlazy.lab import registry
+from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.running import absent, keep
+from unlazy.lab.store import Store
+from unlazy.lab.trials import Trial
+from unlazy.probes.performance import Performance
+
+#: Thirty lines outside of the package: a family and a learner, with one import of ours.
+PLUGIN = """
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from unlazy import Batch, Family, Learner, Predictor, Task, Trace, normal
+
+def sign(z):
+    return jnp.where(z >= 0, 1.0, -1.0)
+
+class HalfspaceTask(Task):
+    u: jax.Array
+    dimension = property(lambda self: len(self.u))
+    features = property(lambda self: self.u[None])
+    chance = property(lambda self: jnp.asarray(0.5))
+    target = lambda self, x: sign(x @ self.u)
+    def draw(self, n, key):
+        x = normal(key, (n, len(self.u)))
+        return Batch(x, self.target(x))
+
+class Halfspace(Family):
+    d: int = eqx.field(static=True, default=8)
+    dimension = property(lambda self: self.d)
+    def task(self, *, key):
+        u = normal(key, (self.d,))
+        return HalfspaceTask(u / jnp.linalg.norm(u))
+
+class Perceptron(Learner):
+    def fit(self, sampler, n, *, key):
+        seen = sampler.draw(n, key)
+        step = lambda w, e: (w + jnp.where(e[1] * (e[0] @ w) <= 0, e[1], 0.0) * e[0], None)
+        return Trace.of(Predictor(lambda w, x: x @ w, jax.lax.scan(step, jnp.zeros(seen.x.shape[1]), seen)[0]), seen)
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    path = tmp_path / "my.py"
+    path.write_text(PLUGIN)
+    return path
+
+
+def trial(path, **options):
+    return Trial(registry.family_of(f"{path}:Halfspace"), registry.learner_of(f"{path}:Perceptron"), 200, 3, (Performance(1000),))
+
+
+def test_the_example_has_thirty_lines():
+    assert len([line for line in PLUGIN.splitlines() if line.strip()]) <= 30
+
+
+def test_a_plug_in_keeps_the_contracts(plugin):
+    family = registry.family_of(f"{plugin}:Halfspace", ["d=6"])
+    assert family.d == 6
+    check_family(family)
+    check_learner(registry.learner_of(f"{plugin}:Perceptron"), family, 100)
+
+
+def test_a_plug_in_runs_through_the_engine_and_the_store(plugin, tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        one = trial(plugin)
+        keep([one], store, LocalEngine())
+        assert store.get(one.key).value("test_accuracy") > 85
+        assert absent([trial(plugin)], store) == []
+        moved = tmp_path / "elsewhere" / "other.py"
+        moved.parent.mkdir()
+        moved.write_text(PLUGIN)
+        assert trial(moved).key == one.key and absent([trial(moved)], store) == [], "a file that moved is the same"
+        # An edited helper makes another trial, which runs with the new code in the same process and engine.
+        plugin.write_text(PLUGIN.replace("jnp.where(z >= 0, 1.0, -1.0)", "jnp.where(z * z >= 0.5, 1.0, -1.0)"))
+        edited = trial(plugin)
+        assert edited.key != one.key and absent([edited], store) == [edited]
+        keep([edited], store, LocalEngine())
+        assert store.get(edited.key).value("test_accuracy") < 75
+
+
+def test_two_versions_in_one_engine_do_not_share_programs(plugin):
+    """Both classes have one name and one shape; only their code differs."""
+    one = trial(plugin)
+    plugin.write_text(PLUGIN.replace("z >= 0", "z * z >= 0.5"))
+    two = trial(plugin)
+    assert type(one.family) is not type(two.family) and type(one.family).__name__ == type(two.family).__name__
+    engine = LocalEngine()
+    found = {record.key: record.value("test_accuracy") for record in engine.run([one, two])}
+    assert found[one.key] > 85 and found[two.key] < 75
+    assert [record.value("test_accuracy") for record in engine.run([one])] == [found[one.key]]
+
+
+def test_an_instance_can_be_named(plugin):
+    plugin.write_text(PLUGIN + "\nSMALL = Halfspace(3)\n")
+    assert registry.family_of(f"{plugin}:SMALL").d == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "says"),
+    [
+        (PLUGIN, "Halfspcae", "no task named 'Halfspcae'. Did you mean 'Halfspace'"),
+        (PLUGIN, "Perceptron", "is no task: a Family was expected, but it is a class, Perceptron"),
+        (PLUGIN, "sign", "is no task: a Family was expected, but it is of type function"),
+        (PLUGIN.replace("default=8", ""), "Halfspace", "cannot be made without arguments.*'d'.*Give its fields defaults"),
+        (PLUGIN.replace("def task(self, *, key)", "def tusk(self, *, key)"), "Halfspace", "is not finished: it does not define task"),
+        (PLUGIN + "\nclass (:", "Halfspace", "cannot be loaded: SyntaxError in line 33"),
+        (PLUGIN + "\nimport no_such_module", "Halfspace", "cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
+        (PLUGIN + "\n1 / 0", "Halfspace", "cannot be loaded: ZeroDivisionError"),
+    ],
+)
+def test_mistakes_are_sentences(tmp_path, text, name, says):
+    path = tmp_path / "my.py"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=says):
+        registry.family_of(f"{path}:{name}")
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("nowhere.py:Thing", "There is no file nowhere.py"),
+        ("nowhere.py", "no task named 'nowhere.py'.*file.py:Name"),
+        ("no_such_package.module:Thing", "the module no_such_package.module cannot be imported"),
+        ("toys:Halfspcae", "no task named 'Halfspcae'. Did you mean 'Halfspace'"),
+        ("glasgow2023/tsk", "Did you mean 'glasgow2023/task'"),
+    ],
+)
+def test_places_that_lead_nowhere_are_sentences(place, says):
+    with pytest.raises(BadInput, match=says):
+        registry.family_of(place)
+
+
+def test_a_module_on_the_path_is_found():
+    assert type(registry.family_of("toys:Blobs")).__name__ == "Blobs"
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A package that offers a shelf to us through an entry point."""
+
+    def install(text):
+        (tmp_path / "offering.py").write_text(textwrap.dedent(text))
+        about = tmp_path / "offering-1.0.dist-info"
+        about.mkdir(exist_ok=True)
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text("[unlazy]\nmine = offering\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        registry.shelves.cache_clear()
+
+    yield install
+    sys.modules.pop("offering", None)
+    monkeypatch.undo()
+    registry.shelves.cache_clear()
+
+
+def test_an_installed_package_offers_by_name(installed):
+    installed("""
+        from toys import Halfspace
+        from unlazy import Named
+        TASKS = {"mine/halfspace": Named(Halfspace(7), "a halfspace")}
+    """)
+    assert registry.family_of("mine/halfspace").d == 7 and "mine/halfspace" in registry.tasks()
+
+
+def test_a_name_that_is_offered_twice_is_refused(installed):
+    installed("""
+        from toys import small_learner
+        from unlazy import Named
+        LEARNERS = {"linear": Named(small_learner(), "another")}
+    """)
+    with pytest.raises(BadInput, match="'linear' is offered twice, the second time by offering"):
+        registry.learners()
+
+
+def test_an_installed_package_that_cannot_be_loaded_is_named(installed):
+    installed("import no_such_module")
+    with pytest.raises(BadInput, match="offering offers 'mine' to unlazy, but it cannot be loaded: ModuleNotFoundError"):
+        registry.tasks()
+
+
+def test_numbers_of_a_family_are_changed_by_text():
+    family = registry.family_of("glasgow2023/task", ["d=20"])
+    assert family == dataclasses.replace(registry.family_of("glasgow2023/task"), d=20)
+    for change, says in (("d", "no '='"), ("d=x", "whole number"), ("dd=3", "Did you mean 'd'")):
+        with pytest.raises(BadInput, match=says):
+            registry.family_of("glasgow2023/task", [change])

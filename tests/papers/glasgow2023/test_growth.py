@@ -1,0 +1,148 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from unlazy.core.errors import BadInput
+from unlazy.learners.base import Trace
+from unlazy.networks.two_layer import TwoLayer
+from unlazy.papers.glasgow2023.deviations import GradientDeviations
+from unlazy.papers.glasgow2023.gradients import PHASE2_RATE, phase1_slope
+from unlazy.papers.glasgow2023.growth import LayerBalance, MarginGrowth, SignalGrowth, TimeToLoss, slope_until
+from unlazy.papers.glasgow2023.sizes import Training
+from unlazy.tasks.base import Batch
+from unlazy.tasks.multi_index import MultiIndex
+
+D, P, KEY = 16, 8, jax.random.key(1)
+TASK = MultiIndex(d=D, where=(0, 1)).task(key=jax.random.key(0))
+SEEN = Batch(jnp.zeros((1, D)), jnp.zeros(1))
+
+
+def traced(w, a, steps):
+    """Networks with first layers w (steps p d) and second layers a in mean-field scaling (steps p)."""
+    w, a = jnp.asarray(w, jnp.float32), jnp.asarray(a, jnp.float32)
+    models = TwoLayer(w, jnp.zeros(a.shape), a / a.shape[1], jnp.zeros(len(a)), "relu")
+    return Trace(models, jnp.zeros(len(a)), SEEN, steps)
+
+
+def start(scale=1.0):
+    w = scale * np.random.default_rng(0).normal(size=(P, D))
+    return w, np.where(np.arange(P) % 2, 1.0, -1.0) * np.linalg.norm(w, axis=1)
+
+
+def grown(rate, steps, signal=0.01):
+    """Neurons with signal parts that grow like e^{rate·t} and rests that stay."""
+    w, a = start()
+    w[:, :2] = signal * np.array([1.0, -1.0]) * np.where(a > 0, 1, 0)[:, None] + signal * np.where(a > 0, 0, 1)[:, None]
+    path = np.repeat(w[None], len(steps), axis=0)
+    path[:, :, :2] *= np.exp(rate * np.array(steps))[:, None, None]
+    return traced(path, np.repeat(a[None], len(steps), axis=0), steps)
+
+
+def test_a_planted_growth_is_found():
+    """log‖w_sig‖ grows by the theory's rate: ratio 1, also where only the first steps count."""
+    eta = 0.5
+    rate = float(phase1_slope(eta)) * eta
+    probe = SignalGrowth(radius=0.01, step=eta, ratio=4.0)
+    for steps in ((0, 4, 8), (0, 4, 8, 20, 40)):
+        found = probe(TASK, grown(rate, steps), found={}, key=KEY)
+        np.testing.assert_allclose(found["growth"], rate * np.array(steps), atol=1e-4)
+        np.testing.assert_allclose(found["growth"], found["growth_theory"], atol=1e-4)
+        np.testing.assert_allclose(found["slope_ratio"], 1, atol=1e-4)
+        assert found["growth_ratio"][0] == 1 and found["margin_least_reduced"].shape == (len(steps),)
+    np.testing.assert_allclose(found["time"], eta * np.array(steps))
+    half = probe(TASK, grown(rate / 2, (0, 4, 8)), found={}, key=KEY)
+    assert half["slope_ratio"][0] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_weak_neurons_do_not_count():
+    """A radius so large that no neuron is strong leaves no growth to speak of, rather than that of the others."""
+    found = SignalGrowth(radius=100.0, step=0.5, ratio=4.0)(TASK, grown(0.1, (0, 4, 8)), found={}, key=KEY)
+    assert np.all(np.isnan(found["growth"])) and found["strong"][0] == 0
+
+
+def test_the_slope_ends_where_it_is_told():
+    x = jnp.array([0.0, 1, 2, 3, 4])
+    y = jnp.array([0.0, 2, 4, 100, -7])
+    assert float(slope_until(x, y, 3)) == pytest.approx(2)
+
+
+def test_the_reduced_dynamics_follow_training():
+    """At the size of a smoke run, growth along SGD is that of four numbers a neuron within a fifth."""
+    run = Training(d=64, width=64)
+    arm = run.arm((0, 8, 16))
+
+    @jax.jit
+    def look(key):
+        task = arm.family.task(key=key)
+        trace = arm.learner.fit(task.sampler, arm.n, key=key)
+        return SignalGrowth(radius=run.radius, step=run.step, ratio=run.ratio)(task, trace, found={}, key=key)
+
+    np.testing.assert_allclose(look(jax.random.key(0))["growth_ratio"][1:], 1, atol=0.2)
+
+
+def test_margins_that_grow_as_stated_have_ratio_one():
+    eta, steps, margins = 0.4, tuple(range(30, 44)), [0.5]
+    for _ in steps[1:]:
+        margins.append(margins[-1] * (1 + 2 * eta * PHASE2_RATE * 2 / (1 + math.exp(margins[-1]))))
+    found = {"margin_least": jnp.array(margins), "margin_greatest": 2 * jnp.array(margins)}
+    got = MarginGrowth(step=eta)(TASK, grown(0.0, steps), found=found, key=KEY)
+    np.testing.assert_allclose(got["least_ratio"][:-5], 1, atol=1e-4)
+    assert np.all(np.isnan(got["least_ratio"][-5:])) and np.all(got["greatest_ratio"][:-5] > 1.05)
+    np.testing.assert_allclose(got["spread"], 2)
+
+
+def test_layers_out_of_balance_are_seen():
+    w, a = start()
+    steps = tuple(range(7))
+    first, second = np.repeat(w[None], 7, axis=0), np.repeat(a[None], 7, axis=0)
+    quiet = LayerBalance(radius=1.0, step=0.4, every=2)(TASK, traced(first, second, steps), found={}, key=KEY)
+    assert np.all(np.isnan(quiet["excess"][:2])) and np.max(np.abs(quiet["excess"][2:])) < 1e-5
+    second[4, 3] *= 1.5  # at step 4 only: |a| exceeds ‖w‖, and falling back at step 5 is a drift
+    loud = LayerBalance(radius=1.0, step=0.4, every=2)(TASK, traced(first, second, steps), found={}, key=KEY)
+    norm = np.linalg.norm(w[3])
+    np.testing.assert_allclose(loud["excess"][2:], [0, 0, norm / 2, norm / 2, 0], atol=1e-5)
+    np.testing.assert_allclose(loud["drift_ratio"][4:], [0, *[1.25 / (4 * 0.16 * 2.25)] * 2], atol=1e-4)
+
+
+def test_the_time_to_a_loss_is_the_first_and_infinite_before():
+    found = {"test_loss": jnp.array([1.0, 0.3, 0.05, 0.2])}
+    share = TimeToLoss(0.1, step=0.5)(TASK, grown(0.0, (0, 2, 4, 6)), found=found, key=KEY)["share"]
+    np.testing.assert_allclose(share, [np.inf, np.inf, *[0.5 * 4 / math.log(D)] * 2])
+
+
+def test_a_gap_in_the_record_is_refused():
+    trace = grown(0.0, (0, 2, 3))
+    with pytest.raises(BadInput, match="Every step"):
+        LayerBalance(radius=1.0, step=0.4, every=2)(TASK, trace, found={}, key=KEY)
+    with pytest.raises(BadInput, match="does not fit"):
+        MarginGrowth(step=0.4)(TASK, grown(0.0, (0, 1)), found={}, key=KEY)
+    with pytest.raises(BadInput, match="begin at 0"):
+        SignalGrowth(radius=1.0, step=0.4, ratio=1.0)(TASK, grown(0.0, (2, 3)), found={}, key=KEY)
+
+
+def test_deviations_keep_the_lemmas_bounds_and_are_enumerated():
+    """On all points of the cube, ∇L_ρ − ∇L₀ written out; a small network is closer to L₀ than a large one."""
+    small, large = (traced(*(v[None] for v in start(scale)), (0,)) for scale in (0.05, 0.3))
+    ratios = []
+    for trace in (small, large):
+        found = GradientDeviations(20_000)(TASK, trace, found={}, key=KEY)
+        assert all(0 < float(found[name][0]) < 1 for name in ("first_ratio", "second_ratio", "coordinate_ratio"))
+        model = trace.at(0)
+        x = 2.0 * ((np.arange(2**D)[:, None] >> np.arange(D)) & 1) - 1
+        y, w, a = -x[:, 0] * x[:, 1], np.asarray(model.w, float), P * np.asarray(model.a, float)
+        z = x @ w.T
+        f = np.mean(a * np.maximum(z, 0), axis=1)
+        gap = -2 * y / (1 + np.exp(y * f)) + y
+        first = a[:, None] * (((z > 0) * gap[:, None]).T @ x) / len(x)
+        size = np.mean(np.abs(a) * np.linalg.norm(w, axis=1))
+        assert float(found["size"][0]) == pytest.approx(size, rel=1e-4)
+        expected = np.max(np.linalg.norm(first, axis=1) / (2 * np.abs(a) * size))
+        assert float(found["first_ratio"][0]) == pytest.approx(expected, rel=0.5)
+        ratios.append(float(np.max(np.linalg.norm(first, axis=1))))
+    assert ratios[0] < ratios[1]
+    rotated = MultiIndex(d=D, rotated=True).task(key=jax.random.key(0))
+    with pytest.raises(BadInput, match="not rotated"):
+        GradientDeviations(10)(rotated, small, found={}, key=KEY)

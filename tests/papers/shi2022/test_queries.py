@@ -1,0 +1,95 @@
+"""Learners behind a statistical query oracle: what they find, how much they ask, and what their models are."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from unlazy.core.errors import BadInput
+from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.trials import Trial
+from unlazy.learners.base import Trace
+from unlazy.learners.sources import QueryOracle
+from unlazy.networks.two_layer import TwoLayer
+from unlazy.papers.shi2022.bounds import query_learning
+from unlazy.papers.shi2022.query_learners import CorrelationQueries, ParitySearch
+from unlazy.probes.performance import LawAccuracy
+from unlazy.tasks.base import draw
+from unlazy.tasks.dictionary.balance import BalancedParity
+from unlazy.theory.statistical_queries import queries_needed
+
+
+def joined(row, seeds=(10,)):
+    trials = row.trials(seeds)
+    found = {record.key: record for record in LocalEngine().run(trials)}
+    return row.join([found[trial.key] for trial in trials], seeds)
+
+
+def fitted(learner, sampler):
+    return eqx.filter_jit(lambda key: learner.fit(sampler, 8, key=key))(jax.random.key(1)).at(0)
+
+
+@pytest.mark.parametrize(
+    ("learner", "structure", "accuracy", "asked"),
+    [("correlation", 0.5, 100, 6 + 4), ("correlation", 0.0, 50, 6 + 4), ("search", 0.0, 100, 20)],
+)
+def test_structure_is_what_few_queries_can_use(learner, structure, accuracy, asked):
+    (found,) = joined(query_learning(learner, BalancedParity(d=9, D=6, k=3, structure=structure), (10, 20)))
+    assert found.steps == (10, 20) and found.status == "ok"
+    assert found.measurements["accuracy"] == pytest.approx((accuracy, accuracy), abs=0.01)
+    assert found.measurements["queries"] == (asked, asked)
+    assert found.value("needed") == pytest.approx(queries_needed(20))
+    assert found.value("queries_over_needed") == pytest.approx(asked / queries_needed(20))
+
+
+def test_descent_asks_every_coordinate_of_every_step():
+    (found,) = joined(query_learning("descent", BalancedParity(d=6, D=6, k=3), (20,)))
+    # 20 neurons of 6 weights; then the weights and the second layer; then all groups.
+    assert found.value("queries") == 120 + 140 + 298 * 160 and found.value("accuracy") > 95
+
+
+def test_tolerances_are_numbers_of_one_program():
+    trials = query_learning("correlation", BalancedParity(d=6, D=6, k=3), (10, 20)).trials((10, 11))
+    assert LocalEngine().plan(trials).shapes == 1
+
+
+@pytest.mark.parametrize("learner", [CorrelationQueries, ParitySearch])
+def test_models_are_the_same_on_inputs_and_on_coordinates(learner):
+    task = BalancedParity(d=9, D=6, k=3).task(key=jax.random.key(0))
+    model = fitted(learner(QueryOracle.of(0.05, "adversarial"), 3), task.sampler)
+    z, y = draw(task.sampler, 200, jax.random.key(2))
+    np.testing.assert_allclose(model(z @ task.basis), model.enter(task.basis)(z), atol=1e-6)
+    np.testing.assert_array_equal(jnp.sign(model(z @ task.basis)), y)
+    other = jnp.linalg.qr(jax.random.normal(jax.random.key(3), (9, 9)))[0]
+    np.testing.assert_allclose(model.enter(other)(z @ task.basis @ other.T), model(z @ task.basis), atol=1e-6)
+    alone = fitted(learner(QueryOracle.of(0.05), 3), task.sampler.on_inputs)
+    assert alone.dictionary is None and alone.enter(task.basis).dictionary.shape == (9, 6)
+
+
+@pytest.mark.parametrize("learner", [CorrelationQueries, ParitySearch])
+def test_an_oracle_that_breaks_its_word_is_noticed(learner):
+    """The answers are part of the model, so that it is not finite, even where the choice made of them would be."""
+    oracles = QueryOracle(1.0, "sampled", examples=50), QueryOracle(1e-4, "sampled", examples=50)
+    trials = [Trial(BalancedParity(d=6, D=6, k=3), learner(oracle, 3), 64, 10, (LawAccuracy(),)) for oracle in oracles]
+    found = {record.key: record.status for record in LocalEngine().run(trials)}
+    assert [found[trial.key] for trial in trials] == ["ok", "diverged"]
+
+
+@pytest.mark.parametrize("D", [4, 16])
+def test_accuracy_over_the_law_or_over_fresh_examples(D):
+    """A constant network is right on the share of its class, exactly where the law can be listed."""
+    task = BalancedParity(d=D, D=D, k=3, negative=0.3).task(key=jax.random.key(0))
+    models = TwoLayer(jnp.zeros((2, 1, D)), jnp.zeros((2, 1)), jnp.zeros((2, 1)), jnp.array([1.0, 0.0]))
+    trace = Trace(models, jnp.zeros(2), None, (0, 1))
+    found = LawAccuracy()(task, trace, found={}, key=jax.random.key(1))["accuracy"]
+    np.testing.assert_allclose(found, [70, 50], atol=1e-4 if D == 4 else 1.5)
+    assert (abs(float(found[0]) - 70) < 1e-4) == (D == 4)
+
+
+def test_sizes_that_make_no_sense_are_refused():
+    with pytest.raises(BadInput, match="odd k only"):
+        ParitySearch(QueryOracle.of(0.1), 4)
+    sampler = BalancedParity(d=3, D=3, k=3).task(key=jax.random.key(0)).sampler
+    with pytest.raises(BadInput, match="cannot be relevant"):
+        CorrelationQueries(QueryOracle.of(0.1), 4).fit(sampler, 8, key=jax.random.key(0))

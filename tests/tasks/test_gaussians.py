@@ -1,0 +1,65 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from contracts import check_family
+from unlazy.core.errors import BadInput
+from unlazy.tasks.dictionary.codes import HiddenRepresentations
+from unlazy.tasks.gaussians import CubeGaussians
+
+
+def test_gaussians_lie_around_the_vertices():
+    family = CubeGaussians(d=20, k=3, spread=0.5)
+    check_family(family)
+    task = family.task(key=jax.random.key(0))
+    x, y = task.sample(20_000, key=jax.random.key(1))
+    assert task.features.shape == (8, 20)
+    nearest = np.argmax(x @ task.features.T, axis=1)
+    assert np.bincount(nearest).min() > 2000
+    for vertex in range(8):
+        mine = x[nearest == vertex]
+        np.testing.assert_allclose(mine.mean(axis=0), np.sqrt(3) * task.features[vertex], atol=0.05)
+        assert len(np.unique(y[nearest == vertex])) == 1
+    noise = x - np.sqrt(3) * task.features[nearest]
+    assert np.mean(np.sum(noise**2, axis=1)) == pytest.approx(0.25 * 3, rel=0.03)
+    # Neighbours differ in one sign, and so in their label.
+    cosines = np.asarray(task.features @ task.features.T)
+    labels = np.asarray(task.target(task.features))
+    neighbours = np.isclose(cosines, 1 / 3, atol=1e-5)
+    assert neighbours.sum() == 24 and np.all(np.outer(labels, labels)[neighbours] == -1)
+
+
+def test_representations_carry_their_labels():
+    family = HiddenRepresentations(d=30, D=20, k=10, codes=4)
+    check_family(family)
+    task = family.task(key=jax.random.key(0))
+    x, y = task.sample(20_000, key=jax.random.key(1))
+    assert np.mean(np.sum(x**2, axis=1)) == pytest.approx(1, rel=0.02)
+    first = np.asarray(y) @ np.asarray(x)
+    assert first @ np.asarray(task.features[0]) / np.linalg.norm(first) > 0.99, "E[yx] lies along the hidden direction"
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: CubeGaussians(d=3, k=4), "k ≤ d"),
+        (lambda: CubeGaussians(d=30, k=11), "at most 10"),
+        (lambda: CubeGaussians(d=5, k=2, spread=-1), "negative"),
+        (lambda: HiddenRepresentations(d=5, D=6, k=2, codes=1), "D ≤ d"),
+        (lambda: HiddenRepresentations(d=8, D=6, k=2, codes=0), "at least one code"),
+    ],
+)
+def test_parameters_outside_are_refused(make, says):
+    with pytest.raises(BadInput, match=says):
+        make()
+
+
+@pytest.mark.parametrize(("k", "sign"), [(1, 1), (2, 1), (3, 0), (4, -1), (5, 0)])
+def test_one_neuron_a_centre_with_the_sign_of_its_label_gives_a_known_sign(k, sign):
+    """Σ_c y_c·ReLU⟨c, x⟩ at the centres: zero for odd k > 1, and the label with the wrong sign for k = 4."""
+    task = CubeGaussians(d=6, k=k).task(key=jax.random.key(0))
+    centres = task.features
+    labels = task.target(centres)
+    score = jnp.maximum(centres @ centres.T, 0) @ labels
+    np.testing.assert_allclose(score, sign * labels, atol=1e-5)
