@@ -124,6 +124,10 @@ class Learner(eqx.Module):
         """The same as `fit`, with every computation a part that `call` may compile by itself; by default it is one part."""
         return call(Fit(self, n), sampler, key)
 
+    def fit_prefixes(self, sampler: Sampler, sizes: tuple[int, ...], key: PRNGKeyArray, call: Call) -> list[Trace]:
+        """A fit for each of several numbers of examples; a learner that can share work between them says how."""
+        return [self.fit_in_parts(sampler, size, key, call) for size in sizes]
+
     def recorded(self, n: int) -> tuple[int, ...]:
         """The steps whose models `fit` will leave in the trace; by default the end alone."""
         return (1,)

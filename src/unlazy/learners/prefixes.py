@@ -142,8 +142,7 @@ class OnPrefixes(Learner):
         # On the host nobody else compiles the draw.
         whole = draw(sampler, sizes[-1], keys_of(key)[1]) if self.on_host else call(_Whole(sizes[-1]), sampler, key)
         cut = with_sample(sampler, whole)
-        traces = [self.learner.fit_in_parts(cut, size, key, call) for size in sizes]
-        return call(_Curve(sizes), tuple(traces))
+        return call(_Curve(sizes), tuple(self.learner.fit_prefixes(cut, sizes, key, call)))
 
 
 class _Whole(eqx.Module):

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unlazy.core.errors import BadInput
+from unlazy.learners.base import keys_of
 from unlazy.learners.circuits.layerwise import Layerwise, StreamStatistics, learn_circuit, sample_statistics
 from unlazy.learners.circuits.neural_gates import step_size, train_gates
 from unlazy.learners.circuits.tree import layerwise_network
+from unlazy.learners.prefixes import OnPrefixes
 from unlazy.networks.tree import initial_neurons, initial_tree, width_for
 from unlazy.papers.malach2019.recovering import COUNTER_EXAMPLE, one_uncorrelated_gate
 from unlazy.tasks.base import Batch, Sampler
@@ -204,3 +206,19 @@ def test_data_without_a_circuit_offer_no_law():
         )
     with pytest.raises(BadInput, match="weighted sample, law"):
         Layerwise(margin=0.4, source="oracle")
+
+
+@pytest.mark.parametrize("source", ["sample", "weighted sample"])
+def test_prefixes_learned_at_once_are_those_learned_one_by_one(source):
+    """Also where a prefix ends within a word, or has labels that are swapped."""
+    task, key = BiasedParity(8, 3, 0.3).task(key=jax.random.key(0)), jax.random.key(1)
+    learner = Layerwise(margin=0.1, k=K, rate="scaled", source=source, precision=64)
+    sizes = (40, 100, 1000)
+    together = OnPrefixes.of(learner, sizes).fit(task.sampler, 1000, key=key)
+    assert together.steps == sizes and np.any(np.asarray(together.losses) > 0)
+    whole = task.sampler.draw(1000, keys_of(key)[1])
+    for index, size in enumerate(sizes):
+        sampler = Sampler(lambda n, key: Batch(whole.x[:n], whole.y[:n]), 8)
+        alone = learner.fit(sampler, size, key=key)
+        assert together.at(index).circuit == alone.at(0).circuit
+        assert together.losses[index] == alone.losses[0] and together.notes["steps"][index] == alone.notes["steps"][0]

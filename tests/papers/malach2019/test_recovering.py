@@ -97,21 +97,21 @@ def test_the_least_sample_grows():
 def test_the_least_sample_is_where_nine_of_ten_succeed():
     place = recovering._least_sample(4, "generative", 10)
     trials = place.trials([SEED])
-    known = {"steps": np.ones(7), "settled": np.ones(7), "margin": np.full(7, 4 / 9), "epsilon": np.full(7, 0.1)}
+    known = {"steps": np.ones(6), "settled": np.ones(6), "margin": np.full(6, 4 / 9), "epsilon": np.full(6, 0.1)}
     (record,) = LocalEngine().run(trials[:1])
     sizes = record.steps
-    assert sizes == (16, 32, 64, 128, 256, 512, 1024)
+    assert sizes == (16, 32, 64, 128, 256, 512)
     # The r-th run succeeds from sizes[1] on, but two of ten only from sizes[4], and one never.
-    firsts = [1] * 7 + [4, 4, 7]
+    firsts = [1] * 7 + [4, 4, 6]
     made = [
         dataclasses.replace(
-            record, measurements={**{k: tuple(v) for k, v in known.items()}, "exact": tuple(float(i >= first) for i in range(7))}
+            record, measurements={**{k: tuple(v) for k, v in known.items()}, "exact": tuple(float(i >= first) for i in range(6))}
         )
         for first in [*firsts, firsts[0]]
     ]
     (joined,) = place.join(made, [SEED])
     assert joined.value("least") == sizes[4]
-    never = [dataclasses.replace(r, measurements=r.measurements | {"exact": (0.0,) * 7}) for r in made]
+    never = [dataclasses.replace(r, measurements=r.measurements | {"exact": (0.0,) * 6}) for r in made]
     assert place.join(never, [SEED])[0].value("least") == 2 * sizes[-1]
 
 

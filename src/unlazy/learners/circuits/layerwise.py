@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import SIGNS, Outputs
-from unlazy.learners.base import SEEN, Learner, Trace, keys_of
+from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
 from unlazy.learners.circuits.neural_gates import Rate, TrainedGates, step_size, train_gates
 from unlazy.networks.base import Model
 from unlazy.networks.tree import GateNeurons, initial_neurons, levels_of, width_for
@@ -103,23 +103,49 @@ def learn_circuit(
 
     `margin` = Δ. `rate`: how η is chosen, see `step_size`.
     """
-    learned: list[np.ndarray] = []
-    layers: list[TrainedGates] = []
-    penalty, swapped = 0.0, False
+    (found,) = learn_circuits([statistics], tree, margin=margin, rate=rate, limit=limit, printed_sign=printed_sign)
+    return found
+
+
+def learn_circuits(
+    statistics: Sequence[Statistics],
+    tree: Sequence[GateNeurons],
+    *,
+    margin: float,
+    rate: Rate = "lemma",
+    limit: int = LIMIT,
+    printed_sign: bool = False,
+) -> list[LearnedCircuit]:
+    """A circuit from each of several statistics, all from the same initial tree. Gates do not see each other, so a level of all circuits is
+    trained at once, which is much quicker than one circuit after the other.
+    """
+    count = len(statistics)
+    learned: list[list[np.ndarray]] = [[] for _ in statistics]
+    layers: list[list[TrainedGates]] = [[] for _ in statistics]
+    penalties, swapped = np.zeros(count), np.zeros(count, bool)
     for level in reversed(range(len(tree))):
-        joint = statistics.table(learned)
-        if not learned:
-            mean = float(joint[0, :, 1].sum() - joint[0, :, 0].sum())
-            # Rounding must not swap the labels of a balanced sample.
-            penalty, swapped = abs(mean) + margin / 4, mean < -1e-9
-        balance = (joint[:, :, 1] - joint[:, :, 0]) * (-1 if swapped else 1)
-        pull = (-penalty if printed_sign else penalty) * joint.sum(axis=2) - balance
+        pulls = []
+        for index, source in enumerate(statistics):
+            joint = source.table(learned[index])
+            if not learned[index]:
+                mean = float(joint[0, :, 1].sum() - joint[0, :, 0].sum())
+                # Rounding must not swap the labels of a balanced sample.
+                penalties[index], swapped[index] = abs(mean) + margin / 4, mean < -1e-9
+            balance = (joint[:, :, 1] - joint[:, :, 0]) * (-1 if swapped[index] else 1)
+            pulls.append((-penalties[index] if printed_sign else penalties[index]) * joint.sum(axis=2) - balance)
+        pull = np.concatenate(pulls)
         step = step_size(rate, 2 ** (level + 1), pull, tree[level].v.shape[1])
-        layers.append(train_gates(pull, tree[level], step=step, limit=limit))
-        learned.append(layers[-1].gates)
-    if swapped:
-        learned[-1] = 15 - learned[-1]
-    return LearnedCircuit(Circuit(np.concatenate(learned[::-1])), layers[::-1], penalty)
+        neurons = GateNeurons(*(np.concatenate([np.asarray(part)] * count) for part in tree[level]))
+        trained = train_gates(pull, neurons, step=step, limit=limit)
+        for index in range(count):
+            layers[index].append(trained.part(slice(index << level, (index + 1) << level)))
+            learned[index].append(layers[index][-1].gates)
+    for index in np.flatnonzero(swapped):
+        learned[index][-1] = 15 - learned[index][-1]
+    return [
+        LearnedCircuit(Circuit(np.concatenate(gates[::-1])), trained[::-1], float(penalty))
+        for gates, trained, penalty in zip(learned, layers, penalties, strict=True)
+    ]
 
 
 class CircuitModel(Model):
@@ -185,24 +211,30 @@ class Layerwise(Learner):
         return width_for(n, self.delta) if self.k is None else self.k
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Draw, pack, learn."""
+        (trace,) = self.fit_prefixes(sampler, (n,), key, at_once)
+        return trace
+
+    def fit_prefixes(self, sampler: Sampler, sizes: tuple[int, ...], key: PRNGKeyArray, call: Call) -> list[Trace]:
+        """Draw, pack, and learn from all prefixes at once."""
         key_init, key_data, _ = _keys(key)
         # Of a law, examples of the same law stand for those seen.
-        z, y = draw(sampler, min(n, SEEN) if self.source == "law" else n, key_data)
+        z, y = draw(sampler, min(sizes[-1], SEEN) if self.source == "law" else sizes[-1], key_data)
         x = z if sampler.basis is None else z @ sampler.basis
-        sample = Packed(pack(np.asarray(x) > 0), pack(np.asarray(y)[:, None] > 0)[0], len(y))
-        found = learn_circuit(
-            self._statistics(sampler, sample),
+        whole = Packed(pack(np.asarray(x) > 0), pack(np.asarray(y)[:, None] > 0)[0], len(y))
+        samples = [whole.first(min(size, len(y))) for size in sizes]
+        found = learn_circuits(
+            [self._statistics(sampler, sample) for sample in samples],
             levels_of(*jax.device_get(_neurons(sampler.dimension - 1, self._width(sampler.dimension), key_init))),
             margin=self.margin,
             rate=self.rate,
             limit=self.limit,
             printed_sign=self.printed_sign,
         )
-        gates = jnp.asarray(found.circuit.gates[None].astype(float), jnp.result_type(float))
-        wrong = np.bitwise_count((found.circuit.output(sample.x) ^ sample.y) & valid(sample.count)).sum()
-        notes = {"steps": np.array([max(found.steps)], float), "settled": np.array([found.settled], float)}
-        return Trace(CircuitModel(gates), np.array([wrong / sample.count]), Batch(z[:SEEN], y[:SEEN]), (1,), notes)  # type: ignore[arg-type]
+        seen = Batch(z[:SEEN], y[:SEEN])
+        return [
+            _traced(learned, sample, Batch(seen.x[: sample.count], seen.y[: sample.count]))
+            for learned, sample in zip(found, samples, strict=True)
+        ]
 
     def _statistics(self, sampler: Sampler, sample: Packed) -> Statistics:
         if self.source == "sample":
@@ -214,6 +246,13 @@ class Layerwise(Learner):
         require(isinstance(law, Statistics), "These data do not offer the exact statistics of a circuit: take a sample.")
         assert isinstance(law, Statistics)
         return law
+
+
+def _traced(found: LearnedCircuit, sample: Packed, seen: Batch) -> Trace:
+    gates = jnp.asarray(found.circuit.gates[None].astype(float), jnp.result_type(float))
+    wrong = np.bitwise_count((found.circuit.output(sample.x) ^ sample.y) & valid(sample.count)).sum()
+    notes = {"steps": np.array([max(found.steps)], float), "settled": np.array([found.settled], float)}
+    return Trace(CircuitModel(gates), np.array([wrong / sample.count]), seen, (1,), notes)  # type: ignore[arg-type]
 
 
 # A fit takes milliseconds, of which these would take several if they were not compiled.

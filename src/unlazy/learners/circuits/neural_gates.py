@@ -29,7 +29,7 @@ from unlazy.networks.tree import GateNeurons
 #: Steps until the first look at which lines still move; each later one takes as many steps as there were before it.
 STRIDE = 256
 #: No more lines than this are trained at once, so that they stay in a core's cache; the numbers of lines are padded to one of few sizes.
-SIZES = (4, 8, 16, 32, 64, 128, 1024)
+SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 Rate = Literal["theorem", "lemma", "scaled"]
 
@@ -57,6 +57,10 @@ class TrainedGates:
     values: np.ndarray
     steps: np.ndarray
     settled: np.ndarray
+
+    def part(self, chosen: slice) -> TrainedGates:
+        """Some of the gates."""
+        return TrainedGates(self.gates[chosen], self.values[chosen], self.steps[chosen], self.settled[chosen])
 
 
 def train_gates(pull: np.ndarray, neurons: GateNeurons, *, step: float | np.ndarray, limit: int) -> TrainedGates:

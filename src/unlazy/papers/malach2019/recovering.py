@@ -33,8 +33,8 @@ DELTA = 0.001
 LEAST_MARGIN = 0.01
 #: A learner on the law itself takes no examples, but a trial has at least one.
 NO_EXAMPLES = 1
-#: Sizes of the least sample that are tried, from 1/256 to 1/2 of what is enough.
-DOUBLINGS = 8
+#: Sizes of the least sample that are tried, from 1/128 to 1/4 of what is enough.
+DOUBLINGS = 6
 
 
 def random_circuits(kind: Kind, n: int) -> Family:
@@ -113,7 +113,7 @@ def least_sample(sizes: tuple[int, ...], kind: Kind, *, tries: int) -> Row:
 
 
 def _least_sample(n: int, kind: Kind, tries: int) -> Comparison:
-    most = sample_for(kind, n) // 2
+    most = sample_for(kind, n) // 4
     learner = Layerwise(margin=margin_of(kind, n), delta=DELTA, rate="scaled", precision=64)
     sizes = [most >> back for back in reversed(range(DOUBLINGS)) if most >> back >= 16]
     arm = Arm(random_circuits(kind, n), OnPrefixes.of(learner, sizes), most, (Recovered(),))

@@ -29,6 +29,10 @@ class Packed:
     y: Words
     count: int
 
+    def first(self, count: int) -> Packed:
+        """The first examples. What is behind them in their last word is left there: whoever counts asks for `valid` bits."""
+        return Packed(self.x[:, : words_for(count)], self.y[: words_for(count)], count)
+
 
 def words_for(count: int) -> int:
     """Number of words that hold one bit of each of `count` examples."""
