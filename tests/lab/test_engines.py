@@ -147,7 +147,8 @@ def test_too_little_memory_says_how_much_is_needed():
 
 
 def test_large_trials_run_one_by_one(monkeypatch):
-    monkeypatch.setattr(local, "CHUNK_WORK", 1.0)
+    for name in ("CHUNK_WORK", "SEEDS_WORK"):
+        monkeypatch.setattr(local, name, 1.0)
     sizes = []
     list(LocalEngine().run([toy_trial(seed) for seed in range(3)], Recorder(sizes)))
     assert sizes == [1, 1, 1]

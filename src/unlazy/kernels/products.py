@@ -34,7 +34,6 @@ class Polynomial(ProductKernel):
     offset: float = eqx.field(converter=float, default=1.0)
 
     def __check_init__(self) -> None:
-        """Refuse what is no kernel."""
         require(isinstance(self.degree, int) and self.degree > 0, f"degree must be a positive whole number, but is {self.degree!r}.")
         require(0 <= self.offset < math.inf, f"offset must be a finite number ≥ 0, or the kernel is indefinite, but is {self.offset}.")
 

@@ -50,7 +50,6 @@ class _Residual(ProductKernel):
     b_variance: float = eqx.field(converter=float, default=0.0)
 
     def __check_init__(self) -> None:
-        """Refuse what is no network."""
         require_variances(self.w_variance, self.b_variance)
         require(0 <= self.u_variance < math.inf, f"u_variance must be a finite number ≥ 0, but is {self.u_variance}.")
         activation_of(self.activation)

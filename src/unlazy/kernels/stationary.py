@@ -21,7 +21,6 @@ class Stationary(Kernel):
     gamma: float = eqx.field(converter=float)
 
     def __check_init__(self) -> None:
-        """Refuse what is no kernel."""
         require(0 < self.gamma < math.inf, f"gamma must be a finite number > 0, but is {self.gamma}.")
 
     @abstractmethod
@@ -29,7 +28,6 @@ class Stationary(Kernel):
         """The kernel from squared distances."""
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """k(x_i, z_j) for all pairs."""
         # Far from the origin, ‖x‖² + ‖z‖² − 2⟨x, z⟩ would lose the distance to rounding; distances do not mind the shift.
         centre = jnp.mean(z, axis=0)
         x, z = x - centre, z - centre

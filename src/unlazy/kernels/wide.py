@@ -37,7 +37,6 @@ class WideNetwork(ProductKernel):
     b_variance: float = eqx.field(converter=float, default=0.0)
 
     def __check_init__(self) -> None:
-        """Refuse what is no network."""
         require(isinstance(self.depth, int) and self.depth > 0, f"depth must be a positive number of hidden layers, but is {self.depth!r}.")
         require_variances(self.w_variance, self.b_variance)
         activation_of(self.activation)

@@ -114,7 +114,6 @@ class Descent(Stage):
         return self.optimiser != "adam"
 
     def length(self, n: int) -> int:
-        """Number of steps when `n` examples are allowed."""
         if self.steps is not None:
             return self.steps
         require(
@@ -273,7 +272,6 @@ class GradientDescent(Learner):
         return float(d) * self.init.width
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Run all stages."""
         return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:

@@ -82,7 +82,6 @@ class HoldOut(Learner):
         return self.learner.prediction_work(d)
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Learn and score."""
         if not self.on_host:
             return self.fit_in_parts(sampler, n, key, at_once)
         sample = draw(sampler, n, keys_of(key)[1])

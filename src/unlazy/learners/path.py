@@ -87,7 +87,6 @@ class PathLearner(Learner):
 
     @property
     def on_host(self) -> bool:
-        """It solves with LAPACK or scikit-learn."""
         return True
 
     def along(self, path: tuple[Any, ...]) -> Self:

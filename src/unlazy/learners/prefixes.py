@@ -51,11 +51,9 @@ class PrefixRidge(Learner):
 
     @property
     def on_host(self) -> bool:
-        """It solves with LAPACK."""
         return True
 
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The sizes."""
         if self.sizes:
             return tuple(size for size in self.sizes if size <= n)
         back = np.arange(int(math.log(4) / self.fineness), -1, -1)

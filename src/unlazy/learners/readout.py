@@ -42,7 +42,6 @@ class RidgeReadout(Stage):
     def run(
         self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
     ) -> tuple[Network, Float[Array, " s"]]:
-        """Solve once."""
         require(isinstance(model, TwoLayer), "A converged readout needs the hidden features of a two-layer network.")
         require(isinstance(material, Batch), "A converged readout needs a fixed sample, not fresh draws.")
         assert isinstance(model, TwoLayer)

@@ -25,7 +25,6 @@ class Scaled(Model):
     scale: Float[Array, ""]
 
     def __call__(self, x: Float[Array, "n *d"]) -> Scores:
-        """Scores of a batch."""
         return self.model(x * self.scale)
 
     def enter(self, basis: Float[Array, "r d"]) -> Scaled:
@@ -71,7 +70,6 @@ class UnitNorm(Learner):
         return self.learner.prediction_work(d)
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Scale and learn."""
         return UnitNorm.of(self.learner.suited_to_outputs(sampler.outputs)).fit_in_parts(sampler, n, key, at_once)
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:

@@ -42,7 +42,6 @@ class MirroredInit(Init):
     activation: str = eqx.field(static=True, default="truncated_relu", kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse sizes and scales that make no network."""
         require_law(self.m, self.activation, w_scale=self.w_scale, b_scale=self.b_scale, a_scale=self.a_scale)
 
     @property
@@ -71,7 +70,6 @@ class PlainInit(Init):
     activation: str = eqx.field(static=True, default="relu", kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse sizes and scales that make no network."""
         scales = {"w_scale": self.w_scale, "b_scale": self.b_scale, "a_scale": self.a_scale}
         require_law(self.m, self.activation, **scales)
 
@@ -81,7 +79,6 @@ class PlainInit(Init):
         return self.m
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
-        """Draw."""
         key_w, key_b, key_a = jax.random.split(key, 3)
         ends = axes_of(outputs)
         return TwoLayer(
@@ -106,7 +103,6 @@ class SphereInit(Init):
     bias: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse what is no network."""
         require(isinstance(self.p, int) and self.p > 0, f"p must be a positive whole number of neurons, but is {self.p!r}.")
         require(0 < self.radius < math.inf, f"radius must be a finite number > 0, but is {self.radius}.")
 
@@ -141,7 +137,6 @@ class ResNetInit(Init):
     activation: str = eqx.field(static=True, default="relu", kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse sizes and scales that make no network."""
         scales = {name: getattr(self, name) for name in ("w_scale", "b_scale", "v_scale", "e_scale", "a_scale")}
         require_law(self.m, self.activation, **scales)
 
@@ -151,7 +146,6 @@ class ResNetInit(Init):
         return self.m
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> ThreeLayerResNet:
-        """Draw."""
         key_w, key_b, key_v, key_e, key_a = jax.random.split(key, 5)
         ends = axes_of(outputs)
         return ThreeLayerResNet(

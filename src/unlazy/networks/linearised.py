@@ -40,7 +40,6 @@ class Linearised(Rotatable, HasNeurons, Smoothable):
         return self.base.groups
 
     def get(self, groups: tuple[str, ...]) -> dict[str, Any]:
-        """The named groups of the displacement."""
         return self.delta.get(groups)
 
     def put(self, groups: dict[str, Any]) -> Linearised:

@@ -34,7 +34,6 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
 
     @property
     def first_layer(self) -> Float[Array, "m r"]:
-        """First-layer weights as they act on the inputs."""
         return self.w.inside if isinstance(self.w, SplitWeights) else self.w
 
     def layers(
@@ -52,7 +51,6 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
         return first + second
 
     def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
-        """Scores of a batch."""
         return self.hidden(x, smoothing=smoothing) @ self.a
 
     def enter(self, basis: Float[Array, "r d"]) -> ThreeLayerResNet:

@@ -86,7 +86,6 @@ class TreeNetwork(HasNeurons):
         return x
 
     def __call__(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """Scores of a batch."""
         return self.up_to(0, x)[:, 0]
 
     @property

@@ -27,7 +27,6 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
 
     @property
     def first_layer(self) -> Float[Array, "m r"]:
-        """First-layer weights as they act on the inputs."""
         return self.w.inside if isinstance(self.w, SplitWeights) else self.w
 
     def hidden(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Float[Array, "n m"]:
@@ -35,7 +34,6 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
         return activation_of(self.activation)(x @ self.first_layer.T + self.b, smoothing)
 
     def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
-        """Scores of a batch."""
         return self.hidden(x, smoothing=smoothing) @ self.a + self.c
 
     def enter(self, basis: Float[Array, "r d"]) -> TwoLayer:

@@ -35,7 +35,6 @@ class Performance(Probe):
         require(self.test > 0, f"The number of test examples must be positive, but is {self.test}.")
 
     def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
-        """All models on the same examples."""
         metric = task.metric
         loss = {"signs": "hinge", "classes": "softmax", "reals": "squared"}[task.outputs.kind] if self.loss == "auto" else self.loss
         measured: dict[str, Array] = {}

@@ -29,7 +29,6 @@ class CubeMixture(Task):
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.axes.shape[1]
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
@@ -65,14 +64,12 @@ class CubeGaussians(Family):
     spread: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family."""
         require(0 < self.k <= self.d, f"k orthonormal axes need 0 < k ≤ d, but k={self.k}, d={self.d}.")
         require(self.k <= 10, f"All 2^k centres are followed, so k is at most 10, but k={self.k}.")
         require(self.spread >= 0, f"spread is a standard deviation and cannot be negative, but is {self.spread}.")
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.d
 
     def task(self, *, key: PRNGKeyArray) -> CubeMixture:

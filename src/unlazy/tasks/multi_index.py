@@ -82,7 +82,6 @@ class MultiIndexTask(Task):
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.d
 
     @property
@@ -125,7 +124,6 @@ class MultiIndexTask(Task):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """Error of the best constant label."""
         if self.law == "gaussian":
             return jnp.asarray(0.5)
         return error_of_constant(jnp.mean(self._label(jnp.asarray(corners(variables(self.polynomial)), jnp.result_type(float))) > 0))
@@ -167,7 +165,6 @@ class MultiIndex(Family):
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.d
 
     @property

@@ -165,7 +165,7 @@ def _chunks(group: list[Trial], most: int) -> list[tuple[list[Trial], int]]:
     alike: dict[Any, list[Trial]] = {}
     for trial in group:
         alike.setdefault(repr((trial.family, trial.learner, trial.probes)), []).append(trial)
-    return [chunk for trials in alike.values() for chunk in cut(trials, SEEDS_WORK if len(trials) < len(group) else CHUNK_WORK)]
+    return [chunk for trials in alike.values() for chunk in cut(trials, SEEDS_WORK)]
 
 
 class _TooLarge(Exception):

@@ -50,7 +50,6 @@ class StreamStatistics(Statistics):
 
     @property
     def n(self) -> int:
-        """Number of inputs."""
         return self.inputs
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
@@ -154,7 +153,6 @@ class CircuitModel(Model):
     gates: Float[Array, " n-1"]
 
     def __call__(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """Scores of a batch."""
         return evaluate_signs(self.gates.astype(jnp.int32), x)
 
     @property

@@ -37,7 +37,6 @@ class LayerDescent(Stage):
     printed_sign: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def length(self, n: int) -> int:
-        """Number of steps."""
         return self.steps
 
     def work(self, n: int, r: int, width: int) -> float:

@@ -125,7 +125,6 @@ class PopulationGradients(Instrument):
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The dimensions."""
         return self.dimensions
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
@@ -181,7 +180,6 @@ class ReducedPhases(Instrument):
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The recorded steps."""
         return self.record
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:

@@ -162,7 +162,6 @@ class ErrorRate(Probe):
     test: int = eqx.field(static=True, default=4096)
 
     def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
-        """All models on the same examples."""
         z, y = _drawn(task, self.test, key)
         return _judged(y * trace.models.scores(z, task.basis))
 

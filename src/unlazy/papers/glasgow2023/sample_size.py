@@ -120,7 +120,6 @@ class PredictedSizes(Instrument):
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The dimensions."""
         return self.dimensions
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:

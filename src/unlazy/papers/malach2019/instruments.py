@@ -37,7 +37,6 @@ class OverSizes(Instrument):
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The sizes."""
         return self.sizes
 
     @property
@@ -50,7 +49,6 @@ class OverSizes(Instrument):
         raise NotImplementedError
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Measure all sizes."""
         rng = host_generator(key)
         found = [self.at(n, rng) for n in self.sizes]
         table = {name: np.array([row[name] for row in found], float) for name in found[0]}
@@ -87,7 +85,6 @@ class Enumeration(OverSizes):
     }
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Measure."""
         found = {"evaluation_errors": 0.0, "print_errors": 0.0, "correlation_gap": 0.0, "influence_gap": 0.0}
         x = all_inputs(n)
         for _ in range(self.circuits):
@@ -133,7 +130,6 @@ class ParityConstruction(OverSizes):
     WORST: ClassVar = {"label_errors": np.add, "printed_gap": np.maximum, "frequency_z": np.maximum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Measure."""
         k = n.bit_length() - 1
         relevant, law = rng.choice(n, k, replace=False), ProductLaw(np.full(n, self.p))
         circuits = [parity_circuit(n, relevant.tolist(), printed=printed) for printed in (False, True)]
@@ -172,7 +168,6 @@ class PushForward(OverSizes):
     WORST: ClassVar = {"distance": np.maximum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Measure."""
         circuit = random_circuit(n, rng)
         worst = 0.0
         for i in range(2, circuit.depth + 1):
@@ -201,7 +196,6 @@ class LocalCorrelation(OverSizes):
     WORST: ClassVar = {"broken": np.add, "epsilon_ratio": np.minimum, "checker_gap": np.maximum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Measure."""
         found = {"with_lca": 0.0, "broken": 0.0, "epsilon_ratio": 1e3, "checker_gap": 0.0}
         x = all_inputs(n)
         for index in range(self.circuits):
@@ -237,7 +231,6 @@ class ParityMargin(OverSizes):
     WORST: ClassVar = {"gap_ratio": np.minimum, "inside": np.minimum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Measure."""
         k, xi = n.bit_length() - 1, self.xi
         ratio, inside = np.inf, np.inf
         for _ in range(self.laws):
@@ -271,7 +264,6 @@ class GenerativeMargin(OverSizes):
     WORST: ClassVar = {"gap": np.maximum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Measure."""
         gap, printed = 0.0, 1.0
         for _ in range(self.circuits):
             circuit = random_circuit(n, rng)

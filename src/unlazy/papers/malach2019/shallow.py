@@ -52,7 +52,6 @@ class SignRank(Instrument):
         return 100.0 * self.networks * 8.0**self.half
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Measure."""
         rng = host_generator(key)
         ratio = share = 0.0
         for index in range(self.networks):

@@ -73,7 +73,6 @@ class Circuit:
 
     @property
     def n(self) -> int:
-        """Number of inputs."""
         return len(self.gates) + 1
 
     @property

@@ -120,7 +120,6 @@ class ParityTask(CircuitTask):
 
     @property
     def dimension(self) -> int:
-        """Number n of bits."""
         return self.n
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
@@ -163,13 +162,11 @@ class BiasedParity(Family):
     p: float = eqx.field(converter=float)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family."""
         require(0 < self.k < self.n, f"A parity has between 1 and n − 1 = {self.n - 1} relevant bits, but k={self.k}.")
         require(0 < self.p < 1, f"p is the probability of +1 and lies in (0, 1), but is {self.p}.")
 
     @property
     def dimension(self) -> int:
-        """Number n of bits."""
         return self.n
 
     def task(self, *, key: PRNGKeyArray) -> ParityTask:
@@ -192,7 +189,6 @@ class _Circuits(Family):
 
     @property
     def dimension(self) -> int:
-        """Number n of inputs."""
         return self.n
 
     def _draw_gates(self, key: PRNGKeyArray) -> Int[Array, " n-1"]:
@@ -207,7 +203,6 @@ class GenerativeTask(CircuitTask):
 
     @property
     def dimension(self) -> int:
-        """Number n of inputs."""
         return len(self.gates) + 1
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
@@ -268,7 +263,6 @@ class GenerativeCircuits(_Circuits):
     """Random circuits under the generative law."""
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family."""
         self._check()
         require(not {"TRUE", "FALSE"} & set(self.gates), "The generative law needs gates that take both values: leave out TRUE and FALSE.")
 
@@ -285,7 +279,6 @@ class ProductCircuitTask(CircuitTask):
 
     @property
     def dimension(self) -> int:
-        """Number n of inputs."""
         return len(self.p)
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
@@ -335,7 +328,6 @@ class ProductCircuits(_Circuits):
     high: float = eqx.field(converter=float, default=0.75, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family."""
         self._check()
         require(0 < self.low <= self.high < 1, f"Probabilities need 0 < low ≤ high < 1, but low={self.low}, high={self.high}.")
 
@@ -380,7 +372,6 @@ class FixedCircuit(Family):
 
     @property
     def dimension(self) -> int:
-        """Number n of inputs."""
         return self.circuit.n
 
     def task(self, *, key: PRNGKeyArray) -> CircuitTask:

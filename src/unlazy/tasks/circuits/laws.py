@@ -51,7 +51,6 @@ class ProductLaw(Law):
 
     @property
     def n(self) -> int:
-        """Number of inputs."""
         return len(self.p)
 
     def draw(self, count: int, rng: np.random.Generator) -> Words:
@@ -80,7 +79,6 @@ class GenerativeLaw(Law):
 
     @property
     def n(self) -> int:
-        """Number of inputs."""
         return self.circuit.n
 
     def draw(self, count: int, rng: np.random.Generator) -> Words:
@@ -161,7 +159,6 @@ class MixtureLaw(Law):
 
     @property
     def n(self) -> int:
-        """Number of inputs."""
         return self.laws[0].n
 
     def draw(self, count: int, rng: np.random.Generator) -> Words:

@@ -28,7 +28,6 @@ class LawStatistics(Statistics):
 
     @property
     def n(self) -> int:
-        """Number of inputs."""
         return self.circuit.n
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
@@ -50,7 +49,6 @@ class SampleLawStatistics(Statistics):
 
     @property
     def n(self) -> int:
-        """Number of inputs."""
         return self.sample.x.shape[1]
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:

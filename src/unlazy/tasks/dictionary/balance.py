@@ -85,7 +85,6 @@ class BalancedParity(PatternFamily):
     negative: float = eqx.field(converter=float, default=0.5, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family."""
         self._check_sizes()
         require(self.k % 2 == 1, f"k must be odd for parity labels, but is {self.k}: for even k both structured inputs have one label.")
         require(0 <= self.structure <= 1, f"structure is a share of the inputs, in [0, 1], but is {self.structure}.")

@@ -27,7 +27,6 @@ class LabelledCodes(Task):
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.dictionary.shape[1]
 
     @property
@@ -84,13 +83,11 @@ class HiddenRepresentations(Family):
     codes: int = eqx.field(static=True, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family."""
         require(0 < self.k <= self.D <= self.d, f"0 < k ≤ D ≤ d is expected, but k={self.k}, D={self.D}, d={self.d}.")
         require(self.codes > 0, f"Each label needs at least one code, but codes={self.codes}.")
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.d
 
     @property

@@ -50,7 +50,6 @@ class GeneralPatterns(Task):
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.dictionary.shape[1]
 
     @property
@@ -93,7 +92,6 @@ class GeneralPatterns(Task):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """Error of the best constant label."""
         return error_of_constant(self.law.moments.positive)
 
 
@@ -112,7 +110,6 @@ class GeneralParity(Family):
     swing: float = eqx.field(converter=float, default=0.1, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family."""
         # What these parameters must satisfy is written there.
         BalancedParity(d=self.d, D=self.D, k=self.k, structure=self.structure, negative=self.negative)
         require(self.coherence >= 0 and self.noise >= 0, f"coherence and noise cannot be negative, but are {self.coherence}, {self.noise}.")
@@ -140,7 +137,6 @@ class GeneralParity(Family):
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.d
 
     def task(self, *, key: PRNGKeyArray) -> GeneralPatterns:

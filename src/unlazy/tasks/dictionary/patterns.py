@@ -119,7 +119,6 @@ class HiddenPatterns(Task):
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.dictionary.shape[1]
 
     @property
@@ -165,7 +164,6 @@ class HiddenPatterns(Task):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """Error of the best constant label."""
         return error_of_constant(self.law.moments.positive)
 
 
@@ -188,7 +186,6 @@ class PatternFamily(Family):
 
     @property
     def dimension(self) -> int:
-        """Size d of an input."""
         return self.d
 
     @property
@@ -243,7 +240,6 @@ class ParityMixture(PatternFamily):
     po: float = eqx.field(converter=float, default=0.5, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family."""
         self._check_sizes()
         _check_po(self.po)
         require(
@@ -303,7 +299,6 @@ class UnstructuredPatterns(PatternFamily):
     P: tuple[int, ...] = eqx.field(static=True, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family."""
         self._check_sizes()
         _check_label_set(self.P, self.k)
 
