@@ -134,12 +134,13 @@ def learn_circuits(
             pulls.append((-penalties[index] if printed_sign else penalties[index]) * joint.sum(axis=2) - balance)
         pull = np.concatenate(pulls)
         step = step_size(rate, 2 ** (level + 1), pull, tree[level].v.shape[1])
-        neurons = GateNeurons(*(np.concatenate([np.asarray(part)] * count) for part in tree[level]))
+        w, v = (jnp.asarray(np.concatenate([np.asarray(part)] * count)) for part in tree[level])
+        neurons = GateNeurons(w, v)
         trained = train_gates(pull, neurons, step=step, limit=limit)
         for index in range(count):
             layers[index].append(trained.part(slice(index << level, (index + 1) << level)))
             learned[index].append(layers[index][-1].gates)
-    for index in np.flatnonzero(swapped):
+    for index in np.flatnonzero(swapped).tolist():
         learned[index][-1] = 15 - learned[index][-1]
     return [
         LearnedCircuit(Circuit(np.concatenate(gates[::-1])), trained[::-1], float(penalty))
