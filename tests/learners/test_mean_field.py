@@ -5,9 +5,9 @@ import pytest
 
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import Outputs
-from unlazy.papers.glasgow2023.instruments import LiteralStep
 from unlazy.learners.mean_field import MeanFieldSGD, mean_field_sgd, second_layer
 from unlazy.networks.inits import SphereInit
+from unlazy.papers.glasgow2023.instruments import LiteralStep
 from unlazy.tasks.multi_index import MultiIndex
 
 
