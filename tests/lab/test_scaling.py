@@ -119,7 +119,7 @@ def test_an_outcome_survives_the_store_and_is_drawn():
     assert again.to_json() == told and again.sentences == outcome.sentences
     header, rows = table(again)
     assert [row[0] for row in rows] == ["kernel", "kernel, predicted (ridgeless)", "never"] and header[-1] == "d = 32"
-    assert rows[0][2].startswith("2.00 [") and rows[2][-1] == "not reached: error 0.156 at n = 1,000"
+    assert rows[0][1].startswith("2.00 [") and rows[2][-1] == "not reached: error 0.156 at n = 1,000"
     (axes,) = figure(again).axes
     assert "squared error" in axes.get_ylabel() and axes.get_xscale() == axes.get_yscale() == "log"
     assert [trace["name"] for trace in scaling_chart(again)["data"] if "name" in trace][-1] == "kernel, predicted (ridgeless)"

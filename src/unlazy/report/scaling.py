@@ -24,7 +24,7 @@ PREDICTED = "predicted (ridgeless)"
 
 def table(outcome: ScalingOutcome) -> Rows:
     """A row a learner: its exponent, with and without a log factor, and how many examples it needs at each place."""
-    header = ["learner", "counted by", "exponent [95 %]", f"with log {outcome.field} [95 %]"]
+    header = ["learner", "exponent [95 %]", f"with log {outcome.field} [95 %]"]
     header += [f"{outcome.field} = {cell.place:g}" for cell in outcome.rows[0].cells]
     rows = []
     for row in outcome.rows:
@@ -32,10 +32,10 @@ def table(outcome: ScalingOutcome) -> Rows:
         fits = ["–"] * 2
         if law is not None:
             fits = [f"{law.exponent:.2f}{_span(law.interval)}", f"{law.with_log:.2f}{_span(law.interval_with_log)}".replace("nan", "–")]
-        rows.append([row.learner, row.how, *fits, *(_cell(cell) for cell in row.cells)])
+        rows.append([row.learner + (" (one pass)" if row.how == "one pass" else ""), *fits, *(_cell(cell) for cell in row.cells)])
         if row.predicted:
             told = [f"{row.predicted[cell.place]:,.0f}" if cell.place in row.predicted else "–" for cell in row.cells]
-            rows.append([f"{row.learner}, {PREDICTED}", "theory", *["–"] * 2, *told])
+            rows.append([f"{row.learner}, {PREDICTED}", *["–"] * 2, *told])
     return header, rows
 
 
