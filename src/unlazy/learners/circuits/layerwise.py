@@ -135,12 +135,12 @@ def learn_circuits(
             pulls.append((-penalties[index] if printed_sign else penalties[index]) * joint.sum(axis=2) - balance)
         pull = np.concatenate(pulls)
         step = step_size(rate, 2 ** (level + 1), pull, tree[level].v.shape[1])
-        neurons = GateNeurons(*(np.concatenate([np.asarray(part)] * count) for part in tree[level]))
-        trained = train_gates(pull, neurons, step=step, limit=limit)
+        w, v = (np.concatenate([np.asarray(part)] * count) for part in tree[level])
+        trained = train_gates(pull, GateNeurons(w, v), step=step, limit=limit)  # type: ignore[arg-type]
         for index in range(count):
             layers[index].append(trained.part(slice(index << level, (index + 1) << level)))
             learned[index].append(layers[index][-1].gates)
-    for index in np.flatnonzero(swapped):
+    for index in np.flatnonzero(swapped).tolist():
         learned[index][-1] = 15 - learned[index][-1]
     return [
         LearnedCircuit(Circuit(np.concatenate(gates[::-1])), trained[::-1], float(penalty))
