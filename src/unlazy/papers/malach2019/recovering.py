@@ -107,9 +107,9 @@ def _worst(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.
 def least_sample(sizes: tuple[int, ...], kind: Kind, *, tries: int) -> Row:
     """The least power of two of examples with which at least nine of ten circuits are recovered exactly, for each size n.
 
-    `least`: that number among the prefixes of a sample, or `NEVER_ENOUGH` times `sample_for` where none of them is. `theorem`: what Theorem 4 asks for on the first
-    circuit. `prediction` = 1/Δ². `exponent`: slope of log(least) over log n for all sizes up to n (0 for the first).
-    `orders_below_theorem`: by how many powers of ten Theorem 4 asks for more.
+    `least`: that number among the prefixes of a sample, or `NEVER_ENOUGH` times `sample_for` where none of them is. `theorem`: what
+    Theorem 4 asks for on the first circuit. `prediction` = 1/Δ². `exponent`: slope of log(least) over log n for all sizes up to n (0 for
+    the first). `orders_below_theorem`: by how many powers of ten Theorem 4 asks for more.
     """
     return Row({n: _least_sample(n, kind, tries) for n in sizes}, summaries=(_orders, _exponent))
 
