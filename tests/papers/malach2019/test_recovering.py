@@ -112,7 +112,7 @@ def test_the_least_sample_is_where_nine_of_ten_succeed():
     (joined,) = place.join(made, [SEED])
     assert joined.value("least") == sizes[4]
     never = [dataclasses.replace(r, measurements=r.measurements | {"exact": (0.0,) * 6}) for r in made]
-    assert place.join(never, [SEED])[0].value("least") == 2 * sizes[-1]
+    assert place.join(never, [SEED])[0].value("least") == 64 * sample_for("generative", 4) > 100 * sizes[-1]
 
 
 def test_exponents_are_slopes():

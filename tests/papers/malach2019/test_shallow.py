@@ -10,6 +10,7 @@ from unlazy.core.errors import BadInput
 from unlazy.lab.claims import Repeats
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.papers.malach2019 import shallow
+from unlazy.papers.malach2019.depth import DEPTH_SEPARATION, WIDTHS
 from unlazy.papers.malach2019.shallow import AndOfOrs, SignRank, WrongInputs, deep_recovery, least_widths
 from unlazy.tasks.circuits.circuit import Circuit
 from unlazy.tasks.circuits.examples import and_of_ors
@@ -88,3 +89,9 @@ def test_the_least_width_is_the_first_with_an_exact_network():
     (joined,) = row.join([answer(trial) for trial in trials], [10])
     assert joined.measurements["width"] == (4.0, 8.0)  # none of (1, 2): twice the greatest tried
     assert joined.measurements["tree"] == (4.0, 12.0) and joined.measurements["parameters"] == (17.0, 49.0)
+
+
+def test_the_check_of_the_width_can_fail():
+    """A width below its bound is among those tried at every scale that is judged."""
+    (check,) = (check for check in DEPTH_SEPARATION.checks if check.quantity.measure == "width")
+    assert all(min(widths) < check.lower for scale in check.scales for widths in WIDTHS[scale].values())

@@ -50,6 +50,7 @@ class StreamStatistics(Statistics):
 
     @property
     def n(self) -> int:
+        """Number of inputs."""
         return self.inputs
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
@@ -134,9 +135,8 @@ def learn_circuits(
             pulls.append((-penalties[index] if printed_sign else penalties[index]) * joint.sum(axis=2) - balance)
         pull = np.concatenate(pulls)
         step = step_size(rate, 2 ** (level + 1), pull, tree[level].v.shape[1])
-        w, v = (jnp.asarray(np.concatenate([np.asarray(part)] * count)) for part in tree[level])
-        neurons = GateNeurons(w, v)
-        trained = train_gates(pull, neurons, step=step, limit=limit)
+        w, v = (np.concatenate([np.asarray(part)] * count) for part in tree[level])
+        trained = train_gates(pull, GateNeurons(w, v), step=step, limit=limit)  # type: ignore[arg-type]
         for index in range(count):
             layers[index].append(trained.part(slice(index << level, (index + 1) << level)))
             learned[index].append(layers[index][-1].gates)
@@ -154,6 +154,7 @@ class CircuitModel(Model):
     gates: Float[Array, " n-1"]
 
     def __call__(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
+        """Scores of a batch."""
         return evaluate_signs(self.gates.astype(jnp.int32), x)
 
     @property
