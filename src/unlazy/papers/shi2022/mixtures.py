@@ -66,7 +66,7 @@ FIGURE15 = Claim(
 )
 
 #: Dimension, k and spread of the three experiments.
-SETTINGS = {"Instrument 1": (100, 4, 1.0), "Instrument 2": (25, 4, 0.7), "Instrument 3": (100, 5, 1.0)}
+SETTINGS = {"Experiment 1": (100, 4, 1.0), "Experiment 2": (25, 4, 0.7), "Experiment 3": (100, 5, 1.0)}
 #: Standard deviations of the initial first-layer weights.
 INITIAL_SCALES = (0.001, 0.01, 0.1)
 
@@ -107,7 +107,7 @@ TABLE6 = Claim(
                 Check(Quantity(f"{name}, init 0.1", "clustered"), upper=0.5),
             )
         ),
-        Check(Quantity("Instrument 1, init 0.1", "test_accuracy"), lower=99.0),
+        Check(Quantity("Experiment 1, init 0.1", "test_accuracy"), lower=99.0),
     ),
     published=tuple(Published(Quantity(f"{name}, init 0.001", "agreement"), 1.0, 0.1) for name in SETTINGS),
     deviations=(
@@ -118,7 +118,7 @@ TABLE6 = Claim(
         "of clustered neurons for which this holds, and it is small, for the statement has the wrong sign: with such a_i of equal size "
         "the sum at a centre of a cube with k = 4 is y·Σ_h C(4, h)(−1)^h·max(0, 1 − h/2) = y·(1 − 2) = −y, since the four neighbours with "
         "the other label outweigh the centre. The trained neurons have the opposite sign, and the network is right.",
-        "For odd k the sum is zero: opposite centres have opposite labels. Without biases no ReLU network learns Instrument 3 (seed 0: "
+        "For odd k the sum is zero: opposite centres have opposite labels. Without biases no ReLU network learns Experiment 3 (seed 0: "
         "49 %), and biases are trained here.",
     ),
     plots=tuple(
