@@ -254,7 +254,8 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
 OWN = """
 import equinox as eqx, jax, jax.numpy as jnp
 from unlazy.core.random import normal
-from unlazy.learners.features import FeatureRidge, RawFeatures
+from unlazy.kernels.feature_maps import RawFeatures
+from unlazy.learners.features import FeatureRidge
 from unlazy.tasks.base import Batch, Data, Family
 
 class Side(Data):

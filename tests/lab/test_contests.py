@@ -13,14 +13,16 @@ import pytest
 from toys import Halfspace, hand_record, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
+from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.kernels.stationary import RBF
-from unlazy.lab.contests import Contest, ContestOutcome, Place, Result, choose, run
+from unlazy.lab.contests import Contest, choose, run
 from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.outcomes import ContestOutcome, Place, Result
 from unlazy.lab.running import absent
 from unlazy.lab.statistics import estimate
 from unlazy.lab.store import Store
 from unlazy.learners.direction import DirectionHistogram
-from unlazy.learners.features import FeatureRidge, RawFeatures
+from unlazy.learners.features import FeatureRidge
 from unlazy.learners.kernel import KernelRidge
 from unlazy.report.contests import chosen, contest_chart, learning_curves, standings
 

@@ -7,13 +7,13 @@ import pytest
 
 from toys import CoinCount, Halfspace, HalfspaceTask, small_learner, toy_trial
 from unlazy.core.errors import BadInput
-from unlazy.lab.engines import LocalEngine, local
-from unlazy.lab.engines.local import groups_of
+from unlazy.lab.engines import local
+from unlazy.lab.engines.local import LocalEngine, groups_of
 from unlazy.lab.provenance import source_hash
 from unlazy.lab.trials import Measurement, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
-from unlazy.probes import Probe
+from unlazy.probes.base import Probe
 from unlazy.probes.neurons import Silhouette
 from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Batch

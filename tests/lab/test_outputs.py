@@ -6,10 +6,11 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from toys import Blobs, Products
+from unlazy.kernels.feature_maps import RandomFeatures
 from unlazy.lab.contests import Contest, run
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.store import Store
-from unlazy.learners.features import FeatureRidge, RandomFeatures
+from unlazy.learners.features import FeatureRidge
 from unlazy.learners.foreign import ScikitLearner
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.shelf import LEARNERS

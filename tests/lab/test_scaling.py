@@ -9,6 +9,7 @@ import pytest
 from toys import Halfspace, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
+from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.lab import api
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
@@ -16,7 +17,7 @@ from unlazy.lab.power_laws import first_stable_crossing, fit, last_crossing
 from unlazy.lab.registry import family_of, learner_of
 from unlazy.lab.scaling import START, Scaling, places_of, run, sizes_to_try
 from unlazy.lab.store import Store
-from unlazy.learners.features import FeatureRidge, RawFeatures
+from unlazy.learners.features import FeatureRidge
 from unlazy.report.scaling import figure, print_scaling, scaling_chart, scaling_ledger, table
 from unlazy.tasks.multi_index import MultiIndex
 

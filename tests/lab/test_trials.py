@@ -6,8 +6,10 @@ from toys import Halfspace, small_learner, toy_trial
 from unlazy.core.errors import BadInput
 from unlazy.core.naming import describe
 from unlazy.lab.trials import Trial
-from unlazy.learners.gradient import Descent
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.networks import MirroredInit
 from unlazy.probes.performance import Performance
+from unlazy.tasks.multi_index import MultiIndex
 
 
 def test_the_key_is_the_content():
@@ -28,7 +30,11 @@ def test_the_key_is_the_content():
 
 def test_the_key_is_pinned():
     """Records are found by this key: a change of the way trials are described makes every store start anew and must be meant."""
-    assert toy_trial().key == "a38a8e210d85fc07f807d5ac05782e14"
+    learner = GradientDescent(
+        MirroredInit(m=4, w_scale=1.0, b_scale=0.3, a_scale=1.0), (Descent({"w": 0.1}, steps=6, batch=8),), record=(0,)
+    )
+    trial = Trial(MultiIndex(d=4), learner, 32, 7, (Performance(64),))
+    assert trial.key == "6bfb4f94ed48c1bd9763f68c6517bebf"
 
 
 def test_the_order_of_named_numbers_does_not_matter():

@@ -23,7 +23,8 @@ from unlazy.lab import contests, running
 from unlazy.lab import scaling as scalings
 from unlazy.lab.claims import FIRST_SEED, Scale
 from unlazy.lab.contests import Contest
-from unlazy.lab.engines import Engine, LocalEngine
+from unlazy.lab.engines.base import Engine
+from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome

@@ -103,12 +103,13 @@ class Trial(_Runnable):
         require(isinstance(self.n, int) and self.n > 0, f"n must be a positive whole number of examples, but is {self.n!r}.")
         most = self.family.most_examples
         require(most is None or self.n <= most, f"There are {most} examples to learn from, but n={self.n} were asked for.")
-        object.__setattr__(self, "learner", self.learner.suited(self.family))
         outputs = self.family.outputs
         name = type(self.learner).__name__
         require(
             self.learner.suits(outputs), f"{name} cannot learn {outputs.kind}{'' if outputs.count is None else f' of {outputs.count}'}."
         )
+        # One whose settings follow the dimension becomes another here, which is asked no more.
+        object.__setattr__(self, "learner", self.learner.suited(self.family))
 
     @property
     def steps(self) -> tuple[int, ...]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
 from unlazy.core.metrics import Outputs
 from unlazy.learners.base import Learner, Trace
 from unlazy.learners.gradient import Descent, GradientDescent
@@ -67,8 +66,6 @@ class MeanFieldSGD(Learner):
         return outputs.kind == "signs"
 
     def suited(self, family: Family) -> Learner:
-        # A learner that became another is not asked again whether it suits, so it is asked here.
-        require(self.suits(family.outputs), f"Mean-field SGD learns signs, but the outputs are {family.outputs.kind}.")
         return self.on(family.dimension)
 
     def on(self, d: int) -> GradientDescent:

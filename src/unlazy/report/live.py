@@ -11,7 +11,8 @@ from rich.markup import escape
 
 from unlazy.lab import scaling
 from unlazy.lab.contests import Contest, finish
-from unlazy.lab.engines import Engine, LocalEngine
+from unlazy.lab.engines.base import Engine
+from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome

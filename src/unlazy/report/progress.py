@@ -9,7 +9,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from unlazy.lab.engines import Plan
+from unlazy.lab.engines.base import Plan
 from unlazy.lab.trials import Runnable
 
 
