@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from unlazy.lab.api import compare, reproduce, scaling
     from unlazy.lab.claims import Arm, Check, Claim, Comparison, Plot, PlotLine, Published, Quantity, Repeats, Row, Scale
     from unlazy.lab.contests import Contest
-    from unlazy.lab.engines.base import Engine
-    from unlazy.lab.engines.local import LocalEngine
+    from unlazy.lab.engines import Engine, LocalEngine
     from unlazy.lab.store import Store
     from unlazy.lab.trials import Instrument, Measurement, Record, Trial
     from unlazy.learners.base import Learner, PlainLearner, Trace, keys_of
@@ -64,9 +63,7 @@ if TYPE_CHECKING:
     from unlazy.networks.foreign import ModuleInit, ModuleNetwork
     from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit
     from unlazy.networks.two_layer import TwoLayer
-    from unlazy.probes.base import ModelProbe, Probe
-    from unlazy.probes.neurons import Alignment
-    from unlazy.probes.performance import Performance
+    from unlazy.probes import Alignment, ModelProbe, Performance, Probe
     from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task, WeightedBatch
     from unlazy.tasks.dictionary.patterns import ParityMixture
     from unlazy.tasks.multi_index import MultiIndex

@@ -35,7 +35,7 @@ def outcome(family, folder, n=300):
 
 
 def means(found, n=300):
-    return {name: found.mean(name, n).mean for name in found.contest.learners}
+    return {name: found.mean(name, n).mean for name in found.learners}
 
 
 def test_fifteen_real_outputs(tmp_path):
@@ -68,4 +68,4 @@ def test_ten_classes(family, tmp_path):
     best = max(value, key=value.get)
     assert found.order(300)[0] == best and f"{best} ({value[best]:.2f} %)" in found.conclusion(300)
     chosen = next(result for place, result in found.results.items() if place.learner == "forest")
-    assert chosen.to_json()["chosen"].keys() == {"min_samples_leaf"} and chosen.to_json()["tried"] == 2
+    assert chosen.chosen.keys() == {"min_samples_leaf"} and chosen.tried == 2

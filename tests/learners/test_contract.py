@@ -1,6 +1,7 @@
 """The contract of learners: of every claim at smoke scale, and of the shelf on every kind of outputs; and planted failures."""
 
-import equinox as eqx
+import re
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -31,8 +32,8 @@ KINDS = {
 
 
 def shape(thing):
-    """All but the numbers: things of one shape run the same code, so that one of them speaks for all."""
-    return jax.tree.structure(thing), repr(eqx.filter(thing, lambda leaf: isinstance(leaf, float), inverse=True))
+    """All but numbers and sizes: things of one shape run the same code, so that one of them speaks for all."""
+    return re.sub(r"[-+]?\d[\d.e+-]*", "#", repr(thing))
 
 
 def one_of_each(kind, of):
