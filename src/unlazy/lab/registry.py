@@ -27,7 +27,7 @@ from unlazy.learners.base import Learner
 from unlazy.tasks.base import Family
 
 #: Modules of this package that offer something by name.
-SHELVES = ("unlazy.kernels.shelf", "unlazy.learners.shelf")
+SHELVES = ("unlazy.tasks.shelf", "unlazy.kernels.shelf", "unlazy.learners.shelf")
 GROUP = "unlazy"
 
 
