@@ -16,8 +16,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
-#: Bytes of a worker above which it forgets the programs that it compiled.
-MUCH = 4 << 30
+#: Bytes of a worker above which it forgets the programs that it compiled: two workers take two thirds of the machine at most.
+MUCH = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 3 if hasattr(os, "sysconf") else 4 << 30
 
 
 @pytest.fixture(autouse=True, scope="module")
