@@ -32,7 +32,7 @@ def test_the_code_in_the_readme_runs_and_does_what_it_shows(capsys):
     record = names["record"]
     assert names["accuracy"] > 0.95
     assert record.value("test_accuracy") > 99 and record.value("cosine", step=2) > 0.97
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))

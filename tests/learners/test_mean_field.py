@@ -5,6 +5,7 @@ import pytest
 
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import Outputs
+from unlazy.lab.trials import Trial
 from unlazy.learners.mean_field import MeanFieldSGD, mean_field_sgd, second_layer
 from unlazy.networks.inits import SphereInit
 from unlazy.papers.glasgow2023.instruments import LiteralStep
@@ -65,5 +66,5 @@ def test_it_learns_signs_alone():
             return Outputs("reals")
 
     assert not MeanFieldSGD().suits(Outputs("reals"))
-    with pytest.raises(BadInput, match="learns signs"):
-        MeanFieldSGD().suited(Reals(d=8))
+    with pytest.raises(BadInput, match="MeanFieldSGD cannot learn reals"):
+        Trial(Reals(d=8), MeanFieldSGD(), 80, 0, ())
