@@ -43,9 +43,11 @@ if TYPE_CHECKING:
         gram,
     )
     from unlazy.lab.api import compare, reproduce, scaling
-    from unlazy.lab.claims import Arm, Check, Claim, Comparison, Plot, PlotLine, Published, Quantity, Repeats, Row, Scale
+    from unlazy.lab.arms import Arm, Comparison, Repeats, Row
+    from unlazy.lab.claims import Claim, Plot, PlotLine
     from unlazy.lab.contests import Contest
     from unlazy.lab.engines import Engine, LocalEngine
+    from unlazy.lab.rules import Change, Check, Condition, Control, Published, Quantity, Scale, shuffled
     from unlazy.lab.store import Store
     from unlazy.lab.trials import Instrument, Measurement, Record, Trial
     from unlazy.learners.base import Learner, PlainLearner, Trace, keys_of
@@ -78,9 +80,11 @@ _PLACES = {
     "unlazy.kernels": "NNGP NTK RBF ArcCosine ArcSine Kernel Laplace Linear Polynomial ProductKernel "
     "RandomFeatures RawFeatures ResidualNNGP ResidualNTK Stationary Tangent Conjugate WideNetwork gram",
     "unlazy.lab.api": "compare reproduce scaling",
-    "unlazy.lab.claims": "Arm Check Claim Comparison Plot PlotLine Published Quantity Repeats Row Scale",
+    "unlazy.lab.arms": "Arm Comparison Repeats Row",
+    "unlazy.lab.claims": "Claim Plot PlotLine",
     "unlazy.lab.contests": "Contest",
     "unlazy.lab.engines": "Engine LocalEngine",
+    "unlazy.lab.rules": "Change Check Condition Control Published Quantity Scale shuffled",
     "unlazy.lab.store": "Store",
     "unlazy.lab.trials": "Instrument Measurement Record Trial",
     "unlazy.learners.base": "Learner PlainLearner Trace keys_of",
@@ -117,11 +121,14 @@ __all__ = [
     "Arm",
     "BadInput",
     "Batch",
+    "Change",
     "Check",
     "Claim",
     "Comparison",
+    "Condition",
     "Conjugate",
     "Contest",
+    "Control",
     "Convolutional",
     "ConvolutionalInit",
     "Data",
@@ -210,6 +217,7 @@ __all__ = [
     "reproduce",
     "require",
     "scaling",
+    "shuffled",
     "signs",
 ]
 

@@ -45,10 +45,10 @@ def count_runs(monkeypatch):
 def test_reproduce_prints_the_table_and_writes_json(finished):
     store, (verdict,), result = finished
     assert result.exit_code == 0
-    for text in ("Network w/o structure", "Deviations from the paper", "undecided", "8 trials of 7 shapes", "Compiled"):
+    for text in ("Network w/o structure", "Deviations from the paper", "undecided", "12 trials of 9 shapes", "Compiled"):
         assert text in result.output
     assert {"id", "verdict", "rule", "published", "measured", "interval", "seeds", "seconds", "deviations"} <= verdict.keys()
-    assert verdict["id"] == "shi2022/table1" and verdict["seeds"] == [10] and verdict["verdict"] == "undecided"
+    assert verdict["id"] == "shi2022/table1" and verdict["seeds"] == [1000] and verdict["verdict"] == "undecided"
     assert verdict["published"]["NTK test_accuracy"] == 86.4
     with Store(store, read_only=True) as opened:
         assert len(list(opened.records())) == len(ARMS)
@@ -58,7 +58,7 @@ def test_a_second_run_comes_from_the_store(finished, monkeypatch):
     store, before, _ = finished
     given = count_runs(monkeypatch)
     result = call("reproduce", "shi2022/table1*", "--scale", "smoke", "--store", store, "--json", "-")
-    assert result.exit_code == 0 and given == [0] and "All 8 trials are in the store" in result.stderr
+    assert result.exit_code == 0 and given == [0] and "All 12 trials are in the store" in result.stderr
     assert json.loads(result.stdout) == before, "--json - leaves nothing else on standard output"
 
 
@@ -85,19 +85,19 @@ main()
 
 @pytest.mark.parametrize(("name", "status"), [("SIGKILL", -signal.SIGKILL), ("SIGINT", 130)])
 def test_a_run_that_is_cut_off_goes_on_where_it_was(finished, tmp_path, monkeypatch, name, status):
-    """After three of eight records the process is killed, or interrupted; the same command then runs the other five."""
+    """After three of twelve records the process is killed, or interrupted; the same command then runs the other nine."""
     store = tmp_path / "store.sqlite"
     arguments = ["reproduce", "shi2022/table1", "--scale", "smoke", "--store", str(store)]
     cut = subprocess.run([sys.executable, "-c", FAULTY.format(signal=name), *arguments], capture_output=True, text=True, check=False)
     assert cut.returncode == status, cut.stderr
     if name == "SIGINT":
-        assert "3 of 8 trials are kept: the same command goes on from there" in cut.stdout
+        assert "3 of 12 trials are kept: the same command goes on from there" in cut.stdout
     with Store(store, read_only=True) as opened:
         kept = {record.key: record.seconds for record in opened.records()}
     assert len(kept) == 3
     given = count_runs(monkeypatch)
     result = call(*arguments)
-    assert result.exit_code == 0 and sum(given) == 5 and "3 of 8 are in the store already" in result.output
+    assert result.exit_code == 0 and sum(given) == 9 and "3 of 12 are in the store already" in result.output
     with Store(store, read_only=True) as opened, Store(finished[0], read_only=True) as whole:
         records = {record.key: record for record in opened.records()}
         assert len(records) == 8 and all(records[key].seconds == seconds for key, seconds in kept.items())
@@ -113,14 +113,14 @@ def test_fresh_runs_again(finished, tmp_path, monkeypatch):
         return hand_record(trial.key, seed=trial.seed, steps=(0, 1, 2), test_accuracy=1.0, train_accuracy=1.0, cosine=1.0)
 
     result = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", store, "--fresh")
-    assert "8 trials of 7 shapes." in result.output
+    assert "12 trials of 9 shapes." in result.output
     with Store(store, read_only=True) as opened:
         assert all(record.value("cosine") == 1.0 for record in opened.records())
 
 
 def test_records_of_another_source_are_pointed_out(finished, tmp_path, monkeypatch):
     monkeypatch.setattr("unlazy.lab.running.source_hash", lambda: "another")
-    assert "8 of 8 records were made by another version of the source" in call("show", "shi2022/table1", "--store", finished[0]).output
+    assert "12 of 12 records were made by another version of the source" in call("show", "shi2022/table1", "--store", finished[0]).output
 
 
 def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_path, monkeypatch):
@@ -136,7 +136,7 @@ def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_pa
         monkeypatch.setattr(module, "claims", lambda: {changed.id: changed})
     for command in (["show", "shi2022/table1"], ["reproduce", "shi2022/table1", "--scale", "smoke"]):
         result = call(*command, "--store", store)
-        assert "8 of 8 records are older than the rule" in result.output.replace("\n", " ")
+        assert "12 of 12 records are older than the rule" in result.output.replace("\n", " ")
 
 
 def test_show(finished):

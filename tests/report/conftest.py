@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from toys import hand_record
-from unlazy.lab.claims import Check, Claim, Published, Quantity
+from unlazy.lab.claims import Claim
 from unlazy.lab.judging import judge
+from unlazy.lab.rules import Check, Control, Published, Quantity
 
 STEPS = (0, 1, 2, 10, 100)
 
@@ -38,9 +39,10 @@ def _claim(**changes):
         "study": lambda scale: {},
         "checks": (Check(Quantity("Network", "test_accuracy"), lower=90.0), Check(Quantity("Kernel", "test_accuracy"), upper=80.0)),
         "published": (
-            Published(Quantity("Network", "test_accuracy"), 100.0, 3.0),
-            Published(Quantity("Kernel", "test_accuracy"), 90.0, 3.0),
+            Published(Quantity("Network", "test_accuracy"), "100", 1.25),
+            Published(Quantity("Kernel", "test_accuracy"), "90", 1.25),
         ),
+        "control": Control("no network at all", lambda scale: {}),
         "deviations": ("Fewer examples than in the paper.",),
     }
     return Claim(**(defaults | changes))

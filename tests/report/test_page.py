@@ -17,8 +17,9 @@ import unlazy
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
-from unlazy.lab.judging import judge
+from unlazy.lab.judging import ControlVerdict, Numbers, judge
 from unlazy.lab.outcomes import ContestOutcome, Place, Result
+from unlazy.lab.rules import Change, Condition
 from unlazy.report.charts import curve_chart, neuron_chart
 from unlazy.report.figures import curves
 from unlazy.report.page import page, write_page
@@ -72,8 +73,10 @@ def test_every_claim_with_its_verdict_and_numbers(verdict, records, claim):
         "Table 9",
         "✓ holds",
         "? undecided",
+        "partly (1 of 2)",
+        "no network at all: not run",
         "99.70 ± 0.25",
-        "Kernel test_accuracy: published 90, measured 71.1",
+        "Kernel test_accuracy: published 90 ± 3, measured 71.1",
         "Fewer examples than in the paper.",
         "95 % interval",
         "the smoke scale only shows",
@@ -113,8 +116,11 @@ def test_anchors_are_unique_and_all_links_lead_somewhere(verdict, records):
 def test_text_is_escaped_everywhere(claim, records):
     evil = '</script><script>alert("1")</script>'
     arms = {f"Network{evil}": records["Network"], "Kernel": records["Kernel"], "Network": records["Network"]}
-    bad = claim(id=f"x{evil}", statement=evil, where=evil, deviations=(evil,))
-    verdict = dataclasses.replace(judge(bad, "laptop", arms), reason=evil, not_reproduced=(evil,))
+    spoilt = {"conditions": (Condition(evil, lambda scale: 1.0, lambda scale: 2.0),), "history": (Change(evil, evil, evil),)}
+    bad = claim(id=f"x{evil}", statement=evil, where=evil, deviations=(evil,), **spoilt)
+    verdict = dataclasses.replace(
+        judge(bad, "laptop", arms), reason=evil, numbers=Numbers({}, (evil,)), control=ControlVerdict(evil, "fails", (evil,))
+    )
     for arm in arms.values():
         for record in arm:
             record.provenance[evil] = evil
@@ -161,10 +167,29 @@ def test_diverged_runs_make_a_page_of_valid_json(claim, records, network_record)
 
 
 def test_seeds_that_were_tuned_on_are_pointed_out(claim, records):
-    words = outline([(judge(claim(), "laptop", records), records)]).words
-    assert "seeds lie below" not in words
-    tuned = {arm: [dataclasses.replace(r, trial=r.trial | {"seed": r.seed - 10}) for r in found] for arm, found in records.items()}
-    assert "3 of 3 seeds lie below 10" in outline([(judge(claim(), "laptop", tuned), tuned)]).words
+    def words(shift, **changes):
+        moved = {arm: [dataclasses.replace(r, trial=r.trial | {"seed": r.seed + shift}) for r in found] for arm, found in records.items()}
+        return outline([(judge(claim(**changes), "laptop", moved), moved)]).words
+
+    assert "seeds lie below" not in words(990)
+    assert "3 of 3 seeds lie below 1000; on such seeds settings were chosen" in words(-10)
+    assert "3 of 3 seeds lie below 1000; on such seeds rules were looked at" in words(0)
+    later = (Change("2026-11-17", "a bound was moved", "it was wrong", 1100),)
+    assert "3 of 3 seeds lie below 1100; on such seeds an older rule was judged" in words(990, history=later)
+    assert "2026-11-17: a bound was moved. Why: it was wrong." in words(1090, history=later)
+
+
+def test_conditions_and_controls_are_shown(claim, records):
+    wide = Condition("m ≥ k⁴", lambda scale: 200.0, lambda scale: 625.0)
+    missed = judge(claim(conditions=(wide,)), "laptop", records, control=records)
+    words = outline([(missed, records)]).words
+    for part in (
+        "○ outside hypotheses",
+        "missed 3.125-fold",
+        "every check holds",
+        "These checks hold there too: Network test_accuracy ≥ 90",
+    ):
+        assert part in words, part
 
 
 def test_records_of_another_source_are_pointed_out(claim, records):

@@ -7,8 +7,9 @@ import math
 import pytest
 
 from toys import hand_record
-from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity
+from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.judging import judge
+from unlazy.lab.rules import Check, Quantity
 from unlazy.report.figures import save_figures
 from unlazy.report.page import page
 from unlazy.report.plots import draw, lines, plot_chart

@@ -16,6 +16,7 @@ from unlazy.cli.list import list_things
 from unlazy.cli.new import new
 from unlazy.cli.report import report
 from unlazy.cli.reproduce import reproduce
+from unlazy.cli.rules import rules
 from unlazy.cli.scaling import scaling
 from unlazy.cli.show import show
 from unlazy.core.errors import UnlazyError
@@ -54,6 +55,7 @@ def main() -> None:
 for command in (
     list_things,
     reproduce,
+    rules,
     compare,
     scaling,
     show,

@@ -21,7 +21,6 @@ from typing import Any
 from unlazy.core.errors import BadInput, require
 from unlazy.lab import contests, running
 from unlazy.lab import scaling as scalings
-from unlazy.lab.claims import FIRST_SEED, Scale
 from unlazy.lab.contests import Contest
 from unlazy.lab.engines.base import Engine
 from unlazy.lab.engines.local import LocalEngine
@@ -29,6 +28,7 @@ from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.registry import family_of, find_claims, learner_of
+from unlazy.lab.rules import DEVELOPMENT, Scale
 from unlazy.lab.scaling import Scaling, numeric, places_of
 from unlazy.lab.store import Store
 from unlazy.learners.base import Learner
@@ -45,7 +45,7 @@ def compare(
     n: int | Iterable[int] = 1000,
     set: Iterable[str] = (),
     seeds: int = 5,
-    first_seed: int = FIRST_SEED,
+    first_seed: int = DEVELOPMENT,
     budget: int = 24,
     test: int = 10_000,
     store: Store | Path | str | None = None,
@@ -65,7 +65,7 @@ def scaling(
     target_error: float = 0.05,
     set: Iterable[str] = (),
     seeds: int = 3,
-    first_seed: int = FIRST_SEED,
+    first_seed: int = DEVELOPMENT,
     budget: int = 6,
     most: int = 20_000,
     test: int = 4096,
@@ -94,13 +94,16 @@ def reproduce(
     *,
     scale: Scale = "laptop",
     seeds: int | None = None,
-    first_seed: int = FIRST_SEED,
+    first_seed: int | None = None,
+    controls: bool = False,
     store: Store | Path | str | None = None,
     engine: Engine | None = None,
 ) -> list[Verdict]:
-    """Run claims, by their ids or patterns such as "shi2022/*", and judge them."""
+    """Run claims, by their ids or patterns such as "shi2022/*", and judge them, by default on judging seeds. `controls`: theirs too."""
     claims = find_claims([ids] if isinstance(ids, str) else ids)
     studies = [running.study(claim, scale, seeds=seeds, first_seed=first_seed) for claim in claims]
+    if controls:
+        studies += running.controls_of(studies)
     with opened(store) as place:
         return running.run(studies, place, engine or LocalEngine())
 

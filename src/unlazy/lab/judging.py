@@ -1,8 +1,16 @@
-"""Judging: rules fixed before the run, and the verdict that records lead to.
+"""Judging: rules fixed before the run, and the verdict of two parts that records lead to.
 
-A check compares the mean of a measurement over seeds with bounds. It holds where the whole confidence interval of the mean lies within the
-bounds, fails where the interval lies wholly outside, and is undecided between, or with fewer seeds than the claim asks for. A claim
-holds where all its checks hold, and fails where one fails.
+*The statement.* A check compares the mean of a measurement over seeds with bounds. It holds where the whole confidence interval of the mean
+lies within the bounds. It fails where the mean is outside beyond chance, at a level that Holm's method shares among all checks of a claim,
+so that one of many does not fail it by luck. A quantity without spread over seeds that are no exact computation tells how often it
+lies within the bounds, no more: then, and where a check speaks of a share of seeds, Clopper and Pearson's bound decides. A statement
+holds where all its checks hold, and fails where one fails; where a condition of its theorem is not met, it is not judged, and what was seen
+is told all the same.
+
+*The numbers.* A published value is reproduced where the whole 90 % interval of the mean lies within its margin: two one-sided tests at 5 %.
+
+Looking again and again at more seeds until a claim is decided gives chance more than one occasion: the j-th look takes the (2^j)-th part of
+the error, so that all looks together stay within it.
 """
 
 from __future__ import annotations
@@ -12,11 +20,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from unlazy.lab.claims import SCALES, Check, Claim, Quantity, Scale
-from unlazy.lab.statistics import Estimate, estimate
+import scipy.stats
+
+from unlazy.lab.claims import Claim
+from unlazy.lab.rules import SCALES, Check, Met, Published, Quantity, Scale
+from unlazy.lab.statistics import LEVEL, Estimate, chance_of_mean, estimate, holm, runs_for_share, seeds_for, share_interval
 from unlazy.lab.trials import Record
 
 Ruling = Literal["holds", "fails", "undecided"]
+Outcome = Literal["holds", "holds after correction", "fails", "undecided", "outside hypotheses", "not run"]
+#: The outcomes with which a statement stands.
+STANDING: tuple[Outcome, ...] = ("holds", "holds after correction")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,27 +44,75 @@ class Judgement:
 
 
 @dataclasses.dataclass(frozen=True)
+class Numbers:
+    """What became of the published values: each is met, missed, or open."""
+
+    outcomes: Mapping[Published, Ruling]
+    lines: tuple[str, ...]
+
+    @property
+    def of(self) -> int:
+        """How many the paper prints."""
+        return len(self.outcomes)
+
+    @property
+    def reproduced(self) -> int:
+        """How many are met."""
+        return sum(outcome == "holds" for outcome in self.outcomes.values())
+
+    def __str__(self) -> str:
+        if not self.of:
+            return "none printed"
+        if self.reproduced == self.of:
+            return f"reproduced ({self.of} of {self.of})"
+        return f"partly ({self.reproduced} of {self.of})" if self.reproduced else f"not reproduced (0 of {self.of})"
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlVerdict:
+    """What the rule says in the world where the statement is false; `held` are the checks that cannot tell the worlds apart."""
+
+    what: str
+    outcome: Outcome
+    held: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The control as plain data."""
+        return {"what": self.what, "verdict": self.outcome, "held": list(self.held)}
+
+
+@dataclasses.dataclass(frozen=True)
 class Verdict:
     """The outcome of a claim, with all that led to it.
 
-    `other_source` counts records that another version of the source made; `older_than_rule` counts records that were there before the store
-    first saw the rule, for which the rule was not written before the run.
+    `seen` is what the checks say, whether or not the theorem's conditions are met. `look` is the number of the look where seeds were added
+    until the claim was decided, 0 where their number was fixed. `other_source` counts records that another version of the source made;
+    `older_than_rule` counts records that were there before the store first saw the rule, for which the rule was not written before the run.
     """
 
     claim: Claim
     scale: Scale
-    outcome: Ruling
+    outcome: Outcome
+    seen: Ruling
     reason: str
     judgements: tuple[Judgement, ...]
+    numbers: Numbers
+    conditions: tuple[Met, ...]
+    control: ControlVerdict | None
     measured: dict[Quantity, Estimate]
-    not_reproduced: tuple[str, ...]
     seeds: tuple[int, ...]
+    look: int
     diverged: int
     trials: int
     seconds: float
     other_source: int
     older_than_rule: int
     provenance: dict[str, list[str]]
+
+    @property
+    def stands(self) -> bool:
+        """Whether the statement holds, as it is printed or corrected."""
+        return self.outcome in STANDING
 
     @property
     def command(self) -> str:
@@ -66,19 +128,43 @@ class Verdict:
             "statement": self.claim.statement,
             "verdict": self.outcome,
             "reason": self.reason,
+            "seen": self.seen,
+            "numbers": {"reproduced": self.numbers.reproduced, "of": self.numbers.of},
+            "hypotheses": [
+                {
+                    "condition": met.condition.text,
+                    "value": _plain(met.value),
+                    "sense": met.condition.sense,
+                    "needed": _plain(met.needed),
+                    "met": met.met,
+                    "factor": _plain(met.factor),
+                }
+                for met in self.conditions
+            ],
+            "control": self.control.to_json() if self.control else None,
+            "corrections": list(self.claim.corrections),
             "scale": self.scale,
             "rule": self.claim.rule,
             "checks": [
-                {"check": str(j.check), "verdict": j.outcome, "measured": _plain(j.measured.mean), "reason": j.reason}
+                {
+                    "check": str(j.check),
+                    "bounds": j.check.origin,
+                    "verdict": j.outcome,
+                    "measured": _plain(j.measured.mean),
+                    "reason": j.reason,
+                }
                 for j in self.judgements
             ],
             "published": {str(p.quantity): p.value for p in self.claim.published},
+            "published_outcomes": {str(p.quantity): outcome for p, outcome in self.numbers.outcomes.items()},
             "measured": {str(q): _plain(e.mean) for q, e in self.measured.items()},
             "interval": {str(q): [_plain(e.low), _plain(e.high)] for q, e in self.measured.items()},
             "seeds": list(self.seeds),
+            "look": self.look,
             "seconds": round(self.seconds, 3),
             "deviations": list(self.claim.deviations),
-            "not_reproduced": list(self.not_reproduced),
+            "history": [dataclasses.asdict(change) for change in self.claim.history],
+            "not_reproduced": list(self.numbers.lines),
             "diverged": self.diverged,
             "trials": self.trials,
             "other_source": self.other_source,
@@ -99,60 +185,160 @@ def _plain(value: float) -> float | None:
     return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
-def judge_check(check: Check, measured: Estimate, least_seeds: int) -> Judgement:
-    """Apply one check."""
+def level_of(look: int) -> float:
+    """The confidence level of a look: 95 % where there is one; the j-th of several takes the (2^j)-th part of the error."""
+    return 1 - (1 - LEVEL) / 2**look
+
+
+@dataclasses.dataclass(frozen=True)
+class _Tried:
+    """A check held against values: what it says if it does not fail, and the chance of such values if it were true."""
+
+    judgement: Judgement
+    chance: float
+
+
+def _try(check: Check, values: Sequence[float], *, exact: bool, least_seeds: int, level: float) -> _Tried:
+    measured = estimate(values, exact=exact, level=level, within=check.quantity.range)
+
+    def said(outcome: Ruling, reason: str = "", chance: float = 1.0) -> _Tried:
+        return _Tried(Judgement(check, outcome, measured, reason), chance)
+
     if math.isnan(measured.mean):
-        return Judgement(check, "fails", measured, "some runs gave no finite value")
-    if measured.seeds < least_seeds:
-        return Judgement(check, "undecided", measured, f"{measured.seeds} of at least {least_seeds} seeds")
+        return said("undecided", "some runs gave no finite value", 0.0)
+    if len(values) < least_seeds:
+        return said("undecided", f"{len(values)} of at least {least_seeds} seeds")
+    still = measured.deviation <= 1e-12 * max(1.0, abs(measured.mean))
+    if exact and still:
+        return said("holds") if check.allows(measured.mean) else said("undecided", chance=0.0)
+    if still or check.share is not None:
+        return _try_share(check, values, measured, still, level)
     if check.lower <= measured.low and measured.high <= check.upper:
-        return Judgement(check, "holds", measured)
-    if measured.high < check.lower or measured.low > check.upper:
-        return Judgement(check, "fails", measured)
-    return Judgement(check, "undecided", measured, "the interval crosses a bound: more seeds may decide")
+        return said("holds")
+    gaps = {bound: abs(measured.mean - bound) for bound in (check.lower, check.upper) if math.isfinite(bound)}
+    nearest = min(gaps, key=gaps.__getitem__)
+    more = seeds_for(gaps[nearest] / measured.deviation, level=level)
+    reason = f"the interval crosses a bound: about {more:,} seeds would decide" if more < 10_000 else "the mean lies at a bound"
+    return said("undecided", reason, 1.0 if check.allows(measured.mean) else chance_of_mean(measured, nearest))
+
+
+def _try_share(check: Check, values: Sequence[float], measured: Estimate, still: bool, level: float) -> _Tried:
+    """By how many seeds lie within the bounds."""
+    share = 0.5 if check.share is None else check.share
+    inside = sum(check.allows(value) for value in values)
+    if share_interval(inside, len(values), level)[0] > share:
+        return _Tried(Judgement(check, "holds", measured, f"{inside} of {len(values)} seeds" if check.share else ""), 1.0)
+    enough = runs_for_share(share, level)
+    reason = f"{inside} of {len(values)} seeds within the bounds; {enough} that all are would show that {share:.0%} are"
+    if still and inside:
+        reason = f"{len(values)} equal values; {enough} would decide"
+    return _Tried(Judgement(check, "undecided", measured, reason), float(scipy.stats.binom.cdf(inside, len(values), share)))
+
+
+def judge_checks(claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]], level: float = LEVEL) -> tuple[Judgement, ...]:
+    """Apply the checks of a scale whose arms are there. Those that count share the error of failing."""
+    checks = [check for check in claim.checks if scale in check.scales and all(arm in records for arm in check.quantity.arms)]
+    tried = [
+        _try(check, check.quantity.values(records), exact=claim.exact or check.exact, least_seeds=claim.least_seeds, level=level)
+        for check in checks
+    ]
+    counted = [place for place, check in enumerate(checks) if check.counts]
+    chances = dict(zip(counted, holm([tried[place].chance for place in counted]), strict=True))
+    judgements = []
+    for place, each in enumerate(tried):
+        judgement, chance = each.judgement, chances.get(place, each.chance)
+        if chance <= 1 - level:
+            told = judgement.reason if math.isnan(judgement.measured.mean) else ""
+            judgement = dataclasses.replace(judgement, outcome="fails", reason=told)
+        elif each.chance <= 1 - level:
+            judgement = dataclasses.replace(judgement, reason=f"outside, but not beyond chance among {len(counted)} checks")
+        judgements.append(judgement)
+    return tuple(judgements)
+
+
+def _ruling(claim: Claim, scale: Scale, judgements: Sequence[Judgement]) -> tuple[Ruling, str]:
+    """What the checks say together, and why."""
+    broken = [j for j in judgements if not j.check.counts and j.outcome == "fails"]
+    counted = [j for j in judgements if j.check.counts]
+    failed = [j for j in counted if j.outcome == "fails"]
+    unsure = [j for j in counted if j.outcome == "undecided"]
+    if not counted:
+        return "undecided", f"the {scale} scale only shows that everything runs; the rule speaks of {_scales(claim)}"
+    if broken:
+        told = "; ".join(f"{j.check}, but {j.measured.mean:.4g} was measured" for j in broken)
+        return "undecided", f"an identity of the construction is broken ({told}), so the measurements cannot be trusted"
+    if failed:
+        return "fails", "; ".join(f"{j.check}, but {j.reason or f'{j.measured.mean:.4g} was measured'}" for j in failed)
+    if unsure:
+        return "undecided", "; ".join(f"{j.check}: {j.reason}" for j in unsure)
+    return "holds", ""
+
+
+def judge_numbers(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Numbers:
+    """Hold every published value against what was measured."""
+    outcomes: dict[Published, Ruling] = {}
+    lines = []
+    for number in claim.published:
+        within = Check(number.quantity, number.value - number.margin, number.value + number.margin)
+        values = number.quantity.values(records)
+        tried = _try(within, values, exact=claim.exact, least_seeds=claim.least_seeds, level=2 * LEVEL - 1)
+        outcome: Ruling = "fails" if tried.chance <= 1 - LEVEL else tried.judgement.outcome
+        outcomes[number] = outcome
+        if outcome != "holds":
+            found = tried.judgement.measured
+            told = f"{number.quantity}: published {number.printed} ± {number.margin:.2g}, measured {found.mean:.4g}"
+            lines.append(told + (f" [{found.low:.4g}, {found.high:.4g}]: open" if outcome == "undecided" else ""))
+    return Numbers(outcomes, tuple(lines))
+
+
+def judge_control(claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]]) -> ControlVerdict:
+    """What the rule says of the records of the claim's control."""
+    assert claim.control is not None
+    judgements = judge_checks(claim, scale, records)
+    outcome, _ = _ruling(claim, scale, judgements)
+    return ControlVerdict(claim.control.what, outcome, tuple(str(j.check) for j in judgements if j.check.counts and j.outcome == "holds"))
 
 
 def judge(
-    claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]], *, source: str | None = None, registered: str | None = None
+    claim: Claim,
+    scale: Scale,
+    records: Mapping[str, Sequence[Record]],
+    *,
+    source: str | None = None,
+    registered: str | None = None,
+    look: int = 0,
+    control: Mapping[str, Sequence[Record]] | None = None,
 ) -> Verdict:
     """The verdict on a claim from the records of each arm. A diverged run counts with what it measured; it is never dropped.
 
-    `source`: hash of the present source; `registered`: when the rule was first seen. Both only serve to point out what differs.
+    `source`: hash of the present source; `registered`: when the rule was first seen. Both only serve to point out what differs. `control`:
+    the records of the claim's control, where it was run.
     """
     everything = [record for arm in records.values() for record in arm]
-    wanted = [check.quantity for check in claim.checks] + [published.quantity for published in claim.published]
-    measured = {
-        q: estimate([record.value(q.measure, q.step) for record in records[q.arm]], exact=claim.exact) for q in dict.fromkeys(wanted)
-    }
-    checks = [check for check in claim.checks if scale in check.scales]
-    judgements = tuple(judge_check(check, measured[check.quantity], claim.least_seeds) for check in checks)
-    outcomes = {judgement.outcome for judgement in judgements}
-    if not judgements:
-        outcome, reason = (
-            "undecided",
-            f"the {scale} scale only shows that everything runs; the rule speaks of {_scales(claim)}",
-        )
-    elif "fails" in outcomes:
-        failed = [j for j in judgements if j.outcome == "fails"]
-        outcome, reason = "fails", "; ".join(f"{j.check}, but {j.reason or f'{j.measured.mean:.4g} was measured'}" for j in failed)
-    elif "undecided" in outcomes:
-        open_ones = [j for j in judgements if j.outcome == "undecided"]
-        outcome, reason = "undecided", "; ".join(f"{j.check}: {j.reason}" for j in open_ones)
-    else:
-        outcome, reason = "holds", ""
+    level = level_of(look)
+    measured = {q: estimate(q.values(records), exact=claim.exact, level=level, within=q.range) for q in claim.quantities}
+    judgements = judge_checks(claim, scale, records, level)
+    seen, reason = _ruling(claim, scale, judgements)
+    conditions = tuple(condition.at(scale, records) for condition in claim.conditions)
+    missed = [met for met in conditions if not met.met]
+    outcome: Outcome = "holds after correction" if seen == "holds" and claim.corrections else seen
+    if missed and any(j.check.counts for j in judgements):
+        outcome = "outside hypotheses"
+        reason = "; ".join(map(str, missed)) + f". Seen all the same: {reason or 'every check holds'}"
+    without = ControlVerdict(claim.control.what, "not run") if claim.control else None
     return Verdict(
         claim=claim,
         scale=scale,
-        outcome=outcome,  # type: ignore[arg-type]
+        outcome=outcome,
+        seen=seen,
         reason=reason,
         judgements=judgements,
+        numbers=judge_numbers(claim, records),
+        conditions=conditions,
+        control=without if control is None else judge_control(claim, scale, control),
         measured=measured,
-        not_reproduced=tuple(
-            f"{p.quantity}: published {p.value:g}, measured {measured[p.quantity].mean:.4g}"
-            for p in claim.published
-            if not abs(measured[p.quantity].mean - p.value) <= p.tolerance
-        ),
         seeds=tuple(sorted({record.seed for record in everything})),
+        look=look,
         diverged=sum(record.status == "diverged" for record in everything),
         trials=len(everything),
         seconds=sum(record.seconds for record in everything),

@@ -22,7 +22,7 @@ from typing import Any
 from unlazy.core.errors import BadInput, require, unknown
 from unlazy.core.naming import SOURCE, Named
 from unlazy.kernels.base import Kernel
-from unlazy.lab.claims import Claim
+from unlazy.lab.claims import Claim, Erratum, NotRun
 from unlazy.learners.base import Learner
 from unlazy.tasks.base import Family
 
@@ -59,6 +59,16 @@ def _collected(attribute: str) -> dict[str, Named]:
 def claims() -> dict[str, Claim]:
     """All claims by id."""
     return {claim.id: claim for shelf in shelves() for claim in getattr(shelf, "CLAIMS", ())}
+
+
+def not_run() -> dict[str, NotRun]:
+    """All statements that nothing runs yet, by id."""
+    return {row.id: row for shelf in shelves() for row in getattr(shelf, "NOT_RUN", ())}
+
+
+def errata() -> dict[str, Erratum]:
+    """All slips found in the papers, by id."""
+    return {erratum.id: erratum for shelf in shelves() for erratum in getattr(shelf, "ERRATA", ())}
 
 
 def tasks() -> dict[str, Named]:
@@ -114,15 +124,23 @@ def value_of(family: Family, field: str, text: str, name: str) -> Any:
         raise BadInput(f"{field} is a {kind}, such as {now}, but {text!r} was given.") from None
 
 
+def find_not_run(patterns: Iterable[str]) -> list[NotRun]:
+    """The statements that nothing runs yet whose ids match any of the patterns."""
+    return [row for name, row in not_run().items() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+
+
 def find_claims(patterns: Iterable[str]) -> list[Claim]:
-    """The claims whose ids match any of the patterns (`*` matches anything), each once, in the order of the ledger; or a user's own."""
+    """The claims whose ids match any of the patterns (`*` matches anything), each once, in the order of the ledger; or a user's own.
+
+    What is not run yet may be named too, and gives nothing here.
+    """
     known, chosen, own = claims(), set(), []
     for pattern in patterns:
         if ":" in pattern:
             own.append(_at(pattern, "claim", Claim))
             continue
         matched = fnmatch.filter(known, pattern)
-        if not matched:
+        if not matched and not find_not_run([pattern]):
             if any(mark in pattern for mark in "*?["):
                 raise BadInput(f"No claim matches the pattern {pattern!r}. Known: {', '.join(known)}.")
             raise unknown("claim", pattern, known)

@@ -4,42 +4,86 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypeVar
 
 from unlazy.core.errors import require
-from unlazy.lab.claims import FIRST_SEED, SCALES, Claim, Scale
+from unlazy.lab.arms import StudyArm, relabelled
+from unlazy.lab.claims import Claim
 from unlazy.lab.engines.base import Engine, Silent, Watcher
 from unlazy.lab.judging import Verdict, judge
 from unlazy.lab.provenance import source_hash
+from unlazy.lab.rules import SCALES, Scale, shuffled
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record, Runnable, now
 
 R = TypeVar("R", bound=Runnable)
+#: In which world a study is run: that of the claim, or that of its control.
+World = Literal["claim", "control"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """A claim at a scale on chosen seeds: its trials by arm."""
+    """A claim, or its control, at a scale on chosen seeds: its trials by arm. `look`: see `judging`."""
 
     claim: Claim
     scale: Scale
     seeds: tuple[int, ...]
     arms: dict[str, list[Runnable]]
+    world: World = "claim"
+    look: int = 0
 
     @property
     def trials(self) -> list[Runnable]:
         """All trials, each once."""
         return list({trial.key: trial for arm in self.arms.values() for trial in arm}.values())
 
+    @property
+    def note(self) -> Run:
+        """What the store keeps of it."""
+        arms = {name: [trial.key for trial in arm] for name, arm in self.arms.items()}
+        return Run(self.world, self.claim.id, self.scale, self.seeds[0], len(self.seeds), arms, now(), {"look": self.look})
 
-def study(claim: Claim, scale: Scale, *, seeds: int | None = None, first_seed: int = FIRST_SEED) -> Study:
-    """Lay out the trials of a claim."""
+
+def arms_of(claim: Claim, scale: Scale, world: World = "claim") -> Mapping[str, StudyArm]:
+    """The arms of a claim, or of its control."""
+    if world == "claim":
+        return claim.study(scale)
+    require(claim.control is not None, f"{claim.id} has no control.")
+    assert claim.control is not None
+    return claim.control.study(scale)
+
+
+def study(
+    claim: Claim, scale: Scale, *, seeds: int | None = None, first_seed: int | None = None, world: World = "claim", look: int = 0
+) -> Study:
+    """Lay out the trials of a claim, by default on the seeds on which it is judged."""
     require(scale in SCALES, f"The scale must be one of {', '.join(SCALES)}, but is {scale!r}.")
     count = claim.seeds[scale] if seeds is None else seeds
     require(count >= 1, f"The number of seeds must be at least 1, but is {count}.")
-    chosen = tuple(range(first_seed, first_seed + count))
-    return Study(claim, scale, chosen, {name: arm.trials(chosen) for name, arm in claim.study(scale).items()})
+    first = claim.first_seed if first_seed is None else first_seed
+    chosen = tuple(range(first, first + count))
+    arms = {name: arm.trials(chosen) for name, arm in arms_of(claim, scale, world).items()}
+    return Study(claim, scale, chosen, arms, world, look)
+
+
+def controls_of(studies: Iterable[Study]) -> list[Study]:
+    """The controls of claims that have one, at the same scale on the same seeds."""
+    return [
+        study(each.claim, each.scale, seeds=len(each.seeds), first_seed=each.seeds[0], world="control")
+        for each in studies
+        if each.claim.control is not None
+    ]
+
+
+def null_of(claim: Claim) -> Claim | None:
+    """The claim where all learners see labels of other inputs; None where nothing in it learns from labels."""
+    if all(relabelled(arm) is None for arm in claim.study("laptop").values()):
+        return None
+    null = shuffled(claim.study)
+    return dataclasses.replace(
+        claim, id=f"{claim.id} (null)", study=null.study, published=(), conditions=(), control=None, corrections=(), plots=()
+    )
 
 
 def absent(trials: Iterable[R], store: Store) -> list[R]:
@@ -57,22 +101,19 @@ def keep(trials: Iterable[Runnable], store: Store, engine: Engine, watcher: Watc
 
 
 def run(studies: Sequence[Study], store: Store, engine: Engine) -> list[Verdict]:
-    """Register the rules, run what is missing, and judge."""
+    """Register the rules, run what is missing, and judge; controls are part of the verdicts on their claims."""
     store.register_rules({each.claim.id: each.claim.rule for each in studies})
     keep([trial for each in studies for trial in each.trials], store, engine)
-    verdicts = []
-    for each in studies:
-        arms = {name: [trial.key for trial in arm] for name, arm in each.arms.items()}
-        note = Run("claim", each.claim.id, each.scale, each.seeds[0], len(each.seeds), arms, now())
+    noted = [(each.claim, each.note) for each in studies]
+    for _, note in noted:
         store.add_run(note)
-        verdicts.append(verdict_of(each.claim, note, store))
-    return verdicts
+    return [verdict_of(claim, note, store) for claim, note in noted if note.kind == "claim"]
 
 
 def records_of(claim: Claim, run: Run, store: Store, *, arrays: bool = False) -> dict[str, list[Record]]:
     """The records of a run by arm, joined to one a seed."""
     seeds = range(run.first_seed, run.first_seed + run.seeds)
-    arms = claim.study(run.setting)  # type: ignore[arg-type]
+    arms = arms_of(claim, run.setting, run.kind)  # type: ignore[arg-type]
     return {
         name: arms[name].join([store.get(key, arrays=arrays) for key in keys], seeds) for name, keys in run.arms.items() if name in arms
     }
@@ -81,11 +122,31 @@ def records_of(claim: Claim, run: Run, store: Store, *, arrays: bool = False) ->
 def is_current(claim: Claim, run: Run) -> bool:
     """Whether the trials of a run are those that the claim's study has now."""
     seeds = range(run.first_seed, run.first_seed + run.seeds)
-    return {name: [trial.key for trial in arm.trials(seeds)] for name, arm in claim.study(run.setting).items()} == run.arms  # type: ignore[arg-type]
+    arms = arms_of(claim, run.setting, run.kind)  # type: ignore[arg-type]
+    return {name: [trial.key for trial in arm.trials(seeds)] for name, arm in arms.items()} == run.arms
+
+
+def newest(store: Store, runs: Iterable[Run], claim: Claim, world: World, scale: str | None = None) -> Run | None:
+    """The newest run of a claim or of its control whose records are all there and whose study is still the present one."""
+    for run in runs:  # the newest first
+        if run.kind == world and run.name == claim.id and scale in (None, run.setting) and (world == "claim" or claim.control):
+            keys = {key for arm in run.arms.values() for key in arm}
+            if len(store.known(keys)) == len(keys) and is_current(claim, run):
+                return run
+    return None
 
 
 def verdict_of(claim: Claim, run: Run, store: Store) -> Verdict:
-    """Judge a run from the store."""
+    """Judge a run from the store, with the control that was run at the same scale."""
     # A rule that this store has never seen is younger than all its records.
     registered = store.rule_registered(claim.id, claim.rule) or now()
-    return judge(claim, run.setting, records_of(claim, run, store), source=source_hash(), registered=registered)  # type: ignore[arg-type]
+    control = newest(store, store.runs("control"), claim, "control", run.setting)
+    return judge(
+        claim,
+        run.setting,  # type: ignore[arg-type]
+        records_of(claim, run, store),
+        source=source_hash(),
+        registered=registered,
+        look=(run.outcome or {}).get("look", 0),
+        control=None if control is None else records_of(claim, control, store),
+    )

@@ -22,7 +22,7 @@ import numpy as np
 from unlazy.core.errors import StoreError
 from unlazy.lab.trials import Record, now
 
-Kind = Literal["claim", "contest", "scaling"]
+Kind = Literal["claim", "control", "contest", "scaling"]
 #: Written into the file's header: tells a store of ours from any other SQLite file.
 APPLICATION_ID = 0x756E6C7A  # "unlz"
 SCHEMA_VERSION = 2
@@ -52,10 +52,10 @@ _FROM_VERSION_1 = (
 
 
 class Run(NamedTuple):
-    """That a claim, a contest or a scaling study was run: on which seeds, and the keys of its trials by arm or learner.
+    """That a claim, its control, a contest or a scaling study was run: on which seeds, and the keys of its trials by arm or learner.
 
     `name` is the claim's or the task's. `setting` tells runs of one name apart: the scale of a claim, the command of the others. `outcome`
-    is what became of it, as plain data; a claim has none, since it is judged anew from its records.
+    is what became of it, as plain data; a claim is judged anew from its records, and has there only which look at them it was.
     """
 
     kind: Kind

@@ -11,7 +11,7 @@ from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.registry import claims, find_claims
-from unlazy.lab.running import is_current, records_of, verdict_of
+from unlazy.lab.running import newest, records_of, verdict_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record
 
@@ -29,7 +29,7 @@ class Found(NamedTuple):
 def found_in(store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False) -> Found:
     """All that the store holds under a name or pattern; a scale asks for claims alone."""
     runs = store.runs()
-    others = [] if scale else [run for run in runs if run.kind != "claim" and run.outcome and _matches(run.name, pattern)]
+    others = [] if scale else [run for run in runs if run.kind in ("contest", "scaling") and run.outcome and _matches(run.name, pattern)]
     found = Found(
         _claims(store, [run for run in runs if run.kind == "claim"], pattern, scale, arrays),
         [ContestOutcome.from_json(run.outcome) for run in others if run.kind == "contest" and run.outcome],
@@ -51,14 +51,8 @@ def _claims(store: Store, runs: list[Run], pattern: str | None, scale: str | Non
         wanted = {claim.id: claim for claim in _own(pattern)}
     else:
         wanted = {name: claim for name, claim in claims().items() if _matches(name, pattern)}
-    newest: dict[str, Run] = {}
-    for run in runs:
-        keys = {key for arm in run.arms.values() for key in arm}
-        # A run is not one any more where its records were removed, as by a --fresh that was stopped, or where the study has changed since.
-        here = run.name in wanted and scale in (None, run.setting) and len(store.known(keys)) == len(keys)
-        if here and run.name not in newest and is_current(wanted[run.name], run):
-            newest[run.name] = run
-    chosen = [(claim, newest[name]) for name, claim in wanted.items() if name in newest]
+    # A run is not one any more where its records were removed, as by a --fresh that was stopped, or where the study has changed since.
+    chosen = [(claim, run) for claim in wanted.values() if (run := newest(store, runs, claim, "claim", scale))]
     return [(verdict_of(claim, run, store), records_of(claim, run, store, arrays=arrays)) for claim, run in chosen]
 
 

@@ -12,7 +12,7 @@ from unlazy.report.tables import MARKS, Rows
 
 def badge(outcome: str) -> str:
     """A verdict as a mark with its word."""
-    return f'<span class="badge {outcome}">{MARKS[outcome]}</span>'
+    return f'<span class="badge {outcome.split()[0]}">{MARKS[outcome]}</span>'
 
 
 def cell_html(text: str) -> str:

@@ -18,6 +18,7 @@ from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.registry import claims
 from unlazy.lab.running import Study, absent, keep, run
+from unlazy.lab.running import study as laid_out
 from unlazy.lab.scaling import Answer, Ask, Scaling
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Runnable
@@ -69,13 +70,13 @@ def run_absent(
 def run_studies(studies: list[Study], store: Store, console: Console, *, memory: float | None, fresh: bool) -> list[Verdict]:
     """Run studies of claims, and print the verdicts."""
     # Of all claims: they may share trials. A user's own is known by its study alone.
-    store.register_rules({claim.id: claim.rule for claim in [*claims().values(), *(study.claim for study in studies)]})
-    trials = [trial for study in studies for trial in study.trials]
+    store.register_rules({claim.id: claim.rule for claim in [*claims().values(), *(each.claim for each in studies)]})
+    trials = [trial for each in studies for trial in each.trials]
     if fresh:
         store.remove(trial.key for trial in trials)
     engine = engine_for(memory)
-    names = ", ".join(study.claim.id for study in studies)
-    seeds = sorted({seed for study in studies for seed in study.seeds})
+    names = ", ".join(each.claim.id for each in studies if each.world == "claim")
+    seeds = sorted({seed for each in studies for seed in each.seeds})
     console.print(
         f"[bold]{names}[/] · {studies[0].scale} scale · seeds {seeds[0]} to {seeds[-1]} · store {store.path}",
         soft_wrap=True,
@@ -85,6 +86,29 @@ def run_studies(studies: list[Study], store: Store, console: Console, *, memory:
     for verdict in verdicts:
         print_verdict(verdict, console)
     return verdicts
+
+
+def run_until_decided(
+    studies: list[Study], store: Store, console: Console, *, most: int, memory: float | None, fresh: bool
+) -> list[Verdict]:
+    """Look at claims with twice as many seeds each time, until they are decided or would take more than `most`.
+
+    The j-th look takes the (2^j)-th part of the error, so that all looks together decide wrongly no more often than one would.
+    """
+    found: dict[str, Verdict] = {}
+    waiting, look = [each for each in studies if each.world == "claim"], 1
+    controls = [each for each in studies if each.world == "control"]
+    while waiting:
+        again = [
+            laid_out(each.claim, each.scale, seeds=len(each.seeds) << (look - 1), first_seed=each.seeds[0], look=look) for each in waiting
+        ]
+        verdicts = run_studies(again + controls, store, console, memory=memory, fresh=fresh and look == 1)
+        found |= {verdict.claim.id: verdict for verdict in verdicts}
+        unsure = {v.claim.id for v in verdicts if v.seen == "undecided" and not v.claim.exact and 2 * len(v.seeds) <= most}
+        waiting, controls, look = [each for each in waiting if each.claim.id in unsure], [], look + 1
+        if waiting:
+            console.print(f"[bold]{len(waiting)} undecided: look {look}, with twice as many seeds.[/]")
+    return list(found.values())
 
 
 def run_contest(contest: Contest, store: Store, console: Console, *, memory: float | None) -> ContestOutcome:

@@ -19,7 +19,7 @@ from unlazy.report.html import badge, table_html
 from unlazy.report.palette import PRINT_STYLE
 from unlazy.report.scaling import caption as scaling_caption
 from unlazy.report.scaling import figure, table
-from unlazy.report.tables import checks, comparison, notes
+from unlazy.report.tables import checks, comparison, conditions, notes
 
 
 def contest_html(outcome: ContestOutcome) -> str:
@@ -42,8 +42,9 @@ def verdict_html(verdict: Verdict) -> str:
     claim = verdict.claim
     parts = [table_html("Published and measured", comparison(verdict))] if claim.published else []
     parts += [table_html("The rule, check by check", checks(verdict))] if verdict.judgements else []
+    parts += [table_html("The conditions of the theorem", conditions(verdict))] if verdict.conditions else []
     said = [claim.statement, *([verdict.reason] if verdict.reason else []), *notes(verdict)]
-    return f"<p>{badge(verdict.outcome)}</p>" + _whole(f"{claim.id}, {claim.where}", said, *parts)
+    return f"<p>{badge(verdict.outcome)} Numbers: {verdict.numbers}.</p>" + _whole(f"{claim.id}, {claim.where}", said, *parts)
 
 
 def _whole(title: str, sentences: Iterable[str], *parts: str) -> str:

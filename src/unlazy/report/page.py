@@ -18,12 +18,12 @@ from unlazy.report.contests import caption as contest_caption
 from unlazy.report.contests import contest_chart, standings
 from unlazy.report.figures import arm_order, curves, slug
 from unlazy.report.files import replacing
-from unlazy.report.html import badge, chart_html, list_html, table_html
+from unlazy.report.html import badge, cell_html, chart_html, list_html, table_html
 from unlazy.report.neurons import has_neurons
 from unlazy.report.plots import lines, plot_chart
 from unlazy.report.scaling import caption as scaling_caption
 from unlazy.report.scaling import scaling_chart, table
-from unlazy.report.tables import checks, comparison, notes, number
+from unlazy.report.tables import checks, comparison, conditions, control_mark, notes, number
 
 Entry = tuple[Verdict, Mapping[str, Sequence[Record]]]
 
@@ -54,6 +54,7 @@ tbody th { font-weight: 600; }
 .numbers td { white-space: nowrap; }
 .badge { font-weight: 700; white-space: nowrap; border: 1.5px solid currentcolor; border-radius: 1em; padding: 0.05em 0.6em; }
 .holds { color: var(--holds); } .fails { color: var(--fails); } .undecided { color: var(--undecided); }
+.outside, .not { color: var(--soft); }
 figure { margin: 0.5rem 0 0; }
 .chart { width: 100%; }
 details { margin-top: 1.5rem; } summary { cursor: pointer; font-weight: 600; }
@@ -154,9 +155,13 @@ def _scripts() -> str:
 def _header(claims: bool, anything: bool) -> str:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     rules = (
-        "<p>Each claim below is judged by a rule of several checks. It <em>holds</em> where the whole 95 % interval of the mean over "
-        "seeds lies within the bounds of every check, <em>fails</em> where an interval lies outside, and is <em>undecided</em> between. "
-        "A store keeps the time at which it first saw a rule: a note says so where a rule is younger than the records it judges.</p>"
+        "<p>Each verdict has two parts. The <strong>statement</strong> is judged by a rule of several checks: it <em>holds</em> where the "
+        "whole 95 % interval of the mean over seeds lies within the bounds of every check, <em>fails</em> where one lies outside beyond "
+        "chance, and is <em>undecided</em> between; where a condition of its theorem is not met by the run, it is <em>outside "
+        "hypotheses</em>, and nothing is confirmed or refuted. The <strong>numbers</strong> are the published values: one is reproduced "
+        "where the whole 90 % interval lies within its printed precision and stated spread. A <strong>control</strong> is a world in which "
+        "the statement is false: there the same rule must not hold. A store "
+        " keeps the time at which it first saw a rule: a note says so where a rule is younger than the records it judges.</p>"
     )
     text = (
         f"<header><h1>Where gradient descent learns features: {'claims of papers, run again' if claims or not anything else 'what was run'}"
@@ -174,12 +179,14 @@ def _header(claims: bool, anything: bool) -> str:
 def _ledger(names: Sequence[str], verdicts: Sequence[Verdict]) -> str:
     # On a narrow screen rows are stacked by the style, which takes the roles of a table from its parts: so they are given again.
     head = "".join(
-        f'<th scope="col" role="columnheader">{name}</th>' for name in ("Claim", "Verdict", "Statement", "In the paper", "Reason")
+        f'<th scope="col" role="columnheader">{name}</th>'
+        for name in ("Claim", "Statement", "Numbers", "Control", "What the paper asserts", "In the paper", "Reason")
     )
     rows = "".join(
         f'<tr role="row"><th scope="row" role="rowheader"><a href="#{name}">{escape(v.claim.id)}</a> '
         f'<span class="soft">{v.scale}</span></th>'
-        f'<td role="cell">{badge(v.outcome)}</td><td role="cell">{escape(v.claim.statement)}</td>'
+        f'<td role="cell">{badge(v.outcome)}</td><td role="cell">{v.numbers}</td>'
+        f'<td role="cell">{cell_html(control_mark(v))}</td><td role="cell">{escape(v.claim.statement)}</td>'
         f'<td role="cell">{escape(v.claim.where)}</td><td role="cell">{escape(v.reason) or "every check holds"}</td></tr>'
         for name, v in zip(names, verdicts, strict=True)
     )
@@ -196,12 +203,18 @@ def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]
         f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escape(claim.id)} {badge(verdict.outcome)}</h2>',
         f'<p>{escape(claim.statement)}</p><p class="soft">{escape(claim.where)}. {verdict.scale.capitalize()} scale, {seeds}.</p>',
         *(f"<p><strong>Note:</strong> {note}</p>" for note in map(escape, notes(verdict))),
+        *_hypotheses(verdict),
         *_published(verdict),
         "<h3>The rule, check by check</h3>",
         _checks(verdict),
+        *_worlds(verdict),
     ]
     if claim.published:
-        parts.append(list_html("What did not reproduce", verdict.not_reproduced, "Every published number was met within its tolerance."))
+        title = f"Published numbers: {verdict.numbers}"
+        parts.append(list_html(title, verdict.numbers.lines, "Every published number was met within its printed precision."))
+    if claim.history:
+        told = [f"{change.date}: {change.what}. Why: {change.why}." for change in claim.history]
+        parts.append(list_html(f"Changed after a run; judged on seeds from {claim.first_seed}", told, ""))
     for plot in claim.plots:
         found = lines(plot, records)
         if found:
@@ -219,6 +232,22 @@ def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]
             parts.append(_neurons(f"{name}-neurons-{slug(arm)}", arm, records[arm][0]))
     parts += [list_html("Deviations from the paper", claim.deviations, "None."), _provenance(verdict), "</section>"]
     return "\n".join(parts)
+
+
+def _hypotheses(verdict: Verdict) -> list[str]:
+    """The conditions of the theorem, where the claim is on one."""
+    if not verdict.conditions:
+        return []
+    return ["<h3>The conditions of the theorem</h3>", table_html("At the sizes of this run", conditions(verdict))]
+
+
+def _worlds(verdict: Verdict) -> list[str]:
+    """The control, and what cannot tell the worlds apart."""
+    control = verdict.control
+    if control is None:
+        return []
+    same = f" These checks hold there too: {escape('; '.join(control.held))}." if control.held else ""
+    return [f"<p><strong>Control:</strong> {escape(control.what)}: {cell_html(control_mark(verdict))}.{same}</p>"]
 
 
 def _published(verdict: Verdict) -> list[str]:

@@ -10,15 +10,32 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from unlazy.lab.claims import FIRST_SEED, Quantity
-from unlazy.lab.judging import Verdict
+from unlazy.lab.claims import NotRun
+from unlazy.lab.judging import Verdict, level_of
+from unlazy.lab.rules import DEVELOPMENT, JUDGING, Quantity
 from unlazy.lab.statistics import Estimate
 
 Rows = tuple[list[str], list[list[str]]]
 
 NAMES = {"test_accuracy": "test %", "train_accuracy": "train %"}
-MARKS = {"holds": "✓ holds", "fails": "✗ fails", "undecided": "? undecided"}
-COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
+MARKS = {
+    "holds after correction": "✓ holds after correction",  # before the mark that it begins with
+    "holds": "✓ holds",
+    "fails": "✗ fails",
+    "undecided": "? undecided",
+    "outside hypotheses": "○ outside hypotheses",
+    "not run": "· not run",
+}
+COLOURS = {
+    "holds": "green",
+    "holds after correction": "green",
+    "fails": "red",
+    "undecided": "yellow",
+    "outside hypotheses": "blue",
+    "not run": "bright_black",
+}
+#: Whose bounds a check has, as it is told beside them.
+ORIGINS = {"paper": "the paper's", "ours": "ours", "identity": "identity, does not count"}
 
 
 def number(value: float, measure: str = "") -> str:
@@ -37,7 +54,7 @@ def spread(estimate: Estimate, measure: str = "") -> str:
 
 def comparison(verdict: Verdict) -> Rows:
     """Published beside measured: a row an arm, two columns a published measure."""
-    published = {p.quantity: p.value for p in verdict.claim.published}
+    published = {p.quantity: p.printed for p in verdict.claim.published}
     quantities = [q for q in verdict.measured if q.step is None]
     measures = list(dict.fromkeys(q.measure for q in (published or quantities)))
     header = ["method"]
@@ -49,7 +66,7 @@ def comparison(verdict: Verdict) -> Rows:
         row = [arm]
         for measure in measures:
             quantity = Quantity(arm, measure)
-            row.append(f"{published[quantity]:g}" if quantity in published else "")
+            row.append(published.get(quantity, ""))
             row.append(spread(verdict.measured[quantity], measure) if quantity in verdict.measured else "")
         rows.append(row)
     return header, rows
@@ -60,22 +77,43 @@ def checks(verdict: Verdict) -> Rows:
     rows = [
         [
             str(j.check),
+            ORIGINS[j.check.origin],
             spread(j.measured, j.check.quantity.measure),
             MARKS[j.outcome] + (f" ({j.reason})" if j.reason else ""),
         ]
         for j in verdict.judgements
     ]
-    return ["check", "measured", "outcome"], rows
+    return ["check", "bounds", "measured", "outcome"], rows
+
+
+def conditions(verdict: Verdict) -> Rows:
+    """The conditions of the theorem at the sizes of the run."""
+    rows = [
+        [
+            met.condition.text,
+            number(met.value),
+            f"{met.condition.sense} {number(met.needed)}",
+            "met" if met.met else f"missed {number(met.factor)}-fold",
+        ]
+        for met in verdict.conditions
+    ]
+    return ["condition", "here", "asked", "outcome"], rows
 
 
 def notes(verdict: Verdict) -> list[str]:
     """What a reader should know before trusting the verdict."""
     found = []
-    tuned = sum(seed < FIRST_SEED for seed in verdict.seeds)
-    if tuned:
+    first, seeds = verdict.claim.first_seed, len(verdict.seeds)
+    if any(seed < first for seed in verdict.seeds) and not verdict.claim.exact:
+        ranges = ((DEVELOPMENT, "settings were chosen"), (JUDGING, "rules were looked at"), (first, "an older rule was judged"))
+        used = next(use for end, use in ranges if verdict.seeds[0] < end)
         found.append(
-            f"{tuned} of {len(verdict.seeds)} seeds lie below {FIRST_SEED}; settings were chosen on such seeds, so this run tests less "
-            "than one on fresh seeds would."
+            f"{sum(seed < first for seed in verdict.seeds)} of {seeds} seeds lie below {first}; on such seeds {used}, so this run tests "
+            "less than one on judging seeds would."
+        )
+    if verdict.look:
+        found.append(
+            f"Seeds were added until it was decided: this is look {verdict.look}, whose intervals are at {level_of(verdict.look):.2%}."
         )
     if verdict.older_than_rule:
         found.append(
@@ -93,8 +131,30 @@ def notes(verdict: Verdict) -> list[str]:
 
 def ledger(verdicts: Sequence[Verdict]) -> Rows:
     """One row a claim."""
-    rows = [[v.claim.id, v.claim.where, v.scale, MARKS[v.outcome], str(len(v.seeds)), f"{v.seconds:.0f} s", v.reason] for v in verdicts]
-    return ["claim", "where", "scale", "verdict", "seeds", "run time", "reason"], rows
+    rows = [
+        [v.claim.id, MARKS[v.outcome], str(v.numbers) if v.numbers.of else "–", control_mark(v), f"{len(v.seeds)} {v.scale}"]
+        for v in verdicts
+    ]
+    return ["claim", "statement", "numbers", "control", "seeds"], rows
+
+
+def waiting(rows: Sequence[NotRun]) -> Rows:
+    """What nothing runs yet."""
+    return ["claim", "where", "reason"], [[row.id, row.where, row.reason] for row in rows]
+
+
+def null_sentence(verdicts: Sequence[Verdict]) -> str:
+    """How many rules hold although no learner saw a label that says anything."""
+    able = [verdict for verdict in verdicts if any(j.check.counts for j in verdict.judgements)]
+    held = [verdict.claim.id for verdict in able if verdict.seen == "holds"]
+    return f"{len(held)} of {len(able)} rules hold by error{': ' if held else ''}{', '.join(held)}."
+
+
+def control_mark(verdict: Verdict) -> str:
+    """What the rule says where the statement is false."""
+    if verdict.control is None:
+        return "none"
+    return "not run" if verdict.control.outcome == "not run" else MARKS[verdict.control.outcome]
 
 
 def markdown(table: Rows) -> str:
@@ -142,14 +202,32 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
     if verdict.judgements:
         before = "" if verdict.older_than_rule else ", written before the run"
         console.print(terminal(checks(verdict), f"The rule{before}"))
-    for title, lines in (("Not reproduced", verdict.not_reproduced), ("Deviations from the paper", claim.deviations)):
+    if verdict.conditions:
+        console.print(terminal(conditions(verdict), "The conditions of the theorem"))
+    changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.history]
+    corrected = [f"see docs/errata.md: {name}" for name in claim.corrections]
+    lists = {
+        "Numbers not reproduced": verdict.numbers.lines,
+        "Corrected": corrected,
+        "Deviations from the paper": claim.deviations,
+        f"Changed after a run, judged on seeds from {claim.first_seed}": changes,
+    }
+    for title, lines in lists.items():
         if lines:
             console.print(f"[bold]{title}[/]")
             for line in lines:
                 console.print(f"  · {escape(line)}", highlight=False)
     for note in notes(verdict):
         console.print(f"[yellow]Note:[/] {escape(note)}", highlight=False)
+    if verdict.control is not None:
+        said = (
+            "was not run (--controls runs it)"
+            if verdict.control.outcome == "not run"
+            else f"the rule says {MARKS[verdict.control.outcome]}"
+        )
+        console.print(f"[bold]Control[/] ({escape(verdict.control.what)}): {said}", highlight=False)
     mark = f"[bold {COLOURS[verdict.outcome]}]{MARKS[verdict.outcome]}[/]"
     how = f"{len(verdict.seeds)} seeds, {verdict.scale} scale, {verdict.seconds:.0f} s of running"
     reason = f": {escape(verdict.reason)}" if verdict.reason else ""
-    console.print(f"[bold]{claim.id}[/]: {mark} ({how}){reason}", highlight=False)
+    numbers = f"; numbers {verdict.numbers}" if verdict.numbers.of else ""
+    console.print(f"[bold]{claim.id}[/]: {mark}{numbers} ({how}){reason}", highlight=False)

@@ -215,6 +215,10 @@ class Family(eqx.Module):
     def task(self, *, key: PRNGKeyArray) -> Data:
         """Draw a secret, and so a task; or a split of a data set."""
 
+    def handed(self, task: Data) -> Sampler:
+        """What a learner is handed of one of its tasks."""
+        return task.sampler
+
 
 def error_of_constant(positive: Float[Array, ""]) -> Float[Array, ""]:
     """Risk of the best constant label where the label +1 has probability `positive`."""

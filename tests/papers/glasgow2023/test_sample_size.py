@@ -7,7 +7,7 @@ import pytest
 from toys import hand_record
 from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NTK
-from unlazy.lab.claims import Row
+from unlazy.lab.arms import Row
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.papers.glasgow2023.below import below_the_bound
 from unlazy.papers.glasgow2023.sample_size import PredictedSizes, crossover, exponents, kernel_row, samples_at, sgd_row

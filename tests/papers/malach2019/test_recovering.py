@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.lab.claims import Arm
+from unlazy.lab.arms import Arm
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Trial
 from unlazy.learners.circuits.layerwise import Layerwise

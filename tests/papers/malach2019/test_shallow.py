@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.lab.claims import Repeats
+from unlazy.lab.arms import Repeats
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.papers.malach2019 import shallow
 from unlazy.papers.malach2019.depth import DEPTH_SEPARATION, WIDTHS

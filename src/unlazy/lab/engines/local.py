@@ -286,7 +286,7 @@ class _Draw(eqx.Module):
     def __call__(self, seed: Any) -> tuple[Data, Sampler, PRNGKeyArray, PRNGKeyArray]:
         key_task, key_learner, key_probe = jax.random.split(new_key(seed), 3)
         task = self.family.task(key=key_task)
-        return task, task.sampler, key_learner, key_probe
+        return task, self.family.handed(task), key_learner, key_probe
 
 
 class _Look(eqx.Module):
@@ -324,7 +324,7 @@ def _run_on_host(trial: Trial) -> dict[str, Any]:
     """The same for a learner that cannot be traced: only the task is compiled."""
     key_task, key_learner, key_probe = jax.random.split(new_key(trial.seed), 3)
     task = _draw_task(trial.family, key_task)
-    trace = trial.learner.fit(task.sampler, trial.n, key=key_learner)
+    trace = trial.learner.fit(trial.family.handed(task), trial.n, key=key_learner)
     return _Look(trial.probes)(task, trace, key_probe)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NTK
-from unlazy.lab.claims import Arm, Comparison, Row
+from unlazy.lab.arms import Arm, Comparison, Row
 from unlazy.lab.trials import Record
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.prefixes import PrefixRidge

@@ -10,7 +10,9 @@ import numpy as np
 from unlazy.kernels.base import ProductKernel
 from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NNGP, NTK
-from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Row, Scale, StudyArm
+from unlazy.lab.arms import Row, StudyArm
+from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.rules import Check, Quantity, Scale
 from unlazy.lab.trials import Record
 from unlazy.papers.glasgow2023.below import below_the_bound
 from unlazy.papers.glasgow2023.growth import TimeToLoss

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.lab.arms import StudyArm
+from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.rules import Check, Quantity, Scale
 from unlazy.papers.glasgow2023.deviations import GradientDeviations
 from unlazy.papers.glasgow2023.growth import LayerBalance, MarginGrowth, SignalGrowth
 from unlazy.papers.glasgow2023.instruments import PopulationGradients, ReducedPhases

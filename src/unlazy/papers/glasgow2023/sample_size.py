@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unlazy.kernels.base import ProductKernel
-from unlazy.lab.claims import Arm, Comparison, Repeats, Row
+from unlazy.lab.arms import Arm, Comparison, Repeats, Row
 from unlazy.lab.power_laws import crossing, first_stable_crossing, slope
 from unlazy.lab.trials import Instrument, Record
 from unlazy.learners.mean_field import mean_field_sgd

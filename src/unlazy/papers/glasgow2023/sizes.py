@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
-from unlazy.lab.claims import Arm, Scale
+from unlazy.lab.arms import Arm
+from unlazy.lab.rules import Scale
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.probes.base import Probe
 from unlazy.tasks.multi_index import MultiIndex

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from unlazy.lab.claims import Check, Claim, Quantity, Scale
+from unlazy.lab.claims import Claim
+from unlazy.lab.rules import Check, Quantity, Scale
 from unlazy.papers.malach2019.instruments import (
     Enumeration,
     GenerativeMargin,

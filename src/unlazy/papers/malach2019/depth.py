@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from unlazy.lab.claims import Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.lab.arms import StudyArm
+from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.rules import Check, Quantity, Scale
 from unlazy.papers.malach2019.shallow import SignRank, deep_recovery, least_widths
 
 #: Widths that are tried for each ⋀_m ⋁_r. All begin at 2, below the bound of the check, so that it can fail.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unlazy.lab.claims import Arm, Check, Claim, Published, Quantity, Scale, StudyArm
+from unlazy.lab.arms import Arm, StudyArm
+from unlazy.lab.claims import Claim
+from unlazy.lab.rules import Check, Published, Quantity, Scale
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients, SampleGradients
 from unlazy.networks.inits import MirroredInit
@@ -62,8 +64,8 @@ FIGURE1 = Claim(
         Check(Quantity("uniform", "test_accuracy"), lower=47.0, upper=53.0),
     ),
     published=(
-        Published(Quantity("biased", "test_accuracy"), 100.0, 1.0),
-        Published(Quantity("uniform", "test_accuracy"), 50.0, 3.0),
+        Published(Quantity("biased", "test_accuracy"), "100"),
+        Published(Quantity("uniform", "test_accuracy"), "50"),
     ),
     deviations=(
         "The paper names neither loss, batch nor step size: logistic loss, fresh batches of 512, Adam with step size 0.003, chosen on "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Scale, StudyArm
+from unlazy.lab.arms import Arm, StudyArm
+from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.rules import Check, Quantity, Scale
 from unlazy.learners.circuits.layerwise import Layerwise
 from unlazy.learners.circuits.tree import end_to_end
 from unlazy.papers.malach2019.figure1 import fully_connected

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unlazy.lab.claims import Arm, Comparison, Repeats, Row
+from unlazy.lab.arms import Arm, Comparison, Repeats, Row
 from unlazy.lab.trials import Record
 from unlazy.learners.circuits.layerwise import Layerwise
 from unlazy.learners.circuits.neural_gates import Rate

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import bernoulli, host_generator
-from unlazy.lab.claims import Arm, Comparison, Repeats, Row
+from unlazy.lab.arms import Arm, Comparison, Repeats, Row
 from unlazy.lab.trials import Instrument, Record
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients

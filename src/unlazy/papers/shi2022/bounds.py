@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Row, Scale, StudyArm
+from unlazy.lab.arms import Arm, Row, StudyArm
+from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.rules import Check, Quantity, Scale
 from unlazy.lab.trials import Record
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import Descent, GradientDescent

@@ -5,7 +5,9 @@ Reference: shi2022, Appendix F.
 
 from __future__ import annotations
 
-from unlazy.lab.claims import Arm, Check, Claim, Quantity, Scale, StudyArm
+from unlazy.lab.arms import Arm, StudyArm
+from unlazy.lab.claims import Claim
+from unlazy.lab.rules import Check, Quantity, Scale
 from unlazy.learners.base import Learner
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.table1 import Size, curve_steps

@@ -141,14 +141,16 @@ class TwoStep:
         stages = tuple(dataclasses.replace(stage, batch=n) for stage in self._features(2))
         return GradientDescent(self.init, stages, record=(1, 2), source=FreshGradients())
 
-    def random_features(self, record: tuple[int, ...] = ()) -> GradientDescent:
+    def random_features(self, record: tuple[int, ...] = (), *, readout: Literal["sgd", "converged"] = "sgd") -> GradientDescent:
         """The first layer is frozen from the start."""
+        if readout == "converged":
+            return GradientDescent(self.init, (RidgeReadout(),), record=record, precision=64)
         return GradientDescent(self.init, (self._classifier(self.T, {"a": self.features_rate}),), record=record)
 
-    def tangent(self, record: tuple[int, ...] = ()) -> GradientDescent:
-        """The network's tangent model at initialisation (NTK)."""
+    def tangent(self, record: tuple[int, ...] = (), *, longer: int = 1) -> GradientDescent:
+        """The network's tangent model at initialisation (NTK), trained so many times as long."""
         rates = dict.fromkeys(("w", "b", "a"), self.tangent_rate)
-        return GradientDescent(TangentInit(self.init), (self._classifier(self.T, rates),), record=record)
+        return GradientDescent(TangentInit(self.init), (self._classifier(longer * self.T, rates),), record=record)
 
     def _features(self, after: Literal[1, 2]) -> tuple[Descent, ...]:
         """The first one or two steps, on the whole sample."""

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from unlazy.lab.claims import Arm, Check, Claim, Plot, PlotLine, Quantity, Row, Scale, StudyArm
+from unlazy.lab.arms import Arm, Row, StudyArm
+from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.power_laws import slope
+from unlazy.lab.rules import Check, Quantity, Scale
 from unlazy.lab.trials import Record
 from unlazy.papers.shi2022.constants import error_bound
 from unlazy.papers.shi2022.instruments import ExplicitLabels, FirstGradient

@@ -6,9 +6,10 @@ Reference: shi2022, Appendix E.1.2 and E.2.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
-from unlazy.lab.claims import Arm, Check, Claim, Published, Quantity, Scale
+from unlazy.lab.arms import Arm
+from unlazy.lab.claims import Claim
+from unlazy.lab.rules import Check, Quantity, Scale
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.table1 import (
     METHODS,
@@ -23,16 +24,6 @@ from unlazy.papers.shi2022.table1 import (
     without_structure,
 )
 from unlazy.tasks.dictionary.patterns import ProductPatterns, interval
-
-
-def published(rows: Mapping[str, tuple[float | None, ...]], note: str = "") -> tuple[Published, ...]:
-    """The printed rows of a table, one value for each of `METHODS`."""
-    tolerance = {"test_accuracy": 3.0, "train_accuracy": 3.0, "cosine": 0.05}
-    return tuple(
-        value
-        for measure, row in rows.items()
-        for value in printed(measure, tolerance[measure], {m + note: v for m, v in zip(METHODS, row, strict=True) if v is not None})
-    )
 
 
 def parity_contest(size: Size, note: str, *, negative: float = 0.5) -> dict[str, Arm]:
@@ -121,11 +112,11 @@ TABLE2 = Claim(
         Check(Quantity("Network w/o structure", "test_accuracy"), lower=98.5),
         Check(Quantity("Network", "cosine", 2), lower=0.99),
     ),
-    published=published(
+    published=printed(
         {
-            "test_accuracy": (100.0, 100.0, 73.2, 41.0, 100.0, 100.0),
-            "train_accuracy": (100.0, 100.0, 76.4, 44.1, 100.0, 100.0),
-            "cosine": (1.0, None, 0.153, 0.901, 0.994, 0.965),
+            "test_accuracy": "100.0 100.0 73.2 41.0 100.0 100.0",
+            "train_accuracy": "100.0 100.0 76.4 44.1 100.0 100.0",
+            "cosine": "1.00 – 0.153 0.901 0.994 0.965",
         }
     ),
     deviations=(
@@ -152,19 +143,19 @@ TABLE3 = Claim(
         Check(Quantity("RF, d=2000", "cosine"), upper=0.12),
     ),
     published=(
-        *published(
+        *printed(
             {
-                "test_accuracy": (100.0, 81.5, 78.3, 51.1, 100.0, 51.0),
-                "train_accuracy": (100.0, 83.1, 78.9, 53.0, 100.0, 100.0),
-                "cosine": (1.0, None, 0.354, 0.967, 1.0, 0.331),
+                "test_accuracy": "100.0 81.5 78.3 51.1 100.0 51.0",
+                "train_accuracy": "100.0 83.1 78.9 53.0 100.0 100.0",
+                "cosine": "1.000 – 0.354 0.967 1.000 0.331",
             },
             ", d=100",
         ),
-        *published(
+        *printed(
             {
-                "test_accuracy": (100.0, 75.4, 77.0, 50.01, 100.0, 52.5),
-                "train_accuracy": (100.0, 75.6, 80.0, 50.22, 100.0, 100.0),
-                "cosine": (0.998, None, 0.056, 0.560, 0.998, 0.309),
+                "test_accuracy": "100.0 75.4 77.0 50.01 100.0 52.5",
+                "train_accuracy": "100.0 75.6 80.0 50.22 100.0 100.0",
+                "cosine": "0.998 – 0.056 0.560 0.998 0.309",
             },
             ", d=2000",
         ),
@@ -196,19 +187,19 @@ TABLE4 = Claim(
         )
     ),
     published=(
-        *published(
+        *printed(
             {
-                "test_accuracy": (100.0, 82.7, 70.4, 75.7, 100.0, 61.7),
-                "train_accuracy": (100.0, 62.9, 72.7, 78.3, 100.0, 100.0),
-                "cosine": (0.999, None, 0.293, 0.950, 0.999, 0.218),
+                "test_accuracy": "100.0 82.7 70.4 75.7 100.0 61.7",
+                "train_accuracy": "100.0 62.9 72.7 78.3 100.0 100.0",
+                "cosine": "0.999 – 0.293 0.950 0.999 0.218",
             },
             ", 0.8",
         ),
-        *published(
+        *printed(
             {
-                "test_accuracy": (100.0, 81.7, 72.4, 89.2, 100.0, 71.8),
-                "train_accuracy": (100.0, 84.0, 73.6, 92.3, 100.0, 100.0),
-                "cosine": (0.997, None, 0.296, 0.956, 0.997, 0.286),
+                "test_accuracy": "100.0 81.7 72.4 89.2 100.0 71.8",
+                "train_accuracy": "100.0 84.0 73.6 92.3 100.0 100.0",
+                "cosine": "0.997 – 0.296 0.956 0.997 0.286",
             },
             ", 0.9",
         ),
@@ -240,19 +231,19 @@ TABLE5 = Claim(
         Check(Quantity("Network, n=10k", "cosine", 2), lower=0.99),
     ),
     published=(
-        *published(
+        *printed(
             {
-                "test_accuracy": (100.0, 84.1, 74.7, 50.0, 100.0, 50.2),
-                "train_accuracy": (100.0, 84.0, 78.6, 50.6, 100.0, 100.0),
-                "cosine": (0.997, None, 0.105, 0.851, 0.997, 0.230),
+                "test_accuracy": "100.0 84.1 74.7 50.0 100.0 50.2",
+                "train_accuracy": "100.0 84.0 78.6 50.6 100.0 100",
+                "cosine": "0.997 – 0.105 0.851 0.997 0.230",
             },
             ", n=25k",
         ),
-        *published(
+        *printed(
             {
-                "test_accuracy": (100.0, 75.0, 74.3, 50.3, 100.0, 52.2),
-                "train_accuracy": (100.0, 73.9, 71.6, 50.7, 100.0, 100.0),
-                "cosine": (0.995, None, 0.096, 0.974, 0.994, 0.176),
+                "test_accuracy": "100.0 75.0 74.3 50.3 100.0 52.2",
+                "train_accuracy": "100.0 73.9 71.6 50.7 100.0 100.0",
+                "cosine": "0.995 – 0.096 0.974 0.994 0.176",
             },
             ", n=10k",
         ),

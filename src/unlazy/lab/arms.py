@@ -1,0 +1,187 @@
+"""What a study is made of: arms, each of which gives trials for seeds and joins their records to one record a seed.
+
+An `Arm` is a learner on a family; an `Instrument` computes; a `Row` is an arm for each place on an axis (widths, dimensions, numbers of
+examples), joined along it; `Repeats` averages several runs of an arm; a `Comparison` holds arms against each other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from unlazy.core.errors import require
+from unlazy.lab.trials import Record, Runnable, Trial
+from unlazy.learners.base import Learner
+from unlazy.probes.base import Probe
+from unlazy.tasks.base import Family
+from unlazy.tasks.relabelled import Relabelled
+
+#: The r-th repetition under a seed has the seed plus r times this: far from all seeds that anyone asks for.
+REPEAT = 1 << 20
+
+
+class StudyArm(Protocol):
+    """What a study is made of."""
+
+    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
+        """What is run for these seeds."""
+
+    def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
+        """One record a seed, from the records of `trials(seeds)` in their order."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    """One learner on one family."""
+
+    family: Family
+    learner: Learner
+    n: int
+    probes: tuple[Probe, ...]
+
+    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
+        return [Trial(self.family, self.learner, self.n, seed, self.probes) for seed in seeds]
+
+    def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
+        return list(records)
+
+
+class _Joint:
+    """Base of arms made of arms: their trials one after the other, and for each seed one record from theirs."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Mapping[Any, StudyArm]:
+        """The arms by name."""
+
+    @abstractmethod
+    def joined(self, records: Mapping[Any, Record]) -> Record:
+        """One record from those of all parts under one seed."""
+
+    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
+        return [trial for part in self.parts.values() for trial in part.trials(seeds)]
+
+    def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
+        found: dict[Any, list[Record]] = {}
+        start = 0
+        for name, part in self.parts.items():
+            count = len(part.trials(seeds))
+            found[name] = part.join(records[start : start + count], seeds)
+            start += count
+        require(start == len(records), f"{len(records)} records were given for {start} trials.")
+        return [self.joined({name: rows[place] for name, rows in found.items()}) for place in range(len(seeds))]
+
+
+def together(records: Sequence[Record], steps: Sequence[int], measurements: Mapping[str, Any]) -> Record:
+    """A record that sums several up: it is diverged where one of them is, and took the time of all."""
+    first = records[0]
+    return dataclasses.replace(
+        first,
+        status="diverged" if any(record.status == "diverged" for record in records) else "ok",
+        steps=tuple(int(step) for step in steps),
+        measurements={name: tuple(map(float, series)) for name, series in measurements.items()},
+        arrays={},
+        seconds=sum(record.seconds for record in records),
+        created=min(record.created for record in records),
+    )
+
+
+#: What a row adds to its measures: from the places on its axis and the measures along it, further series, or one number for all places.
+Summary = Callable[[np.ndarray, Mapping[str, np.ndarray]], Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row(_Joint):
+    """An arm for each place on an axis. The joined record has the places as its steps, and of each arm what it measured at its last step.
+
+    `picks` names further measures by measure and step: {"first": ("ratio", 1)}. `summaries` add what only the whole row tells, such as an
+    exponent; `after` computes measures of one place's record before it is joined.
+    """
+
+    arms: Mapping[int, StudyArm]
+    picks: Mapping[str, tuple[str, int]] = dataclasses.field(default_factory=dict)
+    summaries: tuple[Summary, ...] = ()
+    after: Callable[[int, Record], Mapping[str, float]] | None = None
+
+    @property
+    def parts(self) -> Mapping[int, StudyArm]:
+        return self.arms
+
+    def joined(self, records: Mapping[int, Record]) -> Record:
+        places = np.array(list(records), float)
+        columns = [self._column(place, record) for place, record in records.items()]
+        table = {name: np.array([column[name] for column in columns], float) for name in columns[0] if all(name in c for c in columns)}
+        for summary in self.summaries:
+            for name, value in summary(places, table).items():
+                table[name] = np.broadcast_to(np.asarray(value, float), places.shape)
+        return together(list(records.values()), list(records), table)
+
+    def _column(self, place: int, record: Record) -> dict[str, float]:
+        last = {name: series[-1] for name, series in record.measurements.items()}
+        picked = {name: record.value(measure, step) for name, (measure, step) in self.picks.items()}
+        return last | picked | dict(self.after(place, record) if self.after else {})
+
+
+@dataclasses.dataclass(frozen=True)
+class Repeats(_Joint):
+    """The mean over `count` runs of an arm under one seed, for what is noisy: each run has a seed of its own."""
+
+    arm: StudyArm
+    count: int
+
+    @property
+    def parts(self) -> Mapping[int, StudyArm]:
+        return {index: _Shifted(self.arm, index * REPEAT) for index in range(self.count)}
+
+    def joined(self, records: Mapping[int, Record]) -> Record:
+        runs = list(records.values())
+        names = [name for name in runs[0].measurements if all(name in run.measurements for run in runs)]
+        return together(runs, runs[0].steps, {name: np.mean([run.measurements[name] for run in runs], axis=0) for name in names})
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shifted:
+    """An arm under other seeds."""
+
+    arm: StudyArm
+    shift: int
+
+    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
+        return self.arm.trials([seed + self.shift for seed in seeds])
+
+    def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
+        found = self.arm.join(records, [seed + self.shift for seed in seeds])
+        return [dataclasses.replace(r, trial=r.trial | {"seed": seed}) for r, seed in zip(found, seeds, strict=True)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison(_Joint):
+    """Arms held against each other: `measure` makes numbers of their records under one seed."""
+
+    arms: Mapping[str, StudyArm]
+    measure: Callable[[Mapping[str, Record]], Mapping[str, float]]
+
+    @property
+    def parts(self) -> Mapping[str, StudyArm]:
+        return self.arms
+
+    def joined(self, records: Mapping[str, Record]) -> Record:
+        return together(list(records.values()), (0,), {name: (value,) for name, value in self.measure(records).items()})
+
+
+def relabelled(arm: StudyArm) -> StudyArm | None:
+    """The same arm where labels are drawn without regard to the inputs; None where nothing in it learns from labels of a family."""
+    if isinstance(arm, Arm):
+        return dataclasses.replace(arm, family=Relabelled(arm.family))
+    if isinstance(arm, (Row, Comparison)):
+        found: dict[Any, StudyArm | None] = {name: relabelled(part) for name, part in arm.parts.items()}
+        parts: Any = {name: found[name] or part for name, part in arm.parts.items()}
+        return dataclasses.replace(arm, arms=parts) if any(found.values()) else None
+    if isinstance(arm, Repeats):
+        inner = relabelled(arm.arm)
+        return None if inner is None else dataclasses.replace(arm, arm=inner)
+    return None

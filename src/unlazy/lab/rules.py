@@ -1,0 +1,200 @@
+"""What decides a claim: checks, published values, the conditions of a theorem, a control that must not hold, and the history of all that.
+
+Seeds come in three ranges. Settings are chosen on tuning seeds and looked at on development seeds; verdicts rest on judging seeds, from
+which nothing was chosen. A rule that was changed after a run is judged on judging seeds that no run had before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from unlazy.core.errors import require
+from unlazy.lab.arms import StudyArm, relabelled
+from unlazy.lab.statistics import range_of
+from unlazy.lab.trials import Record
+
+Scale = Literal["smoke", "laptop", "paper"]
+SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
+#: The first seed of each range: settings are chosen on seeds from 0, looked at from 10, judged from 1000.
+TUNING, DEVELOPMENT, JUDGING = 0, 10, 1000
+#: Who set a bound: the paper; we, to make a statement checkable; or nobody: an identity of the construction, which decides nothing.
+Origin = Literal["paper", "ours", "identity"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """A measurement of an arm, at a step (None: the last); or, with `minus`, how far it is above another under the same seed."""
+
+    arm: str
+    measure: str
+    step: int | None = None
+    minus: Quantity | None = None
+
+    def __str__(self) -> str:
+        own = f"{self.arm} {self.measure}" + ("" if self.step is None else f" at step {self.step}")
+        return own if self.minus is None else f"{own} − {self.minus}"
+
+    def values(self, records: Mapping[str, Sequence[Record]]) -> list[float]:
+        """One value a seed."""
+        own = [record.value(self.measure, self.step) for record in records[self.arm]]
+        if self.minus is None:
+            return own
+        return [mine - other for mine, other in zip(own, self.minus.values(records), strict=True)]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Between which ends the quantity can lie at all."""
+        low, high = range_of(self.measure)
+        if self.minus is None:
+            return low, high
+        other_low, other_high = self.minus.range
+        return low - other_high, high - other_low
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms that it is measured on."""
+        return (self.arm, *(self.minus.arms if self.minus else ()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """lower ≤ mean of the quantity over seeds ≤ upper; with `share`: in more than this share of all seeds it lies between them.
+
+    `scales`: where the bounds are meant to hold. `origin`: whose bounds they are. `exact`: the quantity is computed without chance, so that
+    equal values need no spread to be believed.
+    """
+
+    quantity: Quantity
+    lower: float = -math.inf
+    upper: float = math.inf
+    scales: tuple[Scale, ...] = ("laptop", "paper")
+    origin: Origin = "ours"
+    share: float | None = None
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot fail."""
+        low, high = self.quantity.range
+        require(self.lower <= self.upper, f"{self.quantity}: the lower bound {self.lower:g} is above the upper bound {self.upper:g}.")
+        require(self.lower > low or self.upper < high, f"{self.quantity} lies in [{low:g}, {high:g}] anyway: this check cannot fail.")
+        require(self.share is None or 0 < self.share < 1, f"{self.quantity}: a share lies between 0 and 1, but is {self.share}.")
+
+    @property
+    def counts(self) -> bool:
+        """Whether it takes part in the verdict."""
+        return self.origin != "identity"
+
+    def allows(self, value: float) -> bool:
+        """Whether one value lies within the bounds."""
+        return self.lower <= value <= self.upper
+
+    @property
+    def bounds(self) -> str:
+        """The bounds, as they stand behind the quantity."""
+        if math.isinf(self.upper):
+            return f"≥ {self.lower:g}"
+        return f"≤ {self.upper:g}" if math.isinf(self.lower) else f"in [{self.lower:g}, {self.upper:g}]"
+
+    def __str__(self) -> str:
+        often = "" if self.share is None else f" for more than {self.share:.0%} of seeds"
+        return f"{self.quantity} {self.bounds}{often}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Published:
+    """A number as it is printed in the paper, with the standard deviation that the paper states for it.
+
+    It is reproduced where the whole interval of the measured mean lies within half a unit of the last printed digit plus two such
+    deviations. Each number counts once, under the quantity whose description in the paper it carries.
+    """
+
+    quantity: Quantity
+    printed: str
+    spread: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """The printed number."""
+        return float(self.printed)
+
+    @property
+    def margin(self) -> float:
+        """How far the true mean may lie from the printed number."""
+        digits = len(self.printed.partition(".")[2])
+        return 0.5 * 10.0**-digits + 2 * self.spread
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """A condition of a theorem as a quantity: `value` at the sizes of a scale, and what the theorem asks of it, `needed`.
+
+    `value` may be something that is measured. Where the paper leaves a constant open, it is taken as 1, and `text` says so.
+    """
+
+    text: str
+    value: Callable[[Scale], float] | Quantity
+    needed: Callable[[Scale], float]
+    sense: Literal["≥", "≤"] = "≥"
+
+    def at(self, scale: Scale, records: Mapping[str, Sequence[Record]]) -> Met:
+        """The condition at a scale."""
+        if isinstance(self.value, Quantity):
+            found = self.value.values(records)
+            value = min(found) if self.sense == "≥" else max(found)  # the worst of the seeds
+        else:
+            value = self.value(scale)
+        return Met(self, float(value), float(self.needed(scale)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Met:
+    """A condition with its numbers."""
+
+    condition: Condition
+    value: float
+    needed: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the run meets it."""
+        return self.value >= self.needed if self.condition.sense == "≥" else self.value <= self.needed
+
+    @property
+    def factor(self) -> float:
+        """By what factor it is missed; at most 1 where it is met."""
+        above, below = (self.needed, self.value) if self.condition.sense == "≥" else (self.value, self.needed)
+        return math.inf if below <= 0 < above else above / below if below else 0.0
+
+    def __str__(self) -> str:
+        told = f"{self.condition.text}: {self.value:.3g} where {self.condition.sense} {self.needed:.3g} is asked"
+        return told + ("" if self.met else f", missed {self.factor:.3g}-fold")
+
+
+@dataclasses.dataclass(frozen=True)
+class Control:
+    """A world in which the statement is false: the same arms by name, on which the same rule must not say "holds"."""
+
+    what: str
+    study: Callable[[Scale], Mapping[str, StudyArm]]
+
+
+def shuffled(study: Callable[[Scale], Mapping[str, StudyArm]], what: str = "learners see labels of other inputs") -> Control:
+    """The control in which every learner of a study is shown labels that say nothing."""
+
+    def null(scale: Scale) -> Mapping[str, StudyArm]:
+        return {name: relabelled(arm) or arm for name, arm in study(scale).items()}
+
+    return Control(what, null)
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """That a bound, a size or an arm was changed after a run: from then on the rule is judged on seeds from `first_seed`."""
+
+    date: str
+    what: str
+    why: str
+    first_seed: int = JUDGING
