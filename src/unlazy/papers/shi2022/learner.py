@@ -136,6 +136,11 @@ class TwoStep:
         classifier = self._classifier(self.T - after, {"a": self.a_rate})
         return GradientDescent(self.init, (*self._features(after), classifier), record=record)
 
+    def literal_step(self) -> GradientDescent:
+        """The first step as it is written, w − η(∇ + 2λw) with 2λη = 1, in single precision: rounding leaves some of w over."""
+        first = dataclasses.replace(self._features(1)[0], forget=(), decay={"w": 1 / (2 * self.first)})
+        return GradientDescent(self.init, (first,))
+
     def two_fresh_steps(self, n: int) -> GradientDescent:
         """The first two steps alone, each on n examples of its own: 2n in all."""
         stages = tuple(dataclasses.replace(stage, batch=n) for stage in self._features(2))

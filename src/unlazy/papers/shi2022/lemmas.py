@@ -69,8 +69,8 @@ LEMMA6 = Claim(
     where="Lemmas 6 and 15 (Appendix B.4)",
     kind="lemma",
     statement=(
-        "The first gradient has components near βγ/σ̃ on the relevant patterns and far smaller ones off them: within Lemma 15's bounds with "
-        "constants one, falling as D^(−1/2) on A and at least as 1/D off A."
+        "The first gradient has components near βγ/σ̃ on the relevant patterns and far smaller ones off them: within Lemma 15's bounds "
+        "with constants one, falling as D^(−1/2) on A and at least as 1/D off A."
     ),
     study=lemma6,
     checks=(

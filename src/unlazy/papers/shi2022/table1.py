@@ -11,12 +11,12 @@ Reference: shi2022, Section 6, Appendix E.1.1.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from unlazy.lab.arms import Arm
+from unlazy.lab.arms import Arm, StudyArm, relabelled
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Check, Published, Quantity, Scale
+from unlazy.lab.rules import Change, Check, Control, Published, Quantity, Scale
 from unlazy.learners.base import Learner
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.probes.neurons import Alignment, Silhouette
@@ -80,7 +80,7 @@ def curve_steps(T: int) -> tuple[int, ...]:
 
 
 def contest(size: Size, schedule: TwoStep, structured: Family, unstructured: Family, note: str = "") -> dict[str, Arm]:
-    """The six methods of a table, what its text and figures speak of beside them, and rivals whose training went to its end.
+    """The six methods of a table, and NTK and RF without input structure, of which its text and figures speak.
 
     `note` is put behind their names.
     """
@@ -90,12 +90,8 @@ def contest(size: Size, schedule: TwoStep, structured: Family, unstructured: Fam
         "Network": schedule.network(steps),
         "NTK": schedule.tangent(steps),
         "RF": schedule.random_features(steps),
-        "One Step": schedule.frozen(1, steps),
-        "Two Step": schedule.frozen(2, steps),
         "One Step (converged)": schedule.frozen(1, readout="converged"),
         "Two Step (converged)": schedule.frozen(2, readout="converged"),
-        "RF (converged)": schedule.random_features(readout="converged"),
-        "NTK (ten times the steps)": schedule.tangent(longer=10),
     }
     arms = {name: Arm(structured, learner, size.n, measure) for name, learner in learners.items()}
     arms |= {f"{name} w/o structure": dataclasses.replace(arms[name], family=unstructured) for name in ("Network", "NTK", "RF")}
@@ -104,10 +100,17 @@ def contest(size: Size, schedule: TwoStep, structured: Family, unstructured: Fam
 
 
 def table1(scale: Scale) -> dict[str, Arm]:
-    """The methods of Table 1."""
+    """The methods of Table 1, readouts trained by SGD beside the best ones, and rivals whose training went on."""
     size = PARITY[scale]
-    task, schedule = parity_task(size), practical(size)
-    return contest(size, schedule, task, without_structure(task))
+    task, schedule, steps = parity_task(size), practical(size), curve_steps(PARITY[scale].T)
+    arms = contest(size, schedule, task, without_structure(task))
+    beside = {
+        "One Step": schedule.frozen(1, steps),
+        "Two Step": schedule.frozen(2, steps),
+        "RF (converged)": schedule.random_features(readout="converged"),
+        "NTK (ten times the steps)": schedule.tangent(longer=10),
+    }
+    return arms | {name: dataclasses.replace(arms["RF"], learner=learner) for name, learner in beside.items()}
 
 
 #: Standard deviations of the printed values by measure: the paper states one below 0.5 % for accuracies, and none for cosines.
@@ -128,30 +131,83 @@ def printed(rows: Mapping[str, str], note: str = "") -> tuple[Published, ...]:
     )
 
 
+def gap(better: str, worse: str, published: float, measure: str = "test_accuracy") -> Check:
+    """That one method beats another as in the paper: the sign, and half to three halves of the published distance (our band)."""
+    return Check(Quantity(better, measure, minus=Quantity(worse, measure)), lower=published / 2, upper=1.5 * published)
+
+
+def near_chance(*arms: str) -> tuple[Check, ...]:
+    """That methods are no better than guessing between two equal classes, within three points (our band)."""
+    return tuple(Check(Quantity(arm, "test_accuracy"), lower=47.0, upper=53.0) for arm in arms)
+
+
+def false_world(study: Callable[[Scale], Mapping[str, StudyArm]]) -> Control:
+    """The control of a table: methods on structured inputs see labels of other inputs, and those without structure are given it."""
+
+    def world(scale: Scale) -> dict[str, StudyArm]:
+        found: dict[str, StudyArm] = {}
+        for name, arm in study(scale).items():
+            if isinstance(arm, Arm) and isinstance(arm.family, BalancedParity) and arm.family.structure == 0:
+                found[name] = dataclasses.replace(arm, family=dataclasses.replace(arm.family, structure=0.5))
+            else:
+                found[name] = relabelled(arm) or arm
+        return found
+
+    return Control("learners see labels of other inputs; those meant to go without input structure have it", world)
+
+
+#: What all tables of this paper have in common.
+SHARED_DEVIATIONS = (
+    "σ_b = σ_ξ = 0.5 instead of 1/k²; with the theorem's values the classifier stage stays at the best linear classifier.",
+    "η₂ of the first layer is set so that ⟨w_i, x⟩ has root mean square σ_b, instead of η₂ = 1.",
+    "Steps t > 2: step size 0.3 (first layer), 150/m (second), a tenth of it in the last third, no decay, instead of k²/(T·m^{1/3}).",
+    "Steps 1 and 2 weight both classes equally.",
+    "The paper gives no step sizes for NTK and RF: 3/m and 15/m, a tenth of it in the last third. They, like those of the network, were "
+    "chosen by test accuracy on seeds 0–4. Beside them stand rivals whose training went on: RF with a ridge regression as its "
+    "readout, and NTK with ten times the steps.",
+    "The best classifier on One Step and Two Step, which the paper does not name, is a ridge regression in double precision; readouts "
+    "trained by SGD are run beside it.",
+    "Without input structure γ = 0 makes σ_a infinite: the values of the structured data are used.",
+    "Inputs are normalised by their exact mean and variance, not by the sample's. Training accuracy is that on 10,000 of the examples.",
+    "Training runs in the span of the dictionary, with the orthogonal part of the weights carried along: the same algorithm, cheaper.",
+    "The paper says in words who beats whom. Bands of half to three halves of the published distance are ours.",
+)
+#: Bands around published values were the rule until it was found that they let misses pass.
+NAMED_COMPARISONS = Change(
+    "2026-11-17",
+    "bands of our own around each method's accuracy gave way to the comparisons that the paper's text names, as paired differences; "
+    "One Step and Two Step are judged by their best classifiers",
+    "the bands held where published values were missed, and One Step was met by a readout that the paper does not use",
+    1100,
+)
+
 TABLE1 = Claim(
     id="shi2022/table1",
     where="Table 1, Figures 1, 2, 5, 6 (Section 6, Appendix E.1.1)",
     kind="table",
     statement=(
-        "On parity labels of hidden patterns, a two-layer network finds the hidden direction in two gradient steps and classifies "
-        "perfectly; its tangent kernel and random features do not, and neither does the network where the inputs have no structure."
+        "On parity labels of hidden patterns the network has high test accuracy, and NTK and random features a significantly lower one; "
+        "without input structure all three are about as good as guessing, and the network overfits. After one step some weights gather "
+        "around the sum of the relevant patterns, yet the best classifier on them is at about 52 %; the second step improves them to a "
+        "cosine above 0.99, and the best classifier is at about 100 %."
     ),
     study=table1,
     checks=(
-        Check(Quantity("Network", "test_accuracy"), lower=99.9),
-        Check(Quantity("Two Step", "test_accuracy"), lower=99.9),
-        Check(Quantity("Two Step (converged)", "test_accuracy"), lower=99.9),
-        # A third of the neurons and fewer seeds leave wider bands for the rivals at laptop scale.
-        Check(Quantity("NTK", "test_accuracy"), lower=82.5, upper=86.5, scales=("paper",)),
-        Check(Quantity("NTK", "test_accuracy"), lower=76.0, upper=88.0, scales=("laptop",)),
-        Check(Quantity("RF", "test_accuracy"), lower=73.5, upper=79.0, scales=("paper",)),
-        Check(Quantity("RF", "test_accuracy"), lower=65.0, upper=82.5, scales=("laptop",)),
-        Check(Quantity("One Step", "test_accuracy"), lower=46.0, upper=54.0),
-        # Not a published value: on converged features of one step, nothing beats the best linear classifier, which is at 84.4.
-        Check(Quantity("One Step (converged)", "test_accuracy"), lower=82.5, upper=86.5),
-        Check(Quantity("Network w/o structure", "test_accuracy"), lower=48.0, upper=53.0),
-        Check(Quantity("Network", "cosine", 2), lower=0.995),
-        Check(Quantity("RF", "cosine"), upper=0.3),
+        Check(Quantity("Network", "test_accuracy"), lower=99.0),
+        gap("Network", "NTK", 13.6),
+        gap("Network", "RF", 24.0),
+        gap("Network", "NTK (ten times the steps)", 13.6),
+        gap("Network", "RF (converged)", 24.0),
+        *near_chance("Network w/o structure", "NTK w/o structure", "RF w/o structure"),
+        Check(
+            Quantity("Network w/o structure", "train_accuracy", minus=Quantity("Network w/o structure", "test_accuracy")),
+            lower=24.0,
+            upper=72.0,
+        ),
+        Check(Quantity("Network", "cosine", 2), lower=0.99, origin="paper"),
+        Check(Quantity("Network", "cosine", 2, minus=Quantity("Network", "cosine", 1)), lower=0.149 / 2, upper=0.149 * 1.5),
+        Check(Quantity("Two Step (converged)", "test_accuracy"), lower=99.0),
+        gap("Two Step (converged)", "One Step (converged)", 47.8),
     ),
     published=printed(
         {
@@ -160,15 +216,20 @@ TABLE1 = Claim(
             "cosine": "0.997 – 0.114 0.848 0.997 0.253",
         }
     ),
+    control=false_world(table1),
+    history=(
+        Change(
+            "2026-11-17",
+            "entered late: before the first rule was written, prototypes had been run on seeds 10 to 14, on which it was judged then",
+            "such seeds could not surprise the rule",
+            1000,
+        ),
+        NAMED_COMPARISONS,
+    ),
     deviations=(
-        "σ_b = σ_ξ = 0.5 instead of 1/k²; with the theorem's values the classifier stage stays at the best linear classifier.",
-        "η₂ of the first layer is set so that ⟨w_i, x⟩ has root mean square σ_b, instead of η₂ = 1.",
-        "Steps t > 2: step size 0.3 (first layer), 150/m (second), a tenth of it in the last third, no decay, instead of k²/(T·m^{1/3}).",
-        "Steps 1 and 2 weight both classes equally.",
-        "The paper gives no step sizes for NTK and RF: 3/m and 15/m, a tenth of it in the last third, chosen on seeds 0–4.",
-        "The paper does not name the classifier on One Step and Two Step: SGD and a converged ridge regression are both shown.",
-        "Without input structure γ = 0 makes σ_a infinite: the values of the structured data are used.",
-        "Inputs are normalised by their exact mean and variance, not by the sample's.",
-        "Training runs in the span of the dictionary, with the orthogonal part of the weights carried along: the same algorithm, cheaper.",
+        *SHARED_DEVIATIONS,
+        "After one step the weights here have the cosine that they have after two: the first gradient of n examples is the difference of "
+        "the class means up to a factor, and its cosine is a property of the sample. Initial weights that are left over, as by rounding "
+        "in w − η(∇ + 2λw) with 2λη = 1, would lower the first cosine: see shi2022/one-step.",
     ),
 )

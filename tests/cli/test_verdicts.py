@@ -1,0 +1,118 @@
+"""Controls, nulls, looks and rules from the command line, on claims of a user's own."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from unlazy.cli import main
+
+TEXT = '''
+import jax
+from unlazy import Arm, Change, Check, Claim, Condition, Control, FeatureRidge, Instrument, MultiIndex, Performance, Published
+from unlazy import Quantity, RawFeatures, shuffled
+from unlazy.tasks.multi_index import product
+
+
+class Coin(Instrument):
+    """A noisy number around `mean`."""
+
+    mean: float = 1.0
+
+    @property
+    def work(self):
+        return 1.0
+
+    def measure(self, *, key):
+        return {"value": self.mean + 0.5 * jax.random.normal(key)}
+
+
+def study(scale):
+    return {"coin": Coin(1.0)}
+
+
+SURE = Claim(
+    id="mine/sure", where="here", kind="bound", statement="The number is positive.", study=study,
+    checks=(Check(Quantity("coin", "value"), lower=0.0),), control=Control("a negative number", lambda scale: {"coin": Coin(-1.0)}),
+    published=(Published(Quantity("coin", "value"), "5.0"),), seeds={"smoke": 1, "laptop": 6, "paper": 6},
+    history=(Change("2026-01-01", "the bound rose", "it was too low", 1200),),
+    conditions=(Condition("m ≥ 3", lambda scale: 4.0, lambda scale: 3.0),),
+)
+CLOSE = Claim(
+    id="mine/close", where="here", kind="bound", statement="The number is above 0.8.", study=study,
+    checks=(Check(Quantity("coin", "value"), lower=0.6),), seeds={"smoke": 1, "laptop": 3, "paper": 3},
+)
+
+
+def learning(scale):
+    return {"linear": Arm(MultiIndex(d=6, polynomial=product(1)), FeatureRidge(RawFeatures()), 400, (Performance(1000),))}
+
+
+LEARNS = Claim(
+    id="mine/learns", where="here", kind="bound", statement="A linear model learns one coordinate.", study=learning,
+    checks=(Check(Quantity("linear", "test_accuracy"), lower=90.0),), control=shuffled(learning),
+)
+'''
+
+
+def written(name):
+    return json.loads(Path(name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(TEXT)
+
+    def call(*arguments):
+        return CliRunner().invoke(main, [*map(str, arguments), "--store", "s.sqlite"], catch_exceptions=False)
+
+    return call
+
+
+def test_a_control_is_run_and_does_not_hold(run):
+    before = run("reproduce", "mine.py:SURE", "--json", "a.json")
+    assert "was not run (--controls runs it)" in before.output
+    result = run("reproduce", "mine.py:SURE", "--controls", "--json", "b.json")
+    (old,), (new,) = (written(name) for name in ("a.json", "b.json"))
+    assert old["control"]["verdict"] == "not run" and new["control"] == {"what": "a negative number", "verdict": "fails", "held": []}
+    assert new["verdict"] == "holds" and new["numbers"] == {"reproduced": 0, "of": 1} and new["seeds"][0] == 1200
+    assert new["hypotheses"][0]["met"] and "numbers not reproduced (0 of 1)" in result.output.replace("\n", " ")
+    assert run("reproduce", "mine.py:SURE", "--strict").exit_code == 3  # the statement holds, the number does not come out
+
+
+def test_looks_go_on_until_it_is_decided(run):
+    result = run("reproduce", "mine.py:CLOSE", "--until-decided", "--most-seeds", 200, "--json", "c.json")
+    (verdict,) = written("c.json")
+    assert verdict["verdict"] == "holds" and verdict["look"] >= 2 and len(verdict["seeds"]) == 3 * 2 ** (verdict["look"] - 1)
+    assert f"this is look {verdict['look']}" in result.output.replace("\n", " ")
+    again = run("show", "mine.py:CLOSE")
+    assert f"this is look {verdict['look']}" in again.output.replace("\n", " ")
+    few = run("reproduce", "mine.py:CLOSE", "--until-decided", "--most-seeds", 3)
+    assert "undecided" in few.output
+
+
+def test_a_null_shows_labels_of_other_inputs(run):
+    result = run("reproduce", "mine.py:LEARNS", "mine.py:SURE", "--null")
+    assert "0 of 1 rules hold by error." in result.output and "mine/learns (null)" in result.output
+    control = run("reproduce", "mine.py:LEARNS", "--controls", "--json", "d.json")
+    (verdict,) = written("d.json")
+    assert verdict["verdict"] == "holds" and verdict["control"]["verdict"] == "fails" and control.exit_code == 0
+    assert run("reproduce", "mine.py:LEARNS", "--null", "--controls").exit_code == 2
+
+
+def test_rules_tell_by_what_a_claim_is_judged(run):
+    words = " ".join(run("rules", "mine.py:SURE").output.split())
+    for part in ("The number is positive.", "coin value ≥ 0", "m ≥ 3", "a negative number", "the bound rose", "from 1200", "has not seen"):
+        assert part in words, part
+    run("reproduce", "mine.py:SURE")
+    assert "The store first saw this rule" in run("rules", "mine.py:SURE").output
+    assert "No bound, size or arm was changed" in run("rules", "mine.py:CLOSE").output
+    assert "not built yet" in " ".join(run("rules", "daniely2020/theorem1").output.split())
+
+
+def test_what_is_not_run_stands_in_the_ledger(run):
+    result = run("reproduce", "daniely2020/*", "--json", "e.json")
+    rows = written("e.json")
+    assert result.exit_code == 0 and len(rows) == 13 and {row["verdict"] for row in rows} == {"not run"}
