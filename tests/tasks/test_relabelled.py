@@ -38,6 +38,6 @@ def test_nothing_can_be_learned_and_the_truth_is_the_test():
     trials = [Trial(family, learner, 4000, 10, probes) for family in (FAMILY, Relabelled(FAMILY))]
     assert trials[0].key != trials[1].key
     true, null = (next(iter(LocalEngine().run([trial]))).value("test_accuracy") for trial in trials)
-    assert true > 60 and abs(null - 50) < 8
+    assert true > 60 and abs(null - 50) < 15
     same = zip(*(jax.tree.leaves(family.task(key=new_key(3))) for family in (FAMILY, Relabelled(FAMILY))), strict=True)
     assert all(np.array_equal(a, b) for a, b in same)

@@ -1,0 +1,172 @@
+"""The first gradient of a neuron on the mixture of uniform and all-equal bits with parity labels, exactly, for any ternary weights.
+
+    x = z/√n, z ∈ {±1}^n;  f(z) = Π_{j∈A} z_j, |A| = k odd;  half of the inputs uniform, in the other half all bits of A are equal
+    a neuron σ(⟨w, x⟩ + b) with w ∈ {−1, 0, 1}^n, σ(s) = min(max(s, 0), 6);  σ' = 1 where 0 < s < 6
+
+Given the bits of A, ⟨w, z⟩ is a whole number plus a sum of M independent signs, M = the number of weights ≠ 0 outside A: twice a binomial
+number minus M. So every expectation is a sum over the bits of A of values of a binomial distribution function, and the bits of A enter by
+how many of their weights are 1, −1 and 0 only. Nothing is listed: n may be in the millions.
+
+On the uniform part f times anything that misses a bit of A has mean zero. So with Z zero weights in A:
+
+- Z ≥ 2: everything vanishes; Z = 1: all but the coordinate of that weight; Z = 0: nothing need vanish.
+
+Reference: daniely2020, Section 4.1 (Lemmas 3 to 7) and Lemma 12.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import scipy.stats
+from jaxtyping import Float, Int
+from scipy.special import comb
+
+from unlazy.core.errors import require
+
+#: Where the activation stops to rise.
+CEILING = 6.0
+
+
+@dataclasses.dataclass(frozen=True)
+class NeuronGradients:
+    """Expectations for each neuron on one part of the law, times √n where they carry an x_j.
+
+    `on_plus`, `on_zero`, `on_minus`: E[z_j f σ'] for j in A with w_j = 1, 0, −1. `off`: the same for j outside A with w_j = 1; with
+    w_j = −1 it is its opposite, with w_j = 0 it is 0. `bias`: E[f σ']; `output`: E[f σ].
+    """
+
+    on_plus: Float[np.ndarray, " q"]
+    on_zero: Float[np.ndarray, " q"]
+    on_minus: Float[np.ndarray, " q"]
+    off: Float[np.ndarray, " q"]
+    bias: Float[np.ndarray, " q"]
+    output: Float[np.ndarray, " q"]
+
+    def mixed(self, other: NeuronGradients, share: float = 0.5) -> NeuronGradients:
+        """Those of the mixture in which `other` has this share."""
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in dataclasses.fields(self))
+        return NeuronGradients(*((1 - share) * mine + share * theirs for mine, theirs in pairs))
+
+    def expanded(self, w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> Float[np.ndarray, "q n"]:
+        """E[z_j f σ'] for all coordinates of neurons with these weights."""
+        on = np.select([w > 0, w < 0], [self.on_plus[:, None], self.on_minus[:, None]], self.on_zero[:, None])
+        return np.where(relevant, on, w * self.off[:, None])
+
+
+def composition(w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How many weights in A are 1 and −1, and how many outside A are not 0, for each neuron."""
+    require(bool(np.all(np.isin(w, (-1, 0, 1)))), "The weights of a neuron must be −1, 0 or 1.")
+    inside, outside = w[:, relevant], w[:, ~np.asarray(relevant)]
+    return np.sum(inside > 0, axis=1), np.sum(inside < 0, axis=1), np.sum(outside != 0, axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class FirstGradients:
+    """All neurons of one n, k and bias b."""
+
+    n: int
+    k: int
+    b: float
+
+    def __post_init__(self) -> None:
+        require(self.k % 2 == 1, f"k must be odd, so that both all-equal halves have opposite labels, but k={self.k}.")
+        require(1 <= self.k <= self.n, f"A has k of the n bits: 1 ≤ k ≤ n, but k={self.k}, n={self.n}.")
+
+    @property
+    def _window(self) -> tuple[float, float]:
+        """Between which numbers ⟨w, z⟩ lies where σ rises."""
+        return -self.b * math.sqrt(self.n), (CEILING - self.b) * math.sqrt(self.n)
+
+    def _rising(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
+        """P[0 < s < 6] where ⟨w, z⟩ is `shift` plus a sum of M signs."""
+        first, last = self._ends(shift, M)
+        return scipy.stats.binom.cdf(last, M, 0.5) - scipy.stats.binom.cdf(first - 1, M, 0.5)
+
+    def _ends(self, shift: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest binomial number within the open window."""
+        low, high = self._window
+        return np.floor((low - shift + M) / 2) + 1, np.ceil((high - shift + M) / 2) - 1
+
+    def _output(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
+        """E σ(s). Of B ~ Bin(M, ½) restricted to B ≤ c, the mean is (M/2)·P[Bin(M − 1, ½) ≤ c − 1]."""
+        first, last = self._ends(shift, M)
+        inside = self._rising(shift, M)
+        fewer = np.maximum(M - 1, 0)
+        below = scipy.stats.binom.cdf(last - 1, fewer, 0.5) - scipy.stats.binom.cdf(first - 2, fewer, 0.5)
+        mean = (2 * np.where(M > 0, M / 2 * below, 0.0) + (shift - M) * inside) / math.sqrt(self.n) + self.b * inside
+        return mean + CEILING * scipy.stats.binom.sf(last, M, 0.5)
+
+    def uniform(self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray) -> NeuronGradients:
+        """On uniform bits."""
+        plus, minus, M = (np.asarray(part) for part in (plus, minus, outside))
+        K = plus + minus
+        zeros = self.k - K
+        sign = np.where(minus % 2 == 0, 1.0, -1.0)
+        rising, output, off = (self._alternating(K, M, kind) for kind in ("rising", "output", "off"))
+        rest = self._alternating_without_one(K, M)
+        full = zeros == 0
+        return NeuronGradients(
+            on_plus=np.where(full, sign * rest, 0.0),
+            on_zero=np.where(zeros == 1, sign * rising, 0.0),
+            on_minus=np.where(full, -sign * rest, 0.0),
+            off=np.where(full, sign * off, 0.0),
+            bias=np.where(full, sign * rising, 0.0),
+            output=np.where(full, sign * output, 0.0),
+        )
+
+    def _alternating(self, K: np.ndarray, M: np.ndarray, kind: str) -> np.ndarray:
+        """E[Π t_i · …] over K signs t_i: Σ_h C(K, h)·2^−K·(−1)^h · …(K − 2h)."""
+        total = np.zeros(np.broadcast(K, M).shape)
+        for h in range(self.k + 1):
+            shift = (K - 2 * h).astype(float)
+            if kind == "rising":
+                found = self._rising(shift, M)
+            elif kind == "output":
+                found = self._output(shift, M)
+            else:
+                found = self._tilted(shift, M)
+            total += np.where(h <= K, comb(K, h) * 0.5**K * (-1.0) ** h * found, 0.0)
+        return total
+
+    def _tilted(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
+        """E[t_j · 1{0 < s < 6}] for one t_j of the M signs outside A."""
+        fewer = np.maximum(M - 1, 0)
+        return np.where(M > 0, 0.5 * (self._rising(shift + 1, fewer) - self._rising(shift - 1, fewer)), 0.0)
+
+    def _alternating_without_one(self, K: np.ndarray, M: np.ndarray) -> np.ndarray:
+        """E[Π_{i≠j} t_i · 1{0 < s < 6}], where t_j is one of the K signs and is averaged over."""
+        total = np.zeros(np.broadcast(K, M).shape)
+        for h in range(self.k):
+            shift = (K - 1 - 2 * h).astype(float)
+            found = 0.5 * (self._rising(shift + 1, M) + self._rising(shift - 1, M))
+            fewer = np.maximum(K - 1, 0)
+            total += np.where(h <= K - 1, comb(fewer, h) * 0.5**fewer * (-1.0) ** h * found, 0.0)
+        return total
+
+    def structured(self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray) -> NeuronGradients:
+        """Where all bits of A are equal: ⟨w, z⟩ on A is ±(plus − minus), and z_j f = 1 for all j in A."""
+        W, M = (np.asarray(plus) - np.asarray(minus)).astype(float), np.asarray(outside)
+        up, down = self._rising(W, M), self._rising(-W, M)
+        on = 0.5 * (up + down)
+        return NeuronGradients(
+            on_plus=on,
+            on_zero=on,
+            on_minus=on,
+            off=0.5 * (self._tilted(W, M) - self._tilted(-W, M)),
+            bias=0.5 * (up - down),
+            output=0.5 * (self._output(W, M) - self._output(-W, M)),
+        )
+
+    def mixture(self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray) -> NeuronGradients:
+        """On the mixture of both, in equal parts."""
+        return self.uniform(plus, minus, outside).mixed(self.structured(plus, minus, outside))
+
+    def of(self, w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> NeuronGradients:
+        """For neurons with these weights; equal compositions are computed once."""
+        rows = np.stack(composition(w, relevant), axis=1)
+        distinct, where = np.unique(rows, axis=0, return_inverse=True)
+        found = self.mixture(*distinct.T)
+        return NeuronGradients(*(getattr(found, f.name)[where.reshape(-1)] for f in dataclasses.fields(found)))
