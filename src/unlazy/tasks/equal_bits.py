@@ -1,0 +1,103 @@
+"""Parities that can be found: half of the inputs are uniform bits, in the other half all bits of the parity are equal.
+
+    z ∈ {±1}^d, x = z/√d;   A ⊂ [d], |A| = k odd;   y = Π_{j∈A} z_j
+    with probability `structured` all bits of A are one fair coin, else all bits are independent fair coins
+
+`where` = A. The label has no correlation with any bit outside A; within A each bit agrees with it on the all-equal part.
+
+Reference: daniely2020, Section 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.core.random import bernoulli, signs
+from unlazy.tasks.base import Batch, Family, Population, Task
+from unlazy.tasks.spectrum import corners
+
+#: Up to so many bits all inputs are listed where the exact law is asked for.
+LISTED = 14
+
+
+class EqualBitsTask(Task):
+    """The parity of known bits."""
+
+    where: Int[Array, " k"]
+    structured: float | Float[Array, ""]
+    d: int = eqx.field(static=True)
+
+    @property
+    def dimension(self) -> int:
+        return self.d
+
+    @property
+    def k(self) -> int:
+        """The number of bits in the parity."""
+        return len(self.where)
+
+    def draw(self, n: int, key: PRNGKeyArray) -> Batch:
+        return self.draw_parts(n, key)[0]
+
+    def draw_parts(self, n: int, key: PRNGKeyArray) -> tuple[Batch, Bool[Array, " n"]]:
+        """Examples, and which of them come from the all-equal part."""
+        key_bits, key_coin, key_part = jax.random.split(key, 3)
+        z = signs(key_bits, (n, self.d))
+        equal = bernoulli(key_part, jnp.full(n, self.structured))
+        coin = signs(key_coin, (n,))
+        bits = jnp.where(equal[:, None], coin[:, None], z[:, self.where])
+        return Batch(z.at[:, self.where].set(bits) / math.sqrt(self.d), jnp.prod(bits, axis=1)), equal
+
+    @property
+    def exact_law(self) -> Callable[[], Population] | None:
+        """All inputs with their weights, where there are not too many."""
+        return self._law if self.d <= LISTED else None
+
+    def _law(self) -> Population:
+        z = jnp.asarray(corners(self.d), jnp.result_type(float))
+        bits = z[:, self.where]
+        equal = jnp.all(bits == bits[:, :1], axis=1)
+        weight = (1 - self.structured + self.structured * equal * 2.0 ** (self.k - 1)) / len(z)
+        return Population(z / math.sqrt(self.d), jnp.prod(bits, axis=1), weight)
+
+    def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The parity, read off the bits."""
+        return jnp.prod(jnp.sign(x[:, self.where]), axis=1)
+
+    @property
+    def features(self) -> Float[Array, "1 d"]:
+        """The direction of the sum of the bits in A."""
+        return jnp.zeros((1, self.d)).at[0, self.where].set(1 / math.sqrt(self.k))
+
+    @property
+    def chance(self) -> Float[Array, ""]:
+        """Both labels are equally likely, since k is odd."""
+        return jnp.asarray(0.5)
+
+
+class EqualBits(Family):
+    """A random choice of the k bits."""
+
+    d: int = eqx.field(static=True, kw_only=True)
+    k: int = eqx.field(static=True, kw_only=True)
+    structured: float = eqx.field(converter=float, default=0.5, kw_only=True)
+
+    def __check_init__(self) -> None:
+        require(isinstance(self.k, int) and self.k % 2 == 1, f"k must be odd, so that both labels are equally likely, but k={self.k}.")
+        require(3 <= self.k <= self.d, f"A parity takes 3 ≤ k ≤ d bits, but k={self.k}, d={self.d}.")
+        require(0 <= self.structured <= 1, f"structured is a share of the inputs, in [0, 1], but is {self.structured}.")
+
+    @property
+    def dimension(self) -> int:
+        return self.d
+
+    def task(self, *, key: PRNGKeyArray) -> EqualBitsTask:
+        """Choose the bits."""
+        return EqualBitsTask(jax.random.permutation(key, self.d)[: self.k], self.structured, self.d)
