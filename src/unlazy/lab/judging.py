@@ -62,7 +62,7 @@ class Numbers:
 
     def __str__(self) -> str:
         if not self.of:
-            return "none printed"
+            return "–"
         if self.reproduced == self.of:
             return f"reproduced ({self.of} of {self.of})"
         return f"partly ({self.reproduced} of {self.of})" if self.reproduced else f"not reproduced (0 of {self.of})"

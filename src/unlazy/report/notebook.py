@@ -44,7 +44,8 @@ def verdict_html(verdict: Verdict) -> str:
     parts += [table_html("The rule, check by check", checks(verdict))] if verdict.judgements else []
     parts += [table_html("The conditions of the theorem", conditions(verdict))] if verdict.conditions else []
     said = [claim.statement, *([verdict.reason] if verdict.reason else []), *notes(verdict)]
-    return f"<p>{badge(verdict.outcome)} Numbers: {verdict.numbers}.</p>" + _whole(f"{claim.id}, {claim.where}", said, *parts)
+    numbers = f" Numbers: {verdict.numbers}." if verdict.numbers.of else ""
+    return f"<p>{badge(verdict.outcome)}{numbers}</p>" + _whole(f"{claim.id}, {claim.where}", said, *parts)
 
 
 def _whole(title: str, sentences: Iterable[str], *parts: str) -> str:

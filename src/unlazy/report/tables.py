@@ -131,10 +131,7 @@ def notes(verdict: Verdict) -> list[str]:
 
 def ledger(verdicts: Sequence[Verdict]) -> Rows:
     """One row a claim."""
-    rows = [
-        [v.claim.id, MARKS[v.outcome], str(v.numbers) if v.numbers.of else "–", control_mark(v), f"{len(v.seeds)} {v.scale}"]
-        for v in verdicts
-    ]
+    rows = [[v.claim.id, MARKS[v.outcome], str(v.numbers), control_mark(v), f"{len(v.seeds)} {v.scale}"] for v in verdicts]
     return ["claim", "statement", "numbers", "control", "seeds"], rows
 
 
@@ -151,10 +148,13 @@ def null_sentence(verdicts: Sequence[Verdict]) -> str:
 
 
 def control_mark(verdict: Verdict) -> str:
-    """What the rule says where the statement is false."""
-    if verdict.control is None:
-        return "none"
-    return "not run" if verdict.control.outcome == "not run" else MARKS[verdict.control.outcome]
+    """What the rule says where the statement is false: it should be rejected there."""
+    return "none" if verdict.control is None else control_word(verdict.control.outcome)
+
+
+def control_word(outcome: str) -> str:
+    """A control's outcome as people read it."""
+    return {"not run": "not run", "holds": "✗ holds there too", "undecided": "✓ not held (undecided)"}.get(outcome, "✓ rejected")
 
 
 def markdown(table: Rows) -> str:
