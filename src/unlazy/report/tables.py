@@ -131,8 +131,8 @@ def notes(verdict: Verdict) -> list[str]:
 
 def ledger(verdicts: Sequence[Verdict]) -> Rows:
     """One row a claim."""
-    rows = [[v.claim.id, MARKS[v.outcome], str(v.numbers), control_mark(v), f"{len(v.seeds)} {v.scale}"] for v in verdicts]
-    return ["claim", "statement", "numbers", "control", "seeds"], rows
+    rows = [[v.claim.id, MARKS[v.outcome], str(v.numbers), control_mark(v), v.scale] for v in verdicts]
+    return ["claim", "statement", "numbers", "control", "scale"], rows
 
 
 def waiting(rows: Sequence[NotRun]) -> Rows:
@@ -154,7 +154,7 @@ def control_mark(verdict: Verdict) -> str:
 
 def control_word(outcome: str) -> str:
     """A control's outcome as people read it."""
-    return {"not run": "not run", "holds": "✗ holds there too", "undecided": "✓ not held (undecided)"}.get(outcome, "✓ rejected")
+    return {"not run": "not run", "holds": "✗ holds there too", "undecided": "✓ not held"}.get(outcome, "✓ rejected")
 
 
 def markdown(table: Rows) -> str:

@@ -85,6 +85,12 @@ class FirstGradients:
         first, last = self._ends(shift, M)
         return scipy.stats.binom.cdf(last, M, 0.5) - scipy.stats.binom.cdf(first - 1, M, 0.5)
 
+    def surely_rising(self, M: np.ndarray) -> np.ndarray:
+        """P[k/√n < ⟨w, x⟩ outside A + b < 6 − k/√n]: σ rises whatever the bits of A are (φ of Lemma 6)."""
+        low, high = self._window
+        first, last = np.floor((low + self.k + M) / 2) + 1, np.ceil((high - self.k + M) / 2) - 1
+        return np.maximum(scipy.stats.binom.cdf(last, M, 0.5) - scipy.stats.binom.cdf(first - 1, M, 0.5), 0.0)
+
     def _ends(self, shift: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The least and the greatest binomial number within the open window."""
         low, high = self._window

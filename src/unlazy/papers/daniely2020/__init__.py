@@ -1,12 +1,27 @@
-"""Daniely, Malach (2020), "Learning Parities with Neural Networks": what the ledger still owes to it."""
+"""Daniely, Malach (2020), "Learning Parities with Neural Networks": parities that gradient descent learns and no fixed embedding expresses.
+
+unlazy reproduce 'daniely2020/*' --scale laptop
+"""
 
 from __future__ import annotations
 
+from unlazy.core.naming import Named
 from unlazy.lab.claims import NotRun
+from unlazy.papers.daniely2020.errata import ERRATA
+from unlazy.papers.daniely2020.rows import CLAIMS
+from unlazy.tasks.equal_bits import EqualBits
+
+__all__ = ["CITATION", "CLAIMS", "ERRATA", "NOT_RUN", "TASKS"]
 
 CITATION = "A. Daniely, E. Malach. Learning Parities with Neural Networks. NeurIPS 2020."
 
-_WHY = "this paper's task and learner are not built yet"
+TASKS = {
+    "daniely2020/task": Named(
+        EqualBits(d=50, k=3), "half of the inputs are uniform bits, in the other half all bits of the parity are equal"
+    ),
+}
+
+_WHY = "the learner is not built yet"
 
 NOT_RUN = (
     NotRun(
@@ -33,67 +48,10 @@ NOT_RUN = (
         _WHY,
     ),
     NotRun(
-        "daniely2020/theorem1",
-        "Theorem 1",
-        "bound",
-        "A fixed embedding on which some linear function of bounded norm has a small hinge loss for every parity of k bits needs a "
-        "dimension that is exponential in k.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/lemma3-4",
-        "Lemmas 3 and 4",
-        "lemma",
-        "For most neurons the gradient under the uniform part is small on all coordinates.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/lemma5",
-        "Lemma 5",
-        "lemma",
-        "On the structured part, the gradient of a neuron with Σ_A w = 0 vanishes on coordinates outside A.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/lemma6",
-        "Lemma 6",
-        "lemma",
-        "On coordinates of A that gradient is nearly the same for all of them.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/lemma7",
-        "Lemma 7",
-        "lemma",
-        "After one step a share of at least 1/(14√k) of the neurons is good.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/lemma8-9",
-        "Lemmas 8 and 9",
-        "lemma",
-        "Good neurons implement the functions that the parity is composed of.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/lemma10",
-        "Lemma 10",
-        "lemma",
-        "An explicit second layer on good neurons has margin at least 1 on every input.",
-        _WHY,
-    ),
-    NotRun(
         "daniely2020/theorem11",
         "Theorem 11",
         "lemma",
         "Online gradient descent has the stated regret.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/lemma12",
-        "Lemma 12",
-        "lemma",
-        "After one step the second layer is at most k/√n.",
         _WHY,
     ),
     NotRun(
@@ -102,5 +60,19 @@ NOT_RUN = (
         "lemma",
         "After step 1 the first layer hardly moves, and the loss changes little by it.",
         _WHY,
+    ),
+    NotRun(
+        "daniely2020/lemma9",
+        "Lemma 9",
+        "lemma",
+        "Good neurons implement the functions that the parity is composed of.",
+        _WHY,
+    ),
+    NotRun(
+        "daniely2020/digits",
+        "beyond the text",
+        "figure",
+        "On the parity of the sum of stacked digits a trained network beats its tangent model, random features and tuned kernels.",
+        "it needs images, which are not built in yet",
     ),
 )

@@ -1,0 +1,245 @@
+"""What the first gradient step does to all neurons at once: exact expectations, and exact shares of neurons under the random start.
+
+A neuron's first gradient depends on its ternary weights by how many in A are 1 and −1, and how many outside A are not 0. Their law is a
+product of a trinomial and a binomial one, so shares of neurons are sums and not samples.
+
+Reference: daniely2020, Section 4.1, Lemma 12.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Literal
+
+import equinox as eqx
+import numpy as np
+import scipy.stats
+from jaxtyping import Float, Int, PRNGKeyArray
+from scipy.special import gammaln
+
+from unlazy.lab.trials import Instrument
+from unlazy.theory.parity_gradients import FirstGradients, NeuronGradients
+
+#: Constants c and C at which Lemmas 3 and 4 are looked at.
+FACTORS = (1.5, 2.0, 4.0, 8.0, 16.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """The compositions of a random ternary neuron, with their probabilities; outside A twelve standard deviations are kept."""
+
+    plus: Int[np.ndarray, " c"]
+    minus: Int[np.ndarray, " c"]
+    outside: Int[np.ndarray, " c"]
+    share: Float[np.ndarray, " c"]
+
+    @classmethod
+    def of(cls, n: int, k: int, *, cancelling: bool = False) -> Start:
+        """All compositions of n weights, k of them in A; or those alone whose weights in A sum to zero."""
+        rest = n - k
+        spread = 12 * math.sqrt(rest * 2 / 9) + 1
+        low, high = max(0, math.floor(rest * 2 / 3 - spread)), min(rest, math.ceil(rest * 2 / 3 + spread))
+        pairs = np.array([(p, m) for p in range(k + 1) for m in range(k + 1 - p) if p == m or not cancelling])
+        M = np.arange(low, high + 1)
+        zeros = k - pairs.sum(axis=1)
+        within = np.exp(gammaln(k + 1) - gammaln(pairs[:, 0] + 1) - gammaln(pairs[:, 1] + 1) - gammaln(zeros + 1) - k * math.log(3))
+        share = within[:, None] * scipy.stats.binom.pmf(M, rest, 2 / 3)
+        grid = np.broadcast_to(M, share.shape).reshape(-1)
+        plus, minus = (np.repeat(pairs[:, side], len(M)) for side in (0, 1))
+        return cls(plus, minus, grid, share.reshape(-1))
+
+    @property
+    def cancelling(self) -> np.ndarray:
+        """Whether the weights in A sum to zero."""
+        return self.plus == self.minus
+
+
+class FirstStepLaw(Instrument):
+    """Lemmas 3, 4, 6, 7 and 12 over the number n of bits: each quantity beside its bound, over all neurons of the random start.
+
+    `chance3`, `chance4`: the greatest c·P[a neuron is above c times the bound], at most 1 by the lemmas; `mean3`: the mean over neurons of
+    the gradient over the bound, at most 1 by the proof; `ratio6`: the greatest deviation of
+    Lemma 6 over (3k + 1)·√(2/(π|J|)), its bound with the sharp constant of Littlewood and Offord; `good`: the share of good neurons of
+    Lemma 7 times 14√k; `least_alpha`, `greatest_alpha`: E[z_j f σ'] for j in A over good neurons; `off7`, `bias7`: their gradients off A
+    and of the bias, times u ≤ n/k, over the bounds of the proof; `ratio12`: the greatest |E f σ| over k/√n.
+
+    `rate` bends the bounds: each is multiplied by n^(−rate), which makes the statements false. `part`: on which part of the inputs Lemmas 3
+    and 4 are looked at. `only_good`: neurons whose weights in A do not cancel are left out, which Lemma 7 does not need.
+    """
+
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+    rate: float = eqx.field(static=True, default=0.0)
+    part: Literal["uniform", "structured"] = eqx.field(static=True, default="uniform")
+    only_good: bool = eqx.field(static=True, default=False)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The numbers n of bits."""
+        return self.sizes
+
+    @property
+    def work(self) -> float:
+        """A few distribution functions for each composition."""
+        return sum(1e4 * self.k**3 * math.sqrt(n) for n in self.sizes)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        rows = [self._one(n) for n in self.sizes]
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    def _one(self, n: int) -> dict[str, float]:
+        start, exact = Start.of(n, self.k, cancelling=self.only_good), FirstGradients(n, self.k, 1 / (8 * self.k))
+        uniform = exact.uniform(start.plus, start.minus, start.outside)
+        structured = exact.structured(start.plus, start.minus, start.outside)
+        mixed, bend = uniform.mixed(structured), n**-self.rate
+        small = bend * math.exp(-0.5 * _log_comb(n - 1, self.k))
+        looked = uniform if self.part == "uniform" else structured
+        three = np.abs(looked.off)
+        four = np.maximum(three, np.abs(looked.bias))
+        # In Lemma 3 one bit outside A is fixed, whose weight is zero for a third of the neurons.
+        chance3 = max(c * 2 / 3 * np.sum(start.share[three > c * small]) for c in FACTORS)
+        chance4 = max(c * np.sum(start.share[four > c * (n - 1) * small]) for c in FACTORS)
+        good = self._good(n, start, uniform, small)
+        mean3 = float(np.sum(start.share * np.maximum(2 / 3 * three, np.abs(looked.bias)))) / small
+        found = {
+            "chance3": chance3,
+            "chance4": chance4,
+            "mean3": mean3,
+            "good": float(np.sum(start.share[good])) * 14 * math.sqrt(self.k) * bend,
+        }
+        return found | self._lemma6(start, mixed, exact, bend) | self._lemma7(n, good, mixed, bend) | self._lemma12(n, mixed, bend)
+
+    def _good(self, n: int, start: Start, uniform: NeuronGradients, small: float) -> np.ndarray:
+        """The three properties in the proof of Lemma 7."""
+        quiet = np.maximum(np.abs(uniform.off), np.abs(uniform.bias)) <= 14 * math.sqrt(self.k) * (n - 1) * small
+        return quiet & start.cancelling & (start.outside >= (n - self.k) / 3)
+
+    def _lemma6(self, start: Start, mixed: NeuronGradients, exact: FirstGradients, bend: float) -> dict[str, float]:
+        """h(x) = z_j f(x) has mean 1/2 under the mixture, for every j in A."""
+        many = start.outside >= 1
+        inner = exact.surely_rising(start.outside)
+        bound = (3 * self.k + 1) * np.sqrt(2 / (math.pi * np.maximum(start.outside, 1))) * bend
+        values = (mixed.on_plus, mixed.on_zero, mixed.on_minus)
+        there = (start.plus > 0, start.plus + start.minus < self.k, start.minus > 0)
+        return {
+            "ratio6": max(float(np.max((np.abs(value - inner / 2) / bound)[many & has])) for value, has in zip(values, there, strict=True))
+        }
+
+    def _lemma7(self, n: int, good: np.ndarray, mixed: NeuronGradients, bend: float) -> dict[str, float]:
+        if not np.any(good):
+            return dict.fromkeys(("least_alpha", "greatest_alpha", "off7", "bias7"), math.nan)
+        on = np.concatenate([mixed.on_plus[good], mixed.on_zero[good], mixed.on_minus[good]])
+        u = n / self.k
+        return {
+            "least_alpha": float(np.min(on)) * bend,
+            "greatest_alpha": float(np.max(on)),
+            "off7": float(np.max(np.abs(mixed.off[good]))) * u * (n - 1) / (7 * 6**3) / bend,
+            "bias7": float(np.max(np.abs(mixed.bias[good]))) * u * math.sqrt(n) / (math.sqrt(2) * 7 * 5**2.5) / bend,
+        }
+
+    def _lemma12(self, n: int, mixed: NeuronGradients, bend: float) -> dict[str, float]:
+        return {"ratio12": float(np.max(np.abs(mixed.output))) * math.sqrt(n) / self.k / bend}
+
+
+def _log_comb(n: int, k: int) -> float:
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+class CancellingNeurons(Instrument):
+    """Lemma 5: on the all-equal part, the greatest gradient off A and of the bias over all neurons whose weights in A sum to `sum`."""
+
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+    sum: int = eqx.field(static=True, default=0)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The numbers n of bits."""
+        return self.sizes
+
+    @property
+    def work(self) -> float:
+        return sum(1e3 * n for n in self.sizes)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        rows = []
+        for n in self.sizes:
+            start = Start.of(n, self.k)
+            part = FirstGradients(n, self.k, 1 / (8 * self.k)).structured(start.plus, start.minus, start.outside)
+            chosen = start.plus - start.minus == self.sum
+            rows.append((np.max(np.abs(part.off[chosen])), np.max(np.abs(part.bias[chosen])), np.sum(start.share[chosen])))
+        off, bias, share = np.array(rows).T
+        return {"off": off, "bias": bias, "share": share}
+
+
+class ReadoutFeatures(Instrument):
+    """Lemmas 8 and 10 in the number z of equal bits: the features ψ_r, how often a neuron gives one, and the separator made of them.
+
+    `wanted`: the least probability over u of a feature within ε of ψ_r, over ε/(8k²), for ε = 1/(10k), all r and α in [1/4, 1]; `error`:
+    the greatest distance at the ends of the u's that count, over ε. `printed_margin`, `margin`: the least y·Σ_r c_r ψ_r(z) over z with the
+    coefficients of the paper, and with those of `separator`. With `ceiling` the ψ_r stop at 6 as the network's activation does.
+    """
+
+    counts: tuple[int, ...] = eqx.field(static=True)
+    ceiling: bool = eqx.field(static=True, default=False)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The numbers k of bits."""
+        return self.counts
+
+    @property
+    def work(self) -> float:
+        return sum(1e4 * k**2 for k in self.counts)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        rows = [self._one(k) for k in self.counts]
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    def _one(self, k: int) -> dict[str, float]:
+        epsilon, b, z = 1 / (10 * k), 1 / (8 * k), np.linspace(-k, k, 40 * k + 1)
+        wanted, error = math.inf, 0.0
+        for r in levels(k):
+            for alpha in np.linspace(0.25, 1, 16):
+                target, half = -b / (alpha * r), b / (alpha * abs(r) * k) * epsilon  # in units of n
+                wanted = min(wanted, half * k / (epsilon / (8 * k**2)) if abs(target) + half <= 1 / k else 0.0)
+                for u in (target - half, target + half):
+                    feature = abs(r) / b * np.clip(alpha * u * z + b, 0, 6)
+                    error = max(error, float(np.max(np.abs(feature - self._psi(r, z)))))
+        places = np.arange(-k, k + 1, 2)
+        labels = np.where((k - places) // 2 % 2 == 0, 1.0, -1.0)
+        psi = np.stack([self._psi(r, places.astype(float)) for r in levels(k)])
+        margins = {
+            name: float(np.min(labels * (coefficients @ psi)))
+            for name, coefficients in (("printed_margin", printed_separator(k)), ("margin", separator(k)))
+        }
+        return {"wanted": wanted, "error": error / epsilon} | margins
+
+    def _psi(self, r: int, z: np.ndarray) -> np.ndarray:
+        rise = np.maximum(-np.sign(r) * z + abs(r), 0.0)
+        return np.minimum(rise, 6.0) if self.ceiling else rise
+
+
+def levels(k: int) -> list[int]:
+    """r ∈ {−k, −k + 2, …, k}."""
+    return list(range(-k, k + 1, 2))
+
+
+def printed_separator(k: int) -> np.ndarray:
+    """(−1)^((k−r)/2)·v_r with v_r = 1 for |r| = k, 2.5 for |r| = 1, else 2, as in the proof of Lemma 10."""
+    values = {r: 1.0 if abs(r) == k else 2.5 if abs(r) == 1 else 2.0 for r in levels(k)}
+    return np.array([(-1.0) ** ((k - r) // 2) * values[r] for r in levels(k)])
+
+
+def separator(k: int) -> np.ndarray:
+    """Coefficients with which Σ_r c_r ψ_r(z) = f(z) for all z ∈ {−k, −k + 2, …, k}, ψ_r(z) = max(−sign(r)·z + |r|, 0).
+
+    c_r = −(−1)^((k−r)/2)·v_r, v_r = 2 for |r| < k, v_{±k} = 1 − ½·(−1)^((k−1)/2). Why: f alternates on the places z, so its second
+    difference at an inner place z is −4 f(z). The ψ_r with r > 0 bends at z = r and those with r < 0 at z = r, each with slope 1: between
+    neighbours two apart it adds 2 to the second difference at z = r, and nothing elsewhere. So c_r = −2 f(r) at inner places, f(r) =
+    (−1)^((k−r)/2). Two numbers are left, c_k and c_{−k}, whose ψ do not bend within: ψ_k(z) = k − z and ψ_{−k}(z) = k + z span the linear
+    functions, and the values at z = ±k fix them.
+    """
+    ends = 1 - 0.5 * (-1.0) ** ((k - 1) // 2)
+    return np.array([-((-1.0) ** ((k - r) // 2)) * (ends if abs(r) == k else 2.0) for r in levels(k)])
