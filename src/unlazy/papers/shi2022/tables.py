@@ -153,8 +153,8 @@ TABLE2 = Claim(
         "The paper gives no step sizes for NTK and RF: 300/m and 10,000/m, chosen by test accuracy on seeds 0–4. Random features keep "
         "the theorem's σ_b = 1/k²: with σ_b = 0.5 and σ_w = 1/30 all of them are nearly constant.",
         *SHARED_DEVIATIONS[5:],
-        "'Fastest' is an accuracy at least a point above that of NTK after a tenth of the steps; 'as good or only slightly worse' is within 2 "
-        "points for the network, whose value the paper prints, and 5 for the others: all of it ours.",
+        "'Fastest' is an accuracy at least a point above that of NTK after a tenth of the steps; 'as good or only slightly worse' is "
+        "within 2 points for the network, whose value the paper prints, and 5 for the others: all of it ours.",
     ),
     # One Step is near a constant label, of which class is chance: its accuracy varies much between seeds.
     seeds={"smoke": 1, "laptop": 5, "paper": 5},
