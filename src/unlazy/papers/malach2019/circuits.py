@@ -92,7 +92,9 @@ TASK_PRODUCT = Claim(
         lambda scale: {"parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]), gate="OR", p=0.7)},
     ),
     history=(
-        Change(DAY, "the margin of the circuits left this row for lemma6 and the errata; all inputs are listed up to n = 16", "audit", FRESH),
+        Change(
+            DAY, "the margin of the circuits left this row for lemma6 and the errata; all inputs are listed up to n = 16", "audit", FRESH
+        ),
     ),
 )
 
@@ -135,9 +137,7 @@ LCA = Claim(
         Check(Quantity("lemma 3", "rare"), upper=0.0, origin="paper"),
         Check(Quantity("lemma 3", "checker_gap"), upper=EXACT),
     ),
-    conditions=(
-        Condition("drawn circuits and laws that satisfy LCA with some Δ > 0", Quantity("lemma 3", "with_lca"), lambda scale: 5.0),
-    ),
+    conditions=(Condition("drawn circuits and laws that satisfy LCA with some Δ > 0", Quantity("lemma 3", "with_lca"), lambda scale: 5.0),),
     deviations=(
         "Gates without influence are set to TRUE first, as the paper assumes without loss of generality.",
         "The greatest Δ for which law and circuit meet both Definition 1 and LCA is taken. The third check is on our checker.",
@@ -147,7 +147,9 @@ LCA = Claim(
         lambda scale: {"lemma 3": LocalCorrelation(LCA_SIZES[scale], circuits=LCA_DRAWN[scale], dependent=True)},
     ),
     history=(
-        Change(DAY, "the number of circuits with LCA is a condition, rare patterns are counted; 300 circuits a size, not 400", "audit", FRESH),
+        Change(
+            DAY, "the number of circuits with LCA is a condition, rare patterns are counted; 300 circuits a size, not 400", "audit", FRESH
+        ),
     ),
 )
 
@@ -179,7 +181,9 @@ LEMMA6 = Claim(
         lambda scale: {"parity": ParityMargin(PARITY_SIZES[scale], xi=XI, laws=6 if scale == "smoke" else 50, anywhere=True)},
     ),
     corrections=("malach2019/parity-circuit",),
-    history=(Change(DAY, "ε = ξ² is checked, and laws at the ends of the intervals are among those drawn", "the bounds were loose", FRESH),),
+    history=(
+        Change(DAY, "ε = ξ² is checked, and laws at the ends of the intervals are among those drawn", "the bounds were loose", FRESH),
+    ),
 )
 
 #: Gates that are no AND, OR, NAND or NOR among them, for the control.
@@ -215,6 +219,8 @@ LEMMA8 = Claim(
     ),
     corrections=("malach2019/lemma8-equality", "malach2019/lemma8-recursion", "malach2019/generative-epsilon"),
     history=(
-        Change(DAY, "strictness, influence and ε = 1/n² are checked; the printed recursion went to the errata and their tests", "audit", FRESH),
+        Change(
+            DAY, "strictness, influence and ε = 1/n² are checked; the printed recursion went to the errata and their tests", "audit", FRESH
+        ),
     ),
 )

@@ -97,9 +97,9 @@ THEOREM2 = Claim(
     deviations=(
         "|S|, T, η and k are those of the theorems. Samples are drawn as counts of all 2^n inputs, by their multinomial law: as many "
         "examples as the theorems ask for, 10⁶ to 10¹⁴. A run fails if any error is left or an output is not ±1 after T steps.",
-        "Generative: AND/OR/NAND/NOR circuits of Section 5.2. Parity: log₂ n bits, each p_j from (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ), ξ = 0.2. Both "
-        "by Theorem 4 with their own Δ and ε. Product: random circuits of all gates and random p_j ∈ (0.1, 0.9), those with Δ ≥ 0.05, by "
-        "Theorem 2.",
+        "Generative: AND/OR/NAND/NOR circuits of Section 5.2. Parity: log₂ n bits, each p_j from (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ), ξ = 0.2. "
+        "Both by Theorem 4 with their own Δ and ε. Product: random circuits of all gates and random p_j ∈ (0.1, 0.9), those with Δ ≥ "
+        "0.05, by Theorem 2.",
         "E y in λ is the mean of the sample, not of the law.",
         "Gates without influence become −1, not the +1 of the proof of Lemma 15. Nothing depends on it.",
     ),
@@ -163,8 +163,8 @@ COROLLARY10 = Claim(
     where="Corollaries 7 and 10",
     kind="figure",
     statement=(
-        "Algorithm 1 returns h_C with probability at least 1 − δ, with run-time and sample size polynomial in n: for parities of log n bits "
-        "under product laws away from ½, and for every AND/OR/NAND/NOR circuit under its generative law."
+        "Algorithm 1 returns h_C with probability at least 1 − δ, with run-time and sample size polynomial in n: for parities of log n "
+        "bits under product laws away from ½, and for every AND/OR/NAND/NOR circuit under its generative law."
     ),
     study=corollary10,
     checks=(
@@ -218,8 +218,8 @@ LEMMA14 = Claim(
     kind="lemma",
     statement=(
         "A layer trained on its own, on |S| > 2¹¹/(ε²Δ²)·log(8n_i/δ) examples with k ≥ log(8n_i/δ)/log(4/3), ‖w_l‖ ≤ 1/(4k) and "
-        "η ≤ n_i/(16√2·k): the gradient of an open neuron obeys −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ > εΔ/(√2·n_i) (15); with probability 1 − δ it lies "
-        "within εΔ/(4√2·n_i) on the sample (16), where it exceeds εΔ/(2√2·n_i) (17), the set A_t grows (18), all others move towards "
+        "η ≤ n_i/(16√2·k): the gradient of an open neuron obeys −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ > εΔ/(√2·n_i) (15); with probability 1 − δ it "
+        "lies within εΔ/(4√2·n_i) on the sample (16), where it exceeds εΔ/(2√2·n_i) (17), the set A_t grows (18), all others move towards "
         "γ̃(p)ν_j (19, 20), some neuron reaches ηtεΔ/(2√2·n_i) (21), and g_t(p) = γ̃(p)ν_j after t > 6n_i/(√2·η·ε·Δ) steps (14, 22)."
     ),
     study=lambda scale: {"layers": LayerLemmas(LAYER_SIZES[scale], circuits=LAYER_CIRCUITS[scale])},
@@ -275,7 +275,8 @@ NO_CORRELATION = Claim(
     history=(
         Change(
             DAY,
-            "the constant gate itself is checked; bounds 40 % and 10 % on errors, the contrast and end-to-end training (≤ 60 %) were dropped",
+            "the constant gate itself is checked; bounds 40 % and 10 % on errors, the contrast and end-to-end training (≤ 60 %) were "
+            "dropped",
             "the contrast is the control now, and the text says nothing of 60 %",
             FRESH,
         ),

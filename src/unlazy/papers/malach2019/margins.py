@@ -13,7 +13,7 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.trials import Instrument
 from unlazy.papers.malach2019.instruments import OverSizes, marginals
-from unlazy.tasks.circuits.circuit import MONOTONE_AND_NEGATED, NAMES, TABLE, Circuit
+from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, NAMES, TABLE, Circuit
 from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.families import LISTED
@@ -62,8 +62,8 @@ class GenerativeMargin(OverSizes):
     """Lemma 8 and the ε of Section 5.2 on random circuits under their generative laws; the first has OR gates alone.
 
     `gap`: greatest | |c_ij| − (2/3)^i |. `least_ratio`: least (|c_ij| − |E y|) / (2/3)^d, over all levels; `strict_ratio`: the same above
-    the inputs. `pattern_ratio`: least ε·n²; `closed_form`: least ε over ¼·(2/3)^d. `influence`: least influence of a node, up to n = 16 (above, it
-    is too small for a double). `gates` and the share `positive` of labels +1 are those of the text unless given.
+    the inputs. `pattern_ratio`: least ε·n²; `closed_form`: least ε over ¼·(2/3)^d. `influence`: least influence of a node, up to n = 16
+    (above, it is too small for a double). `gates` and the share `positive` of labels +1 are those of the text unless given.
     """
 
     circuits: int = eqx.field(static=True, default=10, kw_only=True)
@@ -112,6 +112,7 @@ def printed_recursion(circuit: Circuit) -> float:
 class CountedFunctions(Instrument):
     """How many functions trees of n = 2, 4, … inputs compute, each counted once, by listing truth tables; the axis is n.
 
+    Tables are told apart by a hash of 64 bits: a collision could only lower the count.
     `count`; `growth`: (log |H_n| − log |H_{n/2}|) / (n/2·log 6), 1 where |H| grows like 6^n (the first size takes the
     next one's); `formula_gap`: distance to 2 + 2(6^n − 1)/5.
     `gates`: those that are allowed.
@@ -131,30 +132,33 @@ class CountedFunctions(Instrument):
         return 4.0 ** self.sizes[-1]
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        counts = np.array([len(tables_of(n, self.gates)) for n in self.sizes], float)
+        counts = np.array([len(functions_of(n, self.gates)) for n in self.sizes], float)
         rise = np.diff(np.log(counts)) / (np.diff(self.sizes) * np.log(6))
         growth = np.array([rise[0], *rise])
         formula = np.array([2 + 2 * (6**n - 1) // 5 for n in self.sizes], float)
         return {"count": counts, "growth": growth, "formula_gap": np.maximum.accumulate(np.abs(counts - formula))}
 
 
-def tables_of(n: int, gates: tuple[str, ...] = NAMES) -> np.ndarray:
-    """Truth tables (functions, 2^n) of all functions that trees of n inputs with these gates compute, each once."""
-    chosen = [g for g, name in enumerate(NAMES) if name in gates]
-    below = np.array([[False, True]]) if n == 2 else tables_of(n // 2, gates)
-    size = below.shape[1]
-    left = np.repeat(below[:, None, :, None], size, axis=3)  # f, 1, x, y
-    packed = []
-    for each in below:
-        codes = 2 * left[:, 0].astype(np.uint8) + each[None, None, :]
-        outputs = TABLE[chosen].astype(bool)[:, codes]  # gates, f, x, y
-        packed.append(np.packbits(outputs.reshape(len(chosen) * len(below), -1), axis=1))
-        if len(packed) >= 64:
-            packed = [_once(np.concatenate(packed))]
-    return np.unpackbits(_once(np.concatenate(packed)), axis=1, count=size * size).astype(bool)
+def functions_of(n: int, gates: tuple[str, ...] = NAMES) -> np.ndarray:
+    """All functions that trees of n ≤ 8 inputs with these gates compute, each once: a row of words, one for each value of the left half of
+    the inputs, whose bits belong to the values of the right half.
+    """
+    below = np.array([2], np.uint64) if n == 2 else _numbers(functions_of(n // 2, gates), n // 2)  # one input: itself
+    size = 2 ** (n // 2)
+    full = np.uint64(2**size - 1)
+    bits = (below[:, None] >> np.arange(size, dtype=np.uint64)) & np.uint64(1) == 1
+    mixing = np.random.default_rng(0).integers(0, 2**63, size, np.uint64) * np.uint64(2) + np.uint64(1)
+    found, hashes = [], []
+    for name in gates:
+        low, high = ((below * t[1] | (full ^ below) * t[0]) for t in TABLE[GATES[name]].astype(np.uint64).reshape(2, 2))
+        words = np.where(bits[:, None], high[None, :, None], low[None, :, None]).reshape(-1, size)  # left, right, value of the left half
+        known, first = np.unique(words @ mixing, return_index=True)
+        found.append(words[first].astype(np.uint16))
+        hashes.append(known)
+    return np.concatenate(found)[np.unique(np.concatenate(hashes), return_index=True)[1]]
 
 
-def _once(rows: np.ndarray) -> np.ndarray:
-    """Equal rows once."""
-    whole = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1]))).ravel()
-    return np.unique(whole).view(np.uint8).reshape(-1, rows.shape[1])
+def _numbers(words: np.ndarray, n: int) -> np.ndarray:
+    """Whole truth tables of n ≤ 4 inputs as numbers."""
+    size = 2 ** (n // 2)
+    return (words.astype(np.uint64) << (size * np.arange(size)).astype(np.uint64)).sum(axis=1, dtype=np.uint64)

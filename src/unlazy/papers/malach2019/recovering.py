@@ -137,9 +137,9 @@ def three_levels(n: int, sample: int, *, circuits: int = 2, limit: int = 4_000, 
     """Algorithm 1 on the same samples by the literal network, by gate statistics and by the sample as a law.
 
     `different`: gates that differ between any two of them, a mean over `circuits` samples of generative circuits with n inputs, and on as
-    many samples of a law with unbalanced labels; `unsettled`: share of samples on which an output was not ±1 in the end. `error`, `literal_error`: exact error in percent on a law that
-    satisfies the assumptions, by gate statistics and by the literal network. `printed_sign` gives the literal networks, and the error of
-    the gates, the regulariser as it is printed.
+    many samples of a law with unbalanced labels; `unsettled`: share of samples on which an output was not ±1 in the end. `error`,
+    `literal_error`: exact error in percent on a law that satisfies the assumptions, by gate statistics and by the literal network.
+    `printed_sign` gives the literal networks, and the error of the gates, the regulariser as it is printed.
     """
     settings: dict[str, Any] = {"margin": COUNTER_MARGIN, "k": NEURONS}
     network = layerwise_network(4, **settings, steps=limit, printed_sign=printed_sign, law=True, precision=64)

@@ -54,7 +54,7 @@ class UncorrelatedGates(OverSizes):
                 sources.append(SampleLawStatistics(case.sample(PLENTY, rng)))  # type: ignore[arg-type]
             for source in sources:
                 tree = initial_tree(n, width_for(n, 0.001), key=jax.random.key(int(rng.integers(2**31))))
-                learned = learn_circuit(source, tree, margin=case.margin)
+                learned = learn_circuit(source, tree, margin=case.margin, rate="scaled")
                 constant.append(constant_share(case, fair, learned))
                 right.append(recovery(case.circuit, case.law, learned.circuit).error <= 1e-12)
         return {"constant": np.mean(constant), "least_constant": np.min(constant), "recovered": np.mean(right)}
