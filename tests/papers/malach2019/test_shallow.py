@@ -52,14 +52,14 @@ def test_rows_are_shattered_only_where_all_patterns_occur():
 def test_a_deep_tree_is_recovered():
     for sample in (False, True):
         deep = run(deep_recovery((1, 2), sample=sample))
-        assert deep.value("worst_error") == 0 and deep.value("worst_recovered") == 100 and deep.value("worst_settled") == 1
+        assert deep.value("error") == 0 and deep.value("worst_recovered") == 100 and deep.value("separated") == 1
         assert deep.steps == (1, 2) and deep.value("inputs") == 16
 
 
 def test_a_tree_that_is_not_learned_would_be_seen():
     # Under a generative law the gates of a parity have no correlation with the label.
     deep = run(deep_recovery((2,), sample=False, gates=("XNOR", "XOR")))
-    assert deep.value("recovered") < 100 and deep.value("error") > 0
+    assert deep.value("worst_recovered") < 100 and deep.value("error") > 0 and deep.value("separated") == 0
 
 
 @pytest.mark.parametrize(("m", "r"), [(1, 1), (2, 2)])

@@ -51,7 +51,7 @@ LEARNER = Claim(
 
 LITERAL_SIZES: dict[Scale, dict[Drawn, tuple[int, ...]]] = {
     "smoke": {"generative": (4,), "parity": (4,), "product": (4,)},
-    "laptop": {"generative": (4, 8, 16), "parity": (4, 8, 16), "product": (4, 8)},
+    "laptop": {"generative": (4, 8, 16), "parity": (4, 8), "product": (4, 8)},
     "paper": {"generative": (4, 8, 16), "parity": (4, 8, 16), "product": (4, 8, 16)},
 }
 RUNS: dict[Scale, int] = {"smoke": 1, "laptop": 3, "paper": 20}
