@@ -48,9 +48,10 @@ class Relabelled(Family):
     def handed(self, task: Data) -> Sampler:
         """A sampler whose labels belong to other inputs."""
         sampler = self.family.handed(task)
-        law = sampler.exact_law
-        listed = law is not None and isinstance(eqx.filter_eval_shape(law), Population)
-        null = _NullLaw(law) if listed and law is not None else None
+        law, null = sampler.exact_law, None
+        if law is not None:
+            found = eqx.filter_eval_shape(law)
+            null = _NullLaw(law) if isinstance(found, Population) else _Unlabelled(law) if hasattr(found, "unlabelled") else None
         return Sampler(_NullDraw(sampler), sampler.dimension, sampler.basis, sampler.outputs, sampler.shape, null)
 
 
@@ -75,3 +76,12 @@ class _NullLaw(eqx.Module):
         y = jnp.concatenate([jnp.ones_like(found.y), -jnp.ones_like(found.y)])
         weight = jnp.concatenate([found.weight * positive, found.weight * (1 - positive)])
         return Population(jnp.concatenate([found.x, found.x]), y, weight)
+
+
+class _Unlabelled(eqx.Module):
+    """A law that knows itself what it is where labels say nothing."""
+
+    law: Callable[[], Any]
+
+    def __call__(self) -> Any:
+        return self.law().unlabelled

@@ -6,6 +6,7 @@ width of such networks. Bounds from below:
 
     Forster:              sr(M) ≥ √(rows·columns) / ‖M‖
     Razborov, Sherstov:   sr(A) ≥ γ·|A| / (‖A‖·√|A| + γ·h)   for real A with the signs of M, where all but h entries have |A_xy| ≥ γ
+    shattered rows:       sr(M) ≥ v, where v rows meet all 2^v patterns of signs in the columns
 
 Reference: malach2019, Theorems 11 and 12, Lemma 23.
 """
@@ -13,6 +14,7 @@ Reference: malach2019, Theorems 11 and 12, Lemma 23.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -62,6 +64,28 @@ def razborov_sherstov_bound(matrix: np.ndarray, weights: int = 33) -> float:
             norm = float(np.linalg.norm(weighted, 2)) * math.sqrt(size)
             best = max(best, t * size / norm, size / (norm + count))
     return best
+
+
+def shattered_rows(matrix: np.ndarray, rows: Sequence[int]) -> int:
+    """How many of these rows, the first v of them, meet all 2^v patterns of signs in the columns: the sign-rank is at least that.
+
+    Rows of rank below v would be dependent, and the signs of the coefficients of a dependence are a pattern that cannot occur.
+    """
+    bits = (matrix[list(rows)] > 0).astype(np.int64)
+    for v in range(len(rows), 0, -1):
+        if len(np.unique((1 << np.arange(v)) @ bits[:v])) == 2**v:
+            return v
+    return 0
+
+
+def is_no_product(matrix: np.ndarray) -> bool:
+    """Whether the signs are not those of a product a_x·b_y, so that the sign-rank is at least 2."""
+    return bool(np.any(matrix * matrix[0] * (matrix[:, :1] * matrix[0, 0]) != 1))
+
+
+def rounding_steps(B: float, k: int, half: int, gamma: float) -> int:
+    """N = ⌈2Bk(2n′ + 1)/γ⌉: weights that are multiples of 1/N change the network by at most γ/2 (proof of Theorem 12)."""
+    return math.ceil(2 * B * k * (2 * half + 1) / gamma)
 
 
 def least_width(sign_rank: float, B: float, half: int, gamma: float) -> float:

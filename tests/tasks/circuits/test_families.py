@@ -88,3 +88,17 @@ def test_a_fixed_circuit_is_the_same_for_every_key():
 def test_bad_fixed_circuits_are_refused(text, p, says):
     with pytest.raises(BadInput, match=says):
         FixedCircuit(text, p)
+
+
+def test_a_law_without_labels_keeps_inputs_and_shares():
+    with jax.enable_x64(True):
+        task = FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5)).task(key=jax.random.key(0))
+        law = task.exact_law()
+        null = law.unlabelled
+        for learned in ([], [np.array([12, 12])]):
+            found, known = null.table(learned), law.table(learned)
+            np.testing.assert_allclose(found.sum(axis=2), known.sum(axis=2), atol=1e-12)
+            np.testing.assert_allclose(found[:, :, 1], 0.58 * found.sum(axis=2), atol=1e-12)
+        x, y, weight = null.batch
+        assert float(np.mean(weight)) == pytest.approx(1) and float(np.mean(weight * y)) == pytest.approx(0.16)
+        np.testing.assert_allclose(np.mean((weight * y)[:, None] * x, axis=0), 0.16 * np.array([-0.4, 0, -0.2, 0]), atol=1e-12)

@@ -8,10 +8,12 @@ from __future__ import annotations
 from unlazy.core.naming import Named
 from unlazy.learners.circuits.layerwise import Layerwise
 from unlazy.learners.circuits.tree import end_to_end, layerwise_network
-from unlazy.papers.malach2019.circuits import LCA, LEMMA6, LEMMA8, TASK_CIRCUIT, TASK_GENERATIVE, TASK_PRODUCT
-from unlazy.papers.malach2019.depth import DEPTH_SEPARATION
+from unlazy.papers.malach2019.circuits import CIRCUIT_COUNT, LCA, LEMMA6, LEMMA8, TASK_CIRCUIT, TASK_GENERATIVE, TASK_PRODUCT
+from unlazy.papers.malach2019.depth import DEPTH_SEPARATION, LEMMA23, THEOREM12
+from unlazy.papers.malach2019.errata import ERRATA as ERRATA
 from unlazy.papers.malach2019.figure1 import FIGURE1, fully_connected
-from unlazy.papers.malach2019.learning import LEARNER, NO_CORRELATION, THEOREM2
+from unlazy.papers.malach2019.learning import COROLLARY10, LEARNER, LEMMA14, NO_CORRELATION, THEOREM2
+from unlazy.papers.malach2019.not_run import NOT_RUN as NOT_RUN
 from unlazy.tasks.circuits.circuit import NAMES
 from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits, ProductCircuits
 
@@ -20,14 +22,19 @@ CITATION = "E. Malach, S. Shalev-Shwartz. Learning Boolean Circuits with Neural 
 CLAIMS = (
     FIGURE1,
     TASK_CIRCUIT,
+    CIRCUIT_COUNT,
     TASK_PRODUCT,
     TASK_GENERATIVE,
     LEARNER,
     LCA,
     THEOREM2,
+    COROLLARY10,
+    LEMMA14,
     NO_CORRELATION,
     LEMMA6,
     LEMMA8,
+    LEMMA23,
+    THEOREM12,
     DEPTH_SEPARATION,
 )
 

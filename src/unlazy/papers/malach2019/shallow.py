@@ -6,6 +6,8 @@ Reference: malach2019, Section 6 (Theorems 11 and 12, Lemma 23, Corollary 13).
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,82 +19,161 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import bernoulli, host_generator
-from unlazy.lab.arms import Arm, Comparison, Repeats, Row
-from unlazy.lab.trials import Instrument, Record
+from unlazy.lab.arms import Arm, Repeats, Row
+from unlazy.lab.trials import Instrument
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
 from unlazy.networks.base import Model
 from unlazy.networks.inits import MirroredInit
+from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.malach2019.instruments import all_inputs
 from unlazy.papers.malach2019.recovering import layerwise
 from unlazy.probes.base import ModelProbe
 from unlazy.tasks.base import Batch, Data, Family, Task
 from unlazy.tasks.circuits.examples import and_of_ors, razborov_sherstov
 from unlazy.tasks.circuits.families import LISTED, FixedCircuit, listed
-from unlazy.theory.sign_rank import forster_bound, least_width, lemma23_bound, network_matrix, razborov_sherstov_bound, sign_matrix
+from unlazy.theory.sign_rank import (
+    forster_bound,
+    is_no_product,
+    least_width,
+    lemma23_bound,
+    network_matrix,
+    razborov_sherstov_bound,
+    rounding_steps,
+    shattered_rows,
+    sign_matrix,
+)
 
 
-class SignRank(Instrument):
-    """Lemma 23 on random two-layer networks with integer weights in [−B, B], and bounds on the sign-rank of ⋀_2 ⋁_r (x ∧ y).
+class NetworkRank(Instrument):
+    """Lemma 23 on random two-layer networks with integer weights in [−B, B], and the rounding in the proof of Theorem 12.
 
-    `rank_ratio`: greatest rank over 4Bkn′ among the networks; `rank_share`: greatest rank over the full rank 2^{n′}, to show that the
-    bound is not empty. `forster`, `razborov_sherstov`: lower bounds of the sign-rank of the matrix of f with `terms` r; `inner_product`:
-    Forster's bound for the inner product modulo 2, where it is 2^{n′/2}, over that value. `width_bound`: the width that Theorem 12 then
-    forbids networks with weights in [−1, 1] and margin 1 to fall below.
+    `rank_ratio`: greatest rank over 4Bkn′; `rank_share`: greatest rank over 2^{n′}, the most that it could be. `rounding_ratio`: greatest
+    |ĝ(x, y) − g(x, y)| over γ/2, where ĝ has the weights of g rounded up to multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉; tiny weights, which
+    are rounded furthest, are among those tried. `coarse` takes a quarter of that N, and weights that are not integers for the ranks.
     """
 
     half: int = eqx.field(static=True)
-    networks: int = eqx.field(static=True, default=6, kw_only=True)
-    terms: int = eqx.field(static=True, default=2, kw_only=True)
+    networks: int = eqx.field(static=True, default=12, kw_only=True)
+    coarse: bool = eqx.field(static=True, default=False, kw_only=True)
+    gamma: float = eqx.field(converter=float, default=0.5, kw_only=True)
     precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
 
     @property
     def work(self) -> float:
-        """A few ranks and norms."""
+        """A few ranks."""
         return 100.0 * self.networks * 8.0**self.half
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
-        ratio = share = 0.0
+        ratio = share = rounding = 0.0
         for index in range(self.networks):
-            B, k = 1 + index % 2, 1 + index // 2
-            w, v = rng.integers(-B, B + 1, (2, k, self.half))
-            matrix = network_matrix(w, v, rng.integers(-B, B + 1, k), rng.normal(size=k))
+            B, k = 1 + index % 2, 1 + index // 2 % 3
+            real = rng.uniform(-B, B, (2, k, self.half)), rng.uniform(-B, B, k), rng.uniform(-B, B, k)
+            whole = rng.integers(-B, B + 1, (2, k, self.half)), rng.integers(-B, B + 1, k)
+            (w, v), b = (real[0], real[1]) if self.coarse else whole
+            matrix = network_matrix(w, v, b, real[2])
             rank = int(np.linalg.matrix_rank(matrix))
             ratio, share = max(ratio, rank / lemma23_bound(B, k, self.half)), max(share, rank / len(matrix))
-        matrix = sign_matrix(and_of_ors(2, self.terms))
-        bound = razborov_sherstov_bound(matrix)
-        bits = all_inputs(self.half).astype(int)
-        product = 1 - 2 * (bits @ bits.T % 2)
-        return {
-            "rank_ratio": np.asarray(ratio),
-            "rank_share": np.asarray(share),
-            "forster": np.asarray(forster_bound(matrix)),
-            "razborov_sherstov": np.asarray(bound),
-            "inner_product": np.asarray(forster_bound(product) / 2 ** (self.half / 2)),
-            "width_bound": np.asarray(least_width(bound, 1.0, 2 * self.terms, 1.0)),
-        }
+            tiny = np.full((2, k, self.half), 1e-9), np.full(k, 1e-9), np.full(k, float(B))
+            rounding = max(rounding, self._rounded(B, *real), self._rounded(B, *tiny))
+        return {"rank_ratio": np.asarray(ratio), "rank_share": np.asarray(share), "rounding_ratio": np.asarray(rounding)}
+
+    def _rounded(self, B: int, wv: np.ndarray, b: np.ndarray, u: np.ndarray) -> float:
+        """Greatest change over γ/2 by rounding up."""
+        N = rounding_steps(B, len(b), self.half, self.gamma) // (4 if self.coarse else 1)
+        exact = network_matrix(wv[0], wv[1], b, u)
+        near = network_matrix(np.ceil(N * wv[0]), np.ceil(N * wv[1]), np.ceil(N * b), u / N)
+        return float(np.abs(near - exact).max()) / (self.gamma / 2)
 
 
-def deep_recovery(sizes: tuple[int, ...], sample: int) -> Row:
+class SignRank(Instrument):
+    """Bounds on the sign-rank of f_m = ⋀_m ⋁_{m²} (x ∧ y) for m = 1, 2; the axis is m.
+
+    `lower`: the greatest of Forster's bound, that of Razborov and Sherstov, 2 where the signs are no product of signs, and the number of
+    rows x, m(m² − 1) of them, on which columns y give all patterns of signs. `upper`: m^{2m} + 1, the rank of Π_i Σ_j x_ij y_ij − ½ over
+    0 and 1, where those are the signs. `spectral`: the first two. `growth`: lower at m = 2 less upper at m = 1. `width_bound`: below this
+    width the proof of Theorem 12 forbids networks with weights in [−1, 1] and margin 1. `conjunction` takes the AND of all inputs instead.
+    """
+
+    conjunction: bool = eqx.field(static=True, default=False, kw_only=True)
+    precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return (1, 2)
+
+    @property
+    def work(self) -> float:
+        """Some hundred norms of a matrix with 256 rows."""
+        return 1e9
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        rows = [self._at(m) for m in self.steps]
+        table = {name: np.array([row[name] for row in rows], float) for name in rows[0]}
+        return table | {"growth": np.full(2, table["lower"][1] - table["upper"][0])}
+
+    def _at(self, m: int) -> dict[str, float]:
+        matrix = sign_matrix(and_of_ors(m**3, 1) if self.conjunction else razborov_sherstov(m))
+        spectral = max(forster_bound(matrix), razborov_sherstov_bound(matrix, 5))
+        shattered = shattered_rows(matrix, [_row(m, i, j) for i in range(m) for j in range(1, m * m)])
+        lower = max(math.ceil(spectral - 1e-9), 2 if is_no_product(matrix) else 1, shattered)
+        upper = 2 if self.conjunction else conjunction_rank(matrix, m)
+        return {"spectral": spectral, "lower": lower, "upper": upper, "width_bound": least_width(lower, 1.0, m**3, 1.0)}
+
+
+def _row(m: int, clause: int, term: int) -> int:
+    """The x whose clauses read y_i1, but one that reads y_ij: its number as a row of the matrix of f_m."""
+    bits = np.zeros((m, m * m), int)
+    bits[:, 0] = 1
+    bits[clause] = 0
+    bits[clause, term] = 1
+    return int(bits.ravel() @ (1 << np.arange(m**3)[::-1]))
+
+
+def conjunction_rank(matrix: np.ndarray, m: int) -> int:
+    """m^{2m} + 1, if Π_i Σ_j x_ij y_ij − ½ has the signs of the matrix; else its own rank."""
+    bits = all_inputs(m**3).astype(int).reshape(-1, m, m * m)
+    product = np.prod(np.einsum("aij,bij->abi", bits, bits), axis=2) - 0.5
+    return m ** (2 * m) + 1 if np.array_equal(np.sign(product), matrix) else int(np.linalg.matrix_rank(matrix.astype(float)))
+
+
+def term_network(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(w, v, b, u) of a two-layer network for f_m with weights in [−1, 1]: one neuron for each of the m^{2m} choices of a term in every
+    clause, 2m times, and a constant one. Its margin is ½.
+
+    A neuron is 1/(2m) where all its 2m inputs are +1, and 0 elsewhere.
+    """
+    choices = np.array(list(itertools.product(range(m * m), repeat=m)))
+    w = np.zeros((len(choices), m, m * m))
+    w[np.arange(len(choices))[:, None], np.arange(m), choices] = 1 / (2 * m)
+    w = np.repeat(w.reshape(len(choices), m**3), 2 * m, axis=0)
+    b, u = np.full(len(w), -(2 * m - 1) / (2 * m)), np.ones(len(w))
+    return np.vstack([w, np.zeros((1, m**3))]), np.vstack([w, np.zeros((1, m**3))]), np.append(b, 0.5), np.append(u, -1.0)
+
+
+def deep_recovery(sizes: tuple[int, ...], *, sample: bool, gates: tuple[str, str] = ("AND", "OR")) -> Row:
     """Algorithm 1 on f_m under its generative law, which is f_m's own circuit read backwards; the axis is m, a power of two.
 
-    `recovered`, `error` in percent; `inputs` = 2m³; `gates`: size of the tree. On the law itself, and on examples up to m = 2 (`…_sample`).
+    `recovered`, `error` in percent; `settled`: 1 where all outputs are ±1. `separated`: 1 where f_m is separated with margin 1 for all m up
+    to this one, which is no error and outputs of ±1; `worst_recovered` likewise. On the law itself, or on about 256/Δ² examples. `gates`
+    stand for AND and OR.
     """
-    return Row({m: _deep(m, sample if m <= 2 else None) for m in sizes})
+    arms = {}
+    for m in sizes:
+        text = str(razborov_sherstov(m)).replace("AND", "first").replace("OR", "second")
+        family = FixedCircuit(text.replace("first", gates[0]).replace("second", gates[1]))
+        margin = (2 / 3) ** family.circuit.depth
+        arms[m] = layerwise(family, margin, 2 ** math.ceil(math.log2(256 / margin**2)) if sample else None)
+    return Row(arms, summaries=(_worst_tree,))
 
 
-def _deep(m: int, sample: int | None) -> Comparison:
-    circuit = razborov_sherstov(m)
-    family, margin = FixedCircuit(str(circuit)), (2 / 3) ** circuit.depth
-    arms = {"law": layerwise(family, margin, None)} | ({} if sample is None else {"sample": layerwise(family, margin, sample)})
-
-    def measure(records: Mapping[str, Record]) -> dict[str, float]:
-        law, sampled = records["law"], records.get("sample", records["law"])
-        found = {"recovered": law.value("recovered"), "error": law.value("error"), "error_sample": sampled.value("error")}
-        return found | {"inputs": float(circuit.n), "gates": float(circuit.n - 1)}
-
-    return Comparison(arms, measure)
+def _worst_tree(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {
+        "worst_recovered": np.minimum.accumulate(table["recovered"]),
+        "separated": np.minimum.accumulate(np.where(table["error"] <= 1e-9, table["settled"], 0.0)),
+        "inputs": 2 * places**3,
+    }
 
 
 class BalancedCircuitTask(Task):
@@ -156,14 +237,22 @@ class AndOfOrs(Family):
 
 
 class WrongInputs(ModelProbe):
-    """`wrong`: how many of all 2^n inputs a model gets wrong, a score of zero being wrong; `exact`: 1 where there is none."""
+    """On all 2^n inputs: `error`, the share in percent that a model gets wrong under balanced labels, a score of zero being wrong;
+    `exact`: 1 where there is none. `unit_margin`: least y·g(x) where weights and biases are scaled to [−1, 1], for two-layer networks.
+    """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         require(isinstance(task, Task) and task.dimension <= LISTED, f"All inputs are listed: at most {LISTED} bits.")
         assert isinstance(task, Task)
         x = listed(task.dimension)
-        wrong = jnp.sum(model(x) * task.target(x) <= 0)
-        return {"wrong": wrong.astype(jnp.result_type(float)), "exact": (wrong == 0).astype(jnp.result_type(float))}
+        y = task.target(x)
+        right = model(x) * y
+        wrong = [jnp.sum((right <= 0) & (y == sign)) / jnp.sum(y == sign) for sign in (1, -1)]
+        found = {"error": 50 * (wrong[0] + wrong[1]), "exact": (jnp.min(right) > 0).astype(jnp.result_type(float))}
+        if isinstance(model, TwoLayer):
+            inner = jnp.maximum(jnp.max(jnp.abs(model.first_layer)), jnp.max(jnp.abs(model.b)))
+            found["unit_margin"] = jnp.min(right) / (inner * jnp.maximum(jnp.max(jnp.abs(model.a)), jnp.max(jnp.abs(model.c))))
+        return found
 
 
 #: Step size of Adam.
@@ -178,23 +267,16 @@ def two_layers(width: int, steps: int, batch: int) -> GradientDescent:
     return GradientDescent(init, (descent,), source=FreshGradients())
 
 
-def least_widths(widths: Mapping[tuple[int, int], tuple[int, ...]], *, starts: int, steps: int, batch: int = 256) -> Row:
-    """The least even width at which one of `starts` two-layer ReLU networks, trained by Adam, gets ⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij) right on
-    every one of its 2^{2mr} inputs, among the `widths` tried for each (m, r). The axis is the number 2mr of inputs.
+def errors_by_width(m: int, r: int, widths: tuple[int, ...], *, starts: int, steps: int, batch: int = 256) -> Row:
+    """Two-layer ReLU networks trained by Adam on ⋀_m ⋁_r (x ∧ y); the axis is their width.
 
-    `width`: that width, or twice the greatest tried where none did. `parameters`: of that network. `tree`: neurons of a tree of neural
-    gates of width 4, which expresses the function. It measures training as well as expression: a smaller network may exist.
+    At each width, measured on all inputs and as means over `starts`: `error` in percent, `exact`, the share of starts without any, and
+    `unit_margin`. `least_exact`: the least width with an exact start, or twice the greatest where none has. That a width was not enough
+    for Adam does not show that no network of that width exists: these numbers bound the least width from above only.
     """
-    return Row({2 * m * r: _least_width(m, r, tried, starts, steps, batch) for (m, r), tried in widths.items()})
 
+    def least(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, float]:
+        return {"least_exact": min(places[table["exact"] > 0], default=2 * places[-1])}
 
-def _least_width(m: int, r: int, widths: tuple[int, ...], starts: int, steps: int, batch: int) -> Comparison:
-    n, family, probes = 2 * m * r, AndOfOrs(m, r), (WrongInputs(),)
-    arms = {width: Repeats(Arm(family, two_layers(width, steps, batch), steps * batch, probes), starts) for width in widths}
-
-    def measure(records: Mapping[str, Record]) -> dict[str, float]:
-        exact = [width for width in widths if records[str(width)].value("exact") > 0]
-        width = min(exact, default=2 * widths[-1])
-        return {"width": float(width), "parameters": float(width * (n + 2) + 1), "tree": 4.0 * (n - 1)}
-
-    return Comparison({str(width): arm for width, arm in arms.items()}, measure)
+    arms = {width: Arm(AndOfOrs(m, r), two_layers(width, steps, batch), steps * batch, (WrongInputs(),)) for width in widths}
+    return Row({width: Repeats(arm, starts) for width, arm in arms.items()}, summaries=(least,))

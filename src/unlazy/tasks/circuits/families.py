@@ -101,6 +101,34 @@ class CircuitLaw(eqx.Module, Statistics):
         x = listed(self.n)
         return WeightedBatch(x, self.task.target(x), self.task.probability(x) * len(x))
 
+    @property
+    def unlabelled(self) -> UnlabelledCircuitLaw:
+        """The same inputs with labels that say nothing."""
+        return UnlabelledCircuitLaw(self)
+
+
+class UnlabelledCircuitLaw(eqx.Module, Statistics):
+    """The law of a circuit's inputs, where labels keep their shares but are independent of them."""
+
+    law: CircuitLaw
+
+    @property
+    def n(self) -> int:
+        return self.law.n
+
+    def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
+        """Probabilities of patterns times those of labels. On the host alone."""
+        found = self.law.table(learned)
+        return found.sum(axis=2, keepdims=True) * found[:1].sum(axis=1, keepdims=True)
+
+    @property
+    def batch(self) -> WeightedBatch:
+        """Every input with both labels."""
+        x, y, weight = self.law.batch
+        positive = jnp.mean(weight * (y > 0))
+        labels = jnp.concatenate([jnp.ones_like(y), -jnp.ones_like(y)])
+        return WeightedBatch(jnp.concatenate([x, x]), labels, 2 * jnp.concatenate([weight * positive, weight * (1 - positive)]))
+
 
 def listed(n: int) -> Float[Array, "2**n n"]:
     """All inputs ±1, one a row."""
