@@ -76,9 +76,9 @@ def _neurons(rng: np.random.Generator, count: int, k: int, H: float) -> list[Neu
         g = np.minimum(g, 1.99)
         length = (weight + opposite) / zeta
         found.append(Neuron(length, opposite, v, g))
-    # Two equal coordinates, no opposite part, and the weakest slopes on its side: Khintchine's inequality is an equality there.
-    equal = np.array([1.0, 1.0] + [0.0] * (k - 2)) / ROOT
-    return [*found, Neuron(weight / zeta, 0.0, equal, np.array([1.0, 1.0, 0.5, 0.5]))]
+    # Two equal coordinates and the weakest slopes on the other side: Khintchine's inequality is an equality there, and X = ½.
+    equal, g = np.array([1.0, 1.0] + [0.0] * (k - 2)) / ROOT, np.array([1.0, 1.0, 0.5, 0.5])
+    return [*found, *(Neuron(weight / zeta, opposite, equal, g) for opposite in (0.0, 0.05))]
 
 
 class CleanNeurons(Instrument):

@@ -60,9 +60,9 @@ ERRATA = (
         ),
         shown=(
             "Theorem E.1 repeats the theorem with scale θ, for which the proof is made, and the network is 1/p times a sum, so that θ "
-            "needs no further factor. With θ/√p training takes ½·log(p)/τ longer in time ηt (τ = √2/4), which is of the order log d as well: the "
-            "statement may hold as printed, but is not what is proved. The exponent in m is small print in our text; Lemma C.15 takes d/m "
-            "≤ θ²."
+            "needs no further factor. With θ/√p training takes ½·log(p)/τ longer in time ηt (τ = √2/4), which is of the order log d as "
+            "well: the statement may hold as printed, but is not what is proved. The exponent in m is small print in our text; Lemma C.15 "
+            "takes d/m ≤ θ²."
         ),
         test=_TESTS + "test_a_smaller_start_takes_longer_by_half_the_logarithm_of_the_width",
     ),
