@@ -10,7 +10,7 @@ from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.glasgow2023.deviations import GradientDeviations
 from unlazy.papers.glasgow2023.gradients import PHASE2_RATE, phase1_slope
-from unlazy.papers.glasgow2023.growth import LayerBalance, MarginGrowth, SignalGrowth, TimeToLoss, slope_until
+from unlazy.papers.glasgow2023.growth import EndOfPhaseOne, GrowthLaw, LayerBalance, MarginGrowth, SignalGrowth, TimeToLoss, slope_until
 from unlazy.papers.glasgow2023.sizes import Training
 from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex
@@ -71,14 +71,14 @@ def test_the_slope_ends_where_it_is_told():
 
 def test_the_reduced_dynamics_follow_training():
     """At the size of a smoke run, growth along SGD is that of four numbers a neuron within a fifth."""
-    run = Training(d=64, width=64)
+    run = Training(d=64, width=64, radius=0.3, step=0.4, batch=256)
     arm = run.arm((0, 8, 16))
 
     @jax.jit
     def look(key):
         task = arm.family.task(key=key)
         trace = arm.learner.fit(task.sampler, arm.n, key=key)
-        return SignalGrowth(radius=run.radius, step=run.step, ratio=run.ratio)(task, trace, found={}, key=key)
+        return SignalGrowth(radius=run.radius, step=run.step, ratio=run.batch / run.d)(task, trace, found={}, key=key)
 
     np.testing.assert_allclose(look(jax.random.key(0))["growth_ratio"][1:], 1, atol=0.2)
 
@@ -87,8 +87,13 @@ def test_margins_that_grow_as_stated_have_ratio_one():
     eta, steps, margins = 0.4, tuple(range(30, 44)), [0.5]
     for _ in steps[1:]:
         margins.append(margins[-1] * (1 + 2 * eta * PHASE2_RATE * 2 / (1 + math.exp(margins[-1]))))
-    found = {"margin_least": jnp.array(margins), "margin_greatest": 2 * jnp.array(margins)}
-    got = MarginGrowth(step=eta)(TASK, grown(0.0, steps), found=found, key=KEY)
+    zeta = {"log10_zeta_plain": jnp.full(len(steps), -1.0), "H": jnp.ones(len(steps)), "zeta_met": jnp.arange(3.0, 3 + len(steps))}
+    found = {"margin_least": jnp.array(margins), "margin_greatest": 2 * jnp.array(margins)} | zeta
+    got = MarginGrowth(step=eta, looks=(0, 2, 99))(TASK, grown(0.0, steps), found=found, key=KEY)
+    assert got["least_ratio_2"][0] == got["least_ratio"][2] and got["least_ratio_99"][0] == got["least_ratio"][-6]
+    assert got["zeta_met_least"][0] == 3 and np.all(got["zeta_rise"][:-5] == 0)
+    rising = found | {"log10_zeta_plain": jnp.log10(0.1 * jnp.exp(0.5 * jnp.arange(len(steps))))}
+    assert MarginGrowth(step=eta)(TASK, grown(0.0, steps), found=rising, key=KEY)["zeta_rise"][0] == pytest.approx(0.5 / 0.4, rel=1e-3)
     np.testing.assert_allclose(got["least_ratio"][:-5], 1, atol=1e-4)
     assert np.all(np.isnan(got["least_ratio"][-5:])) and np.all(got["greatest_ratio"][:-5] > 1.05)
     np.testing.assert_allclose(got["spread"], 2)
@@ -98,13 +103,52 @@ def test_layers_out_of_balance_are_seen():
     w, a = start()
     steps = tuple(range(7))
     first, second = np.repeat(w[None], 7, axis=0), np.repeat(a[None], 7, axis=0)
-    quiet = LayerBalance(radius=1.0, step=0.4, every=2)(TASK, traced(first, second, steps), found={}, key=KEY)
-    assert np.all(np.isnan(quiet["excess"][:2])) and np.max(np.abs(quiet["excess"][2:])) < 1e-5
+    quiet = LayerBalance(radius=1.0, step=0.4)(TASK, traced(first, second, steps), found={}, key=KEY)
+    assert np.isnan(quiet["excess"][0]) and np.max(np.abs(quiet["excess"][1:])) < 1e-5
     second[4, 3] *= 1.5  # at step 4 only: |a| exceeds ‖w‖, and falling back at step 5 is a drift
-    loud = LayerBalance(radius=1.0, step=0.4, every=2)(TASK, traced(first, second, steps), found={}, key=KEY)
+    loud = LayerBalance(radius=1.0, step=0.4)(TASK, traced(first, second, steps), found={}, key=KEY)
     norm = np.linalg.norm(w[3])
-    np.testing.assert_allclose(loud["excess"][2:], [0, 0, norm / 2, norm / 2, 0], atol=1e-5)
+    np.testing.assert_allclose(loud["excess"][1:], [0, 0, 0, norm / 2, norm / 2, norm / 2], atol=1e-5)
     np.testing.assert_allclose(loud["drift_ratio"][4:], [0, *[1.25 / (4 * 0.16 * 2.25)] * 2], atol=1e-4)
+
+
+def test_the_end_of_phase_one_is_the_last_step_with_a_small_network():
+    """Signal parts that grow until E‖a·w‖ leaves 1: what is told is of the step before."""
+    steps = tuple(range(5))
+    w, a = start()
+    w[:, 2:] *= 0.05 / np.linalg.norm(w[:, 2:], axis=1, keepdims=True)
+    w[:, :2] = 0.0
+    sides = np.where(np.arange(P) % 4 < 2, 1.0, -1.0)
+    direction = np.where(a[:, None] > 0, [1.0, -1.0], [1.0, 1.0]) / np.sqrt(2) * sides[:, None]
+    path = np.repeat(w[None], 5, axis=0)
+    path[:, :, :2] = np.array([0.1, 0.3, 0.9, 1.2, 2.0])[:, None, None] * direction
+    second = np.sign(a) * np.linalg.norm(path, axis=2)
+    probe = EndOfPhaseOne(radius=0.05, step=0.5, power=1.0)
+    found = probe(TASK, traced(path, second, steps), found={}, key=KEY)
+    assert found["end_time"][0] == pytest.approx(0.5 * 2 / math.log(D)) and found["end_size"][0] == pytest.approx(
+        0.9**2 + 0.05**2, rel=1e-4
+    )
+    assert found["end_share"][0] == 0.25 and found["end_rest"][0] == pytest.approx(1, rel=1e-4) and abs(found["end_gap"][0]) < 1e-5
+
+
+@pytest.mark.parametrize("exponential", [False, True])
+def test_a_planted_law_of_growth_is_told(exponential):
+    steps, eta, margin = tuple(range(12)), 0.3, 0.7
+    clock = eta * PHASE2_RATE * 2 / (1 + math.exp(margin)) * np.arange(12)
+    trace = grown(0.0, steps, signal=1.0)
+    first = np.array(trace.models.w)
+    first[:, :, 2:] *= 0.01
+    size = np.linalg.norm(first[0, 0, :2])
+    a = np.repeat(P * np.asarray(trace.models.a)[:1], 12, axis=0)
+    a = np.sign(a) * 1.0
+    scale = np.exp(clock) if exponential else (size + clock) / size
+    first[:, :, :2] *= scale[:, None, None]
+    found = {f"margin_{i + 1}": jnp.full(12, margin) for i in range(4)}
+    got = GrowthLaw(0, step=eta)(TASK, traced(first, a, steps), found=found, key=KEY)
+    assert got["members"][0] == 1 and got["clock"][0] == pytest.approx(clock[-1], rel=1e-4)
+    right, wrong = ("exponential_error", "linear_error") if exponential else ("linear_error", "exponential_error")
+    assert got[right][0] < 1e-5 < 0.01 < got[wrong][0]
+    assert (got["preference"][0] < 0) == exponential
 
 
 def test_the_time_to_a_loss_is_the_first_and_infinite_before():
@@ -116,7 +160,7 @@ def test_the_time_to_a_loss_is_the_first_and_infinite_before():
 def test_a_gap_in_the_record_is_refused():
     trace = grown(0.0, (0, 2, 3))
     with pytest.raises(BadInput, match="Every step"):
-        LayerBalance(radius=1.0, step=0.4, every=2)(TASK, trace, found={}, key=KEY)
+        LayerBalance(radius=1.0, step=0.4)(TASK, trace, found={}, key=KEY)
     with pytest.raises(BadInput, match="does not fit"):
         MarginGrowth(step=0.4)(TASK, grown(0.0, (0, 1)), found={}, key=KEY)
     with pytest.raises(BadInput, match="begin at 0"):

@@ -6,7 +6,7 @@ import pytest
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.glasgow2023.probes import MOST, ErrorRate, Portrait, SignalHeavy, WellSpread, clusters, parts
+from unlazy.papers.glasgow2023.probes import MOST, ErrorRate, Portrait, SignalHeavy, clusters, parts
 from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex, product
 
@@ -71,15 +71,6 @@ def test_zeta_grows_with_the_rest_and_is_cut_without_a_cluster():
     dead = network(rest=0.1)
     dead = TwoLayer(dead.w.at[3, :2].set(0.0), dead.b, dead.a, dead.c, "relu")
     assert look(SignalHeavy(), dead)["log10_zeta_plain"] == MOST
-
-
-def test_random_vectors_are_well_spread_and_sparse_ones_are_not():
-    task = MultiIndex(d=1024, where=(0, 1)).task(key=jax.random.key(0))
-    w = jax.random.normal(jax.random.key(2), (20, 1024))
-    sparse = jnp.zeros((20, 1024)).at[:, 5].set(1.0)
-    nets = [TwoLayer(each, jnp.zeros(20), jnp.ones(20), jnp.zeros(()), "relu") for each in (w, sparse)]
-    assert look(WellSpread(), nets[0], task)["well_spread"] > 0.9
-    assert look(WellSpread(), nets[1], task)["well_spread"] == 0
 
 
 def test_other_tasks_are_refused():

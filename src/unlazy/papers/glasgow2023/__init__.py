@@ -5,8 +5,12 @@ unlazy reproduce 'glasgow2023/*'     some minutes on two cores
 
 from unlazy.core.naming import Named
 from unlazy.learners.mean_field import mean_field_sgd
-from unlazy.papers.glasgow2023.learning import LEARNER, LOWERBOUND, SCALING, TASK, THEOREM
-from unlazy.papers.glasgow2023.phases import BALANCE, DEVIATION, FROZEN, PHASE1, PHASE2
+from unlazy.papers.glasgow2023.auxiliary import BALANCE, MINIBATCH, SPREAD
+from unlazy.papers.glasgow2023.early import DEVIATION, GRADIENTS, PHASE1
+from unlazy.papers.glasgow2023.errata import ERRATA, NOT_RUN
+from unlazy.papers.glasgow2023.late import CLEAN, FROZEN, PHASE2, PHASE2_STEP
+from unlazy.papers.glasgow2023.learning import LEARNER, SCALING, TASK, THEOREM
+from unlazy.papers.glasgow2023.limits import LOWERBOUND
 from unlazy.tasks.multi_index import MultiIndex, product, staircase
 
 CITATION = (
@@ -14,7 +18,25 @@ CITATION = (
     "Problem. ICLR 2024 (arXiv 2023)."
 )
 
-CLAIMS = (TASK, LEARNER, THEOREM, SCALING, PHASE1, DEVIATION, PHASE2, BALANCE, FROZEN, LOWERBOUND)
+CLAIMS = (
+    TASK,
+    LEARNER,
+    THEOREM,
+    SCALING,
+    PHASE1,
+    GRADIENTS,
+    DEVIATION,
+    SPREAD,
+    MINIBATCH,
+    BALANCE,
+    PHASE2,
+    PHASE2_STEP,
+    CLEAN,
+    FROZEN,
+    LOWERBOUND,
+)
+
+__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 TASKS = {
     "glasgow2023/task": Named(MultiIndex(d=128), "XOR of two hidden coordinates on the cube"),

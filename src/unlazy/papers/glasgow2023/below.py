@@ -5,16 +5,17 @@ Reference: glasgow2023, Proposition F.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Literal
 
 from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NTK
-from unlazy.lab.arms import Arm, Comparison, Row
-from unlazy.lab.trials import Record
+from unlazy.lab.arms import Arm, Row
+from unlazy.learners.base import Learner
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.prefixes import PrefixRidge
 from unlazy.networks.inits import SphereInit
 from unlazy.papers.glasgow2023.gradients import rotation_invariant_bound
+from unlazy.papers.glasgow2023.invariance import SeenOnInputs
 from unlazy.papers.glasgow2023.probes import ErrorRate
 from unlazy.tasks.multi_index import MultiIndex
 
@@ -23,24 +24,20 @@ RIDGE = 1e-4
 WIDTH, STEP = 64, 0.5
 
 
-def below_the_bound(dimensions: tuple[int, ...], *, test: int, length: int) -> Row:
-    """With n = ⌊d/log² d⌋ examples, for each dimension: `bound`, `samples` = n, and the errors of two kernels and of SGD.
+def below_the_bound(name: Literal["ntk", "quadratic", "sgd"], dimensions: tuple[int, ...], *, test: int, length: int) -> Row:
+    """The `error` of a learner with n = ⌊d/log² d⌋ examples, for each dimension.
 
     SGD trains both layers on its n examples, all at once, for `length` steps.
     """
 
-    def at(d: int) -> Comparison:
-        n, bound = rotation_invariant_bound(d)
+    def at(d: int) -> Arm:
+        n = rotation_invariant_bound(d).samples
         stage = Descent({"w": 2 * STEP * WIDTH, "a": 2 * STEP / WIDTH}, steps=length, loss="logistic")
-        learners = {
+        learners: dict[str, Learner] = {
             "ntk": PrefixRidge(NTK(), RIDGE, sizes=(n,)),
             "quadratic": PrefixRidge(Polynomial(2, 0.0), RIDGE, sizes=(n,)),
             "sgd": GradientDescent(SphereInit(p=WIDTH, radius=0.3), (stage,)),
         }
-
-        def measure(records: Mapping[str, Record]) -> Mapping[str, float]:
-            return {f"{name}_error": record.value("error") for name, record in records.items()} | {"bound": bound, "samples": float(n)}
-
-        return Comparison({name: Arm(MultiIndex(d=d), each, n, (ErrorRate(test),)) for name, each in learners.items()}, measure)
+        return Arm(SeenOnInputs(MultiIndex(d=d)), learners[name], n, (ErrorRate(test),))
 
     return Row({d: at(d) for d in dimensions})

@@ -15,11 +15,13 @@ Reference: glasgow2023, Lemmas C.2, C.3, C.4, 4.4 (D.3), Proposition F.1.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+import scipy.special
 import scipy.stats
 from jaxtyping import Array, Float
 
@@ -45,7 +47,7 @@ class SignSum:
         else:
             scale = float(np.linalg.norm(self.v))
             # cos(v_i·t) decays like e^{−(v_i·t)²/2}, so the product is below 1e-16 at t = 9/‖v‖ unless a few weights carry it all.
-            nodes, weights = np.polynomial.legendre.leggauss(400)
+            nodes, weights = _nodes(400)
             self.t, self.weights = 4.5 * (nodes + 1) / scale, 4.5 * weights / scale
             self.wave = np.prod(np.cos(np.outer(self.t, self.v)), axis=1)
 
@@ -73,6 +75,17 @@ class SignSum:
         moment = (np.cos(high * t) - np.cos(low * t)) / t**2 + (high * np.sin(high * t) - low * np.sin(low * t)) / t
         return 2 * float(np.sum(self.weights * self.wave * moment)) / math.pi
 
+    def coordinates(self, s: float, o: float) -> np.ndarray:
+        """For each i, |v_i|·(P(|X_i − s| < |v_i|) − P(|X_i − o| < |v_i|)), where X_i is X without its i-th term."""
+        if self.listed:
+            laws = [SignSum(np.delete(self.v, i)) for i in range(len(self.v))]
+            sizes = np.abs(self.v)
+            return np.array([w * (law.between(s - w, s + w) - law.between(o - w, o + w)) for w, law in zip(sizes, laws, strict=True)])
+        # ∫_{c−w}^{c+w} cos(t·x) dx = 2·cos(c·t)·sin(w·t)/t, and the wave without a term is the wave over its cosine.
+        t, w = self.t[:, None], np.abs(self.v)[None]
+        waves = self.wave[:, None] / np.cos(w * t) * np.sin(w * t) / t
+        return 2 / math.pi * np.abs(self.v) * ((self.weights * (np.cos(s * self.t) - np.cos(o * self.t))) @ waves)
+
     def _count(self, c: float) -> np.ndarray:
         """For each left sum, the number of right sums r with left + r < c, ties half."""
         gap = c - self.left
@@ -85,6 +98,13 @@ class SignSum:
         tie = 1e-12 * (1 + abs(c))
         places = np.searchsorted(self.right, gap - tie), np.searchsorted(self.right, gap + tie)
         return sum(self.totals[i] + i * self.left for i in places) / 2
+
+
+@functools.lru_cache(maxsize=2)
+def _nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of Gauss and Legendre's rule on [−1, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return nodes, weights
 
 
 def _all_sums(v: np.ndarray) -> np.ndarray:
@@ -111,11 +131,7 @@ def population_gradient(
     law = SignSum(perpendicular)
     low, high = min(s, o), max(s, o)
     rest = math.copysign(law.absolute_between(low, high), o - s)
-    each = np.zeros(len(perpendicular))
-    if coordinates:
-        for i, w in enumerate(np.abs(perpendicular)):
-            without = SignSum(np.delete(perpendicular, i))
-            each[i] = size * w * (without.between(s - w, s + w) - without.between(o - w, o + w))
+    each = size * law.coordinates(s, o) if coordinates else np.zeros(len(perpendicular))
     return Gradient(size * s * law.within(s), -size * o * law.within(o), size * rest, each)
 
 
@@ -152,6 +168,7 @@ def rotation_invariant_bound(d: int, n: int | None = None) -> LowerBound:
     require(d > 2, f"The bound speaks of more than 2 dimensions, but d={d}.")
     n = int(d / math.log(d) ** 2) if n is None else n
     m = math.ceil(0.75 * d)
-    log_beta = float(scipy.stats.binom.logsf(math.ceil(0.8 * m) - 1, m, 0.5))
+    # The tail itself underflows from some 5,000 dimensions on; its logarithm does not.
+    log_beta = float(scipy.special.logsumexp(scipy.stats.binom.logpmf(np.arange(math.ceil(0.8 * m), m + 1), m, 0.5)))
     lost = math.exp(min(0.0, math.log(10) + log_beta + n * math.log(d + 1)))
     return LowerBound(n, 0.25 * 0.15 * (1 - lost))

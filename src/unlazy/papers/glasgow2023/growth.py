@@ -96,22 +96,35 @@ class MarginGrowth(Probe):
 
     `least_ratio` = (γ_min'/γ_min − 1)/(2ητ·g_max) should be at least 1 − o(1), `greatest_ratio` = (γ_max'/γ_max − 1)/(2ητ·g_min) at most
     1 + o(1), with τ = √2/4, g_max = 2/(1 + e^{γ_min}), g_min = 2/(1 + e^{γ_max}); NaN where the window does not end before the trace does.
-    `spread` = γ_max/γ_min falls where margins balance. The margins are those that `Portrait` found, at consecutive steps.
+    `spread` = γ_max/γ_min falls where margins balance. `zeta_rise`: the least ζ (with weight 1, as `SignalHeavy` found it) may grow by a
+    factor 1 + 10ηζH in a step; this is by how much it grows from window to window, over that. The margins are those that `Portrait` found,
+    at consecutive steps. Each of the ratios and the rise is also given for all times at so many steps after the first as `looks` has
+    (`least_ratio_0`, …), and `zeta_met_least` is the least of what `SignalHeavy` found.
 
     `step` = η.
     """
 
     step: float = eqx.field(converter=float, kw_only=True)
     window: int = eqx.field(static=True, default=5, kw_only=True)
+    looks: tuple[int, ...] = eqx.field(static=True, default=(), kw_only=True)
 
     def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
         _require_consecutive(trace, self.window)
         least, greatest = found["margin_least"], found["margin_greatest"]
-        return {
+        series = {
             "least_ratio": self._averaged(least),
             "greatest_ratio": self._averaged(greatest),
-            "spread": greatest / least,
+            "zeta_rise": self._rise(math.log(10) * found["log10_zeta_plain"], found["H"]),
         }
+        ones, last = jnp.ones(len(least)), len(least) - 1 - self.window
+        chosen = {f"{name}_{look}": values[min(look, last)] * ones for name, values in series.items() for look in self.looks}
+        return series | chosen | {"spread": greatest / least, "zeta_met_least": jnp.min(found["zeta_met"]) * ones}
+
+    def _rise(self, zeta: Float[Array, " s"], H: Float[Array, " s"]) -> Float[Array, " s"]:
+        """From the logarithms of ζ."""
+        allowed = 10 * self.step * jnp.exp(zeta) * H
+        rise = (zeta[self.window :] - zeta[: -self.window]) / self.window / allowed[: -self.window]
+        return jnp.pad(rise, (0, self.window), constant_values=jnp.nan)
 
     def _averaged(self, margin: Float[Array, " s"]) -> Float[Array, " s"]:
         slope = 2 * jax.nn.sigmoid(-margin[:-1])
@@ -120,35 +133,103 @@ class MarginGrowth(Probe):
 
 
 class LayerBalance(Probe):
-    """Balance of the layers: at each step `imbalance` = mean of ‖w‖² − a² and `squared_norm` = mean of ‖w‖².
+    """Balance of the layers at every step from the first on, as the greatest so far.
 
-    Over the last `every` steps `excess` = greatest |a| − ‖w‖ of a neuron, relative to θ; `drift_ratio` = greatest increase of ‖w‖² − a² in
-    a step over its bound 4η²a². They are NaN before so many steps were made.
+    `excess` = |a| − ‖w‖ of a neuron, relative to θ, after a step; `drift_ratio` = increase of ‖w‖² − a² of a neuron in a step over its
+    bound 4η²a². Before the first step they are NaN. `imbalance` = mean of ‖w‖² − a².
 
     `radius` = θ, `step` = η.
     """
 
     radius: float = eqx.field(converter=float, kw_only=True)
     step: float = eqx.field(converter=float, kw_only=True)
-    every: int = eqx.field(static=True, default=5, kw_only=True)
 
     def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
-        _require_consecutive(trace, self.every)
+        _require_consecutive(trace, 1)
         neurons = along(task, trace)
         square = neurons.squared_norm
         gap = square - neurons.a**2
         drift = jnp.max(jnp.diff(gap, axis=0) / (4 * self.step**2 * neurons.a[:-1] ** 2), axis=1)
-        excess = jnp.max(jnp.abs(neurons.a) - jnp.sqrt(square), axis=1) / self.radius
-        return {
-            "excess": self._greatest(excess[1:]),
-            "imbalance": jnp.mean(gap, axis=1),
-            "drift_ratio": self._greatest(drift),
-            "squared_norm": jnp.mean(square, axis=1),
-        }
+        excess = jnp.max(jnp.abs(neurons.a) - jnp.sqrt(square), axis=1)[1:] / self.radius
 
-    def _greatest(self, values: Float[Array, " s-1"]) -> Float[Array, " s"]:
-        """Of the last `every` of the values that belong to steps 1, 2, …"""
-        return jnp.pad(jnp.max(_windows(values, self.every), axis=0), (self.every, 0), constant_values=jnp.nan)
+        def so_far(values: Float[Array, " s-1"]) -> Float[Array, " s"]:
+            return jnp.pad(jax.lax.cummax(values), (1, 0), constant_values=jnp.nan)
+
+        return {"excess": so_far(excess), "drift_ratio": so_far(drift), "imbalance": jnp.mean(gap, axis=1)}
+
+
+class EndOfPhaseOne(Probe):
+    """The conclusion of Lemma C.1 at the last recorded step T₁ with E‖a·w‖ ≤ 1, the same numbers at all steps.
+
+    `end_share`: of the four clusters the least share of neurons with ‖w_sig‖ ≥ θ·log^c d towards it; `end_rest` = E‖w_perp + w_opp‖²/θ²;
+    `end_size` = E‖a·w‖; `end_gap` = (E‖w‖² − E a²)/√η; `end_excess`: the greatest (|a| − ‖w‖)/θ; `end_time` = η·T₁/log d.
+
+    `radius` = θ, `step` = η, `power` = c.
+    """
+
+    radius: float = eqx.field(converter=float, kw_only=True)
+    step: float = eqx.field(converter=float, kw_only=True)
+    power: float = eqx.field(converter=float, default=1.0, kw_only=True)
+
+    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+        neurons, d = along(task, trace), task.dimension
+        norm = jnp.sqrt(neurons.squared_norm)
+        size = jnp.mean(jnp.abs(neurons.a) * norm, axis=1)
+        end = len(size) - 1 - jnp.argmax((size <= 1)[::-1])
+        at: Parts = jax.tree.map(lambda leaf: leaf[end], neurons)
+        far = at.signal >= self.radius * math.log(d) ** self.power
+        numbers = {
+            "end_share": jnp.min(jnp.mean(cluster_of(at) & far, axis=1)),
+            "end_rest": jnp.mean(at.opposite**2 + at.rest**2) / self.radius**2,
+            "end_size": size[end],
+            "end_gap": jnp.mean(at.squared_norm - at.a**2) / jnp.sqrt(self.step),
+            "end_excess": jnp.max(jnp.abs(at.a) - norm[end]) / self.radius,
+            "end_time": self.step * jnp.array(trace.steps)[end] / math.log(d),
+        }
+        return {name: value * jnp.ones(len(size)) for name, value in numbers.items()}
+
+
+class GrowthLaw(Probe):
+    """Whether the neurons of S grow as Remark 4.3 says: linearly with the first layer alone, exponentially with both.
+
+    S are the neurons with ‖w_perp‖ + ‖w_opp‖ ≤ ¼·‖w_sig‖ at the step `since`, and s = Σ ητ·g_μ the clock of a neuron's own cluster from
+    there on. `linear_error`, `exponential_error`: the root mean square over S and the steps after of log‖w_sig‖ less log(‖w_sig‖₀ +
+    |a|₀·s), and less log‖w_sig‖₀ + s; nothing is fitted. `preference` = log(exponential_error / linear_error). `clock`: the greatest s.
+    `members`: |S|/p. `outside_growth`: log of how much E[1(w ∉ S)·‖w‖²]/γ̃_min has grown since then.
+
+    `step` = η.
+    """
+
+    since: int = eqx.field(static=True)
+    step: float = eqx.field(converter=float, kw_only=True)
+
+    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+        _require_consecutive(trace, 1)
+        start = trace.steps.index(self.since)
+        neurons: Parts = jax.tree.map(lambda leaf: leaf[start:], along(task, trace))
+        margins = jnp.stack([found[f"margin_{i + 1}"] for i in range(4)], axis=1)[start:]  # s 4
+        towards = cluster_of(jax.tree.map(lambda leaf: leaf[0], neurons))
+        slope = 2 * jax.nn.sigmoid(-margins) @ towards.astype(margins.dtype)  # s p
+        clock = jnp.cumsum(self.step * PHASE2_RATE * slope, axis=0)[:-1]
+        heavy = neurons.rest[0] + neurons.opposite[0] <= neurons.signal[0] / 4
+        y, y0, a0 = jnp.log(neurons.signal[1:]), neurons.signal[0], jnp.abs(neurons.a[0])
+
+        def error(law: Float[Array, "s p"]) -> Float[Array, ""]:
+            return jnp.sqrt(jnp.sum(jnp.where(heavy, (y - law) ** 2, 0)) / (jnp.sum(heavy) * len(y)))
+
+        linear, exponential = error(jnp.log(y0 + a0 * clock)), error(jnp.log(y0) + clock)
+        own = jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal * heavy
+        least = jnp.min(jnp.mean(own[:, None] * towards, axis=2), axis=1)
+        outside = jnp.mean(neurons.squared_norm * ~heavy, axis=1) / least
+        numbers = {
+            "linear_error": linear,
+            "exponential_error": exponential,
+            "preference": jnp.log(exponential / linear),
+            "clock": jnp.max(clock),
+            "members": jnp.mean(heavy),
+            "outside_growth": jnp.log(outside[-1] / outside[0]),
+        }
+        return {name: value * jnp.ones(len(trace.steps)) for name, value in numbers.items()}
 
 
 def _require_consecutive(trace: Trace, window: int) -> None:

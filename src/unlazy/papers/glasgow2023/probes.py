@@ -3,7 +3,7 @@
 A neuron splits as w = w_sig + w_opp + w_perp: w_sig along μ₁ where a > 0 and along μ₂ where a < 0, w_opp along the other of the two, w_perp
 across both. The margin of a cluster is γ_μ = y(μ)·f(μ).
 
-Reference: glasgow2023, Section 4 (Table 1), Definitions 4.2, B.1 and D.1, Lemma C.1.
+Reference: glasgow2023, Section 4 (Table 1), Definitions 4.2 and D.1, Lemma C.1.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class Portrait(ModelProbe):
 
 
 class SignalHeavy(ModelProbe):
-    """The signal-heavy hypothesis: the least ζ for which the network meets it, as `log10_zeta`, and `H`.
+    """The signal-heavy hypothesis: the least ζ for which the network meets it, as `log10_zeta`, and `H`; `zeta_met` = ζ·e^{10H} ≤ 1 is
+    asked.
 
     A set S of neurons with `weight`·‖w_perp‖ + ‖w_opp‖ ≤ ζ·‖w_sig‖ must leave E[1(w ∉ S)·‖w‖²] ≤ ζ·γ̃_min, where γ̃_μ is the margin that the
     neurons of S towards μ make, and E‖w‖² ≤ E a² + ζH ≤ 2H. H is the least number ≥ 1 that allows it, E‖w‖²/2.
@@ -114,7 +115,7 @@ class SignalHeavy(ModelProbe):
         neurons = parts(task, model)
         H = jnp.maximum(1.0, jnp.mean(neurons.squared_norm) / 2)
         literal, plain = least_zeta(neurons, jnp.exp(6 * H), H), least_zeta(neurons, jnp.ones(()), H)
-        return {"log10_zeta": literal, "log10_zeta_plain": plain, "H": H}
+        return {"log10_zeta": literal, "log10_zeta_plain": plain, "H": H, "zeta_met": jnp.exp(math.log(10) * literal + 10 * H)}
 
 
 def least_zeta(neurons: Parts, weight: Float[Array, ""], H: Float[Array, ""]) -> Float[Array, ""]:
@@ -128,29 +129,6 @@ def least_zeta(neurons: Parts, weight: Float[Array, ""], H: Float[Array, ""]) ->
     drift = (jnp.mean(neurons.squared_norm) - jnp.mean(neurons.a**2)) / H
     needed = jnp.maximum(jnp.maximum(ratio[order], drift), jnp.maximum(outside, 0) / jnp.maximum(margin, 1e-30))
     return jnp.minimum(jnp.log10(jnp.maximum(jnp.min(needed), 1e-12)), MOST)
-
-
-class WellSpread(ModelProbe):
-    """`well_spread`: the share of neurons whose w_perp is c-well-spread, with c = `constant`.
-
-    ‖v‖₃³ ≤ 20·‖v‖³/√d and ‖v‖_∞ ≤ log(d)·‖v‖/√d; and of the d/c² smallest coordinates the sum is at least ‖v‖·√d/c⁵, the greatest at most
-    ‖v‖/(c·√d).
-
-    Deviation: the exponents of the second half are re-derived from the proof of Lemma B.2, the print being unreadable.
-    """
-
-    constant: int = eqx.field(static=True, default=4)
-
-    def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        """Measure in the coordinates of the cube."""
-        v = parts(task, model).perpendicular
-        v = v if task.basis is None else v @ task.basis.T
-        d, c = v.shape[1], self.constant
-        size = jnp.abs(v) / jnp.linalg.norm(v, axis=1, keepdims=True)
-        smallest = jnp.sort(size, axis=1)[:, : max(1, d // c**2)]
-        spread = (jnp.sum(size**3, axis=1) <= 20 / math.sqrt(d)) & (jnp.max(size, axis=1) <= math.log(d) / math.sqrt(d))
-        dense = (jnp.sum(smallest, axis=1) >= math.sqrt(d) / c**5) & (smallest[:, -1] <= 1 / (c * math.sqrt(d)))
-        return {"well_spread": jnp.mean(spread & dense)}
 
 
 class ErrorRate(Probe):

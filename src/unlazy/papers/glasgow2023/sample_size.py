@@ -27,7 +27,7 @@ from unlazy.lab.trials import Instrument, Record
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.learners.prefixes import PrefixRidge
 from unlazy.papers.glasgow2023.probes import ErrorRate
-from unlazy.tasks.multi_index import MultiIndex
+from unlazy.tasks.multi_index import XOR, MultiIndex, Terms
 from unlazy.theory.cube_kernels import curve
 
 #: Nearly ridgeless, in units of k(x, x).
@@ -70,11 +70,11 @@ def sgd_row(dimensions: tuple[int, ...], *, width: int, target: float, test: int
 
 
 @functools.lru_cache(maxsize=256)
-def predicted_size(kernel: ProductKernel, d: int, target: float) -> float:
+def predicted_size(kernel: ProductKernel, d: int, target: float, polynomial: Terms = XOR) -> float:
     """The number of examples that the kernel's eigenvalues on the cube predict."""
     with jax.enable_x64(True):
         ridge = RIDGE * float(kernel.diagonal(jnp.ones((1, d)))[0])
-    return curve(kernel, d, MultiIndex(d=d).spectrum, ridge).sample_size(target)
+    return curve(kernel, d, MultiIndex(d=d, polynomial=polynomial).spectrum, ridge).sample_size(target)
 
 
 def kernel_row(kernel: ProductKernel, dimensions: tuple[int, ...], *, target: float, test: int) -> Row:
@@ -112,18 +112,22 @@ def crossover(first: Row, second: Row) -> Comparison:
 
 
 class PredictedSizes(Instrument):
-    """Sample sizes of a kernel from theory alone, at any dimension: `samples`, and the `exponent` of the row."""
+    """Sample sizes of a kernel from theory alone, at any dimension: `samples`, and the `exponent` of the row.
+
+    The false world has another `polynomial`.
+    """
 
     kernel: ProductKernel
     dimensions: tuple[int, ...] = eqx.field(static=True)
     target: float = eqx.field(converter=float, default=0.05, kw_only=True)
+    polynomial: Terms = eqx.field(static=True, default=XOR, kw_only=True)
 
     @property
     def steps(self) -> tuple[int, ...]:
         return self.dimensions
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        samples = np.array([predicted_size(self.kernel, d, self.target) for d in self.dimensions])
+        samples = np.array([predicted_size(self.kernel, d, self.target, self.polynomial) for d in self.dimensions])
         exponent = slope(np.log(np.array(self.dimensions, float)), np.log(samples))
         return {"samples": samples, "exponent": np.full(len(samples), exponent)}
 

@@ -1,0 +1,215 @@
+"""Networks that meet the signal-heavy definition to the letter, made by hand, and a step from them by exact gradients.
+
+Training at feasible sizes never meets Definition 4.2: it asks for ζ ≤ e^{−10H} with H ≥ 1. A network made by hand does. Its neurons in S
+have e^{6H}·‖w_perp‖ + ‖w_opp‖ = u·ζ·‖w_sig‖ with u ≤ 1, a third of them u = 1; those outside have E[1(w ∉ S)·‖w‖²] = ζ·γ̃_min, and all but
+one point nearly along the weakest cluster, where they grow fastest. The cube has few dimensions, so that expectations are sums over all
+its points.
+
+A step of η = ζ³ ≈ 1e-13 is far below what floating point can see of a sum, so every change is kept by itself and divided by η.
+
+Reference: glasgow2023, Definition 4.2, Lemmas 4.4 (D.3), D.5, D.11 to D.14.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from unlazy.lab.trials import Instrument
+from unlazy.papers.glasgow2023.gradients import PHASE2_RATE
+from unlazy.tasks.spectrum import corners
+
+#: Unit vectors along μ₁, −μ₁, μ₂, −μ₂ in the two coordinates that matter, and the labels there.
+DIRECTIONS = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]]) / math.sqrt(2)
+LABELS = np.array([1.0, 1.0, -1.0, -1.0])
+#: Shares of the four clusters in the squared norm: far from balanced.
+SHARES = np.array([0.5, 0.22, 0.16, 0.12])
+
+
+class HeavyNetwork(NamedTuple):
+    """Neurons w (p d), a (p) in mean-field scaling; which lie in S, towards which cluster; and the parameters ζ and H."""
+
+    w: np.ndarray
+    a: np.ndarray
+    inside: np.ndarray
+    cluster: np.ndarray
+    zeta: float
+    H: float
+    saturated: np.ndarray  # u = 1
+
+    @property
+    def signal(self) -> np.ndarray:
+        """⟨w, unit vector of its cluster⟩."""
+        return np.sum(self.w[:, :2] * DIRECTIONS[self.cluster], axis=1)
+
+
+def signal_heavy(
+    rng: np.random.Generator, *, d: int = 10, p: int = 96, H: float = 1.0, loose: float = 0.0, scattered: bool = False
+) -> HeavyNetwork:
+    """A network with ζ = e^{−10H} and E‖w‖² = 1.9·H. With `loose` > 0 the parts that are not signal are so large a share of the signal.
+
+    `scattered`: the neurons outside of S point anywhere, not where they grow fastest.
+    """
+    zeta, heavy = math.exp(-10 * H), p - p // 8
+    cluster = np.arange(p) % 4
+    shares = rng.permutation(SHARES)
+    strength = np.sqrt(shares[cluster] * rng.uniform(0.5, 1.5, p))
+    strength[heavy:] = 0
+    strength *= math.sqrt(1.9 * H / np.mean(strength**2))
+    saturated = (np.arange(p) % 3 == 0) & (np.arange(p) < heavy)
+    budget = np.where(saturated, 1.0, rng.uniform(0.2, 0.9, p)) * zeta * strength
+    part = rng.choice([0.0, 0.3, 0.9, 1.0], p)
+    rest, opposite = part * budget * math.exp(-6 * H), (1 - part) * budget
+    if loose:
+        rest, opposite = part * loose * strength, (1 - part) * loose * strength
+    side = rng.choice([-1.0, 1.0], p)
+    w = np.zeros((p, d))
+    w[:, :2] = strength[:, None] * DIRECTIONS[cluster] + (side * opposite)[:, None] * DIRECTIONS[(cluster + 2) % 4]
+    w[:, 2:] = rest[:, None] * _unit(rng, p, d - 2)
+    a = LABELS[cluster] * strength
+    margins = np.array([np.mean((cluster == c) * np.abs(a) * math.sqrt(2) * strength) for c in range(4)])
+    weakest = int(np.argmin(margins))
+    # Outside of S: nearly along the weakest cluster, but with twice the ratio that S allows; the last of them small and anywhere.
+    count = p - heavy
+    loud = np.full(count, math.sqrt(zeta * margins[weakest] * p / count))
+    loud[-1] /= 1 if scattered else 100
+    out = np.zeros((count, d))
+    out[:, :2] = DIRECTIONS[weakest] + 2 * zeta * DIRECTIONS[(weakest + 2) % 4]
+    out[0 if scattered else -1 :] = _unit(rng, count if scattered else 1, d)
+    w[heavy:] = loud[:, None] * out / np.linalg.norm(out, axis=1, keepdims=True)
+    a[heavy:] = LABELS[weakest] * loud
+    cluster = cluster.copy()
+    cluster[heavy:] = weakest
+    return HeavyNetwork(w, a, np.arange(p) < heavy, cluster, zeta, H, saturated)
+
+
+def _unit(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
+    """Directions: dense, or on one or two coordinates."""
+    v = rng.normal(size=(count, d))
+    few = rng.integers(1, d + 1, count)
+    v[np.arange(d)[None, :] >= few[:, None]] = 0
+    v = rng.permuted(v, axis=1)
+    return v / np.linalg.norm(v, axis=1, keepdims=True)
+
+
+def scores(net: HeavyNetwork, x: np.ndarray) -> np.ndarray:
+    """f(x) = mean of a·relu(⟨w, x⟩)."""
+    return np.maximum(x @ net.w.T, 0) @ net.a / len(net.a)
+
+
+class Descended(NamedTuple):
+    """−∇_w L (p d) and −∇_a L (p)."""
+
+    w: np.ndarray
+    a: np.ndarray
+
+
+def descend(net: HeavyNetwork, x: np.ndarray, slope: np.ndarray) -> Descended:
+    """The p-scaled descent direction for the slopes ℓ'(x) at all points x, each as likely."""
+    z = x @ net.w.T
+    return Descended(-net.a[:, None] * (((z > 0) * slope[:, None]).T @ x) / len(x), -(slope @ np.maximum(z, 0)) / len(x))
+
+
+class HeavyStep(Instrument):
+    """One step of η = ζ³ on the population loss from a signal-heavy network, beside the items of Lemma D.3 and the lemmas behind it.
+
+    `least_ratio`, `greatest_ratio`: the relative growth of γ̃_min and γ̃_max over 2ητ·g_max and 2ητ·g_min (items 2, 3). `mass_rate`:
+    growth of E[1(w ∉ S)·‖w‖²]/γ̃_min over 10ηζH; `shape_rate`: the greatest growth of (e^{6H}‖w_perp‖ + ‖w_opp‖)/‖w_sig‖ of a neuron in S,
+    likewise (item 1). `zeta_met` = ζ·e^{10H}, `gap` = (E‖w‖² − E a²)/(ζH) and `norm` = (E a² + ζH)/(2H): what the definition asks to be at
+    most 1.
+
+    `clean_first`, `clean_second`: distance of the gradients to the clean ones over 4|a|ζH_ρ and 4‖w‖ζH_ρ (D.5). `norm_rate`: the greatest
+    relative growth of ‖w‖² over 2ητ·g_max, less 1, over 2ζH (D.11). `margin_step` = |γ̃' − γ̃|/(8ηH) and `margin_gap` = |γ − γ̃|/(2ζH) (D.14).
+
+    The false world: `frozen` second layer, `linear` loss (slopes that do not see the margins), parts that are not signal as large a share
+    of the signal as `loose`, steps `gain` times too long.
+    """
+
+    d: int = eqx.field(static=True, default=10)
+    width: int = eqx.field(static=True, default=96)
+    H: float = eqx.field(converter=float, default=1.0, kw_only=True)
+    frozen: bool = eqx.field(static=True, default=False, kw_only=True)
+    linear: bool = eqx.field(static=True, default=False, kw_only=True)
+    scattered: bool = eqx.field(static=True, default=False, kw_only=True)
+    loose: float = eqx.field(converter=float, default=0.0, kw_only=True)
+    gain: float = eqx.field(converter=float, default=1.0, kw_only=True)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        net = signal_heavy(rng, d=self.d, p=self.width, H=self.H, loose=self.loose, scattered=self.scattered)
+        x = corners(self.d)
+        y = -x[:, 0] * x[:, 1]
+        at = np.concatenate([math.sqrt(2) * DIRECTIONS, np.zeros((4, self.d - 2))], axis=1)
+        margins = LABELS * scores(net, at)
+        true = -y if self.linear else -2 * y / (1 + np.exp(y * scores(net, x)))
+        z = np.concatenate([x[:, :2], np.zeros((len(x), self.d - 2))], axis=1)
+        clean = descend(net, x, -y if self.linear else -2 * y / (1 + np.exp(y * scores(net, z))))
+        moved = descend(net, x, true)
+        change_w, change_a = self.gain * moved.w, (0 if self.frozen else self.gain) * moved.a
+        slopes = 2 / (1 + np.exp(margins))
+        return (
+            self._induction(net, change_w, change_a, slopes)
+            | self._distances(net, moved, clean)
+            | {"margin_gap": np.max(np.abs(margins - self._heavy_margins(net))) / (2 * net.zeta * net.H)}
+        )
+
+    @staticmethod
+    def _heavy_margins(net: HeavyNetwork) -> np.ndarray:
+        towards = np.abs(net.a) * math.sqrt(2) * net.signal * net.inside
+        return np.array([np.mean(towards * (net.cluster == c)) for c in range(4)])
+
+    def _induction(self, net: HeavyNetwork, dw: np.ndarray, da: np.ndarray, g: np.ndarray) -> dict[str, Any]:
+        zeta, H, eta, inside = net.zeta, net.H, net.zeta**3, net.inside
+        sign = np.sign(net.a)
+        signal, grown = net.signal, np.sum(dw[:, :2] * DIRECTIONS[net.cluster], axis=1)
+        size, size_grown = np.abs(net.a), sign * da
+        each = math.sqrt(2) * inside * (size * grown + signal * size_grown + eta * grown * size_grown)
+        margin = self._heavy_margins(net)
+        growth = np.array([np.mean(each * (net.cluster == c)) for c in range(4)]) / margin
+        least, greatest = int(np.argmin(margin)), int(np.argmax(margin))
+        square = np.sum(net.w**2, axis=1)
+        square_grown = 2 * np.sum(net.w * dw, axis=1) + eta * np.sum(dw**2, axis=1)
+        mass = np.mean(~inside * square_grown) / np.mean(~inside * square)
+        weight = math.exp(6 * H)
+        other = DIRECTIONS[(net.cluster + 2) % 4]
+        opposite = np.sum(net.w[:, :2] * other, axis=1)
+        rest = np.linalg.norm(net.w[:, 2:], axis=1)
+        # The length of a part that is zero grows by the length of its change.
+        rest_grown = np.where(
+            rest > 0, np.sum(net.w[:, 2:] * dw[:, 2:], axis=1) / np.maximum(rest, 1e-300), np.linalg.norm(dw[:, 2:], axis=1)
+        )
+        along = np.sum(dw[:, :2] * other, axis=1)
+        opposite_grown = np.where(opposite != 0, np.sign(opposite) * along, np.abs(along))
+        chosen = net.saturated
+        shape = (weight * rest_grown + opposite_grown)[chosen] / signal[chosen] / zeta - grown[chosen] / signal[chosen]
+        return {
+            "least_ratio": growth[least] / (2 * PHASE2_RATE * np.max(g)),
+            "greatest_ratio": growth[greatest] / (2 * PHASE2_RATE * np.min(g)),
+            "mass_rate": (mass - growth[least]) / (10 * zeta * H),
+            "shape_rate": np.max(shape) / (10 * zeta * H),
+            "gap": np.mean(square - size**2) / (zeta * H),
+            "norm": (np.mean(size**2) + zeta * H) / (2 * H),
+            "zeta_met": zeta * math.exp(10 * H),
+            "norm_rate": (np.max(square_grown / square) / (2 * PHASE2_RATE * np.max(g)) - 1) / (2 * zeta * H),
+            "margin_step": np.max(np.abs(growth * margin)) / (8 * H),
+            "least_margin": np.min(margin),
+            "greatest_margin": np.max(margin),
+        }
+
+    def _distances(self, net: HeavyNetwork, moved: Descended, clean: Descended) -> dict[str, Any]:
+        norms = np.linalg.norm(net.w, axis=1)
+        size = np.mean(np.abs(net.a) * norms)
+        return {
+            "clean_first": np.max(np.linalg.norm(moved.w - clean.w, axis=1) / np.abs(net.a)) / (4 * net.zeta * size),
+            "clean_second": np.max(np.abs(moved.a - clean.a) / norms) / (4 * net.zeta * size),
+        }
+
+    @property
+    def work(self) -> float:
+        """Three passes over the cube."""
+        return 12.0 * 2**self.d * self.d * self.width
