@@ -8,7 +8,7 @@ from __future__ import annotations
 from unlazy.core.naming import Named
 from unlazy.papers.shi2022.bounds import BOUNDS
 from unlazy.papers.shi2022.classifier import CLASSIFIER
-from unlazy.papers.shi2022.general import GENERAL, THEOREM34, general_task
+from unlazy.papers.shi2022.general import GENERAL, LEMMA35, THEOREM34, general_task
 from unlazy.papers.shi2022.lemmas import LEMMAS
 from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
 from unlazy.papers.shi2022.queries import QUERIES
@@ -24,7 +24,7 @@ CITATION = (
     "over Fixed Features. ICLR 2022."
 )
 
-CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *CLASSIFIER, *BOUNDS, *QUERIES, THEOREM34, *SCHEDULES)
+CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *CLASSIFIER, *BOUNDS, *QUERIES, THEOREM34, LEMMA35, *SCHEDULES)
 
 TASKS = {
     "shi2022/task": Named(
