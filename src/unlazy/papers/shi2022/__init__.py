@@ -8,9 +8,11 @@ from __future__ import annotations
 from unlazy.core.naming import Named
 from unlazy.lab.claims import NotRun
 from unlazy.papers.shi2022.bounds import BOUNDS
-from unlazy.papers.shi2022.general import GENERAL, THEOREM34, general_task
+from unlazy.papers.shi2022.classifier import CLASSIFIER
+from unlazy.papers.shi2022.general import GENERAL, LEMMA35, THEOREM34, general_task
 from unlazy.papers.shi2022.lemmas import LEMMAS
 from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
+from unlazy.papers.shi2022.queries import QUERIES
 from unlazy.papers.shi2022.schedule import SCHEDULES
 from unlazy.papers.shi2022.table1 import PARITY, TABLE1, practical, verbatim
 from unlazy.papers.shi2022.tables import TABLES
@@ -23,7 +25,7 @@ CITATION = (
     "over Fixed Features. ICLR 2022."
 )
 
-CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *BOUNDS, THEOREM34, *SCHEDULES)
+CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *CLASSIFIER, *BOUNDS, *QUERIES, THEOREM34, LEMMA35, *SCHEDULES)
 
 _IMAGES = "it needs images, which are not built in yet"
 NOT_RUN = (

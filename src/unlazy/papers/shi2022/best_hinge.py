@@ -19,12 +19,15 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.losses import hinge
-from unlazy.core.random import normal
+from unlazy.core.random import normal, signs
 from unlazy.lab.trials import Instrument
-from unlazy.papers.shi2022.fixed_feature_bounds import fixed_features, shift_invariant
-from unlazy.tasks.dictionary.patterns import ParityMixture
+from unlazy.papers.shi2022.fixed_feature_bounds import fixed_features, on_coins, shift_invariant
+from unlazy.tasks.dictionary.balance import BalancedParity
 
-Kind = Literal["random", "tangent", "fourier"]
+#: Neurons, their tangents, cosines, kernels at fixed points; and "told", which knows A and is no fixed feature.
+Kind = Literal["random", "tangent", "fourier", "kernel", "told"]
+#: Which data: the mixture of Theorem 2, or its part of fair coins (Theorem 29).
+Part = Literal["mixture", "coins"]
 
 
 class Best(NamedTuple):
@@ -80,9 +83,14 @@ def _into_ball(w: Array, B: float | Array) -> Array:
 
 
 def draw_features(kind: Kind, z: Float[Array, "n D"], N: int, *, key: PRNGKeyArray) -> Float[Array, "n N"]:
-    """N fixed features in [−1, 1] of inputs z with E‖z‖² = 1: truncated ReLU neurons, their tangents, or random cosines."""
+    """N fixed features in [−1, 1] of inputs z with E‖z‖² = 1: truncated ReLU neurons, their tangents, random cosines, or a Gaussian kernel
+    at random points of the cube that the inputs are from.
+    """
     key_w, key_b = jax.random.split(key)
     D = z.shape[1]
+    if kind == "kernel":
+        points = signs(key_w, (N, D)) / math.sqrt(D)
+        return jnp.exp(-jnp.maximum(jnp.sum(z**2, axis=1)[:, None] + 1 - 2 * z @ points.T, 0) / 2)
     w = normal(key_w, (N, D))
     b = 0.5 * normal(key_b, (N,))
     if kind == "random":
@@ -97,10 +105,12 @@ def draw_features(kind: Kind, z: Float[Array, "n D"], N: int, *, key: PRNGKeyArr
 
 
 class FixedFeatures(Instrument):
-    """The best hinge loss on N fixed features under norms B, over N, on the hardest of a few A; beside po(1 − √(2N)·B/2^k).
+    """The best hinge loss on N fixed features under norms B, over N, on the hardest of a few A; beside ½(1 − √(2N)·B/2^k), or twice that on
+    fair coins alone.
 
     `least_excess` is the least distance of a certified loss to its bound over all N and B so far. The minimum on a sample is below that of
-    the law, so that a distance above zero is on the safe side.
+    the law, so that a distance above zero is on the safe side. `needed`: log₂ of the least N whose best loss under the greatest norm is
+    at most 3/4 of the trivial one, or of twice the greatest N where there is none.
     """
 
     kind: Kind = eqx.field(static=True)
@@ -110,7 +120,7 @@ class FixedFeatures(Instrument):
     norms: tuple[float, ...] = eqx.field(static=True)
     n: int = eqx.field(static=True, default=2000)
     secrets: int = eqx.field(static=True, default=2)
-    po: float = eqx.field(converter=float, default=0.5)
+    part: Part = eqx.field(static=True, default="mixture")
 
     def __check_init__(self) -> None:
         """Refuse sizes that the theorem does not speak of."""
@@ -128,27 +138,36 @@ class FixedFeatures(Instrument):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Solve for every N, B and secret."""
-        family = ParityMixture(d=self.D, D=self.D, k=self.k, po=self.po)
+        family = BalancedParity(d=self.D, D=self.D, k=self.k, structure=0.5 if self.part == "mixture" else 0.0)
         key_features, *keys = jax.random.split(key, self.secrets + 1)
         sizes, norms = jnp.array(self.sizes), jnp.array(self.norms)
         found = [_solve_all(family, self.kind, max(self.sizes), self.n, sizes, norms, key_features, each) for each in keys]
         loss, certified = (np.max(np.stack([np.asarray(f[i]) for f in found]), axis=0) for i in (0, 1))  # N B
         gap = np.max(np.stack([np.asarray(f[0] - f[1]) for f in found]), axis=(0, 2))
-        bound = np.array([[fixed_features(po=self.po, N=N, B=B, k=self.k) for B in self.norms] for N in self.sizes])
+        bound = np.array([[self._bound(N, B) for B in self.norms] for N in self.sizes])
         measured = {f"loss, B={B:g}": loss[:, i] for i, B in enumerate(self.norms)}
         bounds = {f"bound, B={B:g}": bound[:, i] for i, B in enumerate(self.norms)}
         excess = np.minimum.accumulate((certified - bound).min(axis=1))
-        return measured | bounds | {"least_excess": excess, "gap": np.maximum.accumulate(gap)}
+        trivial = 0.5 if self.part == "mixture" else 1.0
+        enough = [N for N, row in zip(self.sizes, loss, strict=True) if row[-1] <= 0.75 * trivial]
+        needed = math.log2(min(enough, default=2 * max(self.sizes)))
+        least = {"least_excess": excess, "gap": np.maximum.accumulate(gap), "needed": np.full(len(self.sizes), needed)}
+        return measured | bounds | least
+
+    def _bound(self, N: int, B: float) -> float:
+        return on_coins(N=N, B=B, k=self.k) if self.part == "coins" else fixed_features(po=0.5, N=N, B=B, k=self.k)
 
 
 @eqx.filter_jit
 def _solve_all(
-    family: ParityMixture, kind: Kind, most: int, n: int, sizes: Array, norms: Array, key_features: PRNGKeyArray, key: PRNGKeyArray
+    family: BalancedParity, kind: Kind, most: int, n: int, sizes: Array, norms: Array, key_features: PRNGKeyArray, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
     """Loss and certified loss for every number of features and every norm, on one secret. The features do not depend on the secret."""
     key_task, key_data = jax.random.split(key)
     z, y = family.task(key=key_task).draw(n, key_data)
-    features = draw_features(kind, z, most, key=key_features)
+    features = draw_features("random" if kind == "told" else kind, z, most, key=key_features)
+    if kind == "told":
+        features = features.at[:, 0].set(y)
 
     def solve(case: tuple[Array, Array]) -> tuple[Array, Array]:
         N, B = case
@@ -161,14 +180,17 @@ def _solve_all(
 
 
 class KernelBall(Instrument):
-    """The best hinge loss of functions of norm at most L in the space of a Gaussian kernel, over L, beside po(1 − 2L/2^k)."""
+    """The best hinge loss of functions of norm at most L in the space of a Gaussian kernel, over L, beside ½(1 − 2L/2^k).
+
+    `told`: the kernel is that of the label instead of the input, which no kernel that is fixed beforehand is.
+    """
 
     k: int = eqx.field(static=True)
     D: int = eqx.field(static=True)
     norms: tuple[int, ...] = eqx.field(static=True)
     n: int = eqx.field(static=True, default=1500)
     bandwidth: float = eqx.field(converter=float, default=1.0)
-    po: float = eqx.field(converter=float, default=0.5)
+    told: bool = eqx.field(static=True, default=False)
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -182,17 +204,21 @@ class KernelBall(Instrument):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Solve for every norm: by the representer theorem, on the square root of the Gram matrix."""
-        family = ParityMixture(d=self.D, D=self.D, k=self.k, po=self.po)
-        loss, certified = map(np.asarray, _solve_kernel(family, self.n, self.bandwidth, jnp.array(self.norms, float), key))
-        bound = np.array([shift_invariant(po=self.po, L=L, k=self.k) for L in self.norms])
+        family = BalancedParity(d=self.D, D=self.D, k=self.k, structure=0.5)
+        norms = jnp.array(self.norms, float)
+        loss, certified = map(np.asarray, _solve_kernel(family, self.n, self.bandwidth, self.told, norms, key))
+        bound = np.array([shift_invariant(po=0.5, L=L, k=self.k) for L in self.norms])
         excess = np.minimum.accumulate(certified - bound)
         return {"loss": loss, "bound": bound, "least_excess": excess, "gap": np.maximum.accumulate(loss - certified)}
 
 
 @eqx.filter_jit
-def _solve_kernel(family: ParityMixture, n: int, bandwidth: float, norms: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
+def _solve_kernel(
+    family: BalancedParity, n: int, bandwidth: float, told: bool, norms: Array, key: PRNGKeyArray
+) -> tuple[Array, Array]:
     key_task, key_data = jax.random.split(key)
     z, y = family.task(key=key_task).draw(n, key_data)
+    z = 2 * y[:, None] if told else z
     square = jnp.sum(z**2, axis=1)
     gram = jnp.exp(-jnp.maximum(square[:, None] + square - 2 * z @ z.T, 0) / (2 * bandwidth**2))
     values, vectors = jnp.linalg.eigh(gram)

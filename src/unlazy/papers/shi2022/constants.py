@@ -68,6 +68,38 @@ def lemma_15(*, D: int, k: int, m: int, po: float, sigma: float, delta: float = 
     return FirstGradientBound(error, error / sigma, spread * error * sigma)
 
 
-def drift_bound(*, steps: Any, rate: Any, a_start: Any) -> Any:
-    """η²t² + ηt·|a⁽²⁾|: how far a first-layer weight may move in t classifier steps without decay, where E‖x‖ ≤ 1 (Lemma 24)."""
-    return (rate * steps) ** 2 + rate * steps * a_start
+class SecondGradientBound(NamedTuple):
+    """Lemma 20 with constants one: `error` = ε_e2, how far T_j on A may be from βγ/σ̃, and how large it may be off A."""
+
+    error: float
+    relevant: float
+    background: float
+
+
+def lemma_20(
+    *, D: int, k: int, m: int, sigma: float, gamma: float, eta: float, a: float, noise: float, delta: float = 0.05
+) -> SecondGradientBound:
+    """ε_e2 = η|a|k(γ + ε_e)/(σ̃²σ_ξ); bounds ε_e2/σ̃ + η/σ_ξ + η|a|ε_e/(σ̃σ_ξ) on A and σ_φ²ε_e2σ̃ off A, at po = ½.
+
+    The terms exp(−Θ(k)) are left out: they stand for examples with y·g > 1 and for noise beyond 1.
+    """
+    first = lemma_15(D=D, k=k, m=m, po=0.5, sigma=sigma, delta=delta).error
+    error = eta * a * k * (gamma + first) / (sigma**2 * noise)
+    return SecondGradientBound(error, error / sigma + eta / noise + eta * a * first / (sigma * noise), 0.25 / sigma * error)
+
+
+class DriftBound(NamedTuple):
+    """Lemma 24 with the constants of its proof: how large |a_i| may be, and how far w_i and b_i may be from those after step 2."""
+
+    a: Any
+    w: Any
+    b: Any
+
+
+def lemma_24(*, steps: Any, rate: Any, decay: Any, a: Any, w: Any) -> DriftBound:
+    """|a_i| ≤ ηt + |a_i⁽²⁾|, ‖Δw_i‖ ≤ 2tηλ‖w_i⁽²⁾‖ + η²t² + t·η|a_i⁽²⁾|, |Δb_i| ≤ η²t² + t·η|a_i⁽²⁾|, where E‖x‖ ≤ 1.
+
+    a, w: |a_i⁽²⁾| and ‖w_i⁽²⁾‖. The lemma prints t·|a_i⁽²⁾|, without the η of its proof's last step but one: for η < 1 this is the sharper.
+    """
+    away = (rate * steps) ** 2 + rate * steps * a
+    return DriftBound(rate * steps + a, 2 * steps * rate * decay * w + away, away)

@@ -25,6 +25,12 @@ def fixed_features(*, po: float, N: float, B: float, k: int) -> float:
     return max(0.0, po * (1 - math.sqrt(2 * N) * B / 2**k))
 
 
+def on_coins(*, N: float, B: float, k: int) -> float:
+    """1 − √(2N)·B/2^k: the same on fair coins alone, for odd k ≤ D/16 (Theorem 29). Never below zero."""
+    require(isinstance(k, int) and k % 2 == 1, f"The bound is for odd k, but k={k!r}.")
+    return max(0.0, 1 - math.sqrt(2 * N) * B / 2**k)
+
+
 def features_needed(*, po: float, loss: float, B: float, k: int) -> float:
     """The least N for which `fixed_features` allows a hinge loss below po: (2^k·(1 − loss/po)/B)²/2, exponential in k."""
     _check(po, k)

@@ -5,11 +5,16 @@ Reference: shi2022, Appendix F.
 
 from __future__ import annotations
 
+import math
+
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Check, Quantity, Scale
+from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
 from unlazy.learners.base import Learner
+from unlazy.papers.shi2022.constants import theorem_34
+from unlazy.papers.shi2022.instruments import ExplicitGeneral
 from unlazy.papers.shi2022.learner import TwoStep
+from unlazy.papers.shi2022.probes import Incoherence
 from unlazy.papers.shi2022.table1 import Size, curve_steps
 from unlazy.probes.neurons import Alignment
 from unlazy.probes.performance import Performance
@@ -18,8 +23,10 @@ from unlazy.tasks.dictionary.incoherent import GeneralParity
 GENERAL: dict[Scale, Size] = {
     "smoke": Size(d=24, D=12, k=3, m=16, T=40, n=1_000, batch=100, test=500),
     "laptop": Size(d=200, D=80, k=5, m=100, T=600, n=20_000, batch=1_000, test=10_000),
-    "paper": Size(d=200, D=80, k=5, m=200, T=600, n=50_000, batch=1_000, test=10_000),
+    "paper": Size(d=500, D=100, k=5, m=300, T=600, n=50_000, batch=1_000, test=10_000),
 }
+#: The loss ε that is asked for, and δ.
+EPSILON, DELTA = 0.05, 0.05
 
 
 def general_task(size: Size) -> GeneralParity:
@@ -28,7 +35,7 @@ def general_task(size: Size) -> GeneralParity:
 
 
 def theorem34(scale: Scale) -> dict[str, StudyArm]:
-    """The practical schedule and that of Theorem 34, and random features."""
+    """The practical schedule and that of Theorem 34."""
     size = GENERAL[scale]
     family, steps = general_task(size), curve_steps(size.T)
     practical = TwoStep.practical(k=size.k, m=size.m, T=size.T, gamma=family.gamma, sigma=family.sigma, batch=size.batch)
@@ -44,14 +51,30 @@ def theorem34(scale: Scale) -> dict[str, StudyArm]:
     )
 
     def arm(learner: Learner) -> Arm:
-        return Arm(family, learner, size.n, (Performance(size.test), Alignment()))
+        return Arm(family, learner, size.n, (Performance(size.test), Alignment(), Incoherence()))
 
     return {
         "Network": arm(practical.network(steps)),
         "Two Step": arm(practical.frozen(2, steps)),
-        "RF": arm(practical.random_features(steps)),
         "Network (Theorem 34)": arm(to_the_letter.network(steps)),
     }
+
+
+def _rate(scale: Scale) -> float:
+    """The theorem's η⁽ᵗ⁾."""
+    size = GENERAL[scale]
+    family = general_task(size)
+    return theorem_34(k=size.k, m=size.m, T=size.T, D=size.D, gamma=family.gamma, sigma=family.sigma, p_min=0.3).rest
+
+
+def _logarithm(scale: Scale) -> float:
+    size = GENERAL[scale]
+    return math.log(size.D * size.m * size.d / (DELTA * general_task(size).gamma * 0.3)) ** 2
+
+
+def _noise_allowed(scale: Scale) -> float:
+    sigma = general_task(GENERAL[scale]).sigma
+    return min(1 / sigma, sigma / math.sqrt(GENERAL[scale].d))
 
 
 THEOREM34 = Claim(
@@ -59,21 +82,95 @@ THEOREM34 = Claim(
     where="Theorems 34 and 49 (Appendix F)",
     kind="figure",
     statement=(
-        "With an incoherent dictionary, noise, unequal classes and a dependent background the two steps still find the sum of the "
-        "relevant patterns, and the network classifies almost perfectly."
+        "With η⁽¹⁾ = γ²p_minσ̃/(km³), η⁽²⁾ = 1, σ_ξ = k^(−3/2) in both, η⁽ᵗ⁾ = k²/(Tm^(1/3)) for t > 2, and δ ∈ (0, O(1/k³)): if μ ≤ O(√d/D), σ_ζ ≤ "
+        "O(min(1/σ̃, σ̃/√d)), k = Ω(log²(Dmd/(δγp_min))) and m ≥ max(Ω(k⁴), D, d), then with probability at least 1 − δ there is a t ∈ [T] with "
+        "Pr[sign(g⁽ᵗ⁾(x)) ≠ y] ≤ L(g⁽ᵗ⁾) = O(k⁸/m^(2/3) + k³T/m² + k²m^(2/3)/T); at most ε for T = m^(4/3) and m ≥ max(Ω(k¹²/ε^(3/2)), D)."
     ),
     study=theorem34,
     checks=(
+        Check(Quantity("Network", "test_loss"), upper=EPSILON),
         Check(Quantity("Network", "test_accuracy"), lower=99.0),
         Check(Quantity("Network", "cosine", 2), lower=0.95),
         Check(Quantity("Two Step", "test_accuracy"), lower=95.0),
-        Check(Quantity("RF", "test_accuracy"), upper=90.0),
         Check(Quantity("Network (Theorem 34)", "cosine", 2), lower=0.95),
     ),
+    conditions=(
+        Condition("μ = O(√d/D), constant one", Quantity("Network", "mu"), lambda s: math.sqrt(GENERAL[s].d) / GENERAL[s].D, "≤"),
+        Condition("Dμ/√d ≤ 1/16 (Lemma 36)", Quantity("Network", "crowding"), lambda s: 1 / 16, "≤"),
+        Condition("σ_ζ = O(min(1/σ̃, σ̃/√d)), constant one", lambda s: general_task(GENERAL[s]).noise, _noise_allowed, "≤"),
+        Condition("k = Ω(log²(Dmd/(δγp_min))), constant one, δ = 0.05", lambda s: GENERAL[s].k, _logarithm),
+        Condition(
+            "m ≥ max(Ω(k⁴), D, d), constant one",
+            lambda s: GENERAL[s].m,
+            lambda s: max(GENERAL[s].k ** 4, GENERAL[s].D, GENERAL[s].d),
+        ),
+        Condition("m = Ω(k¹²/ε^(3/2)), constant one, ε = 0.05", lambda s: GENERAL[s].m, lambda s: GENERAL[s].k ** 12 / EPSILON**1.5),
+        Condition("T = m^(4/3)", lambda s: GENERAL[s].T, lambda s: GENERAL[s].m ** (4 / 3)),
+        Condition("classifier steps of the first layer of size k²/(Tm^(1/3)), not more (the arm that classifies)", lambda s: 0.3, _rate, "≤"),
+        Condition("δ = O(1/k³), constant one", lambda s: DELTA, lambda s: GENERAL[s].k ** -3, "≤"),
+    ),
+    control=shuffled(theorem34),
     deviations=(
-        "The schedule that classifies is the one of Table 1. That of Theorem 34 to the letter finds the direction; its classifier "
-        "steps are too short, as in shi2022/theorem26-verbatim.",
-        "The theorem leaves σ_w² = σ̃²/poly(Dm) open: σ_w = σ̃/(Dm).",
-        "An orthonormal dictionary is mixed with Gaussian rows of a fifth of its rows' length; the task reports the μ that comes out.",
+        "The schedule that classifies is the one of Table 1. That of Theorem 34 to the letter finds the direction, and only this is checked of "
+        "it; its classifier steps are too short, as in shi2022/theorem26-verbatim. `Two Step` is no part of the theorem: it tells features from "
+        "classifier.",
+        "The theorem leaves σ_w² = σ̃²/poly(Dm) open: σ_w = σ̃/(Dm). σ̃² is taken as printed, without the correlations of the relevant patterns.",
+        "An orthonormal dictionary is mixed with Gaussian rows of a fifth of its rows' length; the task reports the μ that comes out. The loss "
+        "after the last step stands for that at the best t.",
+    ),
+    history=(
+        Change("2026-06-01", "Two Step: 97 % lowered to 95 %", "it was not reached", 1000),
+        Change(
+            "2026-11-17",
+            "RF is left out; the hinge loss is checked; paper scale has d = 500, D = 100, m = 300 instead of 200, 80, 200",
+            "the theorem says nothing of random features, and speaks of the loss",
+            1100,
+        ),
+    ),
+)
+
+
+#: Rows of d = 4,000 numbers are nearly orthogonal: with this coherence Lemma 35's conditions are met.
+CLOSE: dict[Scale, tuple[GeneralParity, tuple[int, ...]]] = {
+    "smoke": (GeneralParity(d=40, D=20, k=3, coherence=0.002, noise=0.02), (3,)),
+    "laptop": (GeneralParity(d=200, D=80, k=3, coherence=0.002, noise=0.02), (3, 5, 9)),
+    "paper": (GeneralParity(d=1000, D=200, k=3, coherence=0.001, noise=0.02), (3, 5, 9, 15)),
+}
+
+
+def lemma35(scale: Scale, height: int = 2) -> dict[str, StudyArm]:
+    """The explicit network of the general setting."""
+    family, counts = CLOSE[scale]
+    return {"explicit network": ExplicitGeneral(family, counts, draws=4, examples=2_000 if scale == "smoke" else 20_000, height=height)}
+
+
+LEMMA35 = Claim(
+    id="shi2022/lemma35",
+    where="Lemma 35 (Appendix F.4)",
+    kind="lemma",
+    statement=(
+        "If (kμ/√d)(poD/σ̃) ≤ 1/16, there is a network g* of 3(k + 1) neurons with |a_i*| ≤ 64k, 1/(64k) ≤ |b_i*| ≤ 1/4 and w_i* = σ̃ Σ_{j∈A} M_j/(8k) "
+        "such that Pr[y·g*(x) ≤ 1] ≤ exp(−Ω(k)) + exp(−Ω(1/(σ_ζ²(k + k²μ/√d)))); at most exp(−Ω(k)) if kμ/√d < 1 and σ_ζ < 1/k."
+    ),
+    study=lemma35,
+    checks=(
+        Check(Quantity("explicit network", "below"), upper=math.exp(-9), origin="paper"),
+        Check(Quantity("explicit network", "doubled"), upper=1.0),
+        Check(Quantity("explicit network", "largest_bias"), upper=1.0, origin="identity"),
+        Check(Quantity("explicit network", "inverse_least_bias"), upper=1.0 + 1e-4, origin="identity"),
+        Check(Quantity("explicit network", "second_layer"), lower=1.01, origin="identity"),
+    ),
+    conditions=(
+        Condition("(kμ/√d)(poD/σ̃) ≤ 1/16", Quantity("explicit network", "crowding"), lambda s: 1 / 16, "≤"),
+        Condition("kμ/√d < 1", Quantity("explicit network", "closeness"), lambda s: 1.0, "≤"),
+        Condition("σ_ζ < 1/k", lambda s: CLOSE[s][0].noise, lambda s: 1 / max(CLOSE[s][1]), "≤"),
+    ),
+    control=Control("hats that are half as high: the network of Lemma 5", lambda scale: lemma35(scale, 1)),
+    corrections=("shi2022/lemma35-weights",),
+    deviations=(
+        "Shares of 20,000 examples on four tasks for each k, balanced classes and unequal ones; the worst counts. exp(−Ω(k)) is taken as "
+        "exp(−k), at k = 9.",
+        "`doubled` is |a_i*| over 128k: where the hats must be shifted, the middle weight is 128k, and the printed 64k is not met "
+        "(`second_layer`). The biases are those of the construction.",
     ),
 )

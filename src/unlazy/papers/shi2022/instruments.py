@@ -1,36 +1,38 @@
-"""The lemmas that speak of no training run as instruments: the explicit network, and the components of the first gradient.
+"""The explicit networks as instruments: how they label, and their constants beside the lemmas'.
 
-Reference: shi2022, Lemmas 5, 6 and 15.
+Reference: shi2022, Lemmas 5, 7, 8 and 35.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
-from unlazy.core.random import normal
-from unlazy.lab.power_laws import slope
 from unlazy.lab.trials import Instrument
-from unlazy.papers.shi2022.constants import lemma_15, theorem_26
-from unlazy.papers.shi2022.explicit import explicit_network
-from unlazy.tasks.dictionary.patterns import HiddenPatterns, ParityMixture, PatternLaw
+from unlazy.papers.shi2022.explicit import explicit_general, explicit_network
+from unlazy.papers.shi2022.gradients import generator
+from unlazy.tasks.dictionary.incoherent import GeneralParity, GeneralPatterns
+from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 
 
 class ExplicitLabels(Instrument):
     """The explicit network on `draws` random (A, P) for each k in `counts`: every number of present patterns, with random backgrounds.
 
     Measures the share of wrong labels, the greatest |g(x) − y|, and the constants of Lemma 5 relative to their bounds: the worst of all
-    k so far.
+    k so far. `stretch` makes them wrong: by turns, the hats are scaled down by so much too much and too little.
     """
 
     counts: tuple[int, ...] = eqx.field(static=True)
     draws: int = eqx.field(static=True, default=10)
     D: int = eqx.field(static=True, default=20)
+    stretch: float = eqx.field(static=True, default=1.0)
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -46,11 +48,11 @@ class ExplicitLabels(Instrument):
         """Label, and compare."""
         rows = []
         for k in self.counts:
-            found = [self._one(k, np.random.default_rng([k, i, *np.asarray(jax.random.key_data(key))])) for i in range(self.draws)]
+            found = [self._one(k, self.stretch ** (1 - 2 * (i % 2)), generator(key, k, i)) for i in range(self.draws)]
             rows.append({name: max(f[name] for f in found) for name in found[0]})
         return {name: np.maximum.accumulate([row[name] for row in rows]) for name in rows[0]}
 
-    def _one(self, k: int, rng: np.random.Generator) -> dict[str, float]:
+    def _one(self, k: int, stretch: float, rng: np.random.Generator) -> dict[str, float]:
         """One random A and P, and a random rate p at which the relevant patterns are present."""
         P = tuple(s for s in range(1, k + 1) if rng.random() < 0.5) or (k,)
         law = PatternLaw(jnp.ones(1), jnp.full(1, rng.uniform(0.05, 0.95)), jnp.full(1, 0.5), self.D, k, P)
@@ -63,7 +65,7 @@ class ExplicitLabels(Instrument):
             present[row, places] = rng.permutation(k) < s
         x = (present - np.asarray(task.mean)) / float(law.moments.sigma) @ np.asarray(task.dictionary)
         y = np.where(np.isin(count, P), 1.0, -1.0)
-        net = explicit_network(task)
+        net = explicit_network(task, stretch=stretch)
         score = np.asarray(net(jnp.asarray(x)))
         reach = np.abs(x @ np.asarray(net.w).T + np.asarray(net.b))
         return {
@@ -76,78 +78,60 @@ class ExplicitLabels(Instrument):
         }
 
 
-class FirstGradient(Instrument):
-    """The components T_j of the first gradient −a Σ_j M_j T_j on and off A, over the number D of patterns, beside Lemma 15.
+class ExplicitGeneral(Instrument):
+    """The explicit network of the general setting on tasks of a family, over k: the share of `examples` with y·g(x) < 1, and its constants.
 
-    T_j = E[y φ_j σ̃'(⟨q, φ⟩ + b)]. Off A the average over φ̃_j is taken exactly, T_j = po(1−po)/σ̃ · E[y (I(φ̃_j = 1) − I(φ̃_j = 0))]: what is
-    left is as small as T_j itself. Ratios are to the lemma's bounds with constants one, the greatest over neurons and all D so far.
+    `crowding`: (kμ/√d)·(poD/σ̃), which the lemma bounds by 1/16, with po the greatest share of background patterns that an example showed.
+    `second_layer`: |a| over 64k as printed; `doubled`: over 128k. The worst of `draws` tasks and all k so far. `height` = 1 are hats that
+    are too low for inputs that are off.
     """
 
-    sizes: tuple[int, ...] = eqx.field(static=True)
-    k: int = eqx.field(static=True, default=5)
-    neurons: int = eqx.field(static=True, default=8)
-    n: int = eqx.field(static=True, default=10_000)
+    family: GeneralParity
+    counts: tuple[int, ...] = eqx.field(static=True)
+    draws: int = eqx.field(static=True, default=4)
+    examples: int = eqx.field(static=True, default=20_000)
+    height: int = eqx.field(static=True, default=2)
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The numbers D of patterns."""
-        return self.sizes
+        """The numbers k of relevant patterns."""
+        return self.counts
 
     @property
     def work(self) -> float:
-        """Four error functions an entry."""
-        return 50.0 * self.n * self.neurons * sum(self.sizes)
+        """A forward pass each."""
+        return sum(self.examples * self.draws * 3.0 * (k + 1) * self.family.d for k in self.counts)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """All sizes, and the exponents over them."""
-        rows = [self._one(D, jax.random.fold_in(key, D)) for D in self.sizes]
-        found = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
-        for name in ("relevant_ratio", "background_ratio"):
-            found[name] = np.maximum.accumulate(found[name])
-        sizes = np.log(self.sizes)
-        exponents = {f"{name}_exponent": slope(sizes, np.log(found[name])) for name in ("relevant", "background")}
-        return found | {name: np.full(len(sizes), value) for name, value in exponents.items()}
+        """Label, and compare."""
+        rows = []
+        for k in self.counts:
+            # Half of the tasks have means that ask for shifted hats.
+            families = [dataclasses.replace(self.family, k=k, negative=(0.5, 0.7)[i % 2]) for i in range(self.draws)]
+            found = [self._one(each, jax.random.fold_in(key, 100 * k + i)) for i, each in enumerate(families)]
+            rows.append({name: max(f[name] for f in found) for name in found[0]})
+        return {name: np.maximum.accumulate([row[name] for row in rows]) for name in rows[0]}
 
-    def _one(self, D: int, key: PRNGKeyArray) -> dict[str, Array]:
-        family = ParityMixture(d=D, D=D, k=self.k)
-        moments = family.moments
-        constants = theorem_26(k=self.k, m=self.neurons, T=600, gamma=float(moments.gamma), sigma=float(moments.sigma))
-        on, off, beta = _components(family, self.neurons, self.n, constants.w_scale, constants.b_scale, constants.noise, key)
-        bound = lemma_15(D=D, k=self.k, m=self.neurons, po=0.5, sigma=float(moments.sigma))
-        signal = beta[:, None] * moments.gamma / moments.sigma
+    def _one(self, family: GeneralParity, key: PRNGKeyArray) -> dict[str, float]:
+        task, k = family.task(key=key), family.k
+        net = explicit_general(task, height=self.height)
+        margin, share = _look(task, net, self.examples, jax.random.fold_in(key, 1))
+        closeness = float(task.mu) / math.sqrt(family.d)
         return {
-            "relevant": jnp.mean(on),
-            "background": jnp.sqrt(jnp.mean(off**2)),
-            "beta": jnp.mean(beta),
-            "relevant_ratio": jnp.max(jnp.abs(on - signal)) / bound.relevant,
-            "background_ratio": jnp.max(jnp.abs(off)) / bound.background,
+            "below": float(np.mean(np.asarray(margin) < 1 - 1e-4)),
+            "second_layer": float(jnp.max(jnp.abs(net.a))) / (64 * k),
+            "doubled": float(jnp.max(jnp.abs(net.a))) / (128 * k),
+            "largest_bias": float(jnp.max(jnp.abs(net.b))) / 0.25,
+            "inverse_least_bias": 1 / (64 * k * float(jnp.min(jnp.abs(net.b)))),
+            "crowding": k * closeness * float(share) * family.D / float(task.sigma),
+            "closeness": k * closeness,
         }
 
 
 @eqx.filter_jit
-def _components(
-    family: ParityMixture, neurons: int, n: int, w_scale: float, b_scale: float, noise: float, key: PRNGKeyArray
-) -> tuple[Float[Array, "m k"], Float[Array, "m D-k"], Float[Array, " m"]]:
-    """T_j on A, T_j off A, and β, for each neuron."""
-    key_task, key_data, key_w, key_b = jax.random.split(key, 4)
-    task = family.task(key=key_task)
-    z, y = task.draw(n, key_data)
-    sigma, k = family.moments.sigma, family.k
-    order = jnp.argsort(~task.relevant)  # A first
-    z, q = z[:, order], w_scale * normal(key_w, (neurons, family.D))
-    present = z > 0
-
-    def active(u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """σ̃': the probability that u + ξ lies in (0, 1)."""
-        return jax.scipy.stats.norm.cdf(u / noise) - jax.scipy.stats.norm.cdf((u - 1) / noise)
-
-    def one(neuron: tuple[Array, Array]) -> tuple[Array, Array, Array]:
-        w, b = neuron
-        u = z @ w + b
-        on = jnp.mean((y * active(u))[:, None] * z[:, :k], axis=0)
-        step = w[k:] / sigma
-        there, here = u[:, None] + ~present[:, k:] * step, u[:, None] - present[:, k:] * step
-        off = 0.25 / sigma * jnp.mean(y[:, None] * (active(there) - active(here)), axis=0)
-        return on, off, jnp.mean(active(z[:, k:] @ w[k:] + b))
-
-    return jax.lax.map(one, (q, b_scale * normal(key_b, (neurons,))))
+def _look(task: GeneralPatterns, net: Any, n: int, key: PRNGKeyArray) -> tuple[Any, Any]:
+    """y·g(x) of n examples, and the greatest share of background patterns in one of them."""
+    x, y = task.draw(n, key)
+    present = x * task.sigma @ jnp.linalg.pinv(task.dictionary) + task.mean
+    share = jnp.max(jnp.mean(jnp.round(present), axis=1, where=~task.relevant))
+    return y * net(x), share
