@@ -23,7 +23,7 @@ def test_every_claim_has_a_control_that_its_rule_can_be_held_against(name):
         assert world and world.keys() <= own.keys()
         judged = [c for c in claim.checks if c.counts and all(arm in world for arm in c.quantity.arms)]
         assert judged, "no check that counts speaks of the control's arms"
-        assert {t.key for arm in world.values() for t in arm.trials([0])} != {t.key for arm in own.values() for t in arm.trials([0])}
+        assert any([t.key for t in arm.trials([0])] != [t.key for t in own[name].trials([0])] for name, arm in world.items())
 
 
 @pytest.mark.parametrize("name", CLAIMS)

@@ -255,10 +255,10 @@ def made_up(claim, scale, change=None):
             good[own] = good.setdefault(other, 0.0) + value
     named = [part for q in claim.quantities for part in (q, q.minus) if part]
     arms, measures = {q.arm for q in named}, {q.measure for q in named}
-    steps = [*sorted({q.step for q in named} - {None}), 10**6]
+    steps = [*sorted({q.step for q in named} - {None}), 10**9]
 
     def series(arm, measure):
-        return tuple(good.get(Quantity(arm, measure, None if s == 10**6 else s), 0.0) for s in steps)
+        return tuple(good.get(Quantity(arm, measure, None if s == 10**9 else s), 0.0) for s in steps)
 
     return {
         arm: [hand_record(f"{arm}{i}", seed=i, steps=steps, **{m: series(arm, m) for m in measures}) for i in range(12)] for arm in arms

@@ -5,7 +5,7 @@ from unlazy.papers.daniely2020.first_step import (
     CancellingNeurons,
     FirstStepLaw,
     ReadoutFeatures,
-    Start,
+    RandomStart,
     levels,
     printed_separator,
     separator,
@@ -15,7 +15,7 @@ from unlazy.theory.parity_gradients import FirstGradients, composition
 
 def test_shares_of_compositions_are_those_of_random_neurons():
     n, k = 15, 3
-    start = Start.of(n, k)
+    start = RandomStart.of(n, k)
     assert np.sum(start.share) == pytest.approx(1, abs=1e-9)
     w = np.random.default_rng(0).integers(-1, 2, size=(40_000, n))
     plus, minus, outside = composition(w, np.arange(n) < k)
@@ -24,7 +24,7 @@ def test_shares_of_compositions_are_those_of_random_neurons():
         seen = np.mean((plus == p) & (minus == m) & (outside == M))
         assert abs(seen - exact) < 4 * np.sqrt(exact / 40_000)
     assert np.sum(start.share[start.cancelling]) == pytest.approx(np.mean(plus == minus), abs=0.01)
-    assert np.sum(Start.of(n, k, cancelling=True).share) == pytest.approx(np.sum(start.share[start.cancelling]))
+    assert np.sum(RandomStart.of(n, k, cancelling=True).share) == pytest.approx(np.sum(start.share[start.cancelling]))
 
 
 def test_the_lemmas_hold_and_bent_bounds_do_not():

@@ -26,7 +26,7 @@ FACTORS = (1.5, 2.0, 4.0, 8.0, 16.0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Start:
+class RandomStart:
     """The compositions of a random ternary neuron, with their probabilities; outside A twelve standard deviations are kept."""
 
     plus: Int[np.ndarray, " c"]
@@ -35,7 +35,7 @@ class Start:
     share: Float[np.ndarray, " c"]
 
     @classmethod
-    def of(cls, n: int, k: int, *, cancelling: bool = False) -> Start:
+    def of(cls, n: int, k: int, *, cancelling: bool = False) -> RandomStart:
         """All compositions of n weights, k of them in A; or those alone whose weights in A sum to zero."""
         rest = n - k
         spread = 12 * math.sqrt(rest * 2 / 9) + 1
@@ -89,7 +89,7 @@ class FirstStepLaw(Instrument):
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def _one(self, n: int) -> dict[str, float]:
-        start, exact = Start.of(n, self.k, cancelling=self.only_good), FirstGradients(n, self.k, 1 / (8 * self.k))
+        start, exact = RandomStart.of(n, self.k, cancelling=self.only_good), FirstGradients(n, self.k, 1 / (8 * self.k))
         uniform = exact.uniform(start.plus, start.minus, start.outside)
         structured = exact.structured(start.plus, start.minus, start.outside)
         mixed, bend = uniform.mixed(structured), n**-self.rate
@@ -110,12 +110,12 @@ class FirstStepLaw(Instrument):
         }
         return found | self._lemma6(start, mixed, exact, bend) | self._lemma7(n, good, mixed, bend) | self._lemma12(n, mixed, bend)
 
-    def _good(self, n: int, start: Start, uniform: NeuronGradients, small: float) -> np.ndarray:
+    def _good(self, n: int, start: RandomStart, uniform: NeuronGradients, small: float) -> np.ndarray:
         """The three properties in the proof of Lemma 7."""
         quiet = np.maximum(np.abs(uniform.off), np.abs(uniform.bias)) <= 14 * math.sqrt(self.k) * (n - 1) * small
         return quiet & start.cancelling & (start.outside >= (n - self.k) / 3)
 
-    def _lemma6(self, start: Start, mixed: NeuronGradients, exact: FirstGradients, bend: float) -> dict[str, float]:
+    def _lemma6(self, start: RandomStart, mixed: NeuronGradients, exact: FirstGradients, bend: float) -> dict[str, float]:
         """h(x) = z_j f(x) has mean 1/2 under the mixture, for every j in A."""
         many = start.outside >= 1
         inner = exact.surely_rising(start.outside)
@@ -165,7 +165,7 @@ class CancellingNeurons(Instrument):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = []
         for n in self.sizes:
-            start = Start.of(n, self.k)
+            start = RandomStart.of(n, self.k)
             part = FirstGradients(n, self.k, 1 / (8 * self.k)).structured(start.plus, start.minus, start.outside)
             chosen = start.plus - start.minus == self.sum
             rows.append((np.max(np.abs(part.off[chosen])), np.max(np.abs(part.bias[chosen])), np.sum(start.share[chosen])))

@@ -23,6 +23,7 @@ from unlazy.tasks.circuits.examples import parity_circuit
 from unlazy.tasks.circuits.laws import GenerativeLaw, Law, ProductLaw
 from unlazy.tasks.circuits.recovery import LawStatistics
 from unlazy.tasks.circuits.statistics import Statistics
+from unlazy.tasks.circuits.unlabelled import UnlabelledCircuitLaw
 
 #: Of gate g and value v: `COUNT[2g + v]` patterns give it, and `ORDER[4·(2g + v) + i]` is the i-th of them.
 COUNT = np.stack([4 - TABLE.sum(axis=1), TABLE.sum(axis=1)], axis=1).ravel().astype(np.int32)
@@ -105,29 +106,6 @@ class CircuitLaw(eqx.Module, Statistics):
     def unlabelled(self) -> UnlabelledCircuitLaw:
         """The same inputs with labels that say nothing."""
         return UnlabelledCircuitLaw(self)
-
-
-class UnlabelledCircuitLaw(eqx.Module, Statistics):
-    """The law of a circuit's inputs, where labels keep their shares but are independent of them."""
-
-    law: CircuitLaw
-
-    @property
-    def n(self) -> int:
-        return self.law.n
-
-    def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
-        """Probabilities of patterns times those of labels. On the host alone."""
-        found = self.law.table(learned)
-        return found.sum(axis=2, keepdims=True) * found[:1].sum(axis=1, keepdims=True)
-
-    @property
-    def batch(self) -> WeightedBatch:
-        """Every input with both labels."""
-        x, y, weight = self.law.batch
-        positive = jnp.mean(weight * (y > 0))
-        labels = jnp.concatenate([jnp.ones_like(y), -jnp.ones_like(y)])
-        return WeightedBatch(jnp.concatenate([x, x]), labels, 2 * jnp.concatenate([weight * positive, weight * (1 - positive)]))
 
 
 def listed(n: int) -> Float[Array, "2**n n"]:
