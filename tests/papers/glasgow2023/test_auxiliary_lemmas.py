@@ -99,7 +99,7 @@ def test_a_learner_on_inputs_learns_on_a_rotated_cube():
     assert float(arm.probes[0](task, trace, found={}, key=jax.random.key(2))["error"][-1]) < 0.01
 
 
-def test_the_floor_is_that_of_brute_force_and_ends_with_enough_examples():
+def test_the_floor_falls_and_ends_with_enough_examples():
     found = measured(RotationFloor(8, (1, 2, 8), pairs=6))["floor"]
     assert found[0] > found[2] and measured(RotationFloor(8, (8,), pairs=6, copies=4))["floor"][0] == 0
     # One example: a class is all points at one distance from it, and of a pair's products both signs are about as many.

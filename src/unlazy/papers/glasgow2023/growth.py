@@ -99,7 +99,7 @@ class MarginGrowth(Probe):
     `spread` = γ_max/γ_min falls where margins balance. `zeta_rise`: the least ζ (with weight 1, as `SignalHeavy` found it) may grow by a
     factor 1 + 10ηζH in a step; this is by how much it grows from window to window, over that. The margins are those that `Portrait` found,
     at consecutive steps. Each of the ratios and the rise is also given for all times at so many steps after the first as `looks` has
-    (`least_ratio_0`, …), and `zeta_met_least` is the least of what `SignalHeavy` found.
+    (`least_ratio_0`, …); `zeta_rise_most` is the greatest rise, and `zeta_met_least` the least of what `SignalHeavy` found.
 
     `step` = η.
     """
@@ -118,7 +118,8 @@ class MarginGrowth(Probe):
         }
         ones, last = jnp.ones(len(least)), len(least) - 1 - self.window
         chosen = {f"{name}_{look}": values[min(look, last)] * ones for name, values in series.items() for look in self.looks}
-        return series | chosen | {"spread": greatest / least, "zeta_met_least": jnp.min(found["zeta_met"]) * ones}
+        extremes = {"zeta_met_least": jnp.min(found["zeta_met"]) * ones, "zeta_rise_most": jnp.nanmax(series["zeta_rise"]) * ones}
+        return series | chosen | extremes | {"spread": greatest / least}
 
     def _rise(self, zeta: Float[Array, " s"], H: Float[Array, " s"]) -> Float[Array, " s"]:
         """From the logarithms of ζ."""

@@ -168,7 +168,7 @@ THEOREM = Claim(
         Condition("p ≥ 1/θ", lambda s: _greatest(s).width, lambda s: 1 / _greatest(s).radius),
         Condition("p ≤ d^C, C taken as 2", lambda s: _greatest(s).width, lambda s: float(_greatest(s).d ** 2), "≤"),
         Condition(
-            "θ = 1/log^C d with the C that bounds the steps, which is at least 4 here (θ = 1/log d is run)",
+            "θ = 1/log^C d with the C that bounds the steps, which is about 4 here (θ = 1/log d is run)",
             lambda s: _greatest(s).radius,
             lambda s: math.log(_greatest(s).d) ** -4,
             "≤",

@@ -91,7 +91,7 @@ SIZES: dict[Scale, XorSize] = {
     ),
     "paper": XorSize(
         d=256,
-        width=512,
+        width=384,
         online=(32, 64, 128, 256, 512, 1024, 2048),
         kernel=(16, 24, 32, 48, 64, 96, 128),
         others=(32, 64, 96),

@@ -59,7 +59,8 @@ class SpreadVectors(Instrument):
 
     `spread`: the share of `draws` vectors that are c-well-spread (B.2). For the first of them `small` = √d·P(|⟨ξ, v + Δ⟩| ≤ ‖v‖/√d), which
     B.3 bounds below by e^{−100C^k}/8 for some k; and `gaussian_ratio`: the greatest |P(⟨ξ, v + Δ⟩ ∈ [a, b]·‖v‖) − P(|G| ≤ (b − a)/2)| over
-    2P(|G| ≤ (b − a)/2)·(√ζ + max(|a|, |b|)²) + 200·C_BE/√d (B.4); `gaussian_gap`: the greatest such difference times √d.
+    2P(|G| ≤ (b − a)/2)·(√ζ + max(|a|, |b|)²) + 200·C_BE/√d (B.4); `gaussian_gap`: by how much the difference exceeds the
+    part 2P·max(|a|, |b|)² of it, times √d.
 
     The false world: `sparse` vectors, of which one coordinate is all but a little.
     """
