@@ -19,7 +19,7 @@ LEMMA23 = Claim(
         "most 4Bkn′. Rounding the first layer of one with real weights in [−B, B] up to multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉, changes "
         "its output by at most γ/2."
     ),
-    study=lambda scale: {"networks": NetworkRank(HALF[scale], networks=24 if scale == "paper" else 6)},
+    study=lambda scale: {"networks": NetworkRank(HALF[scale], networks=8 if scale == "paper" else 6)},
     checks=(
         Check(Quantity("networks", "rank_ratio"), upper=1.0, origin="paper"),
         Check(Quantity("networks", "rounding_ratio"), upper=1.0, origin="paper"),

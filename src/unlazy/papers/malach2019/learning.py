@@ -54,7 +54,7 @@ LITERAL_SIZES: dict[Scale, dict[Drawn, tuple[int, ...]]] = {
     "laptop": {"generative": (4, 8, 16), "parity": (4, 8), "product": (4, 8)},
     "paper": {"generative": (4, 8, 16), "parity": (4, 8, 16), "product": (4, 8, 16)},
 }
-RUNS: dict[Scale, int] = {"smoke": 1, "laptop": 3, "paper": 20}
+RUNS: dict[Scale, int] = {"smoke": 1, "laptop": 3, "paper": 8}
 
 
 def theorem2(scale: Scale, *, correlated: bool = True) -> dict[str, StudyArm]:
