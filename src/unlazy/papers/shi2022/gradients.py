@@ -153,7 +153,7 @@ class SecondGradient(_Neurons):
         first = self.look(q, b, noise)
         true = components(q[:k], q[k:], b, noise, mean=self.mean) if self.mistaken else first
         q = eta * a * np.concatenate([true.on, true.off])
-        moved, second = eta * a * true.bias, a + eta * true.second
+        moved = eta * a * true.bias
         found = self.look(q, b + moved, noise)
         beta = components(np.zeros(k), np.zeros(1), b, noise).beta  # P(b + ξ ∈ (0, 1))
         reach = float(np.sum(np.abs(q))) / (2 * sigma)  # |⟨w⁽¹⁾, x⟩| at any x
