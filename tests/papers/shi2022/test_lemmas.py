@@ -115,7 +115,7 @@ def joined(row, seeds=(10,)):
 def test_weights_drift_less_than_the_bound():
     for arm in drift("smoke").values():
         (found,) = joined(arm)
-        assert found.steps == (2, 3, 4, 8, 14, 20) and found.measurements["weights"][0] == found.measurements["bound"][0] == 0
+        assert found.steps == (2, 3, 4, 6, 8, 14, 20) and found.measurements["weights"][0] == found.measurements["bound"][0] == 0
         for name in ("second_ratio", "weights_ratio", "biases_ratio", "sharp_ratio", "loss_ratio"):
             assert 0 < found.value(name) <= 1 and np.all(np.diff(found.measurements[name]) >= 0)
         assert found.value("norm") == pytest.approx(1, abs=1e-5) and found.value("sharp_ratio") > found.value("weights_ratio")

@@ -12,7 +12,7 @@ from unlazy.papers.shi2022.best_hinge import FixedFeatures, KernelBall, Kind
 
 #: The kinds of features that Theorem 2 names or implies.
 FEATURES: tuple[Kind, ...] = ("random", "tangent", "fourier")
-SAMPLE: dict[Scale, int] = {"smoke": 200, "laptop": 800, "paper": 8000}
+SAMPLE: dict[Scale, int] = {"smoke": 200, "laptop": 800, "paper": 4000}
 
 
 def theorem2(scale: Scale, told: bool = False) -> dict[str, StudyArm]:

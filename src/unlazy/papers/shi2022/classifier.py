@@ -12,6 +12,7 @@ from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
 from unlazy.lab.trials import Record
+from unlazy.learners.gradient import Descent
 from unlazy.learners.sources import LawGradients
 from unlazy.papers.shi2022.constants import error_bound, theorem_26
 from unlazy.papers.shi2022.learner import TwoStep
@@ -57,8 +58,9 @@ def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
     size = LISTABLE[scale]
     family = BalancedParity(d=size.d, D=size.D, k=size.k, structure=0.5)
     schedule = _schedule(size)
-    plain = schedule.network((2, 3, *(round(size.T * share) for share in (0.1, 0.2, 0.4, 0.7))))
+    plain = schedule.network((2, 3, 6, *(round(size.T * share) for share in (0.1, 0.2, 0.4, 0.7))))
     *features, classifier = plain.stages
+    assert isinstance(classifier, Descent)
 
     def arm(decay: float) -> Arm:
         rates = {group: rate * faster for group, rate in classifier.rates.items()}

@@ -130,6 +130,6 @@ NOT_RUN = (
             "The lemmas on initialisation, first and second gradient carry over to an incoherent dictionary with noise, unequal "
             "classes and a dependent background, with ε_e and an error ν outside of the span of the patterns."
         ),
-        reason="Their exact gradients need the law of a dependent background under correlated patterns, for which nothing here computes yet.",
+        reason="Their exact gradients need the law of a dependent background under correlated patterns, which nothing here has yet.",
     ),
 )

@@ -145,7 +145,7 @@ CLOSE: dict[Scale, tuple[GeneralParity, tuple[int, ...]]] = {
 def lemma35(scale: Scale, height: int = 2) -> dict[str, StudyArm]:
     """The explicit network of the general setting."""
     family, counts = CLOSE[scale]
-    return {"explicit network": ExplicitGeneral(family, counts, draws=2, examples=2_000 if scale == "smoke" else 20_000, height=height)}
+    return {"explicit network": ExplicitGeneral(family, counts, draws=2, examples=2_000 if scale == "smoke" else 10_000, height=height)}
 
 
 LEMMA35 = Claim(
@@ -172,7 +172,7 @@ LEMMA35 = Claim(
     control=Control("hats that are half as high: the network of Lemma 5", lambda scale: lemma35(scale, 1)),
     corrections=("shi2022/lemma35-weights",),
     deviations=(
-        "Shares of 20,000 examples on two tasks for each k, balanced classes and unequal ones; the worst counts. exp(−Ω(k)) is taken "
+        "Shares of 10,000 examples on two tasks for each k, balanced classes and unequal ones; the worst counts. exp(−Ω(k)) is taken "
         "as exp(−k), at k = 9. σ_ζ = 0.003: with σ_ζ just below 1/k the noise in ⟨w, x⟩ has deviation σ_ζ√k, far beyond the 1/16 of "
         "the proof, so that the constant in its exponent is small.",
         "`doubled` is |a_i*| over 128k: where the hats must be shifted, the middle weight is 128k, and the printed 64k is not met. The "

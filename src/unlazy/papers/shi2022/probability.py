@@ -24,9 +24,9 @@ ENERGY = 0.5 * (0.5 - math.log(1.5))
 class TypicalStart(Instrument):
     """The exact chances that a start is not typical, over δ or 2·exp(−c(D − k)), c = ½(½ − log 3/2): the worst of all δ and D so far.
 
-    `largest`: P(max_ℓ |q_ℓ| > σ_w√(2 log(D/δ))) over δ; `energy`: P(Σ_{ℓ∉A} q_ℓ² outside [½, 3/2]·σ_w²(D − k)) over 2·exp(−c(D − k)); `bias`:
-    P(|b| > σ_b√(2 log(1/δ))) over δ; `all_largest`, `all_bias`: the same for m neurons with m in the logarithm, over δ. `drawn`: how far a
-    sample of weights is from the first, in standard errors. `wider`: by which weights and biases are too large.
+    `largest`: P(max_ℓ |q_ℓ| > σ_w√(2 log(D/δ))) over δ; `energy`: P(Σ_{ℓ∉A} q_ℓ² outside [½, 3/2]·σ_w²(D − k)) over 2·exp(−c(D − k));
+    `bias`: P(|b| > σ_b√(2 log(1/δ))) over δ; `all_largest`, `all_bias`: the same for m neurons with m in the logarithm.
+    `drawn`: how far a sample of weights is from the first, in standard errors. `wider`: by which weights and biases are too large.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -86,7 +86,8 @@ class FewOfMany(Instrument):
 
     `shift`: the greatest |Pr{⟨φ, q⟩ ≥ b} − Pr{⟨φ_{−B}, q_{−B}⟩ ≥ b}| over all b, for ⟨φ_B, q_B⟩ = t of half a deviation or a tenth, over
     the bound t/(σ_φ‖q_{−B}‖₂) + ‖q_{−B}‖₃³/(σ̃σ_φ‖q_{−B}‖₂³); `tail`: |Pr{⟨φ, q⟩ ≥ half a deviation} − its Gaussian value| over 0.56 of
-    the second term, Berry and Esseen's; `least`: that probability. The worst of `draws`. `together`: the background comes all at once or not at all.
+    the second term, Berry and Esseen's; `least`: that probability. The worst of `draws`. `together`: the background comes all at once
+    or not at all.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)

@@ -6,7 +6,6 @@ Reference: shi2022, Section 3 (A0 to A2, A1'), Section 3.1, Lemmas 12, 14 and 39
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from typing import Any
 
@@ -18,7 +17,9 @@ import scipy.stats
 from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.trials import Instrument
+from unlazy.learners.gradient import Descent
 from unlazy.learners.sources import LawGradients
+from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.incoherent import GeneralParity
@@ -27,7 +28,7 @@ from unlazy.tasks.dictionary.patterns import ParityMixture, UnstructuredPatterns
 
 def all_bits(D: int) -> np.ndarray:
     """All hidden vectors, one a row."""
-    return np.array(list(itertools.product((0, 1), repeat=D)))
+    return (np.arange(1 << D)[:, None] >> np.arange(D)[::-1]) & 1
 
 
 def mixture(bits: np.ndarray, k: int, po: float, skew: float = 0.0) -> np.ndarray:
@@ -209,6 +210,7 @@ class UpdateRule(Instrument):
         learner = schedule.network(tuple(range(self.T)))
         *features, classifier = learner.stages
         decay = 0.1
+        assert isinstance(classifier, Descent)
         last = dataclasses.replace(classifier, batch=None, decay={"w": decay, "a": decay})
         learner = dataclasses.replace(learner, stages=(*features, last), source=LawGradients(), precision=64)
         key_task, key_fit = jax.random.split(key)
@@ -216,6 +218,7 @@ class UpdateRule(Instrument):
         trace = eqx.filter_jit(lambda each: learner.fit(task.sampler, 16, key=each))(key_fit)
         x, y, weight = self._law(task)
         models = trace.models
+        assert isinstance(models, TwoLayer)
         found = [np.asarray(each, float) for each in (models.w, models.b, models.a)]
         w, b, a = (each[0] for each in found)
         zero = float(np.max(np.abs(np.clip(x @ w.T + b, 0, 1) @ a)))
