@@ -1,23 +1,27 @@
 """The lemmas at small sizes, against plain computations."""
 
-import dataclasses
+import itertools
+import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
+import scipy.stats
 
 from unlazy.core.errors import BadInput
-from unlazy.core.random import normal
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.shi2022.constants import drift_bound, error_bound, lemma_15, theorem_26, theorem_34
-from unlazy.papers.shi2022.instruments import FirstGradient, _components
-from unlazy.papers.shi2022.lemmas import drift, error_against_width, signal_to_noise
-from unlazy.papers.shi2022.probes import Drift, SignalToNoise
-from unlazy.papers.shi2022.table1 import PARITY, verbatim
-from unlazy.tasks.dictionary.patterns import ParityMixture
+from unlazy.papers.shi2022.classifier import drift, error_against_width
+from unlazy.papers.shi2022.constants import error_bound, lemma_15, lemma_20, lemma_24, theorem_26, theorem_34
+from unlazy.papers.shi2022.gradients import FirstGradient, SecondGradient
+from unlazy.papers.shi2022.lemmas import INSIDE, MANY, SECOND
+from unlazy.papers.shi2022.population import background, components
+from unlazy.papers.shi2022.probes import Drift
+from unlazy.papers.shi2022.readout import GoodReadout, OnlineDescent, least_weights
+from unlazy.tasks.base import Batch
 
 
 def test_constants_of_the_general_theorem():
@@ -31,34 +35,74 @@ def test_constants_of_the_general_theorem():
 
 def test_bounds_by_hand():
     assert error_bound(k=2, m=8, T=4) == pytest.approx(256 / 4 + 8 * 4 / 64 + 4 * 4 / 4)
-    assert drift_bound(steps=10, rate=0.1, a_start=2.0) == pytest.approx(3.0)
+    assert lemma_24(steps=10, rate=0.1, decay=0.5, a=2.0, w=3.0) == pytest.approx((3.0, 3.0 + 3.0, 3.0))
     bound = lemma_15(D=100, k=5, m=8, po=0.5, sigma=5.0)
     assert bound.background == pytest.approx(0.01 * bound.error * 5) and bound.relevant == pytest.approx(bound.error / 5)
+    second = lemma_20(D=100, k=5, m=8, sigma=5.0, gamma=0.25, eta=0.1, a=2.0, noise=0.5)
+    assert second.error == pytest.approx(0.1 * 2 * 5 * (0.25 + bound.error) / 12.5) and second.background == pytest.approx(
+        0.05 * second.error
+    )
+    assert second.relevant == pytest.approx(second.error / 5 + 0.2 + 0.1 * 2 * bound.error / 2.5)
 
 
-def test_components_of_the_first_gradient_equal_plain_averages():
-    """The exact average over each background pattern agrees with the plain average over many examples."""
-    family, key = ParityMixture(d=6, D=6, k=3), jax.random.key(0)
-    on, off, beta = _components(family, 2, 20_000, 0.5, 0.2, 0.3, key)
-    key_task, _, key_w, key_b = jax.random.split(key, 4)
-    task = family.task(key=key_task)
-    z, y = task.draw(200_000, jax.random.key(9))
-    z = z[:, jnp.argsort(~task.relevant)]
-    w, b = 0.5 * normal(key_w, (2, 6)), 0.2 * normal(key_b, (2,))
-    noise = 0.3 * normal(jax.random.key(8), (200_000, 2))
-    u = z @ w.T + b
-    active = ((u + noise > 0) & (u + noise < 1)).astype(float)
-    plain = jnp.einsum("n,nj,ni->ij", y, z, active) / len(y)
-    np.testing.assert_allclose(on, plain[:, :3], atol=0.008)
-    np.testing.assert_allclose(off, plain[:, 3:], atol=0.004)
-    rest = z[:, 3:] @ w[:, 3:].T + b + noise
-    np.testing.assert_allclose(beta, jnp.mean((rest > 0) & (rest < 1), axis=0), atol=0.01)
+@pytest.mark.parametrize(
+    ("k", "D", "noise", "b", "scale", "mean"),
+    [(3, 8, 0.3, 0.1, 0.5, 0), (3, 8, 0.05, 0.02, 0.1, 0), (3, 9, 0.3, 0.1, 2, 0.7), (5, 9, 0.1, -0.05, 0.3, 0.3)],
+)
+def test_the_population_gradient_equals_the_sum_over_all_inputs(k, D, noise, b, scale, mean):
+    q, sigma = scale * np.random.default_rng(k).normal(size=D), math.sqrt(D) / 2
+    z = np.array(list(itertools.product((-1, 1), repeat=D)))
+    equal = np.all(z[:, :k] == z[:, :1], axis=1)
+    weight = 0.5 * 0.5**D + 0.5 * equal * 0.5 * 0.5 ** (D - k)
+    y = np.prod(z[:, :k], axis=1) + mean
+    cdf = scipy.special.ndtr
+
+    def ramp(v):
+        return v * cdf(v / noise) + noise * scipy.stats.norm.pdf(v / noise)
+
+    u = z @ q / (2 * sigma) + b
+    active = cdf(u / noise) - cdf((u - 1) / noise)
+    rest = z[:, k:] @ q[k:] / (2 * sigma) + b
+    found = components(q[:k], q[k:], b, noise, mean=mean)
+    expected = (weight * y * active) @ z / (2 * sigma)
+    np.testing.assert_allclose(np.r_[found.on, found.off], expected, atol=1e-13)
+    assert found.bias == pytest.approx(weight @ (y * active), abs=1e-13)
+    assert found.second == pytest.approx(weight @ (y * (ramp(u) - ramp(u - 1))), abs=1e-13)
+    assert found.beta == pytest.approx(np.mean(cdf(rest / noise) - cdf((rest - 1) / noise)), abs=1e-13)
+
+
+def test_series_and_products_agree():
+    """Small components by power sums, and by plain products."""
+    rng = np.random.default_rng(0)
+    x, w = 1e-3 * rng.normal(size=500), np.linspace(0.1, 60, 20)
+    np.testing.assert_allclose(background(x, w), np.prod(np.cos(np.outer(w, x)), axis=1), rtol=1e-12)
+    q = rng.normal(size=4500) / 5
+    near, plain = components(q[:5], q[5:], 0.01, 0.1), components(q[:5], q[5:] + 0, 0.01, 0.1)
+    z = 2.0 * (rng.random((2000, 4500)) < 0.5) - 1
+    u = z @ q / math.sqrt(4500) + 0.01
+    assert near.beta == pytest.approx(np.mean(scipy.special.ndtr(u / 0.1) - scipy.special.ndtr((u - 1) / 0.1)), abs=0.05)
+    assert near.beta == plain.beta
 
 
 def test_signal_stands_out_of_the_first_gradient():
-    found = FirstGradient((16, 32), n=2000, neurons=4).measure(key=jax.random.key(0))
-    assert found["background_exponent"][0] == pytest.approx(np.log2(found["background"][1] / found["background"][0]), rel=1e-5)
-    assert np.all(found["relevant"] > 5 * found["background"]) and np.all(found["relevant_ratio"] < 1)
+    found = FirstGradient(5, 2, 2, sizes=(200, 800)).measure(key=jax.random.key(0))
+    assert np.all(found["relevant"] > 50 * found["background"]) and np.all(found["error"] < 0.1) and np.all(found["relevant_ratio"] < 1)
+    assert found["relevant_exponent"][0] == pytest.approx(-0.5, abs=0.1)
+    wrong = FirstGradient(5, 2, 2, 1, sizes=(200, 800)).measure(key=jax.random.key(0))
+    assert np.all(wrong["error"] > 0.9) and np.all(wrong["share"] > 0.9)
+
+
+def test_the_second_step_improves_the_weights():
+    found = SecondGradient(5, 8, 2, D=200).measure(key=jax.random.key(0))
+    assert found["gain"] > 3 and found["margin"] < 1 and found["background_ratio"] < 1 and found["relevant_ratio"] < 1
+    assert SecondGradient(5, 8, 2, 1, 1.0, D=200).measure(key=jax.random.key(0))["gain"] < 1
+
+
+@pytest.mark.parametrize("scale", ["laptop", "paper"])
+def test_conditions_are_met_where_they_are_said_to_be(scale):
+    for sizes in (INSIDE[scale], SECOND[scale]):
+        assert sizes.k >= math.log(max(sizes.D) * sizes.m / 0.05) ** 2 and min(sizes.D) >= 2 * sizes.k**2 and sizes.k % 2
+    assert lemma_15(D=max(MANY[scale].D), k=5, m=8, po=0.5, sigma=math.sqrt(max(MANY[scale].D)) / 2).error < 0.1
 
 
 def joined(row, seeds=(10,)):
@@ -68,64 +112,33 @@ def joined(row, seeds=(10,)):
     return row.join([found[trial.key] for trial in trials], seeds)
 
 
-def test_the_second_step_improves_the_weights():
-    (found,) = joined(signal_to_noise((4096, 65_536), m=4))
-    assert found.steps == (4096, 65_536)
-    first, second = found.measurements["first"], found.measurements["second"]
-    assert second[1] > first[1] and second[1] > 2 * second[0]
-    assert found.measurements["inside"] == (1, 1)
-    assert found.measurements["gain"] == pytest.approx(np.divide(second, first))
-    assert found.value("second_exponent") == pytest.approx(np.log(second[1] / second[0]) / np.log(16), rel=1e-5)
-
-
-def test_two_fresh_steps_are_those_of_the_theorem():
-    """On n examples each, forgetting the first layer twice; nothing else but the source differs from the schedule's own steps."""
-    schedule = verbatim(PARITY["smoke"])
-    fresh, whole = schedule.two_fresh_steps(500), schedule.network()
-    assert fresh.recorded(1000) == (1, 2) and fresh.examples_at(2, 1000) == 1000
-    assert tuple(dataclasses.replace(stage, batch=None) for stage in fresh.stages) == whole.stages[:2]
-
-
-def test_signal_and_noise_of_weights_made_by_hand():
-    """Weights of 3 on A and of 0.5 off A stand out sixfold; a network of great scores leaves the margin."""
-    task = ParityMixture(d=9, D=6, k=3).task(key=jax.random.key(0))
-    w = (jnp.where(task.relevant, 3.0, 0.5) * jnp.array([1, -1, 1, -1, 1, -1])) @ task.basis
-    probe, seen = SignalToNoise(0.1, 500), task.draw(4, jax.random.key(1))
-
-    def look(c):
-        net = TwoLayer(jnp.stack([w, 1e-20 * w]), jnp.zeros(2), jnp.zeros(2), jnp.asarray(c))
-        return probe.look(task, net, seen=seen, key=jax.random.key(2))
-
-    assert float(look(0.0)["ratio"]) == pytest.approx(6, rel=1e-4) and float(look(0.0)["inside"]) == 1
-    assert 0.3 < float(look(2.0)["inside"]) < 0.7
-
-
 def test_weights_drift_less_than_the_bound():
-    (found,) = joined(drift("smoke")["classifier steps"])
-    assert found.steps == (2, 3, 4, 8, 16, 28, 40)
-    weights, ratio = np.array(found.measurements["weights"]), np.array(found.measurements["ratio"])
-    assert weights[0] == ratio[0] == found.measurements["bound"][0] == 0
-    assert np.all(weights[1:] > 0) and np.all(np.diff(weights) > 0) and np.all(np.diff(ratio) >= 0)
-    assert 0 < ratio[-1] <= 1
+    for arm in drift("smoke").values():
+        (found,) = joined(arm)
+        assert found.steps == (2, 3, 4, 6, 8, 14, 20) and found.measurements["weights"][0] == found.measurements["bound"][0] == 0
+        for name in ("second_ratio", "weights_ratio", "biases_ratio", "sharp_ratio", "loss_ratio"):
+            assert 0 < found.value(name) <= 1 and np.all(np.diff(found.measurements[name]) >= 0)
+        assert found.value("norm") == pytest.approx(1, abs=1e-5) and found.value("sharp_ratio") > found.value("weights_ratio")
 
 
 def trace_of(models, steps):
-    return Trace(models, jnp.zeros(len(steps)), None, steps)
+    return Trace(models, jnp.zeros(len(steps)), Batch(jnp.array([[1.0, 0.0]]), jnp.ones(1)), steps)
 
 
 def test_drift_by_hand():
-    """The greatest way of a weight vector is 5, beside a bound of (0.1·10)² + 0.1·10·2 = 3."""
+    """The second neuron's weights move by 5 beside a bound of (0.1·10)² + 0.1·10·2 = 3."""
     w = jnp.zeros((3, 2, 2)).at[:, :, 0].set(1.0)
     w = w.at[1, 1].add(jnp.array([3.0, 4.0])).at[2, 1].add(jnp.array([0.0, 1.0]))
     models = TwoLayer(w, jnp.zeros((3, 2)).at[2, 0].set(-2.0), jnp.array([[1.0, -2.0]] * 3), jnp.zeros(3))
-    found = Drift(0.1)(None, trace_of(models, (2, 12, 22)), found={}, key=None)
+    found = Drift(0.1)(None, trace_of(models, (2, 12, 22)), found={}, key=jax.random.key(0))
     np.testing.assert_allclose(found["weights"], [0, 5, 1], rtol=1e-6)
-    np.testing.assert_allclose(found["biases"], [0, 0, 2], rtol=1e-6)
     np.testing.assert_allclose(found["bound"], [0, 3, 8], rtol=1e-6)
-    np.testing.assert_allclose(found["ratio"], [0, 5 / 3, 5 / 3], rtol=1e-6)  # a lasting breach
-    np.testing.assert_allclose(found["relative"], [0, 5, 1], rtol=1e-6)
+    np.testing.assert_allclose(found["weights_ratio"], [0, 5 / 3, 5 / 3], rtol=1e-6)  # a lasting breach
+    np.testing.assert_allclose(found["biases_ratio"], [0, 0, 2 / 6], rtol=1e-6)
+    np.testing.assert_allclose(found["sharp_ratio"], [0, 5 / 2.5, 5 / 2.5], rtol=1e-6)  # the greatest feature is 1
+    np.testing.assert_allclose(found["second_ratio"], [0, 2 / 3, 2 / 3], rtol=1e-6)
     with pytest.raises(BadInput, match="from step 2 on"):
-        Drift(0.1)(None, trace_of(models, (0, 2, 12)), found={}, key=None)
+        Drift(0.1)(None, trace_of(models, (0, 2, 12)), found={}, key=jax.random.key(0))
 
 
 def test_errors_over_the_width():
@@ -135,3 +148,21 @@ def test_errors_over_the_width():
         assert found.measurements["error"][place] == pytest.approx(1 - found.measurements["test_accuracy"][place] / 100)
         assert found.measurements["bound"][place] == error_bound(k=3, m=m, T=max(4, round(m ** (4 / 3))))
     assert found.measurements["loss"] == found.measurements["test_loss"]
+
+
+def test_the_least_weights_by_hand():
+    """Margins 2a₁ ≥ 1 and a₁ + a₂ ≥ 1 are met by weights of ½; margins of opposite sign by none."""
+    assert least_weights(np.array([[2.0, 0.0], [1.0, 1.0]])) == pytest.approx((0, 0.5))
+    loss, _ = least_weights(np.array([[1.0], [-1.0]]))
+    assert loss == pytest.approx(1)
+
+
+def test_features_after_two_steps_carry_the_parity():
+    good, bad = (GoodReadout(6, 3, 40, steps).measure(key=jax.random.key(1)) for steps in (2, 0))
+    assert good["loss"] == 0 and good["greatest"] < 256 and good["second"] < 1
+    assert bad["greatest"] > 10 * good["greatest"]
+
+
+def test_the_regret_of_online_descent():
+    good, bad = (OnlineDescent(T=60, sequences=4, convex=convex).measure(key=jax.random.key(0)) for convex in (True, False))
+    assert good["broken"] == 0 and 0 < good["tightness"] < 1 < bad["tightness"] and bad["broken"] > 0

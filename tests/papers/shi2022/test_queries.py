@@ -12,7 +12,7 @@ from unlazy.lab.trials import Trial
 from unlazy.learners.base import Trace
 from unlazy.learners.sources import QueryOracle
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.shi2022.bounds import query_learning
+from unlazy.papers.shi2022.queries import Elimination, query_learning
 from unlazy.papers.shi2022.query_learners import CorrelationQueries, ParitySearch
 from unlazy.probes.performance import LawAccuracy
 from unlazy.tasks.base import draw
@@ -40,7 +40,14 @@ def test_structure_is_what_few_queries_can_use(learner, structure, accuracy, ask
     assert found.measurements["accuracy"] == pytest.approx((accuracy, accuracy), abs=0.01)
     assert found.measurements["queries"] == (asked, asked)
     assert found.value("needed") == pytest.approx(queries_needed(20))
-    assert found.value("queries_over_needed") == pytest.approx(asked / queries_needed(20))
+    assert found.value("effort") == pytest.approx(max(asked, 20) / queries_needed(20))
+
+
+def test_parities_are_ruled_out_a_few_at_a_time():
+    """By Parseval a query at tolerance τ rules out at most 1/(4τ²) parities; where parities are alike, one rules out all."""
+    fair, alike = (Elimination(10, 5, rate).measure(key=jax.random.key(0)) for rate in (0.5, 0.97))
+    assert fair["most_at_once"] <= 1 < alike["most_at_once"]
+    assert fair["queries_over_needed"] > 5 and alike["queries_over_needed"] < 1
 
 
 def test_descent_asks_every_coordinate_of_every_step():

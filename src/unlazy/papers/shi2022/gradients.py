@@ -35,7 +35,7 @@ def generator(key: PRNGKeyArray, *more: int) -> np.random.Generator:
     return np.random.default_rng([*more, *np.asarray(jax.random.key_data(key)).ravel().tolist()])
 
 
-class _Neurons(Instrument):
+class _PatternNeurons(Instrument):
     """Base of both: neurons of the paper's initial law on the parity mixture with k relevant ones of D patterns."""
 
     k: int = eqx.field(static=True)
@@ -62,7 +62,7 @@ class _Neurons(Instrument):
         return found._replace(on=on, off=off)
 
 
-class FirstGradient(_Neurons):
+class FirstGradient(_PatternNeurons):
     """T_j, T_b and T_a of the first gradient over the number D of patterns, the worst of all neurons, beside Lemmas 15 to 17.
 
     Ratios are to the lemmas' bounds with constants one. `error`: the greatest |T_j/(βγ/σ̃) − 1| on A; `share`: the greatest |T_j| off A
@@ -121,7 +121,7 @@ class FirstGradient(_Neurons):
         }
 
 
-class SecondGradient(_Neurons):
+class SecondGradient(_PatternNeurons):
     """The components of the second gradient after a first step of size η⁽¹⁾ = rate·γ²σ̃/(km³), beside Lemmas 19 to 22 with constants one.
 
     The step moves all 2m neurons alike, so that few of them are looked at. `margin`: m times the greatest |g⁽¹⁾(x)| that a pair can
@@ -153,7 +153,7 @@ class SecondGradient(_Neurons):
         first = self.look(q, b, noise)
         true = components(q[:k], q[k:], b, noise, mean=self.mean) if self.mistaken else first
         q = eta * a * np.concatenate([true.on, true.off])
-        moved, second = eta * a * true.bias, a + eta * true.second
+        moved = eta * a * true.bias
         found = self.look(q, b + moved, noise)
         beta = components(np.zeros(k), np.zeros(1), b, noise).beta  # P(b + ξ ∈ (0, 1))
         reach = float(np.sum(np.abs(q))) / (2 * sigma)  # |⟨w⁽¹⁾, x⟩| at any x
