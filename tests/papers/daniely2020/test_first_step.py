@@ -4,8 +4,8 @@ import pytest
 from unlazy.papers.daniely2020.first_step import (
     CancellingNeurons,
     FirstStepLaw,
-    ReadoutFeatures,
     RandomStart,
+    ReadoutFeatures,
     levels,
     printed_separator,
     separator,

@@ -6,13 +6,13 @@ unlazy reproduce 'shi2022/*' --scale laptop
 from __future__ import annotations
 
 from unlazy.core.naming import Named
-from unlazy.lab.claims import NotRun
 from unlazy.papers.shi2022.bounds import BOUNDS
 from unlazy.papers.shi2022.classifier import CLASSIFIER
-from unlazy.papers.shi2022.errata import ERRATA, NOT_RUN
+from unlazy.papers.shi2022.errata import ERRATA
 from unlazy.papers.shi2022.general import GENERAL, LEMMA35, THEOREM34, general_task
 from unlazy.papers.shi2022.lemmas import LEMMAS
 from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
+from unlazy.papers.shi2022.not_run import NOT_RUN
 from unlazy.papers.shi2022.queries import QUERIES
 from unlazy.papers.shi2022.rows import ROWS
 from unlazy.papers.shi2022.schedule import SCHEDULES
@@ -30,30 +30,6 @@ CITATION = (
 CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *CLASSIFIER, *BOUNDS, *QUERIES, THEOREM34, LEMMA35, *ROWS, *SCHEDULES)
 
 __all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
-
-_IMAGES = "it needs images, which are not built in yet"
-NOT_RUN = (
-    NotRun(
-        "shi2022/figures17-19",
-        "Figures 3, 17 to 19 (Appendix E.4)",
-        "figure",
-        "On MNIST, CIFAR-10 and SVHN weights form clusters.",
-        _IMAGES,
-    ),
-    NotRun(
-        "shi2022/table7", "Table 7, Figures 20, 21", "table", "Filters of a residual network gather alike on airplanes and cars.", _IMAGES
-    ),
-    NotRun(
-        "shi2022/algorithm1", "Algorithm 1, Figure 26", "learner", "A student is trained on inputs whose structure was changed.", _IMAGES
-    ),
-    NotRun(
-        "shi2022/figures22-25",
-        "Figures 4, 22 to 25",
-        "figure",
-        "Accuracy falls as the structure of real inputs is replaced.",
-        _IMAGES,
-    ),
-)
 
 TASKS = {
     "shi2022/task": Named(

@@ -5,7 +5,7 @@ Reference: shi2022.
 
 from __future__ import annotations
 
-from unlazy.lab.claims import Erratum, NotRun
+from unlazy.lab.claims import Erratum
 
 _TESTS = "tests/papers/shi2022/test_errata.py::"
 
@@ -119,17 +119,12 @@ ERRATA = (
         shown="For three patterns with inner products 0.5, E‖q_S‖² = 3σ_w², while ‖ρ_S‖_F² = 4.5.",
         test=_TESTS + "test_the_mean_energy_is_the_trace",
     ),
-)
-
-NOT_RUN = (
-    NotRun(
-        id="shi2022/lemmas-general",
-        where="Lemmas 36 to 48 (Appendix F.5 to F.8)",
-        kind="lemma",
-        statement=(
-            "The lemmas on initialisation, first and second gradient carry over to an incoherent dictionary with noise, unequal "
-            "classes and a dependent background, with ε_e and an error ν outside of the span of the patterns."
-        ),
-        reason="Their exact gradients need the law of a dependent background under correlated patterns, which nothing here has yet.",
+    Erratum(
+        id="shi2022/mixture-signs",
+        where="Appendix E.3.2, the labelling function of a Gaussian mixture as a network",
+        printed="y ≈ Σ_i a_i·ReLU(⟨c_i, x⟩) with a_i ∝ 1 for centres of label 1 and a_i ∝ −1 for those of label −1",
+        correction="for k = 4 the opposite signs; for odd k no such network without biases",
+        shown="at a centre of the cube with k = 4 the sum is y·Σ_h C(4, h)(−1)^h·max(0, 1 − h/2) = −y; for odd k opposite centres cancel",
+        test="tests/papers/shi2022/test_mixtures.py::test_the_printed_signs_are_wrong",
     ),
 )
