@@ -220,7 +220,7 @@ def error_against_width(widths: tuple[int, ...], n: int, *, batch: int, D: int =
     return Row({m: arm(m) for m in widths}, after=beside)
 
 
-WIDTHS: dict[Scale, tuple[int, ...]] = {"smoke": (2, 4), "laptop": (2, 8, 128), "paper": (2, 4, 8, 16, 32, 64, 128, 256)}
+WIDTHS: dict[Scale, tuple[int, ...]] = {"smoke": (2, 8, 128), "laptop": (2, 8, 128), "paper": (2, 4, 8, 16, 32, 64, 128, 256)}
 #: The error ε that is asked for at the greatest width.
 EPSILON = 0.05
 

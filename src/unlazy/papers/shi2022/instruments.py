@@ -13,12 +13,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from unlazy.lab.trials import Instrument
 from unlazy.papers.shi2022.explicit import explicit_general, explicit_network
 from unlazy.papers.shi2022.gradients import generator
-from unlazy.tasks.dictionary.incoherent import GeneralParity, GeneralPatterns
+from unlazy.tasks.dictionary.incoherent import GeneralParity
 from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 
 
@@ -113,25 +113,26 @@ class ExplicitGeneral(Instrument):
         return {name: np.maximum.accumulate([row[name] for row in rows]) for name in rows[0]}
 
     def _one(self, family: GeneralParity, key: PRNGKeyArray) -> dict[str, float]:
-        task, k = family.task(key=key), family.k
-        net = explicit_general(task, height=self.height)
-        margin, share = _look(task, net, self.examples, jax.random.fold_in(key, 1))
-        closeness = float(task.mu) / math.sqrt(family.d)
+        margin, share, mu, sigma, a, b = _look(family, self.height, self.examples, key)
+        k, closeness = family.k, float(mu) / math.sqrt(family.d)
         return {
             "below": float(np.mean(np.asarray(margin) < 1 - 1e-4)),
-            "second_layer": float(jnp.max(jnp.abs(net.a))) / (64 * k),
-            "doubled": float(jnp.max(jnp.abs(net.a))) / (128 * k),
-            "largest_bias": float(jnp.max(jnp.abs(net.b))) / 0.25,
-            "inverse_least_bias": 1 / (64 * k * float(jnp.min(jnp.abs(net.b)))),
-            "crowding": k * closeness * float(share) * family.D / float(task.sigma),
+            "second_layer": float(np.max(np.abs(a))) / (64 * k),
+            "doubled": float(np.max(np.abs(a))) / (128 * k),
+            "largest_bias": float(np.max(np.abs(b))) / 0.25,
+            "inverse_least_bias": 1 / (64 * k * float(np.min(np.abs(b)))),
+            "crowding": k * closeness * float(share) * family.D / float(sigma),
             "closeness": k * closeness,
         }
 
 
 @eqx.filter_jit
-def _look(task: GeneralPatterns, net: Any, n: int, key: PRNGKeyArray) -> tuple[Any, Any]:
-    """y·g(x) of n examples, and the greatest share of background patterns in one of them."""
-    x, y = task.draw(n, key)
+def _look(family: GeneralParity, height: int, n: int, key: PRNGKeyArray) -> tuple[Array, ...]:
+    """y·g(x) of n examples, the greatest share of background patterns in one of them, μ, σ̃, and the network's a and b."""
+    key_task, key_draw = jax.random.split(key)
+    task = family.task(key=key_task)
+    net = explicit_general(task, height=height)
+    x, y = task.draw(n, key_draw)
     present = x * task.sigma @ jnp.linalg.pinv(task.dictionary) + task.mean
     share = jnp.max(jnp.mean(jnp.round(present), axis=1, where=~task.relevant))
-    return y * net(x), share
+    return y * net(x), share, task.mu, task.sigma, net.a, net.b

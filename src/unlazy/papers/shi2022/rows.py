@@ -183,9 +183,9 @@ LEMMA13 = Claim(
     ),
     control=Control("the background patterns come all at once or not at all", lambda scale: lemma13(scale, True)),
     deviations=(
-        "All 2ⁿ backgrounds of n patterns at po = 0.3, for random q, at the greatest n; the supremum over all b. The bound of Lemma 13 "
-        "has constants one, the error of Lemma 11 is Berry and Esseen's with 0.56, at half a deviation, and a fifth of it is asked "
-        "for; for its Θ(1) at least 0.1.",
+        "All 2ⁿ backgrounds of n patterns at po = 0.3, for random q, at the greatest n; the supremum over all b. Of Lemma 13's bound "
+        "with constants one, half is asked for; of the error of Lemma 11, which is Berry and Esseen's with 0.56 at half a deviation, a "
+        "fifth; for its Θ(1) at least 0.1.",
     ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
 )
