@@ -15,7 +15,6 @@ from typing import Literal, Self
 from unlazy.core.errors import require
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
-from unlazy.learners.sources import FreshGradients
 from unlazy.networks.inits import MirroredInit, TangentInit
 from unlazy.papers.shi2022.constants import TheoremConstants, theorem_26, theorem_34
 
@@ -140,11 +139,6 @@ class TwoStep:
         """The first step as it is written, w − η(∇ + 2λw) with 2λη = 1, in single precision: rounding leaves some of w over."""
         first = dataclasses.replace(self._features(1)[0], forget=(), decay={"w": 1 / (2 * self.first)})
         return GradientDescent(self.init, (first,))
-
-    def two_fresh_steps(self, n: int) -> GradientDescent:
-        """The first two steps alone, each on n examples of its own: 2n in all."""
-        stages = tuple(dataclasses.replace(stage, batch=n) for stage in self._features(2))
-        return GradientDescent(self.init, stages, record=(1, 2), source=FreshGradients())
 
     def random_features(self, record: tuple[int, ...] = (), *, readout: Literal["sgd", "converged"] = "sgd") -> GradientDescent:
         """The first layer is frozen from the start."""
