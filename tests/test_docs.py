@@ -65,6 +65,7 @@ def test_the_tables_in_the_readme_are_those_of_the_results():
     text = (ROOT / "README.md").read_text()
     assert script.updated(text) == text
     assert script.whole_ledger() == (ROOT / LEDGER).read_text()
+    assert script.errata() == (ROOT / "docs" / "errata.md").read_text()
 
 
 def test_results_were_made_by_rules_that_stand():
@@ -72,5 +73,10 @@ def test_results_were_made_by_rules_that_stand():
     for path in (ROOT / "results").glob("*.json"):
         if path.name != "benchmarks.json":
             for verdict in json.loads(path.read_text()):
+                if verdict["verdict"] == "not run":
+                    continue
+                assert verdict["seeds"][0] >= registry.claims()[verdict["id"]].first_seed, (
+                    f"{verdict['id']} was not judged on judging seeds"
+                )
                 assert verdict["rule"] == registry.claims()[verdict["id"]].rule, f"{path.name}: run `{verdict['command']}` again"
                 assert verdict["older_than_rule"] == 0

@@ -25,14 +25,6 @@ _WHY = "the learner is not built yet"
 
 NOT_RUN = (
     NotRun(
-        "daniely2020/task",
-        "Section 2",
-        "task",
-        "Half of the inputs are uniform in {±1/√n}^n, in the other half all bits of a set A of odd size k are equal; the label is the "
-        "parity of the bits of A.",
-        _WHY,
-    ),
-    NotRun(
         "daniely2020/learner",
         "Section 2",
         "learner",

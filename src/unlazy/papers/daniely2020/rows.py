@@ -12,6 +12,7 @@ from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
 from unlazy.papers.daniely2020.embeddings import LeastEmbedding
 from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepLaw, ReadoutFeatures
+from unlazy.papers.daniely2020.setting import Mixture
 
 ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 #: Bits n, over which the lemmas are drawn. Beyond some thousands Lemma 3's bound lies below the rounding of double precision.
@@ -19,6 +20,37 @@ SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (51,), "laptop": (101, 401), "pa
 #: Bits at which Lemma 7's condition on k is met.
 MANY: dict[Scale, tuple[int, ...]] = {"smoke": (401,), "laptop": (155_001,), "paper": (155_001, 400_001)}
 K = 7
+
+
+def task(scale: Scale, structured: float = 0.5) -> dict[str, StudyArm]:
+    """A size at which all inputs are listed."""
+    d, k = {"smoke": (6, 3), "laptop": (10, 3), "paper": (13, 7)}[scale]
+    return {"mixture": Mixture(d, k, structured, precision=64)}
+
+
+TASK = Claim(
+    id="daniely2020/task",
+    where="Section 2",
+    kind="task",
+    statement=(
+        "The inputs are uniform in {±1/√n}^n with probability 1/2; else the bits outside A are uniform and those in A are all equal, to 1 "
+        "or −1 with probability 1/2 each. The label is the sign of the product of the bits in A, |A| = k odd."
+    ),
+    study=task,
+    checks=(
+        Check(Quantity("mixture", "law"), upper=1e-6, origin="paper"),
+        Check(Quantity("mixture", "label"), upper=0.0, origin="paper"),
+        Check(Quantity("mixture", "drawn"), upper=5.0),
+        Check(Quantity("mixture", "balance"), upper=1e-9, origin="identity", exact=True),
+        Check(Quantity("mixture", "outside"), upper=1e-9, origin="identity", exact=True),
+        Check(Quantity("mixture", "inside"), lower=0.5 - 1e-9, upper=0.5 + 1e-9, origin="identity", exact=True),
+    ),
+    control=Control("no input has equal bits but by chance", lambda scale: task(scale, 0.0)),
+    deviations=(
+        "The family that all studies draw from against the definition: all probabilities and labels where inputs can be listed, and "
+        "correlations of drawn labels with each bit in standard errors (five, ours).",
+    ),
+)
 
 
 def lemma3_4(scale: Scale) -> dict[str, StudyArm]:
@@ -276,4 +308,4 @@ THEOREM1 = Claim(
     ),
 )
 
-CLAIMS = (LEMMA3_4, LEMMA5, LEMMA6, LEMMA7, LEMMA8, LEMMA10, LEMMA12, THEOREM1)
+CLAIMS = (TASK, LEMMA3_4, LEMMA5, LEMMA6, LEMMA7, LEMMA8, LEMMA10, LEMMA12, THEOREM1)
