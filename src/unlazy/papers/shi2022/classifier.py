@@ -294,7 +294,7 @@ THEOREM1 = Claim(
             "2026-11-17",
             "that loss and error fall from each width to the next is checked, by paired differences over 16 seeds",
             "it was not",
-            1100,
+            1200,
         ),
     ),
     plots=(
