@@ -6,6 +6,7 @@ Reference: Clopper, Pearson (1934) for shares; Holm (1979) for many checks.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 
@@ -87,13 +88,24 @@ def seeds_for(distance: float, *, power: float = POWER, level: float = LEVEL, mo
 
     Student's test at its non-central distribution: 2 deviations inside take 5 seeds, 1 deviation 13.
     """
-    count = 2
-    while count < most:
+    return _seeds_for(float(f"{distance:.2g}"), power, level, most)
+
+
+@functools.lru_cache(maxsize=4096)
+def _seeds_for(distance: float, power: float, level: float, most: int) -> int:
+    def enough(count: int) -> bool:
         critical = scipy.stats.t.ppf((1 + level) / 2, count - 1)
-        if scipy.stats.nct.sf(critical, count - 1, distance * math.sqrt(count)) >= power:
-            return count
-        count += 1 if count < 100 else count // 20
-    return most
+        return bool(scipy.stats.nct.sf(critical, count - 1, distance * math.sqrt(count)) >= power)
+
+    low, high = 1, 2
+    while high < most and not enough(high):
+        low, high = high, 2 * high
+    if high >= most:
+        return most
+    while high - low > 1:  # power grows with the number
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def holm(chances: Sequence[float]) -> list[float]:

@@ -258,7 +258,7 @@ LEMMA12 = Claim(
 
 def theorem1(scale: Scale) -> dict[str, StudyArm]:
     """Random neurons, cosines and tangents."""
-    counts = {"smoke": (3, 4), "laptop": (3, 4, 5, 6, 7), "paper": (3, 4, 5, 6, 7, 8, 9)}[scale]
+    counts = {"smoke": (3, 4, 5), "laptop": (3, 4, 5, 6, 7), "paper": (3, 4, 5, 6, 7, 8, 9)}[scale]
     return {kind: LeastEmbedding(kind, counts, precision=64) for kind in ("relu", "fourier", "tangent")}
 
 
