@@ -68,6 +68,18 @@ def controls(found: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def null_ledger() -> str:
+    """What the rules say where all learners are shown labels of other inputs."""
+    found = json.loads((ROOT / "results" / "null" / "laptop.json").read_text(encoding="utf-8"))
+    held = [v["id"].removesuffix(" (null)") for v in found if v["seen"] == "holds"]
+    free = [f"`{name}` ({claim.whatever_labels})" for name, claim in registry.claims().items() if claim.whatever_labels]
+    return (
+        "## Labels that say nothing\n\nAll learners of all claims were shown labels of other inputs (`unlazy reproduce '*' --null --scale "
+        f"laptop`). Of {len(found)} rules, {len(held)} hold there by error{': ' if held else ''}{', '.join(held)}. Statements that are "
+        f"true of any labels were left out: {'; '.join(free)}."
+    )
+
+
 def reasons(found: list[dict[str, Any]]) -> str:
     """Why statements do not stand, one line each."""
     standing = ("holds", "holds after correction", "not run")
@@ -214,7 +226,7 @@ def whole_ledger() -> str:
         "and what differs from the paper. Made by `python scripts/readme.py` from `results/`, which the commands below wrote."
     )
     worlds = "## Controls\n\nThe same rule in a world where its statement is false.\n\n" + controls(found)
-    return "\n\n".join([head, ledger(found), worlds, *map(details, found)]) + "\n"
+    return "\n\n".join([head, ledger(found), worlds, null_ledger(), *map(details, found)]) + "\n"
 
 
 def updated(readme: str) -> str:

@@ -49,8 +49,9 @@ class Claim:
     `statement` says what the paper asserts, and nothing that was found here. `study` gives the arms at a scale. `seeds` is the number of
     seeds a scale takes by default, `least_seeds` the number below which nothing is decided; an exact computation may ask for one, whose
     interval then has no width. `conditions` are those of the theorem: where a run misses one, the statement is not judged. `control` is a
-    world in which the statement is false. `corrections` names errata without which it would not hold. `deviations` says what had to differ
-    from the paper, `history` what was changed after a run.
+    world in which the statement is false. `whatever_labels`: why the statement is true even of labels that say nothing, where it is; then
+    showing learners such labels cannot make it false. `corrections` names errata without which it would not hold. `deviations` says what
+    had to differ from the paper, `history` what was changed after a run.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Claim:
     control: Control | None = None
     corrections: tuple[str, ...] = ()
     history: tuple[Change, ...] = ()
+    whatever_labels: str = ""
 
     @property
     def exact(self) -> bool:

@@ -75,6 +75,7 @@ def _minibatch(scale: Scale, **false: float) -> dict[str, StudyArm]:
 
 MINIBATCH = Claim(
     id="glasgow2023/minibatch",
+    whatever_labels="averages over minibatches lie near their means whatever is averaged",
     where="Lemmas B.12, B.13 (S1, S2)",
     kind="lemma",
     statement=(
@@ -113,6 +114,7 @@ def _balance(scale: Scale, **false: float) -> dict[str, StudyArm]:
 
 BALANCE = Claim(
     id="glasgow2023/balance",
+    whatever_labels="the balance of the layers is kept by gradients of any labels",
     where="Lemma B.13 (S3, S4)",
     kind="lemma",
     statement=(

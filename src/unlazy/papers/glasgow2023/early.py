@@ -197,6 +197,7 @@ def _deviation(scale: Scale, sign: float) -> dict[str, StudyArm]:
 
 DEVIATION = Claim(
     id="glasgow2023/deviation",
+    whatever_labels="the bound is one on gradients of any labels, by the size of the network",
     where="Lemmas C.2, C.3, C.17 (A4 at t = 0)",
     kind="lemma",
     statement=(

@@ -42,6 +42,7 @@ def _seeing(scale: Scale) -> dict[str, StudyArm]:
 
 LOWERBOUND = Claim(
     id="glasgow2023/lowerbound",
+    whatever_labels="it bounds errors from below, and from such labels nothing is learned at all",
     where="Proposition F.1",
     kind="bound",
     statement=(

@@ -78,6 +78,7 @@ def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
 
 DRIFT = Claim(
     id="shi2022/lemma24",
+    whatever_labels="the drift is bounded by step sizes alone",
     where="Lemmas 24 and 25 (Appendix B.6)",
     kind="lemma",
     statement=(
