@@ -21,7 +21,6 @@ from typing import Any
 
 from unlazy.core.errors import BadInput, require, unknown
 from unlazy.core.naming import SOURCE, Named
-from unlazy.kernels.base import Kernel
 from unlazy.lab.claims import Claim, Erratum, NotRun
 from unlazy.learners.base import Learner
 from unlazy.tasks.base import Family
@@ -89,11 +88,6 @@ def kernels() -> dict[str, Named]:
 def learner_of(name: str) -> Learner:
     """The learner of that name, or at that place."""
     return _thing("learner", name, learners(), Learner)
-
-
-def kernel_of(name: str) -> Kernel:
-    """The kernel of that name, or at that place."""
-    return _thing("kernel", name, kernels(), Kernel)
 
 
 def family_of(name: str, changes: Iterable[str] = ()) -> Family:

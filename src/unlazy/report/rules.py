@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import DEVELOPMENT, JUDGING, SCALES
+from unlazy.lab.rules import DEVELOPMENT, JUDGING, SCALES, TUNING
 from unlazy.lab.store import Store
 from unlazy.report.tables import ORIGINS, terminal
 
@@ -24,7 +24,7 @@ def print_rule(claim: Claim, store: Store | None, console: Console) -> None:
     lines += [f"Corrected as in docs/errata.md: {', '.join(claim.corrections)}."] if claim.corrections else []
     if not claim.exact:
         lines.append(
-            f"Seeds: settings were chosen on 0–{DEVELOPMENT - 1}, rules looked at on {DEVELOPMENT}–{JUDGING - 1}; it is judged from "
+            f"Seeds: settings were chosen on {TUNING}–{DEVELOPMENT - 1}, rules looked at on {DEVELOPMENT}–{JUDGING - 1}; it is judged from "
             f"{claim.first_seed} on, with {claim.seeds['laptop']} at laptop and {claim.seeds['paper']} at paper scale."
         )
     since = None if store is None else store.rule_registered(claim.id, claim.rule)

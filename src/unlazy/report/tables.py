@@ -1,4 +1,4 @@
-"""Tables: a header and rows of strings, made from verdicts, and their forms for terminal and Markdown."""
+"""Tables: a header and rows of strings, made from verdicts, and their form for the terminal."""
 
 from __future__ import annotations
 
@@ -155,13 +155,6 @@ def control_mark(verdict: Verdict) -> str:
 def control_word(outcome: str) -> str:
     """A control's outcome as people read it."""
     return {"not run": "not run", "holds": "✗ holds there too", "undecided": "✓ not held"}.get(outcome, "✓ rejected")
-
-
-def markdown(table: Rows) -> str:
-    """The table in Markdown."""
-    header, rows = table
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def terminal(table: Rows, title: str | None = None) -> Table:

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from unlazy.core.errors import require
 from unlazy.lab.trials import Instrument
 from unlazy.tasks.equal_bits import LISTED, EqualBits
 from unlazy.theory.walsh import points
@@ -31,7 +32,7 @@ class Mixture(Instrument):
     examples: int = eqx.field(static=True, default=100_000)
 
     def __check_init__(self) -> None:
-        assert self.d <= LISTED
+        require(self.d <= LISTED, f"All inputs of {self.d} bits are too many to list: at most {LISTED} bits.")
 
     @property
     def work(self) -> float:
