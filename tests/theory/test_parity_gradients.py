@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import betainc
 
 from unlazy.core.errors import BadInput
-from unlazy.theory.parity_gradients import FirstGradients, composition
+from unlazy.theory.parity_gradients import MANY_SIGNS, FirstGradients, binomial_cdf, composition
 
 
 def enumerated(w, relevant, b):
@@ -81,3 +82,11 @@ def test_bad_sizes_are_refused():
         FirstGradients(5, 7, 0.1)
     with pytest.raises(BadInput, match="must be −1, 0 or 1"):
         composition(np.array([[2, 0, 1]]), np.array([True, False, False]))
+
+
+def test_sums_of_many_signs_are_normal_with_corrections():
+    """Just above the number of signs from which the expansion is used, beside the exact sum."""
+    M = np.full(41, MANY_SIGNS + 1)
+    c = M // 2 + np.round(np.linspace(-4, 4, 41) * np.sqrt(M) / 2)
+    assert np.max(np.abs(binomial_cdf(c, M) - betainc(M - c, c + 1, 0.5))) < 1e-12
+    assert binomial_cdf(np.array([-1.0]), np.array([5]))[0] == 0 and binomial_cdf(np.array([5.0]), np.array([5]))[0] == 1

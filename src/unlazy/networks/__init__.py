@@ -3,7 +3,7 @@
 from unlazy.networks.base import HasNeurons, Init, Model, Network, OnCoordinates, Predictor, Rotatable, Scores, Smoothable, SplitWeights
 from unlazy.networks.convolutional import Convolutional, ConvolutionalInit
 from unlazy.networks.foreign import ModuleInit, ModuleNetwork
-from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit
+from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit, TernaryInit
 from unlazy.networks.linearised import Linearised
 from unlazy.networks.residual import ALL, HIDDEN, ThreeLayerResNet
 from unlazy.networks.two_layer import TwoLayer
@@ -31,6 +31,7 @@ __all__ = [
     "SphereInit",
     "SplitWeights",
     "TangentInit",
+    "TernaryInit",
     "ThreeLayerResNet",
     "TwoLayer",
 ]

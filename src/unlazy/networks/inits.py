@@ -60,6 +60,45 @@ class MirroredInit(Init):
         )
 
 
+class TernaryInit(Init):
+    """Pairs of neurons with weights −1, 0 or 1, equally likely: `neurons` in all, `relu6`.
+
+    w_i uniform in {−1, 0, 1}^d, b_i = 1/(8k), a_i uniform in [−d/k, d/k] for the first half; then w_{q+i} = w_i, b_{q+i} = b_i, a_{q+i} =
+    −a_i, so that the initial network is exactly zero. `printed`: w_{q+i} = −w_i and b_{q+i} = −b_i, as the paper prints it; then a pair
+    gives a_i·[σ(h) − σ(−h)], which is not zero.
+
+    Reference: daniely2020, Section 2.
+    """
+
+    neurons: int = eqx.field(static=True, kw_only=True)
+    k: int = eqx.field(static=True, kw_only=True)
+    printed: bool = eqx.field(static=True, default=False, kw_only=True)
+
+    def __check_init__(self) -> None:
+        require(
+            isinstance(self.neurons, int) and self.neurons > 0 and self.neurons % 2 == 0,
+            f"Neurons come in pairs: their number must be even and positive, but is {self.neurons!r}.",
+        )
+        require(isinstance(self.k, int) and self.k > 0, f"k must be a positive whole number of bits, but is {self.k!r}.")
+
+    @property
+    def width(self) -> int:
+        return self.neurons
+
+    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
+        """Draw half of the neurons and pair them."""
+        key_w, key_a = jax.random.split(key)
+        half, ends, number = self.neurons // 2, axes_of(outputs), jnp.result_type(float)
+        require(self.k <= d, f"A parity of k={self.k} bits needs inputs of at least as many, but they have {d}.")
+        w = jax.random.randint(key_w, (half, d), -1, 2).astype(number)
+        b = jnp.full(half, 1 / (8 * self.k), number)
+        a = d / self.k * jax.random.uniform(key_a, (half, *ends), jnp.float32, -1.0, 1.0).astype(number)
+        side = -1.0 if self.printed else 1.0
+        return TwoLayer(
+            jnp.concatenate([w, side * w]), jnp.concatenate([b, side * b]), jnp.concatenate([a, -a]), jnp.zeros(ends, number), "relu6"
+        )
+
+
 class PlainInit(Init):
     """`TwoLayer` with m neurons: w ~ N(0, w_scale²), b ~ N(0, b_scale²), a ~ N(0, a_scale²), c = 0."""
 

@@ -3,6 +3,9 @@
     z ∈ {±1}^d, x = z/√d;   A ⊂ [d], |A| = k odd;   y = Π_{j∈A} z_j
     with probability `structured` all bits of A are one fair coin, else all bits are independent fair coins
 
+`CountedBits` is the same seen along A alone: the number of ones in A decides the label, and a network whose weights are equal on A and zero
+elsewhere sees nothing else.
+
 `where` = A. The label has no correlation with any bit outside A; within A each bit agrees with it on the all-equal part.
 
 Reference: daniely2020, Section 2.
@@ -16,10 +19,12 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+import scipy.special
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.random import bernoulli, signs
+from unlazy.core.random import bernoulli, categorical, signs
 from unlazy.tasks.base import Batch, Family, Population, Task
 from unlazy.tasks.spectrum import corners
 
@@ -101,3 +106,73 @@ class EqualBits(Family):
     def task(self, *, key: PRNGKeyArray) -> EqualBitsTask:
         """Choose the bits."""
         return EqualBitsTask(jax.random.permutation(key, self.d)[: self.k], self.structured, self.d)
+
+
+class CountedBitsTask(Task):
+    """The law of one coordinate, ξ = Σ_{j∈A} z_j/√(k·d): k + 1 atoms."""
+
+    structured: float | Float[Array, ""]
+    d: int = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+
+    @property
+    def dimension(self) -> int:
+        return 1
+
+    def draw(self, n: int, key: PRNGKeyArray) -> Batch:
+        law = self._law()
+        chosen = categorical(key, law.weight, n)
+        return Batch(law.x[chosen], law.y[chosen])
+
+    @property
+    def exact_law(self) -> Callable[[], Population]:
+        """All atoms, from no bit of A set to all of them."""
+        return self._law
+
+    def _law(self) -> Population:
+        minus = np.arange(self.k, -1, -1)  # bits of A that are −1
+        coins = scipy.special.comb(self.k, minus) / 2.0**self.k
+        equal = np.where((minus == 0) | (minus == self.k), 0.5, 0.0)
+        number = jnp.result_type(float)
+        return Population(
+            jnp.asarray((self.k - 2 * minus)[:, None] / math.sqrt(self.k * self.d), number),
+            jnp.asarray(1.0 - 2.0 * (minus % 2), number),
+            (1 - self.structured) * jnp.asarray(coins, number) + self.structured * jnp.asarray(equal, number),
+        )
+
+    def target(self, x: Float[Array, "n 1"]) -> Float[Array, " n"]:
+        """The parity of the number of bits that are −1."""
+        minus = jnp.round((self.k - x[:, 0] * math.sqrt(self.k * self.d)) / 2)
+        return 1 - 2 * jnp.mod(minus, 2)
+
+    @property
+    def features(self) -> Float[Array, "1 1"]:
+        return jnp.ones((1, 1))
+
+    @property
+    def chance(self) -> Float[Array, ""]:
+        """Both labels are equally likely, since k is odd."""
+        return jnp.asarray(0.5)
+
+
+class CountedBits(Family):
+    """What a network sees of `EqualBits` once its weights are the same on all bits of A and zero elsewhere.
+
+    The coordinate is that along the unit vector of A, so gradient descent on a weight of it, a bias and a second layer is gradient descent
+    on d bits for as long as the weights stay of this form, and on the exact law they do.
+    """
+
+    d: int = eqx.field(static=True, kw_only=True)
+    k: int = eqx.field(static=True, kw_only=True)
+    structured: float = eqx.field(converter=float, default=0.5, kw_only=True)
+
+    def __check_init__(self) -> None:
+        EqualBits(d=self.d, k=self.k, structured=self.structured)  # the same numbers are wrong
+
+    @property
+    def dimension(self) -> int:
+        return 1
+
+    def task(self, *, key: PRNGKeyArray) -> CountedBitsTask:
+        """There is no secret left."""
+        return CountedBitsTask(self.structured, self.d, self.k)

@@ -5,61 +5,48 @@ unlazy reproduce 'daniely2020/*' --scale laptop
 
 from __future__ import annotations
 
+import dataclasses
+
 from unlazy.core.naming import Named
 from unlazy.lab.claims import NotRun
 from unlazy.papers.daniely2020.errata import ERRATA
-from unlazy.papers.daniely2020.rows import CLAIMS
-from unlazy.tasks.equal_bits import EqualBits
+from unlazy.papers.daniely2020.learner import Schedule
+from unlazy.papers.daniely2020.rows import ROWS
+from unlazy.papers.daniely2020.training import TRAINING
+from unlazy.tasks.equal_bits import CountedBits, EqualBits
 
-__all__ = ["CITATION", "CLAIMS", "ERRATA", "NOT_RUN", "TASKS"]
+__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 CITATION = "A. Daniely, E. Malach. Learning Parities with Neural Networks. NeurIPS 2020."
+
+CLAIMS = (*ROWS, *TRAINING)
 
 TASKS = {
     "daniely2020/task": Named(
         EqualBits(d=50, k=3), "half of the inputs are uniform bits, in the other half all bits of the parity are equal"
     ),
+    "daniely2020/task-counted": Named(
+        CountedBits(d=400, k=3), "the number of ones in the parity, which is all that matters after one step"
+    ),
 }
 
-_WHY = "the learner is not built yet"
+#: A practical schedule for the sizes of the task above.
+_SCHEDULE = Schedule.practical(n=50, k=3, q=128, T=2000, pace=1e4, layers="second")
+
+LEARNERS = {
+    "daniely2020/learner": Named(
+        _SCHEDULE.network(batch=256), "ternary pairs, one step that forgets, then the second layer by gradient descent; k = 3"
+    ),
+    "daniely2020/learner-both": Named(
+        dataclasses.replace(_SCHEDULE, layers="both", rate=15 / 128).network(batch=256), "the same with both layers trained after step 1"
+    ),
+    "daniely2020/learner-theorem": Named(
+        Schedule.theorem(n=50, k=3, q=128, T=2000).network(), "the same with the step size and penalty of Theorem 2, on the whole sample"
+    ),
+    "daniely2020/one-step": Named(_SCHEDULE.one_step(), "first layer frozen after step 1, ridge readout"),
+}
 
 NOT_RUN = (
-    NotRun(
-        "daniely2020/learner",
-        "Section 2",
-        "learner",
-        "2q neurons with the activation min(max(z, 0), 6) from a symmetric ternary start, hinge loss with ridge penalties, gradient "
-        "descent on the population: one step with η = 1, λ = 1/2, then small ones.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/theorem2",
-        "Theorem 2",
-        "figure",
-        "Gradient descent finds a network whose error falls as q and T grow.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/theorem11",
-        "Theorem 11",
-        "lemma",
-        "Online gradient descent has the stated regret.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/lemma13-14",
-        "Lemmas 13 and 14",
-        "lemma",
-        "After step 1 the first layer hardly moves, and the loss changes little by it.",
-        _WHY,
-    ),
-    NotRun(
-        "daniely2020/lemma9",
-        "Lemma 9",
-        "lemma",
-        "Good neurons implement the functions that the parity is composed of.",
-        _WHY,
-    ),
     NotRun(
         "daniely2020/digits",
         "beyond the text",

@@ -8,51 +8,20 @@ Reference: daniely2020, Section 4.1, Lemma 12.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any, Literal
 
 import equinox as eqx
 import numpy as np
-import scipy.stats
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 from scipy.special import gammaln
 
 from unlazy.lab.trials import Instrument
+from unlazy.papers.daniely2020.random_start import RandomStart
 from unlazy.theory.parity_gradients import FirstGradients, NeuronGradients
 
 #: Constants c and C at which Lemmas 3 and 4 are looked at.
 FACTORS = (1.5, 2.0, 4.0, 8.0, 16.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class RandomStart:
-    """The compositions of a random ternary neuron, with their probabilities; outside A twelve standard deviations are kept."""
-
-    plus: Int[np.ndarray, " c"]
-    minus: Int[np.ndarray, " c"]
-    outside: Int[np.ndarray, " c"]
-    share: Float[np.ndarray, " c"]
-
-    @classmethod
-    def of(cls, n: int, k: int, *, cancelling: bool = False) -> RandomStart:
-        """All compositions of n weights, k of them in A; or those alone whose weights in A sum to zero."""
-        rest = n - k
-        spread = 12 * math.sqrt(rest * 2 / 9) + 1
-        low, high = max(0, math.floor(rest * 2 / 3 - spread)), min(rest, math.ceil(rest * 2 / 3 + spread))
-        pairs = np.array([(p, m) for p in range(k + 1) for m in range(k + 1 - p) if p == m or not cancelling])
-        M = np.arange(low, high + 1)
-        zeros = k - pairs.sum(axis=1)
-        within = np.exp(gammaln(k + 1) - gammaln(pairs[:, 0] + 1) - gammaln(pairs[:, 1] + 1) - gammaln(zeros + 1) - k * math.log(3))
-        share = within[:, None] * scipy.stats.binom.pmf(M, rest, 2 / 3)
-        grid = np.broadcast_to(M, share.shape).reshape(-1)
-        plus, minus = (np.repeat(pairs[:, side], len(M)) for side in (0, 1))
-        return cls(plus, minus, grid, share.reshape(-1))
-
-    @property
-    def cancelling(self) -> np.ndarray:
-        """Whether the weights in A sum to zero."""
-        return self.plus == self.minus
 
 
 class FirstStepLaw(Instrument):

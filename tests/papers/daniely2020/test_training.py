@@ -1,0 +1,160 @@
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from unlazy.core.errors import BadInput
+from unlazy.learners.gradient import GradientDescent
+from unlazy.learners.sources import LawGradients
+from unlazy.networks.base import Init
+from unlazy.networks.inits import TernaryInit
+from unlazy.networks.two_layer import TwoLayer
+from unlazy.papers.daniely2020.learner import AfterFirstStep, Schedule, _first_step
+from unlazy.papers.daniely2020.neuron_features import FeatureShare
+from unlazy.papers.daniely2020.probes import CountErrors, Drift, Regret, Solved, Start
+from unlazy.papers.daniely2020.random_start import RandomStart
+from unlazy.tasks.equal_bits import CountedBits, EqualBits
+from unlazy.theory.parity_gradients import composition
+
+KEY = jax.random.key(3)
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def test_the_start_vanishes_and_the_printed_one_does_not():
+    x = jax.random.normal(KEY, (50, 9)) / 3
+    start = TernaryInit(neurons=20, k=3)
+    assert np.max(np.abs(start(9, key=KEY)(x))) < 1e-12
+    assert np.max(np.abs(dataclasses.replace(start, printed=True)(9, key=KEY)(x))) > 0.1
+    net = TernaryInit(neurons=4000, k=3)(9, key=KEY)
+    assert set(np.unique(net.w)) == {-1.0, 0.0, 1.0} and np.mean(net.w == 0) == pytest.approx(1 / 3, abs=0.01)
+    assert np.all(np.asarray(net.b) == 1 / 24) and np.max(np.abs(net.a)) <= 3 and np.std(net.a) == pytest.approx(3 / np.sqrt(3), rel=0.03)
+
+
+def test_numbers_of_ones_have_the_law_of_the_bits():
+    task = EqualBits(d=8, k=5, structured=0.3).task(key=KEY)
+    law, counted = task.exact_law(), CountedBits(d=8, k=5, structured=0.3).task(key=KEY)
+    atoms = counted.exact_law()
+    along = np.asarray(law.x @ task.features[0])
+    for place, label, weight in zip(atoms.x[:, 0], atoms.y, atoms.weight, strict=True):
+        here = np.abs(along - place) < 1e-6
+        assert np.sum(np.asarray(law.weight)[here]) == pytest.approx(float(weight), abs=1e-6)
+        assert np.all(np.asarray(law.y)[here] == label)
+    x, y = counted.draw(200, KEY)
+    assert np.array_equal(counted.target(x), y)
+
+
+def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
+    """Neuron by neuron: weights along A, biases and second layer after a step on all inputs, beside those of the composition."""
+    n, k = 11, 3
+    task = EqualBits(d=n, k=k).task(key=KEY)
+    schedule = Schedule.theorem(n=n, k=k, q=30, T=1, record=(0, 1))
+    models = schedule.network(LawGradients()).fit(task.sampler, 1, key=KEY).models
+    before, after = models.at(0), models.at(1)
+    inside = np.isin(np.arange(n), np.asarray(task.where))
+    rows = np.stack(composition(np.asarray(before.w).astype(int), inside), axis=1)
+    start, table = RandomStart.of(n, k), _first_step(n, k, 0.5)
+    known = {tuple(row): index for index, row in enumerate(np.stack([start.plus, start.minus, start.outside], axis=1))}
+    at = np.array([known[tuple(row)] for row in rows])
+    u = np.asarray(before.a)
+    assert np.allclose(after.w @ task.features[0], u * table.along[at], atol=1e-6)
+    assert np.allclose(after.b, before.b + u * table.bias[at], atol=1e-6) and np.allclose(after.a, table.output[at], atol=1e-7)
+
+
+class _Given(Init):
+    network: TwoLayer
+
+    @property
+    def width(self):
+        return len(self.network.b)
+
+    def __call__(self, d, *, outputs=None, key):
+        return self.network
+
+
+@pytest.mark.parametrize("layers", ["both", "second"])
+def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
+    """From weights that are equal on A and zero elsewhere, all inputs of nine bits and the k + 1 atoms give the same network."""
+    n, k = 9, 3
+    schedule = Schedule.practical(n=n, k=k, q=8, T=30, pace=2.0, layers=layers)
+    schedule = dataclasses.replace(schedule, penalty=0.01)
+    task = EqualBits(d=n, k=k).task(key=KEY)
+    small = AfterFirstStep(n=n, k=k, neurons=16)(1, key=KEY)
+    large = TwoLayer(small.w @ task.features.astype(float), small.b, small.a, small.c, "relu6")
+    found = []
+    for network, on in ((small, CountedBits(d=n, k=k).task(key=KEY)), (large, task)):
+        learner = GradientDescent(_Given(network), (schedule.rest,), source=LawGradients(), precision=64)
+        found.append(learner.fit(on.sampler, 1, key=KEY).at(-1))
+    # The inputs of the task are rounded to single precision by their own draw, so both agree to that.
+    assert np.allclose(found[0].w @ task.features, found[1].w, atol=1e-6)
+    assert np.allclose(found[0].a, found[1].a, atol=1e-6) and np.allclose(found[0].b, found[1].b, atol=1e-6)
+    assert not np.allclose(found[0].a, small.a, atol=1e-3)
+
+
+def trained(schedule, *probes, structured=0.5):
+    task = CountedBits(d=schedule.n, k=schedule.k, structured=structured).task(key=KEY)
+    trace = schedule.reduced(structured).fit(task.sampler, 1, key=KEY)
+    found = {}
+    for probe in probes:
+        found |= probe(task, trace, found=found, key=KEY)
+    return {name: np.asarray(value) for name, value in found.items()}
+
+
+def test_descent_on_the_second_layer_finds_the_parity_and_only_with_structure():
+    schedule = Schedule.practical(n=400, k=3, q=32, T=1000, pace=1e5, layers="second", record=(0, 10, 100, 300))
+    probes = (CountErrors(), Solved(schedule.rate, 9 / np.sqrt(32)))
+    found = trained(schedule, *probes)
+    assert found["solved"][-1] == 1 and found["best"][-1] == 0 and found["solved"][0] == 0
+    assert found["scores"].shape == (5, 4) and found["uniform_error"][0] > 20
+    assert trained(schedule, *probes, structured=0.0)["solved"][-1] == 0
+
+
+def test_drift_and_regret_stay_below_their_bounds_and_false_ones_are_exceeded():
+    schedule = Schedule.theorem(n=10_001, k=7, q=16, T=200, record=(0, 10, 100))
+    found = trained(schedule, Drift(10_001, 7, schedule.rate, schedule.penalty))
+    assert all(np.all(found[name] <= 1) for name in ("u", "w", "b", "loss"))
+    slow = trained(schedule, Drift(10_001, 7, schedule.rate / 10_000, schedule.penalty))
+    assert all(slow[name][-1] > 1 for name in ("u", "w", "b", "loss"))
+    second = Schedule.practical(n=400, k=3, q=16, T=200, pace=1e3, layers="second", record=tuple(range(200)))
+    assert np.all(trained(second, Regret(second.rate, 0.0))["regret"] <= 1)
+    assert trained(second, Regret(second.rate, 0.0, -1.0))["regret"][-1] > 1
+
+
+def test_the_start_is_measured_as_it_is():
+    task = EqualBits(d=7, k=3).task(key=KEY)
+    for printed in (False, True):
+        schedule = Schedule.theorem(n=7, k=3, q=8, T=1, record=(0, 1), printed=printed)
+        trace = schedule.network(LawGradients()).fit(task.sampler, 1, key=KEY)
+        found = Start()(task, trace, found={}, key=KEY)
+        assert (float(found["start"][0]) > 0.1) == printed and (float(found["w"][0]) > 1e-3) == printed
+
+
+def test_enough_neurons_become_features():
+    found = FeatureShare((10_001, 28_300_000_001), 7).measure(key=None)["wanted"]
+    assert np.all(found >= 1)
+    assert FeatureShare((10_001,), 7, 0.5).measure(key=None)["wanted"][0] < 1
+
+
+def test_wrong_sizes_are_refused():
+    with pytest.raises(BadInput, match="must be even"):
+        TernaryInit(neurons=7, k=3)
+    with pytest.raises(BadInput, match="k must be odd"):
+        Schedule.theorem(n=50, k=4, q=8, T=10)
+    with pytest.raises(BadInput, match="3 ≤ k ≤ d"):
+        Schedule.theorem(n=5, k=7, q=8, T=10)
+    with pytest.raises(BadInput, match="needs inputs of at least as many"):
+        TernaryInit(neurons=8, k=5)(4, key=KEY)
+    with pytest.raises(BadInput, match="one coordinate"):
+        AfterFirstStep(n=50, k=3, neurons=8)(2, key=KEY)
+    with pytest.raises(BadInput, match="layers must be"):
+        Schedule(n=9, k=3, neurons=8, steps=1, rate=1.0, layers="first")
+
+
+def test_the_learner_is_told_the_number_of_bits():
+    learner = Schedule.practical(n=50, k=3, q=4, T=10, pace=1.0).one_step()
+    assert learner.suited(EqualBits(d=30, k=5)).init.k == 5 and learner.suited(CountedBits(d=30, k=5)).init.k == 3
