@@ -1,10 +1,13 @@
 import itertools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
+from unlazy.networks.inits import MirroredInit
+from unlazy.theory import CubeFunction
 from unlazy.theory.walsh import degrees, fourier, influences, on_all_points, points, risk, walsh_hadamard, weights_by_degree
 
 
@@ -13,15 +16,40 @@ def test_coefficients_are_those_of_the_definition():
     z = points(4)
     for place, subset in enumerate(itertools.product((0, 1), repeat=4)):
         product = np.prod(z ** np.array(subset), axis=1)
-        assert float(fourier(values)[place]) == pytest.approx(np.mean(values * product), abs=1e-6)
+        assert float(fourier(values)[place]) == pytest.approx(np.mean(values * product), abs=1e-15)
 
 
-@pytest.mark.parametrize("m", [0, 1, 5, 8, 15])
+@pytest.mark.parametrize("m", [0, 1, 2, 3, 4, 5, 8, 9, 15, 18])
 def test_twice_gives_back_and_keeps_the_length(m):
-    values = np.random.default_rng(m).normal(size=1 << m).astype(np.float32)
+    values = np.random.default_rng(m).normal(size=1 << m)
     again = walsh_hadamard(walsh_hadamard(values)) / len(values)
-    assert np.allclose(again, values, atol=1e-4)
-    assert np.sum(weights_by_degree(values)) == pytest.approx(np.mean(values.astype(float) ** 2), rel=1e-4)
+    assert np.allclose(again, values, atol=1e-12)
+    assert np.sum(weights_by_degree(values)) == pytest.approx(np.mean(values**2), rel=1e-12)
+
+
+def by_stages(values):
+    """The butterfly, stage by stage."""
+    v, h = np.array(values), 1
+    while h < len(v):
+        pairs = v.reshape(-1, 2, h)
+        v = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+        h *= 2
+    return v
+
+
+@pytest.mark.parametrize("m", [1, 3, 6, 7, 10, 11, 12, 13, 14, 17, 20])
+def test_products_are_the_butterfly_and_exact_for_whole_numbers(m):
+    draw = np.random.default_rng(m)
+    whole = draw.integers(-1000, 1000, 1 << m).astype(float)
+    assert np.array_equal(walsh_hadamard(whole), by_stages(whole))
+    values = draw.normal(size=1 << m)
+    assert np.max(np.abs(walsh_hadamard(values) - by_stages(values))) <= 2 * 78 * 2.0**-53 * np.sum(np.abs(values))
+
+
+def test_rows_of_a_batch_are_transformed_one_by_one():
+    values = np.random.default_rng(0).normal(size=(3, 5, 128))
+    assert np.allclose(walsh_hadamard(values)[2, 4], walsh_hadamard(values[2, 4]), atol=1e-12)
+    assert np.allclose(fourier(np.float32(values[:, 0])), walsh_hadamard(values[:, 0]) / 128, atol=1e-6)
 
 
 def test_a_parity_has_one_coefficient_and_influences_on_its_bits():
@@ -50,7 +78,34 @@ def test_risks_are_exact_and_blocks_do_not_matter():
     assert on_all_points(lambda z: z[:, 0], 3, scale=0.5).tolist() == [0.5] * 4 + [-0.5] * 4
 
 
+def test_a_network_is_known_by_its_coefficients():
+    net = MirroredInit(m=6, w_scale=1.0, b_scale=0.5, a_scale=0.5)(9, key=jax.random.key(0)).put({"c": jnp.asarray(0.3)})
+    net = net.put({"a": net.a.at[0].add(1.0)})
+    f = CubeFunction.of(net, 9, scale=1 / 3)
+    z = points(9)
+    values = np.asarray(net(jnp.asarray(z / 3)), float)
+    assert np.allclose(f.values, values, atol=1e-6) and f.m == 9
+    assert f.coefficient((2, 5)) == pytest.approx(np.mean(f.values * z[:, 2] * z[:, 5]), abs=1e-14)
+    assert f.mean == pytest.approx(np.mean(f.values)) and f.variance == pytest.approx(np.var(f.values))
+    assert np.allclose(f.influences, influences(f.values)) and np.allclose(f.weights, weights_by_degree(f.values))
+    (best, value), *_ = f.largest(3)
+    assert f.coefficient(best) == value and abs(value) == np.max(np.abs(f.coefficients))
+
+
+def test_stability_and_risk_are_those_of_enumeration():
+    draw = np.random.default_rng(1)
+    f, g = (CubeFunction(np.sign(draw.normal(size=16))) for _ in range(2))
+    z = points(4)
+    law = np.prod((1 + 0.3 * z[:, None] * z[None]) / 2, axis=2) / 16  # of pairs of points with correlation 0.3
+    assert f.stability(0.3) == pytest.approx(f.values @ law @ f.values)
+    assert f.risk(g) == np.mean(f.values != g.values) and f.stability(1.0) == pytest.approx(1)
+
+
 def test_bad_lengths_are_refused():
+    with pytest.raises(BadInput, match="one row, but they have 2 axes"):
+        CubeFunction(np.ones((2, 4)))
+    with pytest.raises(BadInput, match="places from 0 to 2, but is"):
+        CubeFunction(np.ones(8)).coefficient((3,))
     with pytest.raises(BadInput, match=r"2\^m values, but 12"):
         fourier(np.ones(12))
     with pytest.raises(BadInput, match="Up to 24 signs"):

@@ -1,7 +1,20 @@
 """Probes: what is measured of a trace, model by model or as a whole."""
 
 from unlazy.probes.base import ModelProbe, Probe
+from unlazy.probes.equal_bits import PartErrors, PartWeights, ScoreByOnes
 from unlazy.probes.neurons import Alignment, Clusters, Kinks, SecondLayerSigns, Silhouette
 from unlazy.probes.performance import Performance
 
-__all__ = ["Alignment", "Clusters", "Kinks", "ModelProbe", "Performance", "Probe", "SecondLayerSigns", "Silhouette"]
+__all__ = [
+    "Alignment",
+    "Clusters",
+    "Kinks",
+    "ModelProbe",
+    "PartErrors",
+    "PartWeights",
+    "Performance",
+    "Probe",
+    "ScoreByOnes",
+    "SecondLayerSigns",
+    "Silhouette",
+]

@@ -10,9 +10,9 @@ from unlazy.learners.sources import LawGradients
 from unlazy.networks.base import Init
 from unlazy.networks.inits import TernaryInit
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.daniely2020.learner import AfterFirstStep, Schedule, _first_step
+from unlazy.papers.daniely2020.learner import AfterFirstStep, ParitySchedule, _first_step
 from unlazy.papers.daniely2020.neuron_features import FeatureShare
-from unlazy.papers.daniely2020.probes import CountErrors, Drift, Regret, Solved, Start
+from unlazy.papers.daniely2020.probes import CountErrors, ForgettingStep, LayerDrift, Regret, Solved
 from unlazy.papers.daniely2020.random_start import RandomStart
 from unlazy.tasks.equal_bits import CountedBits, EqualBits
 from unlazy.theory.parity_gradients import composition
@@ -53,7 +53,7 @@ def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
     """Neuron by neuron: weights along A, biases and second layer after a step on all inputs, beside those of the composition."""
     n, k = 11, 3
     task = EqualBits(d=n, k=k).task(key=KEY)
-    schedule = Schedule.theorem(n=n, k=k, q=30, T=1, record=(0, 1))
+    schedule = ParitySchedule.theorem(n=n, k=k, q=30, T=1, record=(0, 1))
     models = schedule.network(LawGradients()).fit(task.sampler, 1, key=KEY).models
     before, after = models.at(0), models.at(1)
     inside = np.isin(np.arange(n), np.asarray(task.where))
@@ -81,7 +81,7 @@ class _Given(Init):
 def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
     """From weights that are equal on A and zero elsewhere, all inputs of nine bits and the k + 1 atoms give the same network."""
     n, k = 9, 3
-    schedule = Schedule.practical(n=n, k=k, q=8, T=30, pace=2.0, layers=layers)
+    schedule = ParitySchedule.practical(n=n, k=k, q=8, T=30, pace=2.0, layers=layers)
     schedule = dataclasses.replace(schedule, penalty=0.01)
     task = EqualBits(d=n, k=k).task(key=KEY)
     small = AfterFirstStep(n=n, k=k, neurons=16)(1, key=KEY)
@@ -106,7 +106,7 @@ def trained(schedule, *probes, structured=0.5):
 
 
 def test_descent_on_the_second_layer_finds_the_parity_and_only_with_structure():
-    schedule = Schedule.practical(n=400, k=3, q=32, T=1000, pace=1e5, layers="second", record=(0, 10, 100, 300))
+    schedule = ParitySchedule.practical(n=400, k=3, q=32, T=1000, pace=1e5, layers="second", record=(0, 10, 100, 300))
     probes = (CountErrors(), Solved(schedule.rate, 9 / np.sqrt(32)))
     found = trained(schedule, *probes)
     assert found["solved"][-1] == 1 and found["best"][-1] == 0 and found["solved"][0] == 0
@@ -115,12 +115,12 @@ def test_descent_on_the_second_layer_finds_the_parity_and_only_with_structure():
 
 
 def test_drift_and_regret_stay_below_their_bounds_and_false_ones_are_exceeded():
-    schedule = Schedule.theorem(n=10_001, k=7, q=16, T=200, record=(0, 10, 100))
-    found = trained(schedule, Drift(10_001, 7, schedule.rate, schedule.penalty))
+    schedule = ParitySchedule.theorem(n=10_001, k=7, q=16, T=200, record=(0, 10, 100))
+    found = trained(schedule, LayerDrift(10_001, 7, schedule.rate, schedule.penalty))
     assert all(np.all(found[name] <= 1) for name in ("u", "w", "b", "loss"))
-    slow = trained(schedule, Drift(10_001, 7, schedule.rate / 10_000, schedule.penalty))
+    slow = trained(schedule, LayerDrift(10_001, 7, schedule.rate / 10_000, schedule.penalty))
     assert all(slow[name][-1] > 1 for name in ("u", "w", "b", "loss"))
-    second = Schedule.practical(n=400, k=3, q=16, T=200, pace=1e3, layers="second", record=tuple(range(200)))
+    second = ParitySchedule.practical(n=400, k=3, q=16, T=200, pace=10.0, layers="second", record=tuple(range(200)))
     assert np.all(trained(second, Regret(second.rate, 0.0))["regret"] <= 1)
     assert trained(second, Regret(second.rate, 0.0, -1.0))["regret"][-1] > 1
 
@@ -128,9 +128,9 @@ def test_drift_and_regret_stay_below_their_bounds_and_false_ones_are_exceeded():
 def test_the_start_is_measured_as_it_is():
     task = EqualBits(d=7, k=3).task(key=KEY)
     for printed in (False, True):
-        schedule = Schedule.theorem(n=7, k=3, q=8, T=1, record=(0, 1), printed=printed)
+        schedule = ParitySchedule.theorem(n=7, k=3, q=8, T=1, record=(0, 1), printed=printed)
         trace = schedule.network(LawGradients()).fit(task.sampler, 1, key=KEY)
-        found = Start()(task, trace, found={}, key=KEY)
+        found = ForgettingStep()(task, trace, found={}, key=KEY)
         assert (float(found["start"][0]) > 0.1) == printed and (float(found["w"][0]) > 1e-3) == printed
 
 
@@ -144,17 +144,17 @@ def test_wrong_sizes_are_refused():
     with pytest.raises(BadInput, match="must be even"):
         TernaryInit(neurons=7, k=3)
     with pytest.raises(BadInput, match="k must be odd"):
-        Schedule.theorem(n=50, k=4, q=8, T=10)
+        ParitySchedule.theorem(n=50, k=4, q=8, T=10)
     with pytest.raises(BadInput, match="3 ≤ k ≤ d"):
-        Schedule.theorem(n=5, k=7, q=8, T=10)
+        ParitySchedule.theorem(n=5, k=7, q=8, T=10)
     with pytest.raises(BadInput, match="needs inputs of at least as many"):
         TernaryInit(neurons=8, k=5)(4, key=KEY)
     with pytest.raises(BadInput, match="one coordinate"):
         AfterFirstStep(n=50, k=3, neurons=8)(2, key=KEY)
     with pytest.raises(BadInput, match="layers must be"):
-        Schedule(n=9, k=3, neurons=8, steps=1, rate=1.0, layers="first")
+        ParitySchedule(n=9, k=3, neurons=8, steps=1, rate=1.0, layers="first")
 
 
 def test_the_learner_is_told_the_number_of_bits():
-    learner = Schedule.practical(n=50, k=3, q=4, T=10, pace=1.0).one_step()
+    learner = ParitySchedule.practical(n=50, k=3, q=4, T=10, pace=1.0).one_step()
     assert learner.suited(EqualBits(d=30, k=5)).init.k == 5 and learner.suited(CountedBits(d=30, k=5)).init.k == 3

@@ -10,7 +10,8 @@ import dataclasses
 from unlazy.core.naming import Named
 from unlazy.lab.claims import NotRun
 from unlazy.papers.daniely2020.errata import ERRATA
-from unlazy.papers.daniely2020.learner import Schedule
+from unlazy.papers.daniely2020.fixed_features import THEOREM1
+from unlazy.papers.daniely2020.learner import ParitySchedule
 from unlazy.papers.daniely2020.rows import ROWS
 from unlazy.papers.daniely2020.training import TRAINING
 from unlazy.tasks.equal_bits import CountedBits, EqualBits
@@ -19,7 +20,7 @@ __all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 CITATION = "A. Daniely, E. Malach. Learning Parities with Neural Networks. NeurIPS 2020."
 
-CLAIMS = (*ROWS, *TRAINING)
+CLAIMS = (*ROWS, THEOREM1, *TRAINING)
 
 TASKS = {
     "daniely2020/task": Named(
@@ -31,7 +32,7 @@ TASKS = {
 }
 
 #: A practical schedule for the sizes of the task above.
-_SCHEDULE = Schedule.practical(n=50, k=3, q=128, T=2000, pace=1e4, layers="second")
+_SCHEDULE = ParitySchedule.practical(n=50, k=3, q=128, T=2000, pace=1e4, layers="second")
 
 LEARNERS = {
     "daniely2020/learner": Named(
@@ -41,7 +42,8 @@ LEARNERS = {
         dataclasses.replace(_SCHEDULE, layers="both", rate=15 / 128).network(batch=256), "the same with both layers trained after step 1"
     ),
     "daniely2020/learner-theorem": Named(
-        Schedule.theorem(n=50, k=3, q=128, T=2000).network(), "the same with the step size and penalty of Theorem 2, on the whole sample"
+        ParitySchedule.theorem(n=50, k=3, q=128, T=2000).network(),
+        "the same with the step size and penalty of Theorem 2, whole sample",
     ),
     "daniely2020/one-step": Named(_SCHEDULE.one_step(), "first layer frozen after step 1, ridge readout"),
 }

@@ -113,7 +113,7 @@ def _first_step(n: int, k: int, structured: float) -> _FirstStep:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Schedule:
+class ParitySchedule:
     """One step that forgets, then `steps` steps of size `rate` with penalty `penalty`, on pairs of neurons.
 
     Make one with `theorem` or `practical`.

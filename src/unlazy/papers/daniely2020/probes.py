@@ -49,7 +49,7 @@ class CountErrors(ModelProbe):
         }
 
 
-class Start(Probe):
+class ForgettingStep(Probe):
     """`start`: the greatest |g| of all inputs before the first step. `w`, `u`: how far weights after it are from u·E[x f σ'] and E[f σ],
     over the greatest of them. The records must begin with steps 0 and 1, on a law that is listed.
     """
@@ -90,7 +90,7 @@ class Solved(Probe):
 
 
 def _two_layer(trace: Trace) -> TwoLayer:
-    require(isinstance(trace.models, TwoLayer), "Drift is measured of two-layer networks alone.")
+    require(isinstance(trace.models, TwoLayer), "LayerDrift is measured of two-layer networks alone.")
     assert isinstance(trace.models, TwoLayer)
     return trace.models
 
@@ -100,7 +100,7 @@ def _hidden(model: Model, law: Population) -> Float[Array, "p m"]:
     return model.hidden(law.x)
 
 
-class Drift(Probe):
+class LayerDrift(Probe):
     """Lemmas 13 and 14: how far weights move from where step 1 left them, over the bounds at each recorded step t.
 
     `u`, `w`, `b`: the greatest over all neurons of |u_i|, ‖w_i − w_i⁽¹⁾‖, |b_i − b_i⁽¹⁾| over their bounds. `loss`: the greatest change

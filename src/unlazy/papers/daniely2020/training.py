@@ -15,9 +15,9 @@ from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.rules import Check, Condition, Control, Quantity, Scale
 from unlazy.learners.sources import LawGradients
-from unlazy.papers.daniely2020.learner import Schedule
+from unlazy.papers.daniely2020.learner import ParitySchedule
 from unlazy.papers.daniely2020.neuron_features import FeatureShare
-from unlazy.papers.daniely2020.probes import CountErrors, Drift, Regret, Solved, Start
+from unlazy.papers.daniely2020.probes import CountErrors, ForgettingStep, LayerDrift, Regret, Solved
 from unlazy.tasks.equal_bits import CountedBits, EqualBits
 
 #: δ of Theorem 2.
@@ -34,7 +34,7 @@ def places(steps: int, count: int = 40) -> tuple[int, ...]:
     return (0, *sorted({round(steps ** (index / count)) for index in range(count + 1)}))
 
 
-def reduced(schedule: Schedule, *, structured: float = 0.5) -> Arm:
+def reduced(schedule: ParitySchedule, *, structured: float = 0.5) -> Arm:
     """Training on the numbers of ones, after the exact first step."""
     allowed = schedule.k**2 / math.sqrt(schedule.neurons / 2)
     family = CountedBits(d=schedule.n, k=schedule.k, structured=structured)
@@ -44,8 +44,8 @@ def reduced(schedule: Schedule, *, structured: float = 0.5) -> Arm:
 def learner(scale: Scale, *, printed: bool = False) -> dict[str, StudyArm]:
     """All inputs of few bits, the first step."""
     n, k = {"smoke": (7, 3), "laptop": (11, 5), "paper": (13, 7)}[scale]
-    schedule = Schedule.theorem(n=n, k=k, q=32, T=1, printed=printed, record=(0, 1))
-    return {"network": Arm(EqualBits(d=n, k=k), schedule.network(LawGradients()), 1, (Start(),))}
+    schedule = ParitySchedule.theorem(n=n, k=k, q=32, T=1, printed=printed, record=(0, 1))
+    return {"network": Arm(EqualBits(d=n, k=k), schedule.network(LawGradients()), 1, (ForgettingStep(),))}
 
 
 LEARNER = Claim(
@@ -84,7 +84,7 @@ def bound(q: int, n: int, T: int, k: int = K) -> float:
 def theorem2(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
     """The theorem's schedule over the number of neurons."""
     T = STEPS[scale]
-    rows = {q: Schedule.theorem(n=MANY, k=K, q=q, T=T, record=places(T)) for q in WIDTHS[scale]}
+    rows = {q: ParitySchedule.theorem(n=MANY, k=K, q=q, T=T, record=places(T)) for q in WIDTHS[scale]}
     return {"theorem": Row({q: reduced(schedule, structured=structured) for q, schedule in rows.items()}, summaries=(_change,))}
 
 
@@ -151,10 +151,10 @@ FLOW_WIDTHS: dict[Scale, tuple[int, ...]] = {"smoke": (4, 8), "laptop": (64, 256
 def practical(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
     """Second layer alone, both layers, and both layers over the width."""
 
-    def schedule(k: int, sizes: tuple[int, int, float], **others: Any) -> Schedule:
+    def schedule(k: int, sizes: tuple[int, int, float], **others: Any) -> ParitySchedule:
         q, T, pace = sizes
         T = 60 if scale == "smoke" else T
-        return Schedule.practical(n=BITS, k=k, q=q, T=T, pace=pace, record=places(T), **others)
+        return ParitySchedule.practical(n=BITS, k=k, q=q, T=T, pace=pace, record=places(T), **others)
 
     second = {f"k = {k}, second layer": schedule(k, sizes, layers="second") for k, sizes in SECOND_LAYER.items()}
     both = {f"k = {k}, both layers": schedule(k, sizes) for k, sizes in BOTH_LAYERS[scale].items()}
@@ -255,8 +255,8 @@ def regret(scale: Scale, towards: float = 1.0) -> dict[str, StudyArm]:
     arms: dict[str, StudyArm] = {}
     for k in (3, 7):
         T = 20 if scale == "smoke" else 400
-        for name, pace in (("small steps", 10.0), ("large steps", 1e4)):
-            one = Schedule.practical(n=BITS, k=k, q=64, T=T, pace=pace, layers="second", record=tuple(range(T)))
+        for name, pace in (("small steps", 10.0), ("large steps", 100.0)):
+            one = ParitySchedule.practical(n=BITS, k=k, q=64, T=T, pace=pace, layers="second", record=tuple(range(T)))
             arms[f"k = {k}, {name}"] = Arm(CountedBits(d=BITS, k=k), one.reduced(), 1, (Regret(one.rate, 0.0, towards),))
     return arms
 
@@ -295,8 +295,8 @@ THEOREM11 = Claim(
 def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
     """The theorem's schedule; `faster`: steps are so many times as large as the bounds count."""
     T, n = {"smoke": (20, 401), "laptop": (2000, 155_001), "paper": (20_000, 155_001)}[scale]
-    one = Schedule.theorem(n=n, k=K, q=128, T=T, record=places(T))
-    arm = Arm(CountedBits(d=n, k=K), one.reduced(), 1, (Drift(n, K, one.rate / faster, one.penalty),))
+    one = ParitySchedule.theorem(n=n, k=K, q=128, T=T, record=places(T))
+    arm = Arm(CountedBits(d=n, k=K), one.reduced(), 1, (LayerDrift(n, K, one.rate / faster, one.penalty),))
     return {"theorem": arm}
 
 

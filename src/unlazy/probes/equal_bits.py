@@ -1,0 +1,135 @@
+"""What models make of parities with two parts (`tasks/equal_bits.py`): errors by part, weights by part, the score by number of ones.
+
+The all-equal part can be solved by a linear function, the uniform part by no fixed embedding of moderate size: an error on the whole tells
+too little.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.core.metrics import right
+from unlazy.core.random import signs
+from unlazy.learners.base import Trace
+from unlazy.networks import HasNeurons, Model
+from unlazy.probes.base import ModelProbe, Probe
+from unlazy.tasks.base import Batch, Data
+from unlazy.tasks.equal_bits import EqualBitsTask
+
+
+def _parity(task: Data) -> EqualBitsTask:
+    require(isinstance(task, EqualBitsTask), f"Only the parities of EqualBits have two parts, not {type(task).__name__}.")
+    assert isinstance(task, EqualBitsTask)
+    return task
+
+
+def _some(count: int, what: str) -> None:
+    require(count > 0, f"The number of {what} must be positive, but is {count}.")
+
+
+class PartErrors(Probe):
+    """Shares of wrong labels: `uniform_error` and `structured_error`, each on `test` fresh examples of that part, and `whole_error`.
+
+    The whole is both parts with their weights in the task, and so is zero only where no label on either part is wrong. A tie is half wrong.
+    """
+
+    test: int = eqx.field(static=True, default=4000)
+
+    def __check_init__(self) -> None:
+        """Refuse an empty test."""
+        _some(self.test, "test examples")
+
+    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+        parity = _parity(task)
+        keys = jax.random.split(key)
+        errors = []
+        for share, key_part in zip((0.0, 1.0), keys, strict=True):
+            x, y = _draw_part(dataclasses.replace(parity, structured=share), self.test, key_part)
+            errors.append(_wrong(trace.models.scores(x), y))
+        uniform, structured = errors
+        whole = (1 - parity.structured) * uniform + parity.structured * structured
+        return {"uniform_error": uniform, "structured_error": structured, "whole_error": whole}
+
+
+@eqx.filter_jit
+def _draw_part(task: EqualBitsTask, n: int, key: PRNGKeyArray) -> Batch:
+    return task.draw_parts(n, key)[0]
+
+
+@eqx.filter_jit
+def _wrong(scores: Float[Array, "s n"], y: Float[Array, " n"]) -> Float[Array, " s"]:
+    return jax.vmap(lambda score: 1 - jnp.mean(right(score, y)))(scores)
+
+
+class PartWeights(ModelProbe):
+    """Where a neuron's weights lie: `neuron_on`, its mean weight on A, and `neuron_off`, the root mean square of the others.
+
+    Both for up to `count` neurons spread evenly over the layer; `separation`: the median over all neurons of |mean on A| over the root mean
+    square outside, about 1/√k for weights drawn alike.
+    """
+
+    count: int = eqx.field(static=True, default=400)
+
+    def __check_init__(self) -> None:
+        """Refuse an empty picture."""
+        _some(self.count, "neurons")
+
+    def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        parity = _parity(task)
+        require(parity.k < parity.d, f"All {parity.d} bits are in the parity: there are no weights outside of it.")
+        require(isinstance(model, HasNeurons), f"Only networks with neurons can be looked at so, not {type(model).__name__}.")
+        assert isinstance(model, HasNeurons)
+        w = model.first_layer
+        on = jnp.mean(w[:, parity.where], axis=1)
+        outside = w.at[:, parity.where].set(0)
+        # Squares of weights after one tiny step underflow.
+        top = jnp.maximum(jnp.max(jnp.abs(outside), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
+        off = top[:, 0] * jnp.sqrt(jnp.sum(jnp.square(outside / top), axis=1) / (parity.d - parity.k))
+        ratio = jnp.abs(on) / jnp.maximum(off, jnp.finfo(w.dtype).tiny)
+        every = -(-len(w) // self.count)
+        return {"neuron_on": on[::every], "neuron_off": off[::every], "separation": jnp.median(ratio)}
+
+
+class ScoreByOnes(Probe):
+    """The score as a function of the number of ones among the bits of A. Along a parity it is a zigzag.
+
+    `ones_mean`, `ones_low`, `ones_high`: for 0, 1, …, k ones the mean score and its deciles over `examples` inputs each, all else uniform;
+    `ones_right`: the share of these numbers at which the mean score has the sign of the parity.
+    """
+
+    examples: int = eqx.field(static=True, default=200)
+
+    def __check_init__(self) -> None:
+        """Refuse an empty look."""
+        _some(self.examples, "inputs")
+
+    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+        parity = _parity(task)
+        x = _with_ones(parity, self.examples, key)
+        scores = jnp.asarray(trace.models.scores(x)).reshape(-1, parity.k + 1, self.examples)
+        mean = jnp.mean(scores, axis=2)
+        low, high = jnp.quantile(scores, jnp.asarray([0.1, 0.9], scores.dtype), axis=2)
+        parities = jnp.where((parity.k - jnp.arange(parity.k + 1)) % 2 == 0, 1.0, -1.0)
+        agree = jax.vmap(lambda score: jnp.mean(right(score, parities)))(mean)
+        return {"ones_mean": mean, "ones_low": low, "ones_high": high, "ones_right": agree}
+
+
+@eqx.filter_jit
+def _with_ones(task: EqualBitsTask, examples: int, key: PRNGKeyArray) -> Float[Array, "n d"]:
+    """For each number of ones, inputs with so many at random places of A."""
+    key_bits, key_places = jax.random.split(key)
+    total = (task.k + 1) * examples
+    z = signs(key_bits, (total, task.d))
+    rank = jnp.argsort(jax.random.uniform(key_places, (total, task.k)), axis=1)
+    ones = jnp.repeat(jnp.arange(task.k + 1), examples)
+    inside = jnp.where(rank < ones[:, None], 1.0, -1.0)
+    return z.at[:, task.where].set(inside) / math.sqrt(task.d)
