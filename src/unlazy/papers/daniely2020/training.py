@@ -140,33 +140,38 @@ THEOREM2 = Claim(
 SECOND_LAYER: dict[int, tuple[int, int, float]] = {3: (32, 1000, 1e5), 5: (64, 4000, 1e5), 7: (256, 150_000, 1e6)}
 #: k: pairs, steps, pace, where both layers are.
 BOTH_LAYERS: dict[Scale, dict[int, tuple[int, int, float]]] = {
-    "smoke": {3: (16, 100, 15.0)},
-    "laptop": {3: (256, 2000, 15.0)},
+    "smoke": {3: (16, 100, 15.0), 5: (16, 100, 15.0), 7: (16, 100, 15.0)},
+    "laptop": {3: (256, 2000, 15.0), 5: (256, 60_000, 15.0), 7: (256, 20_000, 15.0)},
     "paper": {3: (256, 2000, 15.0), 5: (256, 60_000, 15.0), 7: (256, 400_000, 15.0)},
 }
-#: Pairs over which the flow time that is needed is followed.
-FLOW_WIDTHS: dict[Scale, tuple[int, ...]] = {"smoke": (4, 8), "laptop": (64, 256, 1024), "paper": (64, 256, 1024, 4096)}
+#: Pairs over which the flow time that is needed is followed: steps and pace.
+FLOW_WIDTHS: dict[Scale, dict[int, tuple[int, float]]] = {
+    "smoke": {4: (20, 15.0), 8: (20, 15.0)},
+    "laptop": {64: (1000, 15.0), 1024: (1000, 60.0), 16_384: (500, 240.0)},
+    "paper": {64: (1000, 15.0), 256: (1000, 15.0), 1024: (1000, 60.0), 4096: (1000, 60.0), 16_384: (500, 240.0), 65_536: (500, 240.0)},
+}
 
 
 def practical(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
     """Second layer alone, both layers, and both layers over the width."""
 
-    def schedule(k: int, sizes: tuple[int, int, float], **others: Any) -> ParitySchedule:
+    def schedule(k: int, sizes: tuple[int, int, float], looks: int = 40, **others: Any) -> ParitySchedule:
         q, T, pace = sizes
         T = 60 if scale == "smoke" else T
-        return ParitySchedule.practical(n=BITS, k=k, q=q, T=T, pace=pace, record=places(T), **others)
+        return ParitySchedule.practical(n=BITS, k=k, q=q, T=T, pace=pace, record=places(T, looks), **others)
 
     second = {f"k = {k}, second layer": schedule(k, sizes, layers="second") for k, sizes in SECOND_LAYER.items()}
     both = {f"k = {k}, both layers": schedule(k, sizes) for k, sizes in BOTH_LAYERS[scale].items()}
     arms: dict[str, StudyArm] = {name: reduced(one, structured=structured) for name, one in (second | both).items()}
-    widths = {q: reduced(schedule(3, (q, 2000, 15.0)), structured=structured) for q in FLOW_WIDTHS[scale]}
+    widths = {q: reduced(schedule(3, (q, *sizes), looks=160), structured=structured) for q, sizes in FLOW_WIDTHS[scale].items()}
     return arms | {"k = 3, over width": Row(widths, summaries=(_enough,))}
 
 
 def _enough(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """The power of q by which the flow time falls, and log₁₀ of the q at which it would be what the theorem allows."""
-    slope, start = np.polyfit(np.log(widths), np.log(np.maximum(table["flow"], 1e-300)), 1)
-    return {"power": slope, "enough": -start / slope / math.log(10) if slope < 0 else math.inf}
+    """log₁₀ of the q at which the flow time would be what the theorem allows, if it went on falling as between the last two widths."""
+    flow = np.log(np.maximum(table["flow"], 1e-300))
+    slope = (flow[-1] - flow[-2]) / math.log(widths[-1] / widths[-2])
+    return {"enough": math.log10(widths[-1]) - flow[-1] / slope / math.log(10) if slope < 0 else math.inf}
 
 
 PRACTICAL = Claim(
@@ -177,10 +182,10 @@ PRACTICAL = Claim(
     study=practical,
     checks=(
         *(Check(Quantity(f"k = {k}, second layer", "solved"), lower=1.0, share=0.6) for k in SECOND_LAYER),
-        Check(Quantity("k = 3, both layers", "solved"), lower=1.0, share=0.6),
-        *(Check(Quantity(f"k = {k}, both layers", "solved"), lower=1.0, share=0.6, scales=("paper",)) for k in (5, 7)),
+        *(Check(Quantity(f"k = {k}, both layers", "solved"), lower=1.0, share=0.6) for k in (3, 5)),
+        Check(Quantity("k = 7, both layers", "solved"), lower=1.0, share=0.6, scales=("paper",)),
         Check(Quantity("k = 3, over width", "flow"), lower=2.0),
-        Check(Quantity("k = 3, over width", "power"), upper=0.0),
+        Check(Quantity("k = 3, over width", "enough"), lower=5.0),
     ),
     seeds={"smoke": 1, "laptop": 10, "paper": 10},
     corrections=("daniely2020/start",),
@@ -189,8 +194,10 @@ PRACTICAL = Claim(
         "The theorem's η and λ are replaced: η = pace/q, constant, and no penalty. The biases are left alone in step 1, and with both "
         "layers trained after it. The paces were chosen on seeds 10 to 19.",
         "`flow` is η·t at the first step without an error over the theorem's η·T = k²/√q: how many times longer training must be than the "
-        "theorem allows; `enough` is log₁₀ of the q at which its fitted power of q would reach 1. At least twice is ours.",
-        "Exact first step on 400 bits, then the numbers of ones in A. `solved`: no error on any input at some recorded step.",
+        "theorem allows; `enough` is log₁₀ of the q at which it would reach 1 if it fell on as between the two greatest q. At least twice, "
+        "and not before 10⁵ pairs, are ours. On seeds 50 to 53 it was 38, 35, 50, 46 and 24 for q = 64, 256, 1024, 4096 and 16,384.",
+        "Exact first step on 400 bits, then the numbers of ones in A. `solved`: no error on any input at some recorded step. "
+        "With both layers and k = 7 it takes about 200,000 steps, which are run at paper scale alone.",
     ),
     plots=(
         Plot(
