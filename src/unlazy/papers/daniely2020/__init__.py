@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from unlazy.core.naming import Named
 from unlazy.lab.claims import NotRun
+from unlazy.papers.daniely2020.contest import CONTEST
 from unlazy.papers.daniely2020.errata import ERRATA
 from unlazy.papers.daniely2020.fixed_features import THEOREM1
 from unlazy.papers.daniely2020.rows import CLAIMS as FIRST_STEP
@@ -16,7 +17,7 @@ __all__ = ["CITATION", "CLAIMS", "ERRATA", "NOT_RUN", "TASKS"]
 
 CITATION = "A. Daniely, E. Malach. Learning Parities with Neural Networks. NeurIPS 2020."
 
-CLAIMS = (*FIRST_STEP, THEOREM1)
+CLAIMS = (*FIRST_STEP, THEOREM1, CONTEST)
 
 TASKS = {
     "daniely2020/task": Named(
