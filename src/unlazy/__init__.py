@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         gram,
     )
     from unlazy.lab.api import compare, reproduce, scaling
-    from unlazy.lab.arms import Arm, Comparison, Repeats, Row
+    from unlazy.lab.arms import Arm, Comparison, Repeats, Row, Tuned
     from unlazy.lab.claims import Claim, Plot, PlotLine
     from unlazy.lab.contests import Contest
     from unlazy.lab.engines import Engine, LocalEngine
@@ -80,7 +80,7 @@ _PLACES = {
     "unlazy.kernels": "NNGP NTK RBF ArcCosine ArcSine Kernel Laplace Linear Polynomial ProductKernel "
     "RandomFeatures RawFeatures ResidualNNGP ResidualNTK Stationary Tangent Conjugate WideNetwork gram",
     "unlazy.lab.api": "compare reproduce scaling",
-    "unlazy.lab.arms": "Arm Comparison Repeats Row",
+    "unlazy.lab.arms": "Arm Comparison Repeats Row Tuned",
     "unlazy.lab.claims": "Claim Plot PlotLine",
     "unlazy.lab.contests": "Contest",
     "unlazy.lab.engines": "Engine LocalEngine",
@@ -200,6 +200,7 @@ __all__ = [
     "Task",
     "Trace",
     "Trial",
+    "Tuned",
     "TwoLayer",
     "UnitNorm",
     "UnlazyError",

@@ -1,7 +1,8 @@
 """What a study is made of: arms, each of which gives trials for seeds and joins their records to one record a seed.
 
 An `Arm` is a learner on a family; an `Instrument` computes; a `Row` is an arm for each place on an axis (widths, dimensions, numbers of
-examples), joined along it; `Repeats` averages several runs of an arm; a `Comparison` holds arms against each other.
+examples), joined along it; `Repeats` averages several runs of an arm; a `Comparison` holds arms against each other; `Tuned` is a learner at
+the best of several settings, chosen on examples that it holds out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from unlazy.core.errors import require
 from unlazy.lab.trials import Record, Runnable, Trial
 from unlazy.learners.base import Learner
+from unlazy.learners.holdout import HoldOut
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Family
 from unlazy.tasks.relabelled import Relabelled
@@ -173,9 +175,61 @@ class Comparison(_Joint):
         return together(list(records.values()), (0,), {name: (value,) for name, value in self.measure(records).items()})
 
 
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """A learner on a family at the best of at most `budget` settings, chosen seed by seed on a `share` of its n examples, as in a contest.
+
+    Every setting is tried on the rest of the examples and also fitted to all of them; the record is that of the one chosen, at its last
+    step, with `validation`, its metric on what was held out.
+    """
+
+    family: Family
+    learner: Learner
+    n: int
+    probes: tuple[Probe, ...]
+    budget: int = 6
+    share: float = 0.2
+
+    @property
+    def _candidates(self) -> tuple[Learner, ...]:
+        return self.learner.suited(self.family).tuning(self.budget)
+
+    def trials(self, seeds: Sequence[int]) -> list[Runnable]:
+        return [trial for seed in seeds for learner in self._candidates for trial in self._both(learner, seed)]
+
+    def _both(self, learner: Learner, seed: int) -> tuple[Trial, Trial]:
+        """The rehearsal and the fit to all examples."""
+        rehearsal = Trial(self.family, HoldOut.of(learner, self.share), self.n, seed, ())
+        return rehearsal, Trial(self.family, learner, self.n, seed, self.probes)
+
+    def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
+        candidates, metric = self._candidates, self.family.metric
+        rows = iter(records)
+        found = []
+        for _ in seeds:
+            pairs = [(learner, next(rows), next(rows)) for learner in candidates]
+            best: tuple[tuple[float, float], Record] | None = None
+            for learner, rehearsal, final in pairs:
+                tried, kept = HoldOut.of(learner, self.share).options(self.n), learner.options(self.n)
+                for step, last in zip(tried, kept, strict=True):
+                    value, lost = (rehearsal.value(f"validation_{name}", step) for name in (metric.name, "loss"))
+                    rank = (_or_last(value if metric.higher else -value), _or_last(-lost))
+                    if best is None or rank > best[0]:
+                        chosen = {name: (final.value(name, last),) for name in final.measurements} | {"validation": (value,)}
+                        best = (rank, together([final], (0,), chosen))
+            assert best is not None
+            found.append(dataclasses.replace(best[1], seconds=sum(record.seconds for pair in pairs for record in pair[1:])))
+        return found
+
+
+def _or_last(value: float) -> float:
+    """What is not a number is behind all others."""
+    return value if value == value else -float("inf")
+
+
 def relabelled(arm: StudyArm) -> StudyArm | None:
     """The same arm where labels are drawn without regard to the inputs; None where nothing in it learns from labels of a family."""
-    if isinstance(arm, Arm):
+    if isinstance(arm, (Arm, Tuned)):
         return dataclasses.replace(arm, family=Relabelled(arm.family))
     if isinstance(arm, (Row, Comparison)):
         found: dict[Any, StudyArm | None] = {name: relabelled(part) for name, part in arm.parts.items()}

@@ -19,6 +19,7 @@ from unlazy.learners.foreign import ScikitLearner
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
 from unlazy.learners.mean_field import MeanFieldSGD
+from unlazy.learners.one_step import first_step_network, one_step_readout
 from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import MirroredInit, TangentInit
@@ -73,6 +74,8 @@ LEARNERS = {
     "relu-features-sgd": Named(_network(_RELU, {"a": 0.05}), "200 random ReLU features, gradient descent on the second layer"),
     "tangent-sgd": Named(_network(TangentInit(_RELU), {"w": 0.01, "b": 0.01, "a": 0.01}), "tangent model of 200 neurons, gradient descent"),
     "network": Named(_network(_RELU, {"w": 0.1, "b": 0.1, "a": 0.1}), "two-layer ReLU network of 200 neurons, gradient descent"),
+    "one-step": Named(UnitNorm.of(one_step_readout()), "two-layer ReLU network after one large step, and the best readout of its neurons"),
+    "one-step-network": Named(UnitNorm.of(first_step_network()), "the same with gradient descent on both layers before the readout"),
     "sgd": Named(MeanFieldSGD(), "two-layer ReLU network in mean-field scaling, one pass of SGD, fresh minibatches of d examples"),
     "sgd-frozen": Named(MeanFieldSGD(freeze_second=True), "the same, the first layer alone"),
     "sgd-bias": Named(MeanFieldSGD(bias=True), "the same on both layers, with a constant coordinate, for odd parities"),

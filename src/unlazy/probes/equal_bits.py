@@ -67,7 +67,7 @@ def _draw_part(task: EqualBitsTask, n: int, key: PRNGKeyArray) -> Batch:
 
 @eqx.filter_jit
 def _wrong(scores: Float[Array, "s n"], y: Float[Array, " n"]) -> Float[Array, " s"]:
-    return jax.vmap(lambda score: 1 - jnp.mean(right(score, y)))(scores)
+    return jax.vmap(lambda score: jnp.mean(1 - right(score, y)))(scores)
 
 
 class PartWeights(ModelProbe):

@@ -9,6 +9,7 @@ import dataclasses
 
 from unlazy.core.naming import Named
 from unlazy.lab.claims import NotRun
+from unlazy.papers.daniely2020.contest import CONTEST
 from unlazy.papers.daniely2020.errata import ERRATA
 from unlazy.papers.daniely2020.fixed_features import THEOREM1
 from unlazy.papers.daniely2020.learner import ParitySchedule
@@ -20,7 +21,7 @@ __all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 CITATION = "A. Daniely, E. Malach. Learning Parities with Neural Networks. NeurIPS 2020."
 
-CLAIMS = (*ROWS, THEOREM1, *TRAINING)
+CLAIMS = (*ROWS, THEOREM1, *TRAINING, CONTEST)
 
 TASKS = {
     "daniely2020/task": Named(

@@ -1,0 +1,48 @@
+import dataclasses
+
+import pytest
+
+from toys import Halfspace
+from unlazy.lab import contests
+from unlazy.lab.arms import Tuned, relabelled
+from unlazy.lab.contests import Contest
+from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.store import Store
+from unlazy.learners.one_step import one_step_readout
+from unlazy.learners.shelf import LEARNERS
+from unlazy.probes import Performance
+from unlazy.tasks.relabelled import Relabelled
+
+
+def run(arm, seeds):
+    trials = arm.trials(seeds)
+    records = {record.key: record for record in LocalEngine().run(trials)}
+    return arm.join([records[trial.key] for trial in trials], seeds)
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "one-step"])
+def test_a_tuned_arm_is_the_same_learner_as_in_a_contest(name, tmp_path):
+    family, learner = Halfspace(5), LEARNERS[name].thing
+    arm = Tuned(family, learner, 40, (Performance(500),), budget=4)
+    found = run(arm, (10, 11))
+    contest = Contest(family, {name: learner}, (40,), (10, 11), budget=4, test=500)
+    with Store(tmp_path / "store.sqlite") as store:
+        outcome = contests.run(contest, store, LocalEngine())
+    for record, result in zip(found, outcome.results.values(), strict=True):
+        assert record.seed == result.place.seed
+        assert record.value("test_accuracy") == pytest.approx(result.value, abs=1e-4)
+        assert record.value("validation") == pytest.approx(result.validation, abs=1e-4)
+
+
+def test_labels_that_say_nothing_reach_a_tuned_arm():
+    arm = Tuned(Halfspace(5), LEARNERS["linear"].thing, 40, (Performance(500),), budget=2)
+    null = relabelled(arm)
+    assert isinstance(null, Tuned) and isinstance(null.family, Relabelled)
+    assert run(null, (10,))[0].value("test_accuracy") < run(arm, (10,))[0].value("test_accuracy")
+
+
+def test_settings_of_one_step_are_spreads_and_ridges():
+    learner = one_step_readout(4)
+    tried = learner.tuning(12)
+    assert len(tried) == 12 and len({tuple(one.settings.items()) for one in tried}) == 12
+    assert learner in learner.tuning(1) and dataclasses.replace(tried[3]).settings["ridge"] != tried[0].settings["ridge"]
