@@ -316,7 +316,8 @@ def judge(
     """
     everything = [record for arm in records.values() for record in arm]
     level = level_of(look)
-    measured = {q: estimate(q.values(records), exact=claim.exact, level=level, within=q.range) for q in claim.quantities}
+    there = [q for q in claim.quantities if q.measured(records)]
+    measured = {q: estimate(q.values(records), exact=claim.exact, level=level, within=q.range) for q in there}
     judgements = judge_checks(claim, scale, records, level)
     seen, reason = _ruling(claim, scale, judgements)
     conditions = tuple(condition.at(scale, records) for condition in claim.conditions)

@@ -44,6 +44,13 @@ class Quantity:
             return own
         return [mine - other for mine, other in zip(own, self.minus.values(records), strict=True)]
 
+    def measured(self, records: Mapping[str, Sequence[Record]]) -> bool:
+        """Whether the records have it: an arm or a place of a row may be there at a larger scale alone."""
+        there = all(
+            self.measure in record.measurements and (self.step is None or self.step in record.steps) for record in records.get(self.arm, ())
+        )
+        return self.arm in records and there and (self.minus is None or self.minus.measured(records))
+
     @property
     def range(self) -> tuple[float, float]:
         """Between which ends the quantity can lie at all."""
