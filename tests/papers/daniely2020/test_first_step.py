@@ -1,15 +1,9 @@
 import numpy as np
 import pytest
 
-from unlazy.papers.daniely2020.first_step import (
-    CancellingNeurons,
-    FirstStepLaw,
-    RandomStart,
-    ReadoutFeatures,
-    levels,
-    printed_separator,
-    separator,
-)
+from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepLaw
+from unlazy.papers.daniely2020.random_start import RandomStart
+from unlazy.papers.daniely2020.separators import ReadoutFeatures, ceiling_separator, levels, printed_separator, separator
 from unlazy.theory.parity_gradients import FirstGradients, composition
 
 
@@ -61,6 +55,7 @@ def test_the_separator_is_exact_for_odd_k(k):
     psi = np.stack([np.maximum(-np.sign(r) * z + abs(r), 0.0) for r in levels(k)])
     assert np.allclose(separator(k) @ psi, label, atol=1e-9)
     assert np.min(label * (printed_separator(k) @ psi)) < -1
+    assert np.min(label * (ceiling_separator(k) @ np.minimum(psi, 6.0))) >= 1 - 1e-8
 
 
 def test_features_with_a_ceiling_are_not_reached():

@@ -1,6 +1,7 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -94,6 +95,28 @@ def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
     assert np.allclose(found[0].w @ task.features, found[1].w, atol=1e-6)
     assert np.allclose(found[0].a, found[1].a, atol=1e-6) and np.allclose(found[0].b, found[1].b, atol=1e-6)
     assert not np.allclose(found[0].a, small.a, atol=1e-3)
+
+
+def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
+    """On 400 bits a sample stands for the law: each gradient of a network along A lies within four and a half standard errors."""
+    n, k, count = 400, 5, 20_000
+    task = EqualBits(d=n, k=k).task(key=KEY)
+    small = AfterFirstStep(n=n, k=k, neurons=16)(1, key=KEY)
+    small = TwoLayer(small.w, small.b, 3 * jax.random.normal(KEY, (16,)), small.c, "relu6")
+    large = TwoLayer(small.w @ task.features.astype(float), small.b, small.a, small.c, "relu6")
+    law, sample = CountedBits(d=n, k=k).task(key=KEY).exact_law(), task.draw(count, KEY)
+
+    def loss(network, x, y):
+        return jnp.maximum(1 - y * network(x[None])[0], 0.0)
+
+    def gradients(network, x, y):
+        found = jax.vmap(jax.grad(loss), in_axes=(None, 0, 0))(network, x, y)
+        return jnp.concatenate([found.w @ (task.features[0] if x.shape[1] > 1 else jnp.ones(1)), found.b, found.a], axis=1)
+
+    each = np.asarray(gradients(large, sample.x.astype(float), sample.y.astype(float)))
+    exact = np.asarray(law.weight @ gradients(small, law.x, law.y))
+    error = np.std(each, axis=0) / np.sqrt(count)
+    assert np.all(np.abs(each.mean(axis=0) - exact) <= 4.5 * error + 1e-6)
 
 
 def trained(schedule, *probes, structured=0.5):

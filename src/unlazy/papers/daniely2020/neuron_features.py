@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.trials import Instrument
-from unlazy.papers.daniely2020.first_step import levels
 from unlazy.papers.daniely2020.random_start import RandomStart
+from unlazy.papers.daniely2020.separators import levels
 from unlazy.theory.parity_gradients import FirstGradients
 
 #: Places of u at which a neuron is looked at, around the one that gives the wanted feature.

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Condition, Control, Quantity, Scale
-from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepLaw, ReadoutFeatures
+from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepLaw
+from unlazy.papers.daniely2020.separators import ReadoutFeatures
 from unlazy.papers.daniely2020.setting import Mixture
 
 ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
@@ -19,6 +20,17 @@ SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (51,), "laptop": (101, 401), "pa
 #: Bits at which Lemma 7's condition on k is met.
 MANY: dict[Scale, tuple[int, ...]] = {"smoke": (401,), "laptop": (155_001,), "paper": (155_001, 400_001)}
 K = 7
+
+
+def beside(scale: Scale) -> dict[str, StudyArm]:
+    """The same for fewer bits in the parity, to be drawn beside it."""
+    return {f"k = {k}": FirstStepLaw(SIZES[scale], k, precision=64) for k in (3, 5)}
+
+
+def over_bits(title: str, y: str, arm: str, measure: str) -> Plot:
+    """A quantity over the number of bits, for each k."""
+    arms = {"k = 3": "k = 3", "k = 5": "k = 5", arm: f"k = {K}"}
+    return Plot(title, "bits n", y, tuple(PlotLine(name, measure, label) for name, label in arms.items()), log_x=True, log_y=True)
 
 
 def task(scale: Scale, structured: float = 0.5) -> dict[str, StudyArm]:
@@ -54,7 +66,7 @@ TASK = Claim(
 
 def lemma3_4(scale: Scale) -> dict[str, StudyArm]:
     """The uniform part, over the number of bits."""
-    return {"uniform part": FirstStepLaw(SIZES[scale], K, precision=64)}
+    return {"uniform part": FirstStepLaw(SIZES[scale], K, precision=64)} | beside(scale)
 
 
 LEMMA3_4 = Claim(
@@ -83,6 +95,7 @@ LEMMA3_4 = Claim(
         "that c times the bound is exceeded, the greatest over five c; `mean3` is the mean of |E x_j f σ'| over neurons times C(n−1, "
         "k)^(1/2), at most 1 by the proof, which is sharper. Probabilities over neurons are exact sums, not samples. k = 7.",
     ),
+    plots=(over_bits("Gradients off A on the uniform part", "mean over neurons, over the bound", "uniform part", "mean3"),),
 )
 
 
@@ -109,7 +122,7 @@ LEMMA5 = Claim(
 
 def lemma6(scale: Scale) -> dict[str, StudyArm]:
     """The mixture, over the number of bits."""
-    return {"mixture": FirstStepLaw(SIZES[scale], K, precision=64)}
+    return {"mixture": FirstStepLaw(SIZES[scale], K, precision=64)} | beside(scale)
 
 
 LEMMA6 = Claim(
@@ -129,12 +142,13 @@ LEMMA6 = Claim(
         "The constant is that of the proof, (3k + 1)·B/√|J| with Littlewood and Offord's sharp B = √(2/π). Judged for h(x) = √n·x_j·f(x), "
         "which the proof of Lemma 7 needs; the greatest ratio over all neurons and all j in A.",
     ),
+    plots=(over_bits("Gradients on A are nearly those without the other bits", "greatest deviation, over the bound", "mixture", "ratio6"),),
 )
 
 
 def lemma7(scale: Scale) -> dict[str, StudyArm]:
     """So many bits that the condition on k is met."""
-    return {"good neurons": FirstStepLaw(MANY[scale], K, only_good=True, precision=64)}
+    return {"good neurons": FirstStepLaw(MANY[scale], K, only_good=True, precision=64)} | beside(scale)
 
 
 LEMMA7 = Claim(
@@ -170,15 +184,16 @@ LEMMA7 = Claim(
         "at least a third of those outside are not 0. The constants for weights outside A (7·6³) and for the bias (√2·7·5^2.5) are the "
         "proof's. α is E[√n x_j f σ'] on the mixture.",
     ),
+    plots=(over_bits("Share of good neurons", "share, times 14√k", "good neurons", "good"),),
 )
 
 
-def lemma8_10(scale: Scale) -> dict[str, StudyArm]:
+def lemma8_10(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
     """Features and separators in the number of bits that are equal."""
     counts = (3, 5) if scale == "smoke" else tuple(range(3, 32, 2))
     return {
-        "ψ without ceiling": ReadoutFeatures(counts, precision=64),
-        "ψ with ceiling": ReadoutFeatures(counts, ceiling=True, precision=64),
+        "ψ without ceiling": ReadoutFeatures(counts, swapped=swapped, precision=64),
+        "ψ with ceiling": ReadoutFeatures(counts, ceiling=True, swapped=swapped, precision=64),
     }
 
 
@@ -213,13 +228,25 @@ LEMMA10 = Claim(
         "ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|): a separator of margin 1."
     ),
     study=lemma8_10,
-    checks=(Check(Quantity("ψ without ceiling", "margin"), lower=1.0 - 1e-9, origin="paper"),),
+    checks=(
+        Check(Quantity("ψ without ceiling", "margin"), lower=1.0 - 1e-9, origin="paper"),
+        Check(Quantity("ψ with ceiling", "margin"), lower=1.0 - 1e-8),
+    ),
     corrections=("daniely2020/lemma10-coefficients", "daniely2020/lemma8-ceiling"),
+    history=(
+        Change(
+            "2026-11-17",
+            "ψ_r that stop at 6 are judged too, and the control swaps the coefficients of both kinds",
+            "coefficients for them were found; the control was the printed ceiling before",
+            1100,
+        ),
+    ),
     seeds=ONE_RUN,
     least_seeds=1,
-    control=Control("the ψ_r stop at 6, as printed", lambda scale: {"ψ without ceiling": lemma8_10(scale)["ψ with ceiling"]}),
+    control=Control("coefficients that are for the other kind of ψ_r", lambda scale: lemma8_10(scale, swapped=True)),
     deviations=(
-        "Judged with corrected coefficients, at k = 31; `printed_margin` is that of the printed ones, which is negative for every k.",
+        "Judged with corrected coefficients, at k = 31; `printed_margin` is that of the printed ones, which is negative for every k. "
+        "On ψ_r that do stop at 6 other coefficients are judged: the identity cannot hold for them when k ≥ 5, but a margin of 1 can.",
     ),
     plots=(
         Plot(
@@ -228,6 +255,7 @@ LEMMA10 = Claim(
             y="least margin",
             series=(
                 PlotLine("ψ without ceiling", "margin", "corrected coefficients"),
+                PlotLine("ψ with ceiling", "margin", "ψ that stop at 6, own coefficients"),
                 PlotLine("ψ without ceiling", "printed_margin", "printed coefficients"),
             ),
         ),
@@ -237,7 +265,7 @@ LEMMA10 = Claim(
 
 def lemma12(scale: Scale) -> dict[str, StudyArm]:
     """The second layer after the first step."""
-    return {"mixture": FirstStepLaw(SIZES[scale], K, precision=64)}
+    return {"mixture": FirstStepLaw(SIZES[scale], K, precision=64)} | beside(scale)
 
 
 LEMMA12 = Claim(
@@ -252,6 +280,7 @@ LEMMA12 = Claim(
     least_seeds=1,
     control=Control("a bound of k/n", lambda scale: {"mixture": FirstStepLaw(SIZES[scale], K, 0.5, precision=64)}),
     deviations=("The greatest over all neurons of the random start, from exact expectations. k = 7.",),
+    plots=(over_bits("Second layer after the first step", "greatest weight, over k/√n", "mixture", "ratio12"),),
 )
 
 

@@ -67,7 +67,7 @@ LEARNER = Claim(
     control=Control("pairs as they are printed, w_{q+i} = −w_i and b_{q+i} = −b_i", lambda scale: learner(scale, printed=True)),
     deviations=(
         "All inputs are listed, so gradients are those of the distribution itself. Zero up to rounding in double precision.",
-        "Section 2 prints the first step with the sign of −u_i; it is that of the proof of Lemma 7 with ℓ' = −y.",
+        "The proof of Lemma 7 prints the step with the sign of −u_i and goes on with that of u_i, which is right: ℓ' = −y.",
     ),
 )
 
