@@ -27,8 +27,9 @@ SMALL = {
 FOREST = ScikitLearner.of(RandomForestClassifier(20), regressor=RandomForestRegressor(20), grid={"min_samples_leaf": [1, 3]})
 
 
-def outcome(family, folder, n=300):
-    learners = {name: LEARNERS[name].thing for name in NAMES} | SMALL | {"forest": FOREST}
+def outcome(family, folder, n=300, *, names=(*NAMES, *SMALL, "forest")):
+    everyone = {name: LEARNERS[name].thing for name in NAMES} | SMALL | {"forest": FOREST}
+    learners = {name: everyone[name] for name in names}
     contest = Contest(family, learners, (n,), (0, 1), budget=2, test=1000)
     with Store(folder / "s.sqlite") as store:
         return run(contest, store, LocalEngine())
@@ -52,7 +53,7 @@ def test_fifteen_real_outputs(tmp_path):
 
 def test_one_real_output(tmp_path):
     """y = u₀ + u₀·u₁ has variance 2, of which a linear model explains one half."""
-    found = outcome(Products(scalar=True), tmp_path)
+    found = outcome(Products(scalar=True), tmp_path, names=("linear", "ntk", "rfm", "forest"))
     value = means(found)
     assert found.metric.name == "squared_error" and 0.85 < value["linear"] < 1.4
     best = min(value, key=value.get)
@@ -62,7 +63,8 @@ def test_one_real_output(tmp_path):
 
 @pytest.mark.parametrize("family", [Blobs(), Blobs(side=4)], ids=["vectors", "images"])
 def test_ten_classes(family, tmp_path):
-    found = outcome(family, tmp_path)
+    # Images are laid out as vectors for all but networks: few learners show that.
+    found = outcome(family, tmp_path, **({"names": ("rbf", "network", "forest")} if family.side else {}))
     value = means(found)
     assert found.metric.name == "accuracy" and all(85 < each <= 100 for each in value.values())
     best = max(value, key=value.get)

@@ -8,8 +8,8 @@ from unlazy.papers.shi2022.explicit import explicit_network
 from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(data=st.data(), k=st.integers(1, 15), rate=st.floats(0.02, 0.98), seed=st.integers(0, 2**16))
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(data=st.data(), k=st.sampled_from((1, 2, 5, 10, 15)), rate=st.floats(0.02, 0.98), seed=st.integers(0, 2**16))
 def test_every_input_of_any_task_is_labelled_exactly(data, k, rate, seed):
     P = tuple(sorted(data.draw(st.sets(st.integers(1, k), min_size=1))))
     D, rng = k + 3, np.random.default_rng(seed)

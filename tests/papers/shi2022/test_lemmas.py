@@ -164,5 +164,5 @@ def test_features_after_two_steps_carry_the_parity():
 
 
 def test_the_regret_of_online_descent():
-    good, bad = (OnlineDescent(T=60, sequences=4, convex=convex).measure(key=jax.random.key(0)) for convex in (True, False))
+    good, bad = (OnlineDescent(T=40, sequences=3, convex=convex).measure(key=jax.random.key(0)) for convex in (True, False))
     assert good["broken"] == 0 and 0 < good["tightness"] < 1 < bad["tightness"] and bad["broken"] > 0
