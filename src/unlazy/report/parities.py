@@ -14,14 +14,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
 
 from unlazy.core.errors import require
+from unlazy.core.metrics import TIE
 from unlazy.lab.trials import Record
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE, translucent
 
 _WEIGHTS, _SCORES = {"neuron_on", "neuron_off"}, {"ones_mean", "ones_low", "ones_high"}
 #: Colours of the numbers of ones at which the parity is 1 and −1.
 SIGN_COLOURS = {1: ARM_COLOURS[0], -1: ARM_COLOURS[1]}
+#: Numbers of any size without an offset beside the axis.
+_SHORT = FuncFormatter(lambda value, _: f"{value:.3g}")
 #: At most so many steps have panels of their own.
 MOST_PANELS = 4
 
@@ -76,8 +80,9 @@ def _draw_weights(axes: Axes, record: Record, place: int) -> None:
     axes.plot([0, reach], [0, -reach], color="#A0A0A0", linewidth=0.8, linestyle=":")
     axes.scatter(off, on, s=9, color=ARM_COLOURS[2], alpha=0.6, linewidths=0)
     axes.set(xlim=(-0.02 * reach, reach), ylim=(-reach, reach), xlabel="root mean square off A")
-    axes.ticklabel_format(style="sci", scilimits=(-2, 3))
     axes.locator_params(nbins=4)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(_SHORT)
 
 
 def _draw_scores(axes: Axes, record: Record, place: int) -> None:
@@ -90,8 +95,10 @@ def _draw_scores(axes: Axes, record: Record, place: int) -> None:
         chosen = sign == side
         axes.plot(ones[chosen], mean[chosen], linestyle="", marker=_mark(side)[0], markersize=6, color=colour, zorder=2)
     axes.set(xlabel="ones among the bits of A", xticks=ones)
-    axes.ticklabel_format(axis="y", style="sci", scilimits=(-2, 3))
     axes.locator_params(axis="y", nbins=5)
+    axes.yaxis.set_major_formatter(_SHORT)
+    if np.max(np.abs(mean)) <= TIE:  # rounding, not a score
+        axes.set_ylim(-1, 1)
 
 
 def _mark(side: int) -> tuple[str, str]:
@@ -132,7 +139,7 @@ def scores_chart(record: Record) -> dict[str, Any]:
     for index, step in enumerate(shown_steps(record)):
         place = record.steps.index(step)
         mean, low, high = (record.arrays[f"ones_{part}"][place].astype(float) for part in ("mean", "low", "high"))
-        unit, ones, name = max(float(np.max(np.abs(mean))), 1e-30), np.arange(len(mean)), _name(step)
+        unit, ones, name = max(float(np.max(np.abs(mean))), TIE), np.arange(len(mean)), _name(step)
         colour, marker = ARM_COLOURS[index], ARM_MARKERS[index]
         band = {"fill": "toself", "fillcolor": translucent(colour), "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         around = {"x": _plain([*ones, *ones[::-1]]), "y": _plain([*(low / unit), *(high[::-1] / unit)])}
