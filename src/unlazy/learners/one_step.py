@@ -58,10 +58,11 @@ def one_step_readout(m: int = 128, *, spread: float = 1.0, ridge: float = 1e-4, 
 
 
 def first_step_network(
-    m: int = 128, *, steps: int = 3000, rate: float = 0.03, ridge: float = 1e-4, record: tuple[int, ...] = ()
+    m: int = 128, *, steps: int = 1000, rate: float = 0.03, decay: float = 5e-4, ridge: float = 1e-5, record: tuple[int, ...] = ()
 ) -> ReadoutDescent:
-    """The same with `steps` of minibatch descent on both layers between, which clean the direction that one step found."""
+    """The same with `steps` of minibatch descent between, on both layers but for the biases. Its penalty on the first layer cleans the
+    direction that one step found: what the examples do not ask for fades.
+    """
     first = Descent({"w": 1.0, "a": 1e-3}, steps=1, forget=("w", "a"), spread=1.0, loss="natural")
-    rates = {"w": rate, "b": rate, "a": rate}
-    descent = Descent(rates, steps=steps, batch=100, loss="hinge", momentum=0.9, drop=0.75)
+    descent = Descent({"w": rate, "a": rate}, steps=steps, batch=100, loss="hinge", momentum=0.9, drop=0.75, decay={"w": decay})
     return ReadoutDescent(_init(m), (first, descent, RidgeReadout(ridge)), record=record, precision=64)

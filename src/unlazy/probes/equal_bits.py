@@ -73,8 +73,8 @@ def _wrong(scores: Float[Array, "s n"], y: Float[Array, " n"]) -> Float[Array, "
 class PartWeights(ModelProbe):
     """Where a neuron's weights lie: `neuron_on`, its mean weight on A, and `neuron_off`, the root mean square of the others.
 
-    Both for up to `count` neurons spread evenly over the layer; `separation`: the median over all neurons of |mean on A| over the root mean
-    square outside, about 1/√k for weights drawn alike.
+    Both for up to `count` neurons spread evenly over the layer; `separation`: the median, over neurons that are
+    not zero, of |mean on A| over the root mean square outside, about 1/√k for weights drawn alike.
     """
 
     count: int = eqx.field(static=True, default=400)
@@ -94,9 +94,9 @@ class PartWeights(ModelProbe):
         # Squares of weights after one tiny step underflow.
         top = jnp.maximum(jnp.max(jnp.abs(outside), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
         off = top[:, 0] * jnp.sqrt(jnp.sum(jnp.square(outside / top), axis=1) / (parity.d - parity.k))
-        ratio = jnp.abs(on) / jnp.maximum(off, jnp.finfo(w.dtype).tiny)
+        ratio = jnp.where(jnp.any(w != 0, axis=1), jnp.abs(on) / jnp.maximum(off, jnp.finfo(w.dtype).tiny), jnp.nan)
         every = -(-len(w) // self.count)
-        return {"neuron_on": on[::every], "neuron_off": off[::every], "separation": jnp.median(ratio)}
+        return {"neuron_on": on[::every], "neuron_off": off[::every], "separation": jnp.nan_to_num(jnp.nanmedian(ratio))}
 
 
 class ScoreByOnes(Probe):

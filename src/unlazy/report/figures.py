@@ -25,6 +25,7 @@ from unlazy.lab.trials import Record
 from unlazy.report.files import replacing
 from unlazy.report.neurons import SHORT, Frame, frames, has_neurons, side_names, sides, star_names
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
+from unlazy.report.parities import has_parity, parity_figure
 from unlazy.report.plots import draw, lines
 
 #: Red and orange as in the paper, in shades that also differ in lightness; grey for neurons near neither star.
@@ -266,6 +267,8 @@ def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], fold
     for arm in arm_order(verdict, records):
         if records[arm] and has_neurons(records[arm][0]):
             made[f"{name}-neurons-{slug(arm)}"] = neuron_map(records[arm][0])
+        if records[arm] and has_parity(records[arm][0]):
+            made[f"{name}-parity-{slug(arm)}"] = parity_figure(records[arm][0])
     return _save_all(made, folder)
 
 

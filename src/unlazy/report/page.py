@@ -20,6 +20,7 @@ from unlazy.report.figures import arm_order, curves, slug
 from unlazy.report.files import replacing
 from unlazy.report.html import badge, cell_html, chart_html, list_html, table_html
 from unlazy.report.neurons import has_neurons
+from unlazy.report.parities import has_parity, scores_chart, weights_chart
 from unlazy.report.plots import lines, plot_chart
 from unlazy.report.scaling import caption as scaling_caption
 from unlazy.report.scaling import scaling_chart, table
@@ -230,6 +231,8 @@ def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]
     for arm in arm_order(verdict, records):
         if records[arm] and has_neurons(records[arm][0]):
             parts.append(_neurons(f"{name}-neurons-{slug(arm)}", arm, records[arm][0]))
+        if records[arm] and has_parity(records[arm][0]):
+            parts.append(_parity(f"{name}-parity-{slug(arm)}", arm, records[arm][0]))
     parts += [list_html("Deviations from the paper", claim.deviations, "None."), _provenance(verdict), "</section>"]
     return "\n".join(parts)
 
@@ -292,6 +295,20 @@ def _neurons(name: str, arm: str, record: Record) -> str:
     )
     title = f"<h3>Neurons of {escape(arm)}, seed {record.seed}</h3>"
     return title + chart_html(name, spec, f"Neurons of {arm} by step, with a slider", caption, spec["captions"][str(record.steps[0])])
+
+
+def _parity(name: str, arm: str, record: Record) -> str:
+    """The weights of the neurons on and off the parity, and the score by number of ones, along training."""
+    above = "Each mark is a neuron. After one step those on the bits of the parity stand out. Click on a step to hide or show it."
+    below = "A network that knows the parity zigzags between its signs. Bands hold the middle eight tenths of inputs with so many ones."
+    return "\n".join(
+        [
+            f"<h3>Weights of {escape(arm)} on the bits of the parity and off them, seed {record.seed}</h3>",
+            chart_html(f"{name}-weights", weights_chart(record), f"Weights of {arm} on and off the parity, by step", above),
+            f"<h3>Score of {escape(arm)} by number of ones, seed {record.seed}</h3>",
+            chart_html(f"{name}-scores", scores_chart(record), f"Score of {arm} by number of ones, by step", below),
+        ]
+    )
 
 
 def _contest(name: str, outcome: ContestOutcome) -> str:
