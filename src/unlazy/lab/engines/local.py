@@ -80,6 +80,11 @@ class LocalEngine(Engine):
         self.memory = default_memory() if memory is None else memory
         self._programs = _Programs(self.memory)
 
+    @property
+    def compile_seconds(self) -> float:
+        """What compiling has taken so far."""
+        return self._programs.seconds
+
     def plan(self, trials: Sequence[Runnable]) -> Plan:
         groups, _ = groups_of(trials)
         work = sum(trial.work for trial in trials)
