@@ -199,12 +199,12 @@ class Chosen(_Joint):
         scores = [_or_infinite(run.measurements[self.by][at]) for run, at in places]
         chosen = scores.index(min(scores))
         best, step = places[chosen]
-        least = {
+        least: dict[str, tuple[float, ...]] = {
             f"best_{name}": (min(_or_infinite(run.measurements[name][at]) for run, at in places),)
             for name in self.beside
             if all(name in run.measurements for run in runs)
         }
-        own = {name: (series[step],) for name, series in best.measurements.items()}
+        own: dict[str, tuple[float, ...]] = {name: (series[step],) for name, series in best.measurements.items()}
         return dataclasses.replace(
             best,
             steps=(best.steps[step],),

@@ -31,17 +31,17 @@ ROWS, PRODUCTS = 2048, 200
 
 
 @eqx.filter_jit
-def _scores(network: Network, x: Array) -> Array:
+def _scores(network: Network, x: Any) -> Array:
     return network(x)
 
 
 @eqx.filter_jit
-def _features(network: Any, x: Array) -> Array:
+def _features(network: Any, x: Any) -> Array:
     return network.hidden(x)
 
 
 @eqx.filter_jit
-def _product(network: Network, x: Array, v: Array) -> Array:
+def _product(network: Network, x: Any, v: Any) -> Array:
     """J·Jᵀ·v for the derivatives J of the scores of x by all parameters."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
 
@@ -54,7 +54,7 @@ def _product(network: Network, x: Array, v: Array) -> Array:
 
 
 @eqx.filter_jit
-def _pulled(network: Network, x: Array, v: Array) -> Any:
+def _pulled(network: Network, x: Any, v: Any) -> Any:
     """Jᵀ·v for each row of v."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
     _, pull = jax.vjp(lambda arrays: eqx.combine(arrays, rest)(x), arrays)
@@ -62,7 +62,7 @@ def _pulled(network: Network, x: Array, v: Array) -> Any:
 
 
 @eqx.filter_jit
-def _tangents(network: Network, deltas: Any, x: Array) -> Array:
+def _tangents(network: Network, deltas: Any, x: Any) -> Array:
     """g₀(x) + J(x)·δ for each displacement δ."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
     value, push = jax.linearize(lambda arrays: eqx.combine(arrays, rest)(x), arrays)

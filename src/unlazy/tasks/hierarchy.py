@@ -231,10 +231,10 @@ class RealParityTask(HierarchyTask):
     def base_signal(self, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
         return jnp.sign(x[:, self.where])
 
-    def composite(self, h: Float[Array, "n k"]) -> Float[Array, " n"]:  # type: ignore[override]
+    def composite(self, h: Float[Array, "n k"]) -> Float[Array, " n"]:
         return jnp.prod(h, axis=1)
 
-    def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:  # type: ignore[override]
+    def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         return self.composite(self.base_signal(x))
 
     @property
