@@ -12,11 +12,12 @@ from unlazy.papers.allenzhu2019.figure4 import FIGURE4
 from unlazy.papers.allenzhu2019.forward import FORWARD
 from unlazy.papers.allenzhu2019.lower_bounds import LOWER_BOUNDS
 from unlazy.papers.allenzhu2019.setting import momentum_sgd
+from unlazy.papers.allenzhu2019.theorem1 import THEOREM1
 from unlazy.tasks.hierarchy import HardInstance, PairHierarchy, RealParity, SmoothHierarchy
 
 CITATION = "Z. Allen-Zhu, Y. Li. What Can ResNet Learn Efficiently, Going Beyond Kernels? NeurIPS 2019."
 
-CLAIMS = (TASK, COMPLEXITY, LEARNER, LOWER_BOUNDS, FIGURE2A, FIGURE2B, FORWARD, FIGURE3, FIGURE4)
+CLAIMS = (TASK, COMPLEXITY, LEARNER, THEOREM1, LOWER_BOUNDS, FIGURE2A, FIGURE2B, FORWARD, FIGURE3, FIGURE4)
 
 __all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
