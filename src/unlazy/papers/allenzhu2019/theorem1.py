@@ -90,7 +90,8 @@ THEOREM1 = Claim(
     kind="figure",
     statement=(
         "Algorithm 1, SGD on W and V with one new example a step, learns H = F + α·G(F) up to a population risk of "
-        "Θ̃(α⁴·(k·p_G·C_s(G))⁴), where learning F alone leaves a risk of the order α². For the hard instance (7.1) it is Õ(α⁴·2^{O(k)}), from Θ̃(k²·d/α⁸) examples."
+        "Θ̃(α⁴·(k·p_G·C_s(G))⁴), where learning F alone leaves a risk of the order α². For the hard instance (7.1) it is Õ(α⁴·2^{O(k)}), "
+        "from Θ̃(k²·d/α⁸) examples."
     ),
     study=theorem1,
     checks=(
