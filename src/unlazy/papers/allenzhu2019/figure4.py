@@ -17,7 +17,7 @@ from unlazy.tasks.hierarchy import RealParity
 
 
 class Figure4Size(NamedTuple):
-    """Sizes of Figure 4: cells of the paper's grid, and one beside it, each with its epochs."""
+    """Sizes of Figure 4: cells of the paper's grid, for `epochs` and for `long` ones, and cells beside it."""
 
     d: int
     n: int
@@ -25,21 +25,29 @@ class Figure4Size(NamedTuple):
     batch: int
     on_grid: tuple[Cell, ...]
     epochs: int
+    long: int
     off_grid: tuple[Cell, ...]
-    off_epochs: int
     test: int
 
 
 FIGURE4_SIZES: dict[Scale, Figure4Size] = {
-    "smoke": Figure4Size(8, 100, 64, 50, ((1.0, 1e-4), (2.0, 1e-4)), 2, ((1.5, 1e-4),), 2, 200),
-    "laptop": Figure4Size(40, 5_000, 200, 50, ((10.0, 1e-5), (10.0, 2e-5)), 2_000, ((13.0, 1.3e-5),), 800, 10_000),
+    "smoke": Figure4Size(8, 100, 64, 50, ((1.0, 1e-4), (2.0, 1e-4)), 2, 3, ((1.5, 1e-4),), 200),
+    "laptop": Figure4Size(40, 5_000, 200, 50, ((10.0, 1e-5), (10.0, 2e-5)), 800, 4_000, ((13.0, 1.3e-5),), 10_000),
     "paper": Figure4Size(
-        40, 5_000, 200, 50, ((5.0, 1e-5), (10.0, 1e-5), (10.0, 2e-5), (20.0, 2e-5)), 4_000, ((13.0, 2e-5),), 4_000, 20_000
+        40,
+        5_000,
+        200,
+        50,
+        ((5.0, 1e-5), (5.0, 2e-5), (10.0, 1e-5), (10.0, 2e-5), (10.0, 5e-5), (20.0, 2e-5)),
+        800,
+        8_000,
+        ((13.0, 1.3e-5), (13.0, 2e-5)),
+        20_000,
     ),
 }
 #: The floors that the paper prints: of the best test error at d = 40, N = 5,000, and at d = 100, N = 50,000.
 FLOOR, LARGE_FLOOR = 0.69, 0.98
-LARGE = Figure4Size(100, 50_000, 200, 100, ((20.0, 1e-6), (20.0, 2e-6), (50.0, 1e-6)), 400, (), 0, 20_000)
+LARGE = Figure4Size(100, 50_000, 200, 100, ((20.0, 1e-6), (20.0, 2e-6), (50.0, 1e-6)), 400, 400, (), 20_000)
 
 
 def parity_sgd(size: Figure4Size, cell: Cell, epochs: int) -> GradientDescent:
@@ -58,13 +66,18 @@ def _searched(size: Figure4Size, cells: tuple[Cell, ...], epochs: int, q: int) -
 def figure4(scale: Scale, *, q: int = 6, slip: float = 0.0) -> dict[str, StudyArm]:
     """The network made by hand, the best of SGD on the paper's grid and beside it, and all that was tried."""
     size = FIGURE4_SIZES[scale]
-    on, off = _searched(size, size.on_grid, size.epochs, q), _searched(size, size.off_grid, size.off_epochs, q)
-    tried = {len(on) + place: arm for place, arm in off.items()}
+    tried = [
+        _searched(size, size.on_grid, size.epochs, q),
+        _searched(size, size.on_grid, size.long, q),
+        _searched(size, size.off_grid, size.epochs, q),
+    ]
+    short, long, off = tried
     arms: dict[str, StudyArm] = {
         "by hand": HandMade(m=192 if scale != "smoke" else 64, slip=slip),
-        "SGD on the grid": Chosen(on),
+        "SGD": Chosen(short),
+        "SGD, more epochs": Chosen(long),
         "SGD beside the grid": Chosen(off),
-        "all that was tried": Row(on | tried),
+        "all that was tried": Row(dict(enumerate(arm for part in tried for arm in part.values()))),
     }
     if scale == "paper" and q == 6:
         arms["SGD at d = 100"] = Chosen(_searched(LARGE, LARGE.on_grid, LARGE.epochs, q))
@@ -86,18 +99,21 @@ FIGURE4 = Claim(
         Check(Quantity("by hand", "error", 970), upper=0.12, origin="paper"),
         Check(Quantity("by hand", "error", 1250), upper=0.037, origin="paper"),
         Check(Quantity("by hand", "error", 1380), upper=0.011, origin="paper"),
-        Check(Quantity("SGD on the grid", "test_squared_error"), lower=FLOOR, origin="paper"),
+        Check(Quantity("SGD", "test_squared_error"), lower=FLOOR, origin="paper"),
+        Check(Quantity("SGD, more epochs", "test_squared_error"), lower=FLOOR, origin="paper"),
         Check(Quantity("SGD beside the grid", "test_squared_error"), lower=FLOOR),
     ),
-    published=(Published(Quantity("SGD on the grid", "best_test_squared_error"), "0.69"),),
+    published=(Published(Quantity("SGD", "best_test_squared_error"), "0.69"),),
     deviations=(
         "The network made by hand is the closed form of theory/minimal_norm.py; the paper trained one on six inputs. At 13.06√d its error "
         "is zero.",
-        "The paper gives neither the law of the start, nor batch, momentum and epochs for this experiment: N(0, 0.1²), 50, 0.9, with the "
-        "drop at half of the epochs, as elsewhere in Section 8.",
+        "The paper gives neither the law of the start, nor batch, momentum and epochs for this experiment: N(0, 0.1²), and 50, 0.9 and "
+        "800 as "
+        "in Section 8.1, with the drop at half of the epochs. What changes the picture is patience, or a step between two of the grid: "
+        "with "
+        "the same cells 4,000 epochs are run too, and 800 with a step size of 13.",
         "Only the width 200 and the corner of the grid are run in which a training escapes from memorising: large steps (10) and little "
-        "decay (1e-5, 2e-5). With steps of at most 5 nothing was found, as the paper says, and with 16 or more nothing either.",
-        "Beside the grid: a step size of 13, not of the form {1, 2, 5}·10^k.",
+        "decay (1e-5, 2e-5). On tuning seeds, steps of at most 5 found nothing in 800 epochs, nor did those of 16 or more.",
         "d = 100, N = 50,000 is run at paper scale, for 400 epochs, and not judged.",
     ),
     control=Control(

@@ -35,7 +35,7 @@ class TheoremSize(NamedTuple):
 
 
 THEOREM_SIZES: dict[Scale, TheoremSize] = {
-    "smoke": TheoremSize(8, 16, (5, 12), (10, 30), 50, 100),
+    "smoke": TheoremSize(8, 16, (5, 8, 12), (10, 30), 50, 100),
     "laptop": TheoremSize(20, 100, (5, 8, 12), (10, 20, 30, 50), 80_000, 5_000),
     "paper": TheoremSize(20, 400, (3, 5, 8, 12), (10, 20, 30, 50), 400_000, 20_000),
 }
