@@ -28,7 +28,7 @@ class ForwardSize(NamedTuple):
 
 
 FORWARD_SIZES: dict[Scale, ForwardSize] = {
-    "smoke": ForwardSize(10, 500, 21, (20,), 200, 200),
+    "smoke": ForwardSize(100, 500, 21, (20,), 200, 200),
     "laptop": ForwardSize(200, 500, 400, (2, 5, 10, 20, 50, 100, 200), 2_000, 5_000),
     "paper": ForwardSize(200, 500, 800, (2, 5, 10, 20, 50, 100, 200, 400), 3_000, 10_000),
 }
