@@ -8,14 +8,16 @@ import pytest
 from unlazy.kernels.shelf import kernel_named
 from unlazy.lab.arms import Arm
 from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.trials import Record
 from unlazy.networks.inits import SignedInit
-from unlazy.papers.allenzhu2019.figure2 import figure2
+from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, UNLEARNED, figure2
 from unlazy.papers.allenzhu2019.forward import layer_wise
 from unlazy.papers.allenzhu2019.instruments import GeneralClass, GradientFormula, HandMade
 from unlazy.papers.allenzhu2019.lower_bounds import RankArgument, SpanRisk, allowed, degrees_of
 from unlazy.papers.allenzhu2019.probes import FirstLayerNorm, LayerReadout, readout_share
 from unlazy.papers.allenzhu2019.setting import initial, momentum_sgd
 from unlazy.probes.performance import Performance
+from unlazy.report.plots import draw, lines, plot_chart
 from unlazy.tasks.hierarchy import PairHierarchy, RealParity
 
 
@@ -118,3 +120,24 @@ def test_figure_2_has_nine_methods_and_one_program_for_each_grid():
     assert len(arms) == 10
     trials = arms["3resnet(all)"].trials([10, 11, 12])
     assert len(trials) == 4 * 12 * 3
+
+
+def test_figure_2_is_drawn_as_the_paper_draws_it():
+    """Error against width on logarithmic axes, a colour of its own for each of nine methods, and the line kα² = 1.35."""
+    claim = FIGURE2A
+    (plot,) = claim.plots
+    assert plot.log_x and plot.log_y and len(plot.series) == 10
+    places, records = (50, 200), {}
+    for index, series in enumerate(plot.series):
+        value = UNLEARNED if series.theory else 0.1 + index
+        records[series.arm] = [
+            Record("k", {"seed": seed}, "ok", places, {"test_squared_error": (value, value)}, {}, 0.0, {}, "now") for seed in range(3)
+        ]
+    found = lines(plot, records)
+    (axes,) = draw(plot, found).axes
+    drawn = [line for line in axes.lines if len(line.get_xdata()) == 2]
+    assert len({line.get_color() for line in drawn}) == 10
+    assert axes.get_yscale() == axes.get_xscale() == "log"
+    (level,) = (line for line in drawn if np.allclose(line.get_ydata(), UNLEARNED))
+    assert level.get_marker() in ("None", None, "")
+    assert len(plot_chart(plot, found)["data"]) >= 10
