@@ -63,25 +63,34 @@ def _searched(size: Figure4Size, cells: tuple[Cell, ...], epochs: int, q: int) -
     return {place: Arm(RealParity(d=size.d, k=q), parity_sgd(size, cell, epochs), size.n, probes) for place, cell in enumerate(cells)}
 
 
-def figure4(scale: Scale, *, q: int = 6, slip: float = 0.0) -> dict[str, StudyArm]:
+def figure4(scale: Scale) -> dict[str, StudyArm]:
     """The network made by hand, the best of SGD on the paper's grid and beside it, and all that was tried."""
+    arms = _arms(scale, FIGURE4_SIZES[scale], 6, 0.0)
+    if scale == "paper":
+        arms["SGD at d = 100"] = Chosen(_searched(LARGE, LARGE.on_grid, LARGE.epochs, 6))
+    return arms
+
+
+def _null(scale: Scale) -> dict[str, StudyArm]:
+    """A parity of degree 2, which SGD learns in few epochs, and a tenth of the neurons made by hand with the wrong sign."""
     size = FIGURE4_SIZES[scale]
+    return _arms(scale, size._replace(epochs=min(size.epochs, 100), long=min(size.epochs, 100)), 2, 0.1)
+
+
+def _arms(scale: Scale, size: Figure4Size, q: int, slip: float) -> dict[str, StudyArm]:
     tried = [
         _searched(size, size.on_grid, size.epochs, q),
         _searched(size, size.on_grid, size.long, q),
         _searched(size, size.off_grid, size.epochs, q),
     ]
     short, long, off = tried
-    arms: dict[str, StudyArm] = {
+    return {
         "by hand": HandMade(m=192 if scale != "smoke" else 64, slip=slip),
         "SGD": Chosen(short),
         "SGD, more epochs": Chosen(long),
         "SGD beside the grid": Chosen(off),
         "all that was tried": Row(dict(enumerate(arm for part in tried for arm in part.values()))),
     }
-    if scale == "paper" and q == 6:
-        arms["SGD at d = 100"] = Chosen(_searched(LARGE, LARGE.on_grid, LARGE.epochs, q))
-    return arms
 
 
 FIGURE4 = Claim(
@@ -96,9 +105,9 @@ FIGURE4 = Claim(
     ),
     study=figure4,
     checks=(
-        Check(Quantity("by hand", "error", 970), upper=0.12, origin="paper"),
-        Check(Quantity("by hand", "error", 1250), upper=0.037, origin="paper"),
-        Check(Quantity("by hand", "error", 1380), upper=0.011, origin="paper"),
+        Check(Quantity("by hand", "error", 970), upper=0.12, origin="paper", exact=True),
+        Check(Quantity("by hand", "error", 1250), upper=0.037, origin="paper", exact=True),
+        Check(Quantity("by hand", "error", 1380), upper=0.011, origin="paper", exact=True),
         Check(Quantity("SGD", "test_squared_error"), lower=FLOOR, origin="paper"),
         Check(Quantity("SGD, more epochs", "test_squared_error"), lower=FLOOR, origin="paper"),
         Check(Quantity("SGD beside the grid", "test_squared_error"), lower=FLOOR),
@@ -116,9 +125,7 @@ FIGURE4 = Claim(
         "decay (1e-5, 2e-5). On tuning seeds, steps of at most 5 found nothing in 800 epochs, nor did those of 16 or more.",
         "d = 100, N = 50,000 is run at paper scale, for 400 epochs, and not judged.",
     ),
-    control=Control(
-        "a parity of degree 2, which SGD learns, and a tenth of the neurons made by hand flipped", lambda s: figure4(s, q=2, slip=0.1)
-    ),
+    control=Control("a parity of degree 2, which SGD learns, and a tenth of the neurons made by hand with the wrong sign", _null),
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
     plots=(
         Plot(
