@@ -243,3 +243,21 @@ def test_a_probe_sees_the_whole_trace_and_what_was_found_before():
         assert record.measurements["span"][0] == 0 and record.measurements["span"][1] > 0
         assert record.measurements["before"] == record.measurements["test_accuracy"]
     assert len({record.value("span") for record in records}) == 3
+
+
+def test_chunks_side_by_side_give_the_same_records_in_the_same_order(monkeypatch):
+    monkeypatch.setattr(local, "CHUNK_WORK", 0.0)
+    trials = [toy_trial(rate=rate, seed=seed) for rate in (0.1, 0.2, 0.3) for seed in (0, 1)]
+    found = {}
+    for abreast in (1, 2):
+        monkeypatch.setattr(local, "SIDE_BY_SIDE", abreast)
+        found[abreast] = list(LocalEngine().run(trials))
+    assert [record.key for record in found[1]] == [record.key for record in found[2]] == [trial.key for trial in trials]
+    for one, other in zip(*found.values(), strict=True):
+        np.testing.assert_equal(one.measurements, other.measurements)
+
+
+def test_programs_that_fill_the_memory_run_one_at_a_time():
+    engine = LocalEngine(memory=1000)
+    engine._programs.largest = 600
+    assert engine._abreast == 1

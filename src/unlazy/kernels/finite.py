@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from unlazy.core.activations import activation_of
 from unlazy.core.errors import require
 from unlazy.kernels.base import BLOCK, Kernel, squared_norm
-from unlazy.networks import Linearised, Network, ThreeLayerResNet, TwoLayer
+from unlazy.networks import Linearised, Network, ThreeLayer, ThreeLayerResNet, TwoLayer
 
 
 class Conjugate(Kernel):
@@ -75,9 +75,11 @@ def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] 
         first, first_slope = sigma.with_slope(x @ network.first_layer.T + network.b)
         second, second_slope = sigma.with_slope(first @ network.v.T + network.e)
         to_second = second_slope[:, :, None] * a  # n m o
-        to_first = first_slope[:, :, None] * (a + jnp.einsum("nmo,mk->nko", to_second, network.v))
+        through = jnp.einsum("nmo,mk->nko", to_second, network.v)
+        skips = not isinstance(network, ThreeLayer)
+        to_first = first_slope[:, :, None] * (a + through if skips else through)
         return [
-            LayerGradients(one, first + second, False),
+            LayerGradients(one, first + second if skips else second, False),
             LayerGradients(_flat(to_second), first, True),
             LayerGradients(_flat(to_first), x, True),
         ]

@@ -1,13 +1,14 @@
 """What a study is made of: arms, each of which gives trials for seeds and joins their records to one record a seed.
 
 An `Arm` is a learner on a family; an `Instrument` computes; a `Row` is an arm for each place on an axis (widths, dimensions, numbers of
-examples), joined along it; `Repeats` averages several runs of an arm; a `Comparison` holds arms against each other; `Tuned` is a learner at
-the best of several settings, chosen on examples that it holds out.
+examples), joined along it; `Repeats` averages several runs of an arm; a `Comparison` holds arms against each other. Two choose: `Tuned` is
+a learner at the best of its own settings, chosen on examples that it holds out; `Chosen` is the best of a grid of arms by a measure.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -213,8 +214,8 @@ class Tuned:
                 tried, kept = HoldOut.of(learner, self.share).options(self.n), learner.options(self.n)
                 for step, last in zip(tried, kept, strict=True):
                     value, lost = (rehearsal.value(f"validation_{name}", step) for name in (metric.name, "loss"))
-                    rank = (_or_last(value if metric.higher else -value), _or_last(-lost))
-                    if best is None or rank > best[0]:
+                    rank = (_or_infinite(-value if metric.higher else value), _or_infinite(lost))
+                    if best is None or rank < best[0]:
                         chosen = {name: (final.value(name, last),) for name in final.measurements} | {"validation": (value,)}
                         best = (rank, together([final], (0,), chosen))
             assert best is not None
@@ -222,16 +223,55 @@ class Tuned:
         return found
 
 
-def _or_last(value: float) -> float:
-    """What is not a number is behind all others."""
-    return value if value == value else -float("inf")
+@dataclasses.dataclass(frozen=True)
+class Chosen(_Joint):
+    """Of a grid of arms, under each seed the one with the least `by`, by default the error on examples held out for that.
+
+    The record is that of the arm chosen, at its last step, or where `along` at the step with the least `by`. To its measures come those
+    named in `beside`, as the least over the grid: what choosing on them would have shown. A run that is not finite is never chosen, unless
+    all are; the record is "diverged" only where the chosen run is. `chosen` counts the place in the grid.
+    """
+
+    arms: Mapping[Any, StudyArm]
+    by: str = "validation_squared_error"
+    beside: tuple[str, ...] = ("test_squared_error",)
+    along: bool = False
+
+    @property
+    def parts(self) -> Mapping[Any, StudyArm]:
+        return self.arms
+
+    def joined(self, records: Mapping[Any, Record]) -> Record:
+        runs = list(records.values())
+        places = [(run, step) for run in runs for step in (range(len(run.steps)) if self.along else [len(run.steps) - 1])]
+        scores = [_or_infinite(run.measurements[self.by][at]) for run, at in places]
+        chosen = scores.index(min(scores))
+        best, step = places[chosen]
+        least: dict[str, tuple[float, ...]] = {
+            f"best_{name}": (min(_or_infinite(run.measurements[name][at]) for run, at in places),)
+            for name in self.beside
+            if all(name in run.measurements for run in runs)
+        }
+        own: dict[str, tuple[float, ...]] = {name: (series[step],) for name, series in best.measurements.items()}
+        return dataclasses.replace(
+            best,
+            steps=(best.steps[step],),
+            measurements=own | least | {"chosen": (float(chosen),)},
+            arrays={},
+            seconds=sum(run.seconds for run in runs),
+            created=min(run.created for run in runs),
+        )
+
+
+def _or_infinite(value: float) -> float:
+    return value if math.isfinite(value) else math.inf
 
 
 def relabelled(arm: StudyArm) -> StudyArm | None:
     """The same arm where labels are drawn without regard to the inputs; None where nothing in it learns from labels of a family."""
     if isinstance(arm, (Arm, Tuned)):
         return dataclasses.replace(arm, family=Relabelled(arm.family))
-    if isinstance(arm, (Row, Comparison)):
+    if isinstance(arm, (Row, Comparison, Chosen)):
         found: dict[Any, StudyArm | None] = {name: relabelled(part) for name, part in arm.parts.items()}
         parts: Any = {name: found[name] or part for name, part in arm.parts.items()}
         return dataclasses.replace(arm, arms=parts) if any(found.values()) else None

@@ -3,9 +3,9 @@
 from unlazy.networks.base import HasNeurons, Init, Model, Network, OnCoordinates, Predictor, Rotatable, Scores, Smoothable, SplitWeights
 from unlazy.networks.convolutional import Convolutional, ConvolutionalInit
 from unlazy.networks.foreign import ModuleInit, ModuleNetwork
-from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit, TernaryInit
+from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SignedInit, SphereInit, TangentInit, TernaryInit
 from unlazy.networks.linearised import Linearised
-from unlazy.networks.residual import ALL, HIDDEN, ThreeLayerResNet
+from unlazy.networks.residual import ALL, HIDDEN, ThreeLayer, ThreeLayerResNet
 from unlazy.networks.two_layer import TwoLayer
 
 __all__ = [
@@ -27,11 +27,13 @@ __all__ = [
     "ResNetInit",
     "Rotatable",
     "Scores",
+    "SignedInit",
     "Smoothable",
     "SphereInit",
     "SplitWeights",
     "TangentInit",
     "TernaryInit",
+    "ThreeLayer",
     "ThreeLayerResNet",
     "TwoLayer",
 ]

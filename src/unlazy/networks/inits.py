@@ -15,7 +15,7 @@ from unlazy.core.errors import require
 from unlazy.core.random import normal, signs
 from unlazy.networks.base import Init, axes_of
 from unlazy.networks.linearised import Linearised
-from unlazy.networks.residual import ThreeLayerResNet
+from unlazy.networks.residual import ThreeLayer, ThreeLayerResNet
 from unlazy.networks.two_layer import TwoLayer
 
 
@@ -163,7 +163,8 @@ class ResNetInit(Init):
     """`ThreeLayerResNet` with independent Gaussian entries.
 
     Standard deviations are w_scale (W), b_scale (b₁), v_scale (V or U), e_scale (b₂) and a_scale (A). The paper's theorem has
-    a_scale = 1/√m, w_scale = b_scale = σ_w and v_scale = e_scale = σ_v/√m; its experiments have 1/√m everywhere.
+    a_scale = 1/√m, w_scale = b_scale = σ_w and v_scale = e_scale = σ_v/√m; its experiments have 1/√m everywhere. Without `skip` it is the
+    fully connected `ThreeLayer`, in which U is m × m.
     """
 
     m: int = eqx.field(static=True, kw_only=True)
@@ -174,10 +175,12 @@ class ResNetInit(Init):
     a_scale: float = eqx.field(converter=float, kw_only=True)
     bottleneck: bool = eqx.field(static=True, default=True, kw_only=True)
     activation: str = eqx.field(static=True, default="relu", kw_only=True)
+    skip: bool = eqx.field(static=True, default=True, kw_only=True)
 
     def __check_init__(self) -> None:
         scales = {name: getattr(self, name) for name in ("w_scale", "b_scale", "v_scale", "e_scale", "a_scale")}
         require_law(self.m, self.activation, **scales)
+        require(self.skip or not self.bottleneck, "Without the skip there is no base signal for a bottleneck: set bottleneck=False.")
 
     @property
     def width(self) -> int:
@@ -187,7 +190,8 @@ class ResNetInit(Init):
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> ThreeLayerResNet:
         key_w, key_b, key_v, key_e, key_a = jax.random.split(key, 5)
         ends = axes_of(outputs)
-        return ThreeLayerResNet(
+        kind = ThreeLayerResNet if self.skip else ThreeLayer
+        return kind(
             self.w_scale * normal(key_w, (self.m, d)),
             self.b_scale * normal(key_b, (self.m,)),
             self.v_scale * normal(key_v, (self.m, (outputs or 1) if self.bottleneck else self.m)),
@@ -198,10 +202,35 @@ class ResNetInit(Init):
         )
 
 
+class SignedInit(Init):
+    """`TwoLayer` without biases: w ~ N(0, w_scale²), and a = ±1/√m with as many of each sign, which is not meant to be trained.
+
+    Reference: allenzhu2019, Section 8.2.
+    """
+
+    m: int = eqx.field(static=True, kw_only=True)
+    w_scale: float = eqx.field(converter=float, kw_only=True)
+
+    def __check_init__(self) -> None:
+        require_law(self.m, "relu", w_scale=self.w_scale)
+        require(self.m % 2 == 0, f"Half of the m neurons have each sign: m must be even, but is {self.m}.")
+
+    @property
+    def width(self) -> int:
+        """m neurons."""
+        return self.m
+
+    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
+        require(outputs is None, "A network of signs has one output.")
+        w = self.w_scale * normal(key, (self.m, d))
+        a = jnp.where(jnp.arange(self.m) < self.m // 2, 1.0, -1.0).astype(w.dtype) / math.sqrt(self.m)
+        return TwoLayer(w, jnp.zeros(self.m, w.dtype), a, jnp.zeros((), w.dtype), "relu")
+
+
 class TangentInit(Init):
     """The tangent model of a network drawn from `of`, at displacement zero."""
 
-    of: MirroredInit
+    of: Init
 
     @property
     def width(self) -> int:
@@ -211,4 +240,7 @@ class TangentInit(Init):
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> Linearised:
         """Draw the network and linearise it where it stands."""
         base = self.of(d, outputs=outputs, key=key)
+        known = isinstance(base, TwoLayer | ThreeLayerResNet)
+        require(known, f"Tangent models are made of dense networks, not of {type(base).__name__}.")
+        assert isinstance(base, TwoLayer | ThreeLayerResNet)
         return Linearised(base, jax.tree.map(jnp.zeros_like, base))

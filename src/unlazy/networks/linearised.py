@@ -8,6 +8,7 @@ import jax
 from jaxtyping import Array, Float
 
 from unlazy.networks.base import HasNeurons, Rotatable, Scores, Smoothable
+from unlazy.networks.residual import ThreeLayerResNet
 from unlazy.networks.two_layer import TwoLayer
 
 
@@ -17,8 +18,8 @@ class Linearised(Rotatable, HasNeurons, Smoothable):
     Its features ∇g₀(x) are fixed at `base`: this is the finite-width tangent model, whose kernel is the NTK of `base`.
     """
 
-    base: TwoLayer
-    delta: TwoLayer
+    base: TwoLayer | ThreeLayerResNet
+    delta: TwoLayer | ThreeLayerResNet
 
     def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
         """Scores of a batch, by one forward-mode derivative."""

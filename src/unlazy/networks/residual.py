@@ -1,4 +1,4 @@
-"""The three-layer residual network.
+"""The three-layer residual network, and the fully connected one beside it.
 
 Reference: allenzhu2019, Eq. (2.1), and Section 6 for U = VA.
 """
@@ -62,3 +62,11 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
         """Join coordinates and rest."""
         assert isinstance(self.w, SplitWeights)
         return self.put({"w": self.w.join(basis)})
+
+
+class ThreeLayer(ThreeLayerResNet):
+    """The fully connected network out(x) = A·h₂, h₂ = σ(U·h₁ + b₂), h₁ = σ(W·x + b₁): the same groups, without the skip."""
+
+    def hidden(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Float[Array, "n m"]:
+        """h₂: the features on which the last layer is linear."""
+        return self.layers(x, smoothing=smoothing)[1]

@@ -50,6 +50,24 @@ class Performance(Probe):
         return measured
 
 
+class Validation(Probe):
+    """The metric of the data on `count` examples that are neither trained nor tested on: `validation_accuracy`, or
+    `validation_squared_error`. This is what a choice among settings may look at.
+    """
+
+    count: int = eqx.field(static=True, default=1000)
+
+    def __check_init__(self) -> None:
+        """Refuse an empty set."""
+        require(self.count > 0, f"The number of examples must be positive, but is {self.count}.")
+
+    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+        # Its own key: the test examples beside it must be others, whatever the order of the probes.
+        z, y = _test(task, self.count, jax.random.fold_in(key, _VALIDATION))
+        metric = task.metric
+        return {f"validation_{metric.name}": _over_models(lambda score: metric(score, y), trace.models.scores(z, task.basis))}
+
+
 class LawAccuracy(Probe):
     """`accuracy` in percent over the exact law, where the data offer it as a list of points, or else over `test` fresh examples."""
 
@@ -64,6 +82,8 @@ class LawAccuracy(Probe):
         return {"accuracy": jax.vmap(lambda score: accuracy(score, y))(trace.models.scores(z, task.basis))}
 
 
+#: Sets the draws of `Validation` apart from all others.
+_VALIDATION = 0x5EED
 _test = eqx.filter_jit(lambda task, n, key: task.test(n, key))
 
 

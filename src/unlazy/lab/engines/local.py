@@ -2,15 +2,18 @@
 
 A trial falls into parts: drawing the task, the start of training, each of its stages, its end, and the looks of the probes. Each part is
 one compiled program for all trials of a chunk; parts that are equal but for their numbers are compiled once, whichever learner or claim
-they belong to. While one group of trials runs, the programs of the next are compiled.
+they belong to. While one group of trials runs, the programs of the next are compiled. Small networks keep one core busy each, so chunks run
+side by side, as many as there are cores (at most `SIDE_BY_SIDE`), as long as their programs fit into the memory together.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -39,6 +42,8 @@ CHUNK_WORK = 6e10
 SEEDS_WORK = 3e11
 #: Multiply-adds a second assumed for the estimate before a run; training runs near half the speed of a plain matrix product.
 SPEED = 2.5e10
+#: So many chunks run at once, at most.
+SIDE_BY_SIDE = 2
 #: Seconds assumed for compiling the programs of one shape of trials that are not in the cache.
 COMPILE_SECONDS = 4.0
 
@@ -80,22 +85,34 @@ class LocalEngine(Engine):
         self.memory = default_memory() if memory is None else memory
         self._programs = _Programs(self.memory)
 
+    @property
+    def compile_seconds(self) -> float:
+        """What compiling has taken so far."""
+        return self._programs.seconds
+
     def plan(self, trials: Sequence[Runnable]) -> Plan:
         groups, _ = groups_of(trials)
         work = sum(trial.work for trial in trials)
         return Plan(len(trials), len(groups), work, work / SPEED, COMPILE_SECONDS * len(groups), self.memory)
 
     def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record]:
-        """While a group runs, the programs of the next are compiled; while one is waited for, trials run that run alone."""
+        """While a group runs, the programs of the next are compiled; while one is waited for, trials run that run alone.
+
+        Chunks run in threads of their own, and their records come in the order of the chunks.
+        """
         use_compilation_cache()
         watcher = watcher or Silent()
         groups, waiting = groups_of(trials)
         alone = iter(waiting)
         counted = self._programs.count, self._programs.seconds
-        with ThreadPoolExecutor(1) as ahead:  # compiling keeps one core busy, and lets go of Python
+        running: deque[_Running] = deque()
+        # Compiling keeps one core busy, and lets go of Python; so does running a program.
+        with ThreadPoolExecutor(1) as ahead, ThreadPoolExecutor(SIDE_BY_SIDE) as runners:
             try:
                 prepared = [ahead.submit(self._prepare, group) for group in groups[:1]]
                 for place in range(len(groups)):
+                    while not prepared[place].done() and running:
+                        yield from _collected(running.popleft(), watcher)
                     while not prepared[place].done() and (trial := next(alone, None)) is not None:
                         yield self._run_alone(trial, watcher)
                     if not prepared[place].done():
@@ -103,11 +120,17 @@ class LocalEngine(Engine):
                     chunks = prepared[place].result()
                     prepared += [ahead.submit(self._prepare, following) for following in groups[place + 1 : place + 2]]
                     for chunk, size in chunks:
-                        yield from self._run_chunk(chunk, size, watcher)
+                        while len(running) >= self._abreast:
+                            yield from _collected(running.popleft(), watcher)
+                        watcher.running(len(chunk))
+                        running.append((chunk, runners.submit(self._run_chunk, chunk, size)))
                     watcher.compiled(self._programs.count - counted[0], self._programs.seconds - counted[1])
+                while running:
+                    yield from _collected(running.popleft(), watcher)
             finally:
                 self._programs.stop.set()
                 ahead.shutdown(wait=True, cancel_futures=True)
+                runners.shutdown(wait=True, cancel_futures=True)
                 self._programs.stop.clear()
         for trial in alone:
             yield self._run_alone(trial, watcher)
@@ -121,16 +144,19 @@ class LocalEngine(Engine):
         watcher.finished(trial, seconds)
         return _record(trial, jax.device_get(found), seconds)
 
-    def _run_chunk(self, chunk: list[Trial], size: int, watcher: Watcher) -> Iterator[Record]:
-        watcher.running(len(chunk))
+    @property
+    def _abreast(self) -> int:
+        """How many chunks may run at once: as many as there are cores, if the largest program so far fits into the memory so often."""
+        fitting = self.memory // max(self._programs.largest, 1)
+        return max(1, min(SIDE_BY_SIDE, os.cpu_count() or 1, fitting))
+
+    def _run_chunk(self, chunk: list[Trial], size: int) -> tuple[Any, float]:
+        """What is found of all trials of a chunk, and the seconds of each."""
         begin = time.perf_counter()
-        with jax.enable_x64(chunk[0].precision == 64):
+        with jax.enable_x64(chunk[0].precision == 64):  # which is a setting of each thread
             # The last chunk is filled up with copies of its last trial: cheaper than compiling for another size.
             found = jax.device_get(_drive(chunk + chunk[-1:] * (size - len(chunk)), self._programs.run))
-        seconds = (time.perf_counter() - begin) / len(chunk)
-        for index, trial in enumerate(chunk):
-            watcher.finished(trial, seconds)
-            yield _record(trial, jax.tree.map(lambda leaf, i=index: leaf[i], found), seconds)
+        return found, (time.perf_counter() - begin) / len(chunk)
 
     def _prepare(self, group: list[Trial]) -> list[tuple[list[Trial], int]]:
         """Cut a group into chunks that fit the memory, and compile their programs."""
@@ -149,6 +175,19 @@ class LocalEngine(Engine):
                         "allowed. Allow more with --memory, or take a smaller scale or n."
                     ) from None
                 most = max(1, min(large.trials - 1, int(large.trials * self.memory / large.needed)))
+
+
+#: A chunk that runs, and what it will have found.
+_Running = tuple[list[Trial], "Future[tuple[Any, float]]"]
+
+
+def _collected(running: _Running, watcher: Watcher) -> Iterator[Record]:
+    """Wait for a chunk, and make its records."""
+    chunk, future = running
+    found, seconds = future.result()
+    for index, trial in enumerate(chunk):
+        watcher.finished(trial, seconds)
+        yield _record(trial, jax.tree.map(lambda leaf, i=index: leaf[i], found), seconds)
 
 
 def _chunks(group: list[Trial], most: int) -> list[tuple[list[Trial], int]]:
@@ -180,7 +219,7 @@ class _Programs:
     """Compiled parts, each for a number of trials at once. Equal parts on equal shapes are one program, whoever asks for them."""
 
     def __init__(self, memory: int) -> None:
-        self.memory, self.count, self.seconds = memory, 0, 0.0
+        self.memory, self.count, self.seconds, self.largest = memory, 0, 0.0, 0
         self.stop = threading.Event()
         self._known: dict[Any, Future[Any]] = {}
         self._lock = threading.Lock()
@@ -237,6 +276,7 @@ class _Programs:
         needed = memory_of(program)
         if needed > self.memory:
             raise _TooLarge(trials, needed)
+        self.largest = max(self.largest, needed)
         return program, shapes, box[0]
 
 

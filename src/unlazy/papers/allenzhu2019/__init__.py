@@ -1,76 +1,39 @@
-"""Allen-Zhu, Li (2019), "What Can ResNet Learn Efficiently, Going Beyond Kernels?": what the ledger still owes to it."""
+"""Allen-Zhu, Li (2019), "What Can ResNet Learn Efficiently, Going Beyond Kernels?": three-layer ResNets learn hierarchies, kernels do not.
 
-from __future__ import annotations
+unlazy reproduce 'allenzhu2019/*'     about a quarter of an hour on two cores
+"""
 
-from unlazy.lab.claims import NotRun
+from unlazy.core.naming import Named
+from unlazy.papers.allenzhu2019.errata import ERRATA
+from unlazy.papers.allenzhu2019.facts import COMPLEXITY, LEARNER, TASK
+from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, FIGURE2B
+from unlazy.papers.allenzhu2019.figure3 import FIGURE3
+from unlazy.papers.allenzhu2019.figure4 import FIGURE4
+from unlazy.papers.allenzhu2019.forward import FORWARD
+from unlazy.papers.allenzhu2019.lower_bounds import LOWER_BOUNDS
+from unlazy.papers.allenzhu2019.setting import momentum_sgd
+from unlazy.papers.allenzhu2019.theorem1 import THEOREM1
+from unlazy.tasks.hierarchy import HardInstance, PairHierarchy, RealParity, SmoothHierarchy
 
 CITATION = "Z. Allen-Zhu, Y. Li. What Can ResNet Learn Efficiently, Going Beyond Kernels? NeurIPS 2019."
 
-_WHY = "this paper's task and learner are not built yet"
+CLAIMS = (TASK, COMPLEXITY, LEARNER, THEOREM1, LOWER_BOUNDS, FIGURE2A, FIGURE2B, FORWARD, FIGURE3, FIGURE4)
 
-NOT_RUN = (
-    NotRun(
-        "allenzhu2019/task",
-        "Sections 2, 5, 7, 8.1",
-        "task",
-        "Targets H(x) = F(x) + αG(F(x)) with smooth F and G, among them pairwise products of 30 signs and degree-4 products of those.",
-        _WHY,
+__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
+
+NOT_RUN = ()
+
+TASKS = {
+    "allenzhu2019/task": Named(PairHierarchy(), "products of pairs of 30 signs, and 0.3 times a product of four of them"),
+    "allenzhu2019/task-hard": Named(HardInstance(d=30, fair=20), "three of 20 signs and 0.3 times their product, beside 10 others"),
+    "allenzhu2019/task-smooth": Named(SmoothHierarchy(), "networks of smooth neurons on the sphere, and 0.3 times networks of those"),
+    "allenzhu2019/task-parity": Named(RealParity(), "the parity of six of 40 signs as a real number"),
+}
+
+LEARNERS = {
+    "allenzhu2019/learner": Named(momentum_sgd("3resnet", "all", 100, 500, (0.1, 5e-3), 400), "three-layer ResNet, SGD with momentum"),
+    "allenzhu2019/learner-hidden": Named(
+        momentum_sgd("3resnet", "hidden", 100, 1000, (0.2, 5e-4), 400), "three-layer ResNet trained in its hidden layers"
     ),
-    NotRun(
-        "allenzhu2019/complexity",
-        "Section 4, Fact A.3, Lemma A.2",
-        "lemma",
-        "Complexities of smooth functions from their Taylor series, and the norms and slopes that follow.",
-        _WHY,
-    ),
-    NotRun(
-        "allenzhu2019/learner",
-        "Equation 2.1, Section 6, Algorithm 1",
-        "learner",
-        "A three-layer residual network, trained by gradient descent on its hidden layers.",
-        _WHY,
-    ),
-    NotRun(
-        "allenzhu2019/theorem1",
-        "Theorem 1, Corollary 7.1",
-        "figure",
-        "The network learns such a target with a risk of the order α⁴.",
-        _WHY,
-    ),
-    NotRun(
-        "allenzhu2019/theorem2-3",
-        "Theorems 2 and 3",
-        "bound",
-        "Kernels with fewer than about C(d, k) examples, and linear models on fewer features, have a risk above α²/16 for some such "
-        "target.",
-        _WHY,
-    ),
-    NotRun(
-        "allenzhu2019/figure2a",
-        "Figure 2(a)",
-        "figure",
-        "With 500 examples only the residual network falls below the error that the base signal leaves.",
-        _WHY,
-    ),
-    NotRun(
-        "allenzhu2019/figure2b",
-        "Figure 2(b)",
-        "figure",
-        "The same with 1,000 examples and trained hidden layers.",
-        _WHY,
-    ),
-    NotRun(
-        "allenzhu2019/figure3",
-        "Figure 3",
-        "figure",
-        "Learning fails once the composite signal is about as large as the base signal.",
-        _WHY,
-    ),
-    NotRun(
-        "allenzhu2019/figure4",
-        "Figures 1 and 4, Section 8.2",
-        "figure",
-        "On a parity of degree 6 gradient descent finds no network that generalises, although one of small norm exists.",
-        _WHY,
-    ),
-)
+    "allenzhu2019/learner-3layer": Named(momentum_sgd("3layer", "all", 100, 500, (0.1, 5e-3), 400), "three-layer network without the skip"),
+}

@@ -1,0 +1,115 @@
+"""Smooth functions by their Taylor series at zero, φ(z) = Σ c_i·z^i: what smooth concept classes are made of.
+
+Reference: allenzhu2019, Section 4.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+from jaxtyping import Array, Float
+
+from unlazy.core.errors import require, unknown
+
+
+@dataclasses.dataclass(frozen=True)
+class TaylorSeries:
+    """A function of each entry, and log|c_i| of its first coefficients (−∞ where one is zero). `degree`: of a polynomial."""
+
+    name: str
+    function: Callable[[Array], Array]
+    log_sizes: Callable[[int], Float[np.ndarray, " n"]]
+    degree: int | None = None
+
+    def __call__(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
+        return self.function(z)
+
+
+def _powers(c: float, count: int) -> Float[np.ndarray, " n"]:
+    """log(c^i/i!)."""
+    i = np.arange(count)
+    return i * math.log(c) - scipy.special.gammaln(i + 1)
+
+
+def _only(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    return np.where(kept, values, -np.inf)
+
+
+def exponential(c: float = 1.0) -> TaylorSeries:
+    """e^{cz} − 1."""
+    require(c > 0, f"c must be positive, but is {c}.")
+    return TaylorSeries(f"exp({c:g}z) − 1", lambda z: jnp.expm1(c * z), lambda n: _only(_powers(c, n), np.arange(n) > 0))
+
+
+def sine(c: float = 1.0) -> TaylorSeries:
+    """sin(cz)."""
+    require(c > 0, f"c must be positive, but is {c}.")
+    return TaylorSeries(f"sin({c:g}z)", lambda z: jnp.sin(c * z), lambda n: _only(_powers(c, n), np.arange(n) % 2 == 1))
+
+
+def cosine(c: float = 1.0) -> TaylorSeries:
+    """cos(cz)."""
+    require(c > 0, f"c must be positive, but is {c}.")
+    return TaylorSeries(f"cos({c:g}z)", lambda z: jnp.cos(c * z), lambda n: _only(_powers(c, n), np.arange(n) % 2 == 0))
+
+
+def polynomial_series(*coefficients: float) -> TaylorSeries:
+    """c₀ + c₁z + c₂z² + …"""
+    require(bool(coefficients), "A polynomial has at least one coefficient.")
+    c = np.array(coefficients, float)
+
+    def sizes(n: int) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(np.abs(np.pad(c, (0, max(0, n - len(c))))[:n]))
+
+    function = functools.partial(jnp.polyval, c[::-1])
+    return TaylorSeries("polynomial", function, sizes, len(c) - 1)
+
+
+@functools.cache
+def _recursive(kind: str, count: int) -> tuple[float, ...]:
+    """Coefficients of tanh from t' = 1 − t², and of the sigmoid from s' = s − s²."""
+    c = np.zeros(max(count, 1))
+    c[0] = 0.0 if kind == "tanh" else 0.5
+    for i in range(len(c) - 1):
+        squares = float(c[: i + 1] @ c[i::-1])
+        first = float(i == 0) if kind == "tanh" else float(c[i])
+        c[i + 1] = (first - squares) / (i + 1)
+    # Those that vanish by symmetry come out as rounding errors.
+    c[2::2] = 0.0
+    return tuple(c[:count])
+
+
+def _sizes_of(kind: str, count: int) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(np.abs(np.array(_recursive(kind, count))))
+
+
+TANH = TaylorSeries("tanh", jnp.tanh, functools.partial(_sizes_of, "tanh"))
+SIGMOID = TaylorSeries("sigmoid", jax.nn.sigmoid, functools.partial(_sizes_of, "sigmoid"))
+
+#: By name, as families and settings hold them: the functions of Example 4.1.
+SERIES: dict[str, TaylorSeries] = {
+    "exp": exponential(),
+    "sin": sine(),
+    "cos": cosine(),
+    "square": polynomial_series(0.0, 0.0, 1.0),
+    "quartic": polynomial_series(0.0, 0.0, 0.0, 0.0, 1.0),
+    "linear": polynomial_series(0.0, 1.0),
+    "tanh": TANH,
+    "sigmoid": SIGMOID,
+}
+
+
+def series_of(name: str) -> TaylorSeries:
+    """A series by its name."""
+    if name not in SERIES:
+        raise unknown("smooth function", name, SERIES)
+    return SERIES[name]

@@ -1,0 +1,117 @@
+"""Forward feature learning: what each layer knows of F and of G(F) along training, beside layer-wise training and plain networks."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+from unlazy.lab.arms import Arm, StudyArm
+from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.rules import Check, Quantity, Scale, shuffled
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.papers.allenzhu2019.figure2 import UNLEARNED
+from unlazy.papers.allenzhu2019.probes import LayerReadout
+from unlazy.papers.allenzhu2019.setting import Cell, momentum_sgd
+from unlazy.probes.performance import Performance
+from unlazy.tasks.hierarchy import PairHierarchy
+
+
+class ForwardSize(NamedTuple):
+    """Sizes of the study: epochs, and those among them at which layers are read out."""
+
+    m: int
+    n: int
+    epochs: int
+    looks: tuple[int, ...]
+    readout: int
+    test: int
+
+
+FORWARD_SIZES: dict[Scale, ForwardSize] = {
+    "smoke": ForwardSize(100, 500, 21, (20,), 200, 200),
+    "laptop": ForwardSize(200, 500, 400, (2, 5, 10, 20, 50, 100, 200), 2_000, 5_000),
+    "paper": ForwardSize(200, 500, 800, (2, 5, 10, 20, 50, 100, 200, 400), 3_000, 10_000),
+}
+CELL: Cell = (0.1, 5e-3)
+#: Steps of an epoch.
+EACH = 10
+EARLY = 20 * EACH
+
+
+def layer_wise(joint: GradientDescent) -> GradientDescent:
+    """The same in two stages of half the length: first W, b₁ and A; then V and b₂, with the first layer as it is."""
+    (whole,) = joint.stages
+    assert isinstance(whole, Descent) and whole.steps is not None
+
+    def part(groups: tuple[str, ...]) -> Descent:
+        rates, decay = ({group: of[group] for group in groups} for of in (whole.rates, whole.decay))
+        return dataclasses.replace(whole, rates=rates, decay=decay)
+
+    return GradientDescent(joint.init, (part(("w", "b", "a")), part(("v", "e"))))
+
+
+def forward(scale: Scale) -> dict[str, StudyArm]:
+    """Networks trained together or layer by layer, read out along training."""
+    size = FORWARD_SIZES[scale]
+    probes = (Performance(size.test), LayerReadout(size.readout))
+
+    def arm(learner: GradientDescent) -> Arm:
+        return Arm(PairHierarchy(), learner, size.n, probes)
+
+    joint = momentum_sgd("3resnet", "all", size.m, size.n, CELL, size.epochs, record=size.looks)
+    return {
+        "ResNet": arm(joint),
+        "ResNet, layer by layer": arm(layer_wise(joint)),
+        "three-layer network": arm(momentum_sgd("3layer", "all", size.m, size.n, CELL, size.epochs, record=size.looks)),
+        "two-layer network": arm(momentum_sgd("2layer", "all", size.m, size.n, CELL, size.epochs, record=size.looks)),
+    }
+
+
+FORWARD = Claim(
+    id="allenzhu2019/forward-learning",
+    where="Section 2.1, Forward Feature Learning",
+    kind="figure",
+    statement=(
+        "While a residual network is trained, its lower layer learns the simpler signal F and forwards it to the higher layer, which "
+        "learns G(F) with its help; both are told apart without being given separately. This differs from training layer by layer: "
+        "training the layer near the input first, and with it fixed the layer near the output, does not give the result."
+    ),
+    study=forward,
+    checks=(
+        Check(Quantity("ResNet", "base_out1", EARLY), lower=0.8),
+        Check(Quantity("ResNet", "base_out1", EARLY, minus=Quantity("ResNet", "composite_second", EARLY)), lower=0.4),
+        Check(Quantity("ResNet", "base_out1"), lower=0.95),
+        Check(Quantity("ResNet", "composite_second"), lower=0.8),
+        Check(Quantity("ResNet", "composite_second", minus=Quantity("ResNet", "composite_out1")), lower=0.8),
+        Check(Quantity("ResNet", "composite_second", minus=Quantity("ResNet, layer by layer", "composite_second")), lower=0.3),
+        Check(Quantity("ResNet", "composite_second", minus=Quantity("three-layer network", "composite_second")), lower=0.3),
+        Check(Quantity("ResNet", "composite_second", minus=Quantity("two-layer network", "composite_first")), lower=0.3),
+        Check(
+            Quantity("ResNet, layer by layer", "test_squared_error", minus=Quantity("ResNet", "test_squared_error")), lower=UNLEARNED / 2
+        ),
+    ),
+    deviations=(
+        "A layer knows a signal as far as a linear readout of it, fitted to fresh examples, finds the signal in others (R²): out₁ itself "
+        "need not be near F.",
+        "N = 500 examples, width 200, all layers trained, one setting (step size 0.1, decay 5e-3), chosen on tuning seeds.",
+        "Layer by layer: W, b₁ and A first, then V and b₂, each for as long as the joint training.",
+    ),
+    control=shuffled(forward),
+    plots=(
+        Plot(
+            "What each layer knows",
+            "gradient step",
+            "R² of a linear readout",
+            (
+                PlotLine("ResNet", "base_out1", "F from out₁"),
+                PlotLine("ResNet", "composite_second", "G(F) from the second hidden layer"),
+                PlotLine("ResNet", "composite_out1", "G(F) from out₁"),
+                PlotLine("three-layer network", "base_second", "F, three-layer network"),
+                PlotLine("three-layer network", "composite_second", "G(F), three-layer network"),
+                PlotLine("two-layer network", "composite_first", "G(F), two-layer network"),
+            ),
+            log_x=True,
+            caption="The base signal is there after some epochs; the composite one follows in the second block alone.",
+        ),
+    ),
+)
