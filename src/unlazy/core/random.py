@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from unlazy.core.linear_algebra import orthogonal_triangular
+
 
 def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
     """Standard normal numbers in the current default precision."""
@@ -55,7 +57,7 @@ def shuffled(key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
 
 def orthonormal(key: PRNGKeyArray, d: int, r: int) -> Float[Array, "r d"]:
     """r random orthonormal rows in d dimensions; the signs make their law rotation invariant."""
-    q, upper = jnp.linalg.qr(normal(key, (d, r)))
+    q, upper = orthogonal_triangular(normal(key, (d, r)))
     return (q * jnp.sign(jnp.diagonal(upper))).T
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
+from unlazy.core.linear_algebra import solve_positive
 from unlazy.core.losses import example_losses
 from unlazy.learners.parts import Stage
 from unlazy.learners.sources import GradientSource
@@ -53,7 +54,7 @@ class RidgeReadout(Stage):
         scale = jnp.where(scale > rounding, scale, jnp.inf)
         centred = (features - mean) / scale
         moment = centred.T @ centred / len(y) + self.ridge * jnp.eye(len(mean))
-        a = jax.scipy.linalg.solve(moment, centred.T @ (y - middle) / len(y), assume_a="pos")
+        a = solve_positive(moment, centred.T @ (y - middle) / len(y))
         a = a / (scale if y.ndim == 1 else scale[:, None])
         solved = model.put({"a": a, "c": middle - mean @ a})
         loss = jnp.mean(example_losses("squared", features @ a + solved.c, y))

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
+from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.networks import HasNeurons, Model, TwoLayer
 from unlazy.probes.base import ModelProbe
 from unlazy.tasks.base import Batch, Data, Task
@@ -59,7 +60,7 @@ class Silhouette(ModelProbe):
         w = _scaled(_neurons(model))
         w = w[:: -(-len(w) // self.count)]
         rows = jnp.concatenate([w, _secret(task).features])  # c d
-        coordinates = jnp.linalg.qr(rows.T, mode="r").T  # c min(c, d): rows = coordinates · orthonormal
+        coordinates = orthogonal_triangular(rows.T)[1].T  # c min(c, d): rows = coordinates · orthonormal
         return {"neurons": coordinates[: len(w)], "directions": coordinates[len(w) :]}
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
+from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.core.random import normal, signs
 from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
 from unlazy.tasks.spectrum import Spectrum, corners, cube_spectrum, gaussian_spectrum, information_exponent, leap
@@ -196,6 +197,6 @@ class MultiIndex(Family):
         where = jax.random.permutation(key_where, self.d)[:k] if self.where is None else jnp.array(self.where)
         rotation = None
         if self.rotated:
-            q, r = jnp.linalg.qr(normal(key_rotation, (self.d, self.d)))
+            q, r = orthogonal_triangular(normal(key_rotation, (self.d, self.d)))
             rotation = q * jnp.sign(jnp.diagonal(r))
         return MultiIndexTask(where, rotation, self.d, self.polynomial, self.law)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
+from unlazy.core.linear_algebra import solve_positive
 from unlazy.networks import HasNeurons, Model, ThreeLayer, ThreeLayerResNet, TwoLayer
 from unlazy.probes.base import ModelProbe
 from unlazy.tasks.base import Batch, Data, Task
@@ -36,7 +36,7 @@ def readout_share(
     phi = features - centre
     moment = phi.T @ phi / len(phi)
     ridge = RIDGE * jnp.trace(moment) / len(moment) + jnp.finfo(phi.dtype).tiny
-    weights = jax.scipy.linalg.solve(moment + ridge * jnp.eye(len(moment)), phi.T @ (targets - middle) / len(phi), assume_a="pos")
+    weights = solve_positive(moment + ridge * jnp.eye(len(moment)), phi.T @ (targets - middle) / len(phi))
     missed = truth - middle - (others - centre) @ weights
     return 1 - jnp.mean(jnp.sum(missed**2, axis=1)) / jnp.mean(jnp.sum((truth - jnp.mean(truth, axis=0)) ** 2, axis=1))
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
+from unlazy.core.linear_algebra import pseudo_inverse
 from unlazy.learners.base import Trace
 from unlazy.networks.base import Model
 from unlazy.networks.two_layer import TwoLayer
@@ -121,7 +122,7 @@ class LayerDrift(Probe):
         moved = 6 * grown**2 + grown * small
         w = jnp.linalg.norm(models.first_layer - models.first_layer[0], axis=2)
         features = trace.each(lambda model: _hidden(model, law))  # s p m
-        chosen = jnp.linalg.pinv(features[0]) @ law.y
+        chosen = pseudo_inverse(features[0]) @ law.y
         losses = jnp.maximum(1 - law.y * (features @ chosen), 0.0)
         changed = jnp.max(jnp.abs(losses - losses[0]), axis=1)
         size = jnp.linalg.norm(chosen) * jnp.sqrt(jnp.sum(chosen != 0))
@@ -155,7 +156,7 @@ class Regret(Probe):
 
         values, gradients = jax.vmap(jax.value_and_grad(f))(models.a)
         sizes = jnp.linalg.norm(gradients, axis=1)
-        least, last = jnp.linalg.pinv(features) @ y, models.a[-1]
+        least, last = pseudo_inverse(features) @ y, models.a[-1]
         rivals = jnp.concatenate([factor * one[None] for one in (least, last) for factor in (0.0, 0.3, 1.0, 3.0)])
         T = jnp.arange(1, len(trace.steps) + 1)
         mean = lambda series: jnp.cumsum(series) / T  # noqa: E731

@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.core.random import normal
 from unlazy.core.threefry import new_key
 from unlazy.lab.trials import Instrument
@@ -80,7 +80,7 @@ class RotatedSteps(Instrument):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         task = MultiIndex(d=self.d).task(key=new_key(0))
         z, y = task.draw(4 * self.d, keys_of(key)[1])
-        rotation = jnp.linalg.qr(normal(jax.random.fold_in(key, 1), (self.d, self.d)))[0]
+        rotation = orthogonal_triangular(normal(jax.random.fold_in(key, 1), (self.d, self.d)))[0]
         sphere = SphereInit(p=self.width, radius=0.5)
         fine = 1.0 if self.optimiser == "sgd" else 0.02
         stage = Descent(

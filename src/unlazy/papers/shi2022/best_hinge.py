@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
+from unlazy.core.linear_algebra import eigenvectors
 from unlazy.core.losses import hinge
 from unlazy.core.random import normal, signs
 from unlazy.lab.trials import Instrument
@@ -219,7 +220,7 @@ def _solve_kernel(family: BalancedParity, n: int, bandwidth: float, told: bool, 
     z = 2 * y[:, None] if told else z
     square = jnp.sum(z**2, axis=1)
     gram = jnp.exp(-jnp.maximum(square[:, None] + square - 2 * z @ z.T, 0) / (2 * bandwidth**2))
-    values, vectors = jnp.linalg.eigh(gram)
+    values, vectors = eigenvectors(gram)
     features = vectors * jnp.sqrt(jnp.maximum(values, 0))
 
     def solve(L: Array) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from unlazy.core.linear_algebra import pseudo_inverse
 from unlazy.lab.trials import Instrument
 from unlazy.papers.shi2022.explicit import explicit_general, explicit_network
 from unlazy.papers.shi2022.gradients import generator
@@ -133,6 +134,6 @@ def _look(family: GeneralParity, height: int, n: int, key: PRNGKeyArray) -> tupl
     task = family.task(key=key_task)
     net = explicit_general(task, height=height)
     x, y = task.draw(n, key_draw)
-    present = x * task.sigma @ jnp.linalg.pinv(task.dictionary) + task.mean
+    present = x * task.sigma @ pseudo_inverse(task.dictionary) + task.mean
     share = jnp.max(jnp.mean(jnp.round(present), axis=1, where=~task.relevant))
     return y * net(x), share, task.mu, task.sigma, net.a, net.b

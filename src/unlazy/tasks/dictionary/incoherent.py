@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
+from unlazy.core.linear_algebra import orthogonal_triangular, pseudo_inverse
 from unlazy.core.random import bernoulli, normal
 from unlazy.tasks.base import Batch, Family, Task, error_of_constant
 from unlazy.tasks.dictionary.balance import BalancedLaw, BalancedParity, balanced_law
@@ -27,7 +28,7 @@ from unlazy.tasks.dictionary.balance import BalancedLaw, BalancedParity, balance
 def incoherent_dictionary(d: int, D: int, coherence: float | Array, *, key: PRNGKeyArray) -> Float[Array, "D d"]:
     """D unit rows: an orthonormal dictionary, plus `coherence` times Gaussian rows of expected length one, scaled to length one."""
     key_orthonormal, key_gaussian = jax.random.split(key)
-    q, _ = jnp.linalg.qr(normal(key_orthonormal, (d, D)))
+    q, _ = orthogonal_triangular(normal(key_orthonormal, (d, D)))
     rows = q.T + coherence * normal(key_gaussian, (D, d)) / math.sqrt(d)
     return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -80,7 +81,7 @@ class GeneralPatterns(Task):
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label, each pattern read off by least squares and rounded; right but for the far tail of the noise."""
-        present = (x * self.sigma) @ jnp.linalg.pinv(self.dictionary) + self.mean
+        present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean
         count = jnp.sum(jnp.round(present) * self.relevant, axis=1).astype(int)
         return self.law.label_of_count[jnp.clip(count, 0, self.law.k)]
 
