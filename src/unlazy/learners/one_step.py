@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from unlazy.core.metrics import Outputs
 from unlazy.learners.base import Learner
-from unlazy.learners.gradient import NATURAL, Descent, GradientDescent
+from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
 from unlazy.networks.inits import MirroredInit
 
@@ -37,7 +37,7 @@ class ReadoutDescent(GradientDescent):
 
     def suits(self, outputs: Outputs) -> bool:
         """A hinge loss needs signs."""
-        return outputs.kind == "signs" or all(stage.loss == NATURAL for stage in self.stages if isinstance(stage, Descent))
+        return outputs.kind == "signs" or all(stage.loss != "hinge" for stage in self.stages if isinstance(stage, Descent))
 
     @property
     def settings(self) -> Mapping[str, float | str]:

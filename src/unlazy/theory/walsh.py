@@ -66,14 +66,16 @@ def _pair(source: np.ndarray, target: np.ndarray, low: int, high: int, right: in
     shape = (-1, 1 << high, 1 << low, right // columns, columns)
     x, y = source.reshape(shape), target.reshape(shape)
     depth = max(1, _PART // (columns << (low + high)))
+    scratch = np.empty((min(depth, len(x)), 1 << high, 1 << low, columns))
     for start in range(0, len(x), depth):
         for column in range(right // columns):
             part, place = x[start : start + depth, :, :, column], y[start : start + depth, :, :, column]
+            between = scratch[: len(part)]
             if right == 1:  # rows by hundreds: a library would share more of them between threads, which costs more than it brings
-                rows = math.gcd(_COLUMNS, len(part) << high)
-                between = (part.reshape(-1, rows, 1 << low) @ _hadamard(low)).reshape(part.shape)
+                rows = (-1, math.gcd(_COLUMNS, len(part) << high), 1 << low)
+                np.matmul(part.reshape(rows), _hadamard(low), out=between.reshape(rows))
             else:
-                between = _hadamard(low) @ part
+                np.matmul(_hadamard(low), part, out=between)
             if columns == right:  # all below is one row
                 flat = (len(part), 1 << high, -1)
                 np.matmul(_hadamard(high), between.reshape(flat), out=place.reshape(flat))

@@ -19,14 +19,14 @@ from unlazy.probes.equal_bits import PartErrors, PartWeights, ScoreByOnes
 from unlazy.tasks.equal_bits import EqualBits
 
 
-class Sizes(NamedTuple):
+class ContestSizes(NamedTuple):
     """Bits d of an input, and examples n."""
 
     d: int
     n: int
 
 
-SIZES: dict[Scale, Sizes] = {"smoke": Sizes(12, 100), "laptop": Sizes(24, 1600), "paper": Sizes(30, 2000)}
+SIZES: dict[Scale, ContestSizes] = {"smoke": ContestSizes(12, 100), "laptop": ContestSizes(24, 1600), "paper": ContestSizes(30, 2000)}
 #: Bits k of the parities.
 COUNTS = (3, 5, 7)
 TEST = 4000
