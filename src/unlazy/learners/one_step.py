@@ -58,7 +58,7 @@ def one_step_readout(m: int = 128, *, spread: float = 1.0, ridge: float = 1e-4, 
 
 
 def first_step_network(
-    m: int = 128, *, steps: int = 1000, rate: float = 0.03, decay: float = 5e-4, ridge: float = 1e-5, record: tuple[int, ...] = ()
+    m: int = 128, *, steps: int = 1000, rate: float = 0.03, decay: float = 1e-3, ridge: float = 1e-5, record: tuple[int, ...] = ()
 ) -> ReadoutDescent:
     """The same with `steps` of minibatch descent between, on both layers but for the biases. Its penalty on the first layer cleans the
     direction that one step found: what the examples do not ask for fades.
