@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from unlazy.core.metrics import Outputs
 from unlazy.learners.base import Learner
-from unlazy.learners.gradient import NATURAL, Descent, GradientDescent
+from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
 from unlazy.networks.inits import MirroredInit
 
@@ -37,7 +37,7 @@ class ReadoutDescent(GradientDescent):
 
     def suits(self, outputs: Outputs) -> bool:
         """A hinge loss needs signs."""
-        return outputs.kind == "signs" or all(stage.loss == NATURAL for stage in self.stages if isinstance(stage, Descent))
+        return outputs.kind == "signs" or all(stage.loss != "hinge" for stage in self.stages if isinstance(stage, Descent))
 
     @property
     def settings(self) -> Mapping[str, float | str]:
@@ -58,7 +58,7 @@ def one_step_readout(m: int = 128, *, spread: float = 1.0, ridge: float = 1e-4, 
 
 
 def first_step_network(
-    m: int = 128, *, steps: int = 1000, rate: float = 0.03, decay: float = 5e-4, ridge: float = 1e-5, record: tuple[int, ...] = ()
+    m: int = 128, *, steps: int = 1000, rate: float = 0.03, decay: float = 1e-3, ridge: float = 1e-5, record: tuple[int, ...] = ()
 ) -> ReadoutDescent:
     """The same with `steps` of minibatch descent between, on both layers but for the biases. Its penalty on the first layer cleans the
     direction that one step found: what the examples do not ask for fades.

@@ -17,7 +17,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Collection
+import os
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +32,9 @@ from unlazy.core.errors import require
 #: Most signs of which all points are listed.
 MOST = 24
 #: One pair of products takes at most so many factors of two, of parts of at most so many numbers and columns.
-_PAIR, _PART, _COLUMNS = 8, 1 << 15, 256
+_PAIR, _PART, _COLUMNS = 8, 1 << 16, 256
+#: From so many numbers on, so many threads share the parts.
+_SHARED, _THREADS = 1 << 18, min(4, os.cpu_count() or 1)
 
 
 def signs_in(values: Float[Array, " p"] | np.ndarray) -> int:
@@ -66,19 +70,33 @@ def _pair(source: np.ndarray, target: np.ndarray, low: int, high: int, right: in
     shape = (-1, 1 << high, 1 << low, right // columns, columns)
     x, y = source.reshape(shape), target.reshape(shape)
     depth = max(1, _PART // (columns << (low + high)))
-    for start in range(0, len(x), depth):
-        for column in range(right // columns):
+    parts = [(start, column) for start in range(0, len(x), depth) for column in range(right // columns)]
+
+    def transform(mine: Sequence[tuple[int, int]]) -> None:
+        scratch = np.empty((min(depth, len(x)), 1 << high, 1 << low, columns))
+        for start, column in mine:
             part, place = x[start : start + depth, :, :, column], y[start : start + depth, :, :, column]
-            if right == 1:  # rows by hundreds: a library would share more of them between threads, which costs more than it brings
-                rows = math.gcd(_COLUMNS, len(part) << high)
-                between = (part.reshape(-1, rows, 1 << low) @ _hadamard(low)).reshape(part.shape)
+            between = scratch[: len(part)]
+            if right == 1:  # rows by hundreds: a library would share more of them between threads, part by part, which costs much
+                rows = (-1, math.gcd(_COLUMNS, len(part) << high), 1 << low)
+                np.matmul(part.reshape(rows), _hadamard(low), out=between.reshape(rows))
             else:
-                between = _hadamard(low) @ part
+                np.matmul(_hadamard(low), part, out=between)
             if columns == right:  # all below is one row
                 flat = (len(part), 1 << high, -1)
                 np.matmul(_hadamard(high), between.reshape(flat), out=place.reshape(flat))
             else:
                 np.matmul(_hadamard(high), between.swapaxes(1, 2), out=place.swapaxes(1, 2))
+
+    if len(source) < _SHARED:
+        transform(parts)
+    else:
+        list(_threads().map(transform, [parts[i::_THREADS] for i in range(_THREADS)]))
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_THREADS, "walsh")
 
 
 def walsh_hadamard(values: Float[Array, "*b p"] | np.ndarray) -> Float[np.ndarray, "*b p"]:
