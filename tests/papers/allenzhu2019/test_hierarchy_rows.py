@@ -14,7 +14,7 @@ from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, UNLEARNED, figure2
 from unlazy.papers.allenzhu2019.forward import layer_wise
 from unlazy.papers.allenzhu2019.instruments import GeneralClass, GradientFormula, HandMade
 from unlazy.papers.allenzhu2019.lower_bounds import RankArgument, SpanRisk, allowed, degrees_of
-from unlazy.papers.allenzhu2019.probes import FirstLayerNorm, LayerReadout, readout_share
+from unlazy.papers.allenzhu2019.probes import FirstLayerNorm, LayerReadout, readout_share, solved_by_columns
 from unlazy.papers.allenzhu2019.setting import initial, momentum_sgd
 from unlazy.probes.performance import Performance
 from unlazy.report.plots import draw, lines, plot_chart
@@ -51,6 +51,16 @@ def test_readouts_find_what_is_there_and_nothing_else():
     others = features[:, :1] * features[:, 1:2]
     assert readout_share(features[:1000], targets[:1000], features[1000:], targets[1000:]) > 0.999
     assert readout_share(features[:1000], others[:1000], features[1000:], others[1000:]) < 0.1
+
+
+def test_columns_are_solved_as_by_a_decomposition():
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(300, 60)) * np.exp(2 * rng.normal(size=60))
+    matrix, right = phi.T @ phi / 300, rng.normal(size=(60, 3))
+    matrix += 1e-4 * np.trace(matrix) / 60 * np.eye(60)
+    with jax.enable_x64(True):
+        found = solved_by_columns(jnp.asarray(matrix), jnp.asarray(right))
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-6)
 
 
 def test_a_layer_that_holds_the_base_signal_is_seen_to():

@@ -15,6 +15,8 @@ from unlazy.tasks.hierarchy import HierarchyTask
 
 #: Relative to the mean squared size of a feature: keeps the readout solvable where neurons are dead.
 RIDGE = 1e-4
+#: Steps of conjugate gradients for a readout.
+STEPS = 200
 
 
 def layers_of(model: Model, x: Float[Array, "n d"]) -> dict[str, Float[Array, "n f"]]:
@@ -28,6 +30,27 @@ def layers_of(model: Model, x: Float[Array, "n d"]) -> dict[str, Float[Array, "n
     return found if isinstance(model, ThreeLayer) else found | {"out1": (first @ model.a).reshape(len(x), -1)}
 
 
+def solved_by_columns(matrix: Float[Array, "f f"], right: Float[Array, "f k"], steps: int = STEPS) -> Float[Array, "f k"]:
+    """matrix⁻¹·right by conjugate gradients with the diagonal as preconditioner, each column by itself.
+
+    Several Cholesky decompositions in one program were seen to wait for each other for ever on the CPU, where they share BLAS's threads.
+    """
+    diagonal = jnp.diagonal(matrix)[:, None]
+    tiny = jnp.finfo(matrix.dtype).tiny
+
+    def step(_: int, state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        found, left, direction, size = state
+        image = matrix @ direction
+        length = size / jnp.maximum(jnp.sum(direction * image, axis=0), tiny)
+        found, left = found + length * direction, left - length * image
+        scaled = left / diagonal
+        new = jnp.sum(left * scaled, axis=0)
+        return found, left, scaled + new / jnp.maximum(size, tiny) * direction, new
+
+    scaled = right / diagonal
+    return jax.lax.fori_loop(0, steps, step, (jnp.zeros_like(right), right, scaled, jnp.sum(right * scaled, axis=0)))[0]
+
+
 def readout_share(
     features: Float[Array, "n f"], targets: Float[Array, "n k"], others: Float[Array, "n f"], truth: Float[Array, "n k"]
 ) -> Float[Array, ""]:
@@ -36,7 +59,7 @@ def readout_share(
     phi = features - centre
     moment = phi.T @ phi / len(phi)
     ridge = RIDGE * jnp.trace(moment) / len(moment) + jnp.finfo(phi.dtype).tiny
-    weights = jax.scipy.linalg.solve(moment + ridge * jnp.eye(len(moment)), phi.T @ (targets - middle) / len(phi), assume_a="pos")
+    weights = solved_by_columns(moment + ridge * jnp.eye(len(moment)), phi.T @ (targets - middle) / len(phi))
     missed = truth - middle - (others - centre) @ weights
     return 1 - jnp.mean(jnp.sum(missed**2, axis=1)) / jnp.mean(jnp.sum((truth - jnp.mean(truth, axis=0)) ** 2, axis=1))
 
