@@ -115,9 +115,9 @@ FIGURE4 = Claim(
     deviations=(
         "The network made by hand is the closed form of theory/minimal_norm.py; the paper trained one on six inputs. At 13.06√d its error "
         "is zero.",
-        "The paper gives neither the law of the start, nor batch, momentum and epochs for this experiment: N(0, 0.1²), and 50, 0.9 and 800 as "
-        "in Section 8.1, with the drop at half of the epochs. At 800 epochs nothing far below the floor was found on the grid, as the paper "
-        "says; what changes the picture is patience. The same cells with 4,000 epochs are judged too.",
+        "The paper gives neither the law of the start, nor batch, momentum and epochs for this experiment: N(0, 0.1²), and 50, 0.9 and 800 "
+        "as in Section 8.1, with the drop at half of the epochs. At 800 epochs nothing far below the floor was found on the grid, as the "
+        "paper says; what changes the picture is patience. The same cells with 4,000 epochs are judged too.",
         "A step size of 13, between two of the grid, is shown and not judged: in 800 epochs it gets below the floor on some seeds.",
         "Only the width 200 and the corner of the grid are run in which a training escapes from memorising: large steps (10) and little "
         "decay (1e-5, 2e-5). On tuning seeds, steps of at most 5 found nothing in 800 epochs, nor did those of 16 or more.",
