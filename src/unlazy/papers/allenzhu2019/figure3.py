@@ -115,7 +115,7 @@ FIGURE3 = Claim(
         "The paper does not say N. Trained in all layers, the split lies where it is drawn at N = 1,000; in the hidden layers at N = "
         "2,000: with 1,000 examples β = 0.3 is not learned, which is shown and not judged.",
         "Learned is taken as an error below half of k·α² = 1.35, not learned as one above nine tenths of it.",
-        "One width (200), where the figure has many. Settings are chosen on 1,000 further examples; some cells (a step size of 0.8, a decay "
+        "One width (200), where the figure has many. Settings are chosen on 1,000 further examples; some cells (a rate of 0.8, a decay "
         "of 3e-3) are not of the paper's grid. Laptop scale makes 400 epochs where hidden layers are trained, which is enough there.",
     ),
     control=Control("where β ≥ 0.3 labels of other inputs; where β ≤ 0.2 inputs of 8 coordinates, all of which are seen", _null),
