@@ -23,7 +23,7 @@ TARGET = 8.0
 ROUNDS = 5
 WIDTH, EXAMPLES, BATCH = 100, 500, 50
 #: Epochs of the engine's grid and of each of PyTorch's cells: enough to average over, few enough to be quick.
-EPOCHS, TORCH_EPOCHS = 200, 10
+EPOCHS, TORCH_EPOCHS = 400, 10
 STEPS = EXAMPLES // BATCH
 INPUTS, OUTPUTS = 30, 15
 

@@ -261,3 +261,11 @@ def test_programs_that_fill_the_memory_run_one_at_a_time():
     engine = LocalEngine(memory=1000)
     engine._programs.largest = 600
     assert engine._abreast == 1
+
+
+def test_a_group_of_some_work_is_cut_for_several_cores(monkeypatch):
+    group = [toy_trial(seed) for seed in range(5)]
+    assert [size for _, size in local._chunks(group, 10)] == [5]
+    monkeypatch.setattr(local, "SPLIT_WORK", 0.0)
+    chunks = local._chunks(group, 10)
+    assert [len(chunk) for chunk, _ in chunks] == [3, 2] and {size for _, size in chunks} == {3}

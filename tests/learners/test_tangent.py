@@ -9,7 +9,8 @@ import pytest
 from contracts import check_learner
 from toys import Halfspace, Products
 from unlazy.learners.tangent import LastLayerRidge, TangentRidge
-from unlazy.networks.inits import PlainInit, ResNetInit
+from unlazy.networks.inits import PlainInit, ResNetInit, TangentInit
+from unlazy.networks.linearised import Linearised
 
 
 def resnet(skip=True, m=6):
@@ -68,3 +69,21 @@ def test_tangents_of_three_layers_follow_the_structure_of_their_layers():
         slopes = jax.jacrev(lambda net, x=x: net(x))(network)
         direct = sum(jnp.einsum("nop,mop->nm", leaf.reshape(5, 3, -1), leaf.reshape(5, 3, -1)) / 3 for leaf in jax.tree.leaves(slopes))
         np.testing.assert_allclose(Tangent(network)(x, x), direct, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", INITS)
+def test_gradient_descent_on_the_tangent_model_leads_to_the_ridge_solution(name):
+    """With weight decay: the same convex problem, λ‖δ‖² beside the mean of ½‖·‖² over n examples."""
+    task, n, ridge = Products().task(key=jax.random.key(0)), 20, 1.0
+    with jax.enable_x64(True):
+        solved = TangentRidge(INITS[name], (ridge,), precision=64).fit(task.sampler, n, key=jax.random.key(1))
+        network, (x, y) = solved.models.network, solved.seen
+        delta = jax.tree.map(lambda leaf: leaf[0], solved.models.deltas)
+        slopes = jax.grad(lambda d: 0.5 * jnp.mean(jnp.sum((Linearised(network, d)(x) - y) ** 2, axis=1)))(eqx.combine(delta, network))
+        # At the solution the slope of the loss is −λ·δ/n, the same multiple for all parameters.
+        flat = lambda tree: np.concatenate([np.asarray(leaf).ravel() for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))])  # noqa: E731
+        g, d = flat(slopes), flat(delta)
+        multiple = -(g @ d) / (d @ d)
+        assert multiple > 0 and np.linalg.norm(g + multiple * d) < 2e-3 * np.linalg.norm(g)
+        start = TangentInit(INITS[name])(task.dimension, outputs=task.outputs.count, key=jax.random.key(2))
+        np.testing.assert_allclose(start(x), start.base(x), rtol=1e-9)

@@ -42,8 +42,8 @@ CHUNK_WORK = 6e10
 SEEDS_WORK = 3e11
 #: Multiply-adds a second assumed for the estimate before a run; training runs near half the speed of a plain matrix product.
 SPEED = 2.5e10
-#: So many chunks run at once, at most.
-SIDE_BY_SIDE = 2
+#: So many chunks run at once, at most; a group of more work than this is cut into as many.
+SIDE_BY_SIDE, SPLIT_WORK = 2, 1e10
 #: Seconds assumed for compiling the programs of one shape of trials that are not in the cache.
 COMPILE_SECONDS = 4.0
 
@@ -200,7 +200,9 @@ def _chunks(group: list[Trial], most: int) -> list[tuple[list[Trial], int]]:
         return [(trials[start : start + size], size) for start in range(0, len(trials), size)]
 
     if work * len(group) <= CHUNK_WORK and len(group) <= most:
-        return [(group, len(group))]
+        # On any machine the same, so that rounding is.
+        size = math.ceil(len(group) / (SIDE_BY_SIDE if work * len(group) > SPLIT_WORK else 1))
+        return [(group[start : start + size], size) for start in range(0, len(group), size)]
     alike: dict[Any, list[Trial]] = {}
     for trial in group:
         alike.setdefault(repr((trial.family, trial.learner, trial.probes)), []).append(trial)

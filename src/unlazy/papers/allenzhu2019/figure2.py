@@ -120,7 +120,7 @@ _SHARED = (
 )
 
 
-def _claim(trained: Trained, letter: str, seeds: int, statement: str, deviations: tuple[str, ...]) -> Claim:
+def _claim(trained: Trained, letter: str, statement: str, deviations: tuple[str, ...]) -> Claim:
     return Claim(
         id=f"allenzhu2019/figure2{letter}",
         where=f"Figure 2({letter}), Section 8.1, Experiment 1",
@@ -138,7 +138,7 @@ def _claim(trained: Trained, letter: str, seeds: int, statement: str, deviations
             "the residual network sees labels of other inputs; for the other methods d = 8, so that all inputs are seen",
             lambda scale: _null(trained, scale),
         ),
-        seeds={"smoke": 1, "laptop": seeds, "paper": seeds},
+        seeds={"smoke": 1, "laptop": 3, "paper": 3},
         plots=(_plot(trained, letter),),
     )
 
@@ -146,7 +146,6 @@ def _claim(trained: Trained, letter: str, seeds: int, statement: str, deviations
 FIGURE2A = _claim(
     "all",
     "a",
-    3,
     "H = F + 0.3·G(F) on {±1}³⁰ with 15 outputs, N = 500 examples. Of three-layer ResNet, three-layer and two-layer networks, each "
     "trained in all layers, in its last layer, or as its tangent model, by SGD with the best of a grid of step sizes and weight decays, "
     "the ResNet trained in all layers alone has a test error below k·α² = 1.35, and so learns something of α·G(F).",
@@ -155,7 +154,6 @@ FIGURE2A = _claim(
 FIGURE2B = _claim(
     "hidden",
     "b",
-    5,
     "The same with N = 1,000 examples, where networks are trained in their hidden layers, with the last layer as drawn: the ResNet alone "
     "has a test error below k·α² = 1.35.",
     (
