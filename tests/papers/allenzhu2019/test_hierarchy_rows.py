@@ -61,6 +61,10 @@ def test_columns_are_solved_as_by_a_decomposition():
     with jax.enable_x64(True):
         found = solved_by_columns(jnp.asarray(matrix), jnp.asarray(right))
     np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-6)
+    # Long after all columns are solved, in single precision, and for a right side of zero.
+    few, wanted = matrix[:15, :15].astype(np.float32), np.concatenate([right[:15], np.zeros((15, 1))], axis=1).astype(np.float32)
+    found = solved_by_columns(jnp.asarray(few), jnp.asarray(wanted), 1000)
+    np.testing.assert_allclose(few @ np.asarray(found), wanted, atol=2e-3)
 
 
 def test_a_layer_that_holds_the_base_signal_is_seen_to():

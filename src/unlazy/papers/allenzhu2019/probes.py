@@ -36,19 +36,23 @@ def solved_by_columns(matrix: Float[Array, "f f"], right: Float[Array, "f k"], s
     Several Cholesky decompositions in one program were seen to wait for each other for ever on the CPU, where they share BLAS's threads.
     """
     diagonal = jnp.diagonal(matrix)[:, None]
-    tiny = jnp.finfo(matrix.dtype).tiny
+    scaled = right / diagonal
+    first = jnp.sum(right * scaled, axis=0)
+    # A column that is solved to rounding is left as it is: further steps would only add up rounding errors.
+    enough = jnp.finfo(matrix.dtype).eps ** 2 * first
 
     def step(_: int, state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         found, left, direction, size = state
         image = matrix @ direction
-        length = size / jnp.maximum(jnp.sum(direction * image, axis=0), tiny)
+        going = size > enough
+        length = jnp.where(going, size / jnp.where(going, jnp.sum(direction * image, axis=0), 1.0), 0.0)
         found, left = found + length * direction, left - length * image
         scaled = left / diagonal
-        new = jnp.sum(left * scaled, axis=0)
-        return found, left, scaled + new / jnp.maximum(size, tiny) * direction, new
+        new = jnp.where(going, jnp.sum(left * scaled, axis=0), size)
+        direction = jnp.where(going, scaled + new / jnp.where(going, size, 1.0) * direction, 0.0)
+        return found, left, direction, new
 
-    scaled = right / diagonal
-    return jax.lax.fori_loop(0, steps, step, (jnp.zeros_like(right), right, scaled, jnp.sum(right * scaled, axis=0)))[0]
+    return jax.lax.fori_loop(0, steps, step, (jnp.zeros_like(right), right, scaled, first))[0]
 
 
 def readout_share(
