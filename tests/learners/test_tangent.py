@@ -43,7 +43,7 @@ def test_the_tangent_path_is_ridge_regression_on_all_derivatives(name):
         for index, ridge in enumerate(learner.ridges):
             fitted = J @ (J.T @ np.linalg.solve(J @ J.T + ridge * unit * np.eye(y.size), missing))
             found = np.asarray(trace.models.scores(x)[index] - network(x)).ravel()
-            np.testing.assert_allclose(found, fitted, rtol=2e-3, atol=2e-3 * np.abs(fitted).max())
+            np.testing.assert_allclose(found, fitted, rtol=5e-3, atol=5e-3 * np.abs(fitted).max())
 
 
 def test_the_last_layer_is_ridge_regression_on_the_hidden_layer():
@@ -84,6 +84,6 @@ def test_gradient_descent_on_the_tangent_model_leads_to_the_ridge_solution(name)
         flat = lambda tree: np.concatenate([np.asarray(leaf).ravel() for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))])  # noqa: E731
         g, d = flat(slopes), flat(delta)
         multiple = -(g @ d) / (d @ d)
-        assert multiple > 0 and np.linalg.norm(g + multiple * d) < 2e-3 * np.linalg.norm(g)
+        assert multiple > 0 and np.linalg.norm(g + multiple * d) < 1e-2 * np.linalg.norm(g)
         start = TangentInit(INITS[name])(task.dimension, outputs=task.outputs.count, key=jax.random.key(2))
         np.testing.assert_allclose(start(x), start.base(x), rtol=1e-9)

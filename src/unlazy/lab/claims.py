@@ -19,7 +19,7 @@ AGREEING = runs_for_share(0.5)
 class PlotLine:
     """One line of a plot: a measure of an arm against its steps, or against another measure `x` of the same arm.
 
-    `theory` draws it as a thin dashed line without marks, as is fit for a bound or a prediction.
+    `theory` draws it as a thin dashed line without marks, as is fit for a bound or a prediction; `points` as marks without a line.
     """
 
     arm: str
@@ -27,6 +27,7 @@ class PlotLine:
     name: str
     x: str | None = None
     theory: bool = False
+    points: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

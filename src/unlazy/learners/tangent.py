@@ -28,6 +28,8 @@ from unlazy.tasks.base import Batch, Sampler, draw
 
 #: Rows that are predicted at a time, and the products with the tangent kernel that a path may take.
 ROWS, PRODUCTS = 2048, 200
+#: At which residual, relative to the labels, the least ridge counts as solved.
+TOLERANCE = 1e-3
 
 
 @eqx.filter_jit
@@ -141,7 +143,7 @@ class TangentRidge(_LinearInParameters):
         def product(v: np.ndarray) -> np.ndarray:
             return np.asarray(_product(network, x, v.reshape(missing.shape).astype(missing.dtype))).ravel()
 
-        found = krylov_path(product, missing.ravel(), [ridge * unit for ridge in self.ridges], tolerance=1e-4, products=PRODUCTS)
+        found = krylov_path(product, missing.ravel(), [ridge * unit for ridge in self.ridges], tolerance=TOLERANCE, products=PRODUCTS)
         alphas = found.coefficients.reshape(len(self.ridges), *missing.shape).astype(missing.dtype)
         return TangentPath(network, _pulled(network, x, jnp.asarray(alphas)))
 

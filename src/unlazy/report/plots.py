@@ -31,11 +31,12 @@ class Line:
     x: tuple[float, ...]
     estimates: tuple[Estimate, ...]
     theory: bool = False
+    points: bool = False
 
     @property
     def band(self) -> tuple[list[float], list[float]] | None:
         """Lower and upper edge of the interval; None where one seed gives none."""
-        if self.theory or not all(math.isfinite(e.half) for e in self.estimates):
+        if self.theory or self.points or not all(math.isfinite(e.half) for e in self.estimates):
             return None
         return [e.low for e in self.estimates], [e.high for e in self.estimates]
 
@@ -65,7 +66,7 @@ def _line(series: PlotLine, records: Sequence[Record]) -> Line:
     values = zip(*(record.measurements[series.measure] for record in records), strict=True)
     estimates = [estimate([v if math.isfinite(v) else math.nan for v in column]) for column in values]
     order = sorted(range(len(x)), key=lambda i: x[i])
-    return Line(series.name, tuple(x[i] for i in order), tuple(estimates[i] for i in order), series.theory)
+    return Line(series.name, tuple(x[i] for i in order), tuple(estimates[i] for i in order), series.theory, series.points)
 
 
 def _looks(found: Sequence[Line]) -> list[tuple[str, tuple[str, str]]]:
@@ -84,6 +85,8 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
             look: dict[str, Any] = (
                 {"linestyle": (0, (5, 3)), "linewidth": 1.1} if line.theory else {"marker": marker[0], "markersize": 4.5, "linewidth": 1.7}
             )
+            if line.points:
+                look |= {"linestyle": "", "markersize": 6}
             axes.plot(line.x, [e.mean for e in line.estimates], color=colour, label=line.name, **look)
         if plot.log_x:
             axes.set_xscale("log")
@@ -143,7 +146,7 @@ def plot_chart(plot: Plot, found: Sequence[Line], *, ticks: Sequence[float] = ()
             look = {
                 "line": {"color": colour, "width": 2.5},
                 "marker": {"color": colour, "symbol": marker[1], "size": 8},
-                "mode": "lines+markers",
+                "mode": "markers" if line.points else "lines+markers",
             }
         data.append(
             {

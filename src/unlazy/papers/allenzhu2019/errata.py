@@ -13,9 +13,9 @@ ERRATA = (
         printed="Entries of A, V, W and the biases are i.i.d. from N(1, 1/m).",
         correction="N(0, 1/m), as in Section 6.",
         shown=(
-            "With mean 1 each of the m neurons of the first layer sees the sum of all inputs, and all outputs are nearly the same sum "
-            "over m neurons: at m = 100 and d = 30 the initial outputs are of the order of 10⁵ and differ among each other by a part in a "
-            "thousand, where targets are of order 1. With mean 0 they are of order 1. The footnote speaks of a standard deviation by "
+            "With mean 1 each of the m neurons of the first layer sees the sum of all inputs, and all outputs are nearly the same sum over "
+            "m neurons: at m = 100 and d = 30 the initial outputs are of the order of 10⁵ to 10⁶ and differ among each other by less than "
+            "a hundredth, where targets are of order 1. With mean 0 they are of order 1. The footnote speaks of a standard deviation by "
             "fan-in and fan-out, which also goes with mean 0."
         ),
         test=_TESTS + "test_an_initial_mean_of_one_makes_outputs_that_no_step_size_survives",

@@ -131,8 +131,8 @@ FIGURE4 = Claim(
             "‖W‖_F / √d",
             (
                 PlotLine("by hand", "norm", "made by hand: train and test error", x="error_floor", theory=True),
-                PlotLine("all that was tried", "norm", "found by SGD: train error", x="train_squared_error"),
-                PlotLine("all that was tried", "norm", "found by SGD: test error", x="test_squared_error"),
+                PlotLine("all that was tried", "norm", "found by SGD: train error", x="train_squared_error", points=True),
+                PlotLine("all that was tried", "norm", "found by SGD: test error", x="test_squared_error", points=True),
             ),
             log_x=True,
             caption="Norms and errors of the settings that were run. The paper draws norms of hundreds, and no test error below 0.69.",

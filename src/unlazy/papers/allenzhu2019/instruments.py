@@ -203,7 +203,7 @@ class HandMade(Instrument):
 
     q: int = eqx.field(static=True, default=6)
     m: int = eqx.field(static=True, default=192)
-    hundredths: tuple[int, ...] = eqx.field(static=True, default=(200, 500, 970, 1250, 1306, 1380))
+    hundredths: tuple[int, ...] = eqx.field(static=True, default=(100, 200, 400, 600, 800, 970, 1100, 1250, 1306, 1380))
     slip: float = eqx.field(converter=float, default=0.0)
 
     @property
@@ -229,4 +229,4 @@ class HandMade(Instrument):
             norms.append(place / 100)
             formulas.append(least_error(self.q, place / 100))
         gap = np.abs(np.array(errors) - np.array(formulas))
-        return {"error": np.array(errors), "norm": np.array(norms), "formula_gap": gap, "error_floor": np.maximum(errors, 1e-4)}
+        return {"error": np.array(errors), "norm": np.array(norms), "formula_gap": gap, "error_floor": np.maximum(errors, 1e-3)}
