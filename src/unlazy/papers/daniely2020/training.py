@@ -13,7 +13,7 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
 from unlazy.learners.sources import LawGradients
 from unlazy.papers.daniely2020.learner import ParitySchedule
 from unlazy.papers.daniely2020.neuron_features import FeatureShare
@@ -152,6 +152,10 @@ FLOW_WIDTHS: dict[Scale, dict[int, tuple[int, float]]] = {
 }
 
 
+#: log₁₀ of a number of neurons that nobody will have.
+NEVER = 30.0
+
+
 def practical(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
     """Second layer alone, both layers, and both layers over the width."""
 
@@ -168,10 +172,12 @@ def practical(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
 
 
 def _enough(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """log₁₀ of the q at which the flow time would be what the theorem allows, if it went on falling as between the last two widths."""
+    """log₁₀ of the q at which the flow time would be what the theorem allows, if it went on falling as between the last two widths; at
+    most `NEVER`, which stands for a flow time that does not fall.
+    """
     flow = np.log(np.maximum(table["flow"], 1e-300))
     slope = (flow[-1] - flow[-2]) / math.log(widths[-1] / widths[-2])
-    return {"enough": math.log10(widths[-1]) - flow[-1] / slope / math.log(10) if slope < 0 else math.inf}
+    return {"enough": min(math.log10(widths[-1]) - flow[-1] / slope / math.log(10), NEVER) if slope < 0 else NEVER}
 
 
 PRACTICAL = Claim(
@@ -189,6 +195,14 @@ PRACTICAL = Claim(
     ),
     seeds={"smoke": 1, "laptop": 10, "paper": 10},
     corrections=("daniely2020/start",),
+    history=(
+        Change(
+            "2026-11-17",
+            "`enough` is at most 30",
+            "at paper scale the flow time of some seeds did not fall between the two greatest q, and had no finite `enough`",
+            1100,
+        ),
+    ),
     control=Control("no input has equal bits but by chance", lambda scale: practical(scale, structured=0.0)),
     deviations=(
         "The theorem's η and λ are replaced: η = pace/q, constant, and no penalty. The biases are left alone in step 1, and with both "
