@@ -75,7 +75,8 @@ def test_those_who_cannot_learn_all_outputs_are_few():
     machines = {(name, kind) for name in ("logistic", "rbf-svm", "ntk-svm") for kind in ("reals", "one real")}
     histograms = {(f"{name}-histogram", kind) for name in ("mean", "principal") for kind in ("classes", "reals", "images")}
     streams = {(name, kind) for name in ("sgd", "sgd-frozen", "sgd-bias") for kind in KINDS if kind != "signs"}
-    assert refused == machines | histograms | streams
+    hinge = {("one-step-network", kind) for kind in KINDS if kind != "signs"}
+    assert refused == machines | histograms | streams | hinge
     with pytest.raises(BadInput, match="LogisticRegression cannot learn reals of 15"):
         Trial(Products(), SHELF["logistic"], 60, 0, ())
 

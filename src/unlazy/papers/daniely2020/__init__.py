@@ -15,7 +15,7 @@ from unlazy.papers.daniely2020.fixed_features import THEOREM1
 from unlazy.papers.daniely2020.learner import ParitySchedule
 from unlazy.papers.daniely2020.rows import ROWS
 from unlazy.papers.daniely2020.training import TRAINING
-from unlazy.tasks.equal_bits import CountedBits, EqualBits
+from unlazy.tasks.equal_bits import EqualBits
 
 __all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
@@ -26,9 +26,6 @@ CLAIMS = (*ROWS, THEOREM1, *TRAINING, CONTEST)
 TASKS = {
     "daniely2020/task": Named(
         EqualBits(d=50, k=3), "half of the inputs are uniform bits, in the other half all bits of the parity are equal"
-    ),
-    "daniely2020/task-counted": Named(
-        CountedBits(d=400, k=3), "the number of ones in the parity, which is all that matters after one step"
     ),
 }
 
