@@ -71,15 +71,19 @@ class NeuronGradients:
 
     def expanded(self, w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> Float[np.ndarray, "q n"]:
         """E[z_j f σ'] for all coordinates of neurons with these weights."""
-        on = np.select([w > 0, w < 0], [self.on_plus[:, None], self.on_minus[:, None]], self.on_zero[:, None])
-        return np.where(relevant, on, w * self.off[:, None])
+        found = w * self.off[:, None]
+        inside = w[:, relevant]
+        found[:, relevant] = np.select([inside > 0, inside < 0], [self.on_plus[:, None], self.on_minus[:, None]], self.on_zero[:, None])
+        return found
 
 
 def composition(w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many weights in A are 1 and −1, and how many outside A are not 0, for each neuron."""
-    require(bool(np.all(np.isin(w, (-1, 0, 1)))), "The weights of a neuron must be −1, 0 or 1.")
-    inside, outside = w[:, relevant], w[:, ~np.asarray(relevant)]
-    return np.sum(inside > 0, axis=1), np.sum(inside < 0, axis=1), np.sum(outside != 0, axis=1)
+    whole = np.issubdtype(w.dtype, np.integer) or bool(np.all(w == np.round(w)))
+    require(whole and bool(np.min(w) >= -1 and np.max(w) <= 1), "The weights of a neuron must be −1, 0 or 1.")
+    inside = w[:, relevant]
+    plus, minus = np.sum(inside > 0, axis=1), np.sum(inside < 0, axis=1)
+    return plus, minus, np.count_nonzero(w, axis=1) - plus - minus
 
 
 @dataclasses.dataclass(frozen=True)
