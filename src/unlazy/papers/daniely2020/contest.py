@@ -106,13 +106,15 @@ CONTEST = Claim(
     deviations=(
         "The theorems speak of the population and of all embeddings; here learners see n examples, and rivals are those that people use: a "
         "linear model, 1000 random ReLU features, tangent, polynomial and Gaussian kernels. Each rival may try six settings on a fifth of "
-        "the examples held out; the network is not tuned. Its start is that of Section 2 with Gaussian weights that are small beside the "
-        "biases: a step that forgets, 1000 steps of minibatch descent on both layers with a penalty on the first, and a ridge readout; and "
-        "the same without the descent. Errors are those on 4000 fresh uniform inputs, and on 4000 in which all bits of A are equal. That "
-        "rivals are wrong on 15 % more of the uniform part is our bound. That weights on A and off it separate in the first step is judged "
-        "by the median over neurons of |mean weight on A| over the root mean square of the others, which grows by at least 2. Beside the "
-        "rivals stands the cheapest way to learn the one feature, a histogram of the label along the mean of y·x, which needs no network "
-        "on this task.",
+        "the examples held out; the network has the same settings on all seeds. Its start is that of Section 2 with Gaussian weights that "
+        "are small beside the biases: a step that forgets, 1000 steps of minibatch descent on both layers with a penalty on the first, and "
+        "a ridge readout; and the same without the descent. Errors are those on 4000 fresh uniform inputs, and on 4000 in which all bits "
+        "of A are equal. That rivals are wrong on 15 % more of the uniform part is our bound. That weights on A and off it separate in the "
+        "first step is judged by the median over neurons of |mean weight on A| over the root mean square of the others, which grows by at "
+        "least 2. Beside the rivals stands the cheapest way to learn the one feature, a histogram of the label along the mean of y·x, "
+        "which needs no network on this task.",
+        "The network's settings were chosen by hand on seeds 10 to 49, at the sizes of laptop scale, by its errors on this task; several "
+        "others missed zero. That zero errors are asked of more than half of the seeds was set after one miss in twenty there.",
     ),
     plots=tuple(
         Plot(
@@ -120,7 +122,7 @@ CONTEST = Claim(
             x="bits k of the parity",
             y="share of wrong labels",
             series=tuple(PlotLine(name, f"{measure}_error", name) for name in ("network", "one step", *FIXED, *BESIDE)),
-            caption="Rivals are tuned, the network is not.",
+            caption="Rivals are tuned seed by seed; the settings of the network were chosen beforehand, on other seeds.",
         )
         for part, measure in (("uniform", "uniform"), ("all-equal", "structured"))
     ),
