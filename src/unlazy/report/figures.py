@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import ACCURACY, METRICS, Metric
+from unlazy.lab.arms import Row
 from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
@@ -72,8 +73,12 @@ def arm_order(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list
 
 
 def curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[Curve]:
-    """The curves of all arms that have more than three recorded steps, by the metric that the first of them was measured with."""
-    order = [arm for arm in arm_order(verdict, records) if records[arm] and len(records[arm][0].steps) >= LEAST_STEPS]
+    """The curves of all arms that have more than three recorded steps, by the metric that the first of them was measured with.
+
+    What a row measures at its places, such as dimensions, is no curve of training: the claim's own plots draw it.
+    """
+    rows = {name for name, arm in verdict.claim.study(verdict.scale).items() if isinstance(arm, Row)}
+    order = [arm for arm in arm_order(verdict, records) if records[arm] and len(records[arm][0].steps) >= LEAST_STEPS and arm not in rows]
     metric = next((each for arm in order for each in METRICS.values() if _has(records[arm], each)), None)
     if metric is None:
         return []
