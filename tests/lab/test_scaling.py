@@ -15,7 +15,7 @@ from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
 from unlazy.lab.power_laws import first_stable_crossing, fit, last_crossing
 from unlazy.lab.registry import family_of, learner_of
-from unlazy.lab.scaling import START, Scaling, places_of, run, sizes_to_try
+from unlazy.lab.scaling import EASIER, START, TARGET, Scaling, places_of, run, sizes_to_try
 from unlazy.lab.store import Store
 from unlazy.learners.features import FeatureRidge
 from unlazy.report.scaling import figure, print_scaling, scaling_chart, scaling_ledger, table
@@ -165,6 +165,19 @@ def test_a_stopped_study_goes_on_where_it_was(tmp_path):
     (row,) = outcome.rows
     assert row.how == "search" and all(cell.whole for cell in row.cells) and row.samples.shape == (2, 2)
     assert np.all(row.means[1] > row.means[0]), "more dimensions need more examples"
+
+
+def test_where_the_usual_target_is_too_hard_all_are_asked_for_an_easier_one(tmp_path):
+    """Where 128 examples are all there are, a linear model has an error of about 0.06 in 16 dimensions, and reaches 0.1."""
+    study = Scaling(Halfspace(16), "d", (16, 32), {"linear": LINEAR}, (0, 1), budget=2, most=128, test=500)
+    with Store(tmp_path / "s.sqlite") as store:
+        outcome = run(study, store, LocalEngine())
+    worst = outcome.rows[0].cells[0].last_error
+    assert worst > 0.05 and outcome.target in EASIER and worst <= outcome.target and outcome.rows[0].cells[0].whole
+    assert outcome.sentences[0] == outcome.note and f"{TARGET:g} is more than linear reaches at d = 16" in outcome.note
+    assert ScalingOutcome.from_json(outcome.to_json()).note == outcome.note
+    options = {"seeds": 2, "first_seed": 10, "budget": 6, "most": 1000, "test": 100}
+    assert "--target-error" not in api.study_of("shi2022/task", ["ntk"], vary="D=50..100", target=None, **options).command
 
 
 def test_a_learner_on_fresh_examples_is_run_once():

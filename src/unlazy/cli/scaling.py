@@ -31,7 +31,9 @@ from unlazy.core.errors import BadInput
 )
 @set_option
 @click.option(
-    "--target-error", type=float, default=0.05, show_default=True, help="Test error to be reached: share of wrong labels, or squared."
+    "--target-error",
+    type=float,
+    help="Test error to be reached: share of wrong labels, or squared [default: 0.05, or the least of 0.1, 0.2, 0.3, 0.4 that all reach].",
 )
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Number of seeds.")
 @first_seed_option
@@ -47,7 +49,7 @@ def scaling(
     names: tuple[str, ...],
     vary: str,
     changes: tuple[str, ...],
-    target_error: float,
+    target_error: float | None,
     seeds: int,
     first_seed: int,
     budget: int,

@@ -62,7 +62,7 @@ def scaling(
     learners: Learners,
     *,
     vary: str | Mapping[str, Iterable[float]],
-    target_error: float = 0.05,
+    target_error: float | None = None,
     set: Iterable[str] = (),
     seeds: int = 3,
     first_seed: int = DEVELOPMENT,
@@ -158,7 +158,7 @@ def study_of(
     learners: Learners,
     *,
     vary: str | Mapping[str, Iterable[float]],
-    target: float,
+    target: float | None,
     changes: Iterable[str] = (),
     seeds: int,
     first_seed: int,
@@ -177,7 +177,8 @@ def study_of(
         places = numeric(field, tuple(values))
     written = f"{field}={','.join(map(str, places))}"
     options = [
-        *("--vary", vary if isinstance(vary, str) else written, "--target-error", target, "--seeds", seeds, "--first-seed", first_seed),
+        *("--vary", vary if isinstance(vary, str) else written, *(() if target is None else ("--target-error", target))),
+        *("--seeds", seeds, "--first-seed", first_seed),
         *("--budget", budget, "--most", most, "--test", test),
     ]
     return Scaling(

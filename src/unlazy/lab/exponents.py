@@ -123,7 +123,10 @@ def _finite(value: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class ScalingOutcome:
-    """A scaling study that was run. `field` is what was varied; `command` makes it again, where it was given by names."""
+    """A scaling study that was run. `field` is what was varied; `command` makes it again, where it was given by names.
+
+    `note` says why the target is not the usual one.
+    """
 
     task: str
     field: str
@@ -135,6 +138,7 @@ class ScalingOutcome:
     most: int
     test: int
     command: str = ""
+    note: str = ""
 
     @property
     def settings(self) -> str:
@@ -158,7 +162,7 @@ class ScalingOutcome:
     @property
     def sentences(self) -> list[str]:
         """What does not reach the target, what exponents came out, and who needs fewer examples than whom."""
-        return [*self._exponents, *self._not_reached, *self._order]
+        return [*([self.note] if self.note else []), *self._exponents, *self._not_reached, *self._order]
 
     @property
     def _exponents(self) -> list[str]:
@@ -205,6 +209,7 @@ class ScalingOutcome:
             "vary": self.field,
             "places": [cell.place for cell in self.rows[0].cells],
             "target_error": self.target,
+            "note": self.note,
             "metric": self.metric.name,
             "seeds": list(self.seeds),
             "budget": self.budget,
@@ -229,6 +234,7 @@ class ScalingOutcome:
             most=told["most_examples"],
             test=told["test_examples"],
             command=told["command"],
+            note=told.get("note", ""),
         )
 
     def figure(self) -> Any:

@@ -36,6 +36,9 @@ from unlazy.theory.cube_kernels import predicted_examples
 
 #: A search begins with so many examples at the first place, and never asks for fewer.
 START, LEAST = 64, 8
+#: The error to be reached where none is named, and what is taken where that is too hard for some learner.
+TARGET = 0.05
+EASIER = (0.1, 0.2, 0.3, 0.4)
 #: How often the bracket around the target is halved.
 HALVINGS = 1
 #: A pass over fresh examples is looked at about so often, at steps that grow by equal factors.
@@ -82,14 +85,17 @@ class Answer(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """Learners on a family whose `field` takes several values. `most`: examples that no learner may exceed; the rest as in a contest."""
+    """Learners on a family whose `field` takes several values. `most`: examples that no learner may exceed; the rest as in a contest.
+
+    With no `target` it is `TARGET`, or where some learner cannot reach that at the first place, the least of `EASIER` that all reach there.
+    """
 
     family: Family
     field: str
     places: tuple[float, ...]
     learners: Mapping[str, Learner]
     seeds: tuple[int, ...]
-    target: float = 0.05
+    target: float | None = None
     budget: int = 6
     most: int = 20_000
     test: int = 4096
@@ -100,12 +106,17 @@ class Scaling:
         """Refuse what is no study, before anything is run."""
         require(bool(self.learners), "A scaling study needs at least one learner.")
         require(bool(self.places) and bool(self.seeds), "A scaling study needs at least one place and one seed.")
-        require(self.target > 0, f"The target error must be above zero, but is {self.target}.")
-        require(self.metric.unit != "%" or self.target < 1, f"The target error is a share of wrong labels, but is {self.target}.")
+        require(self.goal > 0, f"The target error must be above zero, but is {self.target}.")
+        require(self.metric.unit != "%" or self.goal < 1, f"The target error is a share of wrong labels, but is {self.target}.")
         require(self.most >= START, f"At least {START} examples must be allowed, but most is {self.most}.")
         for place in self.places:
             for learner in self.learners.values():
                 learner.suited(self.at(place))
+
+    @property
+    def goal(self) -> float:
+        """The target, or the one that is tried first."""
+        return TARGET if self.target is None else self.target
 
     @property
     def metric(self) -> Metric:
@@ -165,7 +176,7 @@ class Scaling:
         learner = self.learners[name]
         if not isinstance(learner, KernelRidge) or not isinstance(learner.kernel, Kernel) or self.metric.unit != "%":
             return {}
-        found = {place: predicted_examples(self.at(place), learner.kernel, self.target) for place in self.places}
+        found = {place: predicted_examples(self.at(place), learner.kernel, self.goal) for place in self.places}
         return {place: n for place, n in found.items() if n is not None}
 
 
@@ -178,7 +189,7 @@ def _streamed(study: Scaling, name: str) -> Rounds:
     answers = yield [Ask(name, place, study.ceiling(place)) for place in study.places]
     found = []
     for place, (sizes, errors) in zip(study.places, answers, strict=True):
-        needed = tuple(first_stable_crossing(np.array(sizes, float), column, study.target) for column in errors.T)
+        needed = tuple(first_stable_crossing(np.array(sizes, float), column, study.goal) for column in errors.T)
         found.append(Needed(place, needed, sizes, _rows(errors)))
     return found
 
@@ -189,7 +200,7 @@ def _searched(study: Scaling, name: str) -> Rounds:
     start = START
     for place in study.places:
         errors: dict[int, np.ndarray] = {}
-        search = sizes_to_try(start, study.ceiling(place), study.target)
+        search = sizes_to_try(start, study.ceiling(place), study.goal)
         n = next(search)
         while True:
             (answer,) = yield [Ask(name, place, n)]
@@ -200,7 +211,7 @@ def _searched(study: Scaling, name: str) -> Rounds:
                 break
         sizes = sorted(errors)
         columns = [{size: float(errors[size][j]) for size in sizes} for j in range(len(study.seeds))]
-        cell = Needed(place, tuple(last_crossing(c, study.target) for c in columns), tuple(sizes), _rows([errors[s] for s in sizes]))
+        cell = Needed(place, tuple(last_crossing(c, study.goal) for c in columns), tuple(sizes), _rows([errors[s] for s in sizes]))
         found.append(cell)
         start = _start_after(cell, study.most)
     return found
@@ -252,13 +263,50 @@ Keep = Callable[[list[Runnable], Store, Engine], None]
 
 
 def run(
-    study: Scaling, store: Store, engine: Engine, *, keep: Keep = keep, told: Callable[[Ask, Answer], None] = lambda ask, answer: None
+    study: Scaling,
+    store: Store,
+    engine: Engine,
+    *,
+    keep: Keep = keep,
+    told: Callable[[Ask, Answer, float], None] = lambda ask, answer, target: None,
 ) -> ScalingOutcome:
-    """Round by round, all learners at once; what the store already holds is not run again. `told` hears of each answer."""
+    """Round by round, all learners at once; what the store already holds is not run again. `told` hears of each answer and the target."""
+    trials: dict[str, list[str]] = {name: [] for name in study.learners}
+
+    def measured(study: Scaling) -> dict[str, list[Needed]]:
+        return _measured(study, store, engine, trials, keep, told)
+
+    note = ""
+    if study.target is None:
+        study, note = _settled(study, measured(dataclasses.replace(study, places=study.places[:1])))
+    found = dataclasses.replace(_outcome(study, measured(study)), note=note)
+    kept = {name: list(dict.fromkeys(keys)) for name, keys in trials.items()}
+    store.add_run(Run("scaling", found.task, found.settings, study.seeds[0], len(study.seeds), kept, now(), found.to_json()))
+    return found
+
+
+def _settled(study: Scaling, first: Mapping[str, list[Needed]]) -> tuple[Scaling, str]:
+    """The study with its target, as what was found at the first place asks for, and why it is that one."""
+    short = {name: cell for name, (cell,) in first.items() if not cell.whole}
+    worst = max((max(cell.errors[-1]) for cell in short.values()), default=0.0)
+    target = next((easier for easier in EASIER if worst <= easier), None)
+    if not short or target is None:
+        return dataclasses.replace(study, target=TARGET), ""
+    (name, cell), *_ = sorted(short.items(), key=lambda item: -item[1].last_error)
+    why = (
+        f"The target is an error of {target:g}: {TARGET:g} is more than {name} reaches at {study.field} = {cell.place:g} "
+        f"(error {cell.last_error:.3f} at n = {cell.sizes[-1]:,})."
+    )
+    return dataclasses.replace(study, target=target), why
+
+
+def _measured(
+    study: Scaling, store: Store, engine: Engine, trials: dict[str, list[str]], keep: Keep, told: Callable[[Ask, Answer, float], None]
+) -> dict[str, list[Needed]]:
+    """What each learner needed at each place; the keys of all `trials` are noted."""
     rows: dict[str, Rounds] = {name: (_streamed if study.streams(name) else _searched)(study, name) for name in study.learners}
     waiting = {name: next(row) for name, row in rows.items()}
     cells: dict[str, list[Needed]] = {}
-    arms: dict[str, list[str]] = {name: [] for name in rows}
     while waiting:
         asked = [ask for asks in waiting.values() for ask in asks]
         keep([trial for ask in asked for trial in study.rehearsals(ask)], store, engine)
@@ -266,18 +314,15 @@ def run(
         for name, asks in list(waiting.items()):
             answers = []
             for ask in asks:
-                arms[name] += [trial.key for trial in [*study.rehearsals(ask), *study.finals(ask, store)]]
+                trials[name] += [trial.key for trial in [*study.rehearsals(ask), *study.finals(ask, store)]]
                 answers.append(study.answer(ask, store))
-                told(ask, answers[-1])
+                told(ask, answers[-1], study.goal)
             try:
                 waiting[name] = rows[name].send(answers)
             except StopIteration as end:
                 cells[name] = end.value
                 del waiting[name]
-    found = _outcome(study, cells)
-    kept = {name: list(dict.fromkeys(keys)) for name, keys in arms.items()}
-    store.add_run(Run("scaling", found.task, found.settings, study.seeds[0], len(study.seeds), kept, now(), found.to_json()))
-    return found
+    return cells
 
 
 def _outcome(study: Scaling, cells: Mapping[str, list[Needed]]) -> ScalingOutcome:
@@ -288,7 +333,7 @@ def _outcome(study: Scaling, cells: Mapping[str, list[Needed]]) -> ScalingOutcom
             ScalingRow(name, "one pass" if study.streams(name) else "search", tuple(cells[name]), study.predicted(name))
             for name in study.learners
         ),
-        target=study.target,
+        target=study.goal,
         metric=study.metric,
         seeds=study.seeds,
         budget=study.budget,

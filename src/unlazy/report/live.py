@@ -128,7 +128,7 @@ def run_scaling(study: Scaling, store: Store, console: Console, *, memory: float
     """Run a scaling study: nobody knows beforehand how many trials it takes, so each answer is told as it comes."""
     places = ", ".join(f"{place:g}" for place in study.places)
     console.print(
-        f"[bold]{escape(study.task)}[/] · examples to an error of {study.target:g} at {study.field} = {places} · seeds {study.seeds[0]} to "
+        f"[bold]{escape(study.task)}[/] · examples to an error of {study.goal:g} at {study.field} = {places} · seeds {study.seeds[0]} to "
         f"{study.seeds[-1]} · {study.budget} settings each · store {store.path}",
         soft_wrap=True,
     )
@@ -150,12 +150,12 @@ def run_scaling(study: Scaling, store: Store, console: Console, *, memory: float
             sys.exit(130)
         new += len(waiting)
 
-    def tell(ask: Ask, answer: Answer) -> None:
-        reached = int(np.sum(answer.errors[-1] <= study.target))
+    def tell(ask: Ask, answer: Answer, target: float) -> None:
+        reached = int(np.sum(answer.errors[-1] <= target))
         error = float(np.mean(answer.errors[-1]))
         console.print(
             f"  {escape(ask.learner)} at {study.field} = {ask.place:g}, n = {answer.sizes[-1]:,}: error {error:.4g}, "
-            f"{reached} of {len(study.seeds)} seeds reach the target",
+            f"{reached} of {len(study.seeds)} seeds reach {target:g}",
             highlight=False,
             soft_wrap=True,
         )
