@@ -228,8 +228,8 @@ def test_learners_share_the_initial_network_and_the_sample():
     sampler = halfspace_sampler()
     a = fit(small_learner(rate=0.1, record=(0,)), sampler, 32)
     b = fit(small_learner(rate=0.7, steps=3, record=(0,)), sampler, 32)
-    np.testing.assert_array_equal(a.models.w[0], b.models.w[0])
-    np.testing.assert_array_equal(a.seen.x, b.seen.x)
+    np.testing.assert_allclose(a.models.w[0], b.models.w[0], rtol=1e-6)
+    np.testing.assert_allclose(a.seen.x, b.seen.x, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

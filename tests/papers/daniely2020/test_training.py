@@ -99,7 +99,7 @@ def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
 
 def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
     """On 400 bits a sample stands for the law: each gradient of a network along A lies within four and a half standard errors."""
-    n, k, count = 400, 5, 20_000
+    n, k, count = 400, 5, 5_000
     task = EqualBits(d=n, k=k).task(key=KEY)
     small = AfterFirstStep(n=n, k=k, neurons=16)(1, key=KEY)
     small = TwoLayer(small.w, small.b, 3 * jax.random.normal(KEY, (16,)), small.c, "relu6")
