@@ -75,7 +75,18 @@ class DaskPool(Pool):
         while self._cluster is not None and len(self._processes) < self.count:
             self._started += 1
             require(self._started <= self.count + MOST_DEATHS, f"{MOST_DEATHS} workers have died: no more are started.")
-            options = ("--no-nanny", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard", "--host", "127.0.0.1", "--death-timeout", "20")
+            options = (
+                "--no-nanny",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "0",
+                "--no-dashboard",
+                "--host",
+                "127.0.0.1",
+                "--death-timeout",
+                "20",
+            )
             command = [sys.executable, "-m", "distributed.cli.dask_worker", self._cluster.scheduler_address, *options]
             environment = os.environ | one_thread_environment() | {"DASK_LOGGING__DISTRIBUTED": "critical"}
             self._processes.append(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True))
@@ -167,9 +178,6 @@ class DaskPool(Pool):
         self._client = self._cluster = None
         self._hosts.clear()
         self._sent.clear()
-
-    def place(self, worker: str) -> str:
-        return self._hosts.get(worker, "a worker that is gone")
 
 
 @contextlib.contextmanager

@@ -78,6 +78,15 @@ class Docket:
             del self._waiting[group], self._left[group]
         return piece
 
+    @property
+    def seconds(self) -> float:
+        """What all that waits will take."""
+        return sum(self._left.values())
+
+    def again(self, piece: Piece) -> None:
+        """A piece that nobody ran, through no fault of its own."""
+        self._add([piece])
+
     def lost(self, piece: Piece, reason: str) -> list[Failure]:
         """A worker died over a piece: it is run again, halved, or given up."""
         deaths = piece.deaths + 1

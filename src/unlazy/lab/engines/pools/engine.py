@@ -61,10 +61,6 @@ class Pool(abc.ABC):
     def close(self) -> None:
         """Let go of all."""
 
-    def place(self, worker: str) -> str:
-        """Where a worker is, for people."""
-        return worker
-
 
 class PoolEngine(Engine):
     """Runs trials in a pool. `expected` is how many workers there will be, for the estimate; `memory`: bytes that one program may use."""
@@ -121,7 +117,7 @@ class PoolEngine(Engine):
                     if answer.compiled[0]:
                         watcher.compiled(programs, seconds)
                     records, failures = docket.answered(piece, answer, self.memory)
-                    self._done[self.pool.place(news.worker)] += len(records)
+                    self._done[answer.host] += len(records)
                     for record in records:
                         watcher.finished(by_key[record.key], record.seconds)
                         yield record
@@ -131,11 +127,15 @@ class PoolEngine(Engine):
 
     @property
     def summary(self) -> str:
-        if not self._done:
-            return ""
-        where = ", ".join(f"{count} on {place}" for place, count in self._done.most_common())
-        lost = f" {self._lost} workers were lost, and their trials run again." if self._lost else ""
-        return f"Trials: {where}.{lost}"
+        return told_summary(self._done, self._lost)
 
     def close(self) -> None:
         self.pool.close()
+
+
+def told_summary(done: Counter[str], lost: int) -> str:
+    """How many trials ran on which machine, and how many workers were lost."""
+    if not done:
+        return ""
+    where = ", ".join(f"{count} on {host or 'a machine without a name'}" for host, count in done.most_common())
+    return f"Trials: {where}." + (f" Workers lost: {lost}; what they had was run again." if lost else "")

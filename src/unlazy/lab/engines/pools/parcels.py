@@ -46,7 +46,7 @@ class Errand:
 class Answer:
     """What came of an errand: records and failures; or that it raised an error as a whole, or needs too much memory.
 
-    `compiled`: programs and seconds. `too_large`: trials at once and the bytes they need.
+    `compiled`: programs and seconds. `too_large`: trials at once and the bytes they need. `host`: the machine that ran it.
     """
 
     records: tuple[Record, ...] = ()
@@ -54,6 +54,7 @@ class Answer:
     raised: str = ""
     too_large: tuple[int, int] | None = None
     compiled: tuple[int, float] = (0, 0.0)
+    host: str = ""
 
 
 def packed(trials: Sequence[Runnable], size: int, memory: int) -> bytes:
@@ -143,6 +144,7 @@ def written(answer: Answer) -> bytes:
         "too_large": answer.too_large,
         "compiled": list(answer.compiled),
         "origins": origins,
+        "host": answer.host,
     }
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
     body = len(text).to_bytes(8, "little") + text + b"".join(chunks)
@@ -187,4 +189,5 @@ def _answer(header: dict[str, Any], data: memoryview) -> Answer:
         str(header["raised"]),
         None if large is None else (int(large[0]), int(large[1])),
         (int(header["compiled"][0]), float(header["compiled"][1])),
+        str(header["host"]),
     )

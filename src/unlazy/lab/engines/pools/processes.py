@@ -150,9 +150,6 @@ class ProcessPool(Pool):
             process.process.wait()
         self._processes.clear()
 
-    def place(self, worker: str) -> str:
-        return "this machine"
-
 
 def process_engine(workers: int | None = None, memory: int | None = None) -> PoolEngine:
     """An engine of worker processes on this machine."""

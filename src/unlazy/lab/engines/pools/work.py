@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import platform
 import traceback
 from typing import Any
 
@@ -36,7 +38,7 @@ def run_errand(parcel: bytes) -> bytes:
     before = engine.programs, engine.compile_seconds
     answer = _alone(errand, engine) if errand.size == 0 else _together(errand, engine)
     compiled = engine.programs - before[0], engine.compile_seconds - before[1]
-    return written(Answer(answer.records, answer.failures, answer.raised, answer.too_large, compiled))
+    return written(dataclasses.replace(answer, compiled=compiled, host=platform.node()))
 
 
 def _together(errand: Errand, engine: LocalEngine) -> Answer:
@@ -61,7 +63,7 @@ def _alone(errand: Errand, engine: LocalEngine) -> Answer:
 
 def _as_told(record: Record, errand: Errand, place: int) -> Record:
     """Under the coordinator's key and description."""
-    return Record(**{**vars(record), "key": errand.keys[place], "trial": errand.told[place]})
+    return dataclasses.replace(record, key=errand.keys[place], trial=errand.told[place])
 
 
 def _said(error: BaseException) -> str:
@@ -76,9 +78,9 @@ def hello() -> dict[str, Any]:
     return provenance()
 
 
-def check_same(theirs: dict[str, Any], worker: str) -> None:
-    """Refuse a worker whose numbers could be others."""
-    ours = provenance()
-    other = [f"{name} {theirs.get(name)} and not {ours[name]}" for name in SAME if theirs.get(name) != ours[name]]
+def check_same(found: dict[str, Any], worker: str, expected: dict[str, Any] | None = None) -> None:
+    """Refuse a worker whose numbers could be others than the coordinator's."""
+    expected = provenance() if expected is None else expected
+    other = [f"{name} {found.get(name)} and not {expected.get(name)}" for name in SAME if found.get(name) != expected.get(name)]
     if other:
         raise BadInput(f"The worker {worker} is refused: it has {', '.join(other)}. Install the same versions everywhere, and restart it.")
