@@ -69,7 +69,7 @@ class CostTeller:
         self._watcher.staffed(workers)
 
 
-class Line(NamedTuple):
+class Price(NamedTuple):
     """Seconds of a trial: a fixed part, and one for each multiply-add."""
 
     fixed: float
@@ -88,7 +88,7 @@ class Costs:
         trials = [cost for cost in past if cost.kind != COMPILING]
         self.known = bool(trials)
         self.compile_seconds = statistics.median(cost.seconds / cost.work for cost in compiling) if compiling else COMPILE_SECONDS
-        self._typical = fitted([(cost.work, cost.seconds) for cost in trials], 1 / SPEED) if trials else Line(0.0, 1 / SPEED)
+        self._typical = fitted([(cost.work, cost.seconds) for cost in trials], 1 / SPEED) if trials else Price(0.0, 1 / SPEED)
         by_kind: dict[str, list[tuple[float, float]]] = {}
         for cost in trials:
             by_kind.setdefault(cost.kind, []).append((cost.work, cost.seconds))
@@ -99,12 +99,12 @@ class Costs:
         return self._lines.get(kind_of(trial), self._typical)(trial.work)
 
 
-def fitted(points: list[tuple[float, float]], typical: float) -> Line:
+def fitted(points: list[tuple[float, float]], typical: float) -> Price:
     """The line with least relative errors whose parts are not negative; from sizes that hardly differ, the price of work is `typical`."""
     work, seconds = (np.array(column) for column in zip(*points, strict=True))
     if work.max() < 2 * work.min():
         w, s = float(np.median(work)), float(np.median(seconds))
-        return Line(s - typical * w, typical) if s > typical * w else Line(0.0, s / w)
+        return Price(s - typical * w, typical) if s > typical * w else Price(0.0, s / w)
     scale = work.max()
     (fixed, each), _ = nnls(np.column_stack([1 / seconds, work / scale / seconds]), np.ones(len(work)))
-    return Line(float(fixed), float(each / scale))
+    return Price(float(fixed), float(each / scale))

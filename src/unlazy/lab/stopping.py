@@ -13,8 +13,8 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM: like Ctrl-C, but from a machine."""
 
 
-class _State:
-    """Whether something is being written, and who asked to stop meanwhile."""
+class _Asked:
+    """Whether something is being written, and how one was asked to stop meanwhile."""
 
     writing = 0
     asked: type[KeyboardInterrupt] | None = None
@@ -22,8 +22,8 @@ class _State:
 
 def _stop(number: int, frame: FrameType | None) -> None:
     kind = Terminated if number == signal.SIGTERM else KeyboardInterrupt
-    if _State.writing:
-        _State.asked = kind
+    if _Asked.writing:
+        _Asked.asked = kind
     else:
         raise kind
 
@@ -40,17 +40,17 @@ def stoppable() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _State.asked = None
+        _Asked.asked = None
 
 
 @contextlib.contextmanager
 def writing() -> Iterator[None]:
     """What must not be cut off."""
-    _State.writing += 1
+    _Asked.writing += 1
     try:
         yield
     finally:
-        _State.writing -= 1
-    if not _State.writing and _State.asked is not None:
-        asked, _State.asked = _State.asked, None
+        _Asked.writing -= 1
+    if not _Asked.writing and _Asked.asked is not None:
+        asked, _Asked.asked = _Asked.asked, None
         raise asked

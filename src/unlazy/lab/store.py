@@ -272,6 +272,51 @@ class Store:
             row = self._db.execute("SELECT registered FROM rules WHERE claim = ? AND rule = ?", (claim, rule)).fetchone()
         return row[0] if row else None
 
+    def register_rules_at(self, rules: Iterable[tuple[str, str, str]]) -> None:
+        """Note rules that another store has seen, with the times at which it did; the earlier time of a rule counts."""
+        earlier = "INSERT INTO rules VALUES (?,?,?) ON CONFLICT DO UPDATE SET registered = min(registered, excluded.registered)"
+        with self._transaction():
+            self._db.executemany(earlier, list(rules))
+
+    def rules(self) -> list[tuple[str, str, str]]:
+        """Claims, their rules, and when these were first seen."""
+        with self._explained():
+            return [(str(claim), str(rule), str(at)) for claim, rule, at in self._db.execute("SELECT claim, rule, registered FROM rules")]
+
+    def integrity(self) -> list[str]:
+        """What is wrong with the file and with references between its tables."""
+        with self._explained():
+            found = [str(line) for (line,) in self._db.execute("PRAGMA integrity_check(20)") if line != "ok"]
+            lost = [f"A row of {table} refers to one of {parent} that is not there." for table, _, parent, _ in self._foreign()]
+        return found + sorted(set(lost))
+
+    def _foreign(self) -> list[tuple[Any, ...]]:
+        return self._db.execute("PRAGMA foreign_key_check").fetchall()
+
+    def all_keys(self) -> list[str]:
+        """Of all records, in order."""
+        return [key for key, _ in self.created()]
+
+    def created(self) -> list[tuple[str, str]]:
+        """Keys of all records, in order, and when they were made."""
+        with self._explained():
+            return [(str(key), str(at)) for key, at in self._db.execute("SELECT key, created FROM records ORDER BY key")]
+
+    def tidy(self) -> int:
+        """Forget provenances and failures that nothing refers to, and give the space back; how many bytes."""
+        before = self.path.stat().st_size
+        with self._transaction():
+            self._db.execute("DELETE FROM failures WHERE key IN (SELECT key FROM records)")
+            used = "SELECT provenance FROM records UNION SELECT provenance FROM failures"
+            self._db.execute(f"DELETE FROM provenance WHERE id NOT IN ({used})")
+        self._origin = None, 0
+        with self._explained():
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            before = max(before, self.path.stat().st_size)
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return before - self.path.stat().st_size
+
     def add_run(self, run: Run) -> None:
         """Note that something was run on these trials."""
         with self._transaction():

@@ -61,6 +61,13 @@ def use_compilation_cache(folder: Path | None = None) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 
+def program_cache() -> Path | None:
+    """Where compiled programs are kept."""
+    use_compilation_cache()
+    folder = getattr(jax.config, "jax_compilation_cache_dir", None)
+    return None if folder is None else Path(folder)
+
+
 def groups_of(trials: Sequence[Runnable]) -> tuple[list[list[Trial]], list[Runnable]]:
     """Trials that differ only in numbers (seed, step size, decay, …), in the order of their first appearance; and those that run alone."""
     groups: dict[Any, list[Trial]] = {}

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from unlazy.lab.engines.local import chunks_of, groups_of
-from unlazy.lab.engines.pools.parcels import Answer
+from unlazy.lab.engines.pools.parcels import Reply
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Failure, Record, Runnable, now
 
@@ -99,7 +99,7 @@ class Docket:
             self._add([dataclasses.replace(piece, deaths=deaths)])
         return []
 
-    def answered(self, piece: Piece, answer: Answer, memory: int) -> tuple[list[Record], list[Failure]]:
+    def answered(self, piece: Piece, answer: Reply, memory: int) -> tuple[list[Record], list[Failure]]:
         """The records of a piece, and what failed; what is in neither is run again in smaller pieces, or given up."""
         found = {record.key for record in answer.records} | {failure.key for failure in answer.failures}
         failures = list(answer.failures)

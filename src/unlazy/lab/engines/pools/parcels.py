@@ -43,7 +43,7 @@ class Errand:
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class Reply:
     """What came of an errand: records and failures; or that it raised an error as a whole, or needs too much memory.
 
     `compiled`: programs and seconds. `too_large`: trials at once and the bytes they need. `host`: the machine that ran it.
@@ -103,7 +103,7 @@ def _of_session(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and any(map(_of_session, value))
 
 
-def written(answer: Answer) -> bytes:
+def written(answer: Reply) -> bytes:
     """An answer as plain bytes."""
     chunks: list[bytes] = []
     place = 0
@@ -151,22 +151,22 @@ def written(answer: Answer) -> bytes:
     return MAGIC + hashlib.sha256(body).digest() + body
 
 
-def read(data: bytes, what: str = "an answer of a worker") -> Answer:
-    """The answer that was written, or an error that says it is damaged."""
+def read(data: bytes, what: str = "an answer of a worker") -> Reply:
+    """The reply that was written, or an error that says it is damaged."""
     try:
         if len(data) < _HEAD or data[: len(MAGIC)] != MAGIC:
             raise ValueError("it does not begin as one")
         if hashlib.sha256(data[len(MAGIC) + 32 :]).digest() != data[len(MAGIC) : len(MAGIC) + 32]:
             raise ValueError("its checksum is another")
         end = _HEAD + int.from_bytes(data[_HEAD - 8 : _HEAD], "little")
-        return _answer(json.loads(data[_HEAD:end]), memoryview(data)[end:])
+        return _reply(json.loads(data[_HEAD:end]), memoryview(data)[end:])
     except UnlazyError:
         raise
     except Exception as error:  # whatever is in it: it is not ours
         raise BadInput(f"{what} is damaged: {error}.") from error
 
 
-def _answer(header: dict[str, Any], data: memoryview) -> Answer:
+def _reply(header: dict[str, Any], data: memoryview) -> Reply:
     def get(place: list[Any]) -> np.ndarray:
         dtype, shape, start, size = place
         if not 0 <= start <= start + size <= len(data):
@@ -183,7 +183,7 @@ def _answer(header: dict[str, Any], data: memoryview) -> Answer:
         return Record(key, trial, told["status"], steps, values, arrays, float(told["seconds"]), origin, str(told["created"]))
 
     large = header["too_large"]
-    return Answer(
+    return Reply(
         tuple(map(record, header["records"])),
         tuple(Failure(**failure) for failure in header["failures"]),
         str(header["raised"]),

@@ -10,7 +10,7 @@ from typing import Any
 
 from unlazy.core.errors import BadInput, UnlazyError
 from unlazy.lab.engines.local import LocalEngine, use_compilation_cache
-from unlazy.lab.engines.pools.parcels import Answer, Errand, unpacked, written
+from unlazy.lab.engines.pools.parcels import Errand, Reply, unpacked, written
 from unlazy.lab.engines.programs import TooLarge
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Failure, Record, Trial, now
@@ -31,9 +31,9 @@ def run_errand(parcel: bytes) -> bytes:
     try:
         errand = unpacked(parcel)
     except UnlazyError as error:
-        return written(Answer(raised=str(error)))
+        return written(Reply(raised=str(error)))
     except Exception as error:
-        return written(Answer(raised=f"the trials cannot be read here: {_said(error)}"))
+        return written(Reply(raised=f"the trials cannot be read here: {_said(error)}"))
     engine = engine_of(errand.memory)
     before = engine.programs, engine.compile_seconds
     answer = _alone(errand, engine) if errand.size == 0 else _together(errand, engine)
@@ -41,24 +41,24 @@ def run_errand(parcel: bytes) -> bytes:
     return written(dataclasses.replace(answer, compiled=compiled, host=platform.node()))
 
 
-def _together(errand: Errand, engine: LocalEngine) -> Answer:
+def _together(errand: Errand, engine: LocalEngine) -> Reply:
     try:
         found = engine.run_together([trial for trial in errand.trials if isinstance(trial, Trial)], errand.size)
-        return Answer(tuple(_as_told(record, errand, place) for place, record in enumerate(found)))
+        return Reply(tuple(_as_told(record, errand, place) for place, record in enumerate(found)))
     except TooLarge as large:
-        return Answer(too_large=(large.trials, large.needed))
+        return Reply(too_large=(large.trials, large.needed))
     except Exception as error:
-        return Answer(raised=_said(error))
+        return Reply(raised=_said(error))
 
 
-def _alone(errand: Errand, engine: LocalEngine) -> Answer:
+def _alone(errand: Errand, engine: LocalEngine) -> Reply:
     records, failures = [], []
     for place, trial in enumerate(errand.trials):
         try:
             records.append(_as_told(engine.run_alone(trial), errand, place))
         except Exception as error:
             failures.append(Failure(errand.keys[place], errand.told[place], _said(error), provenance(), now()))
-    return Answer(tuple(records), tuple(failures))
+    return Reply(tuple(records), tuple(failures))
 
 
 def _as_told(record: Record, errand: Errand, place: int) -> Record:
