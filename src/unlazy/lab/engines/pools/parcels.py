@@ -82,6 +82,7 @@ def unpacked(parcel: bytes) -> Errand:
         load_source(name, file, source)
     errand: Errand = pickle.loads(inner)
     for trial, key in zip(errand.trials, errand.keys, strict=True):
+        trial.__dict__.pop("key", None)  # it came along where it was known there; here it is made anew
         if trial.key == key:
             continue
         if not _of_session(trial):
@@ -93,6 +94,8 @@ def unpacked(parcel: bytes) -> Errand:
 
 def _of_session(value: Any) -> bool:
     """Whether a trial is made of something that no module holds."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return False
     kind = value if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")) else type(value)
     if kind.__module__ in ("__main__", "builtins") and not hasattr(builtins, kind.__qualname__.split(".")[0]):
         return True
@@ -129,7 +132,7 @@ def written(answer: Reply) -> bytes:
             "status": record.status,
             "steps": list(record.steps),
             "names": list(record.measurements),
-            "values": put(np.array([*record.measurements.values()], "<f8").reshape(len(record.measurements), -1)),
+            "values": put(np.array([*record.measurements.values()], "<f8").ravel()),
             "arrays": {name: put(array) for name, array in record.arrays.items()},
             "seconds": record.seconds,
             "origin": origin(record.provenance),
