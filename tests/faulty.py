@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -29,12 +30,16 @@ HERE = Path(__file__).parent
 
 
 class Errand(Instrument):
-    """A number that depends on the seed, after some waiting; the seed that is `deadly` kills its process, one that is `wrong` raises."""
+    """A number that depends on the seed, after some waiting; the seed that is `deadly` kills its process, one that is `wrong` raises.
+
+    `greedy` takes all memory; `claimed` are seconds that it pretends to take.
+    """
 
     wait: float = eqx.field(static=True, default=0.0)
     deadly: int = eqx.field(static=True, default=-1)
     greedy: int = eqx.field(static=True, default=-1)
     wrong: int = eqx.field(static=True, default=-1)
+    claimed: float = eqx.field(static=True, default=0.0)
 
     def measure(self, *, key):
         drawn = np.asarray(normal(key, (4,)))
@@ -50,7 +55,7 @@ class Errand(Instrument):
 
     @property
     def work(self):
-        return 2.5e10 * max(self.wait, 1e-3)
+        return 2.5e10 * max(self.wait, self.claimed, 1e-3)
 
 
 def key_data(key):
@@ -152,3 +157,47 @@ def compare(path: Path, undisturbed: Path) -> None:
         for key in wanted.all_keys():
             far = [each for each in differences(found.get(key), wanted.get(key)) if not each.equal]
             assert far == [], (key, far)
+
+
+class Cluster:
+    """A Dask cluster as one would start it by hand: a scheduler and workers, each a process."""
+
+    def __init__(self, port: int) -> None:
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.scheduler = self._start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+        self.workers: list[subprocess.Popen] = []
+
+    def _start(self, module: str, *options: str) -> subprocess.Popen:
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)]),
+            "DASK_LOGGING__DISTRIBUTED": "critical",
+        }
+        return subprocess.Popen([sys.executable, "-m", module, *options], env=environment, stdin=subprocess.DEVNULL)
+
+    def hire(self) -> None:
+        """One more worker."""
+        options = ("--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--death-timeout", "20", "--memory-limit", "0")
+        self.workers.append(self._start("distributed.cli.dask_worker", self.address, *options))
+
+
+@contextlib.contextmanager
+def cluster(workers: int):
+    """A cluster on a free port of loopback."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    found = Cluster(port)
+    try:
+        for _ in range(workers):
+            found.hire()
+        yield found
+    finally:
+        for process in [found.scheduler, *found.workers]:
+            process.kill()
+            process.wait()
+
+
+def job_names(path: Path) -> str:
+    """The names of the SLURM jobs that were submitted for a store, with commas between."""
+    folder = path.with_name(f"{path.name}.slurm")
+    return ",".join(f"unlazy-{entry.name}" for entry in folder.iterdir() if entry.name != "logs")

@@ -69,7 +69,8 @@ def same_numbers(found, trials):
     wanted = {record.key: record for record in LocalEngine().run(trials)}
     assert found.keys() == wanted.keys()
     for key, record in wanted.items():
-        assert found[key].measurements == record.measurements and found[key].trial == record.trial and found[key].steps == record.steps
+        np.testing.assert_equal(found[key].measurements, record.measurements)
+        assert found[key].trial == record.trial and found[key].steps == record.steps
         for name, array in record.arrays.items():
             np.testing.assert_array_equal(found[key].arrays[name], array)
 
