@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := parquet,test,lint
+EXTRAS := parquet,dask,slurm,test,lint
 
-.PHONY: demo test test-lowest lint bench clean
+.PHONY: demo test test-lowest lint faults fuzz bench clean
 
 ## Reproduce Table 1 of shi2022 at laptop scale and write out/page.html.
 demo: $(READY)
@@ -28,6 +28,14 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+## Kill workers, coordinators, schedulers and jobs at random moments, fifty times each, and count what is lost.
+faults: $(READY)
+	$(BIN)/python scripts/faults.py
+
+## Read a hundred thousand damaged stores, files and command lines.
+fuzz: $(READY)
+	$(BIN)/python scripts/fuzz.py
 
 ## Measure speed as ratios against peers, in one run.
 bench: $(READY)

@@ -100,6 +100,8 @@ class DaskPool(Pool):
         """Who has come, each checked once, and who has gone."""
         self._counted = time.monotonic()
         self._staff()
+        if self._client.status != "running":  # it would try for half a minute to find its scheduler again
+            raise _gone(self.address or "of this machine", f"it is {self._client.status}")
         with _explained(self.address or "of this machine"):
             there = {address: worker["host"] for address, worker in self._client.scheduler_info(n_workers=-1)["workers"].items()}
             new = [address for address in there if address not in self._hosts]
@@ -200,10 +202,13 @@ def _explained(where: str) -> Iterator[None]:
     except (OSError, TimeoutError, RuntimeError, ValueError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(
-            f"The Dask cluster {where} does not answer ({type(error).__name__}: {error}). What was finished is kept: start it and run the "
-            "same command again."
-        ) from error
+        raise _gone(where, f"{type(error).__name__}: {error}") from error
+
+
+def _gone(where: str, why: str) -> BadInput:
+    return BadInput(
+        f"The Dask cluster {where} does not answer ({why}). What was finished is kept: start it and run the same command again."
+    )
 
 
 def dask_engine(address: str | None = None, workers: int | None = None, memory: int | None = None) -> PoolEngine:
