@@ -157,7 +157,13 @@ def is_current(claim: Claim, run: Run) -> bool:
 def newest(store: Store, runs: Iterable[Run], claim: Claim, world: World, scale: str | None = None) -> Run | None:
     """The newest run of a claim or of its control whose records are all there and whose study is still the present one."""
     for run in runs:  # the newest first
-        if run.kind == world and run.name == claim.id and scale in (None, run.setting) and (world == "claim" or claim.control):
+        if (
+            run.setting in SCALES
+            and run.kind == world
+            and run.name == claim.id
+            and scale in (None, run.setting)
+            and (world == "claim" or claim.control)
+        ):
             keys = {key for arm in run.arms.values() for key in arm}
             if len(store.known(keys)) == len(keys) and is_current(claim, run):
                 return run

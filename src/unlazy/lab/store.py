@@ -25,6 +25,8 @@ KINDS = get_args(Kind)
 #: Written into the file's header: tells a store of ours from any other SQLite file.
 APPLICATION_ID = 0x756E6C7A  # "unlz"
 SCHEMA_VERSION = 3
+#: A run on more seeds is none: it would take for ever to lay its trials out.
+MOST_SEEDS = 100_000
 _SCHEMA = """
 CREATE TABLE records (
     key TEXT PRIMARY KEY, trial TEXT NOT NULL, status TEXT NOT NULL, steps TEXT NOT NULL, names TEXT NOT NULL, measurements BLOB NOT NULL,
@@ -338,7 +340,8 @@ class Store:
         kind, name, setting, first, seeds, arms, created, outcome = row
         with self._checked(f"The run {name!s:.60}"):
             keys = plain(arms, dict, "its list of trials")
-            if kind not in KINDS or not all(isinstance(value, int) for value in (first, seeds)) or not _are_keys(keys.values()):
+            counted = isinstance(first, int) and isinstance(seeds, int) and 0 <= first < 2**32 and 0 < seeds <= MOST_SEEDS
+            if kind not in KINDS or not counted or not _are_keys(keys.values()):
                 raise ValueError("it is no run")
             told = plain(outcome, (dict, type(None)), "its outcome")
             return Run(kind, str(name), str(setting), first, seeds, keys, str(created), told)
