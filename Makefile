@@ -37,10 +37,10 @@ faults: $(READY)
 fuzz: $(READY)
 	$(BIN)/python scripts/fuzz.py
 
-## Measure speed as ratios against peers, in one run.
+## Measure speed as ratios against peers, and name what fell since the last run.
 bench: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
-	$(BIN)/python -m benchmarks.run --out results/benchmarks.json
+	$(BIN)/python -m benchmarks.run --since results/benchmarks.json --out results/benchmarks/all.json
 
 clean:
 	rm -rf $(VENV) .venv-lowest out

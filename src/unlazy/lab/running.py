@@ -103,7 +103,7 @@ def keep(trials: Iterable[Runnable], store: Store, engine: Engine, watcher: Watc
     """
     waiting = absent(trials, store)
     engine.costs = Costs(store.costs())
-    teller = CostTeller(waiting, watcher or Silent())
+    teller = CostTeller(engine.plan(waiting).shapes, watcher or Silent())
     try:
         with contextlib.closing(engine.run(waiting, teller)) as found:
             for one in found:

@@ -98,6 +98,8 @@ class LocalEngine(Engine):
     def plan(self, trials: Sequence[Runnable]) -> Plan:
         groups, _ = groups_of(trials)
         seconds = sum(map(self.costs.seconds, trials))
+        if self.costs.known:  # seconds of one of several chunks that ran side by side
+            seconds -= sum(map(self.costs.seconds, (trial for trial in trials if not trial.on_host))) * (1 - 1 / self._abreast)
         compiling = self.costs.compile_seconds * len(groups)
         return Plan(len(trials), len(groups), sum(trial.work for trial in trials), seconds, compiling, self.memory)
 
