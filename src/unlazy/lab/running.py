@@ -103,6 +103,8 @@ def keep(trials: Iterable[Runnable], store: Store, engine: Engine, watcher: Watc
     """
     waiting = absent(trials, store)
     engine.costs = Costs(store.costs())
+    if not waiting:
+        return
     teller = CostTeller(engine.plan(waiting).shapes, watcher or Silent())
     try:
         with contextlib.closing(engine.run(waiting, teller)) as found:
