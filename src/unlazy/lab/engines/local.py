@@ -147,8 +147,7 @@ class LocalEngine(Engine):
         """One chunk, filled up to a size and not cut; `TooLarge` where its programs need more memory than they may use."""
         with jax.enable_x64(chunk[0].precision == 64):
             _drive((chunk * size)[:size], self._programs.prepare)
-        found, seconds = self._run_chunk(chunk, size)
-        return [_record(trial, jax.tree.map(lambda leaf, i=index: leaf[i], found), seconds) for index, trial in enumerate(chunk)]
+        return list(_records(chunk, *self._run_chunk(chunk, size)))
 
     def run_alone(self, trial: Runnable) -> Record:
         """One trial that runs alone, on the host."""
@@ -209,8 +208,14 @@ def _collected(running: _Running, watcher: Watcher) -> Iterator[Record]:
     """Wait for a chunk, and make its records."""
     chunk, future = running
     found, seconds = future.result()
-    for index, trial in enumerate(chunk):
+    for trial, record in zip(chunk, _records(chunk, found, seconds), strict=True):
         watcher.finished(trial, seconds)
+        yield record
+
+
+def _records(chunk: list[Trial], found: Any, seconds: float) -> Iterator[Record]:
+    """One by one, from what was found of all trials of a chunk."""
+    for index, trial in enumerate(chunk):
         yield _record(trial, jax.tree.map(lambda leaf, i=index: leaf[i], found), seconds)
 
 
