@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := parquet,test,lint
+EXTRAS := parquet,dask,slurm,test,lint
 
-.PHONY: demo test test-lowest lint bench clean
+.PHONY: demo test test-lowest lint faults fuzz bench clean
 
 ## Reproduce Table 1 of shi2022 at laptop scale and write out/page.html.
 demo: $(READY)
@@ -29,10 +29,18 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-## Measure speed as ratios against peers, in one run.
+## Kill workers, coordinators, schedulers and jobs at random moments, fifty times each, and count what is lost.
+faults: $(READY)
+	$(BIN)/python scripts/faults.py
+
+## Read a hundred thousand damaged stores, files and command lines.
+fuzz: $(READY)
+	$(BIN)/python scripts/fuzz.py
+
+## Measure speed as ratios against peers, and name what fell since the last run.
 bench: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
-	$(BIN)/python -m benchmarks.run --out results/benchmarks.json
+	$(BIN)/python -m benchmarks.run --since results/benchmarks.json --out results/benchmarks/all.json
 
 clean:
 	rm -rf $(VENV) .venv-lowest out

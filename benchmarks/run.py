@@ -15,11 +15,14 @@ import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import circuits, engine, hierarchy, kernels, pytorch, storing, walsh, xor
+from benchmarks import circuits, engine, growth, hierarchy, kernels, peers, pytorch, storing, walsh, workers, xor
+from benchmarks.last import fallen, joined, measured
+from benchmarks.page import page
 from benchmarks.timing import Comparison
 
 BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
@@ -32,6 +35,9 @@ BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
     "hierarchy": hierarchy.run,
     "kernels": kernels.run,
     "kernels-large": kernels.run_large,
+    "peers": peers.run,
+    "growth": growth.run,
+    "workers": workers.run,
 }
 PACKAGES = ("unlazy", "jax", "jaxlib", "numpy", "torch")
 
@@ -80,7 +86,7 @@ def processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
 
 
-def report(comparisons: list[Comparison], arguments: list[str]) -> dict[str, object]:
+def report(comparisons: list[dict[str, Any]], arguments: list[str]) -> dict[str, Any]:
     """All that was found, as plain data."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
@@ -92,7 +98,7 @@ def report(comparisons: list[Comparison], arguments: list[str]) -> dict[str, obj
             "load_at_end": load,
         },
         "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
-        "comparisons": [one.summary() for one in comparisons],
+        "comparisons": comparisons,
     }
 
 
@@ -101,7 +107,8 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Measure this package against its peers.")
     which = f"which: {', '.join(BENCHMARKS)}. By default all."
     parser.add_argument("names", nargs="*", metavar="NAME", help=which)
-    parser.add_argument("--out", type=Path, help="also write the ratios to this JSON file")
+    parser.add_argument("--out", type=Path, help="also write the ratios to this JSON file, and a page beside it; what was not run is kept")
+    parser.add_argument("--since", type=Path, nargs="*", default=[], help="earlier results: what fell by more than a fifth is named")
     options = parser.parse_args(arguments)
     known = BENCHMARKS
     unknown = sorted(set(options.names) - set(known))
@@ -115,10 +122,20 @@ def main(arguments: list[str]) -> None:
     for one in comparisons:
         if one.notes:
             console.print(f"{one.what}: {', '.join(f'{name} {value}' for name, value in one.notes.items())}", highlight=False)
+    earlier = [path for path in dict.fromkeys([*options.since, *([options.out] if options.out else [])]) if path.exists()]
+    before = measured(earlier)
+    worse = fallen(comparisons, before)
+    for sentence in worse:
+        console.print(f"[red]Fallen:[/red] {sentence}", highlight=False)
+    if before and not worse:
+        console.print("Nothing has fallen by more than a fifth since the last run.", highlight=False)
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(report(comparisons, arguments), indent=2) + "\n")
-        console.print(f"Written to {options.out}.", highlight=False)
+        kept = measured([options.out] if options.out.exists() else [])
+        found = report(joined(comparisons, kept), arguments)
+        options.out.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        options.out.with_suffix(".html").write_text(page(found), encoding="utf-8")
+        console.print(f"Written to {options.out} and {options.out.with_suffix('.html')}.", highlight=False)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def test_a_second_run_comes_from_the_store(finished, monkeypatch):
     store, before, _ = finished
     given = count_runs(monkeypatch)
     result = call("reproduce", "shi2022/table1*", "--scale", "smoke", "--store", store, "--json", "-")
-    assert result.exit_code == 0 and given == [0] and "All 12 trials are in the store" in result.stderr
+    assert result.exit_code == 0 and sum(given) == 0 and "All 12 trials are in the store" in result.stderr
     assert json.loads(result.stdout) == before, "--json - leaves nothing else on standard output"
 
 
@@ -183,7 +183,7 @@ def test_report_writes_a_page_and_figures(finished, tmp_path):
 def test_demo_is_reproduce_and_report(finished, tmp_path, monkeypatch):
     given = count_runs(monkeypatch)
     result = call("demo", "--scale", "smoke", "--store", finished[0], "--out", tmp_path / "page.html")
-    assert result.exit_code == 0 and given == [0] and (tmp_path / "page.html").stat().st_size > 1e5
+    assert result.exit_code == 0 and sum(given) == 0 and (tmp_path / "page.html").stat().st_size > 1e5
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])

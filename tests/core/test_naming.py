@@ -1,5 +1,6 @@
 """Names of classes and functions in the keys of trials: they follow the code, and nothing but the code."""
 
+import copy
 import functools
 import importlib
 import subprocess
@@ -167,3 +168,10 @@ def test_what_has_no_description_is_refused():
 
 def test_a_class_of_a_test_file_is_the_users():
     assert type_name(Halfspace).startswith("Halfspace#")
+
+
+def test_a_copy_does_not_change_the_name_of_its_class():
+    """Copying and pickling leave a mark on the class."""
+    before = type_name(Halfspace)
+    copy.copy(Halfspace(3))
+    assert "__slotnames__" in vars(Halfspace) and type_name(Halfspace) == before

@@ -7,7 +7,7 @@ import pytest
 
 from toys import CoinCount, Halfspace, HalfspaceTask, small_learner, toy_trial
 from unlazy.core.errors import BadInput
-from unlazy.lab.engines import local
+from unlazy.lab.engines import local, programs
 from unlazy.lab.engines.local import LocalEngine, groups_of
 from unlazy.lab.provenance import source_hash
 from unlazy.lab.trials import Measurement, Trial
@@ -119,7 +119,7 @@ def test_chunks_follow_the_memory_budget(monkeypatch):
     trials = [toy_trial(seed) for seed in range(5)]
     expected = by_key(LocalEngine().run(trials))
     sizes = []
-    monkeypatch.setattr(local, "memory_of", lambda program: 1000 * jax.tree.leaves(program.in_avals)[-1].shape[0])
+    monkeypatch.setattr(programs, "memory_of", lambda program: 1000 * jax.tree.leaves(program.in_avals)[-1].shape[0])
     agree(by_key(LocalEngine(memory=2500).run(trials, Recorder(sizes))), expected)
     assert sizes == [2, 2, 1], "five trials in chunks of two"
 
@@ -139,6 +139,9 @@ class Recorder:
 
     def finished(self, trial, seconds):
         self.done += 1
+
+    def staffed(self, workers):
+        self.workers = workers
 
 
 def test_too_little_memory_says_how_much_is_needed():
@@ -265,7 +268,7 @@ def test_programs_that_fill_the_memory_run_one_at_a_time():
 
 def test_a_group_of_some_work_is_cut_for_several_cores(monkeypatch):
     group = [toy_trial(seed) for seed in range(5)]
-    assert [size for _, size in local._chunks(group, 10)] == [5]
+    assert [size for _, size in local.chunks_of(group, 10)] == [5]
     monkeypatch.setattr(local, "SPLIT_WORK", 0.0)
-    chunks = local._chunks(group, 10)
+    chunks = local.chunks_of(group, 10)
     assert [len(chunk) for chunk, _ in chunks] == [3, 2] and {size for _, size in chunks} == {3}

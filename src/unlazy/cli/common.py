@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +24,42 @@ store_option = click.option(
     help="Store file [default: $UNLAZY_STORE or the user's data folder].",
 )
 scale_option = click.option("--scale", type=SCALES, default="laptop", show_default=True, help="How large to run.")
-memory_option = click.option(
-    "--memory",
-    type=click.FloatRange(min=0, min_open=True),
-    help="GiB that a running program may use [default: half of what is free, at most 2].",
+_ENGINE_OPTIONS = (
+    click.option(
+        "--engine",
+        default="local",
+        show_default=True,
+        metavar="NAME",
+        help="Where to run: local (this process), processes, dask, tcp://host:port (a Dask cluster that is there), or slurm.",
+    ),
+    click.option("--workers", type=click.IntRange(min=1), help="Worker processes, or SLURM jobs at once [default: one a core]."),
+    click.option("--slurm", default="", metavar="NAME=VALUE,...", help="What SLURM jobs ask for, such as partition=cpu,time=60,mem=4G."),
+    click.option(
+        "--memory",
+        type=click.FloatRange(min=0, min_open=True),
+        help="GiB that a running program may use [default: half of what is free, at most 2].",
+    ),
 )
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say where trials are run. The command is handed `engine`, which makes the engine for a store."""
+
+    @functools.wraps(command)
+    def wrapped(*arguments: Any, engine: str, workers: int | None, slurm: str, memory: float | None, **others: Any) -> Any:
+        def make(store: Path) -> Any:
+            from unlazy.lab.engines.choice import engine_named
+
+            allowed = None if memory is None else int(memory * 2**30)
+            return engine_named(engine, memory=allowed, workers=workers, slurm=slurm, store=str(store))
+
+        return command(*arguments, engine=make, **others)
+
+    for option in reversed(_ENGINE_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
 json_option = click.option(
     "--json", "json_path", type=click.Path(path_type=Path), help="Write what was found to this file ('-': standard output)."
 )
@@ -54,6 +88,17 @@ def default_store() -> Path:
     import platformdirs
 
     return Path(os.environ.get("UNLAZY_STORE") or Path(platformdirs.user_data_dir("unlazy")) / "store.sqlite")
+
+
+@contextlib.contextmanager
+def running(store_path: Path | None, engine: Callable[[Path], Any]) -> Iterator[tuple[Any, Any]]:
+    """An open store and the engine for it; SIGTERM ends what is done with them as Ctrl-C does."""
+    from unlazy.lab.stopping import stoppable
+    from unlazy.lab.store import Store
+
+    place = store_path or default_store()
+    with stoppable(), Store(place) as store, engine(place) as runner:
+        yield store, runner
 
 
 def console() -> Any:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from unlazy.cli.common import (
     console,
-    default_store,
+    engine_options,
     figure_option,
     first_seed_option,
     json_option,
     learner_option,
-    memory_option,
     prepare_outputs,
+    running,
     set_option,
     store_option,
     whole_numbers,
@@ -36,7 +38,7 @@ from unlazy.core.errors import BadInput
 @store_option
 @json_option
 @figure_option
-@memory_option
+@engine_options
 def compare(
     task: str,
     names: tuple[str, ...],
@@ -49,7 +51,7 @@ def compare(
     store_path: Path | None,
     json_path: Path | None,
     figure: Path | None,
-    memory: float | None,
+    engine: Callable[[Path], Any],
 ) -> None:
     """Let learners compete on TASK: the same examples and the same tuning budget for each, and say who is ahead.
 
@@ -60,14 +62,13 @@ def compare(
     if not names:
         raise BadInput("A contest needs learners: add --learner NAME once for each. `unlazy list learners` names them.")
     from unlazy.lab.api import contest_of
-    from unlazy.lab.store import Store
     from unlazy.report.contests import print_outcome
     from unlazy.report.live import run_contest
 
     wanted = whole_numbers("--n", sizes)
     contest = contest_of(task, names, n=wanted, changes=changes, seeds=seeds, first_seed=first_seed, budget=budget, test=test)
-    with Store(store_path or default_store()) as store:
-        outcome = run_contest(contest, store, console(), memory=memory)
+    with running(store_path, engine) as (store, runner):
+        outcome = run_contest(contest, store, console(), engine=runner)
     print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure)

@@ -11,14 +11,17 @@ from unlazy import __version__
 from unlazy.cli.circuit_check import circuit_check
 from unlazy.cli.compare import compare
 from unlazy.cli.demo import demo
+from unlazy.cli.doctor import doctor
 from unlazy.cli.export import export
 from unlazy.cli.list import list_things
 from unlazy.cli.new import new
 from unlazy.cli.report import report
 from unlazy.cli.reproduce import reproduce
+from unlazy.cli.rerun import rerun
 from unlazy.cli.rules import rules
 from unlazy.cli.scaling import scaling
 from unlazy.cli.show import show
+from unlazy.cli.store import store
 from unlazy.core.errors import UnlazyError
 
 
@@ -64,5 +67,8 @@ for command in (
     demo,
     circuit_check,
     new,
+    rerun,
+    store,
+    doctor,
 ):
     main.add_command(command)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from unlazy.cli.common import console, default_store, json_option, memory_option, prepare_outputs, scale_option, store_option, write_json
+from unlazy.cli.common import console, engine_options, json_option, prepare_outputs, running, scale_option, store_option, write_json
 
 
 @click.command()
@@ -29,7 +31,7 @@ from unlazy.cli.common import console, default_store, json_option, memory_option
     "--strict", is_flag=True, help="Exit with status 1 unless every statement holds, else with 3 unless every number is reproduced."
 )
 @click.option("--fresh", is_flag=True, help="Forget the records of these trials and run them anew.")
-@memory_option
+@engine_options
 def reproduce(
     ids: tuple[str, ...],
     scale: str,
@@ -43,7 +45,7 @@ def reproduce(
     json_path: Path | None,
     strict: bool,
     fresh: bool,
-    memory: float | None,
+    engine: Callable[[Path], Any],
 ) -> None:
     """Run claims and judge them: the statement, and the published numbers. ID may be a pattern such as 'shi2022/*'.
 
@@ -55,8 +57,7 @@ def reproduce(
     claims, rows = find_claims(ids), find_not_run(ids)
     require(not (null and controls), "--null is a run of its own: it goes without --controls.")
     prepare_outputs(json_path)
-    from unlazy.lab.running import controls_of, null_of, study
-    from unlazy.lab.store import Store
+    from unlazy.lab.running import controls_of, incomplete, null_of, study
     from unlazy.report.live import run_studies, run_until_decided
     from unlazy.report.tables import ledger, null_sentence, terminal, waiting
 
@@ -64,13 +65,14 @@ def reproduce(
         claims, rows = [world for claim in claims if (world := null_of(claim))], []
     studies = [study(claim, scale, seeds=seeds, first_seed=first_seed) for claim in claims]  # type: ignore[arg-type]
     extra = controls_of(studies) if controls else []
-    verdicts = []
+    verdicts, failed = [], False
     if studies:
-        with Store(store_path or default_store()) as store:
+        with running(store_path, engine) as (store, runner):
             if until_decided:
-                verdicts = run_until_decided(studies + extra, store, console(), most=most_seeds, memory=memory, fresh=fresh)
+                verdicts = run_until_decided(studies + extra, store, console(), most=most_seeds, engine=runner, fresh=fresh)
             else:
-                verdicts = run_studies(studies + extra, store, console(), memory=memory, fresh=fresh)
+                verdicts = run_studies(studies + extra, store, console(), engine=runner, fresh=fresh)
+            failed = bool(incomplete(studies + extra, store)) and not null
     if len(verdicts) > 1:
         console().print(terminal(ledger(verdicts), "The ledger"))
     if rows:
@@ -78,6 +80,8 @@ def reproduce(
     if null:
         console().print(null_sentence(verdicts))
     write_json([*(verdict.to_json() for verdict in verdicts), *(row.to_json() for row in rows)], json_path)
+    if failed:
+        sys.exit(4)
     if strict and not all(verdict.stands for verdict in verdicts):
         sys.exit(1)
     if strict and any(verdict.numbers.reproduced < verdict.numbers.of for verdict in verdicts):

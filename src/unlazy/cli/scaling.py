@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from unlazy.cli.common import (
     console,
-    default_store,
+    engine_options,
     figure_option,
     first_seed_option,
     json_option,
     learner_option,
-    memory_option,
     prepare_outputs,
+    running,
     set_option,
     store_option,
     write_figure,
@@ -43,7 +45,7 @@ from unlazy.core.errors import BadInput
 @store_option
 @json_option
 @figure_option
-@memory_option
+@engine_options
 def scaling(
     task: str,
     names: tuple[str, ...],
@@ -58,7 +60,7 @@ def scaling(
     store_path: Path | None,
     json_path: Path | None,
     figure: Path | None,
-    memory: float | None,
+    engine: Callable[[Path], Any],
 ) -> None:
     """Measure how many examples learners need on TASK as one of its numbers grows, and fit the exponents.
 
@@ -69,7 +71,6 @@ def scaling(
     if not names:
         raise BadInput("A scaling study needs learners: add --learner NAME once for each. `unlazy list learners` names them.")
     from unlazy.lab.api import study_of
-    from unlazy.lab.store import Store
     from unlazy.report.live import run_scaling
     from unlazy.report.scaling import print_scaling
 
@@ -85,8 +86,8 @@ def scaling(
         most=most,
         test=test,
     )
-    with Store(store_path or default_store()) as store:
-        outcome = run_scaling(study, store, console(), memory=memory)
+    with running(store_path, engine) as (store, runner):
+        outcome = run_scaling(study, store, console(), engine=runner)
     print_scaling(outcome, console())
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure)

@@ -155,7 +155,12 @@ def _code(thing: Any, seen: set[int]) -> bytes:
 
 
 #: What `class` statements and dataclasses add, and what says nothing or another thing in each process.
-_GENERATED = frozenset({"__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__firstlineno__", "__static_attributes__"})
+_GENERATED = frozenset(
+    {
+        *("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__firstlineno__", "__static_attributes__"),
+        "__slotnames__",  # which copying and pickling leave behind
+    }
+)
 
 
 def _is_filled(cell: types.CellType) -> bool:

@@ -5,7 +5,8 @@
     unlazy.scaling("glasgow2023/task", ["rbf", "sgd"], vary="d=16..64")
     unlazy.reproduce("shi2022/table1", scale="smoke")
 
-Tasks and learners are names, places such as `my.py:Halfspace`, or the things themselves. Without a store, nothing is kept.
+Tasks and learners are names, places such as `my.py:Halfspace`, or the things themselves. Without a store, nothing is kept. An engine is an
+object, or a name as on the command line: "processes", "dask", "tcp://host:port", "slurm".
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from unlazy.lab import contests, running
 from unlazy.lab import scaling as scalings
 from unlazy.lab.contests import Contest
 from unlazy.lab.engines.base import Engine
-from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
@@ -49,12 +50,12 @@ def compare(
     budget: int = 24,
     test: int = 10_000,
     store: Store | Path | str | None = None,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
 ) -> ContestOutcome:
     """Let learners compete on a task: the same examples and the same tuning budget for each. `set`: changes of the task, as "d=100"."""
     contest = contest_of(task, learners, n=n, changes=set, seeds=seeds, first_seed=first_seed, budget=budget, test=test)
-    with opened(store) as place:
-        return contests.run(contest, place, engine or LocalEngine())
+    with opened(store) as place, _engine(engine, place) as runner:
+        return contests.run(contest, place, runner)
 
 
 def scaling(
@@ -70,7 +71,7 @@ def scaling(
     most: int = 20_000,
     test: int = 4096,
     store: Store | Path | str | None = None,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
 ) -> ScalingOutcome:
     """Measure how many examples learners need for a target error as a number of the task grows: `vary` is "d=16..64" or {"d": [16, 32]}."""
     study = study_of(
@@ -85,8 +86,8 @@ def scaling(
         most=most,
         test=test,
     )
-    with opened(store) as place:
-        return scalings.run(study, place, engine or LocalEngine())
+    with opened(store) as place, _engine(engine, place) as runner:
+        return scalings.run(study, place, runner)
 
 
 def reproduce(
@@ -97,15 +98,15 @@ def reproduce(
     first_seed: int | None = None,
     controls: bool = False,
     store: Store | Path | str | None = None,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
 ) -> list[Verdict]:
     """Run claims, by their ids or patterns such as "shi2022/*", and judge them, by default on judging seeds. `controls`: theirs too."""
     claims = find_claims([ids] if isinstance(ids, str) else ids)
     studies = [running.study(claim, scale, seeds=seeds, first_seed=first_seed) for claim in claims]
     if controls:
         studies += running.controls_of(studies)
-    with opened(store) as place:
-        return running.run(studies, place, engine or LocalEngine())
+    with opened(store) as place, _engine(engine, place) as runner:
+        return running.run(studies, place, runner)
 
 
 @contextlib.contextmanager
@@ -119,6 +120,16 @@ def opened(store: Store | Path | str | None) -> Iterator[Store]:
     else:
         with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as found:
             yield found
+
+
+@contextlib.contextmanager
+def _engine(engine: Engine | str | None, store: Store) -> Iterator[Engine]:
+    """An engine that was handed over, or one by its name that lives only as long as it is needed."""
+    if isinstance(engine, Engine):
+        yield engine
+        return
+    with engine_named(engine or "local", store=str(store.path)) as found:
+        yield found
 
 
 def contest_of(

@@ -187,19 +187,23 @@ def load_file(path: Path) -> ModuleType:
     whole = path.resolve()
     source = whole.read_bytes()
     place, text = (hashlib.sha256(part).hexdigest()[:8] for part in (str(whole).encode(), source))
-    name = f"unlazy_file_{whole.stem}_{place}_{text}"
+    return load_source(f"unlazy_file_{whole.stem}_{place}_{text}", str(whole), source)
+
+
+def load_source(name: str, file: str, source: bytes) -> ModuleType:
+    """The text of a user's file as a module of that name."""
     if name in sys.modules:
         return sys.modules[name]
     module = ModuleType(name)
-    module.__file__ = str(whole)
+    module.__file__ = file
     setattr(module, SOURCE, source)
     sys.modules[name] = module  # where classes are looked up by name
     try:
-        exec(compile(source, str(whole), "exec"), vars(module))
+        exec(compile(source, file, "exec"), vars(module))
     except Exception as error:
         del sys.modules[name]
         where = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        raise BadInput(f"{path} cannot be loaded: {type(error).__name__}{where}: {getattr(error, 'msg', error)}") from error
+        raise BadInput(f"{file} cannot be loaded: {type(error).__name__}{where}: {getattr(error, 'msg', error)}") from error
     return module
 
 

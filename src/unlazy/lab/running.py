@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeVar
 
-from unlazy.core.errors import require
+from unlazy.core.errors import StoreError, require
 from unlazy.lab.arms import StudyArm, relabelled
 from unlazy.lab.claims import Claim
+from unlazy.lab.costs import Costs, CostTeller
 from unlazy.lab.engines.base import Engine, Silent, Watcher
 from unlazy.lab.judging import Verdict, judge
 from unlazy.lab.provenance import source_hash
 from unlazy.lab.rules import SCALES, Scale, shuffled
+from unlazy.lab.stopping import writing
 from unlazy.lab.store import Run, Store
-from unlazy.lab.trials import Record, Runnable, now
+from unlazy.lab.trials import Failure, Record, Runnable, now
 
 R = TypeVar("R", bound=Runnable)
 #: In which world a study is run: that of the claim, or that of its control.
@@ -94,20 +97,47 @@ def absent(trials: Iterable[R], store: Store) -> list[R]:
 
 
 def keep(trials: Iterable[Runnable], store: Store, engine: Engine, watcher: Watcher | None = None) -> None:
-    """Run what the store lacks, and keep each record as it comes. Whatever ends it, the engine is told to stop."""
-    with contextlib.closing(engine.run(absent(trials, store), watcher or Silent())) as records:
-        for record in records:
-            store.add(record)
+    """Run what the store lacks, and keep each record as it comes. Whatever ends it, the engine is told to stop.
+
+    The store keeps what trials cost, and why some could not be run; those are tried again by the next run.
+    """
+    waiting = absent(trials, store)
+    engine.costs = Costs(store.costs())
+    if not waiting:
+        return
+    teller = CostTeller(engine.plan(waiting).shapes, watcher or Silent())
+    try:
+        with contextlib.closing(engine.run(waiting, teller)) as found:
+            for one in found:
+                with writing():
+                    if isinstance(one, Failure):
+                        store.add_failure(one)
+                    else:
+                        store.add(one)
+    finally:
+        with contextlib.suppress(StoreError):  # what ended the run says it better
+            store.add_costs(teller.costs)
 
 
 def run(studies: Sequence[Study], store: Store, engine: Engine) -> list[Verdict]:
-    """Register the rules, run what is missing, and judge; controls are part of the verdicts on their claims."""
+    """Register the rules, run what is missing, and judge; controls are part of the verdicts on their claims.
+
+    A study with a trial that could not be run is not judged: `incomplete` names those, and a warning does.
+    """
     store.register_rules({each.claim.id: each.claim.rule for each in studies})
     keep([trial for each in studies for trial in each.trials], store, engine)
-    noted = [(each.claim, each.note) for each in studies]
+    lacking = incomplete(studies, store)
+    for each in lacking:
+        warnings.warn(f"{each.claim.id} is not judged: trials of it could not be run. The store says why.", stacklevel=2)
+    noted = [(each.claim, each.note) for each in studies if not any(each is other for other in lacking)]
     for _, note in noted:
         store.add_run(note)
     return [verdict_of(claim, note, store) for claim, note in noted if note.kind == "claim"]
+
+
+def incomplete(studies: Iterable[Study], store: Store) -> list[Study]:
+    """Those of which the store lacks a record, since a trial could not be run."""
+    return [each for each in studies if absent(each.trials, store)]
 
 
 def records_of(claim: Claim, run: Run, store: Store, *, arrays: bool = False) -> dict[str, list[Record]]:
@@ -129,7 +159,13 @@ def is_current(claim: Claim, run: Run) -> bool:
 def newest(store: Store, runs: Iterable[Run], claim: Claim, world: World, scale: str | None = None) -> Run | None:
     """The newest run of a claim or of its control whose records are all there and whose study is still the present one."""
     for run in runs:  # the newest first
-        if run.kind == world and run.name == claim.id and scale in (None, run.setting) and (world == "claim" or claim.control):
+        if (
+            run.setting in SCALES
+            and run.kind == world
+            and run.name == claim.id
+            and scale in (None, run.setting)
+            and (world == "claim" or claim.control)
+        ):
             keys = {key for arm in run.arms.values() for key in arm}
             if len(store.known(keys)) == len(keys) and is_current(claim, run):
                 return run

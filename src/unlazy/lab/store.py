@@ -7,25 +7,26 @@ ignored, so several processes may share a store.
 from __future__ import annotations
 
 import contextlib
-import functools
-import itertools
-import json
 import sqlite3
-import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from unlazy.core.errors import StoreError
-from unlazy.lab.trials import Record, now
+from unlazy.lab.costs import Cost
+from unlazy.lab.plain import dumps, pack, plain, plain_array, plain_numbers, text
+from unlazy.lab.trials import Failure, Record, now
 
 Kind = Literal["claim", "control", "contest", "scaling"]
+KINDS = get_args(Kind)
 #: Written into the file's header: tells a store of ours from any other SQLite file.
 APPLICATION_ID = 0x756E6C7A  # "unlz"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+#: A run on more seeds is none: it would take for ever to lay its trials out.
+MOST_SEEDS = 100_000
 _SCHEMA = """
 CREATE TABLE records (
     key TEXT PRIMARY KEY, trial TEXT NOT NULL, status TEXT NOT NULL, steps TEXT NOT NULL, names TEXT NOT NULL, measurements BLOB NOT NULL,
@@ -43,6 +44,14 @@ CREATE TABLE runs (
     kind TEXT NOT NULL, name TEXT NOT NULL, setting TEXT NOT NULL, first_seed INTEGER NOT NULL, seeds INTEGER NOT NULL, arms TEXT NOT NULL,
     created TEXT NOT NULL, outcome TEXT NOT NULL, PRIMARY KEY (kind, name, setting, first_seed, seeds)
 ) WITHOUT ROWID;
+"""
+#: What could not be run, and what trials have cost.
+_SINCE_VERSION_3 = """
+CREATE TABLE IF NOT EXISTS failures (
+    key TEXT PRIMARY KEY, trial TEXT NOT NULL, reason TEXT NOT NULL, provenance INTEGER NOT NULL REFERENCES provenance(id),
+    created TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS costs (kind TEXT NOT NULL, work REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (kind, work)) WITHOUT ROWID;
 """
 #: Version 1 knew runs of claims alone. Its records stay, though trials that are described otherwise now have other keys.
 _FROM_VERSION_1 = (
@@ -101,11 +110,13 @@ class Store:
             self._db.execute("PRAGMA synchronous = NORMAL")
             with self._transaction():  # another process may be making the same store at this moment
                 if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    self._execute(_SCHEMA + _RUNS)
+                    self._execute(_SCHEMA + _RUNS + _SINCE_VERSION_3)
                     self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                     self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                elif self._version == 1:
-                    self._execute(_FROM_VERSION_1)
+                elif self._version < SCHEMA_VERSION:
+                    if self._version == 1:
+                        self._execute(_FROM_VERSION_1)
+                    self._execute(_SINCE_VERSION_3)
                     self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         if self._version > SCHEMA_VERSION:
             raise StoreError(
@@ -170,19 +181,19 @@ class Store:
         """Write a record in one transaction; False where the trial already has one, which is then kept."""
         row = (
             record.key,
-            _dumps(record.trial),
+            dumps(record.trial),
             record.status,
-            _text(record.steps),
-            _text(tuple(record.measurements)),
-            _pack(record.measurements),
+            text(record.steps),
+            text(tuple(record.measurements)),
+            pack(record.measurements),
             record.seconds,
         )
         with self._transaction():
-            origin = self._origin[1] if record.provenance == self._origin[0] else self._provenance_id(_dumps(record.provenance))
+            origin = self._origin[1] if record.provenance == self._origin[0] else self._provenance_id(dumps(record.provenance))
             insert = "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?,?)"
             written = self._db.execute(insert, (*row, origin, record.created)).rowcount
             for name, a in record.arrays.items() if written else ():
-                self._db.execute("INSERT INTO arrays VALUES (?,?,?,?,?)", (record.key, name, a.dtype.str, _text(a.shape), a.tobytes()))
+                self._db.execute("INSERT INTO arrays VALUES (?,?,?,?,?)", (record.key, name, a.dtype.str, text(a.shape), a.tobytes()))
         # Only a committed id may be remembered.
         self._origin = dict(record.provenance), origin
         return bool(written)
@@ -200,6 +211,8 @@ class Store:
         """The record of a trial."""
         for record in self._read("WHERE r.key = ?", (key,), arrays):
             return record
+        if (failure := self.failures().get(key)) is not None:
+            raise StoreError(f"The trial {key} could not be run: {failure.reason}. The same command tries it again.")
         raise StoreError(f"The store {self.path} holds no record of the trial {key}.")
 
     def records(self, *, arrays: bool = False) -> Iterator[Record]:
@@ -210,22 +223,38 @@ class Store:
         columns = "r.key, r.trial, r.status, r.steps, r.names, r.measurements, r.seconds, p.content, r.created"
         query = f"SELECT {columns} FROM records r JOIN provenance p ON p.id = r.provenance {clause}"
         with self._explained():
-            for key, trial, status, steps, names, measurements, seconds, origin, created in self._db.execute(query, values):
-                yield Record(
-                    key=key,
-                    trial=json.loads(trial),
-                    status=status,
-                    steps=tuple(json.loads(steps)),
-                    measurements=_unpack(json.loads(names), measurements),
-                    arrays=self._arrays(key) if arrays else {},
-                    seconds=seconds,
-                    provenance=json.loads(origin),
-                    created=created,
-                )
+            for row in self._db.execute(query, values):
+                with self._checked(f"The record of the trial {row[0]!s:.40}"):
+                    record = self._record(row, arrays)
+                yield record
+
+    def _record(self, row: tuple[Any, ...], arrays: bool) -> Record:
+        key, trial, status, steps, names, measurements, seconds, origin, created = row
+        if status not in ("ok", "diverged"):
+            raise ValueError(f"there is no status {status!r:.40}")
+        return Record(
+            key=str(key),
+            trial=plain(trial, dict, "its trial"),
+            status=status,
+            steps=tuple(map(int, plain(steps, list, "its steps"))),
+            measurements=plain_numbers(plain(names, list, "the names of its measures"), measurements),
+            arrays=self._arrays(key) if arrays else {},
+            seconds=float(seconds),
+            provenance=plain(origin, dict, "its provenance"),
+            created=str(created),
+        )
 
     def _arrays(self, key: str) -> dict[str, np.ndarray]:
         rows = self._db.execute("SELECT name, dtype, shape, data FROM arrays WHERE key = ? ORDER BY name", (key,))
-        return {name: np.frombuffer(data, dtype).reshape(json.loads(shape)) for name, dtype, shape, data in rows}
+        return {str(name): plain_array(dtype, plain(shape, list, "a shape"), data) for name, dtype, shape, data in rows}
+
+    @contextlib.contextmanager
+    def _checked(self, what: str) -> Iterator[None]:
+        """Turn whatever is wrong with a row into a sentence that says which."""
+        try:
+            yield
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise StoreError(f"{what} in {self.path} is damaged: {error}. `unlazy store check --store {self.path}` lists all.") from error
 
     def remove(self, keys: Iterable[str]) -> None:
         """Forget records, so that their trials are run anew."""
@@ -245,10 +274,55 @@ class Store:
             row = self._db.execute("SELECT registered FROM rules WHERE claim = ? AND rule = ?", (claim, rule)).fetchone()
         return row[0] if row else None
 
+    def register_rules_at(self, rules: Iterable[tuple[str, str, str]]) -> None:
+        """Note rules that another store has seen, with the times at which it did; the earlier time of a rule counts."""
+        earlier = "INSERT INTO rules VALUES (?,?,?) ON CONFLICT DO UPDATE SET registered = min(registered, excluded.registered)"
+        with self._transaction():
+            self._db.executemany(earlier, list(rules))
+
+    def rules(self) -> list[tuple[str, str, str]]:
+        """Claims, their rules, and when these were first seen."""
+        with self._explained():
+            return [(str(claim), str(rule), str(at)) for claim, rule, at in self._db.execute("SELECT claim, rule, registered FROM rules")]
+
+    def integrity(self) -> list[str]:
+        """What is wrong with the file and with references between its tables."""
+        with self._explained():
+            found = [str(line) for (line,) in self._db.execute("PRAGMA integrity_check(20)") if line != "ok"]
+            lost = [f"A row of {table} refers to one of {parent} that is not there." for table, _, parent, _ in self._foreign()]
+        return found + sorted(set(lost))
+
+    def _foreign(self) -> list[tuple[Any, ...]]:
+        return self._db.execute("PRAGMA foreign_key_check").fetchall()
+
+    def all_keys(self) -> list[str]:
+        """Of all records, in order."""
+        return [key for key, _ in self.created()]
+
+    def created(self) -> list[tuple[str, str]]:
+        """Keys of all records, in order, and when they were made."""
+        with self._explained():
+            return [(str(key), str(at)) for key, at in self._db.execute("SELECT key, created FROM records ORDER BY key")]
+
+    def tidy(self) -> int:
+        """Forget provenances and failures that nothing refers to, and give the space back; how many bytes."""
+        before = self.path.stat().st_size
+        with self._transaction():
+            self._db.execute("DELETE FROM failures WHERE key IN (SELECT key FROM records)")
+            used = "SELECT provenance FROM records UNION SELECT provenance FROM failures"
+            self._db.execute(f"DELETE FROM provenance WHERE id NOT IN ({used})")
+        self._origin = None, 0
+        with self._explained():
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            before = max(before, self.path.stat().st_size)
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return before - self.path.stat().st_size
+
     def add_run(self, run: Run) -> None:
         """Note that something was run on these trials."""
         with self._transaction():
-            row = (*run[:5], _dumps(run.arms), run.created, _dumps(run.outcome))
+            row = (*run[:5], dumps(run.arms), run.created, dumps(run.outcome))
             self._db.execute("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?)", row)
 
     def runs(self, kind: Kind | None = None) -> list[Run]:
@@ -259,31 +333,53 @@ class Store:
         query = f"SELECT {columns}, first_seed, seeds, arms, created, {result} FROM runs ORDER BY created DESC, name"
         with self._explained():
             rows = self._db.execute(query).fetchall()
-        found = [
-            Run(of, name, setting, first, seeds, json.loads(arms), created, json.loads(outcome))
-            for of, name, setting, first, seeds, arms, created, outcome in rows
-        ]
+        found = [self._run(row) for row in rows]
         return [run for run in found if kind in (None, run.kind)]
 
+    def _run(self, row: tuple[Any, ...]) -> Run:
+        kind, name, setting, first, seeds, arms, created, outcome = row
+        with self._checked(f"The run {name!s:.60}"):
+            keys = plain(arms, dict, "its list of trials")
+            counted = isinstance(first, int) and isinstance(seeds, int) and 0 <= first < 2**32 and 0 < seeds <= MOST_SEEDS
+            if kind not in KINDS or not counted or not _are_keys(keys.values()):
+                raise ValueError("it is no run")
+            told = plain(outcome, (dict, type(None)), "its outcome")
+            return Run(kind, str(name), str(setting), first, seeds, keys, str(created), told)
 
-#: One encoder for all: `json.dumps` would make a new one at each call, which costs as much as the writing.
-_dumps = json.JSONEncoder(check_circular=False, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+    def add_failure(self, failure: Failure) -> None:
+        """Note that a trial could not be run; the newest reason is kept."""
+        with self._transaction():
+            origin = self._provenance_id(dumps(failure.provenance))
+            row = (failure.key, dumps(failure.trial), failure.reason, origin, failure.created)
+            self._db.execute("INSERT OR REPLACE INTO failures VALUES (?,?,?,?,?)", row)
+
+    def failures(self) -> dict[str, Failure]:
+        """What could not be run and has no record since, by key."""
+        if self._version < 3:
+            return {}
+        query = (
+            "SELECT f.key, f.trial, f.reason, p.content, f.created FROM failures f JOIN provenance p ON p.id = f.provenance "
+            "WHERE f.key NOT IN (SELECT key FROM records) ORDER BY f.key"
+        )
+        with self._explained(), self._checked("A failure"):
+            return {
+                key: Failure(key, plain(trial, dict, "its trial"), str(reason), plain(origin, dict, "its provenance"), str(created))
+                for key, trial, reason, origin, created in self._db.execute(query)
+            }
+
+    def add_costs(self, costs: Iterable[Cost]) -> None:
+        """Note what trials took; of each kind and size the latest is kept."""
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO costs VALUES (?,?,?)", list(costs))
+
+    def costs(self) -> list[Cost]:
+        """What trials took."""
+        if self._version < 3:
+            return []
+        with self._explained(), self._checked("A cost"):
+            rows = self._db.execute("SELECT kind, work, seconds FROM costs")
+            return [Cost(str(kind), float(work), float(seconds)) for kind, work, seconds in rows]
 
 
-@functools.lru_cache
-def _text(values: tuple[Any, ...]) -> str:
-    """Steps, names and shapes as JSON: the same few for all records of a study."""
-    return _dumps(values)
-
-
-def _pack(measurements: Mapping[str, Sequence[float]]) -> bytes:
-    """All series, one after the other, as doubles of 8 bytes: writing them as decimals would take longer than storing them."""
-    values = tuple(itertools.chain.from_iterable(measurements.values()))
-    return struct.pack(f"<{len(values)}d", *values)
-
-
-def _unpack(names: list[str], data: bytes) -> dict[str, tuple[float, ...]]:
-    """Undo `_pack`: all series have the same length."""
-    values = struct.unpack(f"<{len(data) // 8}d", data)
-    size = len(values) // max(len(names), 1)
-    return {name: values[size * index : size * (index + 1)] for index, name in enumerate(names)}
+def _are_keys(arms: Iterable[Any]) -> bool:
+    return all(isinstance(arm, list) and all(isinstance(key, str) for key in arm) for arm in arms)

@@ -187,3 +187,14 @@ class Record:
         """A measurement at a recorded step, by default the last."""
         place = -1 if step is None else self.steps.index(step)
         return self.measurements[measure][place]
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """That a trial could not be run, and why: it killed the processes that ran it, or raised an error. It has no numbers and no record."""
+
+    key: str
+    trial: dict[str, Any]
+    reason: str
+    provenance: dict[str, Any]
+    created: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from unlazy.core.errors import BadInput
+from unlazy.core.errors import BadInput, StoreError
 from unlazy.lab.claims import Claim
 from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
@@ -15,6 +15,7 @@ from unlazy.lab.running import newest, records_of, verdict_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record
 
+Outcome = TypeVar("Outcome", ContestOutcome, ScalingOutcome)
 Entry = tuple[Verdict, dict[str, list[Record]]]
 
 
@@ -32,12 +33,20 @@ def found_in(store: Store, pattern: str | None = None, scale: str | None = None,
     others = [] if scale else [run for run in runs if run.kind in ("contest", "scaling") and run.outcome and _matches(run.name, pattern)]
     found = Found(
         _claims(store, [run for run in runs if run.kind == "claim"], pattern, scale, arrays),
-        [ContestOutcome.from_json(run.outcome) for run in others if run.kind == "contest" and run.outcome],
-        [ScalingOutcome.from_json(run.outcome) for run in others if run.kind == "scaling" and run.outcome],
+        [_outcome(ContestOutcome, run, store) for run in others if run.kind == "contest"],
+        [_outcome(ScalingOutcome, run, store) for run in others if run.kind == "scaling"],
     )
     if not any(found):
         _refuse(store, runs, pattern, scale)
     return found
+
+
+def _outcome(kind: type[Outcome], run: Run, store: Store) -> Outcome:
+    """What became of a contest or scaling study, as the store keeps it; whatever else stands there is named."""
+    try:
+        return kind.from_json(run.outcome or {})
+    except Exception as error:
+        raise StoreError(f"The run {run.name:.60} in {store.path} is damaged: {type(error).__name__}: {error}.") from error
 
 
 def _matches(name: str, pattern: str | None) -> bool:

@@ -32,6 +32,7 @@ class ProgressBar:
         self._planned, self._shapes = plan.shapes, 0
         self._waited, self._begin = 0.0, 0.0
         self.programs, self.compile_seconds = 0, 0.0
+        self._workers, self._done, self._start = 0, 0, time.perf_counter()
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -61,6 +62,9 @@ class ProgressBar:
         self.programs, self.compile_seconds = programs, seconds
         self._shapes += 1
 
+    def staffed(self, workers: int) -> None:
+        self._workers = workers
+
     def running(self, trials: int) -> None:
         if self._begin:
             self._waited += time.perf_counter() - self._begin
@@ -71,6 +75,12 @@ class ProgressBar:
         self._work += trial.work
         self._left = max(0.0, self._left - trial.work)
         self._seconds += seconds
+        self._done += 1
         left = self._left * self._seconds / max(self._work, 1.0)
         left += max(0, self._planned - self._shapes) * self._waited / max(1, self._shapes)
-        self._bar.update(self._task, advance=1, left=f"about {duration(left)} left" if self._left else "")
+        speed = ""
+        if self._workers:  # they run and compile at once: only the clock on the wall knows
+            passed = time.perf_counter() - self._start
+            left = self._left * passed / max(self._work, 1.0)
+            speed = f"{self._done / max(passed, 1e-9):.2g} a second, {self._workers} worker{'s' if self._workers > 1 else ''}, "
+        self._bar.update(self._task, advance=1, left=f"{speed}about {duration(left)} left" if self._left else "")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
-from unlazy.lab.trials import Record, Runnable
+from unlazy.lab.costs import Costs
+from unlazy.lab.trials import Failure, Record, Runnable
 
 
 class Watcher(Protocol):
@@ -25,6 +27,9 @@ class Watcher(Protocol):
     def finished(self, trial: Runnable, seconds: float) -> None:
         """A trial is done."""
 
+    def staffed(self, workers: int) -> None:
+        """So many workers are there; an engine without workers never says so."""
+
 
 class Silent:
     """A watcher that says nothing."""
@@ -39,6 +44,9 @@ class Silent:
         pass
 
     def finished(self, trial: Runnable, seconds: float) -> None:
+        pass
+
+    def staffed(self, workers: int) -> None:
         pass
 
 
@@ -58,12 +66,34 @@ class Plan:
 
 
 class Engine(ABC):
-    """Runs trials wherever it runs them."""
+    """Runs trials wherever it runs them. `costs` is what it knows of the seconds that trials take.
+
+    An engine that has processes of its own keeps them until it is closed; use it as a context manager.
+    """
+
+    costs: Costs
 
     @abstractmethod
     def plan(self, trials: Sequence[Runnable]) -> Plan:
         """What running these would take."""
 
     @abstractmethod
-    def run(self, trials: Sequence[Runnable], watcher: Watcher) -> Generator[Record]:
-        """Records as they finish. Closing the iterator stops the engine: nothing is begun after it."""
+    def run(self, trials: Sequence[Runnable], watcher: Watcher) -> Generator[Record | Failure]:
+        """Records as they finish, and failures where the engine can go on after one. Closing the iterator stops the engine."""
+
+    @property
+    def summary(self) -> str:
+        """What ran where, in a sentence; nothing where all ran in this process."""
+        return ""
+
+    def close(self) -> None:
+        """Let go of processes; the engine can be used again."""
+        return
+
+    def __enter__(self) -> Self:
+        """The engine itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        """Close."""
+        self.close()

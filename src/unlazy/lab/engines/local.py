@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -28,7 +27,9 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.core.errors import BadInput, require
 from unlazy.core.threefry import new_key
+from unlazy.lab.costs import Costs
 from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.engines.programs import Programs, TooLarge
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Measurement, Record, Runnable, Trial, now
 from unlazy.learners.base import Trace
@@ -40,21 +41,17 @@ from unlazy.tasks.base import Data, Family, Sampler
 CHUNK_WORK = 6e10
 #: Trials that differ in their seeds alone run at once up to this work: so learners of one study share programs of one size.
 SEEDS_WORK = 3e11
-#: Multiply-adds a second assumed for the estimate before a run; training runs near half the speed of a plain matrix product.
-SPEED = 2.5e10
 #: So many chunks run at once, at most; a group of more work than this is cut into as many.
 SIDE_BY_SIDE, SPLIT_WORK = 2, 1e10
-#: Seconds assumed for compiling the programs of one shape of trials that are not in the cache.
-COMPILE_SECONDS = 4.0
 
 
-def default_memory() -> int:
-    """Bytes a program may use by default: half of what is available now, at most 2 GiB."""
+def default_memory(workers: int = 1) -> int:
+    """Bytes a program may use by default: half of what is available now to each of so many workers, at most 2 GiB."""
     available = 4 << 30  # assumed where the system does not say
     with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
         available = 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
-    return min(2 << 30, available // 2)
+    return min(2 << 30, available // 2 // workers)
 
 
 def use_compilation_cache(folder: Path | None = None) -> None:
@@ -62,6 +59,13 @@ def use_compilation_cache(folder: Path | None = None) -> None:
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
         jax.config.update("jax_compilation_cache_dir", str(folder or Path(platformdirs.user_cache_dir("unlazy")) / "programs"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+
+
+def program_cache() -> Path | None:
+    """Where compiled programs are kept."""
+    use_compilation_cache()
+    folder = getattr(jax.config, "jax_compilation_cache_dir", None)
+    return None if folder is None else Path(folder)
 
 
 def groups_of(trials: Sequence[Runnable]) -> tuple[list[list[Trial]], list[Runnable]]:
@@ -83,7 +87,8 @@ class LocalEngine(Engine):
 
     def __init__(self, memory: int | None = None) -> None:
         self.memory = default_memory() if memory is None else memory
-        self._programs = _Programs(self.memory)
+        self.costs = Costs()
+        self._programs = Programs(self.memory)
 
     @property
     def compile_seconds(self) -> float:
@@ -92,8 +97,11 @@ class LocalEngine(Engine):
 
     def plan(self, trials: Sequence[Runnable]) -> Plan:
         groups, _ = groups_of(trials)
-        work = sum(trial.work for trial in trials)
-        return Plan(len(trials), len(groups), work, work / SPEED, COMPILE_SECONDS * len(groups), self.memory)
+        seconds = sum(map(self.costs.seconds, trials))
+        if self.costs.known:  # seconds of one of several chunks that ran side by side
+            seconds -= sum(map(self.costs.seconds, (trial for trial in trials if not trial.on_host))) * (1 - 1 / self._abreast)
+        compiling = self.costs.compile_seconds * len(groups)
+        return Plan(len(trials), len(groups), sum(trial.work for trial in trials), seconds, compiling, self.memory)
 
     def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record]:
         """While a group runs, the programs of the next are compiled; while one is waited for, trials run that run alone.
@@ -135,6 +143,21 @@ class LocalEngine(Engine):
         for trial in alone:
             yield self._run_alone(trial, watcher)
 
+    def run_together(self, chunk: list[Trial], size: int) -> list[Record]:
+        """One chunk, filled up to a size and not cut; `TooLarge` where its programs need more memory than they may use."""
+        with jax.enable_x64(chunk[0].precision == 64):
+            _drive((chunk * size)[:size], self._programs.prepare)
+        return list(_records(chunk, *self._run_chunk(chunk, size)))
+
+    def run_alone(self, trial: Runnable) -> Record:
+        """One trial that runs alone, on the host."""
+        return self._run_alone(trial, Silent())
+
+    @property
+    def programs(self) -> int:
+        """How many programs were compiled so far."""
+        return self._programs.count
+
     def _run_alone(self, trial: Runnable, watcher: Watcher) -> Record:
         watcher.running(1)
         begin = time.perf_counter()
@@ -162,13 +185,13 @@ class LocalEngine(Engine):
         """Cut a group into chunks that fit the memory, and compile their programs."""
         most = len(group)
         while True:
-            chunks = _chunks(group, most)
+            chunks = chunks_of(group, most)
             try:
                 with jax.enable_x64(group[0].precision == 64):  # which is a setting of each thread
                     for size in dict.fromkeys(size for _, size in chunks):
                         _drive((group * size)[:size], self._programs.prepare)
                 return chunks
-            except _TooLarge as large:
+            except TooLarge as large:
                 if large.trials == 1:
                     raise BadInput(
                         f"One trial of this study needs {large.needed / 2**30:.1f} GiB of memory, and {self.memory / 2**30:.1f} GiB are "
@@ -185,12 +208,18 @@ def _collected(running: _Running, watcher: Watcher) -> Iterator[Record]:
     """Wait for a chunk, and make its records."""
     chunk, future = running
     found, seconds = future.result()
-    for index, trial in enumerate(chunk):
+    for trial, record in zip(chunk, _records(chunk, found, seconds), strict=True):
         watcher.finished(trial, seconds)
+        yield record
+
+
+def _records(chunk: list[Trial], found: Any, seconds: float) -> Iterator[Record]:
+    """One by one, from what was found of all trials of a chunk."""
+    for index, trial in enumerate(chunk):
         yield _record(trial, jax.tree.map(lambda leaf, i=index: leaf[i], found), seconds)
 
 
-def _chunks(group: list[Trial], most: int) -> list[tuple[list[Trial], int]]:
+def chunks_of(group: list[Trial], most: int) -> list[tuple[list[Trial], int]]:
     """The trials of each chunk and the size to which it is filled up: all at once if they are little work, else seeds by seeds."""
     work = group[0].work
 
@@ -207,113 +236,6 @@ def _chunks(group: list[Trial], most: int) -> list[tuple[list[Trial], int]]:
     for trial in group:
         alike.setdefault(repr((trial.family, trial.learner, trial.probes)), []).append(trial)
     return [chunk for trials in alike.values() for chunk in cut(trials, SEEDS_WORK)]
-
-
-class _TooLarge(Exception):
-    """A program that needs more memory than it may use, for so many trials at once."""
-
-    def __init__(self, trials: int, needed: int) -> None:
-        super().__init__(trials, needed)
-        self.trials, self.needed = trials, needed
-
-
-class _Programs:
-    """Compiled parts, each for a number of trials at once. Equal parts on equal shapes are one program, whoever asks for them."""
-
-    def __init__(self, memory: int) -> None:
-        self.memory, self.count, self.seconds, self.largest = memory, 0, 0.0, 0
-        self.stop = threading.Event()
-        self._known: dict[Any, Future[Any]] = {}
-        self._lock = threading.Lock()
-
-    def prepare(self, part: Callable[..., Any], *arguments: Any) -> Any:
-        """Compile without running: what comes back are shapes."""
-        _, shapes, rest = self._program(part, arguments)
-        return eqx.combine(shapes, rest)
-
-    def run(self, part: Callable[..., Any], *arguments: Any) -> Any:
-        """Compile where it is not yet compiled, and run."""
-        program, _, rest = self._program(part, arguments)
-        own, given, _, _ = _opened(part, arguments)
-        return eqx.combine(program(own, given), rest)
-
-    def _program(self, part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-        own, given, still, kind = _opened(part, arguments)
-        key = (kind, jnp.result_type(float).name)
-        with self._lock:
-            found, mine = self._known.get(key), Future[Any]()
-            if found is None:
-                self._known[key] = mine
-        if found is not None:
-            return found.result()  # of another thread, which may still be at it
-        try:
-            mine.set_result(self._compile(own, given, still))
-        except BaseException as error:
-            with self._lock:
-                del self._known[key]
-            mine.set_exception(error)
-        return mine.result()
-
-    def _compile(self, own: Any, given: Any, still: Any) -> tuple[Any, Any, Any]:
-        if self.stop.is_set():
-            raise InterruptedError("the engine was stopped")
-        begin = time.perf_counter()
-        box: list[Any] = []
-
-        def one(own: Any, given: Any) -> Any:
-            part, arguments = eqx.combine((own, given), still)
-            arrays, rest = eqx.partition(part(*arguments), eqx.is_array)
-            box[:] = [rest]
-            return arrays
-
-        # What is shared by all trials of a chunk, such as the lengths of segments, comes as NumPy's arrays and is not mapped over.
-        axes = jax.tree.map(lambda leaf: None if isinstance(leaf, np.ndarray) else 0, own)
-        mapped = jax.vmap(one, in_axes=(axes, 0))
-        lowered = jax.jit(mapped).lower(own, given)
-        program = lowered.compile()
-        trials = _count(own, given)
-        shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), lowered.out_info)
-        self.seconds += time.perf_counter() - begin
-        self.count += 1
-        needed = memory_of(program)
-        if needed > self.memory:
-            raise _TooLarge(trials, needed)
-        self.largest = max(self.largest, needed)
-        return program, shapes, box[0]
-
-
-def _opened(part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
-    """The arrays of a part and of its arguments, what is left of both, and a key that says all but the numbers."""
-    (own, given), still = eqx.partition((part, arguments), _is_dynamic)
-    leaves, structure = jax.tree.flatten((own, given))
-    shapes = tuple((leaf.shape, str(leaf.dtype), isinstance(leaf, np.ndarray)) for leaf in leaves)
-    rest, rest_structure = jax.tree.flatten(still)
-    return own, given, still, (structure, shapes, rest_structure, tuple(map(_comparable, rest)))
-
-
-def _is_dynamic(leaf: Any) -> bool:
-    return eqx.is_array(leaf) or isinstance(leaf, (np.ndarray, jax.ShapeDtypeStruct))
-
-
-def _comparable(leaf: Any) -> Any:
-    """A leaf that is no array, as part of a key: by its value, or where it has none that can be compared, by what it is."""
-    try:
-        hash(leaf)
-    except TypeError:
-        return repr(leaf)
-    return leaf
-
-
-def _count(own: Any, given: Any) -> int:
-    """How many trials a part is given at once."""
-    mapped = [leaf for leaf in jax.tree.leaves((own, given)) if not isinstance(leaf, np.ndarray)]
-    return int(mapped[0].shape[0])
-
-
-def memory_of(program: Any) -> int:
-    """Bytes that a compiled program needs while it runs."""
-    sizes = program.memory_analysis()
-    return sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes if sizes is not None else 0
 
 
 def _is_number(leaf: Any) -> bool:

@@ -1,0 +1,86 @@
+"""Worker processes: how a compute-bound sweep gains from a second one, and what a trial costs beyond its computing.
+
+The sweep is many small networks in groups of different shapes, each long enough to keep one core busy. Both numbers of workers compute the
+same records; starting and compiling are done before the clock starts. The overhead is that of 10,000 trials of a few multiply-adds each,
+with planning, sending, and writing to the store, less the time in which programs ran.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from pathlib import Path
+
+from benchmarks.timing import Comparison, interleaved, say, seconds
+from benchmarks.workloads import HiddenProducts, Workload, use_own_program_cache
+from unlazy.lab.engines.base import Engine, Silent
+from unlazy.lab.engines.choice import engine_named
+from unlazy.lab.running import keep
+from unlazy.lab.store import Store
+from unlazy.lab.trials import Trial
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.networks.inits import MirroredInit
+
+ROUNDS = 3
+TARGET = 1.7
+#: Seconds over pure compute that a trial may take.
+ALLOWED = 5e-3
+TINY = 10_000
+
+
+def sweep() -> list[Trial]:
+    """Eight shapes of the same work: a worker has always something of its own to do."""
+    shape = Workload("", nets=8, d=30, pairs=50, batch=50, n=2_000, steps=1_500)
+    shapes = [dataclasses.replace(shape, n=shape.n + 50 * place) for place in range(8)]
+    return [trial for each in shapes for trial in each.trials()]
+
+
+def gain() -> Comparison:
+    """One worker against two."""
+    use_own_program_cache()
+    trials = sweep()
+    with engine_named("processes", workers=1) as one, engine_named("processes", workers=2) as two:
+        contenders = {}
+        for name, engine in (("one worker", one), ("two workers", two)):
+            say(f"Workers: starting {name} and compiling …")
+            for _ in range(2):  # a worker may meet a shape in the second run that another had in the first
+                list(engine.run(trials, Silent()))
+            contenders[name] = lambda engine=engine: seconds(lambda: list(engine.run(trials, Silent())))
+        times = interleaved(contenders, ROUNDS, "Workers")
+    return Comparison("two worker processes / one: sweep of 8 shapes", "sweep", times["two workers"], times["one worker"], TARGET)
+
+
+def tiny() -> list[Trial]:
+    """Trials that compute next to nothing."""
+    learner = GradientDescent(MirroredInit(m=2, w_scale=1.0, b_scale=0.1, a_scale=0.1), (Descent({"w": 0.1}, steps=2, batch=4),))
+    return [Trial(HiddenProducts(d=4), learner, 8, seed, ()) for seed in range(TINY)]
+
+
+def overhead(name: str, engine: Engine) -> Comparison:
+    """Seconds of a trial over pure compute, against those that are allowed."""
+    trials = tiny()
+    list(engine.run(trials[:10], Silent()))
+    spent: list[float] = []
+    for index in range(2):
+        with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as store:
+            total = seconds(lambda store=store: keep(trials, store, engine))
+            computing = sum(record.seconds for record in store.records())
+        spent.append((total - computing) / TINY)
+        say(f"Overhead, {name}: round {index + 1}: {total:.1f} s, of which {computing:.1f} s computing")
+    return Comparison(
+        f"overhead of a trial over pure compute / {1000 * ALLOWED:g} ms: {TINY:,} tiny trials, {name}",
+        "trial",
+        spent[1:],  # the first compiles
+        [ALLOWED] * (len(spent) - 1),
+        1.0,
+        "lower",
+    )
+
+
+def run() -> list[Comparison]:
+    """The gain, and the overhead in this process and with workers."""
+    found = [gain()]
+    for name in ("local", "processes"):
+        with engine_named(name, workers=None if name == "local" else 2) as engine:
+            found.append(overhead(name, engine))
+    return found

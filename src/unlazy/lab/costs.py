@@ -1,0 +1,109 @@
+"""What trials cost: seconds as a line in their work, a + b·work, fitted for each kind of trial to what the store has seen of it.
+
+Trials of one kind have one learner and one family, or one instrument; their sizes differ. So one run at a small scale tells of larger ones.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import nnls
+
+from unlazy.lab.trials import Runnable, Trial
+
+#: Multiply-adds a second assumed where nothing is known; training runs near half the speed of a plain matrix product.
+SPEED = 2.5e10
+#: Seconds assumed for compiling the programs of one shape of trials that are not in the cache.
+COMPILE_SECONDS = 4.0
+#: Under this kind stand numbers of shapes, as work, and the seconds that compiling for them took.
+COMPILING = "compiling"
+
+
+class Cost(NamedTuple):
+    """Trials of one kind and of one size took so many seconds each."""
+
+    kind: str
+    work: float
+    seconds: float
+
+
+def kind_of(trial: Runnable) -> str:
+    """The kind of a trial."""
+    if isinstance(trial, Trial):
+        return f"{type(trial.family).__name__} {type(trial.learner).__name__}"
+    return type(trial.instrument).__name__
+
+
+class CostTeller:
+    """A watcher that notes what trials cost, of so many shapes, and tells another one all it hears."""
+
+    def __init__(self, shapes: int, watcher: Any) -> None:
+        self._watcher, self._shapes, self._compiled = watcher, shapes, 0.0
+        self._seconds: dict[tuple[str, float], list[float]] = {}
+
+    @property
+    def costs(self) -> list[Cost]:
+        """What was heard: the median of each kind and size, and what compiling took."""
+        found = [Cost(*of, statistics.median(seconds)) for of, seconds in self._seconds.items()]
+        return [*found, Cost(COMPILING, self._shapes, self._compiled)] if self._compiled and self._shapes else found
+
+    def compiling(self, programs: int) -> None:
+        self._watcher.compiling(programs)
+
+    def compiled(self, programs: int, seconds: float) -> None:
+        self._compiled = seconds
+        self._watcher.compiled(programs, seconds)
+
+    def running(self, trials: int) -> None:
+        self._watcher.running(trials)
+
+    def finished(self, trial: Runnable, seconds: float) -> None:
+        self._seconds.setdefault((kind_of(trial), trial.work), []).append(seconds)
+        self._watcher.finished(trial, seconds)
+
+    def staffed(self, workers: int) -> None:
+        self._watcher.staffed(workers)
+
+
+class Price(NamedTuple):
+    """Seconds of a trial: a fixed part, and one for each multiply-add."""
+
+    fixed: float
+    each: float
+
+    def __call__(self, work: float) -> float:
+        return self.fixed + self.each * work
+
+
+class Costs:
+    """What is known of the seconds that trials take."""
+
+    def __init__(self, past: Iterable[Cost] = ()) -> None:
+        past = [cost for cost in past if cost.work > 0 and cost.seconds > 0]
+        compiling = [cost for cost in past if cost.kind == COMPILING]
+        trials = [cost for cost in past if cost.kind != COMPILING]
+        self.known = bool(trials)
+        self.compile_seconds = statistics.median(cost.seconds / cost.work for cost in compiling) if compiling else COMPILE_SECONDS
+        self._typical = fitted([(cost.work, cost.seconds) for cost in trials], 1 / SPEED) if trials else Price(0.0, 1 / SPEED)
+        by_kind: dict[str, list[tuple[float, float]]] = {}
+        for cost in trials:
+            by_kind.setdefault(cost.kind, []).append((cost.work, cost.seconds))
+        self._lines = {kind: fitted(points, self._typical.each) for kind, points in by_kind.items()}
+
+    def seconds(self, trial: Runnable) -> float:
+        """What a trial will take, as far as is known."""
+        return self._lines.get(kind_of(trial), self._typical)(trial.work)
+
+
+def fitted(points: list[tuple[float, float]], typical: float) -> Price:
+    """The line with least relative errors whose parts are not negative; from sizes that hardly differ, the price of work is `typical`."""
+    work, seconds = (np.array(column) for column in zip(*points, strict=True))
+    if work.max() < 2 * work.min():
+        w, s = float(np.median(work)), float(np.median(seconds))
+        return Price(s - typical * w, typical) if s > typical * w else Price(0.0, s / w)
+    scale = work.max()
+    (fixed, each), _ = nnls(np.column_stack([1 / seconds, work / scale / seconds]), np.ones(len(work)))
+    return Price(float(fixed), float(each / scale))

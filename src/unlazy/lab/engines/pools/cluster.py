@@ -1,0 +1,218 @@
+"""`--engine dask`, a Dask cluster of this machine's own, and `--engine tcp://host:port`, one that runs elsewhere.
+
+Each errand is sent to one worker, and no other may take it: so it is known who died over what. A cluster of one's own listens on loopback
+only, and its workers have one thread each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import queue
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from unlazy.core.errors import BadInput, require
+from unlazy.lab.engines.local import default_memory
+from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
+from unlazy.lab.engines.pools.processes import cores, one_thread_environment
+from unlazy.lab.engines.pools.work import check_same, hello, run_errand
+
+#: Seconds between two counts of the workers, to wait for the first of them, and to wait for a word from the scheduler.
+COUNTED_EVERY, FIRST_WITHIN, CONNECTED_WITHIN = 0.5, 60.0, 20.0
+#: A cluster of one's own replaces so many workers; more than a run can need unless all of them die.
+MOST_DEATHS = 1000
+INSTALL = "Dask is not installed: pip install 'unlazy[dask]'."
+
+
+class DaskPool(Pool):
+    """The workers of a Dask cluster: of the one at `address`, or of one of its own with `count` worker processes."""
+
+    def __init__(self, address: str | None = None, count: int | None = None) -> None:
+        self.address, self.count = address, cores() if count is None else count
+        require(self.count >= 1, f"There must be at least one worker, but {self.count} were asked for.")
+        try:
+            import distributed
+        except ImportError:
+            raise BadInput(INSTALL) from None
+        self._distributed = distributed
+        self._client: Any = None
+        self._cluster: Any = None
+        self._hosts: dict[str, str] = {}  # of the workers that were checked
+        self._sent: dict[str, Any] = {}
+        self._answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._numbers = itertools.count()
+        self._counted, self._started = 0.0, 0
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def open(self, memory: int) -> None:
+        if self._client is not None:
+            return
+        with _explained(self.address or "of this machine"), _quiet():
+            if self.address is None:
+                self._cluster = self._own_cluster()
+                self._staff()
+            self._client = self._distributed.Client(
+                self._cluster or self.address, timeout=CONNECTED_WITHIN, set_as_default=False, name="unlazy"
+            )
+            self._client.wait_for_workers(1, timeout=FIRST_WITHIN)
+            self._count()
+
+    def _own_cluster(self) -> Any:
+        import dask
+
+        with dask.config.set({"distributed.scheduler.worker-ttl": None}):  # a long compilation is no death
+            return self._distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL)
+
+    def _staff(self) -> None:
+        """Start the workers of a cluster of one's own, and others for those that died; as commands, since a script cannot be forked."""
+        self._processes = [process for process in self._processes if process.poll() is None]
+        while self._cluster is not None and len(self._processes) < self.count:
+            self._started += 1
+            require(self._started <= self.count + MOST_DEATHS, f"{MOST_DEATHS} workers have died: no more are started.")
+            options = (
+                "--no-nanny",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "0",
+                "--no-dashboard",
+                "--host",
+                "127.0.0.1",
+                "--death-timeout",
+                "20",
+            )
+            command = [sys.executable, "-m", "distributed.cli.dask_worker", self._cluster.scheduler_address, *options]
+            environment = os.environ | one_thread_environment() | {"DASK_LOGGING__DISTRIBUTED": "critical"}
+            self._processes.append(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True))
+
+    @property
+    def processes(self) -> list[int]:
+        """The ids of the worker processes of a cluster of one's own."""
+        return [process.pid for process in self._processes]
+
+    def _count(self) -> list[Lost]:
+        """Who has come, each checked once, and who has gone."""
+        self._counted = time.monotonic()
+        self._staff()
+        if self._client.status != "running":  # it would try for half a minute to find its scheduler again
+            raise _gone(self.address or "of this machine", f"it is {self._client.status}")
+        with _explained(self.address or "of this machine"):
+            there = {address: worker["host"] for address, worker in self._client.scheduler_info(n_workers=-1)["workers"].items()}
+            new = [address for address in there if address not in self._hosts]
+            facts = self._client.run(hello, workers=new, on_error="return") if new else {}
+        for address, fact in facts.items():
+            if isinstance(fact, OSError):
+                continue  # gone before it could say a word
+            if isinstance(fact, BaseException):
+                raise BadInput(
+                    f"The worker {address} is refused: {type(fact).__name__}: {fact}. Is the same unlazy installed there?"
+                ) from None
+            check_same(fact, address)
+            self._hosts[address] = there[address]
+        gone = [address for address in self._hosts if address not in there]
+        return [self._lost(address) for address in gone]
+
+    def _lost(self, address: str) -> Lost:
+        del self._hosts[address]
+        future = self._sent.pop(address, None)
+        if future is not None:
+            future.cancel()
+        return Lost(address, "its worker was lost")
+
+    @property
+    def workers(self) -> Sequence[str]:
+        return list(self._hosts)
+
+    def send(self, worker: str, parcel: bytes) -> None:
+        name = f"unlazy-{id(self)}-{next(self._numbers)}"
+        with _explained(self.address or "of this machine"):
+            future = self._client.submit(run_errand, parcel, workers=[worker], allow_other_workers=False, pure=False, key=name, retries=0)
+        self._sent[worker] = future
+        future.add_done_callback(lambda done: self._answers.put((worker, done)))
+
+    def news(self, timeout: float) -> list[Returned | Lost]:
+        found: list[Returned | Lost] = []
+        try:
+            worker, future = self._answers.get(timeout=min(timeout, COUNTED_EVERY))
+        except queue.Empty:
+            pass
+        else:
+            if self._sent.get(worker) is future:
+                found.append(self._outcome(worker, future))
+        if time.monotonic() - self._counted > COUNTED_EVERY:
+            found += self._count()
+        return found
+
+    def _outcome(self, worker: str, future: Any) -> Returned | Lost:
+        del self._sent[worker]
+        if future.status == "finished":
+            with _explained(self.address or "of this machine"):
+                return Returned(worker, future.result(timeout=CONNECTED_WITHIN))
+        error = future.exception() if future.status == "error" else None
+        if error is not None and type(error).__name__ not in ("KilledWorker", "CommClosedError"):
+            raise BadInput(f"The worker {worker} cannot run trials: {type(error).__name__}: {error}. Is the same unlazy installed there?")
+        return Lost(worker, "its worker was lost")
+
+    def abandon(self, workers: Sequence[str]) -> None:
+        for worker in workers:
+            future = self._sent.pop(worker, None)
+            if future is not None:
+                with contextlib.suppress(Exception):  # the scheduler may be gone, and the errand with it
+                    future.cancel()
+
+    def close(self) -> None:
+        with _quiet(), contextlib.suppress(Exception):
+            if self._client is not None:
+                self._client.close(timeout=2)
+        with _quiet(), contextlib.suppress(Exception):
+            if self._cluster is not None:
+                self._cluster.close(timeout=5)
+        for process in self._processes:
+            process.kill()
+            process.wait()
+        self._processes.clear()
+        self._client = self._cluster = None
+        self._hosts.clear()
+        self._sent.clear()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask tells of every worker that comes or goes; who runs trials reads the summary."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+@contextlib.contextmanager
+def _explained(where: str) -> Iterator[None]:
+    """A cluster that does not answer, in a sentence."""
+    try:
+        yield
+    except (OSError, TimeoutError, RuntimeError, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise _gone(where, f"{type(error).__name__}: {error}") from error
+
+
+def _gone(where: str, why: str) -> BadInput:
+    return BadInput(
+        f"The Dask cluster {where} does not answer ({why}). What was finished is kept: start it and run the same command again."
+    )
+
+
+def dask_engine(address: str | None = None, workers: int | None = None, memory: int | None = None) -> PoolEngine:
+    """An engine on a Dask cluster, by default one of its own."""
+    pool = DaskPool(address, workers)
+    count = 1 if address is not None else pool.count
+    return PoolEngine(pool, count, default_memory(pool.count) if memory is None else memory)

@@ -1,0 +1,307 @@
+"""`--engine slurm`: job arrays of a SLURM cluster, through submitit. There is no live scheduler to lose: everything passes through files.
+
+Beside the store stands a folder, STORE.slurm, that all nodes must see. A submission is a folder in it with one folder a job: errands that
+go to the job, answers that come back. The coordinator alone reads answers into the store. It may be away meanwhile: the next one takes what
+is there, waits for jobs that still run, and submits only what nobody runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import re
+import shutil
+import subprocess
+import time
+import uuid
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from unlazy.core.errors import BadInput, require, unknown
+from unlazy.lab.costs import Costs
+from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.engines.local import default_memory, groups_of
+from unlazy.lab.engines.pools.bundle import ANSWER, BEGUN, ERRAND, ORIGIN, REFUSED, Bundle, put
+from unlazy.lab.engines.pools.docket import Docket, Piece
+from unlazy.lab.engines.pools.engine import told_summary
+from unlazy.lab.engines.pools.parcels import packed, read
+from unlazy.lab.engines.pools.processes import one_thread_environment
+from unlazy.lab.provenance import provenance
+from unlazy.lab.trials import Failure, Record, Runnable
+
+#: Seconds between two looks at the folder, and at the queue. A job gets work for about so many seconds, at least and at most.
+LOOK, QUEUE_LOOK = 0.5, 3.0
+LEAST_SECONDS, MOST_SECONDS = 60.0, 600.0
+#: Jobs at once, minutes of a job, and how often SLURM may put one back into its queue after its time was over.
+JOBS, MINUTES, REQUEUED = 16, 60, 50
+#: Submissions in a row that end without a single answer, before the cluster is given up.
+FRUITLESS = 5
+#: What `--slurm` may ask for.
+RESOURCES = ("partition", "time", "mem", "cpus_per_task", "account", "qos", "constraint", "exclude", "nodelist", "gres", "gpus_per_node")
+#: Ends of a job that tell nothing of what it ran.
+NOT_ITS_FAULT = ("CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REQUEUED")
+
+
+def resources_of(text: str) -> dict[str, Any]:
+    """`partition=cpu,time=1:30:00,mem=4G` as options of a job; times in minutes, or as hours:minutes:seconds."""
+    found: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, sign, value = part.partition("=")
+        name = name.strip().replace("-", "_")
+        require(
+            bool(sign and value.strip()), f"--slurm takes NAME=VALUE with commas between, such as partition=cpu,time=60, but has {part!r}."
+        )
+        if name not in RESOURCES:
+            raise unknown("resource of SLURM jobs", name, RESOURCES)
+        found[name] = minutes(value.strip()) if name == "time" else value.strip()
+    return found
+
+
+def minutes(text: str) -> int:
+    """Minutes, as SLURM writes times: 90, 1:30:00, 1-12:00:00."""
+    match = re.fullmatch(r"(?:(\d{1,3})-)?(?:(\d{1,4}):)?(\d{1,5})(?::(\d{1,2}))?", text)
+    require(match is not None, f"A time is written in minutes or as hours:minutes:seconds, such as 90 or 1:30:00, but is {text!r}.")
+    assert match is not None
+    days, hours, rest, seconds = (int(group or 0) for group in match.groups())
+    if match.group(2) is not None and match.group(4) is None:  # minutes:seconds
+        hours, rest, seconds = 0, hours, rest
+    found = 24 * 60 * days + 60 * hours + rest + (1 if seconds else 0)
+    require(found >= 1, "A job needs at least a minute.")
+    return found
+
+
+class _Submission:
+    """One array of jobs: its name in the queue, its folder, and the pieces of each job that have no answer yet."""
+
+    def __init__(self, folder: Path, pieces: dict[tuple[int, int], Piece | None]) -> None:
+        self.folder, self.pieces = folder, pieces
+        self.answers = 0
+
+    @property
+    def name(self) -> str:
+        return f"unlazy-{self.folder.name}"
+
+    def file(self, place: tuple[int, int], suffix: str) -> Path:
+        return self.folder / str(place[0]) / f"{place[1]:04}{suffix}"
+
+
+class SlurmEngine(Engine):
+    """Runs trials as jobs. `jobs`: at once; `memory`: bytes that one program may use; `options`: resources of a job."""
+
+    def __init__(self, store: Path, options: dict[str, Any], jobs: int = JOBS, memory: int | None = None) -> None:
+        try:
+            import submitit
+        except ImportError:
+            raise BadInput("submitit is not installed: pip install 'unlazy[slurm]'.") from None
+        self._submitit = submitit
+        for command in ("sbatch", "squeue", "scontrol"):
+            require(
+                shutil.which(command) is not None, f"There is no SLURM here: the command {command} is missing. Run this on a login node."
+            )
+        self.folder, self.options, self.jobs = store.with_name(f"{store.name}.slurm"), options, jobs
+        self.memory = default_memory() if memory is None else memory
+        self.costs = Costs()
+        self._done: Counter[str] = Counter()
+        self._lost = 0
+
+    def plan(self, trials: Sequence[Runnable]) -> Plan:
+        groups, _ = groups_of(trials)
+        seconds = sum(map(self.costs.seconds, trials))
+        at_once = max(1, min(self.jobs, round(seconds / LEAST_SECONDS)))
+        compiling = self.costs.compile_seconds * len(groups) / at_once
+        return Plan(len(trials), len(groups), sum(trial.work for trial in trials), seconds / at_once, compiling, self.memory)
+
+    def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record | Failure]:
+        """Records as files come in. Closing the iterator cancels nothing: jobs go on, and the next coordinator takes what they leave."""
+        watcher = watcher or Silent()
+        by_key = {trial.key: trial for trial in trials}
+        alive, going = self._queue(), []  # first the queue: whoever leaves it from now on has answered before the next look
+        for found in self._left_behind(by_key):
+            yield from self._collected(found, None, by_key, watcher)
+            if found.name not in alive:
+                shutil.rmtree(found.folder, ignore_errors=True)
+            elif any(piece is not None for piece in found.pieces.values()):
+                going.append(found)
+        taken = {trial.key for each in going for piece in each.pieces.values() if piece is not None for trial in piece.trials}
+        done = self._seen
+        docket = Docket([trial for key, trial in by_key.items() if key not in taken | done], self.costs.seconds)
+        fruitless, looked = 0, 0.0
+        while docket or going:
+            if docket:
+                going.append(self._submit(docket))
+                watcher.running(sum(len(piece.trials) for piece in going[-1].pieces.values() if piece is not None))
+            time.sleep(LOOK)
+            for each in going:
+                yield from self._collected(each, docket, by_key, watcher)
+            if time.monotonic() - looked > QUEUE_LOOK:
+                alive, looked = self._queue(), time.monotonic()
+                watcher.staffed(sum(state == "RUNNING" for jobs in alive.values() for state in jobs.values()))
+                for each in list(going):
+                    # What was answered while the queue was looked at must not count as lost.
+                    yield from self._collected(each, docket, by_key, watcher)
+                    yield from self._mourned(each, alive.get(each.name, {}), docket)
+                    if not each.pieces:
+                        going.remove(each)
+                        shutil.rmtree(each.folder, ignore_errors=True)
+                        fruitless = 0 if each.answers else fruitless + 1
+                        require(
+                            fruitless < FRUITLESS,
+                            f"{FRUITLESS} SLURM submissions in a row ended without an answer. Their logs are in {self.folder / 'logs'}.",
+                        )
+
+    def _left_behind(self, by_key: dict[str, Runnable]) -> Iterator[_Submission]:
+        """Submissions of coordinators before this one."""
+        self._seen: set[str] = set()
+        for place, manifest in enumerate(sorted(self.folder.glob("*/manifest.json"))):
+            try:
+                told = json.loads(manifest.read_text())
+                pieces: dict[tuple[int, int], Piece | None] = {}
+                for job, errands in enumerate(told):
+                    for index, (keys, size) in enumerate(errands):
+                        known = tuple(by_key[key] for key in keys if key in by_key)
+                        # One that holds trials of another command is waited for by that command.
+                        pieces[job, index] = Piece(known, int(size), -1 - place) if known and len(known) == len(keys) else None
+            except (OSError, ValueError, TypeError) as error:
+                raise BadInput(f"{manifest} is damaged: {error}. If no job of it runs, remove the folder {manifest.parent}.") from error
+            yield _Submission(manifest.parent, pieces)
+
+    def _collected(
+        self, of: _Submission, docket: Docket | None, by_key: dict[str, Runnable], watcher: Watcher
+    ) -> Iterator[Record | Failure]:
+        """What has come back since the last look. A file is removed when its records are in the store, which the next step proves."""
+        for refusal in of.folder.glob(f"*/{REFUSED}"):
+            raise BadInput(refusal.read_text(encoding="utf-8", errors="replace"))
+        for place, piece in list(of.pieces.items()):
+            file = of.file(place, ANSWER)
+            try:
+                data = file.read_bytes()
+            except FileNotFoundError:
+                continue
+            answer = read(data, str(file))
+            of.answers += 1
+            if piece is not None and docket is not None:
+                records, failures = docket.answered(piece, answer, self.memory)
+            else:
+                records, failures = list(answer.records), list(answer.failures)
+            self._done[answer.host] += len(records)
+            if answer.compiled[0]:
+                watcher.compiled(*answer.compiled)
+            for record in records:
+                self._seen.add(record.key)
+                if record.key in by_key:
+                    watcher.finished(by_key[record.key], record.seconds)
+                yield record
+            yield from failures
+            del of.pieces[place]
+            with contextlib.suppress(FileNotFoundError):
+                file.unlink()
+
+    def _mourned(self, of: _Submission, alive: dict[int, str], docket: Docket) -> Iterator[Failure]:
+        """Pieces of jobs that are gone: the one that was run when its job died is suspect, the others are only run again."""
+        for place, piece in list(of.pieces.items()):
+            if place[0] in alive or of.file(place, ANSWER).exists():
+                continue
+            del of.pieces[place]
+            if piece is None:
+                continue
+            end = self._end(of, place[0])
+            if of.file(place, BEGUN).exists() and not end.startswith(NOT_ITS_FAULT):
+                self._lost += 1
+                yield from docket.lost(piece, f"its SLURM job ended as {end}")
+            else:
+                docket.again(piece)
+
+    def _submit(self, docket: Docket) -> _Submission:
+        """All that waits, as one array."""
+        total = docket.seconds
+        wanted = min(MOST_SECONDS, max(LEAST_SECONDS, total / self.jobs))
+        jobs: list[list[Piece]] = []
+        while docket:
+            job: list[Piece] = []
+            groups: dict[int, None] = {}
+            seconds = 0.0
+            while seconds < wanted and (piece := docket.take(reversed(groups))) is not None:
+                seconds += sum(map(self.costs.seconds, piece.trials)) + (piece.group not in groups) * self.costs.compile_seconds
+                groups[piece.group] = None
+                job.append(piece)
+            jobs.append(job)
+        submission = _Submission(
+            self.folder / uuid.uuid4().hex[:12],
+            {(job, index): piece for job, pieces in enumerate(jobs) for index, piece in enumerate(pieces)},
+        )
+        for number, pieces in enumerate(jobs):
+            (submission.folder / str(number)).mkdir(parents=True)
+            put(submission.folder / str(number) / ORIGIN, json.dumps(provenance()).encode())
+            for index, piece in enumerate(pieces):
+                put(submission.file((number, index), ERRAND), packed(piece.trials, piece.size, self.memory))
+        manifest = [[[[trial.key for trial in piece.trials], piece.size] for piece in pieces] for pieces in jobs]
+        put(submission.folder / "manifest.json", json.dumps(manifest).encode())
+        self._send(submission, len(jobs))
+        return submission
+
+    def _send(self, submission: _Submission, jobs: int) -> None:
+        time_limit = self.options.get("time", MINUTES)
+        threads = [] if int(self.options.get("cpus_per_task", 1)) > 1 else list(one_thread_environment().items())
+        executor = self._submitit.SlurmExecutor(folder=self.folder / "logs", max_num_timeout=REQUEUED)
+        executor.update_parameters(
+            **{"time": time_limit, "cpus_per_task": 1} | self.options,
+            job_name=submission.name,
+            array_parallelism=self.jobs,
+            signal_delay_s=min(90, 15 * time_limit),
+            setup=[f"export {name}={_quoted(value)}" for name, value in threads],
+        )
+        try:
+            with executor.batch():
+                for job in range(jobs):
+                    executor.submit(Bundle(str((submission.folder / str(job)).resolve())))
+        except Exception as error:
+            shutil.rmtree(submission.folder, ignore_errors=True)
+            raise BadInput(f"SLURM does not take the jobs: {_last_line(error)}. What was finished is kept.") from error
+
+    def _queue(self) -> dict[str, dict[int, str]]:
+        """Our jobs that wait or run: by submission, the state of each."""
+        found: dict[str, dict[int, str]] = {}
+        for line in _told("squeue", "-h", "-r", "-u", getpass.getuser(), "-o", "%j|%K|%T").splitlines():
+            name, index, state = line.split("|")
+            if name.startswith("unlazy-") and state not in ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY"):
+                found.setdefault(name, {})[int(index) if index.isdigit() else 0] = state
+        return found
+
+    def _end(self, of: _Submission, job: int) -> str:
+        """How a job ended, as long as SLURM remembers."""
+        for line in _told("scontrol", "show", "job", "-o").splitlines():
+            task = re.search(r"ArrayTaskId=(\d+)", line)
+            if f"JobName={of.name} " in line and (int(task.group(1)) if task else 0) == job:
+                state = re.search(r"JobState=(\w+)", line)
+                return state.group(1) if state else "UNKNOWN"
+        return "UNKNOWN"
+
+    @property
+    def summary(self) -> str:
+        return told_summary(self._done, self._lost)
+
+
+def _told(*command: str) -> str:
+    """What a command of SLURM says; one that does not answer is asked again."""
+    for _ in range(5):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return done.stdout
+        time.sleep(2)
+    raise BadInput(f"SLURM does not answer: {command[0]} says {done.stderr.strip()[-200:]!r}. What was finished is kept, and jobs go on.")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _last_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
+
+
+def slurm_engine(store: str, *, resources: str = "", workers: int | None = None, memory: int | None = None) -> SlurmEngine:
+    """An engine of SLURM jobs whose files stand beside a store."""
+    return SlurmEngine(Path(store).resolve(), resources_of(resources), JOBS if workers is None else workers, memory)

@@ -1,0 +1,53 @@
+"""A worker process of the `processes` engine: `python -m unlazy.lab.engines.pools.worker IN OUT`, two pipes to its coordinator.
+
+It ends when the coordinator does, whatever it is at: nobody is left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from typing import BinaryIO
+
+
+def receive(pipe: BinaryIO) -> bytes | None:
+    """A message: its length in eight bytes, then itself; None where the other end is gone."""
+    head = pipe.read(8)
+    if len(head) < 8:
+        return None
+    size = int.from_bytes(head, "little")
+    body = pipe.read(size)
+    return body if len(body) == size else None
+
+
+def post(pipe: BinaryIO, message: bytes) -> None:
+    """Send a message."""
+    pipe.write(len(message).to_bytes(8, "little") + message)
+    pipe.flush()
+
+
+def main(arguments: list[str]) -> None:
+    """Answer errands until the coordinator is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's to handle
+    incoming, outgoing = os.fdopen(int(arguments[0]), "rb"), os.fdopen(int(arguments[1]), "wb")
+    errands: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def listen() -> None:
+        while (message := receive(incoming)) is not None:
+            errands.put(message)
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    from unlazy.lab.engines.pools.work import hello, run_errand
+
+    post(outgoing, json.dumps(hello()).encode())
+    while True:
+        post(outgoing, run_errand(errands.get()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,121 @@
+"""Compiled parts of trials: each is compiled once for all trials of a chunk, and equal parts once for all learners and claims."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class TooLarge(Exception):
+    """A program that needs more memory than it may use, for so many trials at once."""
+
+    def __init__(self, trials: int, needed: int) -> None:
+        super().__init__(trials, needed)
+        self.trials, self.needed = trials, needed
+
+
+class Programs:
+    """Compiled parts, each for a number of trials at once. Equal parts on equal shapes are one program, whoever asks for them."""
+
+    def __init__(self, memory: int) -> None:
+        self.memory, self.count, self.seconds, self.largest = memory, 0, 0.0, 0
+        self.stop = threading.Event()
+        self._known: dict[Any, Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    def prepare(self, part: Callable[..., Any], *arguments: Any) -> Any:
+        """Compile without running: what comes back are shapes."""
+        _, shapes, rest = self._program(part, arguments)
+        return eqx.combine(shapes, rest)
+
+    def run(self, part: Callable[..., Any], *arguments: Any) -> Any:
+        """Compile where it is not yet compiled, and run."""
+        program, _, rest = self._program(part, arguments)
+        own, given, _, _ = _opened(part, arguments)
+        return eqx.combine(program(own, given), rest)
+
+    def _program(self, part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+        own, given, still, kind = _opened(part, arguments)
+        key = (kind, jnp.result_type(float).name)
+        with self._lock:
+            found, mine = self._known.get(key), Future[Any]()
+            if found is None:
+                self._known[key] = mine
+        if found is not None:
+            return found.result()  # of another thread, which may still be at it
+        try:
+            mine.set_result(self._compile(own, given, still))
+        except BaseException as error:
+            with self._lock:
+                del self._known[key]
+            mine.set_exception(error)
+        return mine.result()
+
+    def _compile(self, own: Any, given: Any, still: Any) -> tuple[Any, Any, Any]:
+        if self.stop.is_set():
+            raise InterruptedError("the engine was stopped")
+        begin = time.perf_counter()
+        box: list[Any] = []
+
+        def one(own: Any, given: Any) -> Any:
+            part, arguments = eqx.combine((own, given), still)
+            arrays, rest = eqx.partition(part(*arguments), eqx.is_array)
+            box[:] = [rest]
+            return arrays
+
+        # What is shared by all trials of a chunk, such as the lengths of segments, comes as NumPy's arrays and is not mapped over.
+        axes = jax.tree.map(lambda leaf: None if isinstance(leaf, np.ndarray) else 0, own)
+        mapped = jax.vmap(one, in_axes=(axes, 0))
+        lowered = jax.jit(mapped).lower(own, given)
+        program = lowered.compile()
+        trials = _count(own, given)
+        shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), lowered.out_info)
+        self.seconds += time.perf_counter() - begin
+        self.count += 1
+        needed = memory_of(program)
+        if needed > self.memory:
+            raise TooLarge(trials, needed)
+        self.largest = max(self.largest, needed)
+        return program, shapes, box[0]
+
+
+def _opened(part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
+    """The arrays of a part and of its arguments, what is left of both, and a key that says all but the numbers."""
+    (own, given), still = eqx.partition((part, arguments), _is_dynamic)
+    leaves, structure = jax.tree.flatten((own, given))
+    shapes = tuple((leaf.shape, str(leaf.dtype), isinstance(leaf, np.ndarray)) for leaf in leaves)
+    rest, rest_structure = jax.tree.flatten(still)
+    return own, given, still, (structure, shapes, rest_structure, tuple(map(_comparable, rest)))
+
+
+def _is_dynamic(leaf: Any) -> bool:
+    return eqx.is_array(leaf) or isinstance(leaf, (np.ndarray, jax.ShapeDtypeStruct))
+
+
+def _comparable(leaf: Any) -> Any:
+    """A leaf that is no array, as part of a key: by its value, or where it has none that can be compared, by what it is."""
+    try:
+        hash(leaf)
+    except TypeError:
+        return repr(leaf)
+    return leaf
+
+
+def _count(own: Any, given: Any) -> int:
+    """How many trials a part is given at once."""
+    mapped = [leaf for leaf in jax.tree.leaves((own, given)) if not isinstance(leaf, np.ndarray)]
+    return int(mapped[0].shape[0])
+
+
+def memory_of(program: Any) -> int:
+    """Bytes that a compiled program needs while it runs."""
+    sizes = program.memory_analysis()
+    return sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes if sizes is not None else 0

@@ -1,0 +1,121 @@
+"""Is this installation healthy: machine, versions, compiled programs, store, engines; and what to do where it is not."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from unlazy.core.errors import UnlazyError
+from unlazy.lab.engines.base import Silent
+from unlazy.lab.engines.local import default_memory, program_cache
+from unlazy.lab.maintenance import check
+from unlazy.lab.provenance import provenance
+
+#: Bytes that should be free where records and programs are written.
+FREE = 1 << 30
+
+
+class Sign(NamedTuple):
+    """One thing that was looked at: what it is, and whether it is as it should be."""
+
+    what: str
+    found: str
+    healthy: bool = True
+
+
+def signs(store: Path, engine: str | None = None) -> Iterator[Sign]:
+    """All that can be looked at without running anything; with `engine`, one trial is run there."""
+    origin = provenance()
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30 if hasattr(os, "sysconf") else 0.0
+    yield Sign("machine", f"{platform.node()}, {origin['machine']}, {memory:.0f} GiB, {origin['device']}")
+    yield Sign("a program may use", f"{default_memory() / 2**30:.1f} GiB", default_memory() >= 1 << 28)
+    yield Sign("versions", ", ".join(f"{name} {origin[name]}" for name in ("unlazy", "python", "jax", "numpy", "scipy", "scikit-learn")))
+    yield Sign("source", origin["source"])
+    yield _cache()
+    yield from _store(store)
+    yield _extra("dask", "distributed")
+    yield _extra("slurm", "submitit")
+    yield _slurm()
+    if engine is not None:
+        yield _engine(engine, store)
+
+
+def _writable(folder: Path) -> str:
+    """Why a folder cannot be written, or nothing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return error.strerror or str(error)
+    free = shutil.disk_usage(folder).free
+    return "" if free >= FREE else f"only {free / 2**20:.0f} MiB are free"
+
+
+def _cache() -> Sign:
+    folder = program_cache()
+    if folder is None:
+        return Sign("compiled programs", "are not kept: JAX has no cache folder", False)
+    trouble = _writable(folder)
+    files = [file for file in folder.glob("*") if file.is_file()]
+    size = sum(file.stat().st_size for file in files) / 2**20
+    return Sign("compiled programs", f"{len(files)} files, {size:.0f} MiB in {folder}{f': {trouble}' if trouble else ''}", not trouble)
+
+
+def _store(path: Path) -> Iterator[Sign]:
+    trouble = _writable(path.parent)
+    if not path.exists():
+        yield Sign("store", f"{path}: none yet{f', and {trouble}' if trouble else ''}", not trouble)
+        return
+    try:
+        found = check(path)
+    except UnlazyError as error:
+        yield Sign("store", str(error), False)
+        return
+    what = f"{path}: {found.records} records, {found.runs} runs, {found.failures} failures"
+    yield Sign("store", "; ".join([what, *found.problems[:3], *([trouble] if trouble else [])]), not found.problems and not trouble)
+
+
+def _extra(extra: str, package: str) -> Sign:
+    if importlib.util.find_spec(package) is None:
+        return Sign(f"engine {extra}", f"not installed: pip install 'unlazy[{extra}]'")
+    return Sign(f"engine {extra}", f"{package} {importlib.metadata.version(package)}")
+
+
+def _slurm() -> Sign:
+    if shutil.which("sinfo") is None:
+        return Sign("SLURM", "none here")
+    try:
+        done = subprocess.run(["sinfo", "-h", "-o", "%P %a %D nodes %T"], capture_output=True, text=True, timeout=10, check=False)
+    except subprocess.TimeoutExpired:
+        return Sign("SLURM", "sinfo does not answer", False)
+    told = ", ".join(done.stdout.split("\n")[:4]).strip(", ")
+    return Sign("SLURM", told or f"sinfo says {done.stderr.strip()[-200:]!r}", done.returncode == 0)
+
+
+def _engine(name: str, store: Path) -> Sign:
+    """Run one small trial there."""
+    from unlazy.lab.engines.choice import engine_named
+    from unlazy.lab.registry import claims
+    from unlazy.lab.running import study
+    from unlazy.lab.trials import Record
+
+    small = min(
+        (trial for trial in study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10).trials), key=lambda trial: trial.work
+    )
+    try:
+        with engine_named(name, store=str(store)) as engine:
+            found = list(engine.run([small], Silent()))
+            where = engine.summary
+    except UnlazyError as error:
+        return Sign(f"engine {name}", str(error), False)
+    good = len(found) == 1 and isinstance(found[0], Record)
+    return Sign(f"engine {name}", f"ran a trial. {where}" if good else f"could not run a trial: {getattr(found[0], 'reason', '')}", good)

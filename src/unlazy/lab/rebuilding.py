@@ -1,0 +1,75 @@
+"""Trials from their descriptions: what a record says is enough to run it again, where it is made of things of this package.
+
+Nothing is run that a description names by itself: names lead to classes of this package, or of files that the user names. Whether it is the
+same trial is decided by its key.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+import equinox as eqx
+
+from unlazy.core.errors import BadInput
+from unlazy.lab.registry import shelves
+from unlazy.lab.trials import Measurement, Runnable, Trial
+
+#: Descriptions are a few modules deep; what is deeper is none.
+DEEPEST = 40
+
+
+def rebuilt(key: str, description: dict[str, Any], files: Iterable[ModuleType] = ()) -> Runnable:
+    """The trial of a description, or an error that says why it cannot be made again."""
+    own = {name: value for module in files for name, value in vars(module).items() if isinstance(value, type)}
+    try:
+        fields = {name: _value(value, own, 0) for name, value in description.items()}
+        trial: Runnable = Measurement(**fields) if "instrument" in fields else Trial(**fields)
+        found = trial.key
+    except BadInput as error:
+        raise BadInput(f"The trial {key} cannot be made from its record: {error}") from error
+    except Exception as error:
+        raise BadInput(f"The trial {key} cannot be made from its record: {type(error).__name__}: {error}.") from error
+    if found != key:
+        raise BadInput(
+            f"The trial {key} cannot be made from its record: its classes are no longer what they were, or the record was changed."
+        )
+    return trial
+
+
+def _value(value: Any, own: dict[str, type], depth: int) -> Any:
+    if depth > DEEPEST:
+        raise BadInput("its description is nested too deeply.")
+    if isinstance(value, list):
+        return tuple(_value(entry, own, depth + 1) for entry in value)
+    if not isinstance(value, dict):
+        return value
+    if "array" in value or "function" in value:
+        raise BadInput("it holds an array or a function, of which a record keeps only a hash.")
+    fields = {name: _value(entry, own, depth + 1) for name, entry in value.items() if name != "type"}
+    if "type" not in value:
+        return fields
+    name = str(value["type"])
+    known = _classes()
+    if name in known:
+        return known[name](**fields)
+    short = name.partition("#")[0]
+    if "#" in name and short in own:
+        return own[short](**fields)
+    raise BadInput(f"there is no class {short}." + (" Name the file that defines it with --load." if "#" in name else ""))
+
+
+@functools.cache
+def _classes() -> dict[str, type]:
+    """All modules of this package by name."""
+    shelves()  # which imports them
+    found: dict[str, type] = {}
+    waiting: list[type] = [eqx.Module]
+    while waiting:
+        for kind in list[type](waiting.pop().__subclasses__()):
+            waiting.append(kind)
+            if kind.__module__.split(".")[0] == "unlazy":
+                found[kind.__qualname__] = kind
+    return found

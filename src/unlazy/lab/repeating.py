@@ -1,0 +1,43 @@
+"""Running one record again, alone, and comparing: numbers must not depend on what else was run, where, or in which order.
+
+A trial that runs in another group is another compiled program, which may round otherwise; what that leads to in the end is allowed to
+differ by a ten-thousandth of its size, or of 1 where it is smaller. Records of one group on one kind of machine are equal bit by bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from unlazy.lab.trials import Record
+
+#: Relative to the larger of two numbers, or to 1.
+TOLERANCE = 1e-4
+
+
+class Difference(NamedTuple):
+    """How far two records are apart in one measure: the largest difference over all steps, relative to the numbers or to 1."""
+
+    measure: str
+    largest: float
+    equal: bool
+
+
+def differences(one: Record, other: Record, tolerance: float = TOLERANCE) -> list[Difference]:
+    """Measure by measure; one that only one of them has is infinitely far."""
+    found = []
+    for name in sorted(one.measurements.keys() | other.measurements.keys()):
+        a, b = one.measurements.get(name), other.measurements.get(name)
+        apart = math.inf if a is None or b is None or len(a) != len(b) else max(map(_apart, a, b), default=0.0)
+        found.append(Difference(name, apart, apart <= tolerance))
+    if one.status != other.status or one.steps != other.steps:
+        found.append(Difference("status and steps", math.inf, False))
+    return found
+
+
+def _apart(a: float, b: float) -> float:
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf
+    return abs(a - b) / max(1.0, abs(a), abs(b))

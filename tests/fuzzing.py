@@ -1,0 +1,268 @@
+"""Damaged and hostile inputs for everything that is read: whatever they are, there is an answer or one of our errors, and no code is run.
+
+Each target takes what Hypothesis draws. `tests/test_fuzz.py` runs a few hundred inputs, `make fuzz` a hundred thousand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toys import hand_record, toy_trial
+from unlazy.cli.common import whole_numbers
+from unlazy.cli.main import main
+from unlazy.core.errors import BadInput, UnlazyError
+from unlazy.lab.costs import Cost
+from unlazy.lab.engines.pools import parcels
+from unlazy.lab.engines.pools.slurm import resources_of
+from unlazy.lab.maintenance import check, merge
+from unlazy.lab.rebuilding import rebuilt
+from unlazy.lab.registry import claims, family_of, learner_of, load_file
+from unlazy.lab.running import study
+from unlazy.lab.scaling import places_of
+from unlazy.lab.store import Run, Store
+from unlazy.lab.trials import Failure
+from unlazy.report.entries import found_in
+from unlazy.theory.diagnosis import diagnose_file
+
+#: A file that would be made if any text that is read were run.
+MARK = Path(tempfile.gettempdir()) / f"unlazy-fuzz-{os.getpid()}"
+HOSTILE = (
+    f"__import__('pathlib').Path({str(MARK)!r}).touch()",
+    f"cposix\nsystem\n(S'touch {MARK}'\ntR.",
+    "<script>alert(1)</script>",
+    "[bold]",
+    "\x00",
+    "../../etc/passwd",
+    "NaN",
+    "1e999",
+    "-1",
+    "99999999999999999999",
+    "'; DROP TABLE records; --",
+)
+words = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=12), st.integers().map(str))
+edits = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=0, max_size=6), st.booleans()), min_size=1, max_size=4)
+documents = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), words),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(words, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+def edited(data: bytes, changes) -> bytes:
+    """Some bytes overwritten, put in, or cut off."""
+    for place, new, insert in changes:
+        at = int(place * (len(data) + 1))
+        data = data[:at] if not new else data[:at] + new + data[at if insert else at + len(new) :]
+    return data
+
+
+@functools.cache
+def folder() -> Path:
+    """One for this process, which is removed with it."""
+    found = tempfile.TemporaryDirectory()
+    _kept.append(found)
+    return Path(found.name)
+
+
+_kept: list[tempfile.TemporaryDirectory] = []
+
+
+@functools.cache
+def whole_store() -> bytes:
+    """A small store with some of everything."""
+    path = folder() / "whole.sqlite"
+    with Store(path) as store:
+        for seed in range(3):
+            record = hand_record("k", seed=seed, loss=(1.0, float("nan")), arrays={"w": np.arange(4.0)})
+            store.add(record.__class__(**{**vars(record), "key": hashlib.sha256(str(seed).encode()).hexdigest()[:32]}))
+        store.register_rules({"c/1": "x > 1"})
+        store.add_run(Run("claim", "shi2022/table1", "smoke", 10, 2, {"Arm": ["a"]}, "2026", {"look": 0}))
+        store.add_run(Run("contest", "t", "unlazy compare t", 10, 2, {"a": ["a"]}, "2026", {"task": "t"}))
+        store.add_failure(Failure("f", {"seed": 1}, "why", {"unlazy": "0"}, "2026"))
+        store.add_costs([Cost("k", 1.0, 2.0)])
+    return path.read_bytes()
+
+
+def read_all(path: Path) -> None:
+    """All that is ever read of a store."""
+    with Store(path, read_only=True) as store:
+        for read in (
+            lambda: list(store.records(arrays=True)),
+            store.runs,
+            store.failures,
+            store.costs,
+            store.rules,
+            lambda: found_in(store, None, None),
+        ):
+            with contextlib.suppress(UnlazyError):
+                read()
+
+
+def store_file(changes) -> None:
+    """A store whose bytes were changed."""
+    path = folder() / "damaged.sqlite"
+    for extra in ("", "-wal", "-shm"):
+        Path(f"{path}{extra}").unlink(missing_ok=True)
+    path.write_bytes(edited(whole_store(), changes))
+    with contextlib.suppress(UnlazyError):
+        read_all(path)
+    with contextlib.suppress(UnlazyError):
+        check(path)
+
+
+COLUMNS = {
+    "records": ("key", "trial", "status", "steps", "names", "measurements", "seconds", "created"),
+    "arrays": ("name", "dtype", "shape", "data"),
+    "provenance": ("content",),
+    "runs": ("kind", "name", "setting", "first_seed", "seeds", "arms", "created", "outcome"),
+    "rules": ("claim", "rule", "registered"),
+    "failures": ("key", "trial", "reason", "created"),
+    "costs": ("kind", "work", "seconds"),
+}
+places = st.sampled_from([(table, column) for table, columns in COLUMNS.items() for column in columns])
+values = st.one_of(st.binary(max_size=40), words, st.integers(-(2**63), 2**63 - 1), st.floats(), documents.map(lambda d: json.dumps(d)))
+
+
+def store_row(place, value) -> None:
+    """A store whose file is whole, and in which one column holds something else."""
+    path = folder() / "rows.sqlite"
+    for extra in ("", "-wal", "-shm"):
+        Path(f"{path}{extra}").unlink(missing_ok=True)
+    path.write_bytes(whole_store())
+    db = sqlite3.connect(path)
+    with contextlib.suppress(sqlite3.Error):
+        table, column = place
+        db.execute(f"UPDATE {table} SET {column} = ?", (value,))
+        db.commit()
+    db.close()
+    read_all(path)
+    with contextlib.suppress(UnlazyError):
+        check(path)
+    target = folder() / "target.sqlite"
+    with contextlib.suppress(UnlazyError), Store(target) as store:
+        merge(store, [path])
+
+
+@functools.cache
+def whole_answer() -> bytes:
+    """A file of records."""
+    record = hand_record("a", loss=(1.0, 2.0), arrays={"w": np.arange(6.0).reshape(2, 3)})
+    return parcels.written(parcels.Reply((record,), (Failure("b", {}, "why", {}, "2026"),), "", None, (1, 0.5), "host"))
+
+
+def record_file(changes, signed) -> None:
+    """A file of records that was changed; with a right checksum, as an enemy would write it."""
+    data = edited(whole_answer(), changes)
+    if signed and len(data) > 40:
+        data = parcels.MAGIC + hashlib.sha256(data[40:]).digest() + data[40:]
+    with contextlib.suppress(BadInput):
+        parcels.read(data)
+
+
+def table_file(lines, changes) -> None:
+    """A data set."""
+    path = folder() / "table.csv"
+    path.write_bytes(edited("\n".join(",".join(row) for row in lines).encode("utf-8", "surrogatepass"), changes))
+    with contextlib.suppress(BadInput):
+        diagnose_file(path, "y")
+
+
+lines = st.lists(st.lists(st.one_of(st.sampled_from(["y", "x", "0", "1", "-1"]), words), min_size=1, max_size=4), min_size=1, max_size=5)
+COMMANDS = ("list", "show", "rules", "export", "report", "circuit-check", "new", "compare", "scaling")
+COMMANDS += ("store", "check", "gc", "merge", "rerun")
+OPTIONS = ("--store", "--scale", "--learner", "--n", "--set", "--vary", "--target", "--dry-run", "-h")
+OPTIONS += ("--engine", "--slurm", "--memory", "--workers")
+arguments = st.lists(st.one_of(st.sampled_from(COMMANDS), st.sampled_from(OPTIONS), words), max_size=5)
+
+
+def command_line(arguments) -> None:
+    """A command line; nothing that could run for long is named in it."""
+    with contextlib.chdir(folder()):
+        found = CliRunner().invoke(main, arguments, env={"UNLAZY_STORE": str(folder() / "none.sqlite")})
+    assert found.exit_code in (0, 1, 2) and isinstance(found.exception, (SystemExit, type(None))), (arguments, found.exception)
+
+
+BROKEN = ["class A(:", "(" * 300, "x = " + "[" * 200, "import nothing_at_all", "1/0", "def f():"]
+texts = st.one_of(words, st.binary(max_size=60), st.sampled_from(BROKEN))
+
+
+def plug_in(text, name) -> None:
+    """A file that somebody names as a plug-in, and a name in it. Its code is the user's and runs; what is no code must not crash."""
+    if isinstance(text, str) and ("touch" in text or "system" in text):
+        text = repr(text)
+    path = folder() / "own.py"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+    for load in (lambda: load_file(path), lambda: family_of(f"{path}:{name}"), lambda: learner_of(name), lambda: family_of(name)):
+        with contextlib.suppress(BadInput):
+            load()
+
+
+@functools.cache
+def described() -> tuple[str, dict]:
+    """A trial's key and its description."""
+    trial = min(study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10).trials, key=lambda each: each.work)
+    return trial.key, json.loads(json.dumps(trial.describe()))
+
+
+def description(path, value) -> None:
+    """A record's description in which one place was changed."""
+    key, told = described()
+    told = json.loads(json.dumps(told))
+    here = told
+    for step in path:
+        inner = list(here.items() if isinstance(here, dict) else enumerate(here))
+        name, below = inner[step % len(inner)]
+        if not isinstance(below, (dict, list)) or not below or step % 3 == 0:
+            here[name] = value
+            break
+        here = below
+    with contextlib.suppress(BadInput):
+        assert rebuilt(key, told).key == key
+
+
+def option_text(text) -> None:
+    """What options are written as."""
+    family = toy_trial().family
+    for read in (
+        lambda: resources_of(text),
+        lambda: whole_numbers("--n", text),
+        lambda: places_of(family, text, "task"),
+        lambda: places_of(family, f"d={text}", "task"),
+    ):
+        with contextlib.suppress(BadInput):
+            read()
+
+
+#: Targets, what they are given, and their shares of the inputs.
+TARGETS = {
+    "store files": (store_file, {"changes": edits}, 0.2),
+    "store rows": (store_row, {"place": places, "value": values}, 0.1),
+    "record files": (record_file, {"changes": edits, "signed": st.booleans()}, 0.25),
+    "tables": (table_file, {"lines": lines, "changes": edits}, 0.1),
+    "command lines": (command_line, {"arguments": arguments}, 0.05),
+    "plug-ins": (plug_in, {"text": texts, "name": words}, 0.1),
+    "descriptions": (description, {"path": st.lists(st.integers(0, 20), min_size=1, max_size=4), "value": documents}, 0.1),
+    "options": (option_text, {"text": words}, 0.1),
+}
+
+
+def fuzz(name: str, inputs: int, *, seeded: bool) -> None:
+    """Give a target so many inputs; the first that it cannot take is shown, as small as possible."""
+    target, strategies, _ = TARGETS[name]
+    quiet = settings(
+        max_examples=inputs, deadline=None, database=None, derandomize=seeded, suppress_health_check=list(HealthCheck), print_blob=True
+    )
+    quiet(given(**strategies)(target))()
+    assert not MARK.exists(), "code from an input was run"

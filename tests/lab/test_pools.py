@@ -1,0 +1,225 @@
+"""Engines with workers, without processes: the order of work, lost workers, poison, memory, what goes there and back."""
+
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+
+from faulty import Errand
+from toys import CoinCount, hand_record, toy_trial
+from unlazy.core.errors import BadInput
+from unlazy.lab.engines.base import Silent
+from unlazy.lab.engines.choice import engine_named
+from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.engines.pools import docket as dockets
+from unlazy.lab.engines.pools import parcels, work
+from unlazy.lab.engines.pools.docket import Docket, pieces_of
+from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
+from unlazy.lab.engines.pools.slurm import minutes, resources_of
+from unlazy.lab.provenance import provenance
+from unlazy.lab.trials import Failure, Measurement, Record
+
+
+class Shed(Pool):
+    """Workers in this process. One that is handed a trial whose seed is among the `deadly` dies of it; so do those of `accidents`."""
+
+    def __init__(self, count=2, deadly=(), accidents=0):
+        self.names, self.sent, self.deadly, self.accidents = [f"w{index}" for index in range(count)], {}, set(deadly), accidents
+        self.deaths, self.order, self.abandoned = 0, [], []
+
+    def open(self, memory):
+        pass
+
+    @property
+    def workers(self):
+        return self.names
+
+    def send(self, worker, parcel):
+        assert worker not in self.sent
+        self.sent[worker] = parcel
+
+    def news(self, timeout):
+        worker, parcel = next(iter(self.sent.items()))
+        del self.sent[worker]
+        seeds = [trial.seed for trial in parcels.unpacked(parcel).trials]
+        self.order.append(seeds)
+        if self.deadly & set(seeds) or self.accidents > 0:
+            self.accidents -= 1
+            self.deaths += 1
+            self.names[self.names.index(worker)] = f"{worker}'"
+            return [Lost(worker, "it killed its worker")]
+        return [Returned(worker, work.run_errand(parcel))]
+
+    def abandon(self, workers):
+        self.abandoned += workers
+
+    def close(self):
+        pass
+
+
+def outcomes(pool, trials, memory=2 << 30):
+    found = list(PoolEngine(pool, 2, memory).run(trials, Silent()))
+    keys = [one.key for one in found]
+    assert len(set(keys)) == len(keys), "none twice"
+    return {one.key: one for one in found}
+
+
+def same_numbers(found, trials):
+    wanted = {record.key: record for record in LocalEngine().run(trials)}
+    assert found.keys() == wanted.keys()
+    for key, record in wanted.items():
+        np.testing.assert_equal(found[key].measurements, record.measurements)
+        assert found[key].trial == record.trial and found[key].steps == record.steps
+        for name, array in record.arrays.items():
+            np.testing.assert_array_equal(found[key].arrays[name], array)
+
+
+def test_numbers_are_those_of_the_local_engine_bit_by_bit():
+    trials = [toy_trial(seed, rate) for seed in range(2) for rate in (0.1, 0.5)] + [Measurement(CoinCount((10, 20)), s) for s in range(3)]
+    same_numbers(outcomes(Shed(), trials), trials)
+
+
+def test_accidents_are_run_again():
+    trials = [Measurement(Errand(), seed) for seed in range(6)]
+    pool = Shed(accidents=1)
+    same_numbers(outcomes(pool, trials), trials)
+    assert pool.deaths == 1
+
+
+def test_a_poison_trial_ends_alone_and_sinks_nothing():
+    trials = [Measurement(Errand(), seed) for seed in range(16)]
+    pool = Shed(deadly=[5])
+    found = outcomes(pool, trials)
+    failed = [one for one in found.values() if isinstance(one, Failure)]
+    assert [failure.trial["seed"] for failure in failed] == [5] and "killed its worker; it did so 3 times, alone" in failed[0].reason
+    same_numbers({key: one for key, one in found.items() if isinstance(one, Record)}, [trial for trial in trials if trial.seed != 5])
+    assert pool.deaths == 2 + 3 + 3, "twice whole, once for each half of 8, 4 and 2, three times alone"
+
+
+def test_an_error_in_one_trial_is_its_own():
+    trials = [Measurement(Errand(wrong=3), seed) for seed in range(5)]
+    found = outcomes(Shed(), trials)
+    failed = [one for one in found.values() if isinstance(one, Failure)]
+    assert [failure.trial["seed"] for failure in failed] == [3]
+    assert failed[0].reason.startswith("RuntimeError: this seed is wrong (faulty.py, line")
+
+
+def test_compiled_trials_that_raise_are_halved_until_the_wrong_one_is_known(monkeypatch):
+    trials = [toy_trial(seed) for seed in range(4)]
+    truly = LocalEngine.run_together
+
+    def picky(self, chunk, size):
+        if any(trial.seed == 2 for trial in chunk):
+            raise ValueError("not this one")
+        return truly(self, chunk, size)
+
+    monkeypatch.setattr(LocalEngine, "run_together", picky)
+    found = outcomes(Shed(), trials)
+    assert {one.trial["seed"]: type(one) for one in found.values()} == {0: Record, 1: Record, 2: Failure, 3: Record}
+
+
+def test_too_little_memory_makes_smaller_chunks_or_a_failure(monkeypatch):
+    trials = [toy_trial(seed) for seed in range(4)]
+    found = outcomes(Shed(), trials, memory=1)
+    assert all(isinstance(one, Failure) and "allow more with --memory" in one.reason for one in found.values()) and len(found) == 4
+
+
+def test_the_longest_goes_first_and_a_worker_keeps_its_shape():
+    trials = [toy_trial(seed, d=d) for d in (3, 4, 5) for seed in range(2)]
+    cost = {3: 1.0, 4: 5.0, 5: 2.0}
+    docket = Docket(trials, lambda trial: cost[trial.family.d])
+    first, second = docket.take(), docket.take()
+    assert (first.trials[0].family.d, second.trials[0].family.d) == (4, 5)
+    docket.again(first)
+    assert docket.take([first.group]).trials == first.trials, "whose programs it has"
+
+
+def test_trials_that_run_alone_go_in_batches(monkeypatch):
+    trials = [Measurement(Errand(), seed) for seed in range(10)]
+    assert [len(piece.trials) for piece in pieces_of(trials, lambda trial: 0.001)] == [10]
+    assert [len(piece.trials) for piece in pieces_of(trials, lambda trial: 1.0)] == [2] * 5
+    monkeypatch.setattr(dockets, "BATCH", 4)
+    assert [len(piece.trials) for piece in pieces_of(trials, lambda trial: 0.0)] == [4, 4, 2]
+
+
+def test_closing_the_iterator_stops_what_runs():
+    pool = Shed()
+    records = PoolEngine(pool, 2, 2 << 30).run([toy_trial(d=3), toy_trial(d=4)], Silent())
+    next(records)
+    records.close()
+    assert len(pool.abandoned) == 1
+
+
+def test_what_comes_back_is_plain_and_checked():
+    arrays = {"w": np.arange(6, dtype=np.float32).reshape(1, 2, 3), "empty": np.zeros((0, 2))}
+    record = hand_record("a", steps=range(2), loss=(1.0, float("nan")), arrays=arrays)
+    failure = Failure("b", {"seed": 1}, "why", {"unlazy": "0"}, "2026")
+    reply = parcels.Reply(
+        (record, dataclasses.replace(record, key="c", measurements={}, arrays={})), (failure,), "r", (3, 4), (1, 0.5), "h"
+    )
+    data = parcels.written(reply)
+    found = parcels.read(data)
+    assert found.failures == (failure,) and (found.raised, found.too_large, found.compiled, found.host) == ("r", (3, 4), (1, 0.5), "h")
+    np.testing.assert_equal(found.records[0].measurements, record.measurements)
+    np.testing.assert_equal(found.records[0].arrays, arrays)
+    assert found.records[0].steps == record.steps and found.records[1].measurements == {}
+    for place in range(0, len(data), 7):
+        broken = bytearray(data)
+        broken[place] ^= 1
+        with pytest.raises(BadInput, match="is damaged"):
+            parcels.read(bytes(broken))
+        with pytest.raises(BadInput, match="is damaged"):
+            parcels.read(data[:place])
+
+
+def test_a_trial_that_is_another_one_elsewhere_is_refused(monkeypatch):
+    parcel = parcels.packed([toy_trial()], 1, 2 << 30)
+    monkeypatch.setattr(type(toy_trial()), "describe", lambda self: {"another": 1})
+    assert "its code is not that of the coordinator" in parcels.read(work.run_errand(parcel)).raised
+
+
+def test_versions_and_source_must_be_the_same():
+    work.check_same(provenance() | {"machine": "another"}, "w")
+    for name in ("jax", "source", "unlazy"):
+        with pytest.raises(BadInput, match=f"worker w is refused: it has {name} 0 and not"):
+            work.check_same(provenance() | {name: "0"}, "w")
+
+
+def test_a_users_file_goes_along(tmp_path, monkeypatch):
+    from unlazy.lab.registry import load_file
+
+    file = tmp_path / "own.py"
+    file.write_text("from toys import CoinCount\n\n\nclass Own(CoinCount):\n    pass\n")
+    module = load_file(file)
+    trial = Measurement(module.Own((10,)), 0)
+    parcel = parcels.packed([trial], 0, 2 << 30)
+    monkeypatch.delitem(sys.modules, module.__name__)
+    (record,) = parcels.read(work.run_errand(parcel)).records
+    assert record.key == trial.key
+    monkeypatch.delitem(sys.modules, module.__name__)
+
+
+def test_what_slurm_jobs_ask_for():
+    assert resources_of("partition=cpu, time=1:30:00,cpus-per-task=2") == {"partition": "cpu", "time": 90, "cpus_per_task": "2"}
+    assert [minutes(text) for text in ("5", "1:00:00", "10:30", "1-00:00:00")] == [5, 60, 11, 1440]
+    for text, said in (
+        ("partion=cpu", "Did you mean 'partition'"),
+        ("time", "NAME=VALUE"),
+        ("time=soon", "A time is written"),
+        ("time=0", "a minute"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            resources_of(text)
+
+
+def test_engines_by_name(monkeypatch):
+    with pytest.raises(BadInput, match="Did you mean 'processes'"):
+        engine_named("proceses")
+    with pytest.raises(BadInput, match="leave --workers away"):
+        engine_named("local", workers=2)
+    with pytest.raises(BadInput, match="name that engine"):
+        engine_named("dask", slurm="time=1")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(BadInput, match=r"pip install 'unlazy\[dask\]'"):
+        engine_named("dask")
