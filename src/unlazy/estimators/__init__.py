@@ -10,6 +10,8 @@ from unlazy.estimators.kernel import (
     NTKRegressor,
 )
 from unlazy.estimators.network import (
+    DeepMLPClassifier,
+    DeepMLPRegressor,
     ThreeLayerResNetClassifier,
     ThreeLayerResNetRegressor,
     TwoLayerClassifier,
@@ -20,6 +22,8 @@ from unlazy.estimators.recursion import RecursiveFeatureMachineClassifier, Recur
 __all__ = [
     "ConjugateKernelClassifier",
     "ConjugateKernelRegressor",
+    "DeepMLPClassifier",
+    "DeepMLPRegressor",
     "KernelRidgeClassifier",
     "KernelRidgeRegressor",
     "NTKClassifier",
