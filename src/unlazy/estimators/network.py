@@ -173,7 +173,7 @@ class _NetworkClassifier(Classifier, NetworkMachine):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes: the logistic or softmax function of the scores, times the factor that fits held-out rows best."""
-        scores = self._sharpness * self._found(X)
+        scores = self._found(X) * self._sharpness
         if scores.shape[1] == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))

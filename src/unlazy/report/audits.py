@@ -23,7 +23,7 @@ from unlazy.report.palette import ARM_COLOURS, translucent
 from unlazy.report.progress import duration
 from unlazy.tables.audit import AuditOutcome
 from unlazy.tables.contenders import CONTENDERS, SIDES
-from unlazy.tables.explain import Finding
+from unlazy.tables.explain import Explanation
 from unlazy.tables.judgement import HEADLINES
 
 #: A colour for each side, the same in all figures.
@@ -114,7 +114,7 @@ def audit_page(outcome: AuditOutcome) -> str:
             f"Held-out rows, {_loss_name(outcome)}: less is better. Lines reach one standard deviation between folds to both sides.",
         ),
         f"<details open><summary>Code to use it</summary><pre><code>{escape(judgement.code)}</code></pre></details>",
-        "<section><h2>The contest</h2><p>Fixed features are kernels and random features, chosen before the data are seen. Learned features "
+        "<section><h2>The contest</h2><p>Fixed features are the columns themselves, kernels and random features, chosen before the data are seen. Learned features "
         "are networks and recursive feature machines, which find directions in the columns. Everything was tuned and fitted within the "
         "training rows of each fold; of each side the contender that did best there speaks for it.</p>",
         table_html(
@@ -132,7 +132,7 @@ def audit_page(outcome: AuditOutcome) -> str:
     return document(f"unlazy audit: {problem.name}", body)
 
 
-def _section(finding: Finding) -> str:
+def _section(finding: Explanation) -> str:
     title, draw, caption = _DRAWN[finding.name]
     charts = draw(finding.data) if draw is not None else {}
     drawn = "".join(chart_html(f"{name}-chart", spec, f"{title}: {name}", caption) for name, spec in charts.items())

@@ -31,7 +31,7 @@ LOOKS = 3
 REFINED, CORRECTIONS = 1e-9, 8
 
 
-class _Look(NamedTuple):
+class _RidgeLook(NamedTuple):
     """The fit with one ridge: coefficients times 1/√w, and the mean squared leave-one-out error (NaN where it was not asked for)."""
 
     solved: Matrix
@@ -66,7 +66,7 @@ def fit_factored(
         grid, place = few.ridges[order], int(np.argmin(few.errors[order]))
     K = double_gram(kernel, x, originals)
     scaled, targets = (K, Y) if np.all(weight == 1) else (root[:, None] * K * root, root[:, None] * Y)
-    seen: dict[int, _Look] = {}
+    seen: dict[int, _RidgeLook] = {}
     for _ in range(max(looks, 1)):
         seen[place] = _look(scaled, targets, root, float(grid[place]), weight, intercept, looks > 0)
         best = min(seen, key=lambda index: (seen[index].error, -index))
@@ -89,7 +89,7 @@ def _look(
     weight: Float[np.ndarray, " n"],
     intercept: bool,
     leave_out: bool,
-) -> _Look:
+) -> _RidgeLook:
     right = np.column_stack([targets, root])
     for precision in (np.float32, np.float64):
         factor = _factor(scaled, ridge, precision)
@@ -101,14 +101,14 @@ def _look(
     of_ones = solved[:, -1]
     solved = without_penalty_on_constant(solved[:, :-1], of_ones, root) if intercept else solved[:, :-1]
     if not leave_out:
-        return _Look(solved, np.nan)
+        return _RidgeLook(solved, np.nan)
     invert = scipy.linalg.lapack.strtri if factor.dtype == np.float32 else scipy.linalg.lapack.dtrtri
     below, _ = invert(factor, lower=1, overwrite_c=1)
     inverse = np.einsum("ij,ij->j", below, below).astype(np.float64)
     if intercept:
         inverse -= np.square(of_ones) / (root @ of_ones)
     leverage = 1 - ridge * inverse
-    return _Look(solved, float(left_out(ridge * solved[None], leverage[None], weight)[0]))
+    return _RidgeLook(solved, float(left_out(ridge * solved[None], leverage[None], weight)[0]))
 
 
 def _factor(scaled: Matrix, ridge: float, precision: type) -> Matrix | None:

@@ -19,10 +19,10 @@ import numpy as np
 from unlazy.core.errors import require, unknown
 from unlazy.tables.contenders import CONTENDERS
 from unlazy.tables.contest import Bout, Encoded, Standings, bout, schedule
-from unlazy.tables.explain import INSTRUMENTS, Finding
+from unlazy.tables.explain import INSTRUMENTS, Explanation
 from unlazy.tables.files import Table, table_of
 from unlazy.tables.journal import Journal
-from unlazy.tables.judgement import Judgement, judge
+from unlazy.tables.judgement import AuditJudgement, judge
 from unlazy.tables.problems import Kind, Problem, problem_of
 
 #: The form of what is written down; another number makes other names.
@@ -58,8 +58,8 @@ class AuditOutcome:
 
     problem: Problem
     standings: Standings
-    findings: tuple[Finding, ...]
-    judgement: Judgement
+    findings: tuple[Explanation, ...]
+    judgement: AuditJudgement
     left_out: tuple[str, ...]
     seconds: float
 
@@ -146,7 +146,7 @@ def audit(
     watcher = watcher or _Silent()
     left_out: list[str] = []
     standings = Standings(problem, names)
-    findings: list[Finding] = []
+    findings: list[Explanation] = []
     try:
         _contest(standings, kept, deadline, watcher, left_out)
         if explain:
@@ -188,7 +188,7 @@ def _bout(name: str, data: Encoded | None, repeat: int, fold: int) -> dict[str, 
 
 
 def _explanations(
-    standings: Standings, findings: list[Finding], kept: Journal, deadline: float | None, watcher: AuditWatcher, left_out: list[str]
+    standings: Standings, findings: list[Explanation], kept: Journal, deadline: float | None, watcher: AuditWatcher, left_out: list[str]
 ) -> None:
     problem = standings.problem
     mark = fingerprint(problem)
@@ -201,5 +201,5 @@ def _explanations(
                 continue
             watcher.began(name)
         found = kept.get(key, lambda instrument=instrument: dataclasses.asdict(instrument.run(problem, standings)))  # type: ignore[misc]
-        findings.append(Finding(**found))
+        findings.append(Explanation(**found))
         watcher.went(number + 1, len(INSTRUMENTS), 0.0)

@@ -1,4 +1,7 @@
-"""Who competes on a table: fixed features, learned features, and the plain methods that people would use."""
+"""Who competes on a table: fixed features, learned features, and the plain methods that people would use.
+
+A linear model has fixed features, the columns themselves: where it is best, nothing has to be learned.
+"""
 
 from __future__ import annotations
 
@@ -85,6 +88,7 @@ def _boosting(kind: Kind, d: int) -> list[BaseEstimator]:
 CONTENDERS: dict[str, Contender] = {
     contender.name: contender
     for contender in (
+        Contender("linear", "fixed", _linear, "KernelRidge{kind}(kernel='linear')"),
         Contender("RBF kernel", "fixed", _kernel("rbf", -1.0), "KernelRidge{kind}(kernel='rbf')"),
         Contender("Laplace kernel", "fixed", _kernel("laplace", -0.5), "KernelRidge{kind}(kernel='laplace')"),
         Contender("NTK", "fixed", _wide("NTK"), "NTK{kind}()"),
@@ -93,7 +97,6 @@ CONTENDERS: dict[str, Contender] = {
         Contender("RFM", "learned", _machines, "RecursiveFeatureMachine{kind}()"),
         Contender("two-layer network", "learned", lambda kind, d: [_of("TwoLayer", kind, random_state=0)], "TwoLayer{kind}()"),
         Contender("deep network", "learned", lambda kind, d: [_of("DeepMLP", kind, random_state=0)], "DeepMLP{kind}()"),
-        Contender("linear", "plain", _linear, "LogisticRegression()"),
         Contender("random forest", "plain", _forest, "RandomForest{kind}()"),
         Contender("gradient boosting", "plain", _boosting, "HistGradientBoosting{kind}()"),
     )

@@ -37,7 +37,7 @@ SHARES = (1 / 8, 1 / 4, 1 / 2)
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
+class Explanation:
     """What an instrument found: a sentence, and numbers for the page."""
 
     name: str
@@ -49,7 +49,7 @@ class Finding:
 class TableInstrument:
     """A way to look at a table, and about how many seconds it takes for n rows."""
 
-    run: Callable[[Problem, Standings], Finding]
+    run: Callable[[Problem, Standings], Explanation]
     base: float
     by_rows: float = 0.0
 
@@ -99,7 +99,7 @@ def _unit(problem: Problem) -> str:
     return "% wrong" if problem.kind == "classification" else "% of the variance left"
 
 
-def learning_curves(problem: Problem, standings: Standings) -> Finding:
+def learning_curves(problem: Problem, standings: Standings) -> Explanation:
     """Test loss of the best of each side with fewer training rows."""
     sides: list[Side] = [side for side in SIDES if any(CONTENDERS[name].side == side for name in standings.names)]
     curves: dict[str, dict[str, Any]] = {}
@@ -134,10 +134,10 @@ def learning_curves(problem: Problem, standings: Standings) -> Finding:
         f"From {learned['rows'][0]:,} to {learned['rows'][-1]:,} training rows the lead of learned features {trend} "
         f"({gaps[0]:+.1f} to {gaps[-1]:+.1f} points)."
     )
-    return Finding("learning curves", says, {"curves": curves, "unit": _unit(problem)})
+    return Explanation("learning curves", says, {"curves": curves, "unit": _unit(problem)})
 
 
-def output_scale(problem: Problem, standings: Standings) -> Finding:
+def output_scale(problem: Problem, standings: Standings) -> Explanation:
     """The same two-layer network trained from rich to lazy, and ridge regression on its tangent kernel before and after training."""
     view = _View(problem)
     rows = DistinctRows.of(view.x, view.columns, np.ones(len(view.x)))
@@ -189,10 +189,10 @@ def output_scale(problem: Problem, standings: Standings) -> Finding:
         f"moving its features. Ridge regression on its tangent kernel: {before:.1f} before training, {after:.1f} after."
     )
     data = {"scales": list(SCALES), "losses": losses, "tangent before": before, "tangent after": after, "unit": _unit(problem)}
-    return Finding("from lazy to rich", says, data)
+    return Explanation("from lazy to rich", says, data)
 
 
-def kernel_alignment(problem: Problem, standings: Standings) -> Finding:
+def kernel_alignment(problem: Problem, standings: Standings) -> Explanation:
     """How much of the target lies along the leading eigenvectors of fixed kernels and of a learned one, and the risk that follows."""
     view = _View(problem)
     x, d = view.x, view.x.shape[1]
@@ -222,7 +222,7 @@ def kernel_alignment(problem: Problem, standings: Standings) -> Finding:
         f"{shares['learned kernel (RFM)'][tenth]:.0%}; predicted share of the target left (KARE) {risks[fixed]:.2f} and "
         f"{risks['learned kernel (RFM)']:.2f}. The learned kernel has seen these labels, so its numbers flatter it."
     )
-    return Finding("kernel alignment", says, {"ranks": ranks, "shares": shares, "kare": risks})
+    return Explanation("kernel alignment", says, {"ranks": ranks, "shares": shares, "kare": risks})
 
 
 def _kare(values: np.ndarray, along: np.ndarray, ridge: float) -> float:
@@ -231,7 +231,7 @@ def _kare(values: np.ndarray, along: np.ndarray, ridge: float) -> float:
     return float(len(values) ** 2 * np.sum(along * np.square(inverse)) / np.square(np.sum(inverse)))
 
 
-def gradient_spectrum(problem: Problem, standings: Standings) -> Finding:
+def gradient_spectrum(problem: Problem, standings: Standings) -> Explanation:
     """Eigenvalues of the average gradient outer product of a feature machine, and the columns that carry it, over resampled rows."""
     view = _View(problem)
     draw = np.random.default_rng(0)
@@ -264,7 +264,7 @@ def gradient_spectrum(problem: Problem, standings: Standings) -> Finding:
         "shares low": [float(np.quantile(columns[:, index], 0.05)) for index in top],
         "shares high": [float(np.quantile(columns[:, index], 0.95)) for index in top],
     }
-    return Finding("gradients", says, bands)
+    return Explanation("gradients", says, bands)
 
 
 def _sources(problem: Problem, view: _View) -> np.ndarray:
@@ -284,7 +284,7 @@ def _sources(problem: Problem, view: _View) -> np.ndarray:
     return np.array(places)[encoder[-1].kept_]
 
 
-def rotation(problem: Problem, standings: Standings) -> Finding:
+def rotation(problem: Problem, standings: Standings) -> Explanation:
     """The best of each side again, on inputs turned by a random rotation: which side needs the columns as they are?"""
     found: dict[Side, dict[str, Any]] = {}
     for side in SIDES:
@@ -301,10 +301,10 @@ def rotation(problem: Problem, standings: Standings) -> Finding:
     says = f"On rotated columns {SIDES[ahead[1]]} ({found[ahead[1]]['name']}) are ahead" + (
         ", as before." if ahead[0] == ahead[1] else f"; on the columns as they are it was {SIDES[ahead[0]]}: the columns themselves matter."
     )
-    return Finding("rotation", says, {"sides": found, "unit": _unit(problem)})
+    return Explanation("rotation", says, {"sides": found, "unit": _unit(problem)})
 
 
-def permuted_labels(problem: Problem, standings: Standings) -> Finding:
+def permuted_labels(problem: Problem, standings: Standings) -> Explanation:
     """The best of fixed and learned features on permuted targets: what the contest says where there is nothing to learn."""
     y = np.random.default_rng(0).permutation(problem.y)
     losses: dict[str, float] = {}
@@ -315,7 +315,7 @@ def permuted_labels(problem: Problem, standings: Standings) -> Finding:
         losses[side] = float(np.mean(data.losses(CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting])))
     gap = losses["fixed"] - losses["learned"]
     says = f"With permuted targets the gap between the sides is {gap:+.1f} points, and stands for chance alone."
-    return Finding("permuted labels", says, {"losses": losses, "unit": _unit(problem)})
+    return Explanation("permuted labels", says, {"losses": losses, "unit": _unit(problem)})
 
 
 #: In the order in which they are run while there is time.

@@ -26,7 +26,7 @@ HEADLINES: dict[Decision, str] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Judgement:
+class AuditJudgement:
     """The decision, the gap between the sides on which it rests, and the words for both."""
 
     decision: Decision
@@ -54,7 +54,7 @@ class Judgement:
         }
 
 
-def judge(standings: Standings) -> Judgement:
+def judge(standings: Standings) -> AuditJudgement:
     """The decision by the rule of this file."""
     fixed, learned = standings.speakers("fixed"), standings.speakers("learned")
     plain = standings.speakers("plain") if any(CONTENDERS[name].side == "plain" for name in standings.names) else None
@@ -70,7 +70,7 @@ def judge(standings: Standings) -> Judgement:
         decision = "a kernel is enough"
     names = standings.favourite("fixed"), standings.favourite("learned"), standings.favourite("plain") if plain else None
     winner = names[1] if decision == "learn features" else names[0]
-    return Judgement(
+    return AuditJudgement(
         decision,
         gap,
         signal,

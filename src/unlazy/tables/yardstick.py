@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from unlazy.core.errors import BadInput, require, unknown
 from unlazy.lab.statistics import estimate
 from unlazy.tables.contest import fitted
 from unlazy.tables.journal import Journal
+from unlazy.tasks.uci import Split, UciTable
 
 #: Estimators with their default settings, ours and peers, on standardised columns.
 ENTRANTS: dict[str, Callable[[], BaseEstimator]] = {
@@ -42,52 +43,6 @@ ENTRANTS: dict[str, Callable[[], BaseEstimator]] = {
     "random forest (scikit-learn)": lambda: RandomForestClassifier(500, random_state=0),
     "SVC (scikit-learn)": SVC,
 }
-
-
-class Split(NamedTuple):
-    """Training and test rows."""
-
-    x: np.ndarray
-    y: np.ndarray
-    x_test: np.ndarray
-    y_test: np.ndarray
-
-
-@dataclasses.dataclass(frozen=True)
-class UciTable:
-    """A table by name, with the splits that were published, and the halves on which settings are tuned."""
-
-    name: str
-    X: np.ndarray
-    y: np.ndarray
-    splits: tuple[Split, ...]
-    tune_train: np.ndarray
-    tune_val: np.ndarray
-
-
-def uci_tables(path: Path, names: Sequence[str] = (), *, most_rows: int | None = None) -> Iterator[UciTable]:
-    """The tables of a file, the smallest first. Keys are NAME/X, NAME/y, and NAME/X_test or NAME/fold0_train and so on."""
-    require(path.exists(), f"There is no file {path}. Name the UCI tables with --data, or with the variable UNLAZY_UCI.")
-    with np.load(path) as held:
-        known = sorted({key.split("/")[0] for key in held.files if key.endswith("/X")}, key=lambda name: (len(held[f"{name}/y"]), name))
-        require(bool(known), f"{path} holds no tables: keys such as NAME/X and NAME/y were expected.")
-        for name in names:
-            if name not in known:
-                raise unknown("table", name, known)
-        for name in known:
-            if names and name not in names:
-                continue
-            X, y = held[f"{name}/X"].astype(np.float64), held[f"{name}/y"].ravel()
-            if most_rows is not None and len(y) > most_rows:
-                continue
-            splits: tuple[Split, ...]
-            if f"{name}/X_test" in held:
-                splits = (Split(X, y, held[f"{name}/X_test"].astype(np.float64), held[f"{name}/y_test"].ravel()),)
-            else:
-                folds = [(held[f"{name}/fold{k}_train"].astype(int), held[f"{name}/fold{k}_test"].astype(int)) for k in range(4)]
-                splits = tuple(Split(X[train], y[train], X[test], y[test]) for train, test in folds)
-            halves = (held[f"{name}/tune_{part}"].astype(int) for part in ("train", "val"))
-            yield UciTable(name, X, y, splits, *halves)
 
 
 def measure(
