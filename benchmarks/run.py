@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import circuits, engine, hierarchy, kernels, pytorch, storing, walsh, xor
+from benchmarks import circuits, engine, hierarchy, kernels, pytorch, storing, tables, walsh, xor
 from benchmarks.timing import Comparison
 
 BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
@@ -32,8 +32,9 @@ BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
     "hierarchy": hierarchy.run,
     "kernels": kernels.run,
     "kernels-large": kernels.run_large,
+    "tables": tables.run,
 }
-PACKAGES = ("unlazy", "jax", "jaxlib", "numpy", "torch")
+PACKAGES = ("unlazy", "jax", "jaxlib", "numpy", "torch", "xrfm")
 
 
 def duration(seconds: float) -> str:

@@ -160,7 +160,7 @@ def test_recursive_feature_machine_finds_a_single_index():
     x = DRAW.standard_normal((250, 8))
     machine = e.RecursiveFeatureMachineClassifier().fit(x, np.sin(2 * x @ u) > 0)
     assert abs(np.linalg.eigh(machine.metric_)[1][:, -1] @ u) > 0.98
-    assert machine.best_iteration_ > 0 and len(machine.loo_errors_) == 5
+    assert machine.best_iteration_ > 0 and len(machine.held_out_errors_) == 5
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -66,7 +66,12 @@ def tables(
     found = standings(measured, classifiers, known)
     tests = paired_tests(measured)
     print_ranking(found, tests, len(chosen), out)
-    write_json(ranking_json(found, tests, measured), json_path)
+    apart = [table.name for table in chosen if not table.comparable]
+    same = standings(measured, classifiers, known, without=apart) if 0 < len(apart) < len(chosen) else found
+    if same is not found:
+        out.print(f"Without {len(apart)} tables whose published accuracies were measured on a test set:")
+        print_ranking(same, (), len(chosen) - len(apart), out)
+    write_json(ranking_json(found, same, tests, measured), json_path)
     if figure is not None:
         save_ranking(found, figure)
         out.print(f"Figure written to {figure}", soft_wrap=True)

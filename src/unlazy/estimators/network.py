@@ -74,7 +74,7 @@ class NetworkMachine(Scoring):
     weight_decay: float | HeldOut = "held-out"
     early_stopping: bool = True
     epochs: int = 100
-    least_steps: int = 1000
+    least_steps: int = 800
     most_steps: int = 6000
     batch_size: int = 128
     optimiser: Literal["adam", "sgd"] = "adam"
@@ -101,7 +101,7 @@ class NetworkMachine(Scoring):
         key_choice, key_kept = jax.random.split(key)
         best, step, self._sharpness, self.held_out_losses_ = 0, -1, 1.0, None
         if len(rows.x) >= FEWEST and len(settings) * len(stops) > 1:
-            splits = 5 if len(rows.x) < 400 else 2 if len(rows.x) < 2000 else 1
+            splits = 3 if len(rows.x) < 500 else 2 if len(rows.x) < 2000 else 1
             seed = int(jax.random.randint(key_choice, (), 0, 2**31 - 1))
             choice = members.choose([learner for _, _, learner in settings], splits, seed, key_choice)
             best, step, self._sharpness, self.held_out_losses_ = choice.setting, choice.step, choice.sharpness, choice.losses
@@ -213,6 +213,7 @@ class _Deep(NetworkMachine):
         Number of hidden layers.
     """
 
+    width: int = 64
     depth: int = 3
 
     def _init(self, d: int, outputs: int) -> Init:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -13,12 +14,14 @@ from unlazy.estimators.base import Classifier, Regressor
 from unlazy.estimators.kernel import KernelMachine, named_kernel
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.stationary import Stationary
-from unlazy.solvers.gradient_outer_product import recursive_fits
+from unlazy.solvers.gradient_outer_product import MetricFit, metric_scores, recursive_fits
 from unlazy.solvers.policy import fit_stored, require_memory
 from unlazy.solvers.ridge import RidgeFit
 
 #: The metric is learned from at most so many samples; then the kernel with this metric is fitted to all of them.
 METRIC_POINTS = 4_000
+#: The number of iterations is chosen by so many held-out parts, with more than `FEW` samples by one of them, with very few by none.
+HELD_OUT_PARTS, FEW, FEWEST = 5, 400, 20
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -42,8 +45,8 @@ class _RecursiveFeatureMachine(KernelMachine):
     random_state : int, RandomState instance or None
         Draws the samples of the metric where there are more than `metric_samples`.
 
-    With `ridge="loo"` the iteration of the least leave-one-out error is kept, otherwise the last one. `metric_` is its metric,
-    `loo_errors_` are the errors of all, on the samples from which the metric was learned.
+    With `ridge="loo"` the iteration of the least error on samples that are held out is kept, otherwise the last one. `metric_` is its
+    metric, `held_out_errors_` are the errors of all (None where nothing was held out).
     """
 
     iterations: int = 4
@@ -77,16 +80,9 @@ class _RecursiveFeatureMachine(KernelMachine):
             some = np.sort(check_random_state(self.random_state).permutation(len(X))[: self.metric_samples])  # type: ignore[assignment]
         points, targets, mass = X[some], Y[some], weight[some]
         require_memory(len(points), self.memory, "Lower metric_samples, or use a KernelRidge estimator with solver='cg'.")
-        ridges = self._ridges()
-
-        def solve(moved: np.ndarray) -> RidgeFit:
-            return fit_stored(kernel, moved, targets, ridges, weight=mass, intercept=self.fit_intercept, looks=1, originals=points)
-
-        fits = list(
-            recursive_fits(kernel, points, solve, self.iterations, weight=mass, centred=bool(self.centred), diagonal=bool(self.diagonal))
-        )
-        self.loo_errors_ = np.array([step.fit.error for step in fits])
-        self.best_iteration_ = int(np.argmin(self.loo_errors_)) if self.ridge == "loo" else int(self.iterations)
+        fits = list(self._fits(kernel, points, targets, mass))
+        self.held_out_errors_ = self._held_out_errors(kernel, points, targets, mass)
+        self.best_iteration_ = int(self.iterations) if self.held_out_errors_ is None else int(np.argmin(self.held_out_errors_))
         best = fits[self.best_iteration_]
         self.metric_, self._root = best.metric, best.root
         if len(points) < len(X):
@@ -94,6 +90,31 @@ class _RecursiveFeatureMachine(KernelMachine):
             return
         self.kernel_, self.X_fit_, self._precision, self.solver_ = kernel, X @ self._root, "float64", "exact"
         self.dual_coef_, self.intercept_, self.ridge_ = best.fit.coefficients, best.fit.intercept, best.fit.ridge
+
+    def _fits(self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> Iterator[MetricFit[RidgeFit]]:
+        ridges = self._ridges()
+
+        def solve(moved: np.ndarray) -> RidgeFit:
+            return fit_stored(kernel, moved, Y, ridges, weight=weight, intercept=self.fit_intercept, looks=1, originals=x)
+
+        return recursive_fits(kernel, x, solve, self.iterations, weight=weight, centred=bool(self.centred), diagonal=bool(self.diagonal))
+
+    def _held_out_errors(self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+        """The mean squared error of each iteration on samples that it was not fitted to; None where nothing is chosen.
+
+        Leave-one-out would flatter later iterations: their metric has seen the label that is left out. Equal samples are held out together.
+        """
+        distinct, same = np.unique(x, axis=0, return_inverse=True)
+        if self.ridge != "loo" or self.iterations == 0 or len(distinct) < FEWEST:
+            return None
+        part = np.random.default_rng(0).permutation(np.arange(len(distinct)) % HELD_OUT_PARTS)[same.ravel()]
+        errors = np.zeros(int(self.iterations) + 1)
+        for held in range(HELD_OUT_PARTS if len(x) <= FEW else 1):
+            out = part == held
+            for index, step in enumerate(self._fits(kernel, x[~out], Y[~out], weight[~out])):
+                found = metric_scores(kernel, x[~out], step.root, step.fit.coefficients, x[out]) + step.fit.intercept
+                errors[index] += float(weight[out] @ np.sum(np.square(found - Y[out]), axis=1))
+        return errors / weight.sum()
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return KernelMachine._scores(self, X.astype(np.float64) @ self._root)

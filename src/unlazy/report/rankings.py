@@ -42,10 +42,13 @@ def _shown(found: Sequence[Standing]) -> list[Standing]:
     return [standing for standing in found if standing.ours or standing in wanted]
 
 
-def ranking_json(found: Sequence[Standing], tests: Sequence[PairedTest], measured: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+def ranking_json(
+    found: Sequence[Standing], same: Sequence[Standing], tests: Sequence[PairedTest], measured: Mapping[str, Mapping[str, float]]
+) -> dict[str, Any]:
     """All of it as plain data."""
     return {
         "standings": [dataclasses.asdict(standing) for standing in found],
+        "standings on tables without a test set": [dataclasses.asdict(standing) for standing in same],
         "paired tests": [test._asdict() for test in tests],
         "accuracies": {name: dict(values) for name, values in measured.items()},
     }

@@ -17,18 +17,25 @@ from typing import Any, Protocol
 import numpy as np
 
 from unlazy.core.errors import require, unknown
+from unlazy.solvers.policy import EXACT_POINTS
 from unlazy.tables.contenders import CONTENDERS
 from unlazy.tables.contest import Bout, Encoded, Standings, bout, schedule
 from unlazy.tables.explain import INSTRUMENTS, Explanation
 from unlazy.tables.files import Table, table_of
 from unlazy.tables.journal import Journal
 from unlazy.tables.judgement import AuditJudgement, judge
-from unlazy.tables.problems import Kind, Problem, problem_of
+from unlazy.tables.problems import FOLDS, Kind, Problem, problem_of
 
 #: The form of what is written down; another number makes other names.
 FORM = 1
 #: Below this number of rows cross-validation is repeated with other folds.
-REPEATED, REPEATS = 2_000, 2
+REPEATED, REPEATS = 400, 2
+#: Seconds that a fold takes on two cores: a part for any table, for each thousand training rows, and for the cube of ten thousand rows.
+FOLD_SECONDS = (8.0, 10.0, 60.0)
+#: A contest is never cut down below so many rows.
+SMALL = 400
+#: The share of the time that the contest may take.
+CONTEST = 0.75
 
 
 class AuditWatcher(Protocol):
@@ -134,6 +141,8 @@ def audit(
     begin = time.monotonic()
     table = X if isinstance(X, Table) else table_of(X, y)
     problem = problem_of(table, task, name=name)
+    watcher = watcher or _Silent()
+    problem = _fitting(problem, seconds, watcher)
     names = list(CONTENDERS) if contenders is None else list(contenders)
     for each in names:
         if each not in CONTENDERS:
@@ -143,7 +152,6 @@ def audit(
     require(seconds is None or seconds > 0, f"The time must be positive, but is {seconds} seconds.")
     deadline = None if seconds is None else begin + seconds
     kept = Journal(None if journal is None else Path(journal))
-    watcher = watcher or _Silent()
     left_out: list[str] = []
     standings = Standings(problem, names)
     findings: list[Explanation] = []
@@ -158,23 +166,55 @@ def audit(
     return AuditOutcome(problem, standings, tuple(findings), judge(standings), tuple(left_out), time.monotonic() - begin)
 
 
+def contest_seconds(rows: int, folds: int = FOLDS) -> float:
+    """About how long a contest with all contenders takes on two cores that are free."""
+    train = rows * (FOLDS - 1) / FOLDS / 1000
+    return folds * (FOLD_SECONDS[0] + FOLD_SECONDS[1] * train + FOLD_SECONDS[2] * (train / 10) ** 3)
+
+
+def _fitting(problem: Problem, seconds: float | None, watcher: AuditWatcher) -> Problem:
+    """The problem, or where the time is too short for it a random part of its rows that fits."""
+    rows = len(problem)
+    while seconds is not None and rows > SMALL and contest_seconds(rows) > CONTEST * seconds:
+        rows = max(SMALL, int(0.8 * rows))
+    if rows < len(problem):
+        some = np.sort(np.random.default_rng(0).permutation(len(problem))[:rows])
+        told = (
+            f"{rows:,} of {len(problem):,} rows were drawn at random, so that the contest fits into the time; more time allows more rows."
+        )
+        watched = dataclasses.replace(problem, X=problem.X[some], y=problem.y[some], decisions=(*problem.decisions, told))
+        if problem.kind == "classification":  # a rare class may have lost too many rows
+            counts = np.bincount(watched.y, minlength=len(problem.classes))
+            kept = np.flatnonzero(counts[watched.y] >= FOLDS)
+            names = tuple(name for name, count in zip(problem.classes, counts, strict=True) if count >= FOLDS)
+            y = np.unique(watched.y[kept], return_inverse=True)[1]
+            watched = dataclasses.replace(watched, X=watched.X[kept], y=y, classes=names)
+        problem = watched
+    memory = 3 * 8 * min(rows, EXACT_POINTS) ** 2 / 1e9
+    repeats = REPEATS if rows < REPEATED else 1
+    about = contest_seconds(rows, FOLDS * repeats) / CONTEST
+    length = f"{about:.0f} s" if about < 90 else f"{about / 60:.0f} min"
+    size = f"{rows:,} rows, {len(problem.names)} columns, {problem.kind}"
+    watcher.planned(f"{problem.name}: {size}. About {length} on two free cores, at most {memory + 1:.1f} GB.")
+    return problem
+
+
 def _contest(standings: Standings, kept: Journal, deadline: float | None, watcher: AuditWatcher, left_out: list[str]) -> None:
     problem, names = standings.problem, standings.names
     places = schedule(problem, REPEATS if len(problem) < REPEATED else 1)
-    mark, begin, made = fingerprint(problem), time.monotonic(), 0
+    mark, begin = fingerprint(problem), time.monotonic()
     total = len(places) * len(names)
     for index, (repeat, fold, test) in enumerate(places):
-        spent = time.monotonic() - begin
-        # A fold is begun where there is time for one more like those before, with a quarter of all time left for the explanations.
-        if deadline is not None and index >= 2 and made and time.monotonic() + 1.1 * spent / index > deadline - 0.2 * (deadline - begin):
-            left_out.append(f"{len(places) - index} of {len(places)} folds, for there was no time for more")
-            break
         data: Encoded | None = None
         for number, name in enumerate(names):
             key = f"{mark}/bout/{name}/{repeat}/{fold}"
             if key not in kept.pieces:
+                now = time.monotonic()
+                late = deadline is not None and now + (number == 0) * (now - begin) / max(index, 1) > begin + CONTEST * (deadline - begin)
+                if late and standings.complete:
+                    left_out.append(f"{len(places) - index} of {len(places)} folds, for there was no time")
+                    return
                 data = data or Encoded(problem, test)
-                made += 1
                 watcher.began(f"fold {index + 1} of {len(places)}: {name}")
             found = kept.get(key, functools.partial(_bout, name, data, repeat, fold))
             standings.add(Bout(**{**found, "rows": tuple(found["rows"]), "losses": tuple(found["losses"])}))

@@ -62,8 +62,6 @@ def _machines(kind: Kind, d: int) -> list[BaseEstimator]:
     return [
         _of("RecursiveFeatureMachine", kind, random_state=0),
         _of("RecursiveFeatureMachine", kind, diagonal=True, random_state=0),
-        _of("RecursiveFeatureMachine", kind, gamma=0.3 * d**-0.5, random_state=0),
-        _of("RecursiveFeatureMachine", kind, kernel="rbf", random_state=0),
     ]
 
 

@@ -107,12 +107,22 @@ class Standing:
     pma: float
 
 
-def standings(measured: Mapping[str, Mapping[str, float]], names: Sequence[str], published: Mapping[str, np.ndarray]) -> list[Standing]:
-    """Everyone on the tables that all of ours have done, the best rank first.
+def standings(
+    measured: Mapping[str, Mapping[str, float]],
+    names: Sequence[str],
+    published: Mapping[str, np.ndarray],
+    *,
+    without: Sequence[str] = (),
+) -> list[Standing]:
+    """Everyone on the tables that all of ours have done, the best rank first; `without` names tables that do not count.
 
     Each of ours is ranked among the published classifiers alone, so that our own entrants do not push each other down.
     """
-    tables = [name for name in next(iter(measured.values())) if all(name in each for each in measured.values()) and name in published]
+    tables = [
+        name
+        for name in next(iter(measured.values()))
+        if all(name in each for each in measured.values()) and name in published and name not in without
+    ]
     require(bool(tables), "None of the measured tables is among the published ones.")
     others = np.array([published[name] for name in tables])  # t c
     others = np.where(np.isnan(others), np.nanmean(others, axis=1, keepdims=True), others)
