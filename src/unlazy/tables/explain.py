@@ -129,10 +129,11 @@ def learning_curves(problem: Problem, standings: Standings) -> Explanation:
         for rows in learned["rows"]
         if rows in fixed["rows"]
     ]
-    trend = "grows" if gaps[-1] > gaps[0] + 1 else "shrinks" if gaps[-1] < gaps[0] - 1 else "stays about the same"
+    most = int(np.argmax(gaps))
+    sizes = [rows for rows in learned["rows"] if rows in fixed["rows"]]
     says = (
-        f"From {learned['rows'][0]:,} to {learned['rows'][-1]:,} training rows the lead of learned features {trend} "
-        f"({gaps[0]:+.1f} to {gaps[-1]:+.1f} points)."
+        f"With {sizes[0]:,} training rows the lead of learned features is {gaps[0]:+.1f} points, with {sizes[-1]:,} it is {gaps[-1]:+.1f}"
+        + (f"; it is greatest, {gaps[most]:+.1f}, with {sizes[most]:,}." if 0 < most < len(gaps) - 1 else ".")
     )
     return Explanation("learning curves", says, {"curves": curves, "unit": _unit(problem)})
 

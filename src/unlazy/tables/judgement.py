@@ -93,12 +93,12 @@ def _paragraph(standings: Standings, decision: Decision, gap: Gap, names: tuple[
     known = (
         f"Methods with fixed features (best: {names[0]}) were {measure.format(means['fixed'])}, methods that learn features "
         f"(best: {names[1]}) {measure.format(means['learned'])}, a constant {measure.format(constant)}. "
-        f"Learning features is better by {gap.mean:+.1f} {unit} (95 % interval {gap.low:+.1f} to {gap.high:+.1f})."
+        f"The lead of learned features is {gap.mean:+.1f} {unit} (95 % interval {gap.low:+.1f} to {gap.high:+.1f})."
     )
     first = {
-        "learn features": f"{HEADLINES[decision]} {known} The gain is real and above {MARGIN:g} {unit}.",
-        "a kernel is enough": f"{HEADLINES[decision]} {known} A gain of {MARGIN:g} {unit} or more is ruled out.",
-        "not decided": f"{HEADLINES[decision]} {known} That interval allows both no gain and one worth having, so this table does not say.",
+        "learn features": f"{HEADLINES[decision]} {known} The lead is real and worth having.",
+        "a kernel is enough": f"{HEADLINES[decision]} {known} A lead of a point or more is ruled out.",
+        "not decided": f"{HEADLINES[decision]} {known} That interval allows both no lead and one worth having, so this table does not say.",
         "nothing to learn": (
             f"{HEADLINES[decision]} {known} Nothing was surely better than a constant, so the question has no answer here: the columns may "
             "not tell about the target, or there are too few rows."
@@ -108,10 +108,9 @@ def _paragraph(standings: Standings, decision: Decision, gap: Gap, names: tuple[
     if names[2] is not None and decision != "nothing to learn":
         best: Side = "learned" if decision == "learn features" else "fixed"
         over = standings.gap(standings.speakers(best), standings.speakers("plain"))
-        told = "no surer than that" if over.low <= 0 <= over.high else "and surely so"
         loss = float(np.mean([found.loss for found in standings.speakers("plain")]))
-        place = "better than both" if loss < min(means.values()) else "no better than the best of these"
-        others = f" For comparison, the plain methods (best: {names[2]}) were {measure.format(loss)}, {place}, {told}."
+        told = ", surely better than these" if over.low > 0 and loss < min(means.values()) else ""
+        others = f" For comparison, the plain methods (best: {names[2]}) were {measure.format(loss)}{told}."
     rests = (
         f" It rests on {len(problem):,} rows, {len(problem.names)} columns and {folds} held-out parts"
         f"{f' of {FOLDS}' if folds < FOLDS else ''}; everything was tuned and fitted within the training rows."
