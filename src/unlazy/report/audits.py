@@ -113,7 +113,8 @@ def audit_page(outcome: AuditOutcome) -> str:
             f"Held-out loss of every contender, {_loss_name(outcome)}",
             f"Held-out rows, {_loss_name(outcome)}: less is better. Lines reach one standard deviation between folds to both sides.",
         ),
-        f"<details open><summary>Code to use it</summary><div class="scroll"><pre><code>{escape(judgement.code)}</code></pre></div></details>",
+        "<details open><summary>Code to use it</summary>"
+        f'<div class="scroll"><pre><code>{escape(judgement.code)}</code></pre></div></details>',
         "<section><h2>The contest</h2><p>Fixed features are the columns themselves, kernels and random features, chosen before the data "
         "are seen. Learned features are networks and recursive feature machines, which find directions in the columns. Everything was "
         "tuned and fitted within the training rows of each fold; of each side the contender that did best there speaks for it.</p>",
