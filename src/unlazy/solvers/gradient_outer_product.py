@@ -28,6 +28,8 @@ from unlazy.solvers.exact import Matrix, Solution, eigh
 NEAR = 50.0
 #: Rows of a block of the kernel's slopes, and columns of a block of products with them.
 BLOCK, COLUMNS = 512, 2048
+#: Columns of zeros, which change nothing, fill up to a multiple of this: tables of about the same width share a program.
+ROUND = 16
 #: Above this number of points gradients are computed in single precision, far below the noise of their mean.
 SINGLE = 1_000
 
@@ -99,24 +101,24 @@ def gradient_outer_product(
     n, d = x.shape
     weight = np.ones(n) if weight is None else weight
     coefficients = coefficients.reshape(n, -1)
-    outputs = coefficients.shape[1]
+    outputs, width = coefficients.shape[1], -(-d // ROUND) * ROUND
     # One shape of blocks for all numbers of points: rows of zeros have coefficients and weights of zero.
     size = min(BLOCK, max(64, 1 << (n - 1).bit_length()))
     pad = -n % size
-    together = min(outputs, max(1, COLUMNS // d))
+    together = min(1 << (outputs - 1).bit_length(), max(1, COLUMNS // width))
     precision = np.float32 if n > SINGLE else np.float64
-    moved = x - weight @ x / weight.sum()  # distances do not mind, and rounding is less
+    moved = np.pad(x - weight @ x / weight.sum(), ((0, 0), (0, width - d)))  # distances do not mind the shift, and rounding is less
     points, alpha, mass = (np.pad(a, ((0, pad),) + ((0, 0),) * (a.ndim - 1)).astype(precision) for a in (moved, coefficients, weight))
     alpha = np.pad(alpha, ((0, 0), (0, -outputs % together))).reshape(len(alpha), -1, together).swapaxes(0, 1)  # parts n together
-    total, mean = np.zeros((d, d)), np.zeros((alpha.shape[0] * together, d))
+    total, mean = np.zeros((width, width)), np.zeros((alpha.shape[0] * together, width))
     with jax.enable_x64(precision is np.float64):
         for start in range(0, n + pad, size):
             rows = slice(start, start + size)
             outer, sums = _outer_product(kernel, points[rows], mass[rows], points, alpha)
             total += np.asarray(outer, np.float64)
-            mean += np.asarray(sums, np.float64).reshape(-1, d)
+            mean += np.asarray(sums, np.float64).reshape(-1, width)
     mean /= weight.sum()
-    return total / weight.sum() - (mean.T @ mean if centred else 0.0)
+    return (total / weight.sum() - (mean.T @ mean if centred else 0.0))[:d, :d]
 
 
 @eqx.filter_jit
