@@ -22,6 +22,8 @@ ESTIMATORS = [
     e.ConjugateKernelRegressor(),
     e.KernelRidgeClassifier(),
     e.KernelRidgeRegressor(),
+    e.KernelCommitteeClassifier(),
+    e.KernelCommitteeRegressor(),
     e.RandomFeatureClassifier(width=100),
     e.RandomFeatureRegressor(width=100),
     e.TwoLayerClassifier(**NET),

@@ -174,6 +174,14 @@ def test_conjugate_gradients_find_the_exact_solution(weighted, fit_intercept):
     np.testing.assert_allclose(iterated.decision_function(x), exact.decision_function(x), atol=2e-3)
 
 
+def test_a_committee_is_the_mean_of_its_members():
+    x, y = table(load_iris)
+    machine = e.KernelCommitteeClassifier(kernels=["rbf", NTK(1, "relu", 2.0, 0.1)]).fit(x, y)
+    both = e.KernelRidgeClassifier().fit(x, y).decision_function(x) + e.NTKClassifier().fit(x, y).decision_function(x)
+    np.testing.assert_allclose(machine.decision_function(x), both / 2, atol=1e-10)
+    assert len(machine.members_) == 2
+
+
 # Real tables
 
 

@@ -14,7 +14,9 @@ from unlazy.core.errors import BadInput
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path), help="The UCI tables as one .npz file [default: $UNLAZY_UCI].")
 @click.option("--published", type=click.Path(path_type=Path), help="The published accuracies [default: delgado2014.txt beside the tables].")
-@click.option("--entrant", "names", multiple=True, metavar="NAME", help="An estimator, again for each [default: RFM, NTK, Laplace kernel].")
+@click.option(
+    "--entrant", "names", multiple=True, metavar="NAME", help="An estimator, again for each [default: kernel committee, NTK, RFM]."
+)
 @click.option("--table", "tables", multiple=True, metavar="NAME", help="Only this table, again for each.")
 @click.option("--most-rows", type=click.IntRange(min=1), help="Leave longer tables out.")
 @click.option("--journal", type=click.Path(path_type=Path), help="File for finished fits [default: in the user's cache folder].")
@@ -59,7 +61,7 @@ def tables(
         task = bar.add_task("starting", total=None)
         measured = measure(
             chosen,
-            names or ("RFM", "NTK", "Laplace kernel"),
+            names or ("kernel committee", "NTK", "RFM"),
             kept,
             watch=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
         )

@@ -1,5 +1,6 @@
 """The scikit-learn face: kernels of wide networks, random features, trained networks and recursive feature machines as estimators."""
 
+from unlazy.estimators.committee import KernelCommitteeClassifier, KernelCommitteeRegressor
 from unlazy.estimators.features import RandomFeatureClassifier, RandomFeatureRegressor
 from unlazy.estimators.kernel import (
     ConjugateKernelClassifier,
@@ -24,6 +25,8 @@ __all__ = [
     "ConjugateKernelRegressor",
     "DeepMLPClassifier",
     "DeepMLPRegressor",
+    "KernelCommitteeClassifier",
+    "KernelCommitteeRegressor",
     "KernelRidgeClassifier",
     "KernelRidgeRegressor",
     "NTKClassifier",

@@ -143,7 +143,7 @@ class _ConjugateKernel(_WideNetwork):
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
-class _NamedKernel(KernelMachine):
+class NamedKernel(KernelMachine):
     """A kernel by its name.
 
     Parameters
@@ -189,7 +189,7 @@ class ConjugateKernelRegressor(Regressor, _ConjugateKernel):
     """Ridge regression with the conjugate kernel (NNGP) of an infinitely wide network: only its last layer learns."""
 
 
-class KernelRidgeRegressor(Regressor, _NamedKernel):
+class KernelRidgeRegressor(Regressor, NamedKernel):
     """Ridge regression with a kernel by name."""
 
 
@@ -204,5 +204,5 @@ class ConjugateKernelClassifier(KernelClassifier, _ConjugateKernel):
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
-class KernelRidgeClassifier(KernelClassifier, _NamedKernel):
+class KernelRidgeClassifier(KernelClassifier, NamedKernel):
     """Classification with a kernel by name."""

@@ -32,6 +32,7 @@ from unlazy.tasks.uci import Split, UciTable
 
 #: Estimators with their default settings, ours and peers, on standardised columns.
 ENTRANTS: dict[str, Callable[[], BaseEstimator]] = {
+    "kernel committee": e.KernelCommitteeClassifier,
     "RFM": lambda: e.RecursiveFeatureMachineClassifier(random_state=0),
     "NTK": e.NTKClassifier,
     "Laplace kernel": lambda: e.KernelRidgeClassifier(kernel="laplace"),
