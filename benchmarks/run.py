@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import circuits, engine, growth, hierarchy, kernels, peers, pytorch, storing, walsh, workers, xor
+from benchmarks import circuits, engine, growth, hierarchy, kernels, peers, pytorch, storing, tables, walsh, workers, xor
 from benchmarks.last import fallen, joined, measured
 from benchmarks.page import page
 from benchmarks.timing import Comparison
@@ -38,8 +38,9 @@ BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
     "peers": peers.run,
     "growth": growth.run,
     "workers": workers.run,
+    "tables": tables.run,
 }
-PACKAGES = ("unlazy", "jax", "jaxlib", "numpy", "torch")
+PACKAGES = ("unlazy", "jax", "jaxlib", "numpy", "torch", "xrfm")
 
 
 def duration(seconds: float) -> str:

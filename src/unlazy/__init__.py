@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit
     from unlazy.networks.two_layer import TwoLayer
     from unlazy.probes import Alignment, ModelProbe, Performance, Probe
+    from unlazy.tables.audit import audit
     from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task, WeightedBatch
     from unlazy.tasks.dictionary.patterns import ParityMixture
     from unlazy.tasks.multi_index import MultiIndex
@@ -103,13 +104,29 @@ _PLACES = {
     "unlazy.networks.inits": "MirroredInit PlainInit ResNetInit SphereInit TangentInit",
     "unlazy.networks.two_layer": "TwoLayer",
     "unlazy.probes": "Alignment ModelProbe Performance Probe",
+    "unlazy.tables.audit": "audit",
     "unlazy.tasks.base": "Batch Data Family Population Sampler Task WeightedBatch",
     "unlazy.tasks.dictionary.patterns": "ParityMixture",
     "unlazy.tasks.multi_index": "MultiIndex",
 }
 _HOMES = {name: module for module, names in _PLACES.items() for name in names.split()}
 #: Sub-packages that can be reached as attributes without being imported by name.
-_ROOMS = ("core", "tasks", "networks", "kernels", "solvers", "learners", "probes", "theory", "lab", "papers", "estimators", "report", "cli")
+_ROOMS = (
+    "core",
+    "tasks",
+    "networks",
+    "kernels",
+    "solvers",
+    "learners",
+    "probes",
+    "theory",
+    "lab",
+    "papers",
+    "estimators",
+    "tables",
+    "report",
+    "cli",
+)
 
 __all__ = [
     "NNGP",
@@ -208,6 +225,7 @@ __all__ = [
     "WideNetwork",
     "__version__",
     "activation_of",
+    "audit",
     "bernoulli",
     "categorical",
     "compare",

@@ -6,7 +6,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from unlazy import estimators as e
 
 #: Small and short, so that hundreds of fits take seconds.
-NET = {"width": 32, "least_steps": 200, "epochs": 10, "learning_rate": 0.01}
+NET = {
+    "width": 32,
+    "least_steps": 200,
+    "most_steps": 200,
+    "learning_rate": 0.01,
+    "weight_decay": 1e-3,
+    "early_stopping": False,
+    "ensemble": 1,
+}
 ESTIMATORS = [
     e.NTKClassifier(),
     e.NTKRegressor(),
@@ -14,26 +22,22 @@ ESTIMATORS = [
     e.ConjugateKernelRegressor(),
     e.KernelRidgeClassifier(),
     e.KernelRidgeRegressor(),
+    e.KernelCommitteeClassifier(),
+    e.KernelCommitteeRegressor(),
     e.RandomFeatureClassifier(width=100),
     e.RandomFeatureRegressor(width=100),
     e.TwoLayerClassifier(**NET),
     e.TwoLayerRegressor(**NET),
     e.ThreeLayerResNetClassifier(**NET),
     e.ThreeLayerResNetRegressor(**NET),
+    e.DeepMLPClassifier(**NET),
+    e.DeepMLPRegressor(**NET),
     e.RecursiveFeatureMachineClassifier(iterations=1),
     e.RecursiveFeatureMachineRegressor(iterations=1),
 ]
 
 
-def expected_failures(estimator):
-    """Why a check cannot hold."""
-    if isinstance(estimator, e.network.NetworkMachine):
-        reason = "Training in single precision: weighted and repeated samples give the same network up to rounding that training magnifies."
-        return {"check_sample_weight_equivalence_on_dense_data": reason}
-    return {}
-
-
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@parametrize_with_checks(ESTIMATORS)
 def test_contract(estimator, check):
     check(estimator)
 

@@ -31,7 +31,16 @@ from unlazy.networks.inits import MirroredInit, TangentInit
 from unlazy.tasks.base import Batch, Sampler
 
 DRAW = np.random.default_rng(0)
-NET = {"width": 32, "least_steps": 200, "epochs": 10, "learning_rate": 0.01, "random_state": 0}
+NET = {
+    "width": 32,
+    "least_steps": 200,
+    "most_steps": 200,
+    "learning_rate": 0.01,
+    "weight_decay": 1e-2,
+    "early_stopping": False,
+    "ensemble": 1,
+    "random_state": 0,
+}
 
 
 def table(load):
@@ -151,7 +160,7 @@ def test_recursive_feature_machine_finds_a_single_index():
     x = DRAW.standard_normal((250, 8))
     machine = e.RecursiveFeatureMachineClassifier().fit(x, np.sin(2 * x @ u) > 0)
     assert abs(np.linalg.eigh(machine.metric_)[1][:, -1] @ u) > 0.98
-    assert machine.best_iteration_ > 0 and len(machine.loo_errors_) == 5
+    assert machine.best_iteration_ > 0 and len(machine.held_out_errors_) == 5
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -163,6 +172,14 @@ def test_conjugate_gradients_find_the_exact_solution(weighted, fit_intercept):
     iterated = e.NTKClassifier(ridge=0.1, solver="cg", fit_intercept=fit_intercept).fit(x, y, weight)
     assert iterated.solver_ == "cg" and exact.solver_ == "exact"
     np.testing.assert_allclose(iterated.decision_function(x), exact.decision_function(x), atol=2e-3)
+
+
+def test_a_committee_is_the_mean_of_its_members():
+    x, y = table(load_iris)
+    machine = e.KernelCommitteeClassifier(kernels=["rbf", NTK(1, "relu", 2.0, 0.1)]).fit(x, y)
+    both = e.KernelRidgeClassifier().fit(x, y).decision_function(x) + e.NTKClassifier().fit(x, y).decision_function(x)
+    np.testing.assert_allclose(machine.decision_function(x), both / 2, atol=1e-10)
+    assert len(machine.members_) == 2
 
 
 # Real tables
@@ -250,18 +267,20 @@ def test_weights_of_networks_move_the_fit():
 def test_the_network_has_as_many_outputs_as_there_are_targets():
     x, y = table(load_diabetes)
     one = e.TwoLayerRegressor(**NET).fit(x, y)
-    assert one.network_.a.shape == (32, 1) and one.predict(x).shape == (200,)
+    assert one.networks_[0].a.shape == (32, 1) and one.predict(x).shape == (200,)
     three = e.TwoLayerClassifier(**NET).fit(*table(load_iris))
-    assert three.network_.a.shape == (32, 3)
+    assert three.networks_[0].a.shape == (32, 3)
 
 
 def test_hidden_training_leaves_the_last_layer():
     x, y = table(load_iris)
     machine = e.ThreeLayerResNetClassifier(**NET | {"trained": "hidden"}).fit(x, y)
     again = clone(machine).set_params(learning_rate=1e-9).fit(x, y)
-    np.testing.assert_array_equal(machine.network_.a, again.network_.a)
-    assert np.max(np.abs(machine.network_.w - again.network_.w)) > 0.01
-    np.testing.assert_allclose(machine.network_((x - machine.mean_) / machine.scale_), machine.decision_function(x), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(machine.networks_[0].a, again.networks_[0].a)
+    assert np.max(np.abs(machine.networks_[0].w - again.networks_[0].w)) > 0.01
+    np.testing.assert_allclose(
+        machine.networks_[0]((x - machine.mean_) / machine.scale_), machine.decision_function(x), rtol=1e-4, atol=1e-5
+    )
 
 
 # Wrong and awkward input
@@ -355,6 +374,10 @@ def test_conjugate_gradients_that_do_not_converge_warn():
         (e.TwoLayerRegressor(width=0), "width must be"),
         (e.TwoLayerRegressor(learning_rate=0.0), "learning_rate must be"),
         (e.TwoLayerRegressor(weight_decay=-1.0), "weight_decay must be"),
+        (e.TwoLayerRegressor(ensemble=0), "ensemble must be"),
+        (e.TwoLayerRegressor(weight_decay="held"), "Did you mean 'held-out'"),
+        (e.DeepMLPRegressor(depth=0), "depth must be"),
+        (e.RecursiveFeatureMachineRegressor(metric_samples=1), "metric_samples must be"),
         (e.TwoLayerRegressor(trained="last"), "no choice of trained layers"),
         (e.TwoLayerRegressor(activation="tahn"), "Did you mean 'tanh'"),
         (e.TwoLayerRegressor(optimiser="adamw"), "optimiser must be"),

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from unlazy import __version__
+from unlazy.cli.audit import audit
 from unlazy.cli.circuit_check import circuit_check
 from unlazy.cli.compare import compare
 from unlazy.cli.demo import demo
@@ -22,6 +23,7 @@ from unlazy.cli.rules import rules
 from unlazy.cli.scaling import scaling
 from unlazy.cli.show import show
 from unlazy.cli.store import store
+from unlazy.cli.tables import tables
 from unlazy.core.errors import UnlazyError
 
 
@@ -61,6 +63,8 @@ for command in (
     rules,
     compare,
     scaling,
+    audit,
+    tables,
     show,
     report,
     export,

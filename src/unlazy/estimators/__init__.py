@@ -1,5 +1,6 @@
 """The scikit-learn face: kernels of wide networks, random features, trained networks and recursive feature machines as estimators."""
 
+from unlazy.estimators.committee import KernelCommitteeClassifier, KernelCommitteeRegressor
 from unlazy.estimators.features import RandomFeatureClassifier, RandomFeatureRegressor
 from unlazy.estimators.kernel import (
     ConjugateKernelClassifier,
@@ -10,6 +11,8 @@ from unlazy.estimators.kernel import (
     NTKRegressor,
 )
 from unlazy.estimators.network import (
+    DeepMLPClassifier,
+    DeepMLPRegressor,
     ThreeLayerResNetClassifier,
     ThreeLayerResNetRegressor,
     TwoLayerClassifier,
@@ -20,6 +23,10 @@ from unlazy.estimators.recursion import RecursiveFeatureMachineClassifier, Recur
 __all__ = [
     "ConjugateKernelClassifier",
     "ConjugateKernelRegressor",
+    "DeepMLPClassifier",
+    "DeepMLPRegressor",
+    "KernelCommitteeClassifier",
+    "KernelCommitteeRegressor",
     "KernelRidgeClassifier",
     "KernelRidgeRegressor",
     "NTKClassifier",

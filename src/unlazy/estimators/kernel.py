@@ -35,8 +35,10 @@ class KernelMachine(Scoring):
     fit_intercept : bool
         Whether there is an intercept. Without, targets are not centred.
     solver : "auto", "exact" or "cg"
-        "exact" holds the Gram matrix in memory. "cg" computes it anew in each iteration of conjugate gradients, and chooses a ridge by
-        leave-one-out on a random part of the samples. "auto" is exact where this fits into memory and time (`unlazy.solvers.policy`).
+        "exact" holds the Gram matrix in memory; with more than a few thousand samples its factor is in single precision with refinement,
+        and leave-one-out looks at the ridges near the best one of a random part of the samples. "cg" computes the matrix anew in each
+        iteration of conjugate gradients, with the best ridge of that part. "auto" is exact where this fits into memory and time
+        (`unlazy.solvers.policy`).
     memory : float, optional
         Bytes that may be used; by default all that the machine has.
     """
@@ -60,8 +62,10 @@ class KernelMachine(Scoring):
         return float(self.ridge)
 
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
-        self.kernel_ = self._kernel(X.shape[1])
-        self.X_fit_ = X
+        self._fit_points(self._kernel(X.shape[1]), X, Y, weight)
+
+    def _fit_points(self, kernel: Kernel, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
+        self.kernel_, self.X_fit_ = kernel, X
         found = fit_kernel(
             self.kernel_, X, Y, self._ridges(), weight=weight, intercept=self.fit_intercept, solver=self.solver, memory=self.memory
         )
@@ -139,7 +143,7 @@ class _ConjugateKernel(_WideNetwork):
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
-class _NamedKernel(KernelMachine):
+class NamedKernel(KernelMachine):
     """A kernel by its name.
 
     Parameters
@@ -185,7 +189,7 @@ class ConjugateKernelRegressor(Regressor, _ConjugateKernel):
     """Ridge regression with the conjugate kernel (NNGP) of an infinitely wide network: only its last layer learns."""
 
 
-class KernelRidgeRegressor(Regressor, _NamedKernel):
+class KernelRidgeRegressor(Regressor, NamedKernel):
     """Ridge regression with a kernel by name."""
 
 
@@ -200,5 +204,5 @@ class ConjugateKernelClassifier(KernelClassifier, _ConjugateKernel):
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
-class KernelRidgeClassifier(KernelClassifier, _NamedKernel):
+class KernelRidgeClassifier(KernelClassifier, NamedKernel):
     """Classification with a kernel by name."""

@@ -1,56 +1,43 @@
 """Networks trained by the one training loop, as estimators.
 
-Inputs are standardised, and so are the targets of a regression. Sizes are rounded up so that tables of about the same size share one
-compiled program: columns of zeros, which change nothing, and repeated rows whose weights are shared with the originals.
+Inputs are standardised, and so are the targets of a regression. What is not given is chosen on rows that are held out
+(`unlazy.estimators.ensembles`); then an ensemble is trained on all rows, of which the mean score counts.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from abc import abstractmethod
 from typing import Any, Literal
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from unlazy.core.errors import require, unknown
 from unlazy.core.losses import Loss
-from unlazy.core.metrics import Outputs
 from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard
+from unlazy.estimators.ensembles import FEWEST, ROWS, DistinctRows, Members, mean_scores, padded, rounded_up
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks.base import Init, Network
+from unlazy.networks.base import Init
+from unlazy.networks.deep import DeepInit
 from unlazy.networks.inits import PlainInit, ResNetInit
 from unlazy.networks.residual import ALL, HIDDEN
-from unlazy.tasks.base import Sampler, WeightedBatch
 
-#: The least numbers of rows and columns to which a table is filled up.
-ROWS, COLUMNS = 128, 16
+#: What is tried where a number is to be chosen on held-out rows. The first is taken where there are too few rows to hold any out.
+RATES, DECAYS = (3e-3, 1e-3), (1e-3, 1e-5, 1e-4, 1e-2)
+#: Shares of the steps at which training may end.
+STOPS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
+#: Networks that are trained as one program.
+AT_ONCE = 8
 
-
-def rounded_up(size: int, least: int) -> int:
-    """The next of `least`·2^k, in eighths of a power of two beyond 1024: at most an eighth too much where it costs time."""
-    power = max(least, 1 << (size - 1).bit_length())
-    step = power // 16 if power > 1024 else power
-    return -(-size // step) * step
-
-
-@eqx.filter_jit
-def _train(learner: GradientDescent, x: Any, y: Any, weight: Any, key: Any) -> Network:
-    sampler = Sampler(lambda n, key: WeightedBatch(x, y, weight), x.shape[1], outputs=Outputs("reals", y.shape[1]))  # type: ignore[arg-type, return-value]
-    return learner.fit(sampler, len(x), key=key).at(-1)  # type: ignore[return-value]
-
-
-@eqx.filter_jit
-def _predict(network: Network, x: Any) -> Any:
-    return network(x)
+HeldOut = Literal["held-out"]
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class NetworkMachine(Scoring):
-    """A network trained by gradient descent on minibatches.
+    """An ensemble of networks trained by gradient descent on minibatches.
 
     Parameters
     ----------
@@ -60,30 +47,38 @@ class NetworkMachine(Scoring):
         Of all hidden neurons, any of `unlazy.core.activations.ACTIVATIONS`.
     trained : "all" or "hidden"
         Whether the last layer is trained, too.
-    epochs : int
-        Passes over the samples, at least 1; at least `least_steps` steps are made. Where a batch is less than
-        all samples, the last quarter has a tenth of the step size.
-    learning_rate, weight_decay : float
-        Step size, and λ of the penalty λ·‖weights‖² on weights without biases.
+    learning_rate, weight_decay : float or "held-out"
+        Step size, and λ of the penalty λ·‖weights‖² on weights without biases. "held-out" tries a few and takes the best on rows that are
+        held out.
+    early_stopping : bool
+        Whether training may end sooner, where held-out rows say so.
+    epochs, least_steps, most_steps : int
+        Passes over the samples, but at least and at most so many steps. The last quarter of the steps has a tenth of the step size.
     batch_size : int
         Samples a step.
     optimiser : "adam" or "sgd"
         SGD has no momentum.
+    ensemble : int
+        How many networks are trained on all samples with what was chosen. Their mean score counts.
     random_state : int, RandomState instance or None
-        Draws the initial network and the order of the samples.
+        Draws the initial networks, the order of the samples, and which are held out.
 
-    `network_` is the trained network, on standardised inputs.
+    `networks_` are the trained networks, on standardised inputs. `learning_rate_`, `weight_decay_` and `steps_` are what was chosen,
+    `held_out_losses_` the losses by setting and stop (None where nothing was chosen).
     """
 
-    width: int = 256
+    width: int = 128
     activation: str = "relu"
     trained: Literal["all", "hidden"] = "all"
+    learning_rate: float | HeldOut = "held-out"
+    weight_decay: float | HeldOut = "held-out"
+    early_stopping: bool = True
     epochs: int = 100
-    least_steps: int = 400
-    learning_rate: float = 3e-3
-    weight_decay: float = 1e-2
+    least_steps: int = 800
+    most_steps: int = 6000
     batch_size: int = 128
     optimiser: Literal["adam", "sgd"] = "adam"
+    ensemble: int = 8
     random_state: Any = None
 
     @abstractmethod
@@ -96,61 +91,76 @@ class NetworkMachine(Scoring):
 
     def _train_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, loss: Loss) -> None:
         self._check()
-        n, d = X.shape
-        X = X.astype(np.float64)
-        self.mean_, self.scale_ = standard(X, weight)
-        rows = np.arange(rounded_up(n, ROWS)) % n
-        shares = (weight / np.bincount(rows, minlength=n))[rows] * (len(rows) / weight.sum())
-        x = self._standardised(X)[rows]
-        batch = min(self.batch_size, len(rows))
-        steps = max(self.least_steps, self.epochs * max(1, len(rows) // batch))
-        groups, decaying = self._groups()
-        descent = Descent(
-            dict.fromkeys(groups, self.learning_rate),
-            steps=steps,
-            batch=batch,
-            loss=loss,
-            decay=dict.fromkeys(decaying, self.weight_decay) if self.weight_decay > 0 else {},
-            optimiser=self.optimiser,
-            drop=0.75 if batch < len(rows) else None,
-        )
-        learner = GradientDescent(self._init(d, Y.shape[1]), (descent,))
-        # Numbers are arguments of the compiled program, not parts of it.
-        learner = jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, float) else leaf, learner)
-        x, y, shares = (np.asarray(part, np.float32) for part in (x, Y[rows], shares))
-        network = _train(learner, jnp.asarray(x), jnp.asarray(y), jnp.asarray(shares), random_key(self.random_state))
-        network = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), network)
-        finite = all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(network))
-        require(finite, f"Training diverged. Use a smaller learning_rate than {self.learning_rate:g}.")
-        self._padded = network
-        self.network_ = network.put({"w": network.first_layer[:, :d]})
-
-    def _standardised(self, X: np.ndarray) -> np.ndarray:
         d = X.shape[1]
-        return np.pad((X.astype(np.float64) - self.mean_) / self.scale_, ((0, 0), (0, rounded_up(d, COLUMNS) - d)))
+        rows = DistinctRows.of(X.astype(np.float64), Y, weight)
+        self.mean_, self.scale_ = standard(rows.x, rows.weight)
+        rows = rows._replace(x=(rows.x - self.mean_) / self.scale_)
+        members = Members(rows, loss, max(AT_ONCE, int(self.ensemble)) if self.ensemble > 3 else int(self.ensemble))
+        settings, stops = self._settings(d, Y.shape[1], len(members.repeated), loss)
+        key = random_key(self.random_state)
+        key_choice, key_kept = jax.random.split(key)
+        best, step, self._sharpness, self.held_out_losses_ = 0, -1, 1.0, None
+        if len(rows.x) >= FEWEST and len(settings) * len(stops) > 1:
+            splits = 3 if len(rows.x) < 500 else 2 if len(rows.x) < 2000 else 1
+            seed = int(jax.random.randint(key_choice, (), 0, 2**31 - 1))
+            choice = members.choose([learner for _, _, learner in settings], splits, seed, key_choice)
+            best, step, self._sharpness, self.held_out_losses_ = choice.setting, choice.step, choice.sharpness, choice.losses
+        self.learning_rate_, self.weight_decay_, learner = settings[best]
+        self.steps_ = stops[step]
+        everything = np.broadcast_to(rows.weight, (self.ensemble, len(rows.weight)))
+        networks = members.train([learner] * self.ensemble, everything, jax.random.split(key_kept, self.ensemble))
+        self._padded = jax.tree.map(lambda leaf: np.asarray(leaf[:, step], np.float64), networks)
+        finite = all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(self._padded))
+        require(finite, f"Training diverged. Use a smaller learning_rate than {self.learning_rate_:g}.")
+        self.networks_ = [network.put({"w": network.first_layer[:, :d]}) for network in map(self._padded.at, range(self.ensemble))]
+
+    def _settings(self, d: int, outputs: int, rows: int, loss: Loss) -> tuple[list[tuple[float, float, GradientDescent]], tuple[int, ...]]:
+        """Step size, penalty and learner of all settings that are tried, and the steps at which training may end."""
+        rates = RATES if isinstance(self.learning_rate, str) else (float(self.learning_rate),)
+        decays = DECAYS if isinstance(self.weight_decay, str) else (float(self.weight_decay),)
+        batch = min(int(self.batch_size), rows)
+        steps = int(min(max(self.least_steps, self.epochs * max(1, rows // batch)), max(self.most_steps, self.least_steps)))
+        stops = tuple(sorted({max(1, round(share * steps)) for share in STOPS})) if self.early_stopping else (steps,)
+        groups, decaying = self._groups()
+        init = self._init(d, outputs)
+
+        def learner(rate: float, decay: float) -> GradientDescent:
+            penalties = dict.fromkeys(decaying, decay)
+            stage = Descent(
+                dict.fromkeys(groups, rate), steps=steps, batch=batch, loss=loss, decay=penalties, optimiser=self.optimiser, drop=0.75
+            )
+            return GradientDescent(init, (stage,), record=stops)
+
+        return [(rate, decay, learner(rate, decay)) for rate, decay in itertools.product(rates, decays)], stops
 
     def _check(self) -> None:
-        for name in ("width", "epochs", "batch_size", "least_steps"):
+        for name in ("width", "epochs", "batch_size", "least_steps", "most_steps", "ensemble"):
             value = getattr(self, name)
             least = 0 if name == "least_steps" else 1
             require(
                 isinstance(value, int | np.integer) and bool(value >= least), f"{name} must be a whole number ≥ {least}, but is {value!r}."
             )
-        require(bool(0 < self.learning_rate < math.inf), f"learning_rate must be a finite number > 0, but is {self.learning_rate!r}.")
-        require(bool(0 <= self.weight_decay < math.inf), f"weight_decay must be a finite number ≥ 0, but is {self.weight_decay!r}.")
+        for name, lowest in (("learning_rate", "> 0"), ("weight_decay", "≥ 0")):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                if value != "held-out":
+                    raise unknown(name, value, ["held-out"])
+                continue
+            fits = 0 < value < math.inf if name == "learning_rate" else 0 <= value < math.inf
+            require(bool(fits), f"{name} must be a finite number {lowest} or 'held-out', but is {value!r}.")
         if self.trained not in ("all", "hidden"):
             raise unknown("choice of trained layers", str(self.trained), ["all", "hidden"])
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        x = self._standardised(X)
+        x = padded((X.astype(np.float64) - self.mean_) / self.scale_)
         # In double precision and padded, so that the score of a sample does not depend on those beside it.
         size = min(4096, rounded_up(len(x), ROWS))
         parts = []
         with jax.enable_x64(True):
             for start in range(0, len(x), size):
                 part = x[start : start + size]
-                padded = np.pad(part, ((0, size - len(part)), (0, 0)))
-                parts.append(np.asarray(_predict(self._padded, padded))[: len(part)])
+                filled = np.pad(part, ((0, size - len(part)), (0, 0)))
+                parts.append(np.asarray(mean_scores(self._padded, filled))[: len(part)])
         return np.concatenate(parts)
 
 
@@ -162,8 +172,8 @@ class _NetworkClassifier(Classifier, NetworkMachine):
             self._train_scores(X, (Y > 0).astype(float), weight, "softmax")
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, by the logistic or softmax function of the scores with which the network was trained."""
-        scores = self._found(X)
+        """Probabilities of the classes: the logistic or softmax function of the scores, times the factor that fits held-out rows best."""
+        scores = self._found(X) * self._sharpness
         if scores.shape[1] == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -191,6 +201,34 @@ class _TwoLayer(NetworkMachine):
 
     def _groups(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (("w", "b", "a", "c"), ("w", "a")) if self.trained == "all" else (("w", "b"), ("w",))
+
+
+@dataclasses.dataclass(kw_only=True, eq=False, repr=False)
+class _Deep(NetworkMachine):
+    """A fully connected network with several hidden layers.
+
+    Parameters
+    ----------
+    depth : int
+        Number of hidden layers.
+    """
+
+    width: int = 64
+    depth: int = 3
+
+    def _init(self, d: int, outputs: int) -> Init:
+        return DeepInit(
+            m=int(self.width),
+            depth=int(self.depth) if isinstance(self.depth, int | np.integer) else self.depth,
+            w_scale=math.sqrt(2 / d),
+            b_scale=0.1,
+            v_scale=math.sqrt(2 / self.width),
+            a_scale=self.width**-0.5,
+            activation=self.activation,
+        )
+
+    def _groups(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return (("w", "b", "v", "e", "a", "c"), ("w", "v", "a")) if self.trained == "all" else (("w", "b", "v", "e"), ("w", "v"))
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -235,3 +273,11 @@ class ThreeLayerResNetClassifier(_NetworkClassifier, _ThreeLayerResNet):
 
 class ThreeLayerResNetRegressor(_NetworkRegressor, _ThreeLayerResNet):
     """The three-layer residual network, trained by the squared loss."""
+
+
+class DeepMLPClassifier(_NetworkClassifier, _Deep):
+    """A network with several hidden layers, trained by the logistic loss, with more than two classes by softmax."""
+
+
+class DeepMLPRegressor(_NetworkRegressor, _Deep):
+    """A network with several hidden layers, trained by the squared loss."""

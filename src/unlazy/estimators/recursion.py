@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils import check_random_state
 
-from unlazy.core.errors import unknown
+from unlazy.core.errors import require, unknown
 from unlazy.estimators.base import Classifier, Regressor
 from unlazy.estimators.kernel import KernelMachine, named_kernel
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.stationary import Stationary
-from unlazy.solvers.gradient_outer_product import metric_scores, recursive_fits
-from unlazy.solvers.policy import require_memory
-from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram
+from unlazy.solvers.gradient_outer_product import MetricFit, metric_scores, recursive_fits
+from unlazy.solvers.policy import fit_stored, require_memory
+from unlazy.solvers.ridge import RidgeFit
+
+#: The metric is learned from at most so many samples; then the kernel with this metric is fitted to all of them.
+METRIC_POINTS = 4_000
+#: The number of iterations is chosen by so many held-out parts, with more than `FEW` samples by one of them, with very few by none.
+HELD_OUT_PARTS, FEW, FEWEST = 5, 400, 20
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class _RecursiveFeatureMachine(KernelMachine):
-    """A kernel whose metric is learned from the gradients of its own predictions; always solved exactly.
+    """A kernel whose metric is learned from the gradients of its own predictions.
 
     Parameters
     ----------
@@ -29,14 +36,26 @@ class _RecursiveFeatureMachine(KernelMachine):
         The kernel of the learned distance.
     gamma : float, optional
         By default 1/√d for "laplace" and 1/d for "rbf", with d features; the metric has the trace d.
+    diagonal : bool
+        Whether the metric only weighs the columns.
+    centred : bool
+        Whether the mean gradient is subtracted: a linear trend then does not count as a feature.
+    metric_samples : int
+        The metric is learned from at most so many samples, drawn by `random_state`; the last fit is to all samples.
+    random_state : int, RandomState instance or None
+        Draws the samples of the metric where there are more than `metric_samples`.
 
-    With `ridge="loo"` the iteration of the least leave-one-out error is kept, otherwise the last one. `metric_` is its metric,
-    `loo_errors_` are the errors of all.
+    With `ridge="loo"` the iteration of the least error on samples that are held out is kept, otherwise the last one. `metric_` is its
+    metric, `held_out_errors_` are the errors of all (None where nothing was held out).
     """
 
     iterations: int = 4
     kernel: Literal["laplace", "rbf"] = "laplace"
     gamma: float | None = None
+    diagonal: bool = False
+    centred: bool = False
+    metric_samples: int = METRIC_POINTS
+    random_state: Any = None
 
     def _kernel(self, d: int) -> Kernel:
         return self._stationary(d)
@@ -51,22 +70,54 @@ class _RecursiveFeatureMachine(KernelMachine):
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
         if self.solver not in ("auto", "exact"):
             raise unknown("solver", str(self.solver), ["auto", "exact"])
-        require_memory(len(X), self.memory, "Fit to a part of the samples, or use a KernelRidge estimator with solver='cg'.")
-        self.kernel_, self.X_fit_ = kernel, X = self._stationary(X.shape[1]), X.astype(np.float64)
-        ridges = self._ridges()
-
-        def solve(points: np.ndarray) -> RidgeFit:
-            return fit_gram(double_gram(kernel, points, X), Y, ridges, weight=weight, intercept=self.fit_intercept)
-
-        fits = list(recursive_fits(kernel, X, solve, self.iterations, weight=weight))
-        self.loo_errors_ = np.array([step.fit.error for step in fits])
-        self.best_iteration_ = int(np.argmin(self.loo_errors_)) if self.ridge == "loo" else int(self.iterations)
+        require(
+            isinstance(self.metric_samples, int | np.integer) and self.metric_samples > 1,
+            f"metric_samples must be a whole number > 1, but is {self.metric_samples!r}.",
+        )
+        kernel, X = self._stationary(X.shape[1]), X.astype(np.float64)
+        some = slice(None)
+        if len(X) > self.metric_samples:
+            some = np.sort(check_random_state(self.random_state).permutation(len(X))[: self.metric_samples])  # type: ignore[assignment]
+        points, targets, mass = X[some], Y[some], weight[some]
+        require_memory(len(points), self.memory, "Lower metric_samples, or use a KernelRidge estimator with solver='cg'.")
+        fits = list(self._fits(kernel, points, targets, mass))
+        self.held_out_errors_ = self._held_out_errors(kernel, points, targets, mass)
+        self.best_iteration_ = int(self.iterations) if self.held_out_errors_ is None else int(np.argmin(self.held_out_errors_))
         best = fits[self.best_iteration_]
         self.metric_, self._root = best.metric, best.root
+        if len(points) < len(X):
+            self._fit_points(kernel, X @ self._root, Y, weight)
+            return
+        self.kernel_, self.X_fit_, self._precision, self.solver_ = kernel, X @ self._root, "float64", "exact"
         self.dual_coef_, self.intercept_, self.ridge_ = best.fit.coefficients, best.fit.intercept, best.fit.ridge
 
+    def _fits(self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> Iterator[MetricFit[RidgeFit]]:
+        ridges = self._ridges()
+
+        def solve(moved: np.ndarray) -> RidgeFit:
+            return fit_stored(kernel, moved, Y, ridges, weight=weight, intercept=self.fit_intercept, looks=1, originals=x)
+
+        return recursive_fits(kernel, x, solve, self.iterations, weight=weight, centred=bool(self.centred), diagonal=bool(self.diagonal))
+
+    def _held_out_errors(self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+        """The mean squared error of each iteration on samples that it was not fitted to; None where nothing is chosen.
+
+        Leave-one-out would flatter later iterations: their metric has seen the label that is left out. Equal samples are held out together.
+        """
+        distinct, same = np.unique(x, axis=0, return_inverse=True)
+        if self.ridge != "loo" or self.iterations == 0 or len(distinct) < FEWEST:
+            return None
+        part = np.random.default_rng(0).permutation(np.arange(len(distinct)) % HELD_OUT_PARTS)[same.ravel()]
+        errors = np.zeros(int(self.iterations) + 1)
+        for held in range(HELD_OUT_PARTS if len(x) <= FEW else 1):
+            out = part == held
+            for index, step in enumerate(self._fits(kernel, x[~out], Y[~out], weight[~out])):
+                found = metric_scores(kernel, x[~out], step.root, step.fit.coefficients, x[out]) + step.fit.intercept
+                errors[index] += float(weight[out] @ np.sum(np.square(found - Y[out]), axis=1))
+        return errors / weight.sum()
+
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        return metric_scores(self.kernel_, self.X_fit_, self._root, self.dual_coef_, X) + self.intercept_
+        return KernelMachine._scores(self, X.astype(np.float64) @ self._root)
 
 
 class RecursiveFeatureMachineRegressor(Regressor, _RecursiveFeatureMachine):

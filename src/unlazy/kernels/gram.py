@@ -14,7 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
-from unlazy.kernels.base import Kernel, Points
+from unlazy.kernels.base import Kernel, Points, ProductKernel
+from unlazy.kernels.stationary import Stationary
+
+#: A matrix of at most so many blocks is made from inner products that are taken on the host.
+FEW = 10
 
 
 def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int | None = None) -> Float[Array, "n m"]:
@@ -38,10 +42,13 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int | Non
     row_blocks = _blocks(rows, block)
     column_blocks = row_blocks if z is None else _blocks(columns, block)
 
+    corners = [(i, j) for i in range(0, len(rows), block) for j in range(i if z is None else 0, len(columns), block)]
+    make = _from_products if len(corners) <= FEW and isinstance(kernel, ProductKernel | Stationary) else _block
+
     def fill(corner: tuple[int, int]) -> None:
         i, j = corner
         with jax.enable_x64(double):  # which is a setting of each thread
-            part = np.asarray(_block(kernel, row_blocks[i // block], column_blocks[j // block]))
+            part = np.asarray(make(kernel, row_blocks[i // block], column_blocks[j // block]))
         part = part[: len(rows) - i, : len(columns) - j]
         if z is None and i == j:
             part = np.triu(part) + np.triu(part, 1).T
@@ -49,7 +56,6 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int | Non
         if z is None and i != j:
             result[j : j + block, i : i + block] = part.T
 
-    corners = [(i, j) for i in range(0, len(rows), block) for j in range(i if z is None else 0, len(columns), block)]
     if len(corners) == 1:
         fill(corners[0])
     else:
@@ -63,6 +69,24 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int | Non
 
 
 _block = eqx.filter_jit(lambda kernel, x, z: kernel(x, z))
+_of_products = eqx.filter_jit(lambda kernel, xz, xx, zz, d: kernel.of_products(xz, xx, zz, d))
+_of_distance = eqx.filter_jit(lambda kernel, squared: kernel.of_distance(squared))
+
+
+def _from_products(kernel: ProductKernel | Stationary, x: np.ndarray, z: np.ndarray) -> Float[Array, "n m"]:
+    """The kernel from inner products that are taken on the host: its program knows nothing of the number of columns.
+
+    Small tables of many widths then share one program, which takes longer to compile than they take to fit.
+    """
+    if isinstance(kernel, Stationary):
+        centre = z.mean(axis=0)
+        x, z = x - centre, z - centre
+    xz, xx, zz = x @ z.T, np.sum(np.square(x), axis=1)[:, None], np.sum(np.square(z), axis=1)[None, :]
+    if isinstance(kernel, Stationary):
+        return _of_distance(kernel, np.maximum(xx + zz - 2 * xz, 0))
+    return _of_products(kernel, xz, xx, zz, np.asarray(x.shape[1], x.dtype))
+
+
 _diagonal = eqx.filter_jit(lambda kernel, x: kernel.diagonal(x))
 
 

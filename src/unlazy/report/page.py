@@ -111,18 +111,25 @@ def page(entries: Sequence[Entry], contests: Sequence[ContestOutcome] = (), scal
     others = [(f"contest-{index + 1}", contest) for index, contest in enumerate(contests)]
     studies = [(f"scaling-{index + 1}", study) for index, study in enumerate(scalings)]
     sections += [_contest(name, contest) for name, contest in others] + [_scaling(name, study) for name, study in studies]
-    drawn = any('class="chart"' in section for section in sections)
-    parts = [
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>unlazy: claims and what became of them</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+    body = [
         _header(bool(entries), bool(sections)),
         _ledger(names, [verdict for verdict, _ in entries]) if entries else "",
         _overview("Contests", [(name, each.task, each.conclusion(each.sizes[-1])) for name, each in others]),
         _overview("Scaling studies", [(name, each.task, " ".join(each.sentences)) for name, each in studies]),
         *sections,
-        _scripts() if drawn else "",
+    ]
+    return document("unlazy: claims and what became of them", body)
+
+
+def document(title: str, body: Sequence[str]) -> str:
+    """A whole page that needs no network, with the script for its charts where it has any."""
+    parts = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+        *body,
+        _scripts() if any('class="chart"' in part for part in body) else "",
         "</body>\n</html>\n",
     ]
     return "\n".join(part for part in parts if part)

@@ -6,7 +6,9 @@ For a Gram matrix K and a ridge λ the coefficients are α = (K + λI)⁻¹·Y a
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +17,7 @@ import jax
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from unlazy.core.errors import BadInput, require
 from unlazy.kernels.base import Kernel
@@ -120,7 +122,7 @@ def tridiagonal(K: Matrix) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
     By one thread: half of it waits for the memory, and on a machine with other work several threads wait for each other.
     """
     n = len(K)
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         size = int(scipy.linalg.lapack.dsytrd_lwork(n, lower=1)[0])
         reflectors, diagonal, beside, scales, _ = scipy.linalg.lapack.dsytrd(np.asfortranarray(K), lower=1, lwork=max(size, 1))
         rotation = np.eye(n)
@@ -130,9 +132,20 @@ def tridiagonal(K: Matrix) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
     return diagonal, beside, rotation
 
 
-def _threads(n: int, small: int) -> threadpool_limits:
+@functools.cache
+def _controller() -> ThreadpoolController:
+    """Found once: looking for the libraries takes longer than factorising a small matrix."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def one_thread() -> Any:
+    """A context in which linear algebra takes one thread."""
+    return _controller().limit(limits=1)
+
+
+def _threads(n: int, small: int) -> Any:
     """One thread for small matrices: several gain little there, and lose much on a busy machine, where they wait for each other."""
-    return threadpool_limits(1 if n <= small else None, user_api="blas")
+    return one_thread() if n <= small else contextlib.nullcontext()
 
 
 def eigh(K: Matrix) -> tuple[Float[np.ndarray, " n"], Matrix]:

@@ -24,10 +24,14 @@ from unlazy.kernels.base import Kernel, squared_norm
 from unlazy.kernels.stationary import Stationary
 from unlazy.solvers.exact import Matrix, Solution, eigh
 
-#: Squared distances below this share of the squared norms are rounding: there a gradient is taken to be 0.
-NEAR = 1e-14
-#: Rows of a block of the kernel's slopes.
-BLOCK = 512
+#: Squared distances below this many roundings of the squared norms are none: there a gradient is taken to be 0.
+NEAR = 50.0
+#: Rows of a block of the kernel's slopes, and columns of a block of products with them.
+BLOCK, COLUMNS = 512, 2048
+#: Columns of zeros, which change nothing, fill up to a multiple of this: tables of about the same width share a program.
+ROUND = 16
+#: Above this number of points gradients are computed in single precision, far below the noise of their mean.
+SINGLE = 1_000
 
 
 class Fitted(Protocol):
@@ -57,8 +61,14 @@ def recursive_fits(
     iterations: int = 5,
     *,
     weight: Float[np.ndarray, " n"] | None = None,
+    centred: bool = False,
+    diagonal: bool = False,
 ) -> Iterator[MetricFit[F]]:
-    """The fits of iterations 0, …, `iterations`, one by one: `solve` fits the kernel to points, which have the precision of x."""
+    """The fits of iterations 0, …, `iterations`, one by one: `solve` fits the kernel to points, which have the precision of x.
+
+    `centred`: the metric is the covariance of the gradients, without their mean. `diagonal`: of the metric only the diagonal is kept, one
+    weight for each column.
+    """
     require(isinstance(kernel, Stationary), "A recursive feature machine needs a kernel of a distance: Laplace or RBF.")
     require(isinstance(iterations, int | np.integer) and iterations >= 0, f"iterations must be a whole number ≥ 0, but is {iterations!r}.")
     metric = np.eye(x.shape[1])
@@ -68,8 +78,9 @@ def recursive_fits(
         fit = solve(points)
         yield MetricFit(metric, root, fit)
         if iteration < iterations:
-            slopes = gradient_outer_product(kernel, points.astype(np.float64), fit.coefficients, weight=weight)
-            metric = normalised(root @ slopes @ root, metric)
+            slopes = gradient_outer_product(kernel, points.astype(np.float64), fit.coefficients, weight=weight, centred=centred)
+            learned = root @ slopes @ root
+            metric = normalised(np.diag(np.diag(learned)) if diagonal else learned, metric)
 
 
 def metric_scores(
@@ -80,41 +91,53 @@ def metric_scores(
 
 
 def gradient_outer_product(
-    kernel: Stationary, x: Matrix, coefficients: Matrix, *, weight: Float[np.ndarray, " n"] | None = None
+    kernel: Stationary, x: Matrix, coefficients: Matrix, *, weight: Float[np.ndarray, " n"] | None = None, centred: bool = False
 ) -> Float[np.ndarray, "d d"]:
     """Mean over the points, with their weights, and sum over outputs of ∇f(x_i)·∇f(x_i)ᵀ for f(z) = Σ_j k(z, x_j)·α_j.
 
-    With k = κ(r²), ∇f(x_i) = 2·Σ_j κ'(r_ij²)·α_j·(x_i − x_j). A point's own term has no gradient in `Laplace` and is left out.
+    With k = κ(r²), ∇f(x_i) = 2·Σ_j κ'(r_ij²)·α_j·(x_i − x_j). A point's own term has no gradient in `Laplace` and is left out. With
+    `centred` the outer product of the mean gradient is subtracted.
     """
     n, d = x.shape
     weight = np.ones(n) if weight is None else weight
     coefficients = coefficients.reshape(n, -1)
+    outputs, width = coefficients.shape[1], -(-d // ROUND) * ROUND
     # One shape of blocks for all numbers of points: rows of zeros have coefficients and weights of zero.
     size = min(BLOCK, max(64, 1 << (n - 1).bit_length()))
     pad = -n % size
-    points, alpha, mass = (np.pad(a, ((0, pad),) + ((0, 0),) * (a.ndim - 1)) for a in (x, coefficients, weight))
-    total = np.zeros((d, d))
-    with jax.enable_x64(True):
+    together = min(1 << (outputs - 1).bit_length(), max(1, COLUMNS // width))
+    precision = np.float32 if n > SINGLE else np.float64
+    moved = np.pad(x - weight @ x / weight.sum(), ((0, 0), (0, width - d)))  # distances do not mind the shift, and rounding is less
+    points, alpha, mass = (np.pad(a, ((0, pad),) + ((0, 0),) * (a.ndim - 1)).astype(precision) for a in (moved, coefficients, weight))
+    alpha = np.pad(alpha, ((0, 0), (0, -outputs % together))).reshape(len(alpha), -1, together).swapaxes(0, 1)  # parts n together
+    total, mean = np.zeros((width, width)), np.zeros((alpha.shape[0] * together, width))
+    with jax.enable_x64(precision is np.float64):
         for start in range(0, n + pad, size):
             rows = slice(start, start + size)
-            total += np.asarray(_outer_product(kernel, points[rows], mass[rows], points, alpha))
-    return total / weight.sum()
+            outer, sums = _outer_product(kernel, points[rows], mass[rows], points, alpha)
+            total += np.asarray(outer, np.float64)
+            mean += np.asarray(sums, np.float64).reshape(-1, width)
+    mean /= weight.sum()
+    return (total / weight.sum() - (mean.T @ mean if centred else 0.0))[:d, :d]
 
 
 @eqx.filter_jit
 def _outer_product(kernel: Stationary, z: Any, mass: Any, x: Any, alpha: Any) -> Any:
+    d = x.shape[1]
     squares = squared_norm(z)[:, None] + squared_norm(x)
     squared = squares - 2 * (z @ x.T)
-    far = squared > NEAR * squares
+    far = squared > NEAR * jnp.finfo(x.dtype).eps * squares
     squared = jnp.where(far, squared, 1.0)
     slopes = jax.jvp(kernel.of_distance, (squared,), (jnp.ones_like(squared),))[1]
     slopes = 2 * jnp.where(far, slopes, 0.0)
 
-    def of_output(total: Any, a: Any) -> tuple[Any, None]:
-        gradients = (slopes @ a)[:, None] * z - slopes @ (a[:, None] * x)
-        return total + gradients.T @ (mass[:, None] * gradients), None
+    def of_outputs(total: Any, a: Any) -> tuple[Any, Any]:
+        with_points = (a[:, :, None] * x[:, None, :]).reshape(len(x), -1)  # n (together d)
+        gradients = (slopes @ a)[:, :, None] * z[:, None, :] - (slopes @ with_points).reshape(len(z), -1, d)
+        heavy = mass[:, None, None] * gradients
+        return total + jnp.einsum("nod,noe->de", gradients, heavy), jnp.sum(heavy, axis=0)
 
-    return jax.lax.scan(of_output, jnp.zeros((x.shape[1], x.shape[1]), x.dtype), alpha.T)[0]
+    return jax.lax.scan(of_outputs, jnp.zeros((d, d), x.dtype), alpha)
 
 
 def metric_root(metric: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:

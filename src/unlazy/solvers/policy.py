@@ -8,7 +8,8 @@ A "path" is the coefficients for given ridges, to a residual of `TOLERANCE`:
 
 A "choice" is the best of several ridges by leave-one-out, with weights and an intercept:
 
-- up to `EXACT_POINTS` points, if it fits, by one eigendecomposition, for one ridge by one Cholesky factorisation, in double precision;
+- up to `DECOMPOSED` points by one eigendecomposition in double precision, exact for all ridges;
+- up to `EXACT_POINTS` points, if it fits, by Cholesky factorisations in single precision with refinement (`unlazy.solvers.single`);
 - beyond by conjugate gradients without K, the ridge being chosen on `CHOOSING_POINTS` points.
 
 An eigendecomposition costs about 9n³, a Krylov space of k products 2k·n², so that few points and many ridges are factorised.
@@ -34,6 +35,7 @@ from unlazy.solvers.conjugate import conjugate_gradients, product
 from unlazy.solvers.exact import Matrix, Targets, cholesky, machine_memory, ridge_path
 from unlazy.solvers.krylov import krylov_path
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram, without_penalty_on_constant
+from unlazy.solvers.single import CHOOSING_POINTS, LOOKS, fit_factored
 
 #: Up to so many points a factorisation gives a path.
 FEW = 400
@@ -41,10 +43,10 @@ FEW = 400
 TOLERANCE = 1e-5
 #: A ridge this small, as a multiple of eps·√n·k(x, x), is below the rounding errors of a kernel in single precision.
 COARSE = 16.0
-#: Above this number of points an eigendecomposition takes longer than conjugate gradients.
-EXACT_POINTS = 10_000
-#: Points from which conjugate gradients have their ridge chosen by leave-one-out.
-CHOOSING_POINTS = 2_000
+#: Up to so many points an eigendecomposition takes no longer than a few looks at ridges.
+DECOMPOSED = 2_500
+#: Above this number of points factorisations take longer than conjugate gradients.
+EXACT_POINTS = 16_000
 
 Purpose = Literal["path", "choice"]
 Method = Literal["exact", "krylov", "cg"]
@@ -78,8 +80,9 @@ def path_memory(memory: float | None) -> float:
 
 
 def exact_bytes(n: int) -> int:
-    """Memory of a fit that holds the Gram matrix of n points, its scaled copy and its eigenvectors with their work space."""
-    return 6 * 8 * n * n
+    """Memory of a fit that holds the Gram matrix of n points: with a scaled copy and its eigenvectors with their work space, or beyond
+    `DECOMPOSED` points with a scaled copy and a factor."""
+    return (6 if n <= DECOMPOSED else 3) * 8 * n * n
 
 
 def require_memory(n: int, memory: float | None, instead: str) -> None:
@@ -174,9 +177,25 @@ def fit_kernel(
     choice = choose(len(x), "choice", dtype=x.dtype, memory=memory)
     if solver == "exact" or (solver == "auto" and choice.method == "exact"):
         require_memory(len(x), memory, "solver='cg' needs no Gram matrix.")
-        fit = fit_gram(double_gram(kernel, x), Y, ridges, weight=weight, intercept=intercept)
-        return KernelFit(fit, SolverChoice("exact", True, "float64"))
+        return KernelFit(fit_stored(kernel, x, Y, ridges, weight=weight, intercept=intercept), SolverChoice("exact", True, "float64"))
     return _fit_without_gram(kernel, x, Y, ridges, np.ones(len(x)) if weight is None else weight, intercept)
+
+
+def fit_stored(
+    kernel: Kernel,
+    x: Matrix,
+    Y: Matrix,
+    ridges: float | Sequence[float] | None = None,
+    *,
+    weight: Float[np.ndarray, " n"] | None = None,
+    intercept: bool = True,
+    looks: int = LOOKS,
+    originals: Matrix | None = None,
+) -> RidgeFit:
+    """Fit with a Gram matrix in memory: few points for all ridges at once, more with looks at a few (`unlazy.solvers.single`)."""
+    if len(x) > DECOMPOSED:
+        return fit_factored(kernel, x, Y, ridges, weight=weight, intercept=intercept, looks=looks, originals=originals)
+    return fit_gram(double_gram(kernel, x, originals), Y, ridges, weight=weight, intercept=intercept)
 
 
 class _Weighted(Kernel):

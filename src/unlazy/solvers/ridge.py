@@ -88,7 +88,7 @@ def fit_gram(
     solved = np.einsum("nk,kr,ko->rno", vectors, shrunk, vectors.T @ targets, optimize=True)
     inverse = (np.square(vectors) @ shrunk).T  # r n
     leverage = 1 - grid[:, None] * inverse
-    errors = _left_out(grid[:, None, None] * solved, leverage, weight)
+    errors = left_out(grid[:, None, None] * solved, leverage, weight)
     best = int(np.argmin(errors))
     alpha = root[:, None] * solved[best]
     return RidgeFit(alpha, _intercept(Y - K @ alpha, weight, intercept), float(grid[best]), grid, errors)
@@ -123,7 +123,7 @@ def fit_features(
     solved = projections[None] / (values + grid[:, None])[:, :, None]  # r p o
     residuals = targets - turned @ solved
     leverage = (np.square(turned) @ (1 / (values[:, None] + grid))).T + (weight / weight.sum() if intercept else 0)
-    errors = _left_out(residuals, leverage, weight) if len(grid) > 1 else np.array([np.nan])
+    errors = left_out(residuals, leverage, weight) if len(grid) > 1 else np.array([np.nan])
     best = int(np.argmin(errors)) if len(grid) > 1 else 0
     beta = vectors @ solved[best]
     return RidgeFit(beta, _intercept(Y - features @ beta, weight, intercept), float(grid[best]), grid, errors)
@@ -146,7 +146,7 @@ def _cholesky_fit(scaled: Matrix, targets: Matrix, root: Float[np.ndarray, " n"]
     return without_penalty_on_constant(solved[:, :-1], solved[:, -1], root) if intercept else solved[:, :-1]
 
 
-def _left_out(residuals: Float[np.ndarray, "r n o"], leverage: Float[np.ndarray, "r n"], weight: Float[np.ndarray, " n"]) -> np.ndarray:
+def left_out(residuals: Float[np.ndarray, "r n o"], leverage: Float[np.ndarray, "r n"], weight: Float[np.ndarray, " n"]) -> np.ndarray:
     """Mean squared error with one unit of weight left out; residuals are times √w."""
     share = np.minimum(weight, 1) / weight
     room = np.maximum(1 - share * leverage, np.finfo(np.float64).eps)

@@ -1,0 +1,166 @@
+"""Many networks trained as one program: settings times held-out parts to choose by, then seeds to average over.
+
+All members see the same rows; which of them a member learns from is its weights, and a row that is held out has the weight 0. So the
+networks that choose and those that are kept are one compiled program. Sizes are rounded up so that tables of about the same size share it:
+columns of zeros, which change nothing, and repeated rows whose weights are shared with the originals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+from jaxtyping import Float, Int
+
+from unlazy.core.losses import Loss
+from unlazy.core.metrics import Outputs
+from unlazy.learners.gradient import GradientDescent
+from unlazy.networks.base import Network
+from unlazy.tasks.base import Sampler, WeightedBatch
+
+#: The least numbers of rows and columns to which a table is filled up.
+ROWS, COLUMNS = 128, 16
+#: Held-out parts: of five, in each of which every class has its share.
+PARTS = 5
+#: Below this number of distinct rows nothing is held out.
+FEWEST = 20
+#: Factors of the scores that may be the best on held-out rows.
+SHARPNESS = np.geomspace(0.05, 4.0, 40)
+
+
+def rounded_up(size: int, least: int) -> int:
+    """The next of `least`·2^k, in eighths of a power of two beyond 1024: at most an eighth too much where it costs time."""
+    power = max(least, 1 << (size - 1).bit_length())
+    step = power // 16 if power > 1024 else power
+    return -(-size // step) * step
+
+
+class DistinctRows(NamedTuple):
+    """Distinct rows with their weights: a row of weight 2 and the same row twice are the same table."""
+
+    x: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, "n o"]
+    weight: Float[np.ndarray, " n"]
+
+    @classmethod
+    def of(cls, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n o"], weight: Float[np.ndarray, " n"]) -> DistinctRows:
+        """In an order that depends on the rows alone."""
+        both = np.column_stack([x, y])
+        distinct, same = np.unique(both, axis=0, return_inverse=True)
+        return cls(distinct[:, : x.shape[1]], distinct[:, x.shape[1] :], np.bincount(same.ravel(), weight))
+
+    def parts(self, seed: int) -> Int[np.ndarray, "p h"]:
+        """For each of `PARTS`, the rows that it holds out: an equal number, spread over the targets, the same rows never in two."""
+        draw = np.random.default_rng(seed)
+        first = np.argmax(self.y, axis=1) if self.y.shape[1] > 1 else self.y[:, 0]
+        order = np.lexsort([draw.random(len(first)), first])
+        size = len(order) // PARTS
+        return np.stack([order[part::PARTS][:size] for part in range(PARTS)])
+
+
+@eqx.filter_jit
+def _train(learners: GradientDescent, x: Any, y: Any, weight: Any, keys: Any) -> Network:
+    """Each learner with its own weights of the rows and its own key; the networks of all recorded steps."""
+
+    def one(learner: GradientDescent, weight: Any, key: Any) -> Network:
+        sampler = Sampler(lambda n, key: WeightedBatch(x, y, weight), x.shape[1], outputs=Outputs("reals", y.shape[1]))  # type: ignore[arg-type, return-value]
+        return learner.fit(sampler, len(x), key=key).models  # type: ignore[return-value]
+
+    return eqx.filter_vmap(one)(learners, weight, keys)
+
+
+@eqx.filter_jit
+def _held_out_scores(networks: Network, x: Any) -> Any:
+    """Of each member's networks along training, the scores of its own rows: members steps rows outputs."""
+    arrays, rest = eqx.partition(networks, eqx.is_array)
+    of_steps = jax.vmap(lambda one, rows: eqx.combine(one, rest)(rows), in_axes=(0, None))
+    return jax.vmap(of_steps)(arrays, x)
+
+
+@eqx.filter_jit
+def mean_scores(networks: Network, x: Any) -> Any:
+    """The mean of the members' scores."""
+    arrays, rest = eqx.partition(networks, eqx.is_array)
+    return jnp.mean(jax.vmap(lambda one: eqx.combine(one, rest)(x))(arrays), axis=0)
+
+
+class HeldOutChoice(NamedTuple):
+    """What held-out rows say: the setting, the recorded step, the factor of the scores, and the loss there of every setting and step."""
+
+    setting: int
+    step: int
+    sharpness: float
+    losses: Float[np.ndarray, "g s"]
+
+
+class Members:
+    """Trains members on a table. `at_once`: how many in one program."""
+
+    def __init__(self, rows: DistinctRows, loss: Loss, at_once: int) -> None:
+        self.rows, self.loss, self.at_once = rows, loss, at_once
+        n = len(rows.x)
+        self.repeated = np.arange(rounded_up(n, ROWS)) % n
+        self.copies = np.bincount(self.repeated, minlength=n)
+        self.x = padded(rows.x)
+        self._x, self._y = (jnp.asarray(part[self.repeated], jnp.float32) for part in (self.x, rows.y))
+
+    def train(self, learners: Sequence[GradientDescent], weights: Float[np.ndarray, "m n"], keys: Any) -> Network:
+        """The networks of all members at all recorded steps, in single precision."""
+        found = []
+        for start in range(0, len(learners), self.at_once):
+            some = list(range(start, min(start + self.at_once, len(learners))))
+            some += [some[-1]] * (min(self.at_once, len(learners)) - len(some))  # of one size: one program
+            stacked = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *[learners[index] for index in some])
+            shares = (weights[some] / self.copies)[:, self.repeated]
+            shares = shares * (shares.shape[1] / shares.sum(axis=1, keepdims=True))
+            found.append(_train(stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), keys[np.array(some)]))
+        together = jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *found)
+        return jax.tree.map(lambda leaf: leaf[: len(learners)], together)
+
+    def choose(self, settings: Sequence[GradientDescent], splits: int, seed: int, key: Any) -> HeldOutChoice:
+        """The setting and step of the least loss on rows that are held out, summed over `splits` held-out parts."""
+        held = self.rows.parts(seed)[:splits]  # s h
+        learners = [setting for setting in settings for _ in range(splits)]
+        out = np.tile(held, (len(settings), 1))
+        weights = np.broadcast_to(self.rows.weight, (len(out), len(self.rows.weight))).copy()
+        np.put_along_axis(weights, out, 0.0, axis=1)
+        # Settings meet the same initial networks and orders.
+        keys = jax.random.split(key, splits)[np.tile(np.arange(splits), len(settings))]
+        networks = self.train(learners, weights, keys)
+        scores = np.asarray(_held_out_scores(networks, jnp.asarray(self.x[out], jnp.float32)), np.float64)  # (g s) k h o
+        scores = scores.reshape(len(settings), splits, *scores.shape[1:])
+        losses = np.full((len(settings), scores.shape[2], len(SHARPNESS)), np.inf)
+        y, weight = self.rows.y[held], self.rows.weight[held]
+        for setting, of_setting in enumerate(scores):
+            for step in range(scores.shape[2]):
+                if np.all(np.isfinite(of_setting[:, step])):
+                    losses[setting, step] = sharpened_losses(self.loss, of_setting[:, step], y, weight)
+        best = np.unravel_index(int(np.argmin(losses)), losses.shape)
+        return HeldOutChoice(int(best[0]), int(best[1]), float(SHARPNESS[best[2]]), losses.min(axis=2))
+
+
+def padded(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n e"]:
+    """With columns of zeros up to a round number."""
+    return np.pad(x, ((0, 0), (0, rounded_up(x.shape[1], COLUMNS) - x.shape[1])))
+
+
+def sharpened_losses(loss: Loss, scores: Any, y: Any, weight: Any) -> Float[np.ndarray, " t"]:
+    """Mean loss with the scores times each of `SHARPNESS`, so that confidence, which is mended later, is not held against a network.
+
+    Targets of a regression have no such factor: there the losses are all the same.
+    """
+    share = weight / weight.sum()
+    if loss == "squared":
+        return np.full(len(SHARPNESS), float(np.sum(share[..., None] * np.square(scores - y))))
+    if loss == "logistic":
+        return np.array([float(np.sum(share * np.logaddexp(0, -factor * (y * scores)[..., 0]))) for factor in SHARPNESS])
+    found = []
+    for factor in SHARPNESS:
+        logs = factor * scores - scipy.special.logsumexp(factor * scores, axis=-1, keepdims=True)
+        found.append(-float(np.sum(share * np.sum(y * logs, axis=-1))))
+    return np.array(found)

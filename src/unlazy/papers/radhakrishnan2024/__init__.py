@@ -1,0 +1,20 @@
+"""Radhakrishnan, Beaglehole, Pandit, Belkin (2024), "Mechanism for feature learning in neural networks and backpropagation-free machine
+learning models": recursive feature machines on tables.
+
+UNLAZY_UCI=uci.npz unlazy reproduce radhakrishnan2024/uci-refitting     a few minutes on two cores
+"""
+
+from unlazy.papers.radhakrishnan2024.refitting import REFITTING
+
+CITATION = (
+    "A. Radhakrishnan, D. Beaglehole, P. Pandit, M. Belkin. Mechanism for feature learning in neural networks and backpropagation-free "
+    "machine learning models. Science 383, 2024."
+)
+
+CLAIMS = (REFITTING,)
+ERRATA = ()
+NOT_RUN = ()
+TASKS: dict = {}
+LEARNERS: dict = {}
+
+__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]

@@ -1,0 +1,163 @@
+"""Does the gain of recursive feature machines on UCI tables survive refitting?
+
+The released experiment tunes on the published halves of a table and keeps the feature matrix that was learned on the first half for all
+four test folds. About half of each test fold lies in that half: its labels have shaped the matrix. Here both protocols are run with the
+same grids on the same tables: the matrix kept, and the matrix learned anew on the training rows of each fold.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+from unlazy.core.errors import require
+from unlazy.core.random import host_generator
+from unlazy.kernels.stationary import Laplace
+from unlazy.lab.arms import StudyArm
+from unlazy.lab.claims import Claim
+from unlazy.lab.rules import Check, Control, Quantity, Scale
+from unlazy.lab.trials import Instrument
+from unlazy.solvers.gradient_outer_product import MetricFit, metric_scores, recursive_fits
+from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram
+from unlazy.tasks.uci import VARIABLE, Split, UciTable, uci_tables
+
+#: The grid that both protocols choose from: ridges for a kernel with k(x, x) = 1, and iterations of the feature machine.
+RIDGES, ITERATIONS = (1e-3, 1e-2, 1e-1, 1.0, 10.0), 5
+#: Smaller tables have folds of a handful of rows.
+LEAST_ROWS = 40
+#: Resamplings of the tables for intervals of mean gains.
+RESAMPLINGS = 4000
+
+
+class _Accuracies(NamedTuple):
+    """Of one table, in percent: the plain kernel, the matrix kept, the matrix refitted; and the share of test rows it has seen."""
+
+    plain: float
+    kept: float
+    refitted: float
+    seen: float
+
+
+class Refitting(Instrument):
+    """Accuracies over tables of at most `most_rows` rows; with 0 over those of scikit-learn. `permuted`: labels are permuted first."""
+
+    most_rows: int = eqx.field(static=True, default=1000)
+    permuted: bool = eqx.field(static=True, default=False)
+
+    @property
+    def work(self) -> float:
+        return 1e8 * max(self.most_rows, 200)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        rng = host_generator(key)
+        found = np.array([_table(table, rng if self.permuted else None) for table in self._tables(rng)])
+        plain, kept, refitted, seen = found.T
+        rows = rng.integers(len(found), size=(RESAMPLINGS, len(found)))
+        gains = {"kept_gain": kept - plain, "refitted_gain": refitted - plain, "kept_over_refitted": kept - refitted}
+        measured: dict[str, Any] = {
+            "plain_accuracy": plain.mean(),
+            "kept_accuracy": kept.mean(),
+            "refitted_accuracy": refitted.mean(),
+            "seen_share": seen.mean(),
+            "tables": float(len(found)),
+        }
+        for name, gain in gains.items():
+            means = gain[rows].mean(axis=1)
+            measured |= {name: gain.mean(), f"{name}_low": np.quantile(means, 0.025), f"{name}_high": np.quantile(means, 0.975)}
+        return measured
+
+    def _tables(self, rng: np.random.Generator) -> list[UciTable]:
+        if self.most_rows == 0:
+            return [_folded(name, load, rng) for name, load in (("iris", load_iris), ("wine", load_wine), ("breast", load_breast_cancer))]
+        place = os.environ.get(VARIABLE, "")
+        require(bool(place), f"This claim is about UCI tables: name their file by the variable {VARIABLE}. At scale smoke none is needed.")
+        tables = [table for table in uci_tables(Path(place), most_rows=self.most_rows) if len(table.y) >= LEAST_ROWS]
+        require(bool(tables), f"{place} holds no table with {LEAST_ROWS} to {self.most_rows} rows.")
+        return tables
+
+
+def _folded(name: str, load: Any, rng: np.random.Generator) -> UciTable:
+    """A table of scikit-learn with halves and folds like those published."""
+    X, y = load(return_X_y=True)
+    some = rng.permutation(len(y))[:150]
+    X, y = X[some], y[some]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    half, quarters = rng.permutation(len(y)), np.array_split(rng.permutation(len(y)), 4)
+    splits = tuple(Split(np.delete(X, q, axis=0), np.delete(y, q), X[q], y[q]) for q in quarters)
+    return UciTable(name, X, y, splits, half[: len(y) // 2], half[len(y) // 2 :], tuple(quarters))
+
+
+def _table(table: UciTable, permute: np.random.Generator | None) -> _Accuracies:
+    """Choose on the halves, then run both protocols on all folds."""
+    X = table.X
+    classes, y = np.unique(table.y, return_inverse=True)
+    if permute is not None:
+        y = permute.permutation(y)
+    Y = np.where(y[:, None] == np.arange(len(classes)), 1.0, -1.0)
+    kernel = Laplace(X.shape[1] ** -0.5)
+    train, val = table.tune_train, table.tune_val
+
+    def fits(rows: np.ndarray, ridge: float, iterations: int) -> list[MetricFit[RidgeFit]]:
+        x = X[rows]
+        return list(recursive_fits(kernel, x, lambda points: fit_gram(double_gram(kernel, points, x), Y[rows], ridge), iterations))
+
+    def accuracy(step: MetricFit[RidgeFit], rows: np.ndarray, tested: np.ndarray) -> float:
+        scores = metric_scores(kernel, X[rows], step.root, step.fit.coefficients, X[tested]) + step.fit.intercept
+        return 100.0 * float(np.mean(np.argmax(scores, axis=1) == y[tested]))
+
+    tuned = {ridge: fits(train, ridge, ITERATIONS) for ridge in RIDGES}
+    # Rows: ridges; columns: iterations, of which 0 is the plain kernel. Of equals the one with fewer iterations.
+    scores = np.array([[accuracy(step, train, val) for step in tuned[ridge]] for ridge in RIDGES])
+    plain_ridge = RIDGES[int(np.argmax(scores[:, 0]))]
+    iterations, place = divmod(int(np.argmax(scores.T)), len(RIDGES))
+    ridge = RIDGES[place]
+    learned = tuned[ridge][iterations]
+    results = []
+    for tested in table.tested:
+        rows = np.setdiff1d(np.arange(len(y)), tested)
+        plain = fits(rows, plain_ridge, 0)[0]
+        moved = fit_gram(double_gram(kernel, X[rows] @ learned.root, X[rows]), Y[rows], ridge)
+        kept = MetricFit(learned.metric, learned.root, moved)
+        refitted = fits(rows, ridge, iterations)[-1]
+        results.append([accuracy(step, rows, tested) for step in (plain, kept, refitted)] + [float(np.mean(np.isin(tested, train)))])
+    return _Accuracies(*(float(value) for value in np.mean(results, axis=0)))
+
+
+def _study(scale: Scale) -> dict[str, StudyArm]:
+    return {"tables": Refitting(most_rows={"smoke": 0, "laptop": 1000, "paper": 6000}[scale])}
+
+
+def _permuted(scale: Scale) -> dict[str, StudyArm]:
+    return {"tables": Refitting(most_rows={"smoke": 0, "laptop": 400, "paper": 1000}[scale], permuted=True)}
+
+
+REFITTING = Claim(
+    id="radhakrishnan2024/uci-refitting",
+    where="The UCI experiment and its released code",
+    kind="table",
+    statement=(
+        "On UCI tables a Laplace kernel whose metric was learned by a recursive feature machine is on average more accurate than the "
+        "Laplace kernel itself: with the metric of the tuning half kept for all folds, as released, and with the metric learned anew in "
+        "each fold."
+    ),
+    study=_study,
+    checks=(
+        Check(Quantity("tables", "kept_gain_low"), lower=0.01, origin="paper", exact=True),
+        Check(Quantity("tables", "refitted_gain_low"), lower=0.01, exact=True),
+    ),
+    deviations=(
+        "Those of 89 tables with 40 to 1,000 rows (laptop) or to 6,000 rows (paper) stand for the 121 of the paper.",
+        "The bandwidth follows the number of columns and the metric has the trace d; the grid has five ridges and up to five iterations. "
+        "Both protocols choose from this grid by the accuracy on the tuning halves, and so does the plain kernel.",
+        "A gain counts where the 95 % interval of its mean over tables, by resampling tables, lies above a hundredth of a point.",
+    ),
+    control=Control("labels permuted within each table", _permuted),
+    seeds={"smoke": 1, "laptop": 1, "paper": 1},
+    least_seeds=1,
+)

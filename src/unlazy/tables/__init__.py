@@ -1,0 +1,1 @@
+"""Tables that people bring: read, encoded, put into contests between fixed and learned features, and explained."""

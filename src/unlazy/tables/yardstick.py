@@ -1,0 +1,166 @@
+"""The published yardstick: 179 classifiers on UCI tables, with their folds, and how ours stand among them.
+
+Tables have the form of Fernández-Delgado, Cernadas, Barro and Amorim (2014): four published folds, or a test set of its own. An accuracy
+that was not published (a classifier that failed) counts as the mean of the others on that table, which favours the one that failed.
+
+Reference: Do we need hundreds of classifiers to solve real world classification problems?, JMLR 15, 2014.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.stats
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from unlazy import estimators as e
+from unlazy.core.errors import BadInput, require, unknown
+from unlazy.lab.statistics import estimate
+from unlazy.tables.contest import fitted
+from unlazy.tables.journal import Journal
+from unlazy.tasks.uci import Split, UciTable
+
+#: Estimators with their default settings, ours and peers, on standardised columns.
+ENTRANTS: dict[str, Callable[[], BaseEstimator]] = {
+    "kernel committee": e.KernelCommitteeClassifier,
+    "RFM": lambda: e.RecursiveFeatureMachineClassifier(random_state=0),
+    "NTK": e.NTKClassifier,
+    "Laplace kernel": lambda: e.KernelRidgeClassifier(kernel="laplace"),
+    "two-layer network": lambda: e.TwoLayerClassifier(random_state=0),
+    "residual network": lambda: e.ThreeLayerResNetClassifier(random_state=0),
+    "deep network": lambda: e.DeepMLPClassifier(random_state=0),
+    "random features": lambda: e.RandomFeatureClassifier(random_state=0),
+    "MLPClassifier (scikit-learn)": lambda: MLPClassifier(random_state=0),
+    "random forest (scikit-learn)": lambda: RandomForestClassifier(500, random_state=0),
+    "SVC (scikit-learn)": SVC,
+}
+
+
+def measure(
+    tables: Sequence[UciTable], names: Sequence[str], journal: Journal, *, watch: Callable[[str, int, int], None] = lambda what, i, n: None
+) -> dict[str, dict[str, float]]:
+    """Accuracy in percent of each entrant on each table, the mean over its splits."""
+    for name in names:
+        if name not in ENTRANTS:
+            raise unknown("entrant", name, ENTRANTS)
+    found: dict[str, dict[str, float]] = {name: {} for name in names}
+    total, done = len(tables) * len(names), 0
+    for table in tables:
+        for name in names:
+            watch(f"{name} on {table.name}", done, total)
+            scores = [
+                journal.get(f"{name}/{table.name}/{index}", lambda name=name, split=split: _accuracy(ENTRANTS[name](), split))  # type: ignore[misc]
+                for index, split in enumerate(table.splits)
+            ]
+            found[name][table.name] = float(np.mean(scores))
+            done += 1
+    return found
+
+
+def _accuracy(estimator: Any, split: Split) -> float:
+    if len(np.unique(split.y)) < 2:
+        return 100.0 * float(np.mean(split.y_test == split.y[0]))
+    machine = fitted(make_pipeline(StandardScaler(), estimator), split.x, split.y)
+    return 100.0 * float(np.mean(machine.predict(split.x_test) == split.y_test))
+
+
+def published_accuracies(path: Path) -> tuple[list[str], dict[str, np.ndarray]]:
+    """Names of the classifiers, and their accuracies on each table, NaN where none was published."""
+    require(path.exists(), f"There is no file {path}. Name the published accuracies with --published.")
+    lines = [line.split() for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    header = lines[0]
+    if header[0] != "problema" or header[-4:] != ["min", "max", "mean", "std"]:
+        raise BadInput(f"{path.name} is not the published table: a first line 'problema CLASSIFIER … min max mean std' was expected.")
+    names = header[1:-4]
+    found = {}
+    for line in lines[1:]:
+        if line[0] in ("mean", "std") or len(line) != len(header):
+            continue
+        values = np.array([float(value) if value.replace(".", "", 1).replace("-", "", 1).isdigit() else math.nan for value in line[1:-4]])
+        found[line[0]] = np.where(values > 0, values, math.nan)
+    return names, found
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """How a classifier stands among all: mean accuracy, Friedman's mean rank with half of its 95 % interval over tables, and shares.
+
+    `p90` and `p95`: percent of the tables with at least 90 or 95 % of the best accuracy; `pma`: mean percentage of the best accuracy.
+    """
+
+    name: str
+    ours: bool
+    mean: float
+    rank: float
+    rank_half: float
+    p90: float
+    p95: float
+    pma: float
+
+
+def standings(
+    measured: Mapping[str, Mapping[str, float]],
+    names: Sequence[str],
+    published: Mapping[str, np.ndarray],
+    *,
+    without: Sequence[str] = (),
+) -> list[Standing]:
+    """Everyone on the tables that all of ours have done, the best rank first; `without` names tables that do not count.
+
+    Each of ours is ranked among the published classifiers alone, so that our own entrants do not push each other down.
+    """
+    tables = [
+        name
+        for name in next(iter(measured.values()))
+        if all(name in each for each in measured.values()) and name in published and name not in without
+    ]
+    require(bool(tables), "None of the measured tables is among the published ones.")
+    others = np.array([published[name] for name in tables])  # t c
+    others = np.where(np.isnan(others), np.nanmean(others, axis=1, keepdims=True), others)
+    found = []
+    for name, values in measured.items():
+        own = np.array([values[table] for table in tables])
+        found.append(_standing(name, True, own, np.column_stack([others, own]), -1))
+    found += [_standing(name, False, others[:, index], others, index) for index, name in enumerate(names)]
+    return sorted(found, key=lambda standing: standing.rank)
+
+
+def _standing(name: str, ours: bool, own: np.ndarray, everyone: np.ndarray, place: int) -> Standing:
+    ranks = scipy.stats.rankdata(-everyone, axis=1)[:, place]
+    ratio = own / everyone.max(axis=1)
+    half = estimate(ranks).half
+    shares = 100 * float(np.mean(ratio >= 0.9)), 100 * float(np.mean(ratio >= 0.95)), 100 * float(np.mean(ratio))
+    return Standing(name, ours, float(own.mean()), float(ranks.mean()), half, *shares)
+
+
+class PairedTest(NamedTuple):
+    """Two of ours on the same tables: mean difference of accuracy, tables won and lost, and Wilcoxon's two-sided chance."""
+
+    first: str
+    second: str
+    difference: float
+    won: int
+    lost: int
+    chance: float
+
+
+def paired_tests(measured: Mapping[str, Mapping[str, float]]) -> list[PairedTest]:
+    """All pairs of measured entrants."""
+    names, found = list(measured), []
+    for place, first in enumerate(names):
+        for second in names[place + 1 :]:
+            both = [table for table in measured[first] if table in measured[second]]
+            gaps = np.array([measured[first][table] - measured[second][table] for table in both])
+            chance = float(scipy.stats.wilcoxon(gaps).pvalue) if np.any(gaps) else 1.0
+            found.append(PairedTest(first, second, float(gaps.mean()), int((gaps > 0).sum()), int((gaps < 0).sum()), chance))
+    return found

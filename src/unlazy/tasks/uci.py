@@ -1,0 +1,64 @@
+"""UCI tables in the form of Fernández-Delgado et al. (2014): four published folds, and two halves to tune on.
+
+Some tables also have a test set, on which the published accuracies were measured. In several of these files one part is standardised and
+the other is not, so that accuracies there measure the slip; here all tables are used by their folds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from unlazy.core.errors import require, unknown
+
+#: Where the file with the tables is looked for.
+VARIABLE = "UNLAZY_UCI"
+
+
+class Split(NamedTuple):
+    """Training and test rows."""
+
+    x: np.ndarray
+    y: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class UciTable:
+    """A table by name, with its published folds, the halves on which settings are tuned, the test rows of the folds, and whether the
+    published accuracies were measured on these folds, not on a test set."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    splits: tuple[Split, ...]
+    tune_train: np.ndarray
+    tune_val: np.ndarray
+    tested: tuple[np.ndarray, ...]
+    comparable: bool = True
+
+
+def uci_tables(path: Path, names: Sequence[str] = (), *, most_rows: int | None = None) -> Iterator[UciTable]:
+    """The tables of a file, the smallest first. Keys are NAME/X, NAME/y, NAME/fold0_train and so on."""
+    require(path.exists(), f"There is no file {path}. Name the UCI tables with --data, or with the variable UNLAZY_UCI.")
+    with np.load(path) as held:
+        known = sorted({key.split("/")[0] for key in held.files if key.endswith("/X")}, key=lambda name: (len(held[f"{name}/y"]), name))
+        require(bool(known), f"{path} holds no tables: keys such as NAME/X and NAME/y were expected.")
+        for name in names:
+            if name not in known:
+                raise unknown("table", name, known)
+        for name in known:
+            if names and name not in names:
+                continue
+            X, y = held[f"{name}/X"].astype(np.float64), held[f"{name}/y"].ravel()
+            if most_rows is not None and len(y) > most_rows:
+                continue
+            folds = [(held[f"{name}/fold{k}_train"].astype(int), held[f"{name}/fold{k}_test"].astype(int)) for k in range(4)]
+            splits = tuple(Split(X[train], y[train], X[test], y[test]) for train, test in folds)
+            halves = [held[f"{name}/tune_{part}"].astype(int) for part in ("train", "val")]
+            yield UciTable(name, X, y, splits, halves[0], halves[1], tuple(test for _, test in folds), f"{name}/X_test" not in held)

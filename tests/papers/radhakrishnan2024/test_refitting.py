@@ -1,0 +1,41 @@
+"""Both protocols of the UCI experiment, on planted tables."""
+
+import numpy as np
+import pytest
+
+from contracts import check_instrument
+from unlazy.core.errors import BadInput
+from unlazy.papers.radhakrishnan2024 import CLAIMS
+from unlazy.papers.radhakrishnan2024 import refitting as r
+from unlazy.tasks.uci import Split, UciTable
+
+
+def table(kind, n=160, d=10, seed=0):
+    draw = np.random.default_rng(seed)
+    X = draw.standard_normal((n, d))
+    y = (X[:, 0] > 0) if kind == "one column" else draw.random(n) < 0.5
+    half, quarters = draw.permutation(n), np.array_split(draw.permutation(n), 4)
+    splits = tuple(Split(np.delete(X, q, axis=0), np.delete(y, q), X[q], y[q]) for q in quarters)
+    return UciTable(kind, X, y, splits, half[: n // 2], half[n // 2 :], tuple(quarters))
+
+
+def test_a_table_of_one_column_rewards_both_protocols():
+    found = r._table(table("one column"), None)
+    assert found.kept > found.plain + 3 and found.refitted > found.plain + 3 and 0.4 < found.seen < 0.6
+
+
+def test_a_matrix_that_is_kept_has_seen_half_of_the_labels_it_is_tested_on():
+    """On coin flips only the protocol that keeps the matrix can be better than a kernel that learned nothing."""
+    found = np.array([r._table(table("coins", 80, 30, seed), None) for seed in range(8)])
+    plain, kept, refitted, _ = found.mean(axis=0)
+    assert kept > refitted + 3 and abs(refitted - plain) < 4
+
+
+def test_the_instrument_keeps_its_contract():
+    check_instrument(r.Refitting(most_rows=0))
+
+
+def test_the_file_of_tables_is_asked_for(monkeypatch):
+    monkeypatch.delenv("UNLAZY_UCI", raising=False)
+    with pytest.raises(BadInput, match="UNLAZY_UCI"):
+        CLAIMS[0].study("laptop")["tables"]._tables(np.random.default_rng(0))

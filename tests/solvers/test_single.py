@@ -1,0 +1,56 @@
+"""Factors in single precision against an eigendecomposition in double precision."""
+
+import numpy as np
+import pytest
+
+from unlazy.core.errors import BadInput
+from unlazy.kernels.stationary import RBF, Laplace
+from unlazy.solvers import policy, single
+from unlazy.solvers.ridge import double_gram, fit_gram
+from unlazy.solvers.single import fit_factored
+
+DRAW = np.random.default_rng(0)
+X = DRAW.standard_normal((300, 4))
+Y = np.column_stack([np.sin(X[:, 0]) + 0.3 * DRAW.standard_normal(300), X[:, 1] > 0])
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_it_finds_the_fit_and_the_leave_one_out_errors_of_the_eigendecomposition(intercept, weighted, monkeypatch):
+    weight = DRAW.uniform(0.5, 2, 300) if weighted else None
+    ridges = [1e-3, 1e-2, 0.1, 1.0, 10.0]
+    monkeypatch.setattr(single, "CHOOSING_POINTS", 150)
+    exact = fit_gram(double_gram(Laplace(0.5), X), Y, ridges, weight=weight, intercept=intercept)
+    found = fit_factored(Laplace(0.5), X, Y, ridges, weight=weight, intercept=intercept, looks=5)
+    assert found.ridge == exact.ridge
+    np.testing.assert_allclose(found.coefficients, exact.coefficients, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.intercept, exact.intercept, atol=1e-8)
+    seen = np.isfinite(found.errors)
+    assert 2 <= seen.sum() <= 5
+    np.testing.assert_allclose(found.errors[seen], exact.errors[seen], rtol=2e-4)
+
+
+def test_a_given_ridge_takes_one_factor():
+    exact = fit_gram(double_gram(RBF(0.2), X), Y, 0.3)
+    found = fit_factored(RBF(0.2), X, Y, 0.3)
+    np.testing.assert_allclose(found.coefficients, exact.coefficients, rtol=1e-7, atol=1e-9)
+    assert np.isnan(found.errors).all()
+
+
+def test_what_single_precision_cannot_factorise_is_done_in_double_precision():
+    near = np.repeat(X[:50], 2, axis=0) + 1e-5 * DRAW.standard_normal((100, 4))
+    K = double_gram(RBF(0.1), near)
+    assert single._factor(K, 1e-9, np.float32) is None
+    found = fit_factored(RBF(0.1), near, Y[:100], 1e-9)
+    residual = Y[:100] - K @ found.coefficients - found.intercept - 1e-9 * found.coefficients
+    assert np.max(np.abs(residual)) < 1e-4
+    with pytest.raises(BadInput, match="greater ridge"):
+        fit_factored(RBF(0.1), np.repeat(X[:50], 2, axis=0), Y[:100], 0.0)
+
+
+def test_the_policy_hands_over_at_its_number_of_points(monkeypatch):
+    monkeypatch.setattr(policy, "DECOMPOSED", 100)
+    few = policy.fit_stored(Laplace(0.5), X[:100], Y[:100])
+    many = policy.fit_stored(Laplace(0.5), X[:101], Y[:101])
+    assert np.isfinite(few.errors).all() and np.isnan(many.errors).any()
+    assert policy.exact_bytes(101) < policy.exact_bytes(100)

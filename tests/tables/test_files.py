@@ -1,0 +1,117 @@
+"""Tables as people bring them, and what is said of those that cannot be used."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+from unlazy.core.errors import BadInput
+from unlazy.tables import files
+from unlazy.tables.contest import Encoded
+from unlazy.tables.files import read_table, table_of
+from unlazy.tables.problems import MostTelling, problem_of, soft_cut
+
+DRAW = np.random.default_rng(0)
+
+
+def written(tmp_path, rows, header="a,b,c,y", name="table.csv"):
+    path = tmp_path / name
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def mixed(tmp_path, n=60):
+    days = [(datetime.date(2024, 1, 1) + datetime.timedelta(days=i)).isoformat() for i in range(n)]
+    rows = [
+        f"row{i},{days[i]},{['red', 'blue', ''][i % 3]},{['1.5', 'NA', '2'][i % 3]},7,{'c' if i == 0 else 'ab'[i % 2]}" for i in range(n)
+    ]
+    return written(tmp_path, rows, "id,when,colour,size,constant,y")
+
+
+def test_mixed_columns_are_read_and_every_decision_is_told(tmp_path):
+    problem = problem_of(read_table(mixed(tmp_path), "y"))
+    assert problem.names == ("when", "colour", "size") and problem.kind == "classification" and problem.classes == ("a", "b")
+    told = " ".join(problem.decisions)
+    for word in ("'id' was dropped", "'when' holds dates", "'constant' was dropped", "fewer than 5 rows were left out: c"):
+        assert word in told
+    data = Encoded(problem, problem.folds(0)[0])
+    assert np.all(np.isfinite(data.x)) and np.all(np.isfinite(data.x_test))
+    np.testing.assert_allclose(data.x.mean(axis=0), 0, atol=0.3)
+
+
+def test_a_sample_is_kept_of_a_long_file_in_its_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MOST_ROWS", 50)
+    table = read_table(written(tmp_path, [f"{i},{i % 7},{i % 2},{i}" for i in range(400)]), "y")
+    assert len(table) == 50 and "50 of 400 rows" in table.decisions[0]
+    assert np.all(np.diff(table.target) > 0) and table.target[-1] > 200
+
+
+def test_parquet_and_arrays(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"a": [1.0, None, 3.0], "b": ["u", "v", None], "y": [0, 1, 0]}), tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", "y")
+    assert [column.is_number for column in table.columns] == [True, False] and np.isnan(table.columns[0].values[1])
+    np.savez(tmp_path / "t.npz", X=DRAW.standard_normal((30, 2)), y=np.arange(30.0))
+    assert len(read_table(tmp_path / "t.npz", None)) == 30
+
+
+def test_a_data_frame_keeps_its_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"age": [1.0, 2.0, np.nan], "kind": ["a", None, "b"], "day": pandas.to_datetime(["2020-01-01"] * 2 + ["2021-01-01"])}
+    )
+    table = table_of(frame, [0.5, 1.5, 2.5])
+    assert [column.name for column in table.columns] == ["age", "kind", "day"]
+    assert table.columns[2].values[2] - table.columns[2].values[0] == 366
+
+
+@pytest.mark.parametrize(
+    ("rows", "target", "says"),
+    [
+        (["1,2,3,4"] * 30, "z", "no column named 'z'"),
+        (["1,2,3,4"] * 30, None, "--target"),
+        ([f"{i},2,3,5" for i in range(30)], "y", "is constant"),
+        ([f"{i},{i},3,{i % 2}" for i in range(12)], "y", "too few"),
+        ([f"{i},2,3,{'one' if i == 0 else 'two'}" for i in range(30)], "y", "Only 1 class"),
+        (["1,2,3,4", "1,2,3"], "y", "Row 2 of table.csv has 3 values"),
+        ([], "y", "no rows"),
+        (["1,2,3,"] * 30, "y", "no value at all"),
+        ([f"1,2,3,{i % 2}" for i in range(30)], "y", "No column is left"),
+    ],
+)
+def test_what_cannot_be_used_is_a_sentence(tmp_path, rows, target, says):
+    with pytest.raises(BadInput, match=says):
+        problem_of(read_table(written(tmp_path, rows), target))
+
+
+def test_other_files_are_refused(tmp_path):
+    with pytest.raises(BadInput, match="There is no file"):
+        read_table(tmp_path / "none.csv", "y")
+    with pytest.raises(BadInput, match="ends with"):
+        read_table(written(tmp_path, [], name="table.xlsx"), "y")
+    with pytest.raises(BadInput, match="stand more than once"):
+        read_table(written(tmp_path, ["1,2,3"], "a,a,y"), "y")
+
+
+def test_a_copy_of_the_target_is_dropped():
+    y = DRAW.standard_normal(40)
+    table = table_of(np.column_stack([y, DRAW.standard_normal(40)]), y)
+    assert [column.name for column in table.columns] == ["x1"] and "repeat the target: x0" in table.decisions[-1]
+
+
+def test_rows_that_are_the_same_share_a_fold_and_classes_are_spread():
+    x = np.repeat(DRAW.standard_normal((40, 3)), 3, axis=0)
+    problem = problem_of(table_of(x, np.repeat(np.arange(40) % 2, 3)))
+    folds = problem.folds(1)
+    assert sorted(np.concatenate(folds)) == list(range(120))
+    for fold in folds:
+        assert len(np.intersect1d(problem.groups[fold], np.delete(problem.groups, fold))) == 0
+        assert 0.2 < problem.y[fold].mean() < 0.8
+    assert "80 rows repeat another one" in " ".join(problem.decisions)
+
+
+def test_of_many_columns_the_telling_ones_are_kept():
+    x = DRAW.standard_normal((200, 40))
+    kept = MostTelling("regression", 3).fit(x, x[:, 7] - x[:, 20] + 0.1 * x[:, 3]).kept_
+    assert {7, 20} <= set(kept) and len(kept) == 3
+    assert np.max(np.abs(soft_cut(np.array([1e9, -1e9, 0.1])))) <= 4
