@@ -10,6 +10,7 @@ import click
 from unlazy import __version__
 from unlazy.cli.circuit_check import circuit_check
 from unlazy.cli.compare import compare
+from unlazy.cli.data import data
 from unlazy.cli.demo import demo
 from unlazy.cli.export import export
 from unlazy.cli.list import list_things
@@ -62,6 +63,7 @@ for command in (
     report,
     export,
     demo,
+    data,
     circuit_check,
     new,
 ):

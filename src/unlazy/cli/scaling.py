@@ -8,6 +8,7 @@ import click
 
 from unlazy.cli.common import (
     console,
+    data_option,
     default_store,
     figure_option,
     first_seed_option,
@@ -39,6 +40,7 @@ from unlazy.core.errors import BadInput
 @click.option("--most", type=click.IntRange(min=1), default=20_000, show_default=True, help="Examples that no learner may exceed.")
 @click.option("--test", type=click.IntRange(min=1), default=4096, show_default=True, help="Number of test examples.")
 @store_option
+@data_option
 @json_option
 @figure_option
 @memory_option

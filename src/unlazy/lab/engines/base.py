@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from typing import Protocol
 
-from unlazy.lab.trials import Record, Runnable
+from unlazy.core.errors import BadInput
+from unlazy.lab.trials import Record, Runnable, Trial
 
 
 class Watcher(Protocol):
@@ -67,3 +68,10 @@ class Engine(ABC):
     @abstractmethod
     def run(self, trials: Sequence[Runnable], watcher: Watcher) -> Generator[Record]:
         """Records as they finish. Closing the iterator stops the engine: nothing is begun after it."""
+
+
+def require_data(trials: Sequence[Runnable]) -> None:
+    """Refuse trials whose data are not there, before anything runs."""
+    for trial in trials:
+        if isinstance(trial, Trial) and (lacking := trial.family.missing) is not None:
+            raise BadInput(lacking)

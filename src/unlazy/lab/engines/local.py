@@ -28,7 +28,7 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.core.errors import BadInput, require
 from unlazy.core.threefry import new_key
-from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher, require_data
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Measurement, Record, Runnable, Trial, now
 from unlazy.learners.base import Trace
@@ -100,6 +100,7 @@ class LocalEngine(Engine):
 
         Chunks run in threads of their own, and their records come in the order of the chunks.
         """
+        require_data(trials)
         use_compilation_cache()
         watcher = watcher or Silent()
         groups, waiting = groups_of(trials)
@@ -266,9 +267,9 @@ class _Programs:
             box[:] = [rest]
             return arrays
 
-        # What is shared by all trials of a chunk, such as the lengths of segments, comes as NumPy's arrays and is not mapped over.
-        axes = jax.tree.map(lambda leaf: None if isinstance(leaf, np.ndarray) else 0, own)
-        mapped = jax.vmap(one, in_axes=(axes, 0))
+        # What all trials of a chunk share, such as lengths of segments or a set of images, comes as NumPy's arrays and is not mapped over.
+        axes = jax.tree.map(lambda leaf: None if isinstance(leaf, np.ndarray) else 0, (own, given))
+        mapped = jax.vmap(one, in_axes=axes)
         lowered = jax.jit(mapped).lower(own, given)
         program = lowered.compile()
         trials = _count(own, given)
