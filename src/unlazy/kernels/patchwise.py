@@ -21,7 +21,6 @@ from unlazy.core.random import normal
 from unlazy.kernels.base import Kernel, as_picture
 from unlazy.kernels.feature_maps import FeatureMap, Features
 
-
 #: Pictures that are looked at together.
 ABREAST = 64
 #: A filter looks at every other pixel of a row and at every other row: neighbours see nearly the same.

@@ -70,7 +70,8 @@ LEARNERS = {
         "tangent kernel of a convolutional network with infinitely many filters; depth 1 to 3",
     ),
     "convolutional-rbf": Named(
-        OnFeatures.of(KernelRidge(kernel_named("rbf")), RandomConvolutions()), "Gaussian kernel on 200 random ReLU filters, averaged over parts"
+        OnFeatures.of(KernelRidge(kernel_named("rbf")), RandomConvolutions()),
+        "Gaussian kernel on 200 random filters, averaged over parts",
     ),
     "rbf-svm": Named(KernelSVM(kernel_named("rbf")), "Gaussian kernel, support vector machine"),
     "ntk-svm": Named(KernelSVM(kernel_named("ntk")), "tangent kernel, support vector machine"),

@@ -1,8 +1,8 @@
 """Families whose examples are images: classes of a set, stacked digits, and patches.
 
 A set of images is data without a secret. It is read when a task is drawn, shared by all trials, and cut by the seed: which examples a
-learner meets, and where a set has no test part of its own, which are held back for it. Pixels are divided by 255 and standardised channel by
-channel with the mean and the standard deviation over all images to train on.
+learner meets, and where a set has no test part of its own, which are held back for it. Pixels are divided by 255 and standardised channel
+by channel with the mean and the standard deviation over all images to train on.
 """
 
 from __future__ import annotations
