@@ -47,7 +47,7 @@ def _rows(kernel: Float[Array, "s s i o"]) -> Float[Array, "o d"]:
 
 def two_clusters(units: Float[Array, "o d"]) -> tuple[Float[Array, "2 d"], Int[Array, "2 k"]]:
     """Two centres and their members: the fifth of the filters nearest to each. They start from the main direction and its opposite."""
-    count = max(2, round(NEAREST * len(units)))
+    count = min(len(units), max(2, round(NEAREST * len(units))))
 
     def members(centres: Float[Array, "2 d"]) -> Int[Array, "2 k"]:
         return jax.lax.top_k(centres @ units.T, count)[1]
