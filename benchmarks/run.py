@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import circuits, engine, hierarchy, kernels, pytorch, storing, walsh, xor
+from benchmarks import circuits, engine, hierarchy, kernels, pytorch, resnet, storing, walsh, xor
 from benchmarks.timing import Comparison
 
 BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
@@ -30,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
     "xor": xor.run,
     "walsh": walsh.run,
     "hierarchy": hierarchy.run,
+    "resnet": resnet.run,
     "kernels": kernels.run,
     "kernels-large": kernels.run_large,
 }

@@ -54,15 +54,14 @@ def tiles_html(arm: str, record: Record) -> str:
     """The sheets of a few steps, each with its step."""
     title = f"<h3>Neurons of {escape(arm)} as pictures, seed {record.seed}</h3>"
     caption = (
-        '<p class="soft">First-layer weights, each neuron a tile, scaled by its largest weight; grey is zero. Neurons of different clusters '
-        "take turns, the largest cluster first; loose neurons come last.</p>"
+        '<p class="soft">First-layer weights, each neuron a tile, scaled by its largest weight; grey is zero. Neurons of different '
+        "clusters take turns, the largest cluster first; loose neurons come last.</p>"
     )
     parts = []
     for place in shown_steps(record):
         step, tiles = record.steps[place], record.arrays["tiles"][place]
         code = base64.b64encode(png(sheet(tiles))).decode()
         told = f"{len(tiles)} neurons of {arm} as pictures after {step} gradient steps"
-        parts.append(
-            f'<figure><img class="tiles" alt="{escape(told)}" src="data:image/png;base64,{code}"><figcaption>step {step}</figcaption></figure>'
-        )
+        picture = f'<img class="tiles" alt="{escape(told)}" src="data:image/png;base64,{code}">'
+        parts.append(f"<figure>{picture}<figcaption>step {step}</figcaption></figure>")
     return title + caption + "".join(parts)

@@ -21,6 +21,7 @@ from unlazy.papers.shi2022.schedule import SCHEDULES
 from unlazy.papers.shi2022.structure import STRUCTURE
 from unlazy.papers.shi2022.table1 import PARITY, TABLE1, practical, verbatim
 from unlazy.papers.shi2022.tables import TABLES
+from unlazy.papers.shi2022.teacher_size import ALGORITHM1
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.patterns import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
 from unlazy.tasks.gaussians import CubeGaussians
@@ -46,6 +47,7 @@ CLAIMS = (
     FIGURE19,
     *STRUCTURE,
     TABLE7,
+    ALGORITHM1,
 )
 
 __all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]

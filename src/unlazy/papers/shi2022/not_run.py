@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from unlazy.lab.claims import NotRun
 
-_IMAGES = "it needs images, which are not built in yet"
 NOT_RUN = (
-    NotRun(
-        "shi2022/algorithm1", "Algorithm 1, Figure 26", "learner", "A student is trained on inputs whose structure was changed.", _IMAGES
-    ),
     NotRun(
         id="shi2022/lemmas-general",
         where="Lemmas 36 to 48 (Appendix F.5 to F.8)",

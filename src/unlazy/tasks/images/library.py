@@ -36,7 +36,7 @@ from unlazy.tasks.images.readers import (
 VARIABLE = "UNLAZY_DATA"
 
 
-class Found(NamedTuple):
+class FoundFiles(NamedTuple):
     """Files of a set, and who reads them."""
 
     read: Callable[[], Pictures]
@@ -77,47 +77,47 @@ class ImageSet(NamedTuple):
     title: str
     shape: tuple[int, int, int]
     classes: int
-    find: Callable[[Path], Found | None]
+    find: Callable[[Path], FoundFiles | None]
     downloads: tuple[Download, ...]
 
 
-def _npz(folder: Path, *names: str) -> Found | None:
+def _npz(folder: Path, *names: str) -> FoundFiles | None:
     path = next((folder / name for name in names if (folder / name).is_file()), None)
-    return None if path is None else Found(functools.partial(read_npz, path), (path,))
+    return None if path is None else FoundFiles(functools.partial(read_npz, path), (path,))
 
 
 _IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
-def _mnist(folder: Path) -> Found | None:
+def _mnist(folder: Path) -> FoundFiles | None:
     for place in (folder, folder / "mnist", folder / "MNIST" / "raw"):
         for ending in ("", ".gz"):
             files = tuple(place / f"{name}{ending}" for name in _IDX)
             if all(path.is_file() for path in files):
-                return Found(functools.partial(read_idx_set, files), files)
+                return FoundFiles(functools.partial(read_idx_set, files), files)
     return _npz(folder, "mnist.npz")
 
 
-def _cifar10(folder: Path) -> Found | None:
+def _cifar10(folder: Path) -> FoundFiles | None:
     for path in (folder / "cifar-10-batches-py", folder / "cifar10" / "cifar-10-batches-py", folder / "cifar-10-python.tar.gz"):
         if path.exists():
             files = tuple(sorted(path.iterdir())) if path.is_dir() else (path,)
-            return Found(functools.partial(read_batches, path), files)
+            return FoundFiles(functools.partial(read_batches, path), files)
     return _npz(folder, "cifar10.npz", "cifar10_subset.npz")
 
 
-def _svhn(folder: Path) -> Found | None:
+def _svhn(folder: Path) -> FoundFiles | None:
     for place in (folder, folder / "svhn"):
         files = (place / "train_32x32.mat", place / "test_32x32.mat")
         if all(path.is_file() for path in files):
-            return Found(functools.partial(read_mat_set, files), files)
+            return FoundFiles(functools.partial(read_mat_set, files), files)
     return _npz(folder, "svhn.npz")
 
 
-def _tiny(folder: Path) -> Found | None:
+def _tiny(folder: Path) -> FoundFiles | None:
     path = folder / "tiny-imagenet-200"
     if (path / "val" / "val_annotations.txt").is_file():
-        return Found(functools.partial(read_tiny_imagenet, path), (path,))
+        return FoundFiles(functools.partial(read_tiny_imagenet, path), (path,))
     return _npz(folder, "tinyimagenet.npz", "tinyimagenet10_64.npz")
 
 
@@ -173,14 +173,14 @@ def data_folders() -> tuple[Path, ...]:
     return ((Path(named).expanduser(),) if named else ()) + (own_folder(),)
 
 
-def locate(name: str) -> Found | None:
+def locate(name: str) -> FoundFiles | None:
     """The files of a set by its name; or of a user's own, by the path of a folder of class folders or of an .npz file."""
     if name in SETS:
         return next((found for folder in data_folders() if (found := SETS[name].find(folder)) is not None), None)
     path = Path(name).expanduser()
     if path.suffix == ".npz" and path.is_file():
-        return Found(functools.partial(read_npz, path), (path,))
-    return Found(functools.partial(read_class_folders, path), (path,)) if path.is_dir() else None
+        return FoundFiles(functools.partial(read_npz, path), (path,))
+    return FoundFiles(functools.partial(read_class_folders, path), (path,)) if path.is_dir() else None
 
 
 def missing(name: str) -> str | None:
@@ -222,7 +222,7 @@ class Held(NamedTuple):
 _held: dict[str, Held] = {}
 
 
-def _kept(signature: str, found: Found) -> Held:
+def _kept(signature: str, found: FoundFiles) -> Held:
     """Read once in this process; across processes, kept in the cache folder."""
     if signature not in _held:
         _held[signature] = _from_cache(signature) or _into_cache(signature, found.read())
