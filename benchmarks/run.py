@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import circuits, engine, growth, hierarchy, kernels, peers, pytorch, storing, tables, walsh, workers, xor
+from benchmarks import circuits, engine, growth, hierarchy, kernels, peers, pytorch, resnet, storing, tables, walsh, workers, xor
 from benchmarks.last import fallen, joined, measured
 from benchmarks.page import page
 from benchmarks.timing import Comparison
@@ -33,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[], list[Comparison]]] = {
     "xor": xor.run,
     "walsh": walsh.run,
     "hierarchy": hierarchy.run,
+    "resnet": resnet.run,
     "kernels": kernels.run,
     "kernels-large": kernels.run_large,
     "peers": peers.run,

@@ -14,6 +14,10 @@ QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
 # Workers share the cores: BLAS threads of several of them would mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Sets of images beside the project, where they are; tests that need them are skipped elsewhere, and say what is missing.
+_IMAGES = Path(__file__).parent.parent.parent / "shared" / "data"
+if _IMAGES.is_dir():
+    os.environ.setdefault("UNLAZY_DATA", str(_IMAGES))
 
 import jax  # noqa: E402
 import pytest  # noqa: E402

@@ -111,7 +111,7 @@ def test_rules_tell_by_what_a_claim_is_judged(run):
     assert "The store first saw this rule" in run("rules", "mine.py:SURE").output
     assert "No bound, size or arm was changed" in run("rules", "mine.py:CLOSE").output
     name, row = next(iter(registry.not_run().items()))
-    assert " ".join(row.reason.split()) in " ".join(run("rules", name).output.split())
+    assert set(row.reason.split()) <= set(run("rules", name).output.split()), "the reason stands in a column of its own"
 
 
 def test_what_is_not_run_stands_in_the_ledger(run):

@@ -23,6 +23,24 @@ store_option = click.option(
     type=click.Path(path_type=Path),
     help="Store file [default: $UNLAZY_STORE or the user's data folder].",
 )
+
+
+def _use_data(_: click.Context, __: click.Parameter, folder: Path | None) -> Path | None:
+    """Where sets of images are looked for, in this process and in those it starts."""
+    if folder is not None:
+        if not folder.is_dir():
+            raise BadInput(f"There is no folder {folder}. --data names the folder that holds sets of images.")
+        os.environ["UNLAZY_DATA"] = str(folder.resolve())
+    return folder
+
+
+data_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    callback=_use_data,
+    expose_value=False,
+    help="Folder that holds sets of images [default: $UNLAZY_DATA, and the user's data folder].",
+)
 scale_option = click.option("--scale", type=SCALES, default="laptop", show_default=True, help="How large to run.")
 _ENGINE_OPTIONS = (
     click.option(

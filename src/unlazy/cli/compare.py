@@ -10,6 +10,7 @@ import click
 
 from unlazy.cli.common import (
     console,
+    data_option,
     engine_options,
     figure_option,
     first_seed_option,
@@ -36,6 +37,7 @@ from unlazy.core.errors import BadInput
 @click.option("--budget", type=click.IntRange(min=1), default=24, show_default=True, help="Settings that each learner may try.")
 @click.option("--test", type=click.IntRange(min=1), default=10_000, show_default=True, help="Number of test examples.")
 @store_option
+@data_option
 @json_option
 @figure_option
 @engine_options

@@ -11,6 +11,7 @@ from unlazy import __version__
 from unlazy.cli.audit import audit
 from unlazy.cli.circuit_check import circuit_check
 from unlazy.cli.compare import compare
+from unlazy.cli.data import data
 from unlazy.cli.demo import demo
 from unlazy.cli.doctor import doctor
 from unlazy.cli.export import export
@@ -69,6 +70,7 @@ for command in (
     report,
     export,
     demo,
+    data,
     circuit_check,
     new,
     rerun,

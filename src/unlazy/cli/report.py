@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unlazy.cli.common import SCALES, console, default_store, store_option
+from unlazy.cli.common import SCALES, console, data_option, default_store, store_option
 from unlazy.report.files import check_writable
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @store_option
+@data_option
 @click.option("--out", type=click.Path(path_type=Path), default=Path("page.html"), show_default=True, help="Page to write.")
 @click.option(
     "--figures",

@@ -9,7 +9,17 @@ from typing import Any
 
 import click
 
-from unlazy.cli.common import console, engine_options, json_option, prepare_outputs, running, scale_option, store_option, write_json
+from unlazy.cli.common import (
+    console,
+    data_option,
+    engine_options,
+    json_option,
+    prepare_outputs,
+    running,
+    scale_option,
+    store_option,
+    write_json,
+)
 
 
 @click.command()
@@ -26,6 +36,7 @@ from unlazy.cli.common import console, engine_options, json_option, prepare_outp
 @click.option("--until-decided", is_flag=True, help="Add seeds to what is undecided; repeated looks share the error of one.")
 @click.option("--most-seeds", type=click.IntRange(min=1), default=40, show_default=True, help="Where --until-decided ends.")
 @store_option
+@data_option
 @json_option
 @click.option(
     "--strict", is_flag=True, help="Exit with status 1 unless every statement holds, else with 3 unless every number is reproduced."
@@ -57,10 +68,12 @@ def reproduce(
     claims, rows = find_claims(ids), find_not_run(ids)
     require(not (null and controls), "--null is a run of its own: it goes without --controls.")
     prepare_outputs(json_path)
-    from unlazy.lab.running import controls_of, incomplete, null_of, study
+    from unlazy.lab.running import controls_of, incomplete, null_of, study, waiting_for_data
     from unlazy.report.live import run_studies, run_until_decided
     from unlazy.report.tables import ledger, null_sentence, terminal, waiting
 
+    claims, without = waiting_for_data(claims, scale)  # type: ignore[arg-type]
+    rows = [*rows, *without]
     if null:
         claims, rows = [world for claim in claims if (world := null_of(claim))], []
     studies = [study(claim, scale, seeds=seeds, first_seed=first_seed) for claim in claims]  # type: ignore[arg-type]

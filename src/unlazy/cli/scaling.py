@@ -10,6 +10,7 @@ import click
 
 from unlazy.cli.common import (
     console,
+    data_option,
     engine_options,
     figure_option,
     first_seed_option,
@@ -43,6 +44,7 @@ from unlazy.core.errors import BadInput
 @click.option("--most", type=click.IntRange(min=1), default=20_000, show_default=True, help="Examples that no learner may exceed.")
 @click.option("--test", type=click.IntRange(min=1), default=4096, show_default=True, help="Number of test examples.")
 @store_option
+@data_option
 @json_option
 @figure_option
 @engine_options

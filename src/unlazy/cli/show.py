@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from unlazy.cli.common import SCALES, console, default_store, store_option
+from unlazy.cli.common import SCALES, console, data_option, default_store, store_option
 
 
 @click.command()
 @click.argument("pattern", required=False, metavar="[ID or TASK]")
 @click.option("--scale", type=SCALES, help="Only runs of claims at this scale.")
 @store_option
+@data_option
 def show(pattern: str | None, scale: str | None, store_path: Path | None) -> None:
     """Show what the store holds without running anything: all in short, or claims, contests and scaling studies of a name in full.
 

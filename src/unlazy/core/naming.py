@@ -14,6 +14,7 @@ import inspect
 import sys
 import types
 import weakref
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,15 @@ class Named(NamedTuple):
 
     thing: Any
     what: str
+
+
+class Identified(eqx.Module):
+    """Something of which its fields do not say all, such as the name of a file: its `identity` is part of its description."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """A text that is another one where the thing is another one."""
 
 
 def type_name(thing: Any) -> str:
@@ -192,7 +202,8 @@ def describe(value: Any) -> Any:
     """Plain JSON data that say all there is to say of a family, learner or probe; equal exactly where the values are equal."""
     if isinstance(value, eqx.Module):
         fields = {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"type": type_name(type(value)), **fields}
+        own = {"identity": value.identity} if isinstance(value, Identified) else {}
+        return {"type": type_name(type(value)), **fields, **own}
     if isinstance(value, Mapping):
         return {str(name): describe(entry) for name, entry in sorted(value.items())}
     if isinstance(value, (tuple, list)):

@@ -20,6 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from unlazy.core.errors import require
+
 #: One point a row, as JAX or as NumPy holds it.
 Points = Float[Array, "n d"] | Float[np.ndarray, "n d"]
 
@@ -48,6 +50,10 @@ class Kernel(eqx.Module):
         """Kernels of the same kind with other numbers to choose among, the most different first after the nearest; by default none."""
         return ()
 
+    def for_shape(self, shape: tuple[int, ...]) -> Kernel:
+        """This kernel on inputs that were laid out as vectors and had that shape; one that knows no neighbouring pixels stays as it is."""
+        return self
+
     def input_scale(self, d: int) -> float:
         """What inputs of norm about 1 and size d are multiplied by, where a learner may choose: 1, or √d for a kernel that divides by d."""
         return 1.0
@@ -68,3 +74,9 @@ class ProductKernel(Kernel):
 def squared_norm(x: Float[Array, "n d"]) -> Float[Array, " n"]:
     """‖x_i‖²."""
     return jnp.sum(jnp.square(x), axis=1)
+
+
+def as_picture(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Height, width and channels of an input; a vector is a picture of one row."""
+    require(len(shape) in (1, 3), f"Pictures have the shape (height, width, channels), but inputs have the shape {shape}.")
+    return (1, shape[0], 1) if len(shape) == 1 else (shape[0], shape[1], shape[2])

@@ -88,6 +88,10 @@ class Features(eqx.Module):
     def count(self, d: int) -> int:
         """Number of features."""
 
+    def for_shape(self, shape: tuple[int, ...]) -> Features:
+        """This law on inputs that were laid out as vectors and had that shape; one that knows no neighbouring pixels stays as it is."""
+        return self
+
     @property
     def settings(self) -> Mapping[str, float | str]:
         """Its numbers by name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -43,7 +44,7 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int | Non
     column_blocks = row_blocks if z is None else _blocks(columns, block)
 
     corners = [(i, j) for i in range(0, len(rows), block) for j in range(i if z is None else 0, len(columns), block)]
-    make = _from_products if len(corners) <= FEW and isinstance(kernel, ProductKernel | Stationary) else _block
+    make: Callable[..., Array] = _from_products if len(corners) <= FEW and isinstance(kernel, ProductKernel | Stationary) else _block
 
     def fill(corner: tuple[int, int]) -> None:
         i, j = corner

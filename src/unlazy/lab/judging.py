@@ -275,10 +275,12 @@ def _ruling(claim: Claim, scale: Scale, judgements: Sequence[Judgement]) -> tupl
 
 
 def judge_numbers(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Numbers:
-    """Hold every published value against what was measured."""
+    """Hold every published value against what was measured. An arm that a scale does not have, such as a larger network, is not counted."""
     outcomes: dict[Published, Ruling] = {}
     lines = []
     for number in claim.published:
+        if number.quantity.arm not in records:
+            continue
         within = Check(number.quantity, number.value - number.margin, number.value + number.margin)
         values = number.quantity.values(records)
         tried = _try(within, values, exact=claim.exact, least_seeds=claim.least_seeds, level=2 * LEVEL - 1)

@@ -197,6 +197,15 @@ def shuffled(study: Callable[[Scale], Mapping[str, StudyArm]], what: str = "lear
     return Control(what, null)
 
 
+def relabelled_arms(study: Callable[[Scale], Mapping[str, StudyArm]], names: Sequence[str]) -> Control:
+    """The same for some arms of a study, where the others add nothing to what decides."""
+
+    def null(scale: Scale) -> Mapping[str, StudyArm]:
+        return {name: relabelled(arm) or arm for name, arm in study(scale).items() if name in names}
+
+    return Control("learners see labels of other inputs", null)
+
+
 @dataclasses.dataclass(frozen=True)
 class Change:
     """That a bound, a size or an arm was changed after a run: from then on the rule is judged on seeds from `first_seed`."""

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from unlazy.core.errors import StoreError, require
 from unlazy.lab.arms import StudyArm, relabelled
-from unlazy.lab.claims import Claim
+from unlazy.lab.claims import Claim, NotRun
 from unlazy.lab.costs import Costs, CostTeller
 from unlazy.lab.engines.base import Engine, Silent, Watcher
 from unlazy.lab.judging import Verdict, judge
@@ -18,7 +18,7 @@ from unlazy.lab.provenance import source_hash
 from unlazy.lab.rules import SCALES, Scale, shuffled
 from unlazy.lab.stopping import writing
 from unlazy.lab.store import Run, Store
-from unlazy.lab.trials import Failure, Record, Runnable, now
+from unlazy.lab.trials import Failure, Record, Runnable, Trial, now
 
 R = TypeVar("R", bound=Runnable)
 #: In which world a study is run: that of the claim, or that of its control.
@@ -68,6 +68,24 @@ def study(
     chosen = tuple(range(first, first + count))
     arms = {name: arm.trials(chosen) for name, arm in arms_of(claim, scale, world).items()}
     return Study(claim, scale, chosen, arms, world, look)
+
+
+def lacking(claim: Claim, scale: Scale) -> str | None:
+    """One sentence on data that a claim needs and that are not there, and how to get them; None where it can be run."""
+    trials = (trial for arm in arms_of(claim, scale).values() for trial in arm.trials([0]))
+    return next((found for trial in trials if isinstance(trial, Trial) and (found := trial.family.missing) is not None), None)
+
+
+def waiting_for_data(claims: Iterable[Claim], scale: Scale) -> tuple[list[Claim], list[NotRun]]:
+    """Claims that can be run, and rows for those whose data are not there."""
+    able, rows = [], []
+    for claim in claims:
+        reason = lacking(claim, scale)
+        if reason is None:
+            able.append(claim)
+        else:
+            rows.append(NotRun(claim.id, claim.where, claim.kind, claim.statement, reason))
+    return able, rows
 
 
 def controls_of(studies: Iterable[Study]) -> list[Study]:

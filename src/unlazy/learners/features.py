@@ -78,7 +78,7 @@ class FeatureLearner(PathLearner):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Solve the whole path."""
         sample, x, norm, y = drawn(sampler, n, key)
-        features = self.features.draw(x.shape[1], key=keys_of(key)[0])
+        features = self.features.for_shape(sampler.input_shape).draw(x.shape[1], key=keys_of(key)[0])
         phi = featured(features, x)
         mean, spread = phi.mean(axis=0), phi.std(axis=0)
         # A feature that is constant on the sample gets no weight; its spread need not come out as zero.

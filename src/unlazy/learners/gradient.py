@@ -145,7 +145,7 @@ class Descent(Stage):
         noise: dict[str, Any] = {} if self.smoothing is None else {"smoothing": self.smoothing}
 
         def loss(groups: Groups, x: Array, y: Array, weight: Array) -> Float[Array, ""]:
-            return jnp.mean(weight * example_losses(self.loss, model.put(groups)(x, **noise), y))
+            return self.mean_loss(model.put(groups)(x, **noise), y, weight)
 
         def step(carry: Any, answer: Any, batch: Any, t: Int[Array, ""]) -> Any:
             groups, state, total = carry
@@ -181,6 +181,10 @@ class Descent(Stage):
         _, (trained, losses) = jax.lax.scan(segment, (groups, optimiser.init(groups)), spans)
         frozen = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(lengths), *leaf.shape)), model)
         return frozen.put(trained), losses
+
+    def mean_loss(self, score: Array, y: Array, weight: Float[Array, " n"]) -> Float[Array, ""]:
+        """What a step makes smaller, beside the penalties on weights."""
+        return jnp.mean(weight * example_losses(self.loss, score, y))
 
     def _weights(self, batch: Any, whole: Any) -> Float[Array, " n"]:
         """Weights of a batch's examples; where classes are weighted, by their shares in the whole."""

@@ -90,7 +90,10 @@ class KernelLearner(PathLearner):
     def _prepared(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> tuple[Batch, Kernel, np.ndarray, float, np.ndarray]:
         """The sample as drawn, the kernel, the scaled points with their scale, and the labels."""
         sample, x, norm, y = drawn(sampler, n, key)
-        kernel = self.kernel.draw(x.shape[1], key=keys_of(key)[0]) if isinstance(self.kernel, RandomKernel) else self.kernel
+        if isinstance(self.kernel, RandomKernel):
+            kernel = self.kernel.draw(x.shape[1], key=keys_of(key)[0])
+        else:
+            kernel = self.kernel.for_shape(sampler.input_shape)
         factor = kernel.input_scale(x.shape[1])
         return sample, kernel, x * x.dtype.type(factor), factor / norm, y
 

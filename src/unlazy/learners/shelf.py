@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from unlazy.core.naming import Named
 from unlazy.kernels.feature_maps import RandomFeatures, RawFeatures
+from unlazy.kernels.patchwise import RandomConvolutions
 from unlazy.kernels.shelf import kernel_named
 from unlazy.learners.direction import DirectionHistogram
 from unlazy.learners.features import FeatureRidge, LogisticRegression
@@ -19,6 +20,7 @@ from unlazy.learners.foreign import ScikitLearner
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
 from unlazy.learners.mean_field import MeanFieldSGD
+from unlazy.learners.on_features import OnFeatures
 from unlazy.learners.one_step import first_step_network, one_step_readout
 from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.learners.unit_norm import UnitNorm
@@ -63,10 +65,19 @@ LEARNERS = {
     "arcsine": Named(KernelRidge(kernel_named("arcsine")), "arcsine kernel: infinitely many random erf features"),
     "nngp": Named(KernelRidge(kernel_named("nngp")), "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3"),
     "ntk": Named(KernelRidge(kernel_named("ntk")), "tangent kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "convolutional-ntk": Named(
+        KernelRidge(kernel_named("convolutional-ntk")),
+        "tangent kernel of a convolutional network with infinitely many filters; depth 1 to 3",
+    ),
+    "convolutional-rbf": Named(
+        OnFeatures.of(KernelRidge(kernel_named("rbf")), RandomConvolutions()),
+        "Gaussian kernel on 200 random filters, averaged over parts",
+    ),
     "rbf-svm": Named(KernelSVM(kernel_named("rbf")), "Gaussian kernel, support vector machine"),
     "ntk-svm": Named(KernelSVM(kernel_named("ntk")), "tangent kernel, support vector machine"),
     "relu-features": Named(FeatureRidge(RandomFeatures("relu")), "2000 random ReLU features, ridge regression"),
     "truncated-relu-features": Named(FeatureRidge(RandomFeatures("truncated_relu")), "2000 random truncated ReLU features, ridge"),
+    "convolutional-features": Named(FeatureRidge(RandomConvolutions()), "200 random ReLU filters, averaged over parts of a picture, ridge"),
     "fourier-features": Named(FeatureRidge(RandomFeatures("fourier")), "2000 random Fourier features, ridge regression"),
     "tangent-features": Named(
         KernelRidge(TangentFeatures(_RELU)), "all derivatives of a random ReLU network of 200 neurons, ridge regression"

@@ -23,6 +23,8 @@ SORTING_STEP = 2
 FEW = 2
 #: The cosine from which on a neuron is near a direction.
 NEAR = 0.9
+#: The cosine from which on a neuron is drawn as a member of a cluster that was found, and not known beforehand.
+LINKED = 0.5
 
 
 def normalise(vectors: np.ndarray) -> np.ndarray:
@@ -127,37 +129,58 @@ class Frame:
 
 def has_neurons(record: Record) -> bool:
     """Whether a record holds what a map of its neurons needs."""
-    return {"neurons", "directions"} <= record.arrays.keys()
+    return {"neurons", "directions"} <= record.arrays.keys() or has_centres(record)
+
+
+def has_centres(record: Record) -> bool:
+    """Whether no hidden direction is known, and neurons are seen among the centres of their own clusters at the end."""
+    return {"neurons", "centres"} <= record.arrays.keys() and bool(np.any(record.arrays["centres"][-1]))
+
+
+def _directions(record: Record, place: int) -> np.ndarray:
+    """The stars of a step: hidden directions, or centres; a place for a centre that there is none of is left out."""
+    if "directions" in record.arrays:
+        return record.arrays["directions"][place]
+    return record.arrays["centres"][place][np.any(record.arrays["centres"][-1] != 0, axis=1)]
 
 
 def frames(record: Record) -> list[Frame]:
     """All recorded steps of a record in the plane, each reflected to resemble the one before."""
     found: list[Frame] = []
     for place, step in enumerate(record.steps):
-        neurons, directions = record.arrays["neurons"][place], record.arrays["directions"][place]
+        neurons, directions = record.arrays["neurons"][place], _directions(record, place)
         points, stars = embed(neurons, directions, found[-1].points if found else None)
         if "cosine" in record.measurements:
             cosine = record.measurements["cosine"][place]
         else:
             cosine = float(np.max(np.nan_to_num(normalise(neurons)) @ normalise(directions).T))
         count = len(directions)
-        shown = {1: stars[:count], -1: stars[count:]} if count <= FEW else {1: stars[:count]}
+        shown = {1: stars[:count]} if _is_crowded(record) else {1: stars[:count], -1: stars[count:]}
         found.append(Frame(step, points, shown, cosine, int(np.isnan(points[:, 0]).sum())))
     return found
 
 
 def _count(record: Record) -> int:
-    return record.arrays["directions"].shape[1]
+    return len(_directions(record, -1))
+
+
+def _is_crowded(record: Record) -> bool:
+    """Whether only the directions themselves are drawn: there are many, or they are centres, whose opposites mean nothing."""
+    return has_centres(record) or _count(record) > FEW
 
 
 def star_names(record: Record) -> dict[int, str]:
     """What the stars are."""
+    if has_centres(record):
+        return {1: f"centre of a cluster at the end ({_count(record)})"}
     few = {1: "hidden direction +u", -1: "its opposite −u"}
     return few if _count(record) <= FEW else {1: f"hidden direction ({_count(record)})"}
 
 
 def side_names(record: Record) -> dict[int, str]:
     """What tells the neurons apart."""
+    if has_centres(record):
+        return {1: f"neuron that ends within cosine {LINKED:g} of a centre", 0: "other neuron"}
     if _count(record) > FEW:
         return {1: f"neuron that ends within cosine {NEAR:g} of one", 0: "other neuron"}
     return {1: "neuron nearest +u after two steps", -1: "neuron nearest −u after two steps", 0: "neuron near neither"}
@@ -169,8 +192,8 @@ def sides(record: Record) -> np.ndarray:
     Of few directions, it is `nearest_star` after two steps (or at the last step, if that was earlier); of many, +1 for neurons that are
     near a direction at the end.
     """
-    if _count(record) > FEW:
-        cosines = np.nan_to_num(normalise(record.arrays["neurons"][-1])) @ normalise(record.arrays["directions"][-1]).T
-        return (cosines.max(axis=1) >= NEAR).astype(int)
+    if _is_crowded(record):
+        cosines = np.nan_to_num(normalise(record.arrays["neurons"][-1])) @ normalise(_directions(record, -1)).T
+        return (cosines.max(axis=1) >= (LINKED if has_centres(record) else NEAR)).astype(int)
     place = max(i for i, step in enumerate(record.steps) if step <= max(SORTING_STEP, record.steps[0]))
     return nearest_star(record.arrays["neurons"][place], record.arrays["directions"][place])

@@ -25,6 +25,7 @@ from unlazy.report.plots import lines, plot_chart
 from unlazy.report.scaling import caption as scaling_caption
 from unlazy.report.scaling import scaling_chart, table
 from unlazy.report.tables import checks, comparison, conditions, control_mark, notes, number
+from unlazy.report.tiles import has_tiles, tiles_html
 
 Entry = tuple[Verdict, Mapping[str, Sequence[Record]]]
 
@@ -58,6 +59,7 @@ tbody th { font-weight: 600; }
 .outside, .not { color: var(--soft); }
 figure { margin: 0.5rem 0 0; }
 .chart { width: 100%; }
+.tiles { max-width: 100%; height: auto; image-rendering: pixelated; }
 details { margin-top: 1.5rem; } summary { cursor: pointer; font-weight: 600; }
 @media (max-width: 46rem) {
   table { font-size: 0.88rem; } th, td { padding-right: 0.5rem; }
@@ -238,6 +240,8 @@ def _section(name: str, verdict: Verdict, records: Mapping[str, Sequence[Record]
     for arm in arm_order(verdict, records):
         if records[arm] and has_neurons(records[arm][0]):
             parts.append(_neurons(f"{name}-neurons-{slug(arm)}", arm, records[arm][0]))
+        if records[arm] and has_tiles(records[arm][0]):
+            parts.append(tiles_html(arm, records[arm][0]))
         if records[arm] and has_parity(records[arm][0]):
             parts.append(_parity(f"{name}-parity-{slug(arm)}", arm, records[arm][0]))
     parts += [list_html("Deviations from the paper", claim.deviations, "None."), _provenance(verdict), "</section>"]

@@ -211,6 +211,11 @@ class Family(eqx.Module):
         """How many examples there are to learn from, where there is an end to them."""
         return None
 
+    @property
+    def missing(self) -> str | None:
+        """One sentence that says which data are not there and how to get them; None where nothing is missing."""
+        return None
+
     @abstractmethod
     def task(self, *, key: PRNGKeyArray) -> Data:
         """Draw a secret, and so a task; or a split of a data set."""

@@ -42,6 +42,10 @@ class Relabelled(Family):
     def most_examples(self) -> int | None:
         return self.family.most_examples
 
+    @property
+    def missing(self) -> str | None:
+        return self.family.missing
+
     def task(self, *, key: PRNGKeyArray) -> Data:
         return self.family.task(key=key)
 

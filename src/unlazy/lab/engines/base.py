@@ -8,8 +8,9 @@ from collections.abc import Generator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+from unlazy.core.errors import BadInput
 from unlazy.lab.costs import Costs
-from unlazy.lab.trials import Failure, Record, Runnable
+from unlazy.lab.trials import Failure, Record, Runnable, Trial
 
 
 class Watcher(Protocol):
@@ -97,3 +98,10 @@ class Engine(ABC):
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         """Close."""
         self.close()
+
+
+def require_data(trials: Sequence[Runnable]) -> None:
+    """Refuse trials whose data are not there, before anything runs."""
+    for trial in trials:
+        if isinstance(trial, Trial) and (lacking := trial.family.missing) is not None:
+            raise BadInput(lacking)

@@ -28,7 +28,7 @@ from jaxtyping import PRNGKeyArray
 from unlazy.core.errors import BadInput, require
 from unlazy.core.threefry import new_key
 from unlazy.lab.costs import Costs
-from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher, require_data
 from unlazy.lab.engines.programs import Programs, TooLarge
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Measurement, Record, Runnable, Trial, now
@@ -108,6 +108,7 @@ class LocalEngine(Engine):
 
         Chunks run in threads of their own, and their records come in the order of the chunks.
         """
+        require_data(trials)
         use_compilation_cache()
         watcher = watcher or Silent()
         groups, waiting = groups_of(trials)

@@ -71,9 +71,9 @@ class Programs:
             box[:] = [rest]
             return arrays
 
-        # What is shared by all trials of a chunk, such as the lengths of segments, comes as NumPy's arrays and is not mapped over.
-        axes = jax.tree.map(lambda leaf: None if isinstance(leaf, np.ndarray) else 0, own)
-        mapped = jax.vmap(one, in_axes=(axes, 0))
+        # What all trials of a chunk share, such as lengths of segments or a set of images, comes as NumPy's arrays and is not mapped over.
+        axes = jax.tree.map(lambda leaf: None if isinstance(leaf, np.ndarray) else 0, (own, given))
+        mapped = jax.vmap(one, in_axes=axes)
         lowered = jax.jit(mapped).lower(own, given)
         program = lowered.compile()
         trials = _count(own, given)

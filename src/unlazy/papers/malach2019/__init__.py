@@ -12,6 +12,7 @@ from unlazy.papers.malach2019.circuits import CIRCUIT_COUNT, LCA, LEMMA6, LEMMA8
 from unlazy.papers.malach2019.depth import DEPTH_SEPARATION, LEMMA23, THEOREM12
 from unlazy.papers.malach2019.errata import ERRATA as ERRATA
 from unlazy.papers.malach2019.figure1 import FIGURE1, fully_connected
+from unlazy.papers.malach2019.figure4 import FIGURE4
 from unlazy.papers.malach2019.learning import COROLLARY10, LEARNER, LEMMA14, NO_CORRELATION, THEOREM2
 from unlazy.papers.malach2019.not_run import NOT_RUN as NOT_RUN
 from unlazy.tasks.circuits.circuit import NAMES
@@ -36,6 +37,7 @@ CLAIMS = (
     LEMMA23,
     THEOREM12,
     DEPTH_SEPARATION,
+    FIGURE4,
 )
 
 TASKS = {

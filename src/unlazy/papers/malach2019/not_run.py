@@ -6,16 +6,6 @@ from unlazy.lab.claims import NotRun
 
 NOT_RUN = (
     NotRun(
-        id="malach2019/figure4",
-        where="Figure 4 (Appendix A), Section 7",
-        kind="figure",
-        statement=(
-            "A ReLU network with two hidden layers of 512, trained by Adam with batches of 50 for 10,000 iterations on one random k × k "
-            "patch of each ImageNet image, beats a random guess: 2.6 % top-5 accuracy at 3 × 3, where chance is 0.5 %."
-        ),
-        reason="it needs natural images, which this package does not have yet",
-    ),
-    NotRun(
         id="malach2019/statistical-queries",
         where="Section 4.1, second paragraph",
         kind="bound",

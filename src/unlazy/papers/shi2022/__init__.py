@@ -9,15 +9,19 @@ from unlazy.core.naming import Named
 from unlazy.papers.shi2022.bounds import BOUNDS
 from unlazy.papers.shi2022.classifier import CLASSIFIER
 from unlazy.papers.shi2022.errata import ERRATA
+from unlazy.papers.shi2022.filters import TABLE7
 from unlazy.papers.shi2022.general import GENERAL, LEMMA35, THEOREM34, general_task
 from unlazy.papers.shi2022.lemmas import LEMMAS
 from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
 from unlazy.papers.shi2022.not_run import NOT_RUN
+from unlazy.papers.shi2022.pictures import FIGURE19, FIGURES17_18
 from unlazy.papers.shi2022.queries import QUERIES
 from unlazy.papers.shi2022.rows import ROWS
 from unlazy.papers.shi2022.schedule import SCHEDULES
+from unlazy.papers.shi2022.structure import STRUCTURE
 from unlazy.papers.shi2022.table1 import PARITY, TABLE1, practical, verbatim
 from unlazy.papers.shi2022.tables import TABLES
+from unlazy.papers.shi2022.teacher_size import ALGORITHM1
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.patterns import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
 from unlazy.tasks.gaussians import CubeGaussians
@@ -27,7 +31,24 @@ CITATION = (
     "over Fixed Features. ICLR 2022."
 )
 
-CLAIMS = (TABLE1, *TABLES, *MIXTURES, *LEMMAS, *CLASSIFIER, *BOUNDS, *QUERIES, THEOREM34, LEMMA35, *ROWS, *SCHEDULES)
+CLAIMS = (
+    TABLE1,
+    *TABLES,
+    *MIXTURES,
+    *LEMMAS,
+    *CLASSIFIER,
+    *BOUNDS,
+    *QUERIES,
+    THEOREM34,
+    LEMMA35,
+    *ROWS,
+    *SCHEDULES,
+    FIGURES17_18,
+    FIGURE19,
+    *STRUCTURE,
+    TABLE7,
+    ALGORITHM1,
+)
 
 __all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 

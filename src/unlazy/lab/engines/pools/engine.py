@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 from unlazy.lab.costs import Costs
-from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher, require_data
 from unlazy.lab.engines.local import groups_of
 from unlazy.lab.engines.pools.docket import Docket, Piece
 from unlazy.lab.engines.pools.parcels import packed, read
@@ -82,6 +82,7 @@ class PoolEngine(Engine):
         """Records come as pieces finish. Closing the iterator stops what runs, and keeps the workers."""
         if not trials:
             return
+        require_data(trials)
         watcher = watcher or Silent()
         docket = Docket(trials, self.costs.seconds)
         by_key = {trial.key: trial for trial in trials}

@@ -22,7 +22,7 @@ from typing import Any
 
 from unlazy.core.errors import BadInput, require, unknown
 from unlazy.lab.costs import Costs
-from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher, require_data
 from unlazy.lab.engines.local import default_memory, groups_of
 from unlazy.lab.engines.pools.bundle import ANSWER, BEGUN, ERRAND, ORIGIN, REFUSED, Bundle, put
 from unlazy.lab.engines.pools.docket import Docket, Piece
@@ -116,6 +116,7 @@ class SlurmEngine(Engine):
 
     def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record | Failure]:
         """Records as files come in. Closing the iterator cancels nothing: jobs go on, and the next coordinator takes what they leave."""
+        require_data(trials)
         watcher = watcher or Silent()
         by_key = {trial.key: trial for trial in trials}
         alive, going = self._queue(), []  # first the queue: whoever leaves it from now on has answered before the next look

@@ -1,0 +1,194 @@
+"""Fixed features that know which pixels are neighbours: the tangent kernel of infinitely many filters, and random filters with pooling.
+
+Pictures come laid out as vectors; `for_shape` tells their height, width and channels.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.core.activations import activation_of
+from unlazy.core.errors import require
+from unlazy.core.random import normal
+from unlazy.kernels.base import Kernel, as_picture
+from unlazy.kernels.feature_maps import FeatureMap, Features
+
+#: Pictures that are looked at together.
+ABREAST = 64
+#: A filter looks at every other pixel of a row and at every other row: neighbours see nearly the same.
+STRIDE = 2
+
+
+class ConvolutionalNTK(Kernel):
+    """The tangent kernel of a convolutional ReLU network with infinitely many filters a layer, and a linear head on all pixels.
+
+    With P(C)[p] the mean of C over the side × side pixels around p (zero beyond the edge),
+
+        C¹ = w·P(⟨x, z⟩/channels) + b,  Θ¹ = C¹;   C^{l+1} = w·P(E σσ) + b,  Θ^{l+1} = C^{l+1} + w·P(E σ'σ'·Θ^l),
+
+    and k(x, z) is the mean over all pixels p of E[σσ](p) + E[σ'σ'](p)·Θ^depth(p): only equal places of both pictures are compared, so that
+    depth 1 is the kernel that adds up a tangent kernel of patches. `w_variance` = w, `b_variance` = b.
+
+    Reference: Arora et al., On exact computation with an infinitely wide neural net, 2019, Section 4 (without pooling).
+    """
+
+    depth: int = eqx.field(static=True, default=1)
+    side: int = eqx.field(static=True, default=3)
+    w_variance: float = eqx.field(converter=float, default=2.0)
+    b_variance: float = eqx.field(converter=float, default=0.1)
+    shape: tuple[int, int, int] | None = eqx.field(static=True, default=None, kw_only=True)
+
+    def __check_init__(self) -> None:
+        require(isinstance(self.depth, int) and self.depth > 0, f"depth must be a positive number of layers, but is {self.depth!r}.")
+        require(self.side > 0 and self.side % 2 == 1, f"side must be odd, so that a patch has a middle, but is {self.side}.")
+        require(self.w_variance > 0 <= self.b_variance, f"variances must be ≥ 0, but are {self.w_variance} and {self.b_variance}.")
+
+    def for_shape(self, shape: tuple[int, ...]) -> ConvolutionalNTK:
+        return dataclasses.replace(self, shape=as_picture(shape))
+
+    @property
+    def block(self) -> int:
+        """A block holds a number for each pixel of each pair."""
+        return 32
+
+    def _pictures(self, x: Float[Array, "n d"]) -> Float[Array, "n h w c"]:
+        require(self.shape is not None, "This kernel compares pictures: tell it their shape with `for_shape`.")
+        assert self.shape is not None
+        return x.reshape(len(x), *self.shape)
+
+    def _affine(self, covariance: Float[Array, "..."]) -> Float[Array, "..."]:
+        return self.w_variance * around(covariance, self.side) + self.b_variance
+
+    def _variances(self, pictures: Float[Array, "n h w c"]) -> list[Float[Array, "n h w"]]:
+        """C^l(x, x) at each pixel, for all layers."""
+        moments = activation_of("relu").moments
+        found = [self._affine(jnp.mean(jnp.square(pictures), axis=-1))]
+        for _ in range(self.depth - 1):
+            found.append(self._affine(moments.single(found[-1])[0]))
+        return found
+
+    def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        moments = activation_of("relu").moments
+        left, right = self._pictures(x), self._pictures(z)
+        c = self._affine(jnp.einsum("nhwc,mhwc->nmhw", left, right) / left.shape[-1])
+        tangent = c
+        for layer, (qx, qz) in enumerate(zip(self._variances(left), self._variances(right), strict=True)):
+            value, slope = moments.pair(c, qx[:, None], qz[None])
+            if layer + 1 == self.depth:
+                return jnp.mean(value + slope * tangent, axis=(2, 3))
+            c = self._affine(value)
+            tangent = c + self.w_variance * around(slope * tangent, self.side)
+        raise AssertionError("depth is positive")
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        moments = activation_of("relu").moments
+        variances = self._variances(self._pictures(x))
+        tangent = variances[0]
+        for layer, q in enumerate(variances):
+            value, slope = moments.single(q)
+            if layer + 1 == self.depth:
+                return jnp.mean(value + slope * tangent, axis=(1, 2))
+            tangent = variances[layer + 1] + self.w_variance * around(slope * tangent, self.side)
+        raise AssertionError("depth is positive")
+
+    def neighbours(self) -> list[Self]:
+        """Other depths and sizes of a patch."""
+        others = [(1, 5), (2, 3), (1, 9), (2, 5), (3, 3), (1, 3)]
+        return [dataclasses.replace(self, depth=depth, side=side) for depth, side in others if (depth, side) != (self.depth, self.side)]
+
+    def input_scale(self, d: int) -> float:
+        """√d: then a pixel is about 1."""
+        return math.sqrt(d)
+
+
+def around(values: Float[Array, "... h w"], side: int) -> Float[Array, "... h w"]:
+    """Means over the side × side pixels around each, with zeros beyond the edge."""
+    for axis in (-2, -1):
+        reach = side // 2
+        length = values.shape[axis]
+        padding = [(0, 0)] * values.ndim
+        padding[axis] = (reach, reach)
+        padded = jnp.pad(values, padding)
+        values = sum(jax.lax.slice_in_dim(padded, start, start + length, axis=axis) for start in range(side)) / side  # type: ignore[assignment]
+    return values
+
+
+class ConvolutionMap(FeatureMap):
+    """Means of σ(F ∗ x + b) over cells of the picture."""
+
+    filters: Float[Array, "s c f"]
+    biases: Float[Array, " f"]
+    shape: tuple[int, int, int] = eqx.field(static=True)
+    cells: int = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n f"]:
+        side = math.isqrt(len(self.filters))
+        kernel = self.filters.reshape(side, side, *self.filters.shape[1:])
+
+        # A few pictures at a time: before they are averaged, the features of a picture are many.
+        def some(pictures: Any) -> Any:
+            seen = jax.lax.conv_general_dilated(pictures, kernel, (STRIDE, STRIDE), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            hidden = jax.nn.relu(seen + self.biases)  # n h w f
+            rows, columns = (_edges(length, self.cells) for length in hidden.shape[1:3])
+            means = [jnp.mean(hidden[:, a:b, c:d], axis=(1, 2)) for a, b in rows for c, d in columns]
+            return jnp.concatenate(means, axis=1)
+
+        count = -(-len(x) // ABREAST)
+        padded = jnp.pad(x, ((0, count * ABREAST - len(x)), (0, 0))).reshape(count, ABREAST, *self.shape)
+        return jax.lax.map(some, padded).reshape(count * ABREAST, -1)[: len(x)]
+
+
+def _edges(length: int, cells: int) -> list[tuple[int, int]]:
+    """Cells that cut a length as evenly as can be."""
+    count = min(cells, length)
+    return [(place * length // count, (place + 1) * length // count) for place in range(count)]
+
+
+class RandomConvolutions(Features):
+    """`filters` random ReLU filters of side × side pixels, averaged over cells × cells parts of the picture."""
+
+    filters: int = eqx.field(static=True, default=200)
+    side: int = eqx.field(static=True, default=5)
+    cells: int = eqx.field(static=True, default=3)
+    bandwidth: float = eqx.field(converter=float, default=1.0)
+    shape: tuple[int, int, int] | None = eqx.field(static=True, default=None, kw_only=True)
+
+    def __check_init__(self) -> None:
+        require(min(self.filters, self.side, self.cells) > 0, f"filters, side and cells must be positive, but one is not: {self}.")
+        require(0 < self.bandwidth < math.inf, f"bandwidth must be a finite number > 0, but is {self.bandwidth}.")
+
+    def for_shape(self, shape: tuple[int, ...]) -> RandomConvolutions:
+        return dataclasses.replace(self, shape=as_picture(shape))
+
+    def draw(self, d: int, *, key: PRNGKeyArray) -> ConvolutionMap:
+        shape = self.shape or as_picture((d,))
+        key_w, key_b = jax.random.split(key)
+        # Inputs come with norm 1: times √d a pixel is about 1, and so is what a filter sees.
+        scale = self.bandwidth * math.sqrt(d / (self.side**2 * shape[2]))
+        return ConvolutionMap(
+            scale * normal(key_w, (self.side**2, shape[2], self.filters)),
+            self.bandwidth * normal(key_b, (self.filters,)),
+            shape,
+            self.cells,
+        )
+
+    def count(self, d: int) -> int:
+        return self.filters * self.cells**2
+
+    @property
+    def settings(self) -> Mapping[str, float | str]:
+        """Sizes and the standard deviation."""
+        return {"side": self.side, "cells": self.cells, "bandwidth": self.bandwidth}
+
+    def others(self) -> list[Features]:
+        """Other patches and cells."""
+        sizes = [(7, 3), (5, 4), (3, 4), (9, 2), (5, 2), (7, 4)]
+        return [dataclasses.replace(self, side=side, cells=cells) for side, cells in sizes if (side, cells) != (self.side, self.cells)]

@@ -1,0 +1,158 @@
+"""ResNet(m): the residual network of 18 layers on small images, with m filters in its first block.
+
+A first convolution of 3 × 3 pixels to m channels; four stages of two blocks each with m, 2m, 4m and 8m channels, of which the last three
+halve height and width; the mean over all pixels; a linear head. A block is x + N(F₂ ∗ relu(N(F₁ ∗ x))), followed by a ReLU; where the
+size changes, x passes through a convolution of one pixel. N is a normalisation over groups of channels of one image, with learned scales
+and offsets: it knows no batch, so that a model is a function of its inputs and weights alone.
+
+Reference: He et al., Deep residual learning for image recognition, 2016; shi2022, Appendix E.4.1, for ResNet(m).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.core.random import normal
+from unlazy.networks.base import Init, Network, Scores, axes_of
+
+#: Channels of the stages as multiples of m, and blocks in each.
+STAGES, BLOCKS = (1, 2, 4, 8), 2
+#: At most so many groups of channels are normalised by themselves.
+MOST_GROUPS = 4
+_ROUNDING = 1e-5
+
+
+class BlockFilters(NamedTuple):
+    """The convolutions of a block: by height, width, channels in, channels out. `skip` is there where the size changes."""
+
+    first: Float[Array, "3 3 i o"]
+    second: Float[Array, "3 3 o o"]
+    skip: Float[Array, "1 1 i o"] | None
+
+
+class Affine(NamedTuple):
+    """Scale and offset of each channel after a normalisation."""
+
+    scale: Float[Array, " o"]
+    offset: Float[Array, " o"]
+
+
+class ImageResNet(Network):
+    """Groups: stem (the first convolution), filters (those of all blocks), norms (scales and offsets), a, c (the head)."""
+
+    stem: Float[Array, "3 3 i m"]
+    filters: tuple[BlockFilters, ...]
+    norms: tuple[Affine, ...]
+    a: Float[Array, " f"] | Float[Array, "f o"]
+    c: Float[Array, ""] | Float[Array, " o"]
+    groups_of_channels: int = eqx.field(static=True)
+
+    def hidden(self, x: Float[Array, "n h w i"]) -> Float[Array, "n f"]:
+        """What the head sees: means over pixels."""
+        require(x.ndim == 4, f"ResNet(m) takes images of shape (height, width, channels), but inputs have the shape {x.shape[1:]}.")
+        norms = iter(self.norms)
+
+        def convolved(x: Array, kernel: Array, stride: int = 1) -> Array:
+            return self._normalised(convolution(x, kernel, stride), next(norms))
+
+        x = jax.nn.relu(convolved(x, self.stem))
+        for block in self.filters:
+            stride = 1 if block.skip is None or block.skip.shape[2] == block.skip.shape[3] else 2
+            inner = jax.nn.relu(convolved(x, block.first, stride))
+            inner = convolved(inner, block.second)
+            x = jax.nn.relu(inner + (x if block.skip is None else convolved(x, block.skip, stride)))
+        return jnp.mean(x, axis=(1, 2))
+
+    def _normalised(self, x: Float[Array, "n h w o"], affine: Affine) -> Float[Array, "n h w o"]:
+        n, height, width, channels = x.shape
+        split = x.reshape(n, height * width, self.groups_of_channels, channels // self.groups_of_channels)
+        mean = jnp.mean(split, axis=(1, 3), keepdims=True)
+        spread = jax.lax.rsqrt(jnp.mean(jnp.square(split - mean), axis=(1, 3), keepdims=True) + _ROUNDING)
+        return ((split - mean) * spread).reshape(x.shape) * affine.scale + affine.offset
+
+    def __call__(self, x: Float[Array, "n h w i"]) -> Scores:
+        return self.hidden(x) @ self.a + self.c
+
+
+def _plain(x: Float[Array, "n h w i"], kernel: Float[Array, "s s i o"], stride: int) -> Float[Array, "n h w o"]:
+    reach = kernel.shape[0] // 2
+    return jax.lax.conv_general_dilated(
+        x, kernel, (stride, stride), [(reach, reach), (reach, reach)], dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+
+
+@functools.cache
+def _one_by_one(stride: int) -> Any:
+    """The convolution and its gradients, of one network after the other where there are several.
+
+    Many networks at once would make a convolution by groups, which on processors takes many times as long.
+    """
+    forward = jax.custom_batching.sequential_vmap(lambda x, kernel: _plain(x, kernel, stride))
+
+    @jax.custom_batching.sequential_vmap
+    def gradients(x: Array, kernel: Array, slope: Array) -> tuple[Array, Array]:
+        left, right = jax.vjp(lambda x, kernel: _plain(x, kernel, stride), x, kernel)[1](slope)
+        return left, right
+
+    convolve = jax.custom_vjp(forward)
+    convolve.defvjp(lambda x, kernel: (forward(x, kernel), (x, kernel)), lambda kept, slope: gradients(*kept, slope))
+    return convolve
+
+
+def convolution(x: Float[Array, "n h w i"], kernel: Float[Array, "s s i o"], stride: int) -> Float[Array, "n h w o"]:
+    """Every `stride`-th pixel of the convolution, with zeros beyond the edge."""
+    return _one_by_one(stride)(x, kernel)
+
+
+class ImageResNetInit(Init):
+    """ResNet(m): filters ~ N(0, 2/numbers in), scales 1, offsets 0, a ~ N(0, 1/f) on f features, c = 0.
+
+    Channels are normalised in as many groups as divide m, at most four.
+
+    Deviation: groups of channels are normalised instead of batches, and nothing is known of how the paper's network starts.
+    """
+
+    m: int = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        require(isinstance(self.m, int) and self.m > 0, f"m must be a positive number of filters, but is {self.m!r}.")
+
+    @property
+    def width(self) -> int:
+        """Multiply-adds for each number of a coloured input, times three for the gradients of all layers: a stage costs what others do."""
+        return 9 * self.m + 4 * 4 * 9 * self.m**2
+
+    @property
+    def takes_shapes(self) -> bool:
+        return True
+
+    def __call__(self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray) -> ImageResNet:
+        fits = isinstance(d, tuple) and len(d) == 3
+        require(fits, f"ResNet(m) takes images of shape (height, width, channels), but inputs have the shape {d}.")
+        assert isinstance(d, tuple)
+        keys = iter(jax.random.split(key, 3 * len(STAGES) * BLOCKS + 2))
+
+        def drawn(side: int, i: int, o: int) -> Float[Array, "s s i o"]:
+            return math.sqrt(2 / (side**2 * i)) * normal(next(keys), (side, side, i, o))
+
+        stem, now = drawn(3, d[2], self.m), self.m
+        filters, sizes = [], [self.m]
+        for stage in STAGES:
+            for _ in range(BLOCKS):
+                o = stage * self.m
+                changes = o != now
+                filters.append(BlockFilters(drawn(3, now, o), drawn(3, o, o), drawn(1, now, o) if changes else None))
+                sizes += [o] * (3 if changes else 2)
+                now = o
+        norms = tuple(Affine(jnp.ones(size), jnp.zeros(size)) for size in sizes)
+        a = normal(next(keys), (now, *axes_of(outputs))) / math.sqrt(now)
+        groups = max(count for count in range(1, MOST_GROUPS + 1) if self.m % count == 0)
+        return ImageResNet(stem, tuple(filters), norms, a, jnp.zeros(axes_of(outputs)), groups)

@@ -1,0 +1,277 @@
+"""The sets of images that have a name, where they are found, and how they are kept once they were read.
+
+A set is looked for in the folder that `--data` or `$UNLAZY_DATA` names, and then in the user's data folder, where `unlazy data fetch` puts
+it. What was read is kept as plain arrays in the user's cache, from where it is mapped into memory: a run reads only what it looks at.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import platformdirs
+
+from unlazy.core.errors import BadInput
+from unlazy.tasks.images.readers import (
+    PICTURES,
+    Pictures,
+    class_folders,
+    read_batches,
+    read_class_folders,
+    read_idx_set,
+    read_mat_set,
+    read_npz,
+    read_tiny_imagenet,
+)
+
+#: The variable that names a folder of data.
+VARIABLE = "UNLAZY_DATA"
+
+
+class FoundFiles(NamedTuple):
+    """Files of a set, and who reads them."""
+
+    read: Callable[[], Pictures]
+    files: tuple[Path, ...]
+
+    @property
+    def signature(self) -> str:
+        """Which files they are and when they were changed last; of a folder, also its class folders."""
+        paths = [part for path in self.files for part in (path, *_beneath(path))]
+        stats = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
+        return hashlib.sha256(repr(stats).encode()).hexdigest()[:24]
+
+
+def _beneath(path: Path) -> Iterator[Path]:
+    """Folders two levels deep: a picture that comes or goes changes the folder it is in."""
+    if path.is_dir():
+        for inner in class_folders(path):
+            yield inner
+            yield from class_folders(inner)
+            yield from (inner / part.name / "images" for part in class_folders(inner) if (inner / part.name / "images").is_dir())
+
+
+class Download(NamedTuple):
+    """A public file: its address, its checksum as `algorithm:digits`, and its size in bytes."""
+
+    url: str
+    checksum: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        return self.url.rpartition("/")[2]
+
+
+class ImageSet(NamedTuple):
+    """A set by name: what it is, the shape of an image, how many classes, how it is found in a folder, and its public files."""
+
+    title: str
+    shape: tuple[int, int, int]
+    classes: int
+    find: Callable[[Path], FoundFiles | None]
+    downloads: tuple[Download, ...]
+
+
+def _npz(folder: Path, *names: str) -> FoundFiles | None:
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    return None if path is None else FoundFiles(functools.partial(read_npz, path), (path,))
+
+
+_IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+
+
+def _mnist(folder: Path) -> FoundFiles | None:
+    for place in (folder, folder / "mnist", folder / "MNIST" / "raw"):
+        for ending in ("", ".gz"):
+            files = tuple(place / f"{name}{ending}" for name in _IDX)
+            if all(path.is_file() for path in files):
+                return FoundFiles(functools.partial(read_idx_set, files), files)
+    return _npz(folder, "mnist.npz")
+
+
+def _cifar10(folder: Path) -> FoundFiles | None:
+    for path in (folder / "cifar-10-batches-py", folder / "cifar10" / "cifar-10-batches-py", folder / "cifar-10-python.tar.gz"):
+        if path.exists():
+            files = tuple(sorted(path.iterdir())) if path.is_dir() else (path,)
+            return FoundFiles(functools.partial(read_batches, path), files)
+    return _npz(folder, "cifar10.npz", "cifar10_subset.npz")
+
+
+def _svhn(folder: Path) -> FoundFiles | None:
+    for place in (folder, folder / "svhn"):
+        files = (place / "train_32x32.mat", place / "test_32x32.mat")
+        if all(path.is_file() for path in files):
+            return FoundFiles(functools.partial(read_mat_set, files), files)
+    return _npz(folder, "svhn.npz")
+
+
+def _tiny(folder: Path) -> FoundFiles | None:
+    path = folder / "tiny-imagenet-200"
+    if (path / "val" / "val_annotations.txt").is_file():
+        return FoundFiles(functools.partial(read_tiny_imagenet, path), (path,))
+    return _npz(folder, "tinyimagenet.npz", "tinyimagenet10_64.npz")
+
+
+_MNIST, _SVHN = "https://ossci-datasets.s3.amazonaws.com/mnist/", "http://ufldl.stanford.edu/housenumbers/"
+SETS = {
+    "mnist": ImageSet(
+        "MNIST, handwritten digits",
+        (28, 28, 1),
+        10,
+        _mnist,
+        (
+            Download(f"{_MNIST}{_IDX[0]}.gz", "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873", 9_912_422),
+            Download(f"{_MNIST}{_IDX[1]}.gz", "md5:d53e105ee54ea40749a09fcbcd1e9432", 28_881),
+            Download(f"{_MNIST}{_IDX[2]}.gz", "md5:9fb629c4189551a2d022fa330f9573f3", 1_648_877),
+            Download(f"{_MNIST}{_IDX[3]}.gz", "md5:ec29112dd5afa0611ce80d1b7f02629c", 4_542),
+        ),
+    ),
+    "cifar10": ImageSet(
+        "CIFAR-10, small photographs",
+        (32, 32, 3),
+        10,
+        _cifar10,
+        (Download("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz", "md5:c58f30108f718f92721af3b95e74349a", 170_498_071),),
+    ),
+    "svhn": ImageSet(
+        "SVHN, house numbers",
+        (32, 32, 3),
+        10,
+        _svhn,
+        (
+            Download(f"{_SVHN}train_32x32.mat", "md5:e26dedcc434d2e4c54c9b2d4a06d8373", 182_040_794),
+            Download(f"{_SVHN}test_32x32.mat", "md5:eb5a983be6a315427106f1b164d9cef3", 64_275_384),
+        ),
+    ),
+    "tinyimagenet": ImageSet(
+        "Tiny ImageNet, photographs of 200 kinds",
+        (64, 64, 3),
+        200,
+        _tiny,
+        (Download("http://cs231n.stanford.edu/tiny-imagenet-200.zip", "md5:90528d7ca1a48142e341f4ef8d21d0de", 248_100_043),),
+    ),
+}
+
+
+def own_folder() -> Path:
+    """Where fetched data are put."""
+    return Path(platformdirs.user_data_dir("unlazy")) / "images"
+
+
+def data_folders() -> tuple[Path, ...]:
+    """Where sets are looked for, in this order."""
+    named = os.environ.get(VARIABLE)
+    return ((Path(named).expanduser(),) if named else ()) + (own_folder(),)
+
+
+def locate(name: str) -> FoundFiles | None:
+    """The files of a set by its name; or of a user's own, by the path of a folder of class folders or of an .npz file."""
+    if name in SETS:
+        return next((found for folder in data_folders() if (found := SETS[name].find(folder)) is not None), None)
+    path = Path(name).expanduser()
+    if path.suffix == ".npz" and path.is_file():
+        return FoundFiles(functools.partial(read_npz, path), (path,))
+    return FoundFiles(functools.partial(read_class_folders, path), (path,)) if path.is_dir() else None
+
+
+def missing(name: str) -> str | None:
+    """One sentence that says which set is not there and how to get it; None where it is there."""
+    if locate(name) is not None:
+        return None
+    if name not in SETS:
+        kinds = f"a folder of class folders of pictures ({', '.join(PICTURES[:3])}, …) or an .npz file"
+        return f"There is no set of images at {name!r}: name {kinds}, or one of {', '.join(SETS)}."
+    looked = " and ".join(map(str, data_folders()))
+    return (
+        f"{SETS[name].title.partition(',')[0]} is not there (looked in {looked}): fetch it with 'unlazy data fetch {name}', or name the "
+        f"folder that holds it by --data or ${VARIABLE}."
+    )
+
+
+def pictures_of(name: str) -> Pictures:
+    """The images of a set, mapped into memory."""
+    found = locate(name)
+    if found is None:
+        raise BadInput(missing(name) or "")
+    return _kept(found.signature, found).pictures
+
+
+def identity_of(name: str) -> str:
+    """What the set holds, as a hash: the same images in another form of files have the same."""
+    found = locate(name)
+    return "absent" if found is None else _kept(found.signature, found).identity
+
+
+class Held(NamedTuple):
+    """Images, and the hash of what they are."""
+
+    pictures: Pictures
+    identity: str
+
+
+#: What this process has read, by the signature of the files. It is mapped memory, so nothing need be forgotten.
+_held: dict[str, Held] = {}
+
+
+def _kept(signature: str, found: FoundFiles) -> Held:
+    """Read once in this process; across processes, kept in the cache folder."""
+    if signature not in _held:
+        _held[signature] = _from_cache(signature) or _into_cache(signature, found.read())
+    return _held[signature]
+
+
+_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+
+
+def _cache_folder() -> Path:
+    return Path(platformdirs.user_cache_dir("unlazy")) / "images"
+
+
+def _from_cache(signature: str) -> Held | None:
+    folder = _cache_folder() / signature
+    try:
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        # The same memory, still mapped, as plain arrays.
+        x_train, y_train, x_test, y_test = (np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS)
+    except (OSError, ValueError):
+        return None
+    return Held(Pictures(x_train, y_train, x_test, y_test, tuple(about["classes"])), about["identity"])
+
+
+def _into_cache(signature: str, pictures: Pictures) -> Held:
+    """Keep what was read. A folder appears whole or not at all; where nothing can be written, the images stay in memory."""
+    held = Held(pictures, _digest(pictures))
+    try:
+        _cache_folder().mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=_cache_folder(), prefix=".draft-"))
+    except OSError:
+        return held
+    try:
+        for name in _ARRAYS:
+            np.save(draft / f"{name}.npy", getattr(pictures, name))
+        about = {"classes": list(pictures.classes), "identity": held.identity}
+        (draft / "about.json").write_text(json.dumps(about), encoding="utf-8")
+        draft.rename(_cache_folder() / signature)
+    except OSError:  # no room, or another process was faster
+        pass
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return _from_cache(signature) or held
+
+
+def _digest(pictures: Pictures) -> str:
+    whole = hashlib.sha256(repr(pictures.classes).encode())
+    for name in _ARRAYS:
+        array: Any = np.ascontiguousarray(getattr(pictures, name))
+        whole.update(repr((array.shape, array.dtype.str)).encode())
+        whole.update(array.data)
+    return whole.hexdigest()[:16]
