@@ -109,7 +109,10 @@ _PLACES = {
 }
 _HOMES = {name: module for module, names in _PLACES.items() for name in names.split()}
 #: Sub-packages that can be reached as attributes without being imported by name.
-_ROOMS = ("core", "tasks", "networks", "kernels", "solvers", "learners", "probes", "theory", "lab", "papers", "estimators", "report", "cli")
+_ROOMS = (
+    *("core", "tasks", "networks", "kernels", "solvers", "learners", "probes"),
+    *("theory", "lab", "papers", "estimators", "report", "play", "cli"),
+)
 
 __all__ = [
     "NNGP",

@@ -14,6 +14,7 @@ from unlazy.cli.demo import demo
 from unlazy.cli.export import export
 from unlazy.cli.list import list_things
 from unlazy.cli.new import new
+from unlazy.cli.play import play
 from unlazy.cli.report import report
 from unlazy.cli.reproduce import reproduce
 from unlazy.cli.rules import rules
@@ -62,6 +63,7 @@ for command in (
     report,
     export,
     demo,
+    play,
     circuit_check,
     new,
 ):
