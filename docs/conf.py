@@ -60,10 +60,10 @@ def _plain(line: str) -> str:
     return "".join(f"``{part}``" if place % 2 else re.sub(r"([*|_\\])", r"\\\1", part) for place, part in enumerate(parts))
 
 
-def _docstring(app, what, name, obj, options, lines) -> None:  # noqa: ANN001
+def _docstring(app, what, name, obj, options, lines) -> None:
     lines[:] = [_plain(line) for line in lines]
 
 
-def setup(app) -> None:  # noqa: ANN001
+def setup(app) -> None:
     """Hook into Sphinx."""
     app.connect("autodoc-process-docstring", _docstring)

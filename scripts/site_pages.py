@@ -90,7 +90,8 @@ def verdict_table(found: list[dict[str, Any]]) -> str:
         mark = MARKS[v["verdict"]]
         where = readme.anchor(f"{v['id']}, {v['scale']}: {mark}".replace(" ", "-"))
         statement = claim.statement.replace("|", "\\|")
-        lines.append(f"| [`{v['id']}`](../ledger.md#{where}) | {mark} | {readme.numbers(v)} | {v['scale']} | {statement} *({claim.where})* |")
+        told = f"{statement} *({claim.where})*"
+        lines.append(f"| [`{v['id']}`](../ledger.md#{where}) | {mark} | {readme.numbers(v)} | {v['scale']} | {told} |")
     return "\n".join(lines)
 
 

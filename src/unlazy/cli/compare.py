@@ -17,6 +17,7 @@ from unlazy.cli.common import (
     prepare_outputs,
     set_option,
     store_option,
+    style_option,
     whole_numbers,
     write_figure,
     write_json,
@@ -36,6 +37,7 @@ from unlazy.core.errors import BadInput
 @store_option
 @json_option
 @figure_option
+@style_option
 @memory_option
 def compare(
     task: str,
@@ -49,6 +51,7 @@ def compare(
     store_path: Path | None,
     json_path: Path | None,
     figure: Path | None,
+    style: str,
     memory: float | None,
 ) -> None:
     """Let learners compete on TASK: the same examples and the same tuning budget for each, and say who is ahead.
@@ -70,4 +73,4 @@ def compare(
         outcome = run_contest(contest, store, console(), memory=memory)
     print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
-    write_figure(outcome, figure)
+    write_figure(outcome, figure, style)

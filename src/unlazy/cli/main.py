@@ -9,7 +9,10 @@ import click
 
 from unlazy import __version__
 from unlazy.cli.circuit_check import circuit_check
+from unlazy.cli.cite import cite
 from unlazy.cli.compare import compare
+from unlazy.cli.completion import completion
+from unlazy.cli.defaults import VERBOSE, config, default_map, loudness
 from unlazy.cli.demo import demo
 from unlazy.cli.export import export
 from unlazy.cli.list import list_things
@@ -21,6 +24,9 @@ from unlazy.cli.rules import rules
 from unlazy.cli.scaling import scaling
 from unlazy.cli.show import show
 from unlazy.core.errors import UnlazyError
+
+#: Commands that work with any file of defaults, and so help to mend one.
+REPAIRS = ("config", "completion")
 
 
 class _Refused(click.ClickException):
@@ -36,6 +42,8 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except UnlazyError as error:
+            if ctx.meta.get(f"unlazy.{VERBOSE}"):
+                raise
             raise _Refused(str(error)) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -44,6 +52,8 @@ class _Commands(click.Group):
             near = difflib.get_close_matches(args[0], known, n=1, cutoff=0.3)
             hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
             raise _Refused(f"There is no command '{args[0]}'. {hint}")
+        if args[0] not in REPAIRS and not ctx.resilient_parsing:
+            ctx.default_map = default_map(self.commands)
         return super().resolve_command(ctx, args)
 
 
@@ -66,5 +76,9 @@ for command in (
     play,
     circuit_check,
     new,
+    cite,
+    config,
+    completion,
 ):
+    command.params.extend(loudness())
     main.add_command(command)

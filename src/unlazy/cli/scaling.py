@@ -17,6 +17,7 @@ from unlazy.cli.common import (
     prepare_outputs,
     set_option,
     store_option,
+    style_option,
     write_figure,
     write_json,
 )
@@ -41,6 +42,7 @@ from unlazy.core.errors import BadInput
 @store_option
 @json_option
 @figure_option
+@style_option
 @memory_option
 def scaling(
     task: str,
@@ -56,6 +58,7 @@ def scaling(
     store_path: Path | None,
     json_path: Path | None,
     figure: Path | None,
+    style: str,
     memory: float | None,
 ) -> None:
     """Measure how many examples learners need on TASK as one of its numbers grows, and fit the exponents.
@@ -87,4 +90,4 @@ def scaling(
         outcome = run_scaling(study, store, console(), memory=memory)
     print_scaling(outcome, console())
     write_json(outcome.to_json(), json_path)
-    write_figure(outcome, figure)
+    write_figure(outcome, figure, style)
