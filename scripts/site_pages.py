@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -50,7 +51,7 @@ def paper_page(paper: str) -> str:
     module = importlib.import_module(f"unlazy.papers.{paper}")
     found = [v for v in readme.verdicts() if v["id"].startswith(f"{paper}/")]
     ran = [v for v in found if v["verdict"] != "not run"]
-    title = module.CITATION.split(". ")[1].strip()
+    title = title_of(module)
     parts = [f"# {title}", f"*{module.CITATION}* (`{paper}`)"]
     story = ROOT / "docs" / "stories" / f"{paper}.md"
     parts.append(story.read_text(encoding="utf-8").strip() if story.exists() else (module.__doc__ or "").splitlines()[0])
@@ -74,6 +75,13 @@ def paper_page(paper: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def title_of(module: Any) -> str:
+    """A paper's title as its BibTeX has it."""
+    found = re.search(r"title = \{(.*?)\},\n", module.BIBTEX, re.DOTALL)
+    assert found is not None, f"{module.__name__} has a BIBTEX without a title"
+    return " ".join(found[1].replace("{", "").replace("}", "").split())
+
+
 def tally(found: list[dict[str, Any]]) -> str:
     """Verdicts in a sentence."""
     best = {v["id"]: v for v in found}  # the larger scale, where a claim was run at two
@@ -82,16 +90,17 @@ def tally(found: list[dict[str, Any]]) -> str:
 
 
 def verdict_table(found: list[dict[str, Any]]) -> str:
-    """One row a claim and scale, with the statement in the paper's sense and the way to all of it."""
+    """One row a claim: verdicts by scale, each with the way to all of it, and what the paper asserts."""
     readme = _script("readme")
-    lines = ["| claim | verdict | numbers | scale | what the paper asserts |", "|---|---|---|---|---|"]
-    for v in found:
-        claim = registry.claims()[v["id"]]
-        mark = MARKS[v["verdict"]]
-        where = readme.anchor(f"{v['id']}, {v['scale']}: {mark}".replace(" ", "-"))
+    lines = ["| claim | verdict | numbers | what the paper asserts |", "|---|---|---|---|"]
+    for name in dict.fromkeys(v["id"] for v in found):
+        runs, claim = [v for v in found if v["id"] == name], registry.claims()[name]
+        told = []
+        for v in runs:
+            where = readme.anchor(f"{name}, {v['scale']}: {MARKS[v['verdict']]}".replace(" ", "-"))
+            told.append(f"{MARKS[v['verdict']]} ([{v['scale']}](../ledger.md#{where}))")
         statement = claim.statement.replace("|", "\\|")
-        told = f"{statement} *({claim.where})*"
-        lines.append(f"| [`{v['id']}`](../ledger.md#{where}) | {mark} | {readme.numbers(v)} | {v['scale']} | {told} |")
+        lines.append(f"| `{name}` | {', '.join(told)} | {readme.numbers(runs[-1])} | {statement} *({claim.where})* |")
     return "\n".join(lines)
 
 
