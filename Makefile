@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := parquet,test,lint
 
-.PHONY: demo test test-lowest lint bench docs links wheel clean
+.PHONY: demo test test-lowest lint bench docs links wheel wheel-lowest clean
 
 ## Reproduce Table 1 of shi2022 at laptop scale and write out/page.html.
 demo: $(READY)
@@ -50,6 +50,12 @@ wheel: $(READY)
 	$(BIN)/pip install --quiet build
 	$(BIN)/python -m build --wheel --outdir dist .
 	$(BIN)/python scripts/try_wheel.py dist
+
+## The same with the oldest supported versions of everything it needs: minutes, where `make test-lowest` runs all tests.
+wheel-lowest: $(READY)
+	$(BIN)/pip install --quiet build
+	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python scripts/try_wheel.py dist --python 3.11 --lowest
 
 clean:
 	rm -rf $(VENV) .venv-lowest out dist docs/_build docs/examples docs/papers docs/interface docs/figures

@@ -48,10 +48,10 @@ class Session:
         self._inbox.put(command)
 
     def stop(self, wait: bool = True) -> None:
-        """End all work: at the end of the piece that is being trained."""
+        """End all work: at the end of the piece that is being trained, and of the trial that is being solved."""
         self.stopped.set()
         self._inbox.put(None)
-        self._beside.shutdown(wait=False, cancel_futures=True)
+        self._beside.shutdown(wait=wait, cancel_futures=True)
         if wait:
             self._thread.join()
 
@@ -264,10 +264,11 @@ class Session:
                 records.append(record)
             measure = f"test_{scene.family.metric.name}"
             at = {"type": "gap", "run": run, "at": str(value)}
-            self._send(at | {"name": name, "errors": errors_of(scene.family, {measure: [each.value(measure) for each in records]})})
+            errors = errors_of(scene.family, {measure: [each.value(measure) for each in records]})
+            self._send(at | {"name": name, "n": scene.n, "errors": errors})
             for rival, other in scene.rivals.items():
                 found = self._tuned(scene, other, scene.rival_n, lambda: False)
                 if found is None:
                     return
-                self._send(at | {"name": rival, "errors": found})
+                self._send(at | {"name": rival, "n": scene.rival_n, "errors": found})
         self._send({"type": "gap-done", "run": run})

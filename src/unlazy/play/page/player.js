@@ -5,7 +5,7 @@ const recording = JSON.parse($("recording").textContent), opening = JSON.parse($
 const calm = matchMedia("(prefers-reduced-motion: reduce)"), dark = matchMedia("(prefers-color-scheme: dark)");
 const state = {
   presets: recording ? [recording.preset] : opening.presets, preset: null, values: {}, run: null, number: 0, frames: [], cursor: 0, playing: false, view: null,
-  socket: null, told: -1, gap: {}, gapNames: [], painted: 0, fps: 0, dirty: true, finished: false, messages: [],
+  socket: null, told: -1, gap: {}, gapSizes: {}, gapNames: [], painted: 0, fps: 0, dirty: true, finished: false, messages: [],
 };
 const view = new Sheet($("view")), curves = new Sheet($("curves")), gapChart = new Sheet($("gap-chart"));
 function seedName(place) { return state.run ? state.run.seeds[place] : place; }
@@ -98,7 +98,7 @@ function hear(message) {
     case "fits": refuse(null, ""); showCommands(message.commands); break;
     case "refused": refuse(message.field, message.message); break;
     case "rival": if (state.run) { state.run.rivals[message.name] = message.errors; state.messages.push(message); } break;
-    case "gap": (state.gap[message.at] ??= {})[message.name] = message.errors; if (!state.gapNames.includes(message.name)) state.gapNames.push(message.name); showGap(); break;
+    case "gap": (state.gap[message.at] ??= {})[message.name] = message.errors; (state.gapSizes[message.at] ??= {})[message.name] = message.n; if (!state.gapNames.includes(message.name)) state.gapNames.push(message.name); showGap(); break;
     case "gap-done": $("gap-status").textContent = "Measured."; $("grow").disabled = false; break;
     case "aside": $("gap-status").textContent = message.message; $("grow").disabled = false; break;
     case "status": state.number = message.run; $("status").textContent = message.text; break;
@@ -166,7 +166,7 @@ function showGap() {
   gapChart.fit(); drawGap(gapChart, state.gap, state.gapNames, state.preset.gap.label, state.run ? state.run.unit : "%");
   const row = (cells, tag) => { const tr = document.createElement("tr"); cells.forEach((text, place) => { const cell = document.createElement(place ? tag : "th"); cell.textContent = text; tr.append(cell); }); return tr; };
   $("gap-table").tHead.replaceChildren(row([state.preset.gap.label, ...values], "th"));
-  $("gap-table").tBodies[0].replaceChildren(...state.gapNames.map((name, index) => { const tr = row([name, ...values.map(value => state.gap[value][name] ? (state.gap[value][name].length ? short(mean(state.gap[value][name])) : "–") : "…")], "td"); tr.firstChild.style.color = armColour(index); return tr; }));
+  $("gap-table").tBodies[0].replaceChildren(...state.gapNames.map((name, index) => { const tr = row([name, ...values.map(value => state.gap[value][name] ? (state.gap[value][name].length ? `${short(mean(state.gap[value][name]))} (${state.gapSizes[value][name].toLocaleString("en")})` : "–") : "…")], "td"); tr.firstChild.style.color = armColour(index); return tr; }));
 }
 let before = performance.now(), counted = before, words = 0;
 function paint(now) {

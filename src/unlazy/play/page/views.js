@@ -7,7 +7,7 @@ const VIEWS = {
   },
   tiles: {
     name: "Weights", fits: frame => !!frame.tiles, draw: drawTiles,
-    caption: "One row a neuron of the first seed, one column a direction: the hidden ones, then others drawn at random. The stronger the colour, the more of the neuron lies there.",
+    caption: "One row a neuron of the first seed, one column a direction: the hidden ones, then others drawn at random. The stronger the colour, the more of the neuron lies there; an empty row has no weights.",
   },
   tree: {
     name: "Gates", fits: frame => !!frame.tree, draw: drawTree,
@@ -22,7 +22,7 @@ const VIEWS = {
 function drawPlane(sheet, a, b, share, trail) {
   const seeds = b.places.length, side = columns => Math.min(sheet.width / columns, sheet.height / Math.ceil(seeds / columns));
   const columns = [1, 2, 3].reduce((best, count) => side(count) > side(best) ? count : best), rows = Math.ceil(seeds / columns);
-  const cell = Math.min(sheet.width / columns, sheet.height / rows), radius = cell / 2 - 22;
+  const cell = Math.min(sheet.width / columns, sheet.height / rows), radius = Math.max(8, cell / 2 - 22);
   const longest = Math.max(1e-9, ...b.lengths.flat().filter(value => value !== null));
   for (let seed = 0; seed < seeds; seed++) {
     const cx = (seed % columns + 0.5) * sheet.width / columns, cy = (Math.floor(seed / columns) + 0.5) * sheet.height / rows;
