@@ -209,7 +209,7 @@ CIRCUIT = Preset(
         Slider("gates", "gates", "AND/OR/NAND/NOR", choices=("AND/OR/NAND/NOR", "AND/OR", "XOR/XNOR", "AND/XOR")),
         Slider("n", "n, examples", 4000, 100, 10_000, 100),
         Slider("k", "neurons of a gate", 64, 8, 128, 8),
-        Slider("steps", "steps a layer", 150, 50, 3000, 50),
+        Slider("steps", "steps a layer", 300, 50, 3000, 50),
     ),
     _circuit,
     (

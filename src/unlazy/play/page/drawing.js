@@ -51,7 +51,7 @@ function between(a, b, share) { return a === null || b === null || a === undefin
 function short(value) { return value === null ? "not finite" : Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2); }
 
 // Lines over an axis: `lines` have points [x, y] (null for a gap), a colour, a width, a dash; `ticks` are [x, label].
-function drawAxes(sheet, { left = 46, right = 12, top = 10, bottom = 38, xs, ys, ticks, title, label }) {
+function drawAxes(sheet, { left = 46, right = 20, top = 10, bottom = 38, xs, ys, ticks, title, label }) {
   const width = sheet.width - left - right, height = sheet.height - top - bottom;
   const x = value => left + width * (value - xs[0]) / Math.max(xs[1] - xs[0], 1e-9);
   const y = value => top + height * (1 - (value - ys[0]) / Math.max(ys[1] - ys[0], 1e-9));
