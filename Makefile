@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := parquet,dask,slurm,test,lint
 
-.PHONY: demo test test-lowest lint faults fuzz bench clean
+.PHONY: demo test test-lowest lint faults fuzz bench docs links wheel wheel-lowest clean
 
 ## Reproduce Table 1 of shi2022 at laptop scale and write out/page.html.
 demo: $(READY)
@@ -42,8 +42,31 @@ bench: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m benchmarks.run --since results/benchmarks.json --out results/benchmarks/all.json
 
+## Build the documentation into docs/_build/html: without a network, and a warning is an error.
+docs: $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html."
+
+## Check the links to other sites, which needs a network.
+links: $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m sphinx -q -b linkcheck docs docs/_build/links
+
+## Build the wheel and try it outside of the checkout, in a fresh environment of each Python that is here.
+wheel: $(READY)
+	$(BIN)/pip install --quiet build
+	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python scripts/try_wheel.py dist
+
+## The same with the oldest supported versions of everything it needs: minutes, where `make test-lowest` runs all tests.
+wheel-lowest: $(READY)
+	$(BIN)/pip install --quiet build
+	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python scripts/try_wheel.py dist --python 3.11 --lowest
+
 clean:
-	rm -rf $(VENV) .venv-lowest out
+	rm -rf $(VENV) .venv-lowest out dist docs/_build docs/examples docs/papers docs/interface docs/figures
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

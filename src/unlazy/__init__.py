@@ -112,20 +112,8 @@ _PLACES = {
 _HOMES = {name: module for module, names in _PLACES.items() for name in names.split()}
 #: Sub-packages that can be reached as attributes without being imported by name.
 _ROOMS = (
-    "core",
-    "tasks",
-    "networks",
-    "kernels",
-    "solvers",
-    "learners",
-    "probes",
-    "theory",
-    "lab",
-    "papers",
-    "estimators",
-    "tables",
-    "report",
-    "cli",
+    *("core", "tasks", "networks", "kernels", "solvers", "learners", "probes"),
+    *("theory", "lab", "papers", "estimators", "tables", "report", "play", "cli"),
 )
 
 __all__ = [

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from unlazy.cli.defaults import QUIET, is_set
 from unlazy.core.errors import BadInput
 from unlazy.report.files import check_writable, replacing
 
@@ -84,6 +85,13 @@ json_option = click.option(
 figure_option = click.option(
     "--figure", "--out", "figure", type=click.Path(path_type=Path), help="Write the figure to this file (.png, .pdf or .svg)."
 )
+style_option = click.option(
+    "--style",
+    type=click.Choice(["page", "column", "wide", "slide"]),
+    default="page",
+    show_default=True,
+    help="Figures for a page, a column of a paper, both columns, or a slide.",
+)
 learner_option = click.option(
     "--learner",
     "names",
@@ -123,7 +131,21 @@ def console() -> Any:
     """Where people read: standard output, or standard error while a machine reads standard output."""
     from rich.console import Console
 
-    return Console(stderr=click.get_current_context().meta.get("machine_reads_output", False))
+    return Console(stderr=click.get_current_context().meta.get("machine_reads_output", False), quiet=is_set(QUIET))
+
+
+def say(text: str) -> None:
+    """A line for people, which a quiet run leaves out."""
+    if not is_set(QUIET):
+        click.echo(text, err=click.get_current_context().meta.get("machine_reads_output", False))
+
+
+def open_in_browser(path: Path) -> None:
+    """Show a page that was written."""
+    import webbrowser
+
+    if not webbrowser.open(path.resolve().as_uri()):
+        say(f"No browser was found: open {path.resolve()} in one.")
 
 
 def prepare_outputs(json_path: Path | None, figure: Path | None = None) -> None:
@@ -148,14 +170,16 @@ def write_json(data: Any, path: Path | None) -> None:
         draft.write_text(text + "\n", encoding="utf-8")
 
 
-def write_figure(outcome: Any, path: Path | None) -> None:
-    """Write the figure of an outcome, in the format that the name ends with."""
+def write_figure(outcome: Any, path: Path | None, style: str = "page") -> None:
+    """Write the figure of an outcome, in the format that the name ends with, and beside it the numbers that are drawn."""
     if path is None:
         return
-    from unlazy.report.figures import save_figure
+    from unlazy.report.prints import save_figure, save_numbers
 
-    save_figure(outcome.figure(), path)
-    console().print(f"Figure written to {path}", soft_wrap=True)
+    figure = outcome.figure()
+    save_figure(figure, path, style)
+    numbers = save_numbers(figure, path.with_suffix(".csv"))
+    console().print(f"Figure written to {path}, its numbers to {numbers}", soft_wrap=True)
 
 
 def whole_numbers(name: str, text: str) -> tuple[int, ...]:

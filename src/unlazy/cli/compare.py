@@ -20,6 +20,7 @@ from unlazy.cli.common import (
     running,
     set_option,
     store_option,
+    style_option,
     whole_numbers,
     write_figure,
     write_json,
@@ -40,6 +41,7 @@ from unlazy.core.errors import BadInput
 @data_option
 @json_option
 @figure_option
+@style_option
 @engine_options
 def compare(
     task: str,
@@ -53,6 +55,7 @@ def compare(
     store_path: Path | None,
     json_path: Path | None,
     figure: Path | None,
+    style: str,
     engine: Callable[[Path], Any],
 ) -> None:
     """Let learners compete on TASK: the same examples and the same tuning budget for each, and say who is ahead.
@@ -73,4 +76,4 @@ def compare(
         outcome = run_contest(contest, store, console(), engine=runner)
     print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
-    write_figure(outcome, figure)
+    write_figure(outcome, figure, style)

@@ -10,13 +10,17 @@ import click
 from unlazy import __version__
 from unlazy.cli.audit import audit
 from unlazy.cli.circuit_check import circuit_check
+from unlazy.cli.cite import cite
 from unlazy.cli.compare import compare
+from unlazy.cli.completion import completion
 from unlazy.cli.data import data
+from unlazy.cli.defaults import VERBOSE, config, default_map, loudness
 from unlazy.cli.demo import demo
 from unlazy.cli.doctor import doctor
 from unlazy.cli.export import export
 from unlazy.cli.list import list_things
 from unlazy.cli.new import new
+from unlazy.cli.play import play
 from unlazy.cli.report import report
 from unlazy.cli.reproduce import reproduce
 from unlazy.cli.rerun import rerun
@@ -26,6 +30,9 @@ from unlazy.cli.show import show
 from unlazy.cli.store import store
 from unlazy.cli.tables import tables
 from unlazy.core.errors import UnlazyError
+
+#: Commands that work with any file of defaults, and so help to mend one.
+REPAIRS = ("config", "completion")
 
 
 class _Refused(click.ClickException):
@@ -41,6 +48,8 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except UnlazyError as error:
+            if ctx.meta.get(f"unlazy.{VERBOSE}"):
+                raise
             raise _Refused(str(error)) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -49,6 +58,8 @@ class _Commands(click.Group):
             near = difflib.get_close_matches(args[0], known, n=1, cutoff=0.3)
             hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
             raise _Refused(f"There is no command '{args[0]}'. {hint}")
+        if args[0] not in REPAIRS and not ctx.resilient_parsing:
+            ctx.default_map = default_map(self.commands)
         return super().resolve_command(ctx, args)
 
 
@@ -70,11 +81,16 @@ for command in (
     report,
     export,
     demo,
+    play,
     data,
     circuit_check,
     new,
     rerun,
     store,
     doctor,
+    cite,
+    config,
+    completion,
 ):
+    command.params.extend(loudness())
     main.add_command(command)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unlazy.cli.common import SCALES, console, data_option, default_store, store_option
+from unlazy.cli.common import SCALES, console, data_option, default_store, open_in_browser, say, store_option, style_option
 from unlazy.report.files import check_writable
 
 if TYPE_CHECKING:
@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     help="Also write the figures for print into this folder.",
 )
 @click.option("--scale", type=SCALES, help="Only runs of claims at this scale.")
-def report(store_path: Path | None, out: Path, figures: Path | None, scale: str | None) -> None:
+@style_option
+@click.option("--open", "show", is_flag=True, help="Show the page in the browser.")
+def report(store_path: Path | None, out: Path, figures: Path | None, scale: str | None, style: str, show: bool) -> None:
     """Write one HTML page, readable offline: all verdicts in the store, curves and moving neurons, contests and scaling studies."""
     from unlazy.lab.store import Store
 
     check_writable(out)
     with Store(store_path or default_store(), read_only=True) as store:
-        write_report(store, out, figures, scale)
+        write_report(store, out, figures, scale, style)
+    if show:
+        open_in_browser(out)
 
 
-def write_report(store: Store, out: Path, figures: Path | None, scale: str | None) -> None:
+def write_report(store: Store, out: Path, figures: Path | None, scale: str | None, style: str = "page") -> None:
     """Write the page, and the figures where they are wanted."""
     from unlazy.report.entries import found_in
     from unlazy.report.figures import save_figures, save_outcomes
@@ -44,8 +48,8 @@ def write_report(store: Store, out: Path, figures: Path | None, scale: str | Non
         write_page(found.claims, out, contests=found.contests, scalings=found.scalings)
         written = []
         if figures is not None:
-            written = [path for verdict, records in found.claims for path in save_figures(verdict, records, figures)]
-            written += save_outcomes([*found.contests, *found.scalings], figures)
-    click.echo(f"Page written to {out.resolve()}: open it in a browser, no network is needed.")
+            written = [path for verdict, records in found.claims for path in save_figures(verdict, records, figures, style)]
+            written += save_outcomes([*found.contests, *found.scalings], figures, style)
+    say(f"Page written to {out.resolve()}: open it in a browser, no network is needed.")
     for path in written:
-        click.echo(f"Figure written to {path}")
+        say(f"{'Numbers' if path.suffix == '.csv' else 'Figure'} written to {path}")

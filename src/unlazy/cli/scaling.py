@@ -20,6 +20,7 @@ from unlazy.cli.common import (
     running,
     set_option,
     store_option,
+    style_option,
     write_figure,
     write_json,
 )
@@ -47,6 +48,7 @@ from unlazy.core.errors import BadInput
 @data_option
 @json_option
 @figure_option
+@style_option
 @engine_options
 def scaling(
     task: str,
@@ -62,6 +64,7 @@ def scaling(
     store_path: Path | None,
     json_path: Path | None,
     figure: Path | None,
+    style: str,
     engine: Callable[[Path], Any],
 ) -> None:
     """Measure how many examples learners need on TASK as one of its numbers grows, and fit the exponents.
@@ -92,4 +95,4 @@ def scaling(
         outcome = run_scaling(study, store, console(), engine=runner)
     print_scaling(outcome, console())
     write_json(outcome.to_json(), json_path)
-    write_figure(outcome, figure)
+    write_figure(outcome, figure, style)

@@ -19,7 +19,7 @@ from unlazy.core.errors import require
 from unlazy.core.losses import Loss, example_losses
 from unlazy.core.metrics import Outputs
 from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once
-from unlazy.learners.parts import Begin, End, Kept, RunStage, Stage, Start
+from unlazy.learners.parts import Begin, End, Kept, Resumable, RunStage, Stage, Start
 from unlazy.learners.sources import GradientSource, Groups, SampleGradients
 from unlazy.networks.base import HasNeurons, Init, Network, Smoothable
 from unlazy.tasks.base import Family, Sampler, WeightedBatch
@@ -36,7 +36,7 @@ def _optional_float(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-class Descent(Stage):
+class Descent(Resumable):
     """Gradient steps p ← p − rate·(∇loss + 2·decay·p) on the parameter groups named in `rates`; all others are frozen.
 
     `steps`: how many (None: one pass over fresh data, n // batch). `batch`: examples a step (None: all).
@@ -131,38 +131,45 @@ class Descent(Stage):
         each = r * (2.0 if "w" in self.rates else 1.0) + (100.0 if self.smoothing is not None else 0.0)
         return self.length(n) * (self.batch or n) * width * each
 
-    def run(
-        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
-    ) -> tuple[Network, Float[Array, " s"]]:
+    @property
+    def _optimiser(self) -> optax.GradientTransformation:
+        optimiser = optax.scale_by_adam() if self.optimiser == "adam" else optax.identity()
+        return optimiser if self.momentum is None else optax.chain(optimiser, optax.trace(decay=self.momentum))
+
+    def begin(self, model: Network) -> tuple[Network, Any]:
+        """The network, and the memory of the optimiser."""
+        return model, self._optimiser.init(model.get(tuple(self.rates)))
+
+    def go_on(
+        self, state: Any, source: GradientSource, material: Any, spans: Int[Array, "s 2"], total: Int[Array, ""], key: PRNGKeyArray
+    ) -> tuple[Any, Network, Float[Array, " s"]]:
+        model, memory = state
         require(self.loss != NATURAL, "The natural loss is known once the outputs are: fit the learner, or call `suited`.")
         source.accept(self.loss)
         require(
             self.smoothing is None or isinstance(model, Smoothable), f"{type(model).__name__} cannot average over noise inside its neurons."
         )
-        optimiser = optax.scale_by_adam() if self.optimiser == "adam" else optax.identity()
-        if self.momentum is not None:
-            optimiser = optax.chain(optimiser, optax.trace(decay=self.momentum))
         noise: dict[str, Any] = {} if self.smoothing is None else {"smoothing": self.smoothing}
 
         def loss(groups: Groups, x: Array, y: Array, weight: Array) -> Float[Array, ""]:
             return self.mean_loss(model.put(groups)(x, **noise), y, weight)
 
         def step(carry: Any, answer: Any, batch: Any, t: Int[Array, ""]) -> Any:
-            groups, state, total = carry
-            slower = 1.0 if self.drop is None else jnp.where(t < jnp.round(self.drop * jnp.sum(lengths)), 1.0, 0.1)
+            groups, memory, sum_of_losses = carry
+            slower = 1.0 if self.drop is None else jnp.where(t < jnp.round(self.drop * total), 1.0, 0.1)
             value, gradient = answer(groups)
             for group, penalty in self.decay.items():
                 gradient[group] = jax.tree.map(lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group])
-            direction, state = optimiser.update(gradient, state, groups)
+            direction, memory = self._optimiser.update(gradient, memory, groups)
             moved = {group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group]) for group, rate in self.rates.items()}
             kept = {group: groups[group] for group in groups if group not in self.forget}
             moved |= jax.tree.map(jnp.add, kept, {group: moved[group] for group in kept})
             if self.spread is not None:
                 moved = self._with_spread(moved, model, batch)
-            return moved, state, total + value
+            return moved, memory, sum_of_losses + value
 
         def segment(carry: Any, span: Int[Array, " 2"]) -> Any:
-            groups, state, total = source.fold(
+            groups, memory, sum_of_losses = source.fold(
                 step,
                 (*carry, jnp.zeros(())),
                 material,
@@ -173,14 +180,11 @@ class Descent(Stage):
                 model=model,
                 key=key,
             )
-            return (groups, state), (groups, total / (span[1] - span[0]))
+            return (groups, memory), (groups, sum_of_losses / (span[1] - span[0]))
 
-        groups = model.get(tuple(self.rates))
-        ends = jnp.cumsum(lengths)
-        spans = jnp.stack([ends - lengths, ends], axis=1)
-        _, (trained, losses) = jax.lax.scan(segment, (groups, optimiser.init(groups)), spans)
-        frozen = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(lengths), *leaf.shape)), model)
-        return frozen.put(trained), losses
+        (last, memory), (trained, losses) = jax.lax.scan(segment, (model.get(tuple(self.rates)), memory), spans)
+        frozen = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(spans), *leaf.shape)), model)
+        return (model.put(last), memory), frozen.put(trained), losses
 
     def mean_loss(self, score: Array, y: Array, weight: Float[Array, " n"]) -> Float[Array, ""]:
         """What a step makes smaller, beside the penalties on weights."""

@@ -51,6 +51,28 @@ class Stage(eqx.Module):
         """Rough number of multiply-adds."""
 
 
+class Resumable(Stage):
+    """A stage that can be taken in pieces: whoever watches training goes on, looks, and goes on again. `run` is one such piece."""
+
+    @abstractmethod
+    def begin(self, model: Network) -> Any:
+        """What the first step starts from."""
+
+    @abstractmethod
+    def go_on(
+        self, state: Any, source: GradientSource, material: Any, spans: Int[Array, "s 2"], total: Int[Array, ""], key: PRNGKeyArray
+    ) -> tuple[Any, Network, Float[Array, " s"]]:
+        """Do the steps span[0] ≤ t < span[1] of each span, out of `total`; returns what the next ones start from, models and losses."""
+
+    def run(
+        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
+    ) -> tuple[Network, Float[Array, " s"]]:
+        ends = jnp.cumsum(lengths)
+        spans = jnp.stack([ends - lengths, ends], axis=1)
+        _, models, losses = self.go_on(self.begin(model), source, material, spans, jnp.sum(lengths), key)
+        return models, losses
+
+
 class Start(NamedTuple):
     """Before the first step: the network (by coordinates, if there is a basis), what the source made of the data, and what was seen."""
 

@@ -73,12 +73,12 @@ class UnitNorm(Learner):
         return UnitNorm.of(self.learner.suited_to_outputs(sampler.outputs)).fit_in_parts(sampler, n, key, at_once)
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
-        scaled, scale, seen = call(_Scale(n), sampler, key)
+        scaled, scale, seen = call(UnitScale(n), sampler, key)
         trace = self.learner.fit_in_parts(scaled, n, key, call)
         return call(_Unscale(), trace, scale, seen)
 
 
-class _Scale(eqx.Module):
+class UnitScale(eqx.Module):
     """A sampler of scaled inputs, the scale, and the inputs as they were."""
 
     n: int = eqx.field(static=True)

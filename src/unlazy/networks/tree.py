@@ -91,11 +91,16 @@ class TreeNetwork(HasNeurons):
     @property
     def gates(self) -> Int[Array, " n-1"]:
         """Each gate's number, read on the four patterns of ±1; an output above 0 counts as +1."""
+        return ((self.gate_outputs > 0) << jnp.arange(4)).sum(axis=1)
+
+    @property
+    def gate_outputs(self) -> Float[Array, "n-1 4"]:
+        """What each gate gives on the four patterns of ±1, level 0 first."""
         patterns = jnp.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
-        levels = []
-        for w, v in zip(self.w, self.v, strict=True):
-            outputs = jnp.einsum("pgk,gk->gp", jax.nn.relu(jnp.einsum("pi,gki->pgk", patterns, w)), v)
-            levels.append(((outputs > 0) << jnp.arange(4)).sum(axis=1))
+        levels = [
+            hard_tanh(jnp.einsum("pgk,gk->gp", jax.nn.relu(jnp.einsum("pi,gki->pgk", patterns, w)), v))
+            for w, v in zip(self.w, self.v, strict=True)
+        ]
         return jnp.concatenate(levels)
 
     @property

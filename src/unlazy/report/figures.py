@@ -23,11 +23,11 @@ from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.statistics import Estimate, estimate
 from unlazy.lab.trials import Record
-from unlazy.report.files import replacing
 from unlazy.report.neurons import SHORT, Frame, frames, has_neurons, side_names, sides, star_names
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
 from unlazy.report.parities import has_parity, parity_figure
 from unlazy.report.plots import draw, lines
+from unlazy.report.prints import save_all
 
 #: Red and orange as in the paper, in shades that also differ in lightness; grey for neurons near neither star.
 SIDE_COLOURS = {1: "#C8102E", -1: "#F0A30A", 0: "#808080"}
@@ -257,8 +257,8 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], folder: Path | str) -> list[Path]:
-    """Write all figures that the records allow, each as PNG and PDF, and name the files; maps of neurons are of the first seed."""
+def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], folder: Path | str, style: str = "page") -> list[Path]:
+    """Write all figures that the records allow, each as PNG and PDF with its numbers, and name the files; maps are of the first seed."""
     folder = Path(folder)
     name = f"{slug(verdict.claim.id)}-{verdict.scale}"
     made: dict[str, Figure] = {}
@@ -274,32 +274,14 @@ def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], fold
             made[f"{name}-neurons-{slug(arm)}"] = neuron_map(records[arm][0])
         if records[arm] and has_parity(records[arm][0]):
             made[f"{name}-parity-{slug(arm)}"] = parity_figure(records[arm][0])
-    return _save_all(made, folder)
+    return save_all(made, folder, style)
 
 
-def save_outcomes(outcomes: Sequence[ContestOutcome | ScalingOutcome], folder: Path) -> list[Path]:
-    """Write the figures of contests and scaling studies, each as PNG and PDF."""
+def save_outcomes(outcomes: Sequence[ContestOutcome | ScalingOutcome], folder: Path, style: str = "page") -> list[Path]:
+    """Write the figures of contests and scaling studies, each as PNG and PDF with its numbers."""
     made: dict[str, Figure] = {}
     for outcome in outcomes:
         kind = "scaling" if isinstance(outcome, ScalingOutcome) else "contest"
         count = sum(stem.startswith(f"{slug(outcome.task)}-{kind}") for stem in made)
         made[f"{slug(outcome.task)}-{kind}" + (f"-{count + 1}" if count else "")] = outcome.figure()
-    return _save_all(made, folder)
-
-
-def _save_all(made: Mapping[str, Figure], folder: Path) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for stem, figure in made.items():
-        for kind in ("png", "pdf"):
-            save_figure(figure, folder / f"{stem}.{kind}")
-            paths.append(folder / f"{stem}.{kind}")
-    return paths
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure, in the format that its name ends with. Without date and version, equal records give equal files."""
-    kind = path.suffix.removeprefix(".")
-    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
-    with matplotlib.rc_context(PRINT_STYLE), replacing(path) as draft:
-        figure.savefig(draft, format=kind, metadata=undated)
+    return save_all(made, folder, style)

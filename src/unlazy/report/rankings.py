@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from unlazy.report.figures import save_figure
 from unlazy.report.palette import ARM_COLOURS, PRINT_STYLE
+from unlazy.report.prints import save_figure
 from unlazy.tables.yardstick import PairedTest, Standing
 
 #: Published classifiers that are shown beside ours.

@@ -17,14 +17,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from unlazy.core.errors import require
 from unlazy.core.losses import hinge
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.learners.parts import Stage
+from unlazy.learners.parts import Resumable
 from unlazy.learners.sources import GradientSource, LawGradients, SampleGradients
 from unlazy.networks.base import Network
 from unlazy.networks.tree import TreeInit, TreeNetwork, width_for
 from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 
-class LayerDescent(Stage):
+class LayerDescent(Resumable):
     """Gradient descent of one level on the pooled loss, until all its gradients are zero or `steps` are done.
 
     `margin` = Δ in λ = |E y| + Δ/4. Labels are swapped where their mean is negative; the output gate is negated at the end.
@@ -43,9 +43,14 @@ class LayerDescent(Stage):
         """Forward and backward through one level, as if no step were saved."""
         return 6.0 * self.steps * n * width * 2**self.level
 
-    def run(
-        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
-    ) -> tuple[Network, Float[Array, " s"]]:
+    def begin(self, model: Network) -> Network:
+        """The tree; its output gate is negated in what is shown of it alone."""
+        return model
+
+    def go_on(
+        self, state: Any, source: GradientSource, material: Any, spans: Int[Array, "s 2"], total: Int[Array, ""], key: PRNGKeyArray
+    ) -> tuple[Any, Network, Float[Array, " s"]]:
+        model = state
         require(
             isinstance(model, TreeNetwork) and not isinstance(material, Sampler), "Layerwise training needs a tree and a sample or a law."
         )
@@ -82,12 +87,12 @@ class LayerDescent(Stage):
             done = steps - left
             return w, (w, jnp.where(done > 0, total / jnp.maximum(done, 1), value))
 
-        _, (trained, losses) = jax.lax.scan(segment, tree.w[self.level], lengths)
-        stacked = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(lengths), *leaf.shape)), tree)
+        last, (trained, losses) = jax.lax.scan(segment, tree.w[self.level], spans[:, 1] - spans[:, 0])
+        stacked = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(spans), *leaf.shape)), tree)
         stacked = eqx.tree_at(lambda net: net.w[self.level], stacked, trained)
         if self.level == 0:
             stacked = eqx.tree_at(lambda net: net.v[0], stacked, jnp.where(mean < 0, -stacked.v[0], stacked.v[0]))
-        return stacked, losses
+        return replaced(last), stacked, losses
 
 
 def layerwise_network(

@@ -16,10 +16,17 @@ from unlazy.papers.allenzhu2019.theorem1 import THEOREM1
 from unlazy.tasks.hierarchy import HardInstance, PairHierarchy, RealParity, SmoothHierarchy
 
 CITATION = "Z. Allen-Zhu, Y. Li. What Can ResNet Learn Efficiently, Going Beyond Kernels? NeurIPS 2019."
+BIBTEX = """@inproceedings{allenzhu2019,
+  title = {What Can {ResNet} Learn Efficiently, Going Beyond Kernels?},
+  author = {Allen-Zhu, Zeyuan and Li, Yuanzhi},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume = {32},
+  year = {2019}
+}"""
 
 CLAIMS = (TASK, COMPLEXITY, LEARNER, THEOREM1, LOWER_BOUNDS, FIGURE2A, FIGURE2B, FORWARD, FIGURE3, FIGURE4)
 
-__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
+__all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 NOT_RUN = ()
 

@@ -17,9 +17,16 @@ from unlazy.papers.daniely2020.rows import ROWS
 from unlazy.papers.daniely2020.training import TRAINING
 from unlazy.tasks.equal_bits import EqualBits
 
-__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
+__all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 CITATION = "A. Daniely, E. Malach. Learning Parities with Neural Networks. NeurIPS 2020."
+BIBTEX = """@inproceedings{daniely2020,
+  title = {Learning Parities with Neural Networks},
+  author = {Daniely, Amit and Malach, Eran},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume = {33},
+  year = {2020}
+}"""
 
 CLAIMS = (*ROWS, THEOREM1, *TRAINING, CONTEST, CLAIM_DIGITS)
 

@@ -17,6 +17,13 @@ CITATION = (
     "M. Glasgow. SGD Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal Sample Complexity: A Case Study in the XOR "
     "Problem. ICLR 2024 (arXiv 2023)."
 )
+BIBTEX = """@inproceedings{glasgow2023,
+  title = {{SGD} Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal Sample Complexity:
+    A Case Study in the {XOR} Problem},
+  author = {Glasgow, Margalit},
+  booktitle = {International Conference on Learning Representations},
+  year = {2024}
+}"""
 
 CLAIMS = (
     TASK,
@@ -36,7 +43,7 @@ CLAIMS = (
     LOWERBOUND,
 )
 
-__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
+__all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 TASKS = {
     "glasgow2023/task": Named(MultiIndex(d=128), "XOR of two hidden coordinates on the cube"),

@@ -19,6 +19,12 @@ from unlazy.tasks.circuits.circuit import NAMES
 from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits, ProductCircuits
 
 CITATION = "E. Malach, S. Shalev-Shwartz. Learning Boolean Circuits with Neural Networks. arXiv:1910.11923, 2020."
+BIBTEX = """@article{malach2019,
+  title = {Learning {Boolean} Circuits with Neural Networks},
+  author = {Malach, Eran and Shalev-Shwartz, Shai},
+  journal = {arXiv preprint arXiv:1910.11923},
+  year = {2019}
+}"""
 
 CLAIMS = (
     FIGURE1,

@@ -30,6 +30,12 @@ CITATION = (
     "Z. Shi, J. Wei, Y. Liang. A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs and Advantage "
     "over Fixed Features. ICLR 2022."
 )
+BIBTEX = """@inproceedings{shi2022,
+  title = {A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs and Advantage over Fixed Features},
+  author = {Shi, Zhenmei and Wei, Junyi and Liang, Yingyu},
+  booktitle = {International Conference on Learning Representations},
+  year = {2022}
+}"""
 
 CLAIMS = (
     TABLE1,
@@ -50,7 +56,7 @@ CLAIMS = (
     ALGORITHM1,
 )
 
-__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
+__all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 TASKS = {
     "shi2022/task": Named(

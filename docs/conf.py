@@ -1,0 +1,69 @@
+"""How the documentation is built: `make docs`. Pages of papers and of the interface are made from records and docstrings first."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import unlazy
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+_spec = importlib.util.spec_from_file_location("site_pages", ROOT / "scripts" / "site_pages.py")
+assert _spec is not None and _spec.loader is not None
+site_pages = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(site_pages)
+site_pages.write(HERE)
+
+project = "unlazy"
+author = "The unlazy developers"
+version = release = unlazy.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "stories", "gallery/README.rst", "examples/*.py", "examples/*.ipynb", "examples/*.md5"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "unlazy"
+html_extra_path: list[str] = []
+templates_path: list[str] = []
+nitpicky = False
+# Anchors of the ledger hold letters that no target has; every other link is checked.
+linkcheck_ignore = [r"http://127\.0\.0\.1.*"]
+
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": False, "undoc-members": False}
+python_use_unqualified_type_names = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "filename_pattern": r"\.py$",
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+}
+
+
+def _plain(line: str) -> str:
+    """A line of a docstring, which is no reStructuredText, as such: code between backticks stays code, all else is text."""
+    parts = line.split("`")
+    if len(parts) % 2 == 0:  # a lone backtick
+        return re.sub(r"([*|_`\\])", r"\\\1", line)
+    return "".join(f"``{part}``" if place % 2 else re.sub(r"([*|_\\])", r"\\\1", part) for place, part in enumerate(parts))
+
+
+def _docstring(app, what, name, obj, options, lines) -> None:
+    lines[:] = [_plain(line) for line in lines]
+
+
+def setup(app) -> None:
+    """Hook into Sphinx."""
+    app.connect("autodoc-process-docstring", _docstring)

@@ -1,0 +1,25 @@
+"""
+A function of signs, exactly
+============================
+
+Fourier coefficients, influences and noise stability of a majority of five signs, by the Walsh-Hadamard transform.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from unlazy.theory.walsh import CubeFunction
+
+majority = CubeFunction.of(lambda z: jnp.sign(jnp.sum(z, axis=1)), 5)
+by_degree = np.round(majority.weights, 4)
+print("weight by degree:", by_degree)
+print("influences:", np.round(majority.influences, 4))
+
+# %%
+# All weight is on odd degrees, most of it on the first: a linear function is a good guess.
+
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(figsize=(4, 2.6), layout="constrained")
+axes.bar(range(6), by_degree)
+axes.set(xlabel="degree", ylabel="share of the square")

@@ -1,0 +1,127 @@
+"""Write the notebooks, one a paper, from what is said here: `python scripts/notebooks.py`. Their code is run by the tests.
+
+They are kept without outputs, so that they differ only where their text does.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from unlazy.lab import registry
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+
+#: By paper: a claim that is exact or takes seconds, and a short study with a picture, each with a sentence before it.
+STUDIES = {
+    "shi2022": (
+        "shi2022/lemma5",
+        "Two steps that forget the initial weights: where neurons point before and after.",
+        """from unlazy import LocalEngine, ParityMixture, Performance, Trial
+from unlazy.papers.shi2022.learner import TwoStep
+from unlazy.probes.neurons import Silhouette
+from unlazy.report.figures import neuron_map
+
+family = ParityMixture(d=30, D=12, k=3, po=0.5)
+moments = family.moments
+schedule = TwoStep.practical(k=3, m=20, T=60, gamma=float(moments.gamma), sigma=float(moments.sigma), batch=100)
+trial = Trial(family, schedule.network(record=(0, 1, 2)), 2000, 10, (Performance(1000), Silhouette(40)))
+(record,) = LocalEngine().run([trial])
+print(dict(zip(record.steps, record.measurements["test_accuracy"])))
+neuron_map(record)""",
+    ),
+    "glasgow2023": (
+        "glasgow2023/task",
+        "SGD on fresh examples finds the two hidden directions: the greatest cosine, and the error.",
+        """from unlazy import Alignment, LocalEngine, MultiIndex, Performance, Trial
+from unlazy.learners.mean_field import mean_field_sgd
+
+learner = mean_field_sgd(width=48, batch=32, radius=0.1, step=0.2, steps=100, record=(0, 20, 40, 60, 80))
+(record,) = LocalEngine().run([Trial(MultiIndex(d=12), learner, 3200, 10, (Performance(1000), Alignment()))])
+for step, accuracy, cosine in zip(record.steps, record.measurements["test_accuracy"], record.measurements["cosine"]):
+    print(f"step {step:3d}: accuracy {accuracy:5.1f} %, greatest cosine {cosine:.2f}")""",
+    ),
+    "malach2019": (
+        "malach2019/circuit-count",
+        "A hidden circuit, and what layerwise learning makes of its examples.",
+        """import jax
+
+from unlazy.learners.circuits.layerwise import Layerwise
+from unlazy.report.circuits import draw_recovery, recovery_text
+from unlazy.tasks.circuits.families import GenerativeCircuits
+from unlazy.tasks.circuits.recovery import recovery
+
+task = GenerativeCircuits(8).task(key=jax.random.key(3))
+trace = Layerwise(margin=(2 / 3) ** 3).fit(task.sampler, 4000, key=jax.random.key(4))
+learned = trace.at(0).circuit
+seen = recovery(task.circuit, task.input_law, learned)
+print(recovery_text(task.circuit, learned, seen))
+draw_recovery(task.circuit, learned, seen)""",
+    ),
+    "daniely2020": (
+        "daniely2020/lemma5",
+        "One step of gradient descent and a readout, against a linear model, on a parity whose structure shows where it is.",
+        """import unlazy
+from unlazy.learners.one_step import one_step_readout
+from unlazy.tasks.equal_bits import EqualBits
+
+outcome = unlazy.compare(
+    EqualBits(d=10, k=3), {"one step": one_step_readout(64), "linear": "linear"}, n=400, seeds=3, budget=2, test=1000
+)
+print(outcome.conclusion(400))
+outcome""",
+    ),
+    "allenzhu2019": (
+        "allenzhu2019/task",
+        "How much of F and of G(F) is in the output of a residual network along training.",
+        """from unlazy.papers.allenzhu2019.setting import momentum_sgd
+from unlazy.play.training import LiveTraining
+from unlazy.tasks.hierarchy import PairHierarchy
+
+learner = momentum_sgd("3resnet", "all", 60, 300, (0.1, 5e-3), 60)
+training = LiveTraining(PairHierarchy(d=8, order=2), learner, 300, (10,))
+moment = training.begin()
+for step in (0, 20, 60, 120, 240, 360):
+    moment = training.advance(moment, step)
+    seen = training.look(moment)
+    print(f"step {step:3d}: {seen['base'][0]:.2f} of F, {seen['composite'][0]:.2f} of G(F)")""",
+    ),
+}
+
+
+def notebook(paper: str) -> dict[str, Any]:
+    """What a paper's notebook holds."""
+    claim, sentence, code = STUDIES[paper]
+    story = (FOLDER.parent / "docs" / "stories" / f"{paper}.md").read_text(encoding="utf-8").strip()
+    statement = registry.claims()[claim].statement
+    cells = [
+        ("markdown", f"# `{paper}`\n\n{story}"),
+        ("markdown", f"## A claim, run and judged\n\n`{claim}`: {statement}"),
+        ("code", f'import unlazy\n\nverdicts = unlazy.reproduce("{claim}", scale="smoke", first_seed=10)\nverdicts[0]'),
+        ("markdown", f"## A short study\n\n{sentence}"),
+        ("code", code),
+        ("markdown", f"Go on: `unlazy play {paper}`, `unlazy reproduce '{paper}/*'`, and the page of this paper in the documentation."),
+    ]
+    return {
+        "cells": [_cell(place, kind, text) for place, (kind, text) in enumerate(cells)],
+        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def _cell(place: int, kind: str, text: str) -> dict[str, Any]:
+    cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{place}", "metadata": {}, "source": text.splitlines(keepends=True)}
+    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+
+
+def written(paper: str) -> str:
+    """The text of a notebook's file."""
+    return json.dumps(notebook(paper), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for paper in STUDIES:
+        (FOLDER / f"{paper}.ipynb").write_text(written(paper), encoding="utf-8")

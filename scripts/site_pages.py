@@ -1,0 +1,178 @@
+"""Pages of the documentation that are made, not written: one a paper from results/ and the registry, and the interface from docstrings.
+
+`docs/conf.py` calls `write` before each build; nothing of it is kept in the repository.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import unlazy
+from unlazy.lab import registry
+from unlazy.report.figures import slug
+from unlazy.report.tables import MARKS
+
+ROOT = Path(__file__).parent.parent
+#: Rooms of the public names, in the order of the data: title and the modules whose names are shown there.
+ROOMS = {
+    "Functions": ("unlazy.lab.api",),
+    "Tasks and data": ("unlazy.tasks", "unlazy.core.metrics", "unlazy.core.random"),
+    "Networks": ("unlazy.networks", "unlazy.core.activations"),
+    "Kernels": ("unlazy.kernels",),
+    "Learners": ("unlazy.learners",),
+    "Probes": ("unlazy.probes",),
+    "The laboratory": ("unlazy.lab", "unlazy.core"),
+}
+
+
+def _script(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def papers() -> list[str]:
+    """All papers, in the order of the package."""
+    return list(importlib.import_module("unlazy.papers").PAPERS)
+
+
+def paper_page(paper: str) -> str:
+    """What a paper says, what was run, verdicts, errata, figures."""
+    readme = _script("readme")
+    module = importlib.import_module(f"unlazy.papers.{paper}")
+    found = [v for v in readme.verdicts() if v["id"].startswith(f"{paper}/")]
+    ran = [v for v in found if v["verdict"] != "not run"]
+    title = title_of(module)
+    parts = [f"# {title}", f"*{module.CITATION}* (`{paper}`)"]
+    story = ROOT / "docs" / "stories" / f"{paper}.md"
+    parts.append(story.read_text(encoding="utf-8").strip() if story.exists() else (module.__doc__ or "").splitlines()[0])
+    parts.append(f"## What became of it\n\n{tally(ran)}\n\n{verdict_table(ran)}")
+    told = readme.reasons(ran)
+    if told:
+        parts.append(f"### Why a statement does not stand\n\n{told}")
+    waiting = [v for v in found if v["verdict"] == "not run"]
+    if waiting:
+        parts.append("### Not run yet\n\n" + "\n".join(f"- `{v['id']}`: {v['statement']} *{v['reason'].capitalize()}.*" for v in waiting))
+    parts += figures(paper)
+    wrong = [e for e in registry.errata().values() if e.id.startswith(f"{paper}/")]
+    if wrong:
+        rows = "\n".join(f"- [{e.id}](../errata.md#{readme.anchor(e.id)}), {e.where}: {e.correction}" for e in wrong)
+        parts.append(f"## Errata\n\nSlips that came to light while the paper was implemented.\n\n{rows}")
+    tasks, learners = (
+        "\n".join(f"- `{name}`: {entry.what}" for name, entry in of().items() if name.startswith(f"{paper}/"))
+        for of in (registry.tasks, registry.learners)
+    )
+    parts.append(f"## In every command\n\nTasks:\n\n{tasks}\n\nLearners:\n\n{learners}")
+    return "\n\n".join(parts) + "\n"
+
+
+def title_of(module: Any) -> str:
+    """A paper's title as its BibTeX has it."""
+    found = re.search(r"title = \{(.*?)\},\n", module.BIBTEX, re.DOTALL)
+    assert found is not None, f"{module.__name__} has a BIBTEX without a title"
+    return " ".join(found[1].replace("{", "").replace("}", "").split())
+
+
+def tally(found: list[dict[str, Any]]) -> str:
+    """Verdicts in a sentence."""
+    best = {v["id"]: v for v in found}  # the larger scale, where a claim was run at two
+    counts = Counter(MARKS[v["verdict"]] for v in best.values())
+    return f"{len(best)} statements were run: " + ", ".join(f"{count} {mark}" for mark, count in counts.most_common()) + "."
+
+
+def verdict_table(found: list[dict[str, Any]]) -> str:
+    """One row a claim: verdicts by scale, each with the way to all of it, and what the paper asserts."""
+    readme = _script("readme")
+    lines = ["| claim | verdict | numbers | what the paper asserts |", "|---|---|---|---|"]
+    for name in dict.fromkeys(v["id"] for v in found):
+        runs, claim = [v for v in found if v["id"] == name], registry.claims()[name]
+        told = []
+        for v in runs:
+            where = readme.anchor(f"{name}, {v['scale']}: {MARKS[v['verdict']]}".replace(" ", "-"))
+            told.append(f"{MARKS[v['verdict']]} ([{v['scale']}](../ledger.md#{where}))")
+        statement = claim.statement.replace("|", "\\|")
+        lines.append(f"| `{name}` | {', '.join(told)} | {readme.numbers(runs[-1])} | {statement} *({claim.where})* |")
+    return "\n".join(lines)
+
+
+def figures(paper: str) -> list[str]:
+    """The figures that the tool made for a paper."""
+    found = sorted((ROOT / "results" / "figures").glob(f"{paper}-*.png"))
+    if not found:
+        return []
+    rows = [f"![{path.stem.replace('-', ' ')}](../figures/{path.name})\n\n*`{path.stem}`*" for path in found]
+    return ["## Figures\n\nMade by `unlazy report --figures` and `unlazy compare --figure`.\n\n" + "\n\n".join(rows)]
+
+
+def interface() -> dict[str, str]:
+    """A page for each room of the public names."""
+    left = dict(sorted(unlazy._HOMES.items()))
+    pages = {}
+    for title, modules in ROOMS.items():
+        names = [name for name, home in left.items() if any(home == module or home.startswith(f"{module}.") for module in modules)]
+        for name in names:
+            del left[name]
+        pages[slug(title)] = "\n\n".join([f"# {title}", *(_entry(name) for name in names)]) + "\n"
+    assert not left, f"these names have no page: {left}"
+    return pages
+
+
+def _entry(name: str) -> str:
+    thing = getattr(unlazy, name)
+    if isinstance(thing, type):
+        return f"```{{eval-rst}}\n.. autoclass:: unlazy.{name}\n```"
+    if callable(thing):
+        return f"```{{eval-rst}}\n.. autofunction:: unlazy.{name}\n```"
+    return f"```{{eval-rst}}\n.. autodata:: unlazy.{name}\n   :no-value:\n```"
+
+
+def commands() -> str:
+    """The page of all commands, from their own help."""
+    import click
+
+    from unlazy.cli.main import main
+
+    parts = ["# Commands", "Every command explains itself with `--help`. `unlazy --help` names them all."]
+    for name, command in main.commands.items():
+        with click.Context(command, info_name=f"unlazy {name}", terminal_width=100, max_content_width=100) as context:
+            parts.append(f"## unlazy {name}\n\n```text\n{command.get_help(context)}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def numbers_of_today() -> str:
+    """How many claims, tasks and learners there are, for the first page."""
+    kinds = (("claims", registry.claims), ("tasks", registry.tasks), ("learners", registry.learners), ("kernels", registry.kernels))
+    return ", ".join(f"{len(of())} {name}" for name, of in kinds)
+
+
+def write(docs: Path) -> None:
+    """All made pages into the folder of the documentation."""
+    for name in ("papers", "interface", "figures"):
+        shutil.rmtree(docs / name, ignore_errors=True)
+        (docs / name).mkdir()
+    for path in (ROOT / "results" / "figures").glob("*.png"):
+        shutil.copy(path, docs / "figures")
+    for paper in papers():
+        (docs / "papers" / f"{paper}.md").write_text(paper_page(paper), encoding="utf-8")
+    listed = "\n".join(papers())
+    (docs / "papers" / "index.md").write_text(f"# Papers\n\n```{{toctree}}\n{listed}\n```\n", encoding="utf-8")
+    pages = interface()
+    for name, text in pages.items():
+        (docs / "interface" / f"{name}.md").write_text(text, encoding="utf-8")
+    (docs / "interface" / "commands.md").write_text(commands(), encoding="utf-8")
+    listed = "\n".join(["commands", *pages])
+    head = f"# Interface\n\nEverything here is one import away: `import unlazy`. The registry offers {numbers_of_today()}."
+    (docs / "interface" / "index.md").write_text(f"{head}\n\n```{{toctree}}\n{listed}\n```\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    print(json.dumps([*papers(), *interface()]))

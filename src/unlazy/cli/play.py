@@ -1,0 +1,137 @@
+"""`unlazy play`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unlazy.core.errors import BadInput, unknown
+from unlazy.report.files import check_writable
+
+
+@click.command()
+@click.argument("what", required=False, metavar="[PRESET or TASK]")
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Begin with another number, such as d=40.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on this machine [default: any that is free].")
+@click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+@click.option(
+    "--record",
+    "record_path",
+    type=click.Path(path_type=Path),
+    help="Run to the end without a page, and write the recording: one HTML file.",
+)
+@click.option("--check", is_flag=True, help="Start the server, watch a short run through it, say how long it took, and end.")
+def play(what: str | None, changes: tuple[str, ...], port: int, no_browser: bool, record_path: Path | None, check: bool) -> None:
+    """Watch networks learn: a page on this machine on which you choose a task, move sliders and see neurons find what is hidden.
+
+    Without a name it opens the stories of the papers; a name is that of a paper ('shi2022'), of a task ('unlazy list tasks'), or of a
+    task of your own, as file.py:Name. The page is served on this machine alone, and training stops when it is closed.
+    """
+    if check:
+        return click.echo(checked())
+    presets = presets_with(what)
+    chosen = what or next(iter(presets))
+    values = values_of(changes)
+    presets[chosen].scene(values)  # wrong numbers are refused before anything is opened
+    if record_path is not None:
+        return _record(presets[chosen], values, record_path)
+    _serve(presets, {"preset": chosen, "values": values}, port, no_browser)
+    return None
+
+
+def presets_with(what: str | None) -> dict[str, Any]:
+    """The stories, all tasks of the registry, and what was named."""
+    from unlazy.lab.registry import tasks
+    from unlazy.play.own import task_preset
+    from unlazy.play.presets import PRESETS
+
+    names = [*PRESETS, *tasks()]
+    found = {**PRESETS, **{name: task_preset(name) for name in tasks()}}
+    if what is not None and what not in found:
+        if ":" not in what:
+            raise unknown("preset or task", what, names)
+        found[what] = task_preset(what)
+    return found
+
+
+def values_of(changes: tuple[str, ...]) -> dict[str, str]:
+    """Texts such as d=40, by name."""
+    found = {}
+    for change in changes:
+        name, sign, text = change.partition("=")
+        if not sign:
+            raise BadInput(f"A change is written NAME=VALUE, such as d=40, but {change!r} has no '='.")
+        found[name] = text
+    return found
+
+
+def _serve(presets: dict[str, Any], opening: dict[str, Any], port: int, no_browser: bool) -> None:
+    import secrets
+    import webbrowser
+
+    from unlazy.play.server import application, free_port, serve
+
+    token, sock = secrets.token_urlsafe(24), free_port(port)
+    address = f"http://127.0.0.1:{sock.getsockname()[1]}/?token={token}"
+    click.echo(f"The page is at {address}\nIt is open to this machine alone. Close the tab to stop the work, press Ctrl-C to end.")
+    sock.listen(64)  # a browser that comes before the server waits for it
+    if not no_browser:
+        webbrowser.open(address)
+    serve(application(presets, token, opening), sock)
+
+
+def _record(preset: Any, values: dict[str, Any], path: Path) -> None:
+    from unlazy.play.recording import record, write_recording
+
+    check_writable(path)
+    with click.progressbar(length=100, label=f"Recording {preset.id}", show_eta=True) as bar:
+        shown = 0
+
+        def watch(message: dict[str, Any]) -> None:
+            nonlocal shown
+            if message["type"] == "frame":
+                now = round(100 * (message["index"] + 1) / message["count"])
+                bar.update(now - shown)
+                shown = max(shown, now)
+
+        found = record(preset, values, watch=watch)
+    write_recording(found, path)
+    click.echo(f"Recording written to {path.resolve()}: open it in a browser, no network is needed.")
+
+
+#: Numbers of the run that `--check` watches: the same programs at small sizes.
+SMALL = {"d": "12", "D": "6", "m": "8", "T": "20", "n": "300", "seeds": "1"}
+
+
+def checked() -> str:
+    """A server in a thread of its own, a page asked for, a run watched to its end through the socket."""
+    import json
+    import secrets
+    import urllib.request
+
+    from websockets.sync.client import connect
+
+    from unlazy.play.presets import PRESETS
+    from unlazy.play.server import application, served
+
+    begin, token = time.perf_counter(), secrets.token_urlsafe(24)
+    frames, first = 0, 0.0
+    with served(application(PRESETS, token)) as host:
+        with urllib.request.urlopen(f"http://{host}/?token={token}") as answer:
+            size = len(answer.read())
+        with connect(f"ws://{host}/live?token={token}") as ws:
+            ws.send(json.dumps({"do": "start", "preset": "shi2022", "values": SMALL}))
+            for text in ws:
+                message = json.loads(text)
+                if message["type"] in ("broken", "refused"):
+                    raise BadInput(f"The check failed: {message['message']}")
+                if message["type"] == "frame":
+                    frames, first = frames + 1, first or time.perf_counter() - begin
+                    ws.send(json.dumps({"do": "seen", "index": message["index"]}))
+                if message["type"] == "done":
+                    break
+    took = time.perf_counter() - begin
+    return f"The page works: {size:,} bytes, {frames} frames, the first after {first:.1f} s, all after {took:.1f} s."

@@ -1,0 +1,185 @@
+"""What is sent to the page at each look: errors of all learners, and of the first one what is seen of it, as plain numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from unlazy.core.metrics import ACCURACY, metric_of
+from unlazy.lab.trials import Trial
+from unlazy.learners.base import Learner
+from unlazy.play.scene import Scene
+from unlazy.play.training import LiveTraining, Moment, grid
+from unlazy.probes.performance import Performance
+from unlazy.report.neurons import NEAR
+from unlazy.tasks.base import Family
+from unlazy.tasks.circuits.circuit import NAMES, Circuit
+from unlazy.tasks.circuits.families import CircuitTask
+from unlazy.tasks.circuits.recovery import Examiner
+
+#: Parts of a hierarchy, as `SignalSight` names them.
+SIGNALS = ("base", "composite")
+#: About so many looks make a recording.
+LOOKS = 200
+#: Examples by which errors are measured along training, and of rivals.
+TEST, RIVAL_TEST = 2000, 10_000
+#: Settings that a rival may try.
+RIVAL_BUDGET = 4
+
+
+class Reel:
+    """A run as a row of frames, each made from the moment before: all watched learners side by side."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.trainings: dict[str, LiveTraining] = {}
+        self.moments: list[dict[str, Moment]] = []
+        self._examiners: list[Examiner] = []
+        self.steps: list[int] = []
+
+    @property
+    def name(self) -> str:
+        """The learner that is drawn."""
+        return next(iter(self.scene.watched))
+
+    def open(self) -> dict[str, Any]:
+        """Draw tasks and networks, of the first learner alone: its first frame is there before the others are compiled."""
+        self._add(self.name)
+        self.steps = list(grid(self.trainings[self.name].lengths, LOOKS))
+        return self.frame(0)
+
+    def _add(self, name: str) -> None:
+        training = LiveTraining(self.scene.family, self.scene.watched[name], self.scene.n, self.scene.seeds, test=TEST)
+        self.trainings[name] = training
+        if not self.moments:
+            self.moments.append({})
+        self.moments[0][name] = training.begin()
+
+    def complete(self) -> None:
+        """Draw the other learners."""
+        for name in self.scene.watched:
+            if name not in self.trainings:
+                self._add(name)
+
+    @property
+    def count(self) -> int:
+        """Frames in all."""
+        return len(self.steps)
+
+    def next(self, index: int) -> dict[str, Any]:
+        """Train on from the frame before, and look."""
+        del self.moments[index:]
+        before, step = self.moments[index - 1], self.steps[index]
+        self.moments.append({name: training.advance(before[name], step) for name, training in self.trainings.items()})
+        return self.frame(index)
+
+    def change(self, scene: Scene) -> bool:
+        """Go on with other numbers; False where that needs other networks."""
+        same = scene.n == self.scene.n and scene.seeds == self.scene.seeds and scene.watched.keys() == self.scene.watched.keys()
+        if not same or any(_lengths(scene, name) != self.trainings[name].lengths for name in self.trainings):
+            return False
+        if not all(training.change(scene.family, scene.watched[name]) for name, training in self.trainings.items()):
+            return False
+        self.scene, self._examiners = scene, []
+        return True
+
+    def frame(self, index: int) -> dict[str, Any]:
+        """All that is shown of one look."""
+        found = {name: self.trainings[name].look(moment) for name, moment in self.moments[index].items()}
+        seen = found[self.name]
+        frame: dict[str, Any] = {
+            "index": index,
+            "step": self.steps[index],
+            "count": self.count,
+            "errors": {name: errors_of(self.scene.family, each) for name, each in found.items()},
+            "signals": {name: {part: _plain(each[part], 3) for part in SIGNALS} for name, each in found.items() if "base" in each},
+        }
+        if "places" in seen:
+            frame |= {name: [_plain(one, 3) for one in seen[name].reshape(len(seen[name]), -1)] for name in ("places", "stars")}
+            frame |= {"lengths": [_plain(one, 3) for one in seen["lengths"]], "votes": [_plain(one, 0) for one in seen["votes"]]}
+            frame |= {"tiles": [_plain(row, 2) for row in seen["tiles"][0]], "hidden": int(seen["stars"].shape[1])}
+        if "gates" in seen:
+            frame["tree"] = self._tree(seen)
+        frame["reading"] = self.reading(frame)
+        return frame
+
+    def _tree(self, seen: dict[str, np.ndarray]) -> dict[str, Any]:
+        """The circuit of the first seed, gate by gate: what it computes, how surely, and whether that is right up to sign."""
+        wanted, learned = (Circuit(seen[name][0].astype(int)) for name in ("wanted", "gates"))
+        if not self._examiners:
+            task = self.scene.family.task(key=_key_of(self.scene.seeds[0]))
+            assert isinstance(task, CircuitTask)
+            self._examiners = [Examiner(wanted, task.input_law)]
+        found = self._examiners[0](learned)
+        return {
+            "gates": [NAMES[gate] for gate in learned.gates],
+            "wanted": [NAMES[gate] for gate in wanted.gates],
+            "status": [int(each) for level in found.status for each in level],
+            "sure": _plain(np.min(np.abs(seen["outputs"][0]), axis=1), 2),
+        }
+
+    def reading(self, frame: dict[str, Any]) -> str:
+        """One sentence of what was measured, for those who read it or hear it."""
+        unit = " %" if metric_of(self.scene.family.outputs) is ACCURACY else ""
+        told = [f"{name} {_mean(values)}{unit}" for name, values in frame["errors"].items()]
+        text = f"Step {frame['step']}: test error of {', '.join(told)}."
+        if frame.get("hidden") in (1, 2):
+            places = np.array([value for one in frame["places"] for value in one], float).reshape(-1, 2)
+            near = np.mean(_nearness(places, frame["hidden"]) >= NEAR)
+            text += f" {near:.0%} of neurons lie within cosine {NEAR:g} of a hidden direction or its opposite."
+        if "tree" in frame:
+            right = sum(status == 1 for status in frame["tree"]["status"])
+            of = sum(status != 0 for status in frame["tree"]["status"])
+            text += f" {right} of {of} gates that matter are right, up to sign."
+        for name, parts in frame["signals"].items():
+            text += f" {name.capitalize()}: {_mean(parts['base'], 2)} of F and {_mean(parts['composite'], 2)} of G(F)."
+        return text
+
+
+def _nearness(places: np.ndarray, hidden: int) -> np.ndarray:
+    """|cosine| with the nearest hidden direction: the first coordinate is that with the only one, or both are."""
+    return np.abs(places[:, 0]) if hidden == 1 else np.abs(places).max(axis=1)
+
+
+def errors_of(family: Family, found: Any) -> list[float | None]:
+    """The error of each seed: in percent, or squared."""
+    metric = metric_of(family.outputs)
+    values = np.asarray(found[f"test_{metric.name}"], float)
+    return _plain(100 - values if metric is ACCURACY else values, 3)
+
+
+def rival_trials(scene: Scene, learner: Learner, n: int) -> Any:
+    """A rival as in a contest: the best of a few settings, chosen on held-out examples."""
+    from unlazy.lab.arms import Tuned
+
+    return Tuned(scene.family, learner, n, (Performance(RIVAL_TEST),), RIVAL_BUDGET)
+
+
+def final_trials(scene: Scene, learner: Learner) -> list[Trial]:
+    """A watched learner run to its end, as ordinary trials."""
+    return [Trial(scene.family, learner, scene.n, seed, (Performance(RIVAL_TEST),)) for seed in scene.seeds]
+
+
+def _lengths(scene: Scene, name: str) -> list[int]:
+    learner: Any = scene.watched[name].suited(scene.family)
+    inner = getattr(learner, "learner", learner)
+    return [stage.length(scene.n) for stage in inner.stages]
+
+
+def _key_of(seed: int) -> Any:
+    import jax
+
+    from unlazy.core.threefry import new_key
+
+    return jax.random.split(new_key(seed), 3)[0]
+
+
+def _plain(values: Any, digits: int) -> list[float | None]:
+    return [round(float(value), digits) if math.isfinite(value) else None for value in np.ravel(values)]
+
+
+def _mean(values: list[float | None], digits: int = 1) -> str:
+    finite = [value for value in values if value is not None]
+    return f"{sum(finite) / len(finite):.{digits}f}" if finite else "not finite"

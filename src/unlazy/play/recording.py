@@ -1,0 +1,66 @@
+"""Recordings: a run without a page, as the messages that a page would have got; and the page that plays them without a server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from unlazy.core.errors import UnlazyError
+from unlazy.play.scene import Preset
+from unlazy.play.server import page
+from unlazy.play.session import Session
+from unlazy.report.files import replacing
+
+#: Messages that make up a recording.
+KEPT = ("begun", "frame", "rival")
+
+
+def record(
+    preset: Preset, values: dict[str, Any], *, rivals: bool = True, watch: Callable[[dict[str, Any]], None] = lambda message: None
+) -> dict[str, Any]:
+    """Run a preset to its end, and keep what a page would have seen of it."""
+    messages: list[dict[str, Any]] = []
+    over = threading.Event()
+    failed: list[str] = []
+    waiting: set[str] = set()
+
+    def send(message: dict[str, Any]) -> None:
+        watch(message)
+        if message["type"] in KEPT:
+            messages.append(message)
+        if message["type"] == "begun":
+            waiting.update(message["rivals"] if rivals else ())
+        if message["type"] == "frame":
+            session.tell({"do": "seen", "index": message["index"]})
+        if message["type"] == "rival":
+            waiting.discard(message["name"])
+        if message["type"] in ("refused", "broken", "aside"):
+            failed.append(message["message"])
+            over.set()
+        if message["type"] == "done":
+            waiting.discard("run")
+        if not waiting:
+            over.set()
+
+    waiting.add("run")
+    session = Session({preset.id: preset}, send)
+    session.start()
+    session.tell({"do": "start", "preset": preset.id, "values": values})
+    try:
+        over.wait()
+    finally:
+        session.stop()
+    if failed:
+        raise UnlazyError(failed[0])
+    frames = {message["index"]: message for message in messages if message["type"] == "frame"}
+    begun = next(message for message in messages if message["type"] == "begun")
+    solved = [message for message in messages if message["type"] == "rival"]
+    return {"preset": preset.to_json(), "values": preset.read(values), "messages": [begun, *frames.values(), *solved]}
+
+
+def write_recording(found: dict[str, Any], path: Path) -> None:
+    """The page with a recording: one file that plays in any browser, without a network."""
+    with replacing(path) as draft:
+        draft.write_text(page(found), encoding="utf-8")

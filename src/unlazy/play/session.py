@@ -1,0 +1,274 @@
+"""A session: one open page, the run it watches, and the threads that work for it. When the page closes, the work stops.
+
+The page says which frame it shows; training stays at most `AHEAD` frames before it, so that a pause costs nothing and a changed number
+acts from the frame that is seen. Every frame can be gone back to: the networks of all of them are kept, as far as `MEMORY` allows.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from unlazy.core.errors import BadInput, UnlazyError
+from unlazy.play.frames import Reel, errors_of, final_trials, rival_trials
+from unlazy.play.scene import Preset, Scene, WrongNumber
+
+#: Frames that training may be ahead of what is seen.
+AHEAD = 30
+#: Bytes of networks that are kept to go back to.
+MEMORY = 512 << 20
+
+Send = Callable[[dict[str, Any]], None]
+
+
+class Session:
+    """Commands come in by `tell`, messages go out by `send`; both from any thread."""
+
+    def __init__(self, presets: dict[str, Preset], send: Send) -> None:
+        self.presets, self._send = presets, send
+        self.stopped = threading.Event()
+        self._inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="rivals")
+        self._reel: Reel | None = None
+        self._preset: Preset | None = None
+        self._run = self._seen = self._made = 0
+        self._paused, self._working, self._solving = True, False, False
+        self._thread = threading.Thread(target=self._work, name="training", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._thread.start()
+
+    def tell(self, command: dict[str, Any]) -> None:
+        """Hand over what the page wants."""
+        self._inbox.put(command)
+
+    def stop(self, wait: bool = True) -> None:
+        """End all work: at the end of the piece that is being trained, and of the trial that is being solved."""
+        self.stopped.set()
+        self._inbox.put(None)
+        self._beside.shutdown(wait=wait, cancel_futures=True)
+        if wait:
+            self._thread.join()
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being trained or solved."""
+        return self._working or self._solving
+
+    def _work(self) -> None:
+        from unlazy.lab.engines.local import use_compilation_cache
+
+        use_compilation_cache()
+        while not self.stopped.is_set():
+            wait = self._reel is None or self._paused or self._made >= min(self._reel.count, self._seen + AHEAD)
+            try:
+                command = self._inbox.get(block=wait)
+            except queue.Empty:
+                command = {"do": "train"}
+            if command is None:
+                return
+            try:
+                self._working = True
+                self._obey(command)
+            except WrongNumber as error:
+                self._send({"type": "refused", "field": error.field, "message": str(error)})
+            except UnlazyError as error:
+                self._send({"type": "refused", "field": None, "message": str(error)})
+            except Exception as error:  # the page must hear of a defect
+                self._paused = True
+                self._send({"type": "broken", "message": f"{type(error).__name__}: {error}"})
+            finally:
+                self._working = False
+
+    def _obey(self, command: dict[str, Any]) -> None:
+        match command.get("do"):
+            case "train":
+                self._train()
+            case "seen":
+                self._seen = int(command["index"])
+            case "pause":
+                self._paused = True
+            case "go":
+                self._go(command)
+            case "start":
+                self._start(command)
+            case "change":
+                self._change(command)
+            case "try":
+                self._try(command)
+            case "gap":
+                self._gap(command)
+            case other:
+                raise BadInput(f"There is no command {other!r} here.")
+
+    def _found(self, command: dict[str, Any]) -> tuple[Preset, Scene]:
+        name = command.get("preset")
+        if name not in self.presets:
+            raise BadInput(f"There is no preset {name!r}. Known: {', '.join(self.presets)}.")
+        preset = self.presets[name]
+        return preset, preset.scene(command.get("values", {}), command.get("field"))
+
+    def _try(self, command: dict[str, Any]) -> None:
+        """Whether numbers go together, and the command that does it."""
+        _, scene = self._found(command)
+        self._send({"type": "fits", "commands": scene.commands})
+
+    def _start(self, command: dict[str, Any]) -> None:
+        self._preset, scene = self._found(command)
+        self._run += 1
+        self._send({"type": "status", "run": self._run, "text": "drawing the task and the network …"})
+        self._reel = reel = Reel(scene)
+        self._seen, self._made, self._paused = 0, 1, False
+        first = reel.open()
+        self._announce(scene)
+        self._send({"type": "frame", "run": self._run, **first})
+        if len(scene.watched) > 1:
+            self._send({"type": "status", "run": self._run, "text": "getting the other learners ready …"})
+            reel.complete()
+            self._send({"type": "frame", "run": self._run, **reel.frame(0)})
+        self._send({"type": "status", "run": self._run, "text": "training"})
+        self._rivals(scene)
+
+    def _announce(self, scene: Scene) -> None:
+        assert self._preset is not None and self._reel is not None
+        metric = scene.family.metric
+        self._send(
+            {
+                "type": "begun",
+                "run": self._run,
+                "preset": self._preset.id,
+                "learners": list(scene.watched),
+                "rivals": {name: None for name in scene.rivals},
+                "rival_n": scene.rival_n,
+                "n": scene.n,
+                "seeds": list(scene.seeds),
+                "count": self._reel.count,
+                "last": self._reel.steps[-1],
+                "unit": metric.unit,
+                "story": [list(line) for line in self._preset.story],
+                "commands": scene.commands,
+            }
+        )
+
+    def _train(self) -> None:
+        assert self._reel is not None
+        frame = self._reel.next(self._made)
+        self._made += 1
+        self._send({"type": "frame", "run": self._run, **frame})
+        held = sum(moment.bytes for moment in self._reel.moments[-1].values()) * len(self._reel.moments)
+        if held > MEMORY:  # the oldest but the first go; winding back ends there
+            self._forget()
+        if self._made == self._reel.count:
+            self._send({"type": "done", "run": self._run})
+
+    def _forget(self) -> None:
+        assert self._reel is not None
+        moments = self._reel.moments
+        kept = [place for place, moment in enumerate(moments) if moment and 0 < place < len(moments) - AHEAD]
+        for place in kept[1::2]:
+            moments[place] = {}
+
+    def _wind_back(self, index: int) -> None:
+        """To a frame whose networks are still there, at or before the one that was asked for."""
+        assert self._reel is not None
+        place = max(place for place in range(min(index, self._made - 1) + 1) if self._reel.moments[place])
+        self._made = place + 1
+        self._seen = min(self._seen, place)
+        self._send({"type": "rewound", "run": self._run, "index": place})
+
+    def _go(self, command: dict[str, Any]) -> None:
+        """Go on, from the frame that is seen."""
+        if self._reel is None:
+            raise BadInput("Nothing is running: press start first.")
+        if "index" in command and int(command["index"]) < self._made - 1 and command.get("from_here"):
+            self._wind_back(int(command["index"]))
+        self._paused = False
+
+    def _change(self, command: dict[str, Any]) -> None:
+        """Other numbers from the frame that is seen on; where they need another network, from the start."""
+        preset, scene = self._found(command)
+        if self._reel is None or preset is not self._preset or not self._reel.moments:
+            return self._start(command)
+        self._wind_back(int(command.get("index", self._made - 1)))
+        if not self._reel.change(scene):
+            return self._start(command)
+        self._send({"type": "changed", "run": self._run, "commands": scene.commands, "index": self._made - 1})
+        self._rivals(scene)
+        return None
+
+    def _rivals(self, scene: Scene) -> None:
+        """Solve the rivals beside the training, and say what they reach."""
+        if scene.rivals:
+            self._beside.submit(self._aside, self._solve, scene, self._run)
+
+    def _aside(self, job: Callable[..., None], *arguments: Any) -> None:
+        self._solving = True
+        try:
+            job(*arguments)
+        except UnlazyError as error:
+            self._send({"type": "aside", "message": str(error)})
+        except Exception as error:
+            self._send({"type": "broken", "message": f"{type(error).__name__}: {error}"})
+        finally:
+            self._solving = False
+
+    def _solve(self, scene: Scene, run: int) -> None:
+        for name, learner in scene.rivals.items():
+            found = self._tuned(scene, learner, scene.rival_n, lambda: run != self._run)
+            if found is None:
+                return
+            self._send({"type": "rival", "run": run, "name": name, "errors": found})
+
+    def _tuned(self, scene: Scene, learner: Any, n: int, outdated: Callable[[], bool]) -> list[float | None] | None:
+        """What a tuned rival reaches, by seed; None where nobody waits for it any more."""
+        from unlazy.lab.engines.local import LocalEngine
+
+        if not learner.suits(scene.family.outputs):
+            return []
+        arm = rival_trials(scene, learner, n)
+        trials = arm.trials(scene.seeds)
+        records = {}
+        for record in LocalEngine().run(trials):
+            if self.stopped.is_set() or outdated():
+                return None
+            records[record.key] = record
+            time.sleep(0)  # let the training thread have its turn
+        joined = arm.join([records[trial.key] for trial in trials], scene.seeds)
+        metric = scene.family.metric
+        return errors_of(scene.family, {f"test_{metric.name}": [record.value(f"test_{metric.name}") for record in joined]})
+
+    def _gap(self, command: dict[str, Any]) -> None:
+        """How the distance grows: the first watched learner and the rivals at each value of a number."""
+        preset, _ = self._found(command)
+        if preset.gap is None:
+            raise BadInput(f"{preset.id} has no number along which a gap is drawn.")
+        self._beside.submit(self._aside, self._grow, preset, dict(command.get("values", {})), self._run)
+
+    def _grow(self, preset: Preset, values: dict[str, Any], run: int) -> None:
+        from unlazy.lab.engines.local import LocalEngine
+
+        assert preset.gap is not None
+        for value in preset.gap.values:
+            scene = preset.scene(values | {preset.gap.field: value})
+            name, learner = next(iter(scene.watched.items()))
+            trials = final_trials(scene, learner)
+            records = []
+            for record in LocalEngine().run(trials):
+                if self.stopped.is_set():
+                    return
+                records.append(record)
+            measure = f"test_{scene.family.metric.name}"
+            at = {"type": "gap", "run": run, "at": str(value)}
+            errors = errors_of(scene.family, {measure: [each.value(measure) for each in records]})
+            self._send(at | {"name": name, "n": scene.n, "errors": errors})
+            for rival, other in scene.rivals.items():
+                found = self._tuned(scene, other, scene.rival_n, lambda: False)
+                if found is None:
+                    return
+                self._send(at | {"name": rival, "n": scene.rival_n, "errors": found})
+        self._send({"type": "gap-done", "run": run})

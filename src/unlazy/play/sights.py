@@ -1,0 +1,117 @@
+"""What the live page sees of a network: its neurons in a plane that stays, its weights as tiles, its gates, its signals."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from unlazy.core.errors import require
+from unlazy.core.linear_algebra import orthogonal_triangular
+from unlazy.core.random import normal
+from unlazy.networks import HasNeurons, Model, TwoLayer
+from unlazy.networks.tree import TreeNetwork
+from unlazy.probes.base import ModelProbe
+from unlazy.tasks.base import Batch, Data, Task
+from unlazy.tasks.circuits.families import GenerativeTask, ProductCircuitTask
+from unlazy.tasks.hierarchy import HierarchyTask
+
+#: More hidden directions than these have no place of their own around the circle.
+MOST_STARS = 8
+#: Directions beside the hidden ones that tiles show.
+OTHERS = 12
+
+
+class NeuronSight(ModelProbe):
+    """Where neurons point, in a plane that is the same at all steps, so that they can be seen to move.
+
+    The plane of one hidden direction u is spanned by u and a random direction; two directions span it themselves. Of more, the j-th of f
+    is drawn at the angle π·j/f, and a neuron at the sum of these places with its cosines as weights. `places`: of up to `count` neurons;
+    `stars`: of the hidden directions; `lengths`: ‖w‖; `votes`: the sign of the second layer, 0 where it has no one sign; `tiles`: cosines
+    of the first `rows` neurons with the hidden directions and then with others that are random.
+    """
+
+    count: int = eqx.field(static=True, default=64)
+    rows: int = eqx.field(static=True, default=24)
+
+    def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        require(isinstance(model, HasNeurons) and isinstance(task, Task), "Only networks with neurons on a task with a secret are seen so.")
+        assert isinstance(model, HasNeurons) and isinstance(task, Task)
+        w = model.first_layer
+        every = -(-len(w) // self.count)
+        w = w[::every]
+        tiny = jnp.finfo(w.dtype).tiny
+        units = w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), tiny)
+        units = units / jnp.maximum(jnp.linalg.norm(units, axis=1, keepdims=True), tiny)
+        hidden = task.features[:MOST_STARS]
+        others = _others(hidden, key)
+        plane = _plane(hidden, others)  # d 2
+        votes = jnp.sign(model.a[::every]) if isinstance(model, TwoLayer) and model.a.ndim == 1 else jnp.zeros(len(w))
+        return {
+            "places": units @ plane,
+            "stars": hidden @ plane,
+            "lengths": jnp.linalg.norm(w, axis=1),
+            "votes": votes,
+            "tiles": units[: self.rows] @ jnp.concatenate([hidden, others]).T,
+        }
+
+
+def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d"]:
+    """Random directions that are orthogonal to the hidden ones and to each other, as many as there is room for."""
+    f, d = hidden.shape
+    drawn = normal(key, (d, min(OTHERS, d - f)))
+    return orthogonal_triangular(jnp.concatenate([hidden.T.astype(drawn.dtype), drawn], axis=1))[0][:, f:].T
+
+
+def _plane(hidden: Float[Array, "f d"], others: Float[Array, "o d"]) -> Float[Array, "d 2"]:
+    f = len(hidden)
+    if f == 1:
+        second = others[0] if len(others) else jnp.zeros_like(hidden[0])
+        return jnp.stack([hidden[0], second], axis=1)
+    angle = jnp.pi * jnp.arange(f) / f
+    return hidden.T @ jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
+
+
+class GateSight(ModelProbe):
+    """`gates`: what each gate of a tree computes, by number; `outputs`: its answers to the four patterns; `wanted`: the target's gates."""
+
+    def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        require(isinstance(model, TreeNetwork), f"{type(model).__name__} is no tree of gates.")
+        require(isinstance(task, (GenerativeTask, ProductCircuitTask)), f"{type(task).__name__} is no circuit of gates.")
+        assert isinstance(model, TreeNetwork) and isinstance(task, (GenerativeTask, ProductCircuitTask))
+        number = jnp.result_type(float)
+        return {"gates": model.gates.astype(number), "outputs": model.gate_outputs, "wanted": task.gates.astype(number)}
+
+
+class SignalSight(ModelProbe):
+    """`base` and `composite`: how much of β·F and of α·G(F) is in the output, as slopes of a regression on both; 1 is all of it.
+
+    The two signals are uncorrelated on the tasks that are drawn so; `examples` fresh inputs measure it.
+    """
+
+    examples: int = eqx.field(static=True, default=2000)
+
+    def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
+        require(isinstance(task, HierarchyTask), f"{type(task).__name__} is no hierarchy.")
+        assert isinstance(task, HierarchyTask)
+        x = task.inputs(self.examples, key)
+        base = task.base_signal(x)
+        signals = jnp.stack([task.beta * base, task.alpha * task.composite(base)])  # 2 n k
+        moment = jnp.einsum("ink,jnk->ij", signals, signals) + 1e-9 * jnp.eye(2)
+        along = jnp.einsum("ink,nk->i", signals, model(x).reshape(len(x), -1))
+        (p, q), (_, r) = moment
+        base_slope = (r * along[0] - q * along[1]) / (p * r - q * q)
+        composite_slope = (p * along[1] - q * along[0]) / (p * r - q * q)
+        return {"base": base_slope, "composite": jnp.where(task.alpha > 0, composite_slope, 0.0)}
+
+
+def sights_of(family_task: Data, model: Model) -> tuple[ModelProbe, ...]:
+    """All sights that fit a task and a network."""
+    found: list[ModelProbe] = []
+    if isinstance(model, TreeNetwork):
+        return (GateSight(),) if isinstance(family_task, (GenerativeTask, ProductCircuitTask)) else ()
+    if isinstance(model, HasNeurons) and isinstance(family_task, Task):
+        found.append(NeuronSight())
+    if isinstance(family_task, HierarchyTask):
+        found.append(SignalSight())
+    return tuple(found)

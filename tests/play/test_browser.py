@@ -1,0 +1,168 @@
+"""The page in a real browser: every story played to its end, sliders moved on the way, and a closed tab that stops the work."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = os.environ.get("UNLAZY_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: name one in $UNLAZY_CHROMIUM")
+
+#: Sizes at which a story takes seconds, compiling included; the programs are those of the usual sizes.
+SMALL = {
+    "shi2022": {"d": 12, "D": 6, "m": 4, "T": 60, "n": 200},
+    "glasgow2023": {"d": 8, "width": 8, "steps": 60},
+    "daniely2020": {"d": 8, "k": 3, "n": 200, "m": 16, "steps": 50},
+    "malach2019": {"inputs": "4", "n": 200, "k": 8, "steps": 50},
+    "allenzhu2019": {"d": 4, "order": 2, "n": 100, "m": 20, "epochs": 20},
+}
+VIEW = {"shi2022": "Neurons", "glasgow2023": "Neurons", "daniely2020": "Weights", "malach2019": "Gates", "allenzhu2019": "Signals"}
+
+
+@pytest.fixture(scope="module")
+def address():
+    command = [sys.executable, "-m", "unlazy", "play", "shi2022", "--no-browser"]
+    command += [word for name, value in {**SMALL["shi2022"], "seeds": 1}.items() for word in ("--set", f"{name}={value}")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        yield re.search(r"http://\S+", server.stdout.readline())[0]
+        server.terminate()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser, address):
+    found = browser.new_page(viewport={"width": 1300, "height": 900})
+    wrong = []
+    found.on("pageerror", lambda error: wrong.append(str(error)))
+    found.goto(address)
+    yield found
+    if not found.is_closed():
+        found.close()
+    assert not wrong
+
+
+def until(page, expression, seconds=90):
+    """Wait for something to be true in the page. Its policy forbids to evaluate texts there, which waiting by itself would do."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, f"{expression}: {page.inner_text('#status')}"
+        page.wait_for_timeout(30)
+
+
+def slider(page, name):
+    return page.locator(f"#slider-{name}")
+
+
+def painted(page, canvas):
+    """How many points of a canvas are not empty."""
+    return page.evaluate(
+        f"""() => {{ const c = document.getElementById("{canvas}"), data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+        let n = 0; for (let i = 3; i < data.length; i += 4) n += data[i] > 0; return n; }}"""
+    )
+
+
+def status(address):
+    host, token = re.match(r"(http://[^/]+)/\?token=(.*)", address).groups()
+    with urllib.request.urlopen(f"{host}/status?token={token}") as answer:
+        return json.load(answer)
+
+
+@pytest.mark.parametrize("story", SMALL)
+def test_every_story_plays_to_its_end(page, story, tmp_path):
+    if story != "shi2022":  # with which the page begins
+        page.evaluate(f"choose({json.dumps(story)}, {json.dumps({**SMALL[story], 'seeds': 1})}); start()")
+    page.select_option("#speed", "60")
+    until(page, "state.run && state.frames.length > 3")
+    if story == "shi2022":  # a number that acts at once, and one that is refused beside its slider
+        until(page, "state.cursor > 4")
+        slider(page, "pace").fill("2")
+        until(page, "document.getElementById('status').textContent.startsWith('Going on from step')")
+        run = page.evaluate("state.number")
+        slider(page, "k").fill("4")
+        until(page, "document.getElementById('slider-k-error').textContent.includes('odd')")
+        assert slider(page, "k").get_attribute("aria-invalid") == "true"
+        slider(page, "k").fill("3")
+        until(page, "document.getElementById('slider-k-error').textContent === ''")
+        assert page.evaluate("state.number") == run, "a number that acts at once, or a refused one, began anew"
+    until(page, "state.finished && !state.playing")
+    if story == "shi2022":  # the cheapest rival
+        until(page, "Object.values(state.run.rivals).every(errors => errors)")
+        assert not page.locator("#legend td", has_text="…").count()
+    page.wait_for_timeout(150)  # the last picture
+    assert page.locator("#tabs button[aria-pressed=true]").inner_text() == VIEW[story]
+    assert painted(page, "view") > 500 and painted(page, "curves") > 500
+    assert page.evaluate("state.frames.at(-1).step === state.run.last && state.frames.every((frame, i) => frame.index === i)")
+    assert page.locator("#legend tr").count() == page.evaluate("state.run.learners.length + Object.keys(state.run.rivals).length")
+    assert page.inner_text("#reading").startswith(f"Step {page.evaluate('state.run.last')}: test error of")
+    assert page.evaluate("state.fps") > 20
+    if story == "glasgow2023":
+        check_sharing(page, tmp_path)
+
+
+def check_sharing(page, folder):
+    """What is shared plays from a file, with the server out of reach, and tells the same."""
+    with page.expect_download() as waiting:
+        page.click("#share")
+    path = folder / "shared.html"
+    waiting.value.save_as(path)
+    told, shared = page.inner_text("#reading"), page.context.browser.new_page()
+    asked = []
+    shared.on("request", lambda request: asked.append(request.url))
+    shared.goto(path.as_uri())
+    until(shared, "state.cursor > 2")
+    shared.keyboard.press("End")
+    until(shared, "document.getElementById('reading').textContent.startsWith('Step 60')")
+    assert shared.inner_text("#reading") == told and painted(shared, "view") > 500
+    assert shared.locator("#sliders input:not([disabled])").count() == 0 and not shared.is_visible("#share")
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    shared.close()
+
+
+def test_keys_step_and_wind_back_and_the_phone_sees_all(page):
+    until(page, "state.frames.length > 8")
+    page.locator("#stage").focus()
+    page.keyboard.press("Home")
+    until(page, "!state.playing && state.cursor === 0")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    until(page, "state.cursor === 2")
+    page.keyboard.press("Space")
+    until(page, "state.playing && state.cursor > 3")
+    page.keyboard.press("Space")
+    until(page, "!state.playing")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(150)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than a phone"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll("input, select, button, canvas")].filter(e => !e.closest("[hidden]") &&
+        !(e.getAttribute("aria-label") || e.getAttribute("aria-describedby") || e.labels?.length || e.textContent.trim())).length"""
+    )
+    assert unnamed == 0, "a control has no name that a screen reader could say"
+
+
+def test_a_closed_tab_stops_the_work(page, address):
+    until(page, "state.frames.length > 2")
+    page.evaluate("choose('shi2022', {T: 600, n: 10000, m: 200, d: 200, D: 100, seeds: 6}); start()")
+    until(page, "state.socket.readyState === 1")
+    assert status(address)["sessions"] >= 1
+    page.close()
+    end = time.monotonic() + 90
+    while status(address) != {"sessions": 0, "busy": False}:
+        assert time.monotonic() < end, status(address)

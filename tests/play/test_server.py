@@ -1,0 +1,96 @@
+"""The server: to this machine alone, with the token alone, and with a page that loads nothing."""
+
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+from click.testing import CliRunner
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from unlazy.cli.main import main
+from unlazy.play.presets import PRESETS
+from unlazy.play.server import application, embedded, free_port, page, served
+
+TOKEN = "right"
+
+
+@pytest.fixture(scope="module")
+def host():
+    with served(application(PRESETS, TOKEN, {"preset": "glasgow2023", "values": {"d": "8"}})) as found:
+        yield found
+
+
+def get(host, path, **headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(f"http://{host}{path}", headers=headers)) as answer:
+            return answer.status, answer.headers, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers, error.read().decode()
+
+
+def test_the_page_needs_the_token(host):
+    assert get(host, "/")[0] == get(host, "/?token=wrong")[0] == get(host, "/status?token=wrong")[0] == 403
+    status, headers, text = get(host, f"/?token={TOKEN}")
+    assert status == 200 and "default-src 'none'" in headers["content-security-policy"]
+    opening = json.loads(text.split('<script id="opening" type="application/json">')[1].split("</script>")[0])
+    assert opening["preset"] == "glasgow2023" and [each["id"] for each in opening["presets"]] == list(PRESETS)
+
+
+def test_a_foreign_name_for_this_machine_is_refused(host):
+    assert get(host, f"/?token={TOKEN}", Host="evil.example")[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("address", "origin"), [("/live", None), ("/live?token=wrong", None), (f"/live?token={TOKEN}", "http://evil.example")]
+)
+def test_a_socket_needs_the_token_and_our_own_page(host, address, origin):
+    with pytest.raises(InvalidStatus, match="403"), connect(f"ws://{host}{address}", origin=origin):
+        pass
+
+
+def test_a_socket_is_a_session_and_its_end_is_the_sessions(host):
+    with connect(f"ws://{host}/live?token={TOKEN}", origin=f"http://{host}") as ws:
+        ws.send(json.dumps({"do": "try", "preset": "shi2022", "values": {"k": 4}, "field": "k"}))
+        assert json.loads(ws.recv())["type"] == "refused"
+        assert json.loads(get(host, f"/status?token={TOKEN}")[2])["sessions"] == 1
+    while json.loads(get(host, f"/status?token={TOKEN}")[2]) != {"sessions": 0, "busy": False}:
+        pass  # the test's time limit is the limit
+
+
+def test_what_is_no_command_ends_the_session_alone(host):
+    with connect(f"ws://{host}/live?token={TOKEN}") as ws:
+        ws.send("no JSON")
+        with pytest.raises(Exception, match=r"1000|1011|1005|close"):
+            ws.recv()
+    assert get(host, f"/?token={TOKEN}")[0] == 200
+
+
+def test_what_is_embedded_cannot_end_its_element():
+    assert "</script>" not in embedded({"title": "</script><script>alert(1)</script>"})
+    assert "@" not in page().split("<body>")[0].replace("@media", "")
+
+
+def test_a_port_that_is_taken_is_refused():
+    taken = free_port()
+    taken.listen()
+    port = taken.getsockname()[1]
+    found = CliRunner().invoke(main, ["play", "--port", str(port), "--no-browser"])
+    taken.close()
+    assert found.exit_code == 2 and f"Port {port} cannot be used" in found.output
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["shi2023"], "Did you mean 'shi2022'"),
+        (["shi2022", "--set", "k=4"], "odd"),
+        (["shi2022", "--set", "k"], "NAME=VALUE"),
+        (["nowhere.py:Task"], "no file"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_is_opened(words, told):
+    found = CliRunner().invoke(main, ["play", *words, "--no-browser"])
+    assert found.exit_code == 2 and told in found.output
