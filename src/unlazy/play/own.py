@@ -13,7 +13,7 @@ from unlazy.learners.mean_field import MeanFieldSGD
 from unlazy.learners.parts import Stage
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.play.presets import PACE, paced, seeds_of
-from unlazy.play.scene import Gap, Preset, Scene, Slider, Values
+from unlazy.play.scene import GrowingGap, Preset, Scene, Slider, Values
 from unlazy.tasks.base import Family
 
 #: Learners of the shelf that can be watched on any task, the likeliest first.
@@ -59,7 +59,7 @@ def task_preset(name: str) -> Preset:
         name,
         ("network", *RIVALS),
         {slider: field for field, slider in fields.items()},
-        Gap(grows.name, grows.label, along) if grows else None,
+        GrowingGap(grows.name, grows.label, along) if grows else None,
     )
 
 

@@ -12,7 +12,7 @@ from unlazy.learners.parts import Stage
 from unlazy.learners.shelf import LEARNERS
 from unlazy.papers.allenzhu2019.setting import momentum_sgd
 from unlazy.papers.shi2022.learner import TwoStep
-from unlazy.play.scene import Gap, Preset, Scene, Slider, Values, WrongNumber
+from unlazy.play.scene import GrowingGap, Preset, Scene, Slider, Values, WrongNumber
 from unlazy.tasks.circuits.families import GenerativeCircuits
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.equal_bits import EqualBits
@@ -96,7 +96,7 @@ EMERGENCE = Preset(
     "shi2022/task-imbalanced",
     ("network", "ntk", "linear"),
     {"d": "d", "D": "D", "k": "k", "structure": "structure"},
-    Gap("k", "k, patterns in the label", (3, 5, 7)),
+    GrowingGap("k", "k, patterns in the label", (3, 5, 7)),
 )
 
 
@@ -146,7 +146,7 @@ XOR_PRESET = Preset(
     "glasgow2023/task",
     ("sgd", "ntk", "relu-features"),
     {"d": "d", "law": "law", "rotated": "rotated"},
-    Gap("d", "d, coordinates", (16, 32, 64, 128)),
+    GrowingGap("d", "d, coordinates", (16, 32, 64, 128)),
 )
 
 
@@ -184,7 +184,7 @@ PARITY_PRESET = Preset(
     "daniely2020/task",
     ("one-step-network", "linear", "ntk", "polynomial"),
     {"d": "d", "k": "k", "structured": "structured"},
-    Gap("k", "k, bits in the parity", (3, 5, 7)),
+    GrowingGap("k", "k, bits in the parity", (3, 5, 7)),
 )
 
 
@@ -271,7 +271,7 @@ HIERARCHY = Preset(
     "allenzhu2019/task",
     ("allenzhu2019/learner", "ntk"),
     {"d": "d", "alpha": "alpha", "order": "order"},
-    Gap("alpha", "α, size of G(F)", (0.1, 0.3, 0.6)),
+    GrowingGap("alpha", "α, size of G(F)", (0.1, 0.3, 0.6)),
 )
 
 PRESETS = {preset.id: preset for preset in (EMERGENCE, XOR_PRESET, PARITY_PRESET, CIRCUIT, HIERARCHY)}

@@ -81,7 +81,7 @@ FIRST_SEED = Slider("seed", "first seed", 10, 0, 100_000, why="the same seed giv
 
 
 @dataclasses.dataclass(frozen=True)
-class Gap:
+class GrowingGap:
     """How the distance to the rivals grows: the number that grows, its values, and the scene at each of them."""
 
     field: str
@@ -130,7 +130,7 @@ class Preset:
     contest: str = ""
     entrants: tuple[str, ...] = ()
     changes: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    gap: Gap | None = None
+    gap: GrowingGap | None = None
 
     @property
     def all_sliders(self) -> tuple[Slider, ...]:

@@ -25,7 +25,7 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.base import Model
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Batch, Data, Sampler
-from unlazy.tasks.images.families import ImageClasses, ImageFamily, Pool, labels_of, outputs_of
+from unlazy.tasks.images.families import ImageClasses, ImageFamily, ImagePool, labels_of, outputs_of
 
 #: What is injected where it is no set of images.
 GAUSSIAN = "gaussian"
@@ -59,8 +59,8 @@ class TeacherDescent(Descent):
 class Sources(eqx.Module):
     """The labelled images, and what is injected: other images, or Gaussians with independent pixels of mean 0 and variance 1."""
 
-    pool: Pool
-    other: Pool | None
+    pool: ImagePool
+    other: ImagePool | None
     size: tuple[int, ...] = eqx.field(static=True)
 
     def original(self, n: int, key: PRNGKeyArray, *, held: bool) -> tuple[Float[Array, "n *d"], Array]:

@@ -28,7 +28,7 @@ from unlazy.tasks.images.library import SETS, identity_of, missing, pictures_of
 HELD_BACK = 0.2
 
 
-class Pool(eqx.Module):
+class ImagePool(eqx.Module):
     """Images as bytes and their classes, shared by all trials, and the numbers of those to learn from and of those to be judged by.
 
     NumPy's arrays: programs take them as inputs that are the same for all trials.
@@ -77,7 +77,7 @@ class _Shelf(eqx.Module):
     spread: np.ndarray
     tested: int = eqx.field(static=True)
 
-    def cut(self, key: PRNGKeyArray) -> Pool:
+    def cut(self, key: PRNGKeyArray) -> ImagePool:
         """The set's own test part, or one that the key draws; the order of the images to learn from is drawn in either case."""
         total, tested = len(self.labels), self.tested or max(1, round(HELD_BACK * len(self.labels)))
         if self.tested:
@@ -86,7 +86,7 @@ class _Shelf(eqx.Module):
         else:
             order = shuffled(key, total)
             train, held = order[tested:], order[:tested]
-        return Pool(self.images, self.labels, self.mean, self.spread, train, held)
+        return ImagePool(self.images, self.labels, self.mean, self.spread, train, held)
 
 
 @functools.lru_cache(maxsize=16)
@@ -201,7 +201,7 @@ class ImageFamily(Family, Identified):
 class LabelledImages(Data):
     """Images with their classes: signs where there are two (the first is −1), one-hot rows where there are more."""
 
-    pool: Pool
+    pool: ImagePool
     size: tuple[int, ...] = eqx.field(static=True)
     count: int = eqx.field(static=True)
 
@@ -256,7 +256,7 @@ class ImageClasses(ImageFamily):
 class StackedTask(Data):
     """k images one above the other; the label is +1 where the sum of their classes is even, else −1."""
 
-    pool: Pool
+    pool: ImagePool
     size: tuple[int, ...] = eqx.field(static=True)
     k: int = eqx.field(static=True)
 
@@ -301,7 +301,7 @@ class StackedDigits(ImageFamily):
 class PatchTask(Data):
     """One random square of pixels of each image, with the image's class, as a vector."""
 
-    pool: Pool
+    pool: ImagePool
     k: int = eqx.field(static=True)
     count: int = eqx.field(static=True)
 
