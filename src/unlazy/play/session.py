@@ -119,8 +119,8 @@ class Session:
         self._send({"type": "fits", "commands": scene.commands})
 
     def _start(self, command: dict[str, Any]) -> None:
+        self._run += 1  # also for one that is refused: the page counts what it asked for, and hears no more of the run before
         self._preset, scene = self._found(command)
-        self._run += 1
         self._send({"type": "status", "run": self._run, "text": "drawing the task and the network …"})
         self._reel = reel = Reel(scene)
         self._seen, self._made, self._paused = 0, 1, False

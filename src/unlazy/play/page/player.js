@@ -192,7 +192,7 @@ function paint(now) {
 }
 
 // What people do.
-function start() { forget(); tell({ do: "start", preset: state.preset.id, values: state.values }); $("status").textContent = "Getting ready …"; }
+function start() { forget(); state.number += 1; tell({ do: "start", preset: state.preset.id, values: state.values }); $("status").textContent = "Getting ready …"; }
 function toggle() {
   const end = state.frames.length - 1;
   if (!state.run) { if (!recording) start(); return; }
