@@ -12,8 +12,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # The price: two programs that draw the same numbers may differ in their last bit.
 QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
-# Workers share the cores: BLAS threads of several of them would mostly wait for each other.
+# Workers share the cores: threads of several of them would mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Sets of images beside the project, where they are; tests that need them are skipped elsewhere, and say what is missing.
 _IMAGES = Path(__file__).parent.parent.parent / "shared" / "data"
 if _IMAGES.is_dir():
