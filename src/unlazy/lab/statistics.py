@@ -17,13 +17,13 @@ import scipy.stats
 LEVEL = 0.95
 #: The chance of deciding that a number of seeds is planned for.
 POWER = 0.9
-#: Ends of what measures can be, by the last word of their names.
-RANGES = {"accuracy": (0.0, 100.0), "cosine": (-1.0, 1.0), "loss": (0.0, math.inf)}
+#: Ends of what measures can be, by how their names end.
+RANGES = {"accuracy": (0.0, 100.0), "cosine": (-1.0, 1.0), "loss": (0.0, math.inf), "squared_error": (0.0, math.inf)}
 
 
 def range_of(measure: str) -> tuple[float, float]:
     """Between which ends a measure can lie at all."""
-    return RANGES.get(measure.rpartition("_")[2], (-math.inf, math.inf))
+    return next((ends for name, ends in RANGES.items() if f"_{measure}".endswith(f"_{name}")), (-math.inf, math.inf))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.statistics import Estimate, estimate
-from unlazy.lab.trials import Record
+from unlazy.lab.trials import Instrument, Record
 from unlazy.report.neurons import SHORT, Frame, frames, has_neurons, side_names, sides, star_names
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
 from unlazy.report.parities import has_parity, parity_figure
@@ -75,10 +75,11 @@ def arm_order(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list
 def curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[Curve]:
     """The curves of all arms that have more than three recorded steps, by the metric that the first of them was measured with.
 
-    What a row measures at its places, such as dimensions, is no curve of training: the claim's own plots draw it.
+    What a row or an instrument measures at its places, such as dimensions, is no curve of training: the claim's own plots draw it.
     """
-    rows = {name for name, arm in verdict.claim.study(verdict.scale).items() if isinstance(arm, Row)}
-    order = [arm for arm in arm_order(verdict, records) if records[arm] and len(records[arm][0].steps) >= LEAST_STEPS and arm not in rows]
+    places = {name for name, arm in verdict.claim.study(verdict.scale).items() if isinstance(arm, Row | Instrument)}
+    order = [name for name in arm_order(verdict, records) if name not in places and records[name]]
+    order = [name for name in order if len(records[name][0].steps) >= LEAST_STEPS]
     metric = next((each for arm in order for each in METRICS.values() if _has(records[arm], each)), None)
     if metric is None:
         return []
