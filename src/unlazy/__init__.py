@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from unlazy.learners.gradient import Descent, GradientDescent
     from unlazy.learners.holdout import HoldOut
     from unlazy.learners.kernel import KernelRidge, KernelSVM
+    from unlazy.learners.on_features import OnFeatures
     from unlazy.learners.parts import Stage
     from unlazy.learners.rfm import RecursiveFeatureMachine
     from unlazy.learners.sources import FreshGradients, GradientSource, LawGradients, QueryGradients, SampleGradients
@@ -63,12 +64,14 @@ if TYPE_CHECKING:
     from unlazy.networks.base import Init, Model, Network, Predictor
     from unlazy.networks.convolutional import Convolutional, ConvolutionalInit
     from unlazy.networks.foreign import ModuleInit, ModuleNetwork
+    from unlazy.networks.image_resnet import ImageResNetInit
     from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit
     from unlazy.networks.two_layer import TwoLayer
     from unlazy.probes import Alignment, ModelProbe, Performance, Probe
     from unlazy.tables.audit import audit
     from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task, WeightedBatch
     from unlazy.tasks.dictionary.patterns import ParityMixture
+    from unlazy.tasks.images.families import ImageClasses, ImagePatches, StackedDigits
     from unlazy.tasks.multi_index import MultiIndex
 
 #: Where each name is found. The imports above say the same to type checkers.
@@ -94,6 +97,7 @@ _PLACES = {
     "unlazy.learners.gradient": "Descent GradientDescent",
     "unlazy.learners.holdout": "HoldOut",
     "unlazy.learners.kernel": "KernelRidge KernelSVM",
+    "unlazy.learners.on_features": "OnFeatures",
     "unlazy.learners.parts": "Stage",
     "unlazy.learners.rfm": "RecursiveFeatureMachine",
     "unlazy.learners.sources": "FreshGradients GradientSource LawGradients QueryGradients SampleGradients",
@@ -101,12 +105,14 @@ _PLACES = {
     "unlazy.networks.base": "Init Model Network Predictor",
     "unlazy.networks.convolutional": "Convolutional ConvolutionalInit",
     "unlazy.networks.foreign": "ModuleInit ModuleNetwork",
+    "unlazy.networks.image_resnet": "ImageResNetInit",
     "unlazy.networks.inits": "MirroredInit PlainInit ResNetInit SphereInit TangentInit",
     "unlazy.networks.two_layer": "TwoLayer",
     "unlazy.probes": "Alignment ModelProbe Performance Probe",
     "unlazy.tables.audit": "audit",
     "unlazy.tasks.base": "Batch Data Family Population Sampler Task WeightedBatch",
     "unlazy.tasks.dictionary.patterns": "ParityMixture",
+    "unlazy.tasks.images.families": "ImageClasses ImagePatches StackedDigits",
     "unlazy.tasks.multi_index": "MultiIndex",
 }
 _HOMES = {name: module for module, names in _PLACES.items() for name in names.split()}
@@ -146,6 +152,9 @@ __all__ = [
     "GradientSource",
     "HoldOut",
     "HostModel",
+    "ImageClasses",
+    "ImagePatches",
+    "ImageResNetInit",
     "Init",
     "Instrument",
     "Kernel",
@@ -167,6 +176,7 @@ __all__ = [
     "MultiIndex",
     "Named",
     "Network",
+    "OnFeatures",
     "Outputs",
     "ParityMixture",
     "Performance",
@@ -196,6 +206,7 @@ __all__ = [
     "Scale",
     "ScikitLearner",
     "SphereInit",
+    "StackedDigits",
     "Stage",
     "Stationary",
     "Store",

@@ -7,7 +7,6 @@ import dataclasses
 from unlazy.core.errors import unknown
 from unlazy.core.naming import Named
 from unlazy.kernels.base import Kernel
-from unlazy.kernels.patchwise import ConvolutionalNTK
 from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
 from unlazy.kernels.stationary import RBF, Laplace
 from unlazy.kernels.wide import NNGP, NTK
@@ -22,9 +21,6 @@ KERNELS = {
     "arcsine": Named(ArcSine(1.0, 0.1), "infinitely many random erf features"),
     "nngp": Named(NNGP(1, "relu", 2.0, 0.1), "conjugate kernel of an infinitely wide ReLU network"),
     "ntk": Named(NTK(1, "relu", 2.0, 0.1), "tangent kernel of an infinitely wide ReLU network"),
-    "convolutional-ntk": Named(
-        ConvolutionalNTK(), "tangent kernel of a convolutional ReLU network with infinitely many filters, on pictures"
-    ),
 }
 
 

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from unlazy.core.naming import Named
 from unlazy.kernels.feature_maps import RandomFeatures, RawFeatures
-from unlazy.kernels.patchwise import RandomConvolutions
+from unlazy.kernels.patchwise import ConvolutionalNTK, RandomConvolutions
 from unlazy.kernels.shelf import kernel_named
 from unlazy.learners.direction import DirectionHistogram
 from unlazy.learners.features import FeatureRidge, LogisticRegression
@@ -66,7 +66,7 @@ LEARNERS = {
     "nngp": Named(KernelRidge(kernel_named("nngp")), "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3"),
     "ntk": Named(KernelRidge(kernel_named("ntk")), "tangent kernel of an infinitely wide ReLU network; depth 1 to 3"),
     "convolutional-ntk": Named(
-        KernelRidge(kernel_named("convolutional-ntk")),
+        KernelRidge(ConvolutionalNTK()),
         "tangent kernel of a convolutional network with infinitely many filters; depth 1 to 3",
     ),
     "convolutional-rbf": Named(

@@ -43,9 +43,7 @@ def brightness(pool, x):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: ImageClasses("mnist"),
         lambda: ImageClasses("mnist", chosen=(0, 1), flat=True, balanced=True),
-        lambda: StackedDigits("mnist", k=2),
         lambda: ImagePatches("mnist", k=3),
     ],
 )
@@ -156,7 +154,7 @@ def test_the_key_of_a_trial_follows_the_images(folder):
 
 
 def test_without_data_trials_are_laid_out_and_refused_before_anything_runs(folder):
-    trial = Trial(ImageClasses("svhn", chosen=(0, 1)), FeatureRidge(RawFeatures()), 10, 0, ())
+    trial = Trial(ImageClasses("svhn", chosen=(0, 1)), FeatureRidge(RawFeatures()), 8, 0, ())
     with pytest.raises(BadInput, match="SVHN is not there"):
         list(LocalEngine().run([trial]))
     write_svhn(folder)
