@@ -154,7 +154,7 @@ def feature_machines() -> list[Comparison]:
         import torch
         from xrfm import RFM
     except ImportError:
-        say("xRFM is not installed: left out (pip install xrfm).")
+        say("xRFM is left out: it is not installed (pip install xrfm).")
         return []
     rng = np.random.default_rng(0)
     x = rng.standard_normal((RFM_N, RFM_D))

@@ -142,18 +142,18 @@ def full_disk(folder: Path) -> str:
 
 
 def out_of_time(folder: Path) -> str:
-    """A SLURM job of one minute for work of two: it is put back into the queue, and goes on."""
+    """A SLURM job of two minutes for work of four: it is put back into the queue, and goes on."""
     path = folder / "late.sqlite"
     code = (
         "import faulty; from unlazy.lab.engines.choice import engine_named; from unlazy.lab.running import keep; "
         "from unlazy.lab.store import Store; import unlazy.lab.engines.pools.slurm as s; s.LEAST_SECONDS = 1e9; "
         f"store = Store({str(path)!r}); "
-        f"keep(faulty.errands(30, 4.0), store, engine_named('slurm', slurm='time=1', workers=1, store={str(path)!r}))"
+        f"keep(faulty.errands(30, 8.0), store, engine_named('slurm', slurm='time=2', workers=1, store={str(path)!r}))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(faulty.HERE), *filter(None, sys.path)])}
     begin = time.monotonic()
     status = subprocess.run([sys.executable, "-c", code], env=environment, check=False, timeout=1200).returncode
-    return f"status {status}, {faulty.stored(path)} of 33 records after {time.monotonic() - begin:.0f} s of jobs of 60 s"
+    return f"status {status}, {faulty.stored(path)} of 33 records after {time.monotonic() - begin:.0f} s of jobs of 120 s"
 
 
 def main() -> None:

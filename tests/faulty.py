@@ -200,4 +200,4 @@ def cluster(workers: int):
 def job_names(path: Path) -> str:
     """The names of the SLURM jobs that were submitted for a store, with commas between."""
     folder = path.with_name(f"{path.name}.slurm")
-    return ",".join(f"unlazy-{entry.name}" for entry in folder.iterdir() if entry.name != "logs")
+    return ",".join(f"unlazy-{entry.name}" for entry in folder.iterdir() if entry.name not in ("logs", "lock"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import hashlib
 import json
 import os
@@ -15,6 +16,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -34,6 +37,8 @@ from unlazy.lab.scaling import places_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Failure
 from unlazy.report.entries import found_in
+from unlazy.tables.files import read_table
+from unlazy.tasks.images.readers import read_idx, read_npz
 from unlazy.theory.diagnosis import diagnose_file
 
 #: A file that would be made if any text that is read were run.
@@ -175,13 +180,40 @@ def table_file(lines, changes) -> None:
     """A data set."""
     path = folder() / "table.csv"
     path.write_bytes(edited("\n".join(",".join(row) for row in lines).encode("utf-8", "surrogatepass"), changes))
-    with contextlib.suppress(BadInput):
-        diagnose_file(path, "y")
+    for read in (lambda: diagnose_file(path, "y"), lambda: read_table(path, "y"), lambda: read_table(path, None)):
+        with contextlib.suppress(BadInput):
+            read()
 
 
+@functools.cache
+def whole_data(kind: str) -> bytes:
+    """A small data set in a binary form."""
+    path = folder() / f"whole{kind}"
+    x, y = np.arange(24, dtype=np.uint8).reshape(3, 8), np.array([0, 1, 0])
+    if kind == ".npz":
+        np.savez(path, X=x, y=y, x_train=x.reshape(3, 2, 4, 1), y_train=y)
+    elif kind == ".csv.gz":
+        path.write_bytes(gzip.compress(b"x,y\n1,0\n2,1\n3,0\n"))
+    elif kind == ".idx":
+        path.write_bytes(b"\0\0\x08\x02" + np.array([3, 8], ">i4").tobytes() + x.tobytes())
+    else:
+        pyarrow.parquet.write_table(pyarrow.table({"x": x[:, 0], "y": y}), path)
+    return path.read_bytes()
+
+
+def data_file(kind, changes) -> None:
+    """A data set in a binary form that was changed."""
+    path = folder() / f"data{kind}"
+    path.write_bytes(edited(whole_data(kind), changes))
+    for read in (read_idx, read_npz, lambda path: read_table(path, "y")) if kind != ".parquet" else (lambda path: read_table(path, "y"),):
+        with contextlib.suppress(BadInput):
+            read(path)
+
+
+kinds = st.sampled_from([".npz", ".idx", ".parquet", ".csv.gz"])
 lines = st.lists(st.lists(st.one_of(st.sampled_from(["y", "x", "0", "1", "-1"]), words), min_size=1, max_size=4), min_size=1, max_size=5)
 COMMANDS = ("list", "show", "rules", "export", "report", "circuit-check", "new", "compare", "scaling")
-COMMANDS += ("store", "check", "gc", "merge", "rerun")
+COMMANDS += ("store", "check", "gc", "merge", "rerun", "audit", "data", "cite", "completion")
 OPTIONS = ("--store", "--scale", "--learner", "--n", "--set", "--vary", "--target", "--dry-run", "-h")
 OPTIONS += ("--engine", "--slurm", "--memory", "--workers")
 arguments = st.lists(st.one_of(st.sampled_from(COMMANDS), st.sampled_from(OPTIONS), words), max_size=5)
@@ -249,12 +281,13 @@ def option_text(text) -> None:
 TARGETS = {
     "store files": (store_file, {"changes": edits}, 0.2),
     "store rows": (store_row, {"place": places, "value": values}, 0.1),
-    "record files": (record_file, {"changes": edits, "signed": st.booleans()}, 0.25),
+    "record files": (record_file, {"changes": edits, "signed": st.booleans()}, 0.2),
     "tables": (table_file, {"lines": lines, "changes": edits}, 0.1),
+    "data files": (data_file, {"kind": kinds, "changes": edits}, 0.1),
     "command lines": (command_line, {"arguments": arguments}, 0.05),
     "plug-ins": (plug_in, {"text": texts, "name": words}, 0.1),
     "descriptions": (description, {"path": st.lists(st.integers(0, 20), min_size=1, max_size=4), "value": documents}, 0.1),
-    "options": (option_text, {"text": words}, 0.1),
+    "options": (option_text, {"text": words}, 0.05),
 }
 
 

@@ -16,7 +16,7 @@ from unlazy.lab.engines.pools import docket as dockets
 from unlazy.lab.engines.pools import parcels, work
 from unlazy.lab.engines.pools.docket import Docket, pieces_of
 from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
-from unlazy.lab.engines.pools.slurm import minutes, resources_of
+from unlazy.lab.engines.pools.slurm import minutes, resources_of, slurm_engine
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Failure, Measurement, Record
 
@@ -223,3 +223,11 @@ def test_engines_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(BadInput, match=r"pip install 'unlazy\[dask\]'"):
         engine_named("dask")
+
+
+def test_one_coordinator_waits_for_the_slurm_jobs_of_a_store(tmp_path, monkeypatch):
+    pytest.importorskip("submitit")
+    monkeypatch.setattr("shutil.which", lambda command: f"/usr/bin/{command}")
+    one, two = (slurm_engine(str(tmp_path / "store.sqlite")) for _ in range(2))
+    with one._alone(), pytest.raises(BadInput, match="Another coordinator waits"):
+        list(two.run([toy_trial()]))

@@ -6,6 +6,7 @@ same trial is decided by its key.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterable
 from types import ModuleType
@@ -23,7 +24,9 @@ DEEPEST = 40
 
 def rebuilt(key: str, description: dict[str, Any], files: Iterable[ModuleType] = ()) -> Runnable:
     """The trial of a description, or an error that says why it cannot be made again."""
-    own = {name: value for module in files for name, value in vars(module).items() if isinstance(value, type)}
+    own = {
+        name: value for module in files for name, value in vars(module).items() if isinstance(value, type) and issubclass(value, eqx.Module)
+    }
     try:
         fields = {name: _value(value, own, 0) for name, value in description.items()}
         trial: Runnable = Measurement(**fields) if "instrument" in fields else Trial(**fields)
@@ -54,11 +57,17 @@ def _value(value: Any, own: dict[str, type], depth: int) -> Any:
     name = str(value["type"])
     known = _classes()
     if name in known:
-        return known[name](**fields)
+        return _made(known[name], fields)
     short = name.partition("#")[0]
     if "#" in name and short in own:
-        return own[short](**fields)
+        return _made(own[short], fields)
     raise BadInput(f"there is no class {short}." + (" Name the file that defines it with --load." if "#" in name else ""))
+
+
+def _made(kind: type, fields: dict[str, Any]) -> Any:
+    """A module from its fields. What it finds out by itself, such as the state of its data, is left out: its key says if it is the same."""
+    given = {field.name for field in dataclasses.fields(kind) if field.init}
+    return kind(**{name: value for name, value in fields.items() if name in given})
 
 
 @functools.cache

@@ -5,11 +5,14 @@ What is done to a table on the way (rows left out, columns dropped, dates as day
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
 import datetime
 import gzip
 import io
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,15 +62,30 @@ def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> T
     if not path.exists():
         raise BadInput(f"There is no file {path}.")
     kind = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    if kind in (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt"):
-        names, columns, notes = _from_text(path)
-    elif kind in (".parquet", ".pq"):
-        names, columns, notes = _from_parquet(path)
-    elif kind == ".npz":
-        return _from_arrays(path, target, drop)
-    else:
-        raise BadInput(f"A table ends with .csv, .tsv, .csv.gz, .parquet or .npz, but {path.name!r} does not.")
+    with _reading(path):
+        if kind in (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt"):
+            names, columns, notes = _from_text(path)
+        elif kind in (".parquet", ".pq"):
+            names, columns, notes = _from_parquet(path)
+        elif kind == ".npz":
+            return _from_arrays(path, target, drop)
+        else:
+            raise BadInput(f"A table ends with .csv, .tsv, .csv.gz, .parquet or .npz, but {path.name!r} does not.")
     return _table(dict(zip(names, columns, strict=True)), target, drop, notes)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what libraries say of a broken file into one sentence."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except (OSError, EOFError, ValueError, KeyError, NotImplementedError, csv.Error, zlib.error, zipfile.BadZipFile) as error:
+        told = " ".join(str(error).split())
+        raise BadInput(
+            f"{path.name} cannot be read; it may be cut off or another kind of file ({type(error).__name__}: {told})."
+        ) from error
 
 
 def table_of(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Table:
@@ -155,7 +173,7 @@ def _from_parquet(path: Path) -> tuple[list[str], list[np.ndarray], list[str]]:
 
 
 def _from_arrays(path: Path, target: str | None, drop: Sequence[str]) -> Table:
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         held = {name: arrays[name] for name in arrays.files}
     if "X" in held and "y" in held and target in (None, "y"):
         return dataclasses.replace(table_of(held["X"], held["y"]), target_name="y")

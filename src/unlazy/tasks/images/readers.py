@@ -168,7 +168,7 @@ def read_mat_set(files: Sequence[Path]) -> Pictures:
 
 def read_npz(path: Path) -> Pictures:
     """Arrays by name."""
-    with _reading(path, "an .npz file"), np.load(path, allow_pickle=False) as content:
+    with _reading(path, "an .npz file"), path.open("rb") as file, np.load(file, allow_pickle=False) as content:
         keys = set(content.files)
         require({"x_train", "y_train"} <= keys, f"{path} must hold x_train and y_train, but holds {', '.join(sorted(keys)) or 'nothing'}.")
         test = next((name for name in ("test", "val") if {f"x_{name}", f"y_{name}"} <= keys), None)

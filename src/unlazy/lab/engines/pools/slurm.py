@@ -8,6 +8,7 @@ is there, waits for jobs that still run, and submits only what nobody runs.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import getpass
 import json
 import re
@@ -42,7 +43,8 @@ FRUITLESS = 5
 #: What `--slurm` may ask for.
 RESOURCES = ("partition", "time", "mem", "cpus_per_task", "account", "qos", "constraint", "exclude", "nodelist", "gres", "gpus_per_node")
 #: Ends of a job that tell nothing of what it ran.
-NOT_ITS_FAULT = ("CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REQUEUED")
+NOT_ITS_FAULT = ("CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")
+ENDED = (*NOT_ITS_FAULT, "COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT")
 
 
 def resources_of(text: str) -> dict[str, Any]:
@@ -97,7 +99,7 @@ class SlurmEngine(Engine):
         except ImportError:
             raise BadInput("submitit is not installed: pip install 'unlazy[slurm]'.") from None
         self._submitit = submitit
-        for command in ("sbatch", "squeue", "scontrol"):
+        for command in ("sbatch", "squeue"):
             require(
                 shutil.which(command) is not None, f"There is no SLURM here: the command {command} is missing. Run this on a login node."
             )
@@ -117,12 +119,28 @@ class SlurmEngine(Engine):
     def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record | Failure]:
         """Records as files come in. Closing the iterator cancels nothing: jobs go on, and the next coordinator takes what they leave."""
         require_data(trials)
-        watcher = watcher or Silent()
+        with self._alone():
+            yield from self._run(trials, watcher or Silent())
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One coordinator at a time: two would take each other's answers for lost work. A lock dies with its process."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BadInput(f"Another coordinator waits for the SLURM jobs of {self.folder}. Let it, or stop it first.") from None
+            except OSError:
+                pass  # a file system without locks: it is up to the user
+            yield
+
+    def _run(self, trials: Sequence[Runnable], watcher: Watcher) -> Iterator[Record | Failure]:
         by_key = {trial.key: trial for trial in trials}
-        alive, going = self._queue(), []  # first the queue: whoever leaves it from now on has answered before the next look
+        states, going = self._queue(), []  # first the queue: whoever leaves it from now on has answered before the next look
         for found in self._left_behind(by_key):
             yield from self._collected(found, None, by_key, watcher)
-            if found.name not in alive:
+            if not _alive(states.get(found.name, {})):
                 shutil.rmtree(found.folder, ignore_errors=True)
             elif any(piece is not None for piece in found.pieces.values()):
                 going.append(found)
@@ -138,12 +156,12 @@ class SlurmEngine(Engine):
             for each in going:
                 yield from self._collected(each, docket, by_key, watcher)
             if time.monotonic() - looked > QUEUE_LOOK:
-                alive, looked = self._queue(), time.monotonic()
-                watcher.staffed(sum(state == "RUNNING" for jobs in alive.values() for state in jobs.values()))
+                states, looked = self._queue(), time.monotonic()
+                watcher.staffed(sum(state == "RUNNING" for each in going for state in states.get(each.name, {}).values()))
                 for each in list(going):
                     # What was answered while the queue was looked at must not count as lost.
                     yield from self._collected(each, docket, by_key, watcher)
-                    yield from self._mourned(each, alive.get(each.name, {}), docket)
+                    yield from self._mourned(each, states.get(each.name, {}), docket)
                     if not each.pieces:
                         going.remove(each)
                         shutil.rmtree(each.folder, ignore_errors=True)
@@ -200,16 +218,16 @@ class SlurmEngine(Engine):
             with contextlib.suppress(FileNotFoundError):
                 file.unlink()
 
-    def _mourned(self, of: _Submission, alive: dict[int, str], docket: Docket) -> Iterator[Failure]:
+    def _mourned(self, of: _Submission, states: dict[int, str], docket: Docket) -> Iterator[Failure]:
         """Pieces of jobs that are gone: the one that was run when its job died is suspect, the others are only run again."""
         for place, piece in list(of.pieces.items()):
-            if place[0] in alive or of.file(place, ANSWER).exists():
+            end = states.get(place[0], "UNKNOWN")
+            if place[0] in _alive(states) or of.file(place, ANSWER).exists():
                 continue
             del of.pieces[place]
             if piece is None:
                 continue
-            end = self._end(of, place[0])
-            if of.file(place, BEGUN).exists() and not end.startswith(NOT_ITS_FAULT):
+            if of.file(place, BEGUN).exists() and end not in NOT_ITS_FAULT:
                 self._lost += 1
                 yield from docket.lost(piece, f"its SLURM job ended as {end}")
             else:
@@ -263,26 +281,22 @@ class SlurmEngine(Engine):
             raise BadInput(f"SLURM does not take the jobs: {_last_line(error)}. What was finished is kept.") from error
 
     def _queue(self) -> dict[str, dict[int, str]]:
-        """Our jobs that wait or run: by submission, the state of each."""
+        """The states of our jobs, by submission; of those that ended as long as SLURM remembers."""
         found: dict[str, dict[int, str]] = {}
-        for line in _told("squeue", "-h", "-r", "-u", getpass.getuser(), "-o", "%j|%K|%T").splitlines():
+        for line in _told("squeue", "-h", "-r", "-t", "all", "-u", getpass.getuser(), "-o", "%j|%K|%T").splitlines():
             name, index, state = line.split("|")
-            if name.startswith("unlazy-") and state not in ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY"):
+            if name.startswith("unlazy-"):
                 found.setdefault(name, {})[int(index) if index.isdigit() else 0] = state
         return found
-
-    def _end(self, of: _Submission, job: int) -> str:
-        """How a job ended, as long as SLURM remembers."""
-        for line in _told("scontrol", "show", "job", "-o").splitlines():
-            task = re.search(r"ArrayTaskId=(\d+)", line)
-            if f"JobName={of.name} " in line and (int(task.group(1)) if task else 0) == job:
-                state = re.search(r"JobState=(\w+)", line)
-                return state.group(1) if state else "UNKNOWN"
-        return "UNKNOWN"
 
     @property
     def summary(self) -> str:
         return told_summary(self._done, self._lost)
+
+
+def _alive(states: dict[int, str]) -> set[int]:
+    """Jobs that wait or run."""
+    return {job for job, state in states.items() if state not in ENDED}
 
 
 def _told(*command: str) -> str:
