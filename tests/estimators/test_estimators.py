@@ -174,6 +174,25 @@ def test_conjugate_gradients_find_the_exact_solution(weighted, fit_intercept):
     np.testing.assert_allclose(iterated.decision_function(x), exact.decision_function(x), atol=2e-3)
 
 
+def test_a_metric_from_a_part_of_the_samples_serves_all_of_them():
+    x = DRAW.standard_normal((500, 6))
+    y = np.sin(2 * x[:, 0])
+    part = e.RecursiveFeatureMachineRegressor(metric_samples=200, random_state=0).fit(x[:400], y[:400])
+    assert len(part.X_fit_) == 400 and np.argmax(np.diag(part.metric_)) == 0
+    plain = e.KernelRidgeRegressor(kernel="laplace").fit(x[:400], y[:400])
+    assert part.score(x[400:], y[400:]) > plain.score(x[400:], y[400:])
+
+
+def test_a_diagonal_metric_is_diagonal_and_a_centred_one_leaves_a_linear_trend_out():
+    x = DRAW.standard_normal((200, 3))
+    diagonal = e.RecursiveFeatureMachineRegressor(diagonal=True, ridge=0.1).fit(x, x[:, 0] * x[:, 1]).metric_
+    np.testing.assert_array_equal(diagonal, np.diag(np.diag(diagonal)))
+    y = 3 * x[:, 2] + np.sin(2 * x[:, 0])
+    for centred, strongest in ((False, 2), (True, 0)):
+        metric = e.RecursiveFeatureMachineRegressor(centred=centred, iterations=1, ridge=0.1).fit(x, y).metric_
+        assert np.argmax(np.diag(metric)) == strongest
+
+
 def test_a_committee_is_the_mean_of_its_members():
     x, y = table(load_iris)
     machine = e.KernelCommitteeClassifier(kernels=["rbf", NTK(1, "relu", 2.0, 0.1)]).fit(x, y)

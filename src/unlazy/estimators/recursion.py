@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -20,7 +21,8 @@ from unlazy.solvers.ridge import RidgeFit
 
 #: The metric is learned from at most so many samples; then the kernel with this metric is fitted to all of them.
 METRIC_POINTS = 4_000
-#: The number of iterations is chosen by so many held-out parts, with more than `FEW` samples by one of them, with very few by none.
+#: The number of iterations is chosen by so many held-out parts, with more than `FEW` samples by one of them. With fewer than `FEWEST`
+#: distinct samples it is 0: no features can be learned from so few.
 HELD_OUT_PARTS, FEW, FEWEST = 5, 400, 20
 
 
@@ -80,10 +82,10 @@ class _RecursiveFeatureMachine(KernelMachine):
             some = np.sort(check_random_state(self.random_state).permutation(len(X))[: self.metric_samples])  # type: ignore[assignment]
         points, targets, mass = X[some], Y[some], weight[some]
         require_memory(len(points), self.memory, "Lower metric_samples, or use a KernelRidge estimator with solver='cg'.")
-        fits = list(self._fits(kernel, points, targets, mass))
         self.held_out_errors_ = self._held_out_errors(kernel, points, targets, mass)
-        self.best_iteration_ = int(self.iterations) if self.held_out_errors_ is None else int(np.argmin(self.held_out_errors_))
-        best = fits[self.best_iteration_]
+        chosen = 0 if self.held_out_errors_ is None else int(np.argmin(self.held_out_errors_))
+        self.best_iteration_ = chosen if self.ridge == "loo" else int(self.iterations)
+        best = next(itertools.islice(self._fits(kernel, points, targets, mass), self.best_iteration_, None))
         self.metric_, self._root = best.metric, best.root
         if len(points) < len(X):
             self._fit_points(kernel, X @ self._root, Y, weight)
@@ -100,12 +102,12 @@ class _RecursiveFeatureMachine(KernelMachine):
         return recursive_fits(kernel, x, solve, self.iterations, weight=weight, centred=bool(self.centred), diagonal=bool(self.diagonal))
 
     def _held_out_errors(self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
-        """The mean squared error of each iteration on samples that it was not fitted to; None where nothing is chosen.
+        """The mean squared error of each iteration on samples that it was not fitted to; None where nothing is chosen or too few to do so.
 
         Leave-one-out would flatter later iterations: their metric has seen the label that is left out. Equal samples are held out together.
         """
         distinct, same = np.unique(x, axis=0, return_inverse=True)
-        if self.ridge != "loo" or self.iterations == 0 or len(distinct) < FEWEST:
+        if self.ridge != "loo" or not self.iterations > 0 or len(distinct) < FEWEST:
             return None
         part = np.random.default_rng(0).permutation(np.arange(len(distinct)) % HELD_OUT_PARTS)[same.ravel()]
         errors = np.zeros(int(self.iterations) + 1)

@@ -19,7 +19,7 @@ from unlazy.kernels.shelf import kernel_named
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import PlainInit
 from unlazy.networks.scaled import ScaledInit, ScaledTwoLayer
-from unlazy.solvers.exact import eigh
+from unlazy.solvers.exact import Solution, eigh
 from unlazy.solvers.policy import fit_kernel
 from unlazy.solvers.ridge import double_gram
 from unlazy.tables.contenders import CONTENDERS, SIDES, Side
@@ -89,8 +89,6 @@ class _View:
 
     def ridge_loss(self, kernel: Kernel, x: np.ndarray, x_test: np.ndarray) -> float:
         """Test loss of ridge regression with a kernel, the ridge by leave-one-out."""
-        from unlazy.solvers.exact import Solution
-
         fit = fit_kernel(kernel, x, self.columns).fit
         return self.loss(Solution(kernel, x, fit.coefficients, "float64").predict(x_test) + fit.intercept, self.y_test)
 

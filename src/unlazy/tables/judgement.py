@@ -14,6 +14,8 @@ from unlazy.tables.problems import FOLDS
 Decision = Literal["learn features", "a kernel is enough", "not decided", "nothing to learn"]
 #: A gain below this is not worth having: points of accuracy, or percent of the target's variance.
 MARGIN = 1.0
+#: Level of the interval whose upper end must lie below the margin: one-sided 95 %, as that a lead is too small is a one-sided question.
+RULED_OUT = 0.90
 #: How sure it must be that anything is learned at all.
 SIGNAL_LEVEL = 0.99
 #: What the decisions are called at the head of a report.
@@ -66,7 +68,7 @@ def judge(standings: Standings) -> AuditJudgement:
         decision = "nothing to learn"
     elif gap.low > 0 and gap.mean >= MARGIN:
         decision = "learn features"
-    elif gap.high < MARGIN:
+    elif standings.gap(fixed, learned, RULED_OUT).high < MARGIN:
         decision = "a kernel is enough"
     names = standings.favourite("fixed"), standings.favourite("learned"), standings.favourite("plain") if plain else None
     winner = names[1] if decision == "learn features" else names[0]
@@ -97,7 +99,7 @@ def _paragraph(standings: Standings, decision: Decision, gap: Gap, names: tuple[
     )
     first = {
         "learn features": f"{HEADLINES[decision]} {known} The lead is real and worth having.",
-        "a kernel is enough": f"{HEADLINES[decision]} {known} A lead of a point or more is ruled out.",
+        "a kernel is enough": f"{HEADLINES[decision]} {known} A lead of a point or more is ruled out (at 95 %, one-sided).",
         "not decided": f"{HEADLINES[decision]} {known} That interval allows both no lead and one worth having, so this table does not say.",
         "nothing to learn": (
             f"{HEADLINES[decision]} {known} Nothing was surely better than a constant, so the question has no answer here: the columns may "
