@@ -13,10 +13,13 @@ from unlazy.lab import registry
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 
-#: By paper: a claim that is exact or takes seconds, and a short study with a picture, each with a sentence before it.
+#: Scales, by what is said of them.
+SCALES = {"laptop": "", "smoke": "\n\nAt smoke scale, which only shows that everything runs: `laptop` decides, and takes longer."}
+#: By paper: a claim that takes seconds and the scale at which it does; and a short study, with a sentence before it.
 STUDIES = {
     "shi2022": (
-        "shi2022/lemma5",
+        "shi2022/table6-signs",
+        "laptop",
         "Two steps that forget the initial weights: where neurons point before and after.",
         """from unlazy import LocalEngine, ParityMixture, Performance, Trial
 from unlazy.papers.shi2022.learner import TwoStep
@@ -33,6 +36,7 @@ neuron_map(record)""",
     ),
     "glasgow2023": (
         "glasgow2023/task",
+        "smoke",
         "SGD on fresh examples finds the two hidden directions: the greatest cosine, and the error.",
         """from unlazy import Alignment, LocalEngine, MultiIndex, Performance, Trial
 from unlazy.learners.mean_field import mean_field_sgd
@@ -44,6 +48,7 @@ for step, accuracy, cosine in zip(record.steps, record.measurements["test_accura
     ),
     "malach2019": (
         "malach2019/circuit-count",
+        "laptop",
         "A hidden circuit, and what layerwise learning makes of its examples.",
         """import jax
 
@@ -61,6 +66,7 @@ draw_recovery(task.circuit, learned, seen)""",
     ),
     "daniely2020": (
         "daniely2020/lemma5",
+        "laptop",
         "One step of gradient descent and a readout, against a linear model, on a parity whose structure shows where it is.",
         """import unlazy
 from unlazy.learners.one_step import one_step_readout
@@ -73,7 +79,8 @@ print(outcome.conclusion(400))
 outcome""",
     ),
     "allenzhu2019": (
-        "allenzhu2019/task",
+        "allenzhu2019/complexity",
+        "smoke",
         "How much of F and of G(F) is in the output of a residual network along training.",
         """from unlazy.papers.allenzhu2019.setting import momentum_sgd
 from unlazy.play.training import LiveTraining
@@ -92,13 +99,18 @@ for step in (0, 20, 60, 120, 240, 360):
 
 def notebook(paper: str) -> dict[str, Any]:
     """What a paper's notebook holds."""
-    claim, sentence, code = STUDIES[paper]
+    claim, scale, sentence, code = STUDIES[paper]
     story = (FOLDER.parent / "docs" / "stories" / f"{paper}.md").read_text(encoding="utf-8").strip()
     statement = registry.claims()[claim].statement
+    judged = f'(verdict,) = unlazy.reproduce("{claim}", scale="{scale}", first_seed=10)'
+    judged = f"import unlazy\n\n{judged}\nprint(verdict.outcome, verdict.reason)"
     cells = [
         ("markdown", f"# `{paper}`\n\n{story}"),
-        ("markdown", f"## A claim, run and judged\n\n`{claim}`: {statement}"),
-        ("code", f'import unlazy\n\nverdicts = unlazy.reproduce("{claim}", scale="smoke", first_seed=10)\nverdicts[0]'),
+        ("markdown", f"## A claim, run and judged\n\n`{claim}`: {statement}{SCALES[scale]}"),
+        (
+            "code",
+            judged,
+        ),
         ("markdown", f"## A short study\n\n{sentence}"),
         ("code", code),
         ("markdown", f"Go on: `unlazy play {paper}`, `unlazy reproduce '{paper}/*'`, and the page of this paper in the documentation."),

@@ -102,13 +102,15 @@ def test_neuron_map_of_a_diverged_run(network_record):
 def test_files(verdict, records, tmp_path):
     paths = save_figures(verdict, records, tmp_path / "new")
     stems = ("toy2020-table9-laptop-accuracy", "toy2020-table9-laptop-neurons-network")
-    assert [path.name for path in paths] == [f"{stem}.{kind}" for stem in stems for kind in ("png", "pdf")]
+    assert [path.name for path in paths] == [f"{stem}.{kind}" for stem in stems for kind in ("csv", "png", "pdf")]
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(path.name for path in paths)
     for path in paths:
         if path.suffix == ".png":
             image = imread(path)
             assert min(image.shape[:2]) > 400
             assert image[..., :3].std() > 0
+        elif path.suffix == ".csv":
+            assert path.read_text().startswith("panel,series,") and len(path.read_text().splitlines()) > 10
         else:
             assert path.read_bytes().startswith(b"%PDF-")
             assert b"%%EOF" in path.read_bytes()[-64:]

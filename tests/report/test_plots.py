@@ -60,6 +60,6 @@ def entry():
 def test_a_claim_has_its_plots_on_the_page_and_among_the_figures(entry, tmp_path):
     text = page([entry])
     assert 'id="x-y-paper-error-by-n"' in text and "A caption." in text
-    assert [path.name for path in save_figures(*entry, tmp_path)] == ["x-y-paper-error-by-n.png", "x-y-paper-error-by-n.pdf"]
+    assert [path.name for path in save_figures(*entry, tmp_path)] == [f"x-y-paper-error-by-n.{kind}" for kind in ("csv", "png", "pdf")]
     bare = dataclasses.replace(entry[0], claim=dataclasses.replace(entry[0].claim, plots=()))
     assert 'class="chart"' not in page([(bare, RECORDS)])

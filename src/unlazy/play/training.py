@@ -6,7 +6,6 @@ that changing one compiles nothing. Taken in any pieces, a run is the trial of t
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -75,13 +74,10 @@ class LiveTraining:
         self.n, self.seeds, self.test = n, tuple(seeds), test
         self.lengths = [stage.length(n) for stage in self.learner.stages]
         self._double = learner.precision == 64
-        self._set(family, self.learner)
+        with self._precision():
+            self.family, self._numbers = _as_inputs(family), _as_inputs(self.learner)
         self.ground = self._drawn()
         self.sights = self._sights()
-
-    def _set(self, family: Family, learner: GradientDescent) -> None:
-        with self._precision():
-            self.family, self._numbers = _as_inputs(family), _as_inputs(learner)
 
     def _precision(self) -> Any:
         return jax.enable_x64(self._double)  # which is a setting of each thread
@@ -141,11 +137,7 @@ class LiveTraining:
 
     def change(self, family: Family, learner: Learner) -> bool:
         """Go on with other numbers: step sizes at once, those of the task by drawing its examples anew. False where sizes differ."""
-        other = copy.copy(self)
-        try:
-            other.__init__(family, learner, self.n, self.seeds, test=self.test)  # type: ignore[misc]
-        except TypeError:
-            return False
+        other = LiveTraining(family, learner, self.n, self.seeds, test=self.test)
         pairs = ((self.family, other.family), (self._numbers, other._numbers), (self.ground, other.ground))
         same = all(_kind(a) == _kind(b) for a, b in pairs)
         if same:
