@@ -79,7 +79,7 @@ def errands(count=24, wait=0.1, **options):
     return [Measurement(Errand(wait, **options), seed) for seed in range(count)] + [toy_trial(seed) for seed in range(3)]
 
 
-def coordinate(engine: str, path: str, count: int, wait: float, workers: int | None = 2) -> None:
+def coordinate(engine: str, path: str, count: int, wait: float, workers: int = 2) -> None:
     """Run all errands into a store."""
     with stoppable(), Store(path) as store:
         try:
@@ -89,9 +89,9 @@ def coordinate(engine: str, path: str, count: int, wait: float, workers: int | N
             sys.exit(143)
 
 
-def start(engine: str, path: Path, count: int = 24, wait: float = 0.1) -> subprocess.Popen:
+def start(engine: str, path: Path, count: int = 24, wait: float = 0.1, workers: int = 2) -> subprocess.Popen:
     """A coordinator in a process of its own."""
-    code = f"import faulty; faulty.coordinate({engine!r}, {str(path)!r}, {count}, {wait})"
+    code = f"import faulty; faulty.coordinate({engine!r}, {str(path)!r}, {count}, {wait}, {workers})"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}
     return subprocess.Popen([sys.executable, "-c", code], env=environment, stdin=subprocess.DEVNULL)
 

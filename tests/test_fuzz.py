@@ -8,7 +8,7 @@ import fuzzing
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.pools import parcels
 
-INPUTS = 300
+INPUTS = 150
 
 
 @pytest.mark.parametrize("name", fuzzing.TARGETS)

@@ -33,14 +33,14 @@ def undisturbed(tmp_path_factory):
 def test_workers_and_coordinators_that_are_killed_lose_nothing(tmp_path, undisturbed):
     """A worker, then the coordinator; the next one goes on. Nobody is left behind."""
     path, rng = tmp_path / "store.sqlite", random.Random(0)
-    first = start("processes", path, COUNT, WAIT)
+    first = start("processes", path, COUNT, WAIT, workers=1)
     assert kill_at(first, path, 3, lambda: workers_of(first.pid), rng)
     wait_until(lambda: stored(path) >= 6)
     orphans = workers_of(first.pid)
     first.kill()
     first.wait()
     assert stored(path) < COUNT + 3, "it was killed in the middle"
-    second = start("processes", path, COUNT, WAIT)
+    second = start("processes", path, COUNT, WAIT, workers=1)
     assert second.wait(120) == 0
     compare(path, undisturbed)
     wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in orphans))
@@ -62,7 +62,7 @@ def test_poison_and_hunger_in_real_processes(tmp_path):
     """One trial kills its worker, one takes all memory, one raises: each stands alone, with its reason."""
     trials = [Measurement(faulty.Errand(greedy=3, wrong=4), seed) for seed in (0, 1, 5, 3, 4)]
     trials.append(Measurement(faulty.Errand(deadly=2, claimed=10), 2))  # so long that it goes to a worker by itself
-    with engine_named("processes", workers=2) as engine, Store(tmp_path / "store.sqlite") as store:
+    with engine_named("processes", workers=1) as engine, Store(tmp_path / "store.sqlite") as store:
         keep(trials, store, engine)
         failures = {failure.trial["seed"]: failure.reason for failure in store.failures().values()}
         assert len(store.all_keys()) == 3 and failures.keys() == {2, 3, 4}
@@ -132,10 +132,10 @@ def test_dask_workers_and_schedulers_that_are_killed_lose_nothing(tmp_path, undi
     """A cluster started by hand: a worker is killed, then the scheduler; a new cluster goes on."""
     pytest.importorskip("distributed")
     path, rng = tmp_path / "store.sqlite", random.Random(1)
-    with faulty.cluster(2) as there:
+    with faulty.cluster(1) as there:
         first = start(there.address, path, COUNT, WAIT)
         assert kill_at(first, path, 2, lambda: [process.pid for process in there.workers], rng)
-        there.hire()
+        there.hire()  # in its place
         wait_until(lambda: stored(path) >= 6)
         there.scheduler.kill()
         assert first.wait(120) != 0, "the coordinator says that its cluster is gone"
