@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := parquet,dask,slurm,test,lint
 
-.PHONY: demo test test-lowest lint faults fuzz bench docs links wheel wheel-lowest clean
+.PHONY: demo test test-slow test-lowest lint faults fuzz bench docs links wheel wheel-lowest clean
 
 ## Reproduce Table 1 of shi2022 at laptop scale and write out/page.html.
 demo: $(READY)
@@ -15,6 +15,10 @@ demo: $(READY)
 ## Run all tests.
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+## Run the tests that `make test` leaves out: every story in a browser, every example and notebook.
+test-slow: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 ## Run all tests with the oldest supported versions, in an environment of their own.
 test-lowest:

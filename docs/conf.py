@@ -44,6 +44,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
     "filename_pattern": r"\.py$",
+    "image_scrapers": ("matplotlib", "site_pages.bare_figures"),
     "download_all_examples": False,
     "abort_on_example_error": True,
     "show_memory": False,

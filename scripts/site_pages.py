@@ -135,6 +135,21 @@ def _entry(name: str) -> str:
     return f"```{{eval-rst}}\n.. autodata:: unlazy.{name}\n   :no-value:\n```"
 
 
+def bare_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
+    """Figures that the tool makes: pyplot does not know of them, so the gallery is told. One that was shown is not shown again."""
+    from matplotlib.figure import Figure
+    from sphinx_gallery.scrapers import figure_rst
+
+    paths = []
+    for thing in block_vars["example_globals"].values():
+        if isinstance(thing, Figure) and thing.canvas.manager is None and not getattr(thing, "_shown_in_gallery", False):
+            path = next(block_vars["image_path_iterator"])
+            thing.savefig(path, dpi=120)
+            thing._shown_in_gallery = True  # type: ignore[attr-defined]
+            paths.append(path)
+    return figure_rst(paths, gallery_conf["src_dir"])
+
+
 def commands() -> str:
     """The page of all commands, from their own help."""
     import click

@@ -45,7 +45,8 @@ def interpreter(version: str) -> str | None:
     """A Python of that version that really is one: a shim may be there without it."""
     for name in (f"python{version}", *sorted(map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python")))):
         found = shutil.which(name)
-        if found and subprocess.run([found, "-c", f"import sys; sys.exit('{version}' != '%d.%d' % sys.version_info[:2])"]).returncode == 0:
+        right = f"import sys; sys.exit('{version}' != '%d.%d' % sys.version_info[:2])"
+        if found and subprocess.run([found, "-c", right], capture_output=True).returncode == 0:
             return found
     return None
 

@@ -91,8 +91,17 @@ def test_a_wrong_command_in_a_document_would_be_seen(tmp_path, monkeypatch):
         main.commands[found[1]].make_context(found[1], found[2:])
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "docs" / "gallery").glob("*.py")), ids=lambda path: path.stem)
-def test_the_gallery_runs(example, monkeypatch):
+def slow_but(quick, names):
+    """Parameters of which all but a few are left to `make test-slow`."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+EXAMPLES = sorted(path.stem for path in (ROOT / "docs" / "gallery").glob("*.py"))
+
+
+@pytest.mark.parametrize("stem", slow_but(("plot_spectrum", "plot_estimator"), EXAMPLES))
+def test_the_gallery_runs(stem, monkeypatch):
+    example = ROOT / "docs" / "gallery" / f"{stem}.py"
     monkeypatch.setenv("MPLBACKEND", "agg")
     matplotlib.use("agg")
     exec(compile(example.read_text(encoding="utf-8"), str(example), "exec"), {"__name__": "__main__"})
@@ -112,7 +121,7 @@ WHAT_BECAME = {
 }
 
 
-@pytest.mark.parametrize("paper", importlib.import_module("unlazy.papers").PAPERS)
+@pytest.mark.parametrize("paper", slow_but(("malach2019",), importlib.import_module("unlazy.papers").PAPERS))
 def test_every_paper_has_a_notebook_that_runs(paper):
     text = (ROOT / "notebooks" / f"{paper}.ipynb").read_text(encoding="utf-8")
     assert text == script("notebooks").written(paper), "run `python scripts/notebooks.py`"

@@ -14,4 +14,4 @@ for n in outcome.sizes:
 # %%
 # Means over seeds with their intervals.
 
-outcome.figure()
+picture = outcome.figure()

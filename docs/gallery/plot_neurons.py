@@ -25,4 +25,4 @@ for step, accuracy, cosine in zip(record.steps, record.measurements["test_accura
 # %%
 # Stars are the hidden direction and its opposite.
 
-neuron_map(record)
+picture = neuron_map(record)

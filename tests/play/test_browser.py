@@ -81,7 +81,7 @@ def status(address):
         return json.load(answer)
 
 
-@pytest.mark.parametrize("story", SMALL)
+@pytest.mark.parametrize("story", ["shi2022", *(pytest.param(story, marks=pytest.mark.slow) for story in SMALL if story != "shi2022")])
 def test_every_story_plays_to_its_end(page, story, tmp_path):
     if story != "shi2022":  # with which the page begins
         page.evaluate(f"choose({json.dumps(story)}, {json.dumps({**SMALL[story], 'seeds': 1})}); start()")

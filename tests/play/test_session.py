@@ -88,6 +88,7 @@ def test_rivals_are_solved_beside(page):
     assert found["name"] == "linear" and len(found["errors"]) == 2 and all(0 <= error <= 100 for error in found["errors"])
 
 
+@pytest.mark.slow
 def test_the_gap_is_measured_beside(page):
     page.tell("gap", values=SMALL | {"T": 20})
     found = [page.until("gap") for _ in range(2)]

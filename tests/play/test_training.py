@@ -32,7 +32,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+#: The others are run by `make test-slow`.
+QUICK = (MAIN, "layer by layer")
+
+
+@pytest.mark.parametrize("case", [*QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in CASES if case not in QUICK)])
 def test_any_pieces_are_the_trial(case):
     family, learner, n = CASES[case]
     training = LiveTraining(family, learner, n, (3, 4), test=200)

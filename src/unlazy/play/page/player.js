@@ -5,7 +5,7 @@ const recording = JSON.parse($("recording").textContent), opening = JSON.parse($
 const calm = matchMedia("(prefers-reduced-motion: reduce)"), dark = matchMedia("(prefers-color-scheme: dark)");
 const state = {
   presets: recording ? [recording.preset] : opening.presets, preset: null, values: {}, run: null, number: 0, frames: [], cursor: 0, playing: false, view: null,
-  socket: null, told: -1, gap: {}, gapSizes: {}, gapNames: [], painted: 0, fps: 0, dirty: true, finished: false, messages: [],
+  socket: null, told: -1, left: -1, gap: {}, gapSizes: {}, gapNames: [], painted: 0, fps: 0, dirty: true, finished: false, messages: [],
 };
 const view = new Sheet($("view")), curves = new Sheet($("curves")), gapChart = new Sheet($("gap-chart"));
 function seedName(place) { return state.run ? state.run.seeds[place] : place; }
@@ -28,6 +28,7 @@ function choose(id, values = {}) {
   forget(); fillSliders(); showGap(); tell({ do: "try", preset: id, values: state.values });
 }
 function forget() {
+  state.left = recording ? -1 : state.number;
   Object.assign(state, { run: null, frames: [], cursor: 0, playing: false, told: -1, dirty: true, finished: false, messages: [] });
   $("story").textContent = ""; $("reading").textContent = ""; $("status").textContent = recording ? "" : "Press start.";
   $("legend").tBodies[0].replaceChildren(); showTransport();
@@ -89,7 +90,8 @@ function connect(ready) {
   socket.onclose = () => { state.playing = false; $("status").textContent = "The server is gone: start it again with `unlazy play`, and load this page anew."; showTransport(); };
 }
 function hear(message) {
-  if (message.run !== undefined && message.run < state.number) return;
+  // What an older run still sends, or one that was left for another story, is not for this one.
+  if (message.run !== undefined && (message.run < state.number || message.run <= state.left)) return;
   switch (message.type) {
     case "begun": begin(message); break;
     case "frame": take(message); break;
@@ -119,14 +121,18 @@ function take(frame) {
 }
 
 // What is seen.
+function shownView() {
+  const fitting = Object.keys(VIEWS).filter(name => VIEWS[name].fits(state.frames[0]));
+  return fitting.includes(state.view) ? state.view : fitting[0] ?? null;
+}
 function showTabs() {
   const fitting = Object.keys(VIEWS).filter(name => VIEWS[name].fits(state.frames[0]));
-  if (!fitting.includes(state.view)) state.view = fitting[0] ?? null;
+  const shown = shownView();
   $("tabs").replaceChildren(...fitting.map(name => {
-    const button = document.createElement("button"); button.type = "button"; button.textContent = VIEWS[name].name; button.setAttribute("aria-pressed", String(name === state.view));
+    const button = document.createElement("button"); button.type = "button"; button.textContent = VIEWS[name].name; button.setAttribute("aria-pressed", String(name === shown));
     button.onclick = () => { state.view = name; showTabs(); state.dirty = true; }; return button;
   }));
-  $("caption").textContent = state.view ? VIEWS[state.view].caption : "These data have no known secret: there is nothing to draw but the errors.";
+  $("caption").textContent = shown ? VIEWS[shown].caption : "These data have no known secret: there is nothing to draw but the errors.";
 }
 function showCommands(commands) {
   $("commands").querySelector("div").replaceChildren(...Object.entries(commands).flatMap(([what, text]) => {
@@ -187,7 +193,8 @@ function paint(now) {
   state.dirty = false;
   const a = state.frames[place], b = state.frames[Math.min(place + 1, end)], share = calm.matches ? 0 : state.cursor - place;
   view.clear();
-  if (state.view && VIEWS[state.view].fits(b)) VIEWS[state.view].draw(view, a, b, share, state.frames.slice(Math.max(0, place - 8), place));
+  const drawn = shownView();
+  if (drawn && VIEWS[drawn].fits(b)) VIEWS[drawn].draw(view, a, b, share, state.frames.slice(Math.max(0, place - 8), place));
   if (!state.playing || now - words > 90) { words = now; drawCurves(curves, state.frames, state.cursor, state.run); showWords(); showTransport(); } else state.dirty = true;
 }
 
