@@ -87,12 +87,16 @@ class CountingDraw:
         return self.inner(n, key)
 
 
+#: One program, as in an engine: drawing a task may be training a teacher.
+drawn_task = eqx.filter_jit(lambda family, key: family.task(key=key))
+
+
 def check_learner(learner, family, n):
     """Recorded steps, finite stacked models, determinism, no more examples than allowed; from a bare sampler without a task."""
     skip_without_data(family)
     learner = learner.suited(family)
     assert learner.suits(family.outputs), f"it cannot learn {family.outputs}"
-    task = family.task(key=jax.random.key(3))
+    task = drawn_task(family, jax.random.key(3))
     count = CountingDraw(task.draw)
     with jax.enable_x64(learner.precision == 64):
         sampler = dataclasses.replace(task.sampler, draw=count)

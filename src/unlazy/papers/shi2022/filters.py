@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
+from unlazy.core.metrics import accuracy
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.rules import Check, Published, Quantity, Scale, shuffled
@@ -23,7 +24,6 @@ from unlazy.networks.image_resnet import BLOCKS, STAGES, ImageResNet, ImageResNe
 from unlazy.papers.shi2022.structure import RESIDUAL
 from unlazy.probes.base import Probe
 from unlazy.probes.clusters import unit_rows
-from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Data
 from unlazy.tasks.images.families import ImageClasses
 
@@ -116,6 +116,16 @@ class EarlyGradients(Probe):
         return {name: jnp.broadcast_to(value, (len(trace.steps),)) for name, value in values.items()}
 
 
+class FinalAccuracy(Probe):
+    """`final_accuracy` in percent: of the last model on `test` examples. Looking at all recorded models would take as long as training."""
+
+    test: int = eqx.field(static=True, default=1000)
+
+    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+        x, y = task.test(self.test, key)
+        return {"final_accuracy": jnp.broadcast_to(accuracy(trace.at(-1)(x), y), (len(trace.steps),))}
+
+
 class FilterSizes(NamedTuple):
     """Filters m, examples, steps, batch, test examples, and the side to which images are averaged."""
 
@@ -145,7 +155,7 @@ def filters_gather(scale: Scale) -> dict[str, StudyArm]:
     for m in size.widths:
         descent = Descent({g: RATE for g in RESIDUAL}, steps=size.steps, batch=size.batch, loss="logistic", momentum=MOMENTUM)
         learner = GradientDescent(ImageResNetInit(m), (descent,), record=(*EARLY, size.steps * 3 // 20))
-        found[f"ResNet({m})"] = Arm(family, learner, size.n, (Performance(size.test), FilterClusters(), EarlyGradients()))
+        found[f"ResNet({m})"] = Arm(family, learner, size.n, (FinalAccuracy(size.test), FilterClusters(), EarlyGradients()))
     return {JUDGED: found[f"ResNet({size.widths[0]})"], **(found if scale == "paper" else {})}
 
 
