@@ -28,6 +28,7 @@ ROOMS = {
     "Kernels": ("unlazy.kernels",),
     "Learners": ("unlazy.learners",),
     "Probes": ("unlazy.probes",),
+    "Tables": ("unlazy.tables",),
     "The laboratory": ("unlazy.lab", "unlazy.core"),
 }
 

@@ -14,7 +14,6 @@ from jaxtyping import PRNGKeyArray
 from unlazy.core.random import host_generator
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.feature_maps import Features, RandomFeatures, featured
-from unlazy.kernels.patchwise import ConvolutionalNTK
 from unlazy.kernels.shelf import KERNELS
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
@@ -29,8 +28,6 @@ from unlazy.theory.walsh import points
 #: The theorems allow C(d₁, k) over this many examples or features, and speak of this share of all targets.
 THRESHOLD, SHARE = 1000, 0.99
 ALPHA = 0.3
-#: The kernels of the shelf that compare vectors, not pictures.
-ON_VECTORS = {name: entry for name, entry in KERNELS.items() if not isinstance(entry.thing, ConvolutionalNTK)}
 DIMENSION: dict[Scale, int] = {"smoke": 14, "laptop": 16, "paper": 18}
 
 
@@ -135,7 +132,7 @@ def lower_bounds(scale: Scale, *, slipped: bool = False) -> dict[str, StudyArm]:
     most = examples or max(allowed(d, k) for k in degrees)
     width = 1 << 10 if slipped else most
     arms: dict[str, StudyArm] = {}
-    for name, entry in ON_VECTORS.items():
+    for name, entry in KERNELS.items():
         if slipped and name in ("linear", "quadratic", "polynomial", "arc-cosine", "nngp", "ntk"):
             continue  # whose spans stay small, or have no products of odd degree
         arms[name] = SpanRisk(entry.thing, d, degrees, examples=examples, precision=64)
@@ -150,7 +147,7 @@ def lower_bounds(scale: Scale, *, slipped: bool = False) -> dict[str, StudyArm]:
     return arms | {"rank": RankArgument(columns=20 if slipped else 40, precision=64)}
 
 
-_SPANS = (*ON_VECTORS, "relu features", "fourier features")
+_SPANS = (*KERNELS, "relu features", "fourier features")
 
 LOWER_BOUNDS = Claim(
     id="allenzhu2019/theorem2-3",
@@ -192,7 +189,7 @@ LOWER_BOUNDS = Claim(
             "Least risk in a kernel's span",
             "k",
             "least risk over targets and weights, in units of α²",
-            (*(PlotLine(name, "least_risk", name) for name in ON_VECTORS),),
+            (*(PlotLine(name, "least_risk", name) for name in KERNELS),),
             log_y=True,
             caption="With C(d, k)/1000 examples; the theorem says: above 1/16 for 99 % of the targets.",
         ),

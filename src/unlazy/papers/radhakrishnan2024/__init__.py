@@ -11,10 +11,18 @@ CITATION = (
     "machine learning models. Science 383, 2024."
 )
 
+BIBTEX = """@article{radhakrishnan2024,
+  author = {Radhakrishnan, Adityanarayanan and Beaglehole, Daniel and Pandit, Parthe and Belkin, Mikhail},
+  title = {Mechanism for feature learning in neural networks and backpropagation-free machine learning models},
+  journal = {Science},
+  volume = {383},
+  year = {2024}
+}"""
+
 CLAIMS = (REFITTING,)
 ERRATA = ()
 NOT_RUN = ()
 TASKS: dict = {}
 LEARNERS: dict = {}
 
-__all__ = ["CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
+__all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
