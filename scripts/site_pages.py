@@ -72,7 +72,8 @@ def paper_page(paper: str) -> str:
         "\n".join(f"- `{name}`: {entry.what}" for name, entry in of().items() if name.startswith(f"{paper}/"))
         for of in (registry.tasks, registry.learners)
     )
-    parts.append(f"## In every command\n\nTasks:\n\n{tasks}\n\nLearners:\n\n{learners}")
+    if tasks or learners:
+        parts.append(f"## In every command\n\nTasks:\n\n{tasks}\n\nLearners:\n\n{learners}")
     return "\n\n".join(parts) + "\n"
 
 
