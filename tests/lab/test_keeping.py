@@ -158,6 +158,7 @@ def test_gc_removes_what_no_run_refers_to_and_spares_the_young(path):
 
 
 def test_the_doctor_knows_health_from_illness(path, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)  # SLURM that is installed and does not run is an illness, too
     found = CliRunner().invoke(main, ["doctor", "--store", str(path)])
     assert "All is well." in found.output and "none yet" in found.output and found.exit_code == 0, found.output
     path.write_bytes(b"not a store at all, but longer than a header" * 40)

@@ -94,6 +94,7 @@ def _is_written_in(thing: Any, file: Path) -> bool:
     return any(name == str(file) or Path(name).resolve() == file.resolve() for name in names)
 
 
+@functools.cache  # looking through all that is installed takes half a second
 def _version(root: str) -> str:
     import importlib.metadata
 
