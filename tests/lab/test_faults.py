@@ -65,7 +65,7 @@ def test_poison_and_hunger_in_real_processes(tmp_path):
     with engine_named("processes", workers=1) as engine, Store(tmp_path / "store.sqlite") as store:
         keep(trials, store, engine)
         failures = {failure.trial["seed"]: failure.reason for failure in store.failures().values()}
-        assert len(store.all_keys()) == 3 and failures.keys() == {2, 3, 4}
+        assert len(store.all_keys()) == 3 and failures.keys() == {2, 3, 4}, failures
         assert "signal 9" in failures[2] and "MemoryError" in failures[3] and "this seed is wrong" in failures[4]
         with pytest.raises(StoreError, match="could not be run: RuntimeError"):
             store.get(trials[4].key)
