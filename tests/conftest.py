@@ -28,7 +28,7 @@ import pytest  # noqa: E402
 MUCH = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 3 if hasattr(os, "sysconf") else 4 << 30
 
 
-#: Mapped pieces of memory above which it does so, too: Linux allows a process 65,530, each program takes some, and XLA crashes at the limit.
+#: Mapped pieces of memory above which it does so, too: Linux allows a process 65,530, programs take some each, and XLA crashes there.
 MANY = 20_000
 
 
