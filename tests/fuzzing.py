@@ -37,8 +37,8 @@ from unlazy.lab.scaling import places_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Failure
 from unlazy.report.entries import found_in
-from unlazy.tables.files import read_table
 from unlazy.tasks.images.readers import read_idx, read_npz
+from unlazy.tasks.tables.files import read_table
 from unlazy.theory.diagnosis import diagnose_file
 
 #: A file that would be made if any text that is read were run.

@@ -14,9 +14,9 @@ from unlazy.report.audits import audit_page
 from unlazy.tables import contenders, explain
 from unlazy.tables.contest import Bout, Standings, schedule
 from unlazy.tables.explain import INSTRUMENTS, gradient_spectrum, kernel_alignment
-from unlazy.tables.files import table_of
 from unlazy.tables.judgement import judge
-from unlazy.tables.problems import problem_of
+from unlazy.tasks.tables.files import table_of
+from unlazy.tasks.tables.problems import problem_of
 
 NAMES = ["linear", "RBF kernel", "RFM", "gradient boosting"]
 QUICK = {"contenders": NAMES, "explain": False}

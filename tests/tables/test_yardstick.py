@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from unlazy.cli import main
 from unlazy.core.errors import BadInput
 from unlazy.tables.yardstick import paired_tests, published_accuracies, standings
-from unlazy.tasks.uci import uci_tables
+from unlazy.tasks.tables.uci import uci_tables
 
 
 def published(tmp_path):

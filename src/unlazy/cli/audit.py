@@ -59,7 +59,7 @@ def audit(
     seconds = seconds_of(limit)
     from unlazy.report.audits import AuditBar, print_audit, write_audit
     from unlazy.tables.audit import audit as run
-    from unlazy.tables.files import read_table
+    from unlazy.tasks.tables.files import read_table
 
     out = console()
     table = read_table(file, target, drop=drop)

@@ -60,8 +60,8 @@ def compare(
 ) -> None:
     """Let learners compete on TASK: the same examples and the same tuning budget for each, and say who is ahead.
 
-    TASK is a name ('unlazy list tasks') or your own, as file.py:Name. What is in the store is not run again; a contest that was stopped
-    goes on where it was.
+    TASK is a name ('unlazy list tasks'), your own, as file.py:Name, or a column of a table, as table.csv:column, of which a fifth of the
+    rows is held back for the test. What is in the store is not run again; a contest that was stopped goes on where it was.
     """
     prepare_outputs(json_path, figure)
     if not names:

@@ -13,7 +13,7 @@ from unlazy.report.files import check_writable
 
 
 @click.command()
-@click.argument("what", required=False, metavar="[PRESET or TASK]")
+@click.argument("what", required=False, metavar="[PRESET, TASK or TABLE:COLUMN]")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Begin with another number, such as d=40.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on this machine [default: any that is free].")
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
@@ -27,8 +27,9 @@ from unlazy.report.files import check_writable
 def play(what: str | None, changes: tuple[str, ...], port: int, no_browser: bool, record_path: Path | None, check: bool) -> None:
     """Watch networks learn: a page on this machine on which you choose a task, move sliders and see neurons find what is hidden.
 
-    Without a name it opens the stories of the papers; a name is that of a paper ('shi2022'), of a task ('unlazy list tasks'), or of a
-    task of your own, as file.py:Name. The page is served on this machine alone, and training stops when it is closed.
+    Without a name it opens the stories of the papers; a name is that of a paper ('shi2022'), of a task ('unlazy list tasks'), of a
+    task of your own, as file.py:Name, or of a column of a table, as table.csv:column. The page is served on this machine alone, and
+    training stops when it is closed.
     """
     if check:
         return click.echo(checked())

@@ -46,7 +46,7 @@ def tables(
     from unlazy.report.rankings import print_ranking, ranking_json, save_ranking
     from unlazy.tables.journal import Journal
     from unlazy.tables.yardstick import measure, paired_tests, published_accuracies, standings
-    from unlazy.tasks.uci import uci_tables
+    from unlazy.tasks.tables.uci import uci_tables
 
     classifiers, known = published_accuracies(published or data.parent / "delgado2014.txt")
     chosen = list(uci_tables(data, tables, most_rows=most_rows))

@@ -2,7 +2,7 @@
 
 A name is looked up among what the package offers to any task, what its papers offer, and what installed packages offer through the entry
 point group `unlazy` (each a module with `TASKS`, `LEARNERS`, `KERNELS`, `CLAIMS`). `file.py:Name` and `package.module:Name` lead to things
-that nobody registered.
+that nobody registered, and `table.csv:column` to the rows of a table as a task.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from unlazy.core.naming import SOURCE, Named
 from unlazy.lab.claims import Claim, Erratum, NotRun
 from unlazy.learners.base import Learner
 from unlazy.tasks.base import Family
+from unlazy.tasks.tables.files import names_column
 
 #: Modules of this package that offer something by name.
 SHELVES = ("unlazy.tasks.shelf", "unlazy.kernels.shelf", "unlazy.learners.shelf")
@@ -92,13 +93,19 @@ def learner_of(name: str) -> Learner:
 
 def family_of(name: str, changes: Iterable[str] = ()) -> Family:
     """The family of that name, or at that place, with numbers changed by texts such as "d=100"."""
-    family = _thing("task", name, tasks(), Family)
+    family = _rows(name) if names_column(name) else _thing("task", name, tasks(), Family)
     found: dict[str, Any] = {}
     for change in changes:
         field, sign, text = change.partition("=")
         require(bool(sign), f"A change is written NAME=VALUE, such as d=100, but {change!r} has no '='.")
         found[field] = value_of(family, field, text, name)
     return dataclasses.replace(family, **found)
+
+
+def _rows(place: str) -> Family:
+    from unlazy.tasks.tables.rows import table_rows  # scikit-learn takes its time to come
+
+    return table_rows(place)
 
 
 def value_of(family: Family, field: str, text: str, name: str) -> Any:

@@ -100,6 +100,7 @@ class Reel:
             frame |= {name: [_plain(one, 3) for one in seen[name].reshape(len(seen[name]), -1)] for name in ("places", "stars")}
             frame |= {"lengths": [_plain(one, 3) for one in seen["lengths"]], "votes": [_plain(one, 0) for one in seen["votes"]]}
             frame |= {"tiles": [_plain(row, 2) for row in seen["tiles"][0]], "hidden": int(seen["stars"].shape[1])}
+            frame["secret"] = self.trainings[self.name].has_secret
         if "gates" in seen:
             frame["tree"] = self._tree(seen)
         frame["reading"] = self.reading(frame)
@@ -125,7 +126,7 @@ class Reel:
         unit = " %" if metric_of(self.scene.family.outputs) is ACCURACY else ""
         told = [f"{name} {_mean(values)}{unit}" for name, values in frame["errors"].items()]
         text = f"Step {frame['step']}: test error of {', '.join(told)}."
-        if frame.get("hidden") in (1, 2):
+        if frame.get("secret") and frame["hidden"] in (1, 2):
             places = np.array([value for one in frame["places"] for value in one], float).reshape(-1, 2)
             near = np.mean(_nearness(places, frame["hidden"]) >= NEAR)
             text += f" {near:.0%} of neurons lie within cosine {NEAR:g} of a hidden direction or its opposite."

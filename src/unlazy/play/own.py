@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from unlazy.core.errors import BadInput
@@ -15,6 +16,7 @@ from unlazy.learners.unit_norm import UnitNorm
 from unlazy.play.presets import PACE, paced, seeds_of
 from unlazy.play.scene import GrowingGap, Preset, Scene, Slider, Values
 from unlazy.tasks.base import Family
+from unlazy.tasks.tables.files import names_column
 
 #: Learners of the shelf that can be watched on any task, the likeliest first.
 WATCHED = ("network", "sgd", "one-step-network", "tangent-sgd", "relu-features-sgd")
@@ -25,7 +27,7 @@ RIVALS = ("linear", "ntk", "rbf")
 def task_preset(name: str) -> Preset:
     """A preset of a task by its name, or of one's own, as file.py:Name."""
     family = family_of(name)
-    what = tasks()[name].what if name in tasks() else (type(family).__doc__ or "a task of your own").strip().splitlines()[0]
+    what = tasks()[name].what if name in tasks() else _told(name, family)
     numbers = sliders_of(family)
     fields = {slider.name.removeprefix("task."): slider.name for slider in numbers}
 
@@ -47,7 +49,7 @@ def task_preset(name: str) -> Preset:
         (
             Slider("learner", "learner", "network", choices=WATCHED),
             *numbers,
-            Slider("n", "n, examples", 1000, 50, 10_000, 50),
+            _examples(family),
             Slider("width", "width, neurons", 200, 10, 1000, 10),
             Slider("steps", "steps (of SGD: n over the batch)", 1000, 50, 4000, 50),
             PACE,
@@ -61,6 +63,19 @@ def task_preset(name: str) -> Preset:
         {slider: field for field, slider in fields.items()},
         GrowingGap(grows.name, grows.label, along) if grows else None,
     )
+
+
+def _told(name: str, family: Family) -> str:
+    """What is said of a task that nobody registered."""
+    if names_column(name):
+        rows: Any = family
+        return f"{rows.target} of {Path(rows.path).name}: {' '.join([f'{len(rows.problem):,} rows.', *rows.problem.decisions])}"
+    return (type(family).__doc__ or "a task of your own").strip().splitlines()[0]
+
+
+def _examples(family: Family) -> Slider:
+    most = min(10_000, family.most_examples or 10_000)
+    return Slider("n", "n, examples", min(1000, most), min(50, most), most, 50 if most == 10_000 else 1)
 
 
 def sliders_of(family: Family) -> list[Slider]:

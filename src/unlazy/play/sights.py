@@ -18,6 +18,8 @@ from unlazy.tasks.hierarchy import HierarchyTask
 
 #: More hidden directions than these have no place of their own around the circle.
 MOST_STARS = 8
+#: Inputs without a secret are drawn by their main directions up to this dimension: these are found anew for each picture.
+MOST_COLUMNS = 500
 #: Directions beside the hidden ones that tiles show.
 OTHERS = 12
 
@@ -25,25 +27,27 @@ OTHERS = 12
 class NeuronSight(ModelProbe):
     """Where neurons point, in a plane that is the same at all steps, so that they can be seen to move.
 
-    The plane of one hidden direction u is spanned by u and a random direction; two directions span it themselves. Of more, the j-th of f
+    Of data without a secret the two directions in which the inputs vary most stand for the hidden ones (`main_directions`). The plane of
+    one hidden direction u is spanned by u and a random direction; two directions span it themselves. Of more, the j-th of f
     is drawn at the angle π·j/f, and a neuron at the sum of these places with its cosines as weights. `places`: of up to `count` neurons;
     `stars`: of the hidden directions; `lengths`: ‖w‖; `votes`: the sign of the second layer, 0 where it has no one sign; `tiles`: cosines
-    of the first `rows` neurons with the hidden directions and then with others that are random.
+    of the first `rows` neurons with the hidden directions and then with others that are random; without a secret, with the first columns.
     """
 
     count: int = eqx.field(static=True, default=64)
     rows: int = eqx.field(static=True, default=24)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(model, HasNeurons) and isinstance(task, Task), "Only networks with neurons on a task with a secret are seen so.")
-        assert isinstance(model, HasNeurons) and isinstance(task, Task)
+        require(isinstance(model, HasNeurons), "Only networks with neurons are seen so.")
+        assert isinstance(model, HasNeurons)
         w = model.first_layer
         every = -(-len(w) // self.count)
         w = w[::every]
         tiny = jnp.finfo(w.dtype).tiny
         units = w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), tiny)
         units = units / jnp.maximum(jnp.linalg.norm(units, axis=1, keepdims=True), tiny)
-        hidden = task.features[:MOST_STARS]
+        secret = isinstance(task, Task)
+        hidden = task.features[:MOST_STARS] if isinstance(task, Task) else main_directions(seen.x)
         others = _others(hidden, key)
         plane = _plane(hidden, others)  # d 2
         votes = jnp.sign(model.a[::every]) if isinstance(model, TwoLayer) and model.a.ndim == 1 else jnp.zeros(len(w))
@@ -52,8 +56,14 @@ class NeuronSight(ModelProbe):
             "stars": hidden @ plane,
             "lengths": jnp.linalg.norm(w, axis=1),
             "votes": votes,
-            "tiles": units[: self.rows] @ jnp.concatenate([hidden, others]).T,
+            "tiles": units[: self.rows] @ jnp.concatenate([hidden, others]).T if secret else units[: self.rows, : MOST_STARS + OTHERS],
         }
+
+
+def main_directions(x: Float[Array, "n d"]) -> Float[Array, "f d"]:
+    """The two orthogonal unit directions in which inputs vary most; one where there is no second."""
+    centred = x - jnp.mean(x, axis=0)
+    return jnp.linalg.eigh(centred.T @ centred)[1][:, ::-1].T[:2]
 
 
 def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d"]:
@@ -110,7 +120,8 @@ def sights_of(family_task: Data, model: Model) -> tuple[ModelProbe, ...]:
     found: list[ModelProbe] = []
     if isinstance(model, TreeNetwork):
         return (GateSight(),) if isinstance(family_task, (GenerativeTask, ProductCircuitTask)) else ()
-    if isinstance(model, HasNeurons) and isinstance(family_task, Task):
+    flat = len(family_task.shape) == 1 and family_task.dimension <= MOST_COLUMNS
+    if isinstance(model, HasNeurons) and (isinstance(family_task, Task) or flat):
         found.append(NeuronSight())
     if isinstance(family_task, HierarchyTask):
         found.append(SignalSight())

@@ -26,7 +26,7 @@ from unlazy.networks.base import Model, Network
 from unlazy.play.sights import sights_of
 from unlazy.probes.base import Probe
 from unlazy.probes.performance import Performance
-from unlazy.tasks.base import Batch, Data, Family
+from unlazy.tasks.base import Batch, Data, Family, Task
 
 
 def is_live(learner: Learner, family: Family) -> bool:
@@ -85,6 +85,11 @@ class LiveTraining:
     def _drawn(self) -> Ground:
         with self._precision():
             return _drawn(self.family, self._numbers, self.n, self.unit, jnp.array(self.seeds, jnp.uint32))
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether there are hidden directions to be found."""
+        return isinstance(self.ground.task, Task)
 
     def _sights(self) -> tuple[Probe, ...]:
         with self._precision():

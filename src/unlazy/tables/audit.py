@@ -21,10 +21,10 @@ from unlazy.solvers.policy import EXACT_POINTS
 from unlazy.tables.contenders import CONTENDERS
 from unlazy.tables.contest import Bout, Encoded, Standings, bout, schedule
 from unlazy.tables.explain import INSTRUMENTS, Explanation
-from unlazy.tables.files import Table, table_of
 from unlazy.tables.journal import Journal
 from unlazy.tables.judgement import AuditJudgement, judge
-from unlazy.tables.problems import FOLDS, Kind, Problem, problem_of
+from unlazy.tasks.tables.files import Table, table_of
+from unlazy.tasks.tables.problems import FOLDS, Kind, Problem, problem_of
 
 #: The form of what is written down; another number makes other names.
 FORM = 1

@@ -19,7 +19,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from unlazy import estimators as e
-from unlazy.tables.problems import Kind
+from unlazy.tasks.tables.problems import Kind
 
 Side = Literal["fixed", "learned", "plain"]
 #: What each side is called in a sentence.

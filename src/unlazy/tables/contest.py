@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from unlazy.core.errors import require
 from unlazy.lab.statistics import LEVEL
 from unlazy.tables.contenders import CONTENDERS, Contender, Side
-from unlazy.tables.problems import FOLDS, Kind, Problem
+from unlazy.tasks.tables.problems import FOLDS, Kind, Problem
 
 #: Training rows on which settings are tried, and the share of the training rows that score them.
 TUNING_ROWS, INNER = 2_000, 0.25

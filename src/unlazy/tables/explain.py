@@ -24,7 +24,7 @@ from unlazy.solvers.policy import fit_kernel
 from unlazy.solvers.ridge import double_gram
 from unlazy.tables.contenders import CONTENDERS, SIDES, Side
 from unlazy.tables.contest import Encoded, Standings, losses_of
-from unlazy.tables.problems import Problem
+from unlazy.tasks.tables.problems import Problem
 
 #: Rows that instruments look at: training and test rows of the first fold, at most so many each.
 LOOKED_AT = 1_000

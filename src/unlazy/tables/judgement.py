@@ -9,7 +9,7 @@ import numpy as np
 
 from unlazy.tables.contenders import CONTENDERS, Side
 from unlazy.tables.contest import Gap, Standings
-from unlazy.tables.problems import FOLDS
+from unlazy.tasks.tables.problems import FOLDS
 
 Decision = Literal["learn features", "a kernel is enough", "not decided", "nothing to learn"]
 #: A gain below this is not worth having: points of accuracy, or percent of the target's variance.

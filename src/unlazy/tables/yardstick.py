@@ -28,7 +28,7 @@ from unlazy.core.errors import BadInput, require, unknown
 from unlazy.lab.statistics import estimate
 from unlazy.tables.contest import fitted
 from unlazy.tables.journal import Journal
-from unlazy.tasks.uci import Split, UciTable
+from unlazy.tasks.tables.uci import Split, UciTable
 
 #: Estimators with their default settings, ours and peers, on standardised columns.
 ENTRANTS: dict[str, Callable[[], BaseEstimator]] = {

@@ -7,7 +7,7 @@ from contracts import check_instrument
 from unlazy.core.errors import BadInput
 from unlazy.papers.radhakrishnan2024 import CLAIMS
 from unlazy.papers.radhakrishnan2024 import refitting as r
-from unlazy.tasks.uci import Split, UciTable
+from unlazy.tasks.tables.uci import Split, UciTable
 
 
 def table(kind, n=160, d=10, seed=0):

@@ -25,7 +25,7 @@ from unlazy.lab.rules import Check, Control, Quantity, Scale
 from unlazy.lab.trials import Instrument
 from unlazy.solvers.gradient_outer_product import MetricFit, metric_scores, recursive_fits
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram
-from unlazy.tasks.uci import VARIABLE, Split, UciTable, uci_tables
+from unlazy.tasks.tables.uci import VARIABLE, Split, UciTable, uci_tables
 
 #: The grid that both protocols choose from: ridges for a kernel with k(x, x) = 1, and iterations of the feature machine.
 RIDGES, ITERATIONS = (1e-3, 1e-2, 1e-1, 1.0, 10.0), 5

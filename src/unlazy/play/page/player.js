@@ -132,7 +132,7 @@ function showTabs() {
     const button = document.createElement("button"); button.type = "button"; button.textContent = VIEWS[name].name; button.setAttribute("aria-pressed", String(name === shown));
     button.onclick = () => { state.view = name; showTabs(); state.dirty = true; }; return button;
   }));
-  $("caption").textContent = shown ? VIEWS[shown].caption : "These data have no known secret: there is nothing to draw but the errors.";
+  $("caption").textContent = shown ? (state.frames[0].secret === false && VIEWS[shown].without) || VIEWS[shown].caption : "These data have no known secret: there is nothing to draw but the errors.";
 }
 function showCommands(commands) {
   $("commands").querySelector("div").replaceChildren(...Object.entries(commands).flatMap(([what, text]) => {

@@ -4,10 +4,12 @@ const VIEWS = {
   plane: {
     name: "Neurons", fits: frame => !!frame.places, draw: drawPlane,
     caption: "Each dot is a neuron, placed by the direction of its weights; filled stars are hidden directions, hollow ones their opposites. On the circle a neuron lies wholly in this plane; in the middle it is orthogonal to it. Colour: the label it votes for. Size: length of its weights. Neurons at one place are spread by a few pixels.",
+    without: "Each dot is a neuron, placed by the direction of its weights. These data have no known secret: stars are the two directions in which the inputs vary most, hollow ones their opposites. On the circle a neuron lies wholly in this plane; in the middle it is orthogonal to it. Colour: the label it votes for. Size: length of its weights.",
   },
   tiles: {
     name: "Weights", fits: frame => !!frame.tiles, draw: drawTiles,
     caption: "One row a neuron of the first seed, one column a direction: the hidden ones, then others drawn at random. The stronger the colour, the more of the neuron lies there; an empty row has no weights.",
+    without: "One row a neuron of the first seed, one column a column of the encoded table, the first twenty of them. The stronger the colour, the more of the neuron lies there; bars are means over the neurons.",
   },
   tree: {
     name: "Gates", fits: frame => !!frame.tree, draw: drawTree,
@@ -58,7 +60,7 @@ function drawPlane(sheet, a, b, share, trail) {
 function drawTiles(sheet, a, b, share) {
   const rows = b.tiles.length, columns = b.tiles[0].length, left = 12, top = 74, bottom = 8;
   const width = (sheet.width - 2 * left) / (columns + 0.6), height = Math.min((sheet.height - top - bottom) / rows, 22);
-  const x = column => left + (column + (column >= b.hidden ? 0.6 : 0)) * width;
+  const hidden = b.secret ? b.hidden : 0, x = column => left + (column + (column >= hidden ? 0.6 : 0)) * width;
   for (let column = 0; column < columns; column++) {
     let strength = 0;
     for (let row = 0; row < rows; row++) {
@@ -69,11 +71,12 @@ function drawTiles(sheet, a, b, share) {
       sheet.pen.fillRect(x(column) + 0.5, top + row * height + 0.5, width - 1, height - 1);
     }
     sheet.pen.globalAlpha = 1;
-    sheet.pen.fillStyle = colour(column < b.hidden ? "star" : "none");
+    sheet.pen.fillStyle = colour(column < hidden ? "star" : "none");
     sheet.pen.fillRect(x(column) + 1, top - 6 - 44 * strength, width - 2, 44 * strength);
   }
-  sheet.text(b.hidden > 1 ? "hidden" : "hidden direction", x(0), 14, { size: 12, fill: colour("star"), bold: true });
-  sheet.text("other directions", Math.max(x(b.hidden), x(0) + 115), 14, { size: 12, fill: colour("soft") });
+  if (!hidden) { sheet.text("columns of the input", x(0), 14, { size: 12, fill: colour("soft") }); return; }
+  sheet.text(hidden > 1 ? "hidden" : "hidden direction", x(0), 14, { size: 12, fill: colour("star"), bold: true });
+  sheet.text("other directions", Math.max(x(hidden), x(0) + 115), 14, { size: 12, fill: colour("soft") });
 }
 
 function drawTree(sheet, a, b) {

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from unlazy.core.errors import require
-from unlazy.tables.files import Table
+from unlazy.tasks.tables.files import Table
 
 Kind = Literal["classification", "regression"]
 #: A target of numbers with at most so many distinct whole values is taken for classes.

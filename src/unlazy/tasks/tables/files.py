@@ -21,6 +21,9 @@ import numpy as np
 
 from unlazy.core.errors import BadInput, require, unknown
 
+#: How the names of text files, and of all files that hold a table, end.
+TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
+SUFFIXES = (*TEXT, ".parquet", ".pq", ".npz")
 #: What stands for a value that is not there.
 MISSING = frozenset({"", "na", "nan", "n/a", "null", "none", "?"})
 #: Rows that are kept of a longer table, drawn at random.
@@ -57,13 +60,18 @@ class Table:
         return len(self.target)
 
 
+def names_column(place: str) -> bool:
+    """Whether a text such as `table.csv:y` names a column of a table."""
+    return place.rpartition(":")[0].lower().endswith(SUFFIXES)
+
+
 def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> Table:
     """Read a file. `target` names the column to predict; an `.npz` file may hold `X` and `y` instead."""
     if not path.exists():
         raise BadInput(f"There is no file {path}.")
     kind = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
     with _reading(path):
-        if kind in (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt"):
+        if kind in TEXT:
             names, columns, notes = _from_text(path)
         elif kind in (".parquet", ".pq"):
             names, columns, notes = _from_parquet(path)

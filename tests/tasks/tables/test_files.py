@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.tables import files
 from unlazy.tables.contest import Encoded
-from unlazy.tables.files import read_table, table_of
-from unlazy.tables.problems import MostTelling, problem_of, soft_cut
+from unlazy.tasks.tables import files
+from unlazy.tasks.tables.files import read_table, table_of
+from unlazy.tasks.tables.problems import MostTelling, problem_of, soft_cut
 
 DRAW = np.random.default_rng(0)
 
