@@ -14,7 +14,7 @@ demo: $(READY)
 
 ## Run all tests.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 ## Run the tests that `make test` leaves out: every story in a browser, every example and notebook.
 test-slow: $(READY)
@@ -25,7 +25,7 @@ test-lowest:
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/pip install --quiet --upgrade pip
 	.venv-lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[parquet,test]'
-	.venv-lowest/bin/python -m pytest -n 2 --dist loadfile
+	.venv-lowest/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 ## Check style and types.
 lint: $(READY)

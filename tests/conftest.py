@@ -44,3 +44,18 @@ def _forget_programs():
     if resident > MUCH or pieces > MANY:
         jax.clear_caches()
         gc.collect()
+
+
+#: Files that take longest: they start first, so that no worker is left alone with one of them in the end.
+LONG = (
+    *("learners/test_contract.py", "test_docs.py", "kernels/test_kernels.py", "cli/test_cli.py", "estimators/test_checks.py"),
+    *("tasks/test_contract.py", "lab/test_faults.py", "play/test_browser.py", "tables/test_audit.py", "papers/daniely2020/test_training.py"),
+    *("papers/malach2019/test_recovering.py", "lab/test_outputs.py", "networks/test_outputs.py", "learners/test_sources.py"),
+    *("learners/circuits/test_layerwise.py", "lab/test_scaling.py", "lab/test_engines.py", "probes/test_clusters.py"),
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Workers take files in this order (`--no-loadscope-reorder`; by default they would take those with most tests first)."""
+    places = {f"tests/{name}": place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))

@@ -37,8 +37,8 @@ class Scoring(BaseEstimator):
         return self._scores(validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
 
 
-def _weighted(X: np.ndarray, y: np.ndarray, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Without the examples of weight 0, which count as not there."""
+def weighted(X: np.ndarray, y: np.ndarray, sample_weight: Any, *, least: int = 2) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Without the examples of weight 0, which count as not there; at least so many must be left."""
     if sample_weight is None:
         return X, y, np.ones(len(X))
     weight = np.asarray(sample_weight, np.float64)
@@ -47,7 +47,7 @@ def _weighted(X: np.ndarray, y: np.ndarray, sample_weight: Any) -> tuple[np.ndar
     require(weight.shape == (len(X),), f"sample_weight must be {len(X)} numbers, one for each sample, but has the shape {weight.shape}.")
     require(bool(np.all(np.isfinite(weight)) and np.all(weight >= 0)), "sample_weight must be finite numbers ≥ 0.")
     keep = weight > 0
-    require(int(keep.sum()) > 1, "At least 2 samples must have a weight that is not zero.")
+    require(int(keep.sum()) >= least, f"At least {least} samples must have a weight that is not zero.")
     return X[keep], y[keep], weight[keep]
 
 
@@ -58,12 +58,16 @@ class Classifier(ClassifierMixin, Scoring):
         """Learn from labelled samples; a sample of weight 2 counts as two samples."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         check_classification_targets(y)
-        X, y, weight = _weighted(X, y, sample_weight)
+        X, y, weight = weighted(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
         require(len(self.classes_) > 1, f"A classifier needs samples of at least 2 classes, but all are of class {self.classes_[0]!r}.")
-        columns = codes[:, None] == np.arange(len(self.classes_))
-        self._fit_scores(X, np.where(columns if len(self.classes_) > 2 else columns[:, 1:], 1.0, -1.0), weight)
+        self._fit_scores(X, self._coded(codes), weight)
         return self
+
+    def _coded(self, codes: np.ndarray) -> np.ndarray:
+        """Places of classes as the columns that are learned."""
+        columns = codes[:, None] == np.arange(len(self.classes_))
+        return np.where(columns if len(self.classes_) > 2 else columns[:, 1:], 1.0, -1.0)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: a column for each class, or one number with two classes."""
@@ -82,7 +86,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from samples with targets; a sample of weight 2 counts as two samples."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2, multi_output=True, y_numeric=True)
-        X, y, weight = _weighted(X, np.asarray(y, np.float64), sample_weight)
+        X, y, weight = weighted(X, np.asarray(y, np.float64), sample_weight)
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         self._single = y.ndim == 1
         Y = y.reshape(len(y), -1)

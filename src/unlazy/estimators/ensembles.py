@@ -19,8 +19,9 @@ from jaxtyping import Float, Int
 
 from unlazy.core.losses import Loss
 from unlazy.core.metrics import Outputs
-from unlazy.learners.gradient import GradientDescent
-from unlazy.networks.base import Network
+from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.sources import SampleGradients
+from unlazy.networks.base import Init, Network
 from unlazy.tasks.base import Sampler, WeightedBatch
 
 #: The least numbers of rows and columns to which a table is filled up.
@@ -75,6 +76,26 @@ def _train(learners: GradientDescent, x: Any, y: Any, weight: Any, keys: Any) ->
 
 
 @eqx.filter_jit
+def _drawn(init: Init, d: int, outputs: int, keys: Any) -> Network:
+    return eqx.filter_vmap(lambda key: init(d, outputs=outputs, key=key))(keys)
+
+
+@eqx.filter_jit
+def _begun(stage: Descent, networks: Network) -> Any:
+    return eqx.filter_vmap(stage.begin)(networks)
+
+
+@eqx.filter_jit
+def _went_on(stage: Descent, states: Any, batch: WeightedBatch, steps: Any, keys: Any) -> Any:
+    spans = jnp.stack([jnp.zeros_like(steps), steps])[None]
+
+    def one(state: Any, key: Any) -> Any:
+        return stage.go_on(state, SampleGradients(), batch, spans, steps, key)[0]
+
+    return eqx.filter_vmap(one)(states, keys)
+
+
+@eqx.filter_jit
 def _held_out_scores(networks: Network, x: Any) -> Any:
     """Of each member's networks along training, the scores of its own rows: members steps rows outputs."""
     arrays, rest = eqx.partition(networks, eqx.is_array)
@@ -121,6 +142,21 @@ class Members:
             found.append(_train(stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), keys[np.array(some)]))
         together = jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *found)
         return jax.tree.map(lambda leaf: leaf[: len(learners)], together)
+
+    def drawn(self, init: Init, keys: Any) -> Network:
+        """Initial networks, one a key."""
+        return _drawn(init, self.x.shape[1], self.rows.y.shape[1], keys)
+
+    def begun(self, stage: Descent, networks: Network) -> Any:
+        """What a stage starts from, of each network."""
+        return _begun(stage, jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), networks))
+
+    def went_on(self, stage: Descent, states: Any, steps: int, keys: Any) -> Any:
+        """Networks with the optimiser's memory, so many steps of a stage later, on all rows."""
+        share = (self.rows.weight / self.copies)[self.repeated]
+        share = share * (len(share) / share.sum())
+        batch = WeightedBatch(self._x, self._y, jnp.asarray(share, jnp.float32))
+        return _went_on(stage, states, batch, jnp.asarray(steps, jnp.int32), keys)
 
     def choose(self, settings: Sequence[GradientDescent], splits: int, seed: int, key: Any) -> HeldOutChoice:
         """The setting and step of the least loss on rows that are held out, summed over `splits` held-out parts."""

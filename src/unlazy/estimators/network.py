@@ -10,17 +10,19 @@ import dataclasses
 import itertools
 import math
 from abc import abstractmethod
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import jax
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from unlazy.core.errors import require, unknown
 from unlazy.core.losses import Loss
-from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard
+from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard, weighted
 from unlazy.estimators.ensembles import FEWEST, ROWS, DistinctRows, Members, mean_scores, padded, rounded_up
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks.base import Init
+from unlazy.networks.base import Init, Network
 from unlazy.networks.deep import DeepInit
 from unlazy.networks.inits import PlainInit, ResNetInit
 from unlazy.networks.residual import ALL, HIDDEN
@@ -62,6 +64,10 @@ class NetworkMachine(Scoring):
         How many networks are trained on all samples with what was chosen. Their mean score counts.
     random_state : int, RandomState instance or None
         Draws the initial networks, the order of the samples, and which are held out.
+
+    `fit` begins anew; `partial_fit` goes on from the networks that there are, by one pass over the samples that it is given, for data that
+    come in parts. Nothing is held out then: step size and penalty are those given, or the first that would be tried; inputs and targets are
+    standardised by the first part. The optimiser's averages go on as well.
 
     `networks_` are the trained networks, on standardised inputs. `learning_rate_`, `weight_decay_` and `steps_` are what was chosen,
     `held_out_losses_` the losses by setting and stop (None where nothing was chosen).
@@ -108,11 +114,47 @@ class NetworkMachine(Scoring):
         self.learning_rate_, self.weight_decay_, learner = settings[best]
         self.steps_ = stops[step]
         everything = np.broadcast_to(rows.weight, (self.ensemble, len(rows.weight)))
-        networks = members.train([learner] * self.ensemble, everything, jax.random.split(key_kept, self.ensemble))
+        self.__dict__.pop("_states", None)  # what partial_fit left
+        self._keep(members.train([learner] * self.ensemble, everything, jax.random.split(key_kept, self.ensemble)), step, d)
+
+    def _keep(self, networks: Network, step: int, d: int) -> None:
+        """The networks of a recorded step, for inputs of size d."""
         self._padded = jax.tree.map(lambda leaf: np.asarray(leaf[:, step], np.float64), networks)
         finite = all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(self._padded))
         require(finite, f"Training diverged. Use a smaller learning_rate than {self.learning_rate_:g}.")
         self.networks_ = [network.put({"w": network.first_layer[:, :d]}) for network in map(self._padded.at, range(self.ensemble))]
+
+    def _go_on(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, loss: Loss) -> None:
+        """One pass over these samples, from the networks that there are; without any, from drawn ones."""
+        self._check()
+        d, fresh = X.shape[1], not hasattr(self, "_padded")
+        rows = DistinctRows.of(X.astype(np.float64), Y, weight)
+        if fresh:
+            self.mean_, self.scale_ = standard(rows.x, rows.weight)
+            self.learning_rate_ = RATES[0] if isinstance(self.learning_rate, str) else float(self.learning_rate)
+            self.weight_decay_ = DECAYS[0] if isinstance(self.weight_decay, str) else float(self.weight_decay)
+            self.steps_, self._sharpness, self.held_out_losses_ = 0, 1.0, None
+        rows = rows._replace(x=(rows.x - self.mean_) / self.scale_)
+        members = Members(rows, loss, int(self.ensemble))
+        batch = min(int(self.batch_size), len(members.repeated))
+        steps = max(1, len(members.repeated) // batch)
+        groups, decaying = self._groups()
+        stage = Descent(
+            dict.fromkeys(groups, self.learning_rate_),
+            steps=steps,
+            batch=batch,
+            loss=loss,
+            decay=dict.fromkeys(decaying, self.weight_decay_),
+            optimiser=self.optimiser,
+        )
+        keys = jax.random.split(jax.random.fold_in(random_key(self.random_state), self.steps_), self.ensemble)
+        if fresh:
+            self._padded = members.drawn(self._init(d, Y.shape[1]), keys)
+        if not hasattr(self, "_states"):
+            self._states = members.begun(stage, self._padded)
+        self._states = members.went_on(stage.body, self._states, steps, keys)
+        self.steps_ += steps
+        self._keep(jax.tree.map(lambda leaf: leaf[:, None], self._states[0]), 0, d)
 
     def _settings(self, d: int, outputs: int, rows: int, loss: Loss) -> tuple[list[tuple[float, float, GradientDescent]], tuple[int, ...]]:
         """Step size, penalty and learner of all settings that are tried, and the steps at which training may end."""
@@ -165,6 +207,28 @@ class NetworkMachine(Scoring):
 
 
 class _NetworkClassifier(Classifier, NetworkMachine):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on learning from samples that came now. The first call names all `classes` that will ever come."""
+        fresh = not hasattr(self, "_padded")
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=fresh)
+        check_classification_targets(y)
+        if fresh:
+            require(classes is not None, "The first call of partial_fit must name all labels that will ever come, as classes.")
+            self.classes_ = np.unique(classes)
+            require(len(self.classes_) > 1, f"A classifier needs at least 2 classes, but classes is {classes!r}.")
+        elif classes is not None:
+            same = np.array_equal(np.unique(classes), self.classes_)
+            require(same, f"The classes are {self.classes_.tolist()} since the first call, but {list(classes)} were named now.")
+        unknown_labels = sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist()))
+        require(not unknown_labels, f"The labels {unknown_labels} are not among the classes {self.classes_.tolist()}.")
+        X, y, weight = weighted(X, y, sample_weight, least=1)
+        Y = self._coded(np.searchsorted(self.classes_, y))
+        if Y.shape[1] == 1:
+            self._go_on(X, Y, weight, "logistic")
+        else:
+            self._go_on(X, (Y > 0).astype(float), weight, "softmax")
+        return self
+
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
         if Y.shape[1] == 1:
             self._train_scores(X, Y, weight, "logistic")
@@ -181,6 +245,19 @@ class _NetworkClassifier(Classifier, NetworkMachine):
 
 
 class _NetworkRegressor(Regressor, NetworkMachine):
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Go on learning from samples that came now. The first ones set the units of the targets, so let them be many."""
+        fresh = not hasattr(self, "_padded")
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=fresh, multi_output=True, y_numeric=True)
+        X, y, weight = weighted(X, np.asarray(y, np.float64), sample_weight, least=1)
+        Y = y.reshape(len(y), -1)
+        if fresh:
+            self.n_outputs_, self._single, self._units = Y.shape[1], y.ndim == 1, np.ones(1)
+            self.target_mean_, self.target_scale_ = standard(Y, weight)
+        require(Y.shape[1] == self.n_outputs_, f"There were {self.n_outputs_} targets in the first call, but there are {Y.shape[1]} now.")
+        self._go_on(X, (Y / self._units - self.target_mean_) / self.target_scale_, weight, "squared")
+        return self
+
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
         self.target_mean_, self.target_scale_ = standard(Y, weight)
         self._train_scores(X, (Y - self.target_mean_) / self.target_scale_, weight, "squared")

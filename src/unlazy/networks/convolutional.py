@@ -16,6 +16,7 @@ from unlazy.core.activations import activation_of
 from unlazy.core.errors import require
 from unlazy.core.random import normal
 from unlazy.networks.base import Init, Network, Scores, axes_of
+from unlazy.networks.convolution import convolution
 
 
 class Convolutional(Network):
@@ -51,16 +52,9 @@ def _require_image(shape: int | tuple[int, ...]) -> None:
 
 
 def _convolved(x: Float[Array, "n h w i"], kernel: Float[Array, "s i o"]) -> Float[Array, "n h w o"]:
-    """Shifted images times the filter, pixel by pixel of it.
-
-    A product of matrices instead of `jax.lax.conv`: many networks at once would make that a convolution by groups, which is far slower.
-    """
+    """The images with a filter that is kept as a list of pixels."""
     side = math.isqrt(len(kernel))
-    before = (side - 1) // 2
-    _, height, width, _ = x.shape
-    padded = jnp.pad(x, ((0, 0), (before, side - 1 - before), (before, side - 1 - before), (0, 0)))
-    shifted = [padded[:, i : i + height, j : j + width] for i in range(side) for j in range(side)]
-    return jnp.concatenate(shifted, axis=-1) @ kernel.reshape(-1, kernel.shape[-1])
+    return convolution(x, kernel.reshape(side, side, *kernel.shape[1:]))
 
 
 def _pooled(x: Float[Array, "n h w i"], pool: int) -> Float[Array, "n h w i"]:

@@ -10,9 +10,8 @@ Reference: He et al., Deep residual learning for image recognition, 2016; shi202
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -22,6 +21,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from unlazy.core.errors import require
 from unlazy.core.random import normal
 from unlazy.networks.base import Init, Network, Scores, axes_of
+from unlazy.networks.convolution import convolution
 
 #: Channels of the stages as multiples of m, and blocks in each.
 STAGES, BLOCKS = (1, 2, 4, 8), 2
@@ -72,44 +72,20 @@ class ImageResNet(Network):
         return jnp.mean(x, axis=(1, 2))
 
     def _normalised(self, x: Float[Array, "n h w o"], affine: Affine) -> Float[Array, "n h w o"]:
-        n, height, width, channels = x.shape
-        split = x.reshape(n, height * width, self.groups_of_channels, channels // self.groups_of_channels)
-        mean = jnp.mean(split, axis=(1, 3), keepdims=True)
-        spread = jax.lax.rsqrt(jnp.mean(jnp.square(split - mean), axis=(1, 3), keepdims=True) + _ROUNDING)
-        return ((split - mean) * spread).reshape(x.shape) * affine.scale + affine.offset
+        # First over pixels, then over the channels of a group: the other way round takes four times as long.
+        mean = self._over_groups(jnp.mean(x, axis=(1, 2)))
+        variance = self._over_groups(jnp.mean(jnp.square(x - mean[:, None, None]), axis=(1, 2)))
+        scale = affine.scale * jax.lax.rsqrt(variance + _ROUNDING)
+        return x * scale[:, None, None] + (affine.offset - mean * scale)[:, None, None]
+
+    def _over_groups(self, values: Float[Array, "n o"]) -> Float[Array, "n o"]:
+        """Of each channel the mean over its group."""
+        n, channels = values.shape
+        size = channels // self.groups_of_channels
+        return jnp.repeat(jnp.mean(values.reshape(n, self.groups_of_channels, size), axis=2), size, axis=1)
 
     def __call__(self, x: Float[Array, "n h w i"]) -> Scores:
         return self.hidden(x) @ self.a + self.c
-
-
-def _plain(x: Float[Array, "n h w i"], kernel: Float[Array, "s s i o"], stride: int) -> Float[Array, "n h w o"]:
-    reach = kernel.shape[0] // 2
-    return jax.lax.conv_general_dilated(
-        x, kernel, (stride, stride), [(reach, reach), (reach, reach)], dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-
-
-@functools.cache
-def _one_by_one(stride: int) -> Any:
-    """The convolution and its gradients, of one network after the other where there are several.
-
-    Many networks at once would make a convolution by groups, which on processors takes many times as long.
-    """
-    forward = jax.custom_batching.sequential_vmap(lambda x, kernel: _plain(x, kernel, stride))
-
-    @jax.custom_batching.sequential_vmap
-    def gradients(x: Array, kernel: Array, slope: Array) -> tuple[Array, Array]:
-        left, right = jax.vjp(lambda x, kernel: _plain(x, kernel, stride), x, kernel)[1](slope)
-        return left, right
-
-    convolve = jax.custom_vjp(forward)
-    convolve.defvjp(lambda x, kernel: (forward(x, kernel), (x, kernel)), lambda kept, slope: gradients(*kept, slope))
-    return convolve
-
-
-def convolution(x: Float[Array, "n h w i"], kernel: Float[Array, "s s i o"], stride: int) -> Float[Array, "n h w o"]:
-    """Every `stride`-th pixel of the convolution, with zeros beyond the edge."""
-    return _one_by_one(stride)(x, kernel)
 
 
 class ImageResNetInit(Init):

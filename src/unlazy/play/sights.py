@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.linear_algebra import orthogonal_triangular
+from unlazy.core.linear_algebra import eigenvectors, orthogonal_triangular
 from unlazy.core.random import normal
 from unlazy.networks import HasNeurons, Model, TwoLayer
 from unlazy.networks.tree import TreeNetwork
@@ -63,7 +63,7 @@ class NeuronSight(ModelProbe):
 def main_directions(x: Float[Array, "n d"]) -> Float[Array, "f d"]:
     """The two orthogonal unit directions in which inputs vary most; one where there is no second."""
     centred = x - jnp.mean(x, axis=0)
-    return jnp.linalg.eigh(centred.T @ centred)[1][:, ::-1].T[:2]
+    return eigenvectors(centred.T @ centred)[1][:, ::-1].T[:2]
 
 
 def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d"]:

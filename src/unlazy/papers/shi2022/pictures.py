@@ -82,8 +82,8 @@ def _checks(name: str, clusters: tuple[float, float]) -> tuple[Check, ...]:
 
 _DEVIATIONS = (
     "The paper shows neurons in the plane. Here two neurons are neighbours from a cosine of 0.5 on, a cluster is connected through "
-    "neighbours and holds at least 15 % of all neurons. Bounds of ours, set after looking at seeds 0 to 2 and 10: 30 % of all neurons are in "
-    "clusters at the end and were not at the start; members have a mean cosine of 0.5 to the centre of their cluster; the two largest "
+    "neighbours and holds at least 15 % of all neurons. Bounds of ours, set after looking at seeds 0 to 2 and 10: 30 % of all neurons are "
+    "in clusters at the end and were not at the start; members have a mean cosine of 0.5 to the centre of their cluster; the two largest "
     "centres point apart; and after 30 steps neurons have come nearer to the final centre of their cluster by a cosine of 0.2.",
     "The paper says 'random Gaussian' and gives no scale: weights start with standard deviation 0.1/√d, the second layer with 1/√m. From "
     "the usual 1/√d, shown beside it, the network learns as well while its weights hardly turn, and no clusters are seen: the picture "

@@ -1,0 +1,64 @@
+"""Data that come in parts: networks that go on from where they are."""
+
+import numpy as np
+import pytest
+
+from unlazy.core.errors import BadInput
+from unlazy.estimators import DeepMLPRegressor, ThreeLayerResNetClassifier, TwoLayerClassifier, TwoLayerRegressor
+
+SMALL = {"width": 32, "batch_size": 32, "ensemble": 2, "random_state": 0}
+
+
+def parts(count=40, rows=128, kinds=2):
+    draw = np.random.default_rng(0)
+    for _ in range(count):
+        x = 3 + 2 * draw.standard_normal((rows, 5))
+        above = (x[:, :2] > 3).sum(axis=1)
+        yield x, above if kinds == 3 else (x[:, 0] > x[:, 1]).astype(int)
+
+
+@pytest.mark.parametrize("kinds", [2, 3])
+@pytest.mark.parametrize("estimator", [TwoLayerClassifier, ThreeLayerResNetClassifier])
+def test_a_classifier_learns_from_parts(estimator, kinds):
+    network = estimator(**SMALL, learning_rate=0.01)
+    *seen, (x, y) = parts(kinds=kinds)
+    right = []
+    for place, (part_x, part_y) in enumerate(seen):
+        network.partial_fit(part_x, part_y, classes=range(kinds) if place == 0 else None)
+        right.append(np.mean(network.predict(x) == y))
+    assert right[-1] > 0.93 and right[-1] > right[0] + 0.05
+    assert network.steps_ == 4 * len(seen) and np.allclose(network.predict_proba(x).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("estimator", [TwoLayerRegressor, DeepMLPRegressor])
+def test_a_regressor_learns_from_parts(estimator):
+    network = estimator(**SMALL, learning_rate=0.01)
+    *seen, (x, _) = parts()
+    for part, _ in seen:
+        network.partial_fit(part, 100 + 10 * part[:, 0])
+    assert network.score(x, 100 + 10 * x[:, 0]) > 0.95
+
+
+def test_it_goes_on_from_a_fit_and_the_same_way_each_time():
+    (x, y), (more_x, more_y), *_ = parts(3)
+    found = []
+    for _ in range(2):
+        network = TwoLayerClassifier(**SMALL, learning_rate=0.01, weight_decay=0.0, least_steps=20, most_steps=20, early_stopping=False)
+        before = network.fit(x, y).decision_function(x)
+        network.partial_fit(more_x, more_y)
+        found.append(network.decision_function(x))
+    assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], before)
+    assert np.corrcoef(found[0], before)[0, 1] > 0.9, "one step does not begin anew"
+
+
+def test_what_does_not_fit_is_refused():
+    ((x, y),) = parts(1)
+    with pytest.raises(BadInput, match="must name all labels"):
+        TwoLayerClassifier(**SMALL).partial_fit(x, y)
+    network = TwoLayerClassifier(**SMALL).partial_fit(x[:1], y[:1], classes=[0, 1])
+    with pytest.raises(BadInput, match="are not among the classes"):
+        network.partial_fit(x, y + 5)
+    with pytest.raises(BadInput, match="since the first call"):
+        network.partial_fit(x, y, classes=[0, 1, 2])
+    with pytest.raises(BadInput, match="2 now"):
+        TwoLayerRegressor(**SMALL).partial_fit(x, x[:, 0]).partial_fit(x, x[:, :2])
