@@ -49,8 +49,14 @@ def _forget_programs():
 #: Files that take longest: they start first, so that no worker is left alone with one of them in the end.
 LONG = (
     *("learners/test_contract.py", "test_docs.py", "kernels/test_kernels.py", "cli/test_cli.py", "estimators/test_checks.py"),
-    *("tasks/test_contract.py", "lab/test_faults.py", "play/test_browser.py", "tables/test_audit.py", "papers/daniely2020/test_training.py"),
-    *("papers/malach2019/test_recovering.py", "lab/test_outputs.py", "networks/test_outputs.py", "learners/test_sources.py"),
+    *("tasks/test_contract.py", "lab/test_faults.py", "play/test_browser.py", "tables/test_audit.py"),
+    *(
+        "papers/daniely2020/test_training.py",
+        "papers/malach2019/test_recovering.py",
+        "lab/test_outputs.py",
+        "networks/test_outputs.py",
+        "learners/test_sources.py",
+    ),
     *("learners/circuits/test_layerwise.py", "lab/test_scaling.py", "lab/test_engines.py", "probes/test_clusters.py"),
 )
 
