@@ -127,7 +127,7 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
     if kind is None:
         whole = words or bool(np.all(np.mod(distinct, 1) == 0))
         kind = "classification" if words or (whole and len(distinct) <= CLASSES) or len(distinct) == 2 else "regression"
-        decisions.append(f"The target has {len(distinct)} distinct values, so this is {kind} (--task says otherwise).")
+        decisions.append(f"The target has {len(distinct)} distinct values, so this is {kind}.")
     require(
         kind == "classification" or not words, f"A regression needs numbers, but {table.target_name!r} holds words: use classification."
     )
