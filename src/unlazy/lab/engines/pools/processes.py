@@ -126,17 +126,20 @@ class ProcessPool(Pool):
             return found
         if message is None:
             self._stillborn = 0 if process.ready else self._stillborn + 1
-            if self._stillborn >= STILLBORN:
-                raise BadInput(f"Worker processes cannot be started: {process.reason}. What they said stands above.")
             del self._processes[name]
             process.kill()
-            self._start()
+            if self._stillborn < STILLBORN:
+                self._start()
+            elif not self._processes:  # otherwise the others go on alone
+                raise BadInput(f"Worker processes cannot be started: {process.reason}. What they said stands above.")
             found.append(Lost(name, process.reason))
         elif process.ready:
             found.append(Returned(name, message))
         else:
             check_same(json.loads(message), name)
             process.ready, self._stillborn = True, 0
+            while len(self._processes) < self.count:  # those that were given up may live now
+                self._start()
         return found
 
     def abandon(self, workers: Sequence[str]) -> None:

@@ -1,0 +1,51 @@
+"""The pool of worker processes: when it starts others for those that died, and when it gives up. Processes are played by a stand-in."""
+
+import json
+
+import pytest
+
+from unlazy.core.errors import BadInput
+from unlazy.lab.engines.pools import processes
+from unlazy.lab.engines.pools.processes import STILLBORN, ProcessPool
+
+
+class StandIn:
+    """A process that does nothing: the test tells what it says."""
+
+    def __init__(self, name, told):
+        self.name, self.ready, self.reason = name, False, "it killed its worker (signal 9)"
+
+    def kill(self):
+        pass
+
+
+@pytest.fixture
+def pool(monkeypatch):
+    monkeypatch.setattr(processes, "_Process", StandIn)
+    monkeypatch.setattr(processes, "check_same", lambda facts, name: None)
+    pool = ProcessPool(2)
+    pool.open(0)
+    return pool
+
+
+def hears(pool, name, message):
+    pool._told.put((name, message))
+    return pool.news(0.0)
+
+
+def test_when_none_ever_lives_it_says_so(pool):
+    with pytest.raises(BadInput, match="cannot be started"):
+        for number in range(1, STILLBORN + 2):
+            hears(pool, f"worker {number}", None)
+
+
+def test_one_that_lives_goes_on_alone_and_is_joined_again(pool):
+    hears(pool, "worker 1", json.dumps({}).encode())
+    assert pool.workers == ["worker 1"]
+    for number in range(2, 2 + STILLBORN):
+        hears(pool, f"worker {number}", None)
+    assert list(pool._processes) == ["worker 1"], "no more are started for a while"
+    hears(pool, "worker 1", None)
+    (only,) = pool._processes
+    hears(pool, only, json.dumps({}).encode())
+    assert len(pool._processes) == 2 and pool.workers == [only]
