@@ -69,7 +69,8 @@ def _told(name: str, family: Family) -> str:
     """What is said of a task that nobody registered."""
     if names_column(name):
         rows: Any = family
-        return f"The column {rows.target!r} of {Path(rows.path).name}: {' '.join([f'{len(rows.problem):,} rows.', *rows.problem.decisions])}"
+        told = [f"{len(rows.problem):,} rows.", *rows.problem.decisions]
+        return f"The column {rows.target!r} of {Path(rows.path).name}: {' '.join(told)}"
     return (type(family).__doc__ or "a task of your own").strip().splitlines()[0]
 
 
