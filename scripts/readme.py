@@ -79,6 +79,10 @@ def null_ledger() -> str:
     )
 
 
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def reasons(found: list[dict[str, Any]]) -> str:
     """Why statements do not stand, one line each."""
     standing = ("holds", "holds after correction", "not run")
@@ -143,7 +147,7 @@ def spread(row: dict[str, Any]) -> str:
 def details(v: dict[str, Any]) -> str:
     """Everything about one claim."""
     if v["verdict"] == "not run":
-        return f"## {v['id']}: {MARKS['not run']}\n\n{v['statement']}\n\n*{v['where']}.* {v['reason'].capitalize()}."
+        return f"## {v['id']}: {MARKS['not run']}\n\n{v['statement']}\n\n*{v['where']}.* {_sentence(v['reason'])}"
     claim = registry.claims()[v["id"]]
     parts = [f"## {v['id']}, {v['scale']}: {MARKS[v['verdict']]}", claim.statement, f"*{claim.where}.* {how(v)}."]
     if v["reason"]:

@@ -190,18 +190,15 @@ def missing(name: str) -> str | None:
     if name not in SETS:
         kinds = f"a folder of class folders of pictures ({', '.join(PICTURES[:3])}, …) or an .npz file"
         return f"There is no set of images at {name!r}: name {kinds}, or one of {', '.join(SETS)}."
-    looked = " and ".join(map(str, data_folders()))
-    return (
-        f"{SETS[name].title.partition(',')[0]} is not there (looked in {looked}): fetch it with 'unlazy data fetch {name}', or name the "
-        f"folder that holds it by --data or ${VARIABLE}."
-    )
+    title = SETS[name].title.partition(",")[0]
+    return f"{title} is not there: fetch it with 'unlazy data fetch {name}', or name the folder that holds it by --data or ${VARIABLE}."
 
 
 def pictures_of(name: str) -> Pictures:
     """The images of a set, mapped into memory."""
     found = locate(name)
     if found is None:
-        raise BadInput(missing(name) or "")
+        raise BadInput(f"{missing(name)} Looked in {' and '.join(map(str, data_folders()))}.")
     return _kept(found.signature, found).pictures
 
 
