@@ -17,7 +17,7 @@ from unlazy.core.errors import require
 from unlazy.core.metrics import accuracy
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Published, Quantity, Scale, shuffled
+from unlazy.lab.rules import Change, Check, Published, Quantity, Scale, shuffled
 from unlazy.learners.base import Trace
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.image_resnet import BLOCKS, STAGES, ImageResNet, ImageResNetInit
@@ -66,7 +66,8 @@ def two_clusters(units: Float[Array, "o d"]) -> tuple[Float[Array, "2 d"], Int[A
 class FilterClusters(Probe):
     """Clusters of filters in each residual stage, chosen at the end: `within_1`, … `within_4`, the mean cosine of both clusters' members to
     the centre at that step; `between_1`, …, the cosine of the two centres; `turned`: how far filters are from where they started, as one
-    minus the mean cosine over the filters of all four stages.
+    minus the mean cosine over the filters of all four stages; `early_times_late`: their mean angle of turning a step up to step 30, in
+    multiples of that a step from the last record before the end to the end.
     """
 
     def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
@@ -79,7 +80,17 @@ class FilterClusters(Probe):
             measured[f"within_{number}"] = jnp.mean(jnp.einsum("sckd,scd->sck", chosen, centres), axis=(1, 2))
             measured[f"between_{number}"] = jnp.einsum("sd,sd->s", centres[:, 0], centres[:, 1])
         turns = [1 - jnp.mean(jnp.einsum("sod,od->so", units, units[0]), axis=1) for units in stages]
-        return measured | {"turned": jnp.mean(jnp.stack(turns), axis=0)}
+        *_, before, last = trace.steps
+        early, late = (_turn_a_step(stages, trace.steps, *span) for span in ((0, EARLY[-1]), (before, last)))
+        ratio = jnp.broadcast_to(early / jnp.maximum(late, jnp.finfo(early.dtype).tiny), len(trace.steps))
+        return measured | {"turned": jnp.mean(jnp.stack(turns), axis=0), "early_times_late": ratio}
+
+
+def _turn_a_step(stages: list[Float[Array, "s o d"]], steps: tuple[int, ...], begin: int, end: int) -> Float[Array, ""]:
+    """The mean angle between filters at two steps, over the steps between them."""
+    first, second = steps.index(begin), steps.index(end)
+    angles = [jnp.arccos(jnp.clip(jnp.sum(units[first] * units[second], axis=1), -1, 1)) for units in stages]
+    return jnp.mean(jnp.stack([jnp.mean(angle) for angle in angles])) / (end - begin)
 
 
 def _stages(trace: Trace) -> list[Float[Array, "s o d"]]:
@@ -139,10 +150,10 @@ class FilterSizes(NamedTuple):
 
 FILTERS: dict[Scale, FilterSizes] = {
     "smoke": FilterSizes((2,), 40, 32, 8, 20, 8),
-    "laptop": FilterSizes((16,), 10_000, 240, 64, 1_000, 16),
+    "laptop": FilterSizes((16,), 10_000, 600, 64, 1_000, 16),
     "paper": FilterSizes((128, 256), 10_000, 1_560, 128, 2_000, None),
 }
-RATE = 0.02
+RATE = 0.1
 #: The name of the network that laptop and paper scale share in the checks; at paper scale it is the smaller of the two.
 JUDGED = "ResNet(m)"
 
@@ -177,6 +188,7 @@ TABLE7 = Claim(
     study=filters_gather,
     checks=(
         *(Check(Quantity(JUDGED, measure), lower=0.3) for measure in _COSINES),
+        Check(Quantity(JUDGED, "early_times_late"), lower=2.0),
         *(Check(Quantity(JUDGED, f"within_{n}", minus=Quantity(JUDGED, f"within_{n}", 0)), lower=0.05) for n in (1, 2, 3, 4)),
         *(Check(Quantity(JUDGED, f"between_{n}"), upper=-0.2) for n in (1, 2, 3, 4)),
     ),
@@ -185,16 +197,26 @@ TABLE7 = Claim(
     ),
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
     control=shuffled(filters_gather),
+    history=(
+        Change(
+            "2026-11-17",
+            "step size 0.1 instead of 0.02, 600 steps instead of 240 at laptop scale, and a check on how fast filters turn early and late",
+            "failed: with step size 0.02 filters turn by a cosine of 0.005 in 240 steps, and no clusters form. On seed 10 both step sizes "
+            "end at the same accuracy (88.7 and 88.0 %), 0.2 and 0.5 below it (84.7 and 73.4 %)",
+            1100,
+        ),
+    ),
     deviations=(
         "The paper picks its two clusters by hand in the plane. Here they are found in each block by an algorithm: each is the fifth of "
         "the filters nearest to its centre, from the main direction of all filters and its opposite on. Such a choice makes any filters "
         "look alike: what is judged is how much more alike the chosen ones are at the end than the same at the start.",
         "Bounds of ours: cosines of averaged gradients to their mean and to each other at least 0.3; within clusters 0.05 above the start; "
-        "centres at most −0.2. How far filters have turned is shown.",
+        "centres at most −0.2; 'far more' is twice as much a step.",
         "The blocks of the figures are taken as the four stages of the network, and their filters as those of its last convolution. "
-        "Groups of channels are normalised instead of batches; SGD with momentum 0.9 and step size 0.02 and the batch are ours, not chosen "
-        "among others. Gradients are told exactly by recorded weights.",
-        "Laptop scale takes ResNet(16) on images averaged to 16 × 16 pixels for 240 steps of 64; the published numbers are those of "
+        "Groups of channels are normalised instead of batches; SGD with momentum 0.9, the batch, and step size 0.1, the "
+        "greatest that costs no accuracy on seed 10, are ours. With a fifth of it the network learns as well while its filters "
+        "hardly turn. Gradients are told exactly by recorded weights.",
+        "Laptop scale takes ResNet(16) on images averaged to 16 × 16 pixels for 600 steps of 64; the published numbers are those of "
         "ResNet(128) and ResNet(256), which run at paper scale only.",
     ),
     plots=(
