@@ -24,7 +24,11 @@ def verdicts() -> list[dict[str, Any]]:
     order = {name: place for place, name in enumerate([*registry.claims(), *registry.not_run()])}
     known = {(v["id"], v.get("scale", "")): v for v in found if v["id"] in order}
     known |= {(row.id, ""): row.to_json() for row in registry.not_run().values()}
-    return sorted(known.values(), key=lambda v: (v["verdict"] == "not run", order[v["id"]], v.get("scale", "")))
+    ran = {v["id"] for v in known.values() if v["verdict"] != "not run"}  # at one scale: then it matters less that it was not at another
+    return sorted(
+        (v for v in known.values() if v["verdict"] != "not run" or v["id"] not in ran),
+        key=lambda v: (v["verdict"] == "not run", order[v["id"]], v.get("scale", "")),
+    )
 
 
 def contests() -> list[tuple[Path, dict[str, Any]]]:
@@ -111,6 +115,8 @@ def cell(v: dict[str, Any], name: str) -> str:
     """Published and measured value of one quantity, with half its interval."""
     if name not in v["published"]:
         return " – | – |"
+    if name not in v["measured"]:
+        return f" {v['published'][name]:g} | not run |"
     digits = 3 if name.endswith("cosine") else 2
     (low, high), mean = v["interval"][name], v["measured"][name]
     if mean is None:
