@@ -68,3 +68,6 @@ def _docstring(app, what, name, obj, options, lines) -> None:
 def setup(app) -> None:
     """Hook into Sphinx."""
     app.connect("autodoc-process-docstring", _docstring)
+
+
+html_show_copyright = False

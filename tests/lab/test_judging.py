@@ -13,7 +13,7 @@ from unlazy.lab.arms import Row
 from unlazy.lab.claims import Claim
 from unlazy.lab.judging import judge, level_of
 from unlazy.lab.rules import SCALES, Check, Condition, Control, Published, Quantity
-from unlazy.lab.statistics import estimate, holm, runs_for_share, seeds_for, share_interval
+from unlazy.lab.statistics import estimate, estimate_of, holm, runs_for_share, seeds_for, share_interval
 
 ACCURACY = Quantity("Network", "test_accuracy")
 
@@ -80,6 +80,8 @@ def test_a_computation_without_chance_may_be_believed_at_once():
 def test_intervals_end_where_the_quantity_does():
     found = judge(claim(), "paper", records(99, 100, 100)).judgements[0].measured
     assert found.high == 100 and found.low < 99
+    assert estimate_of("test_accuracy", [99.0, 100.0, 100.0]).high == 100, "in contests and figures, too"
+    assert estimate_of("slope", [99.0, 100.0, 100.0]).high > 100 and math.isinf(estimate_of("test_accuracy", [99.0]).high)
 
 
 def test_a_share_of_seeds_is_judged_by_clopper_and_pearson():

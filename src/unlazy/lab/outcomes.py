@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import scipy.stats
 
 from unlazy.core.metrics import METRICS, Metric
-from unlazy.lab.statistics import LEVEL, Estimate, estimate
+from unlazy.lab.statistics import LEVEL, Estimate, estimate, estimate_of
 from unlazy.learners.base import Learner
 
 
@@ -99,7 +99,7 @@ class ContestOutcome:
 
     def mean(self, learner: str, n: int) -> Estimate:
         """Mean over seeds."""
-        return estimate(self.values(learner, n))
+        return estimate_of(self.metric.name, self.values(learner, n))
 
     def order(self, n: int) -> list[str]:
         """Learners by their mean at n, the best first."""

@@ -63,6 +63,11 @@ def estimate(
     return Estimate(mean, low, high, len(array), deviation)
 
 
+def estimate_of(measure: str, values: Sequence[float]) -> Estimate:
+    """As `estimate`, within the ends of the measure; of one value alone the interval stays without ends."""
+    return estimate(values, within=range_of(measure)) if len(values) > 1 else estimate(values)
+
+
 def chance_of_mean(measured: Estimate, bound: float) -> float:
     """Student's two-sided chance of a mean at least so far from `bound`, if the true mean were there."""
     error = measured.deviation / math.sqrt(measured.seeds)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from unlazy.lab.claims import Plot, PlotLine
-from unlazy.lab.statistics import Estimate, estimate
+from unlazy.lab.statistics import Estimate, estimate, estimate_of
 from unlazy.lab.trials import Record
 from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE, translucent
 from unlazy.report.tables import number, spread
@@ -64,7 +64,7 @@ def _line(series: PlotLine, records: Sequence[Record]) -> Line:
     else:
         x = [estimate(values).mean for values in zip(*(record.measurements[series.x] for record in records), strict=True)]
     values = zip(*(record.measurements[series.measure] for record in records), strict=True)
-    estimates = [estimate([v if math.isfinite(v) else math.nan for v in column]) for column in values]
+    estimates = [estimate_of(series.measure, [v if math.isfinite(v) else math.nan for v in column]) for column in values]
     order = sorted(range(len(x)), key=lambda i: x[i])
     return Line(series.name, tuple(x[i] for i in order), tuple(estimates[i] for i in order), series.theory, series.points)
 
