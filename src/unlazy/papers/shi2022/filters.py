@@ -204,8 +204,8 @@ TABLE7 = Claim(
             "failed: with step size 0.02 filters turn by a cosine of 0.005 in 240 steps, and no clusters form. Then 0.02, 0.1, 0.2 and 0.5 "
             "were run for 240 steps and 0.1 for 600, all on seed 10 alone, and accuracies and the judged quantities were seen of each: "
             "88.7, 88.0, 84.7 and 73.4 %. By accuracy 0.02 is as good; 0.1 was taken since filters turn there. With 0.2 and 0.5 clusters "
-            "are clearer, but the gradients of steps 21 to 30 point away from those before (cosines down to -0.88). 600 steps were taken after "
-            "240 steps with 0.1 had left the second block 0.006 above its start",
+            "are clearer, but the gradients of steps 21 to 30 point away from those before (cosines down to -0.88). 600 steps were taken "
+            "after 240 steps with 0.1 had left the second block 0.006 above its start",
             1100,
         ),
     ),
