@@ -146,23 +146,6 @@ def test_gradient_flow_of_the_linearised_network_is_tangent_kernel_regression():
         np.testing.assert_allclose(model(z), machine.predict(z), rtol=1e-4, atol=1e-4)
 
 
-def test_recursive_feature_machine_without_iterations_is_its_kernel():
-    x, y = table(load_diabetes)
-    plain = e.KernelRidgeRegressor(kernel="laplace").fit(x, y)
-    none = e.RecursiveFeatureMachineRegressor(iterations=0).fit(x, y)
-    np.testing.assert_allclose(none.predict(x), plain.predict(x), rtol=1e-6)
-    assert none.ridge_ == pytest.approx(plain.ridge_)
-    np.testing.assert_array_equal(none.metric_, np.eye(x.shape[1]))
-
-
-def test_recursive_feature_machine_finds_a_single_index():
-    u = np.ones(8) / np.sqrt(8)
-    x = DRAW.standard_normal((250, 8))
-    machine = e.RecursiveFeatureMachineClassifier().fit(x, np.sin(2 * x @ u) > 0)
-    assert abs(np.linalg.eigh(machine.metric_)[1][:, -1] @ u) > 0.98
-    assert machine.best_iteration_ > 0 and len(machine.held_out_errors_) == 5
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_conjugate_gradients_find_the_exact_solution(weighted, fit_intercept):
@@ -172,25 +155,6 @@ def test_conjugate_gradients_find_the_exact_solution(weighted, fit_intercept):
     iterated = e.NTKClassifier(ridge=0.1, solver="cg", fit_intercept=fit_intercept).fit(x, y, weight)
     assert iterated.solver_ == "cg" and exact.solver_ == "exact"
     np.testing.assert_allclose(iterated.decision_function(x), exact.decision_function(x), atol=2e-3)
-
-
-def test_a_metric_from_a_part_of_the_samples_serves_all_of_them():
-    x = DRAW.standard_normal((500, 6))
-    y = np.sin(2 * x[:, 0])
-    part = e.RecursiveFeatureMachineRegressor(metric_samples=200, random_state=0).fit(x[:400], y[:400])
-    assert len(part.X_fit_) == 400 and np.argmax(np.diag(part.metric_)) == 0
-    plain = e.KernelRidgeRegressor(kernel="laplace").fit(x[:400], y[:400])
-    assert part.score(x[400:], y[400:]) > plain.score(x[400:], y[400:])
-
-
-def test_a_diagonal_metric_is_diagonal_and_a_centred_one_leaves_a_linear_trend_out():
-    x = DRAW.standard_normal((200, 3))
-    diagonal = e.RecursiveFeatureMachineRegressor(diagonal=True, ridge=0.1).fit(x, x[:, 0] * x[:, 1]).metric_
-    np.testing.assert_array_equal(diagonal, np.diag(np.diag(diagonal)))
-    y = 3 * x[:, 2] + np.sin(2 * x[:, 0])
-    for centred, strongest in ((False, 2), (True, 0)):
-        metric = e.RecursiveFeatureMachineRegressor(centred=centred, iterations=1, ridge=0.1).fit(x, y).metric_
-        assert np.argmax(np.diag(metric)) == strongest
 
 
 def test_a_committee_is_the_mean_of_its_members():

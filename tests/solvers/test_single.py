@@ -20,8 +20,9 @@ def test_it_finds_the_fit_and_the_leave_one_out_errors_of_the_eigendecomposition
     weight = DRAW.uniform(0.5, 2, 300) if weighted else None
     ridges = [1e-3, 1e-2, 0.1, 1.0, 10.0]
     monkeypatch.setattr(single, "CHOOSING_POINTS", 150)
+    monkeypatch.setattr(single, "LOOKS", 5)
     exact = fit_gram(double_gram(Laplace(0.5), X), Y, ridges, weight=weight, intercept=intercept)
-    found = fit_factored(Laplace(0.5), X, Y, ridges, weight=weight, intercept=intercept, looks=5)
+    found = fit_factored(Laplace(0.5), X, Y, ridges, weight=weight, intercept=intercept)
     assert found.ridge == exact.ridge
     np.testing.assert_allclose(found.coefficients, exact.coefficients, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found.intercept, exact.intercept, atol=1e-8)
@@ -54,3 +55,22 @@ def test_the_policy_hands_over_at_its_number_of_points(monkeypatch):
     many = policy.fit_stored(Laplace(0.5), X[:101], Y[:101])
     assert np.isfinite(few.errors).all() and np.isnan(many.errors).any()
     assert policy.exact_bytes(101) < policy.exact_bytes(100)
+
+
+def test_a_quick_fit_takes_the_ridge_of_a_part(monkeypatch):
+    monkeypatch.setattr(single, "QUICK_POINTS", 100)
+    found = fit_factored(Laplace(0.5), X, Y, quick=True)
+    exact = fit_gram(double_gram(Laplace(0.5), X), Y, found.ridge)
+    np.testing.assert_allclose(found.coefficients, exact.coefficients, rtol=1e-6, atol=1e-9)
+    part = np.random.default_rng(0).permutation(len(X))[:100]
+    assert found.ridge == fit_gram(double_gram(Laplace(0.5), X[part]), Y[part]).ridge
+
+
+def test_with_more_points_some_of_them_choose_the_ridge(monkeypatch):
+    monkeypatch.setattr(single, "LOOKED_AT", 150)
+    found = fit_factored(Laplace(0.5), X, Y, weight=np.full(300, 2.0))
+    part = np.random.default_rng(1).permutation(300)[:150]
+    some = fit_factored(Laplace(0.5), X[part], Y[part], weight=np.full(150, 2.0))
+    assert found.ridge == some.ridge and found.error == some.error > 0
+    exact = fit_gram(double_gram(Laplace(0.5), X), Y, found.ridge, weight=np.full(300, 2.0))
+    np.testing.assert_allclose(found.coefficients, exact.coefficients, rtol=1e-6, atol=1e-9)

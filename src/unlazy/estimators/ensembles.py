@@ -1,8 +1,9 @@
 """Many networks trained as one program: settings times held-out parts to choose by, then seeds to average over.
 
-All members see the same rows; which of them a member learns from is its weights, and a row that is held out has the weight 0. So the
-networks that choose and those that are kept are one compiled program. Sizes are rounded up so that tables of about the same size share it:
-columns of zeros, which change nothing, and repeated rows whose weights are shared with the originals.
+All members see the same rows; which of them a member learns from is its weights, and a row that is held out has the weight 0. The number
+of steps is an input of the program. So the networks that choose and those that are kept are one compiled program. Sizes are rounded up so
+that tables of about the same size share it: columns of zeros, which change nothing, and repeated rows whose weights are shared with the
+originals.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ import scipy.special
 from jaxtyping import Float, Int
 
 from unlazy.core.losses import Loss
-from unlazy.core.metrics import Outputs
-from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.gradient import Descent
 from unlazy.learners.sources import SampleGradients
 from unlazy.networks.base import Init, Network
-from unlazy.tasks.base import Sampler, WeightedBatch
+from unlazy.tasks.base import WeightedBatch
 
 #: The least numbers of rows and columns to which a table is filled up.
 ROWS, COLUMNS = 128, 16
@@ -64,15 +64,23 @@ class DistinctRows(NamedTuple):
         return np.stack([order[part::PARTS][:size] for part in range(PARTS)])
 
 
+class Recipe(NamedTuple):
+    """How a member is drawn and trained. Recipes that are trained together differ in numbers only."""
+
+    init: Init
+    stage: Descent
+
+
 @eqx.filter_jit
-def _train(learners: GradientDescent, x: Any, y: Any, weight: Any, keys: Any) -> Network:
-    """Each learner with its own weights of the rows and its own key; the networks of all recorded steps."""
+def _train(recipes: Recipe, x: Any, y: Any, weight: Any, lengths: Any, keys: Any) -> Network:
+    """Each member by its own recipe, with its own weights of the rows and its own key; the networks after each of `lengths` steps."""
 
-    def one(learner: GradientDescent, weight: Any, key: Any) -> Network:
-        sampler = Sampler(lambda n, key: WeightedBatch(x, y, weight), x.shape[1], outputs=Outputs("reals", y.shape[1]))  # type: ignore[arg-type, return-value]
-        return learner.fit(sampler, len(x), key=key).models  # type: ignore[return-value]
+    def one(recipe: Recipe, weight: Any, key: Any) -> Network:
+        key_init, key_order = jax.random.split(key)
+        network = recipe.init(x.shape[1], outputs=y.shape[1], key=key_init)
+        return recipe.stage.run(network, SampleGradients(), WeightedBatch(x, y, weight), lengths, key_order)[0]
 
-    return eqx.filter_vmap(one)(learners, weight, keys)
+    return eqx.filter_vmap(one)(recipes, weight, keys)
 
 
 @eqx.filter_jit
@@ -111,10 +119,10 @@ def mean_scores(networks: Network, x: Any) -> Any:
 
 
 class HeldOutChoice(NamedTuple):
-    """What held-out rows say: the setting, the recorded step, the factor of the scores, and the loss there of every setting and step."""
+    """What held-out rows say: places of the setting and of the stop, the factor of the scores, and the loss of every setting and stop."""
 
     setting: int
-    step: int
+    stop: int
     sharpness: float
     losses: Float[np.ndarray, "g s"]
 
@@ -130,18 +138,18 @@ class Members:
         self.x = padded(rows.x)
         self._x, self._y = (jnp.asarray(part[self.repeated], jnp.float32) for part in (self.x, rows.y))
 
-    def train(self, learners: Sequence[GradientDescent], weights: Float[np.ndarray, "m n"], keys: Any) -> Network:
-        """The networks of all members at all recorded steps, in single precision."""
-        found = []
-        for start in range(0, len(learners), self.at_once):
-            some = list(range(start, min(start + self.at_once, len(learners))))
-            some += [some[-1]] * (min(self.at_once, len(learners)) - len(some))  # of one size: one program
-            stacked = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *[learners[index] for index in some])
+    def train(self, recipes: Sequence[Recipe], stops: Sequence[int], weights: Float[np.ndarray, "m n"], keys: Any) -> Network:
+        """The networks of all members at each of `stops`, the last of which ends training, in single precision."""
+        lengths, found = jnp.asarray(np.diff(stops, prepend=0), jnp.int32), []
+        for start in range(0, len(recipes), self.at_once):
+            some = list(range(start, min(start + self.at_once, len(recipes))))
+            some += [some[-1]] * (min(self.at_once, len(recipes)) - len(some))  # of one size: one program
+            stacked = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *[recipes[index] for index in some])
             shares = (weights[some] / self.copies)[:, self.repeated]
             shares = shares * (shares.shape[1] / shares.sum(axis=1, keepdims=True))
-            found.append(_train(stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), keys[np.array(some)]))
+            found.append(_train(stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), lengths, keys[np.array(some)]))
         together = jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *found)
-        return jax.tree.map(lambda leaf: leaf[: len(learners)], together)
+        return jax.tree.map(lambda leaf: leaf[: len(recipes)], together)
 
     def drawn(self, init: Init, keys: Any) -> Network:
         """Initial networks, one a key."""
@@ -158,16 +166,16 @@ class Members:
         batch = WeightedBatch(self._x, self._y, jnp.asarray(share, jnp.float32))
         return _went_on(stage, states, batch, jnp.asarray(steps, jnp.int32), keys)
 
-    def choose(self, settings: Sequence[GradientDescent], splits: int, seed: int, key: Any) -> HeldOutChoice:
-        """The setting and step of the least loss on rows that are held out, summed over `splits` held-out parts."""
+    def choose(self, settings: Sequence[Recipe], stops: Sequence[int], splits: int, seed: int, key: Any) -> HeldOutChoice:
+        """The setting and stop of the least loss on rows that are held out, summed over `splits` held-out parts."""
         held = self.rows.parts(seed)[:splits]  # s h
-        learners = [setting for setting in settings for _ in range(splits)]
+        recipes = [setting for setting in settings for _ in range(splits)]
         out = np.tile(held, (len(settings), 1))
         weights = np.broadcast_to(self.rows.weight, (len(out), len(self.rows.weight))).copy()
         np.put_along_axis(weights, out, 0.0, axis=1)
         # Settings meet the same initial networks and orders.
         keys = jax.random.split(key, splits)[np.tile(np.arange(splits), len(settings))]
-        networks = self.train(learners, weights, keys)
+        networks = self.train(recipes, stops, weights, keys)
         scores = np.asarray(_held_out_scores(networks, jnp.asarray(self.x[out], jnp.float32)), np.float64)  # (g s) k h o
         scores = scores.reshape(len(settings), splits, *scores.shape[1:])
         losses = np.full((len(settings), scores.shape[2], len(SHARPNESS)), np.inf)

@@ -21,6 +21,9 @@ from unlazy.solvers.exact import Solution
 from unlazy.solvers.policy import fit_kernel, require_memory
 from unlazy.solvers.ridge import double_gram
 
+#: One ridge, several to choose from, or those of `unlazy.solvers.ridge.RIDGES`.
+Ridges = float | Sequence[float] | None
+
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class KernelMachine(Scoring):
@@ -53,7 +56,7 @@ class KernelMachine(Scoring):
     def _kernel(self, d: int) -> Kernel:
         """The kernel for d features."""
 
-    def _ridges(self) -> float | Sequence[float] | None:
+    def _ridges(self) -> Ridges:
         if isinstance(self.ridge, str):
             if self.ridge != "loo":
                 raise unknown("ridge", self.ridge, ["loo"])
@@ -62,13 +65,11 @@ class KernelMachine(Scoring):
         return float(self.ridge)
 
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
-        self._fit_points(self._kernel(X.shape[1]), X, Y, weight)
+        self._fit_points(self._kernel(X.shape[1]), X, Y, weight, self._ridges())
 
-    def _fit_points(self, kernel: Kernel, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
+    def _fit_points(self, kernel: Kernel, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, ridges: Ridges) -> None:
         self.kernel_, self.X_fit_ = kernel, X
-        found = fit_kernel(
-            self.kernel_, X, Y, self._ridges(), weight=weight, intercept=self.fit_intercept, solver=self.solver, memory=self.memory
-        )
+        found = fit_kernel(self.kernel_, X, Y, ridges, weight=weight, intercept=self.fit_intercept, solver=self.solver, memory=self.memory)
         if not found.converged:
             message = f"Conjugate gradients ended at a relative residual of {found.residual:.1e}. Use a greater ridge."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)

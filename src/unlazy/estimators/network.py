@@ -20,8 +20,8 @@ from sklearn.utils.validation import validate_data
 from unlazy.core.errors import require, unknown
 from unlazy.core.losses import Loss
 from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard, weighted
-from unlazy.estimators.ensembles import FEWEST, ROWS, DistinctRows, Members, mean_scores, padded, rounded_up
-from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.estimators.ensembles import FEWEST, ROWS, DistinctRows, Members, Recipe, mean_scores, padded, rounded_up
+from unlazy.learners.gradient import Descent
 from unlazy.networks.base import Init, Network
 from unlazy.networks.deep import DeepInit
 from unlazy.networks.inits import PlainInit, ResNetInit
@@ -31,8 +31,10 @@ from unlazy.networks.residual import ALL, HIDDEN
 RATES, DECAYS = (3e-3, 1e-3), (1e-3, 1e-5, 1e-4, 1e-2)
 #: Shares of the steps at which training may end.
 STOPS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
-#: Networks that are trained as one program.
-AT_ONCE = 8
+#: With at least so many rows penalties matter less: these are tried, over this share of the steps.
+MANY, DECAYS_MANY, RACE = 2_000, (1e-4, 1e-2), 0.5
+#: Networks that are trained as one program, also with many rows.
+AT_ONCE, AT_ONCE_MANY = 8, 4
 
 HeldOut = Literal["held-out"]
 
@@ -101,21 +103,24 @@ class NetworkMachine(Scoring):
         rows = DistinctRows.of(X.astype(np.float64), Y, weight)
         self.mean_, self.scale_ = standard(rows.x, rows.weight)
         rows = rows._replace(x=(rows.x - self.mean_) / self.scale_)
-        members = Members(rows, loss, max(AT_ONCE, int(self.ensemble)) if self.ensemble > 3 else int(self.ensemble))
-        settings, stops = self._settings(d, Y.shape[1], len(members.repeated), loss)
+        many = len(rows.x) >= MANY
+        members = Members(rows, loss, AT_ONCE_MANY if many else AT_ONCE)
+        settings, steps = self._settings(d, Y.shape[1], len(members.repeated), loss, DECAYS_MANY if many else DECAYS)
+        stops = self._stops(steps)
         key = random_key(self.random_state)
         key_choice, key_kept = jax.random.split(key)
-        best, step, self._sharpness, self.held_out_losses_ = 0, -1, 1.0, None
+        best, stop, self._sharpness, self.held_out_losses_ = 0, -1, 1.0, None
         if len(rows.x) >= FEWEST and len(settings) * len(stops) > 1:
-            splits = 3 if len(rows.x) < 500 else 2 if len(rows.x) < 2000 else 1
+            splits = 3 if len(rows.x) < 500 else 2 if not many else 1
             seed = int(jax.random.randint(key_choice, (), 0, 2**31 - 1))
-            choice = members.choose([learner for _, _, learner in settings], splits, seed, key_choice)
-            best, step, self._sharpness, self.held_out_losses_ = choice.setting, choice.step, choice.sharpness, choice.losses
-        self.learning_rate_, self.weight_decay_, learner = settings[best]
-        self.steps_ = stops[step]
+            race = self._stops(max(1, round(RACE * steps))) if many else stops
+            choice = members.choose([recipe for _, _, recipe in settings], race, splits, seed, key_choice)
+            best, stop, self._sharpness, self.held_out_losses_ = choice.setting, choice.stop, choice.sharpness, choice.losses
+        self.learning_rate_, self.weight_decay_, recipe = settings[best]
+        self.steps_ = stops[stop]
         everything = np.broadcast_to(rows.weight, (self.ensemble, len(rows.weight)))
         self.__dict__.pop("_states", None)  # what partial_fit left
-        self._keep(members.train([learner] * self.ensemble, everything, jax.random.split(key_kept, self.ensemble)), step, d)
+        self._keep(members.train([recipe] * self.ensemble, stops, everything, jax.random.split(key_kept, self.ensemble)), stop, d)
 
     def _keep(self, networks: Network, step: int, d: int) -> None:
         """The networks of a recorded step, for inputs of size d."""
@@ -138,42 +143,36 @@ class NetworkMachine(Scoring):
         members = Members(rows, loss, int(self.ensemble))
         batch = min(int(self.batch_size), len(members.repeated))
         steps = max(1, len(members.repeated) // batch)
-        groups, decaying = self._groups()
-        stage = Descent(
-            dict.fromkeys(groups, self.learning_rate_),
-            steps=steps,
-            batch=batch,
-            loss=loss,
-            decay=dict.fromkeys(decaying, self.weight_decay_),
-            optimiser=self.optimiser,
-        )
+        stage = self._stage(self.learning_rate_, self.weight_decay_, batch, loss)
         keys = jax.random.split(jax.random.fold_in(random_key(self.random_state), self.steps_), self.ensemble)
         if fresh:
             self._padded = members.drawn(self._init(d, Y.shape[1]), keys)
         if not hasattr(self, "_states"):
             self._states = members.begun(stage, self._padded)
-        self._states = members.went_on(stage.body, self._states, steps, keys)
+        self._states = members.went_on(stage, self._states, steps, keys)
         self.steps_ += steps
         self._keep(jax.tree.map(lambda leaf: leaf[:, None], self._states[0]), 0, d)
 
-    def _settings(self, d: int, outputs: int, rows: int, loss: Loss) -> tuple[list[tuple[float, float, GradientDescent]], tuple[int, ...]]:
-        """Step size, penalty and learner of all settings that are tried, and the steps at which training may end."""
+    def _settings(
+        self, d: int, outputs: int, rows: int, loss: Loss, penalties: tuple[float, ...]
+    ) -> tuple[list[tuple[float, float, Recipe]], int]:
+        """Step size, penalty and recipe of all settings that are tried, and the number of steps."""
         rates = RATES if isinstance(self.learning_rate, str) else (float(self.learning_rate),)
-        decays = DECAYS if isinstance(self.weight_decay, str) else (float(self.weight_decay),)
+        decays = penalties if isinstance(self.weight_decay, str) else (float(self.weight_decay),)
         batch = min(int(self.batch_size), rows)
         steps = int(min(max(self.least_steps, self.epochs * max(1, rows // batch)), max(self.most_steps, self.least_steps)))
-        stops = tuple(sorted({max(1, round(share * steps)) for share in STOPS})) if self.early_stopping else (steps,)
-        groups, decaying = self._groups()
         init = self._init(d, outputs)
+        tried = itertools.product(rates, decays)
+        return [(rate, decay, Recipe(init, self._stage(rate, decay, batch, loss, drop=0.75))) for rate, decay in tried], steps
 
-        def learner(rate: float, decay: float) -> GradientDescent:
-            penalties = dict.fromkeys(decaying, decay)
-            stage = Descent(
-                dict.fromkeys(groups, rate), steps=steps, batch=batch, loss=loss, decay=penalties, optimiser=self.optimiser, drop=0.75
-            )
-            return GradientDescent(init, (stage,), record=stops)
+    def _stage(self, rate: float, decay: float, batch: int, loss: Loss, *, drop: float | None = None) -> Descent:
+        groups, decaying = self._groups()
+        rates, penalties = dict.fromkeys(groups, rate), dict.fromkeys(decaying, decay)
+        return Descent(rates, batch=batch, loss=loss, decay=penalties, optimiser=self.optimiser, drop=drop)
 
-        return [(rate, decay, learner(rate, decay)) for rate, decay in itertools.product(rates, decays)], stops
+    def _stops(self, steps: int) -> tuple[int, ...]:
+        """Where training of so many steps may end. Equal ones are kept, so that stops of two trainings stand for each other."""
+        return tuple(max(1, round(share * steps)) for share in STOPS) if self.early_stopping else (steps,)
 
     def _check(self) -> None:
         for name in ("width", "epochs", "batch_size", "least_steps", "most_steps", "ensemble"):
@@ -292,6 +291,8 @@ class _Deep(NetworkMachine):
 
     width: int = 64
     depth: int = 3
+    most_steps: int = 5000
+    ensemble: int = 4
 
     def _init(self, d: int, outputs: int) -> Init:
         return DeepInit(

@@ -18,12 +18,18 @@ from unlazy.kernels.stationary import Stationary
 from unlazy.solvers.gradient_outer_product import MetricFit, metric_scores, recursive_fits
 from unlazy.solvers.policy import fit_stored, require_memory
 from unlazy.solvers.ridge import RidgeFit
+from unlazy.solvers.single import QUICK_POINTS
 
 #: The metric is learned from at most so many samples; then the kernel with this metric is fitted to all of them.
 METRIC_POINTS = 4_000
 #: The number of iterations is chosen by so many held-out parts, with more than `FEW` samples by one of them. With fewer than `FEWEST`
 #: distinct samples it is 0: no features can be learned from so few.
 HELD_OUT_PARTS, FEW, FEWEST = 5, 400, 20
+#: Where at least `FEW` samples are left over by the metric, it is chosen by at most so many of those, and nothing is fitted twice.
+LEFT_OVER = 1_000
+
+#: Points, targets and weights.
+Sample = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -77,27 +83,51 @@ class _RecursiveFeatureMachine(KernelMachine):
             f"metric_samples must be a whole number > 1, but is {self.metric_samples!r}.",
         )
         kernel, X = self._stationary(X.shape[1]), X.astype(np.float64)
-        some = slice(None)
-        if len(X) > self.metric_samples:
-            some = np.sort(check_random_state(self.random_state).permutation(len(X))[: self.metric_samples])  # type: ignore[assignment]
-        points, targets, mass = X[some], Y[some], weight[some]
-        require_memory(len(points), self.memory, "Lower metric_samples, or use a KernelRidge estimator with solver='cg'.")
-        self.held_out_errors_ = self._held_out_errors(kernel, points, targets, mass)
-        chosen = 0 if self.held_out_errors_ is None else int(np.argmin(self.held_out_errors_))
-        self.best_iteration_ = chosen if self.ridge == "loo" else int(self.iterations)
-        best = next(itertools.islice(self._fits(kernel, points, targets, mass), self.best_iteration_, None))
+        require_memory(
+            min(len(X), self.metric_samples), self.memory, "Lower metric_samples, or use a KernelRidge estimator with solver='cg'."
+        )
+        best = self._learned(kernel, X, Y, weight)
         self.metric_, self._root = best.metric, best.root
-        if len(points) < len(X):
-            self._fit_points(kernel, X @ self._root, Y, weight)
+        if len(X) > min(self.metric_samples, QUICK_POINTS):
+            # With many samples the ridge is not chosen anew: factorisations of all of them would take most of the time.
+            self._fit_points(kernel, X @ self._root, Y, weight, best.fit.ridge if len(X) > self.metric_samples else self._ridges())
             return
         self.kernel_, self.X_fit_, self._precision, self.solver_ = kernel, X @ self._root, "float64", "exact"
         self.dual_coef_, self.intercept_, self.ridge_ = best.fit.coefficients, best.fit.intercept, best.fit.ridge
+
+    def _learned(self, kernel: Stationary, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> MetricFit[RidgeFit]:
+        """The iteration that is kept, of fits to at most `metric_samples` samples."""
+        order = np.arange(len(X))
+        if len(X) > self.metric_samples:
+            order = check_random_state(self.random_state).permutation(len(X))
+        some, rest = np.sort(order[: self.metric_samples]), order[self.metric_samples :]
+        sample = X[some], Y[some], weight[some]
+        if self.ridge == "loo" and self.iterations > 0 and len(rest) >= FEW:
+            same = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+            apart = rest[~np.isin(same[rest], same[some])][:LEFT_OVER]
+            if len(apart) >= FEW:
+                return self._best_on(kernel, sample, (X[apart], Y[apart], weight[apart]))
+        self.held_out_errors_ = self._held_out_errors(kernel, *sample)
+        chosen = 0 if self.held_out_errors_ is None else int(np.argmin(self.held_out_errors_))
+        self.best_iteration_ = chosen if self.ridge == "loo" else int(self.iterations)
+        return next(itertools.islice(self._fits(kernel, *sample), self.best_iteration_, None))
+
+    def _best_on(self, kernel: Stationary, sample: Sample, held_out: Sample) -> MetricFit[RidgeFit]:
+        """The iteration of the least error on samples that are none of those fitted to."""
+        errors, best = [], None
+        for step in self._fits(kernel, *sample):
+            errors.append(_squared_error(kernel, sample, step, held_out) / float(held_out[2].sum()))
+            if best is None or errors[-1] < min(errors[:-1]):
+                best, self.best_iteration_ = step, len(errors) - 1
+        self.held_out_errors_ = np.array(errors)
+        assert best is not None
+        return best
 
     def _fits(self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> Iterator[MetricFit[RidgeFit]]:
         ridges = self._ridges()
 
         def solve(moved: np.ndarray) -> RidgeFit:
-            return fit_stored(kernel, moved, Y, ridges, weight=weight, intercept=self.fit_intercept, looks=1, originals=x)
+            return fit_stored(kernel, moved, Y, ridges, weight=weight, intercept=self.fit_intercept, quick=True, originals=x)
 
         return recursive_fits(kernel, x, solve, self.iterations, weight=weight, centred=bool(self.centred), diagonal=bool(self.diagonal))
 
@@ -113,13 +143,20 @@ class _RecursiveFeatureMachine(KernelMachine):
         errors = np.zeros(int(self.iterations) + 1)
         for held in range(HELD_OUT_PARTS if len(x) <= FEW else 1):
             out = part == held
-            for index, step in enumerate(self._fits(kernel, x[~out], Y[~out], weight[~out])):
-                found = metric_scores(kernel, x[~out], step.root, step.fit.coefficients, x[out]) + step.fit.intercept
-                errors[index] += float(weight[out] @ np.sum(np.square(found - Y[out]), axis=1))
+            learned_from, held_out = (x[~out], Y[~out], weight[~out]), (x[out], Y[out], weight[out])
+            for index, step in enumerate(self._fits(kernel, *learned_from)):
+                errors[index] += _squared_error(kernel, learned_from, step, held_out)
         return errors / weight.sum()
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return KernelMachine._scores(self, X.astype(np.float64) @ self._root)
+
+
+def _squared_error(kernel: Stationary, sample: Sample, step: MetricFit[RidgeFit], held_out: Sample) -> float:
+    """The sum over samples that are held out, with their weights."""
+    x, Y, weight = held_out
+    found = metric_scores(kernel, sample[0], step.root, step.fit.coefficients, x) + step.fit.intercept
+    return float(weight @ np.sum(np.square(found - Y), axis=1))
 
 
 class RecursiveFeatureMachineRegressor(Regressor, _RecursiveFeatureMachine):

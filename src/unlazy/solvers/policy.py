@@ -9,7 +9,8 @@ A "path" is the coefficients for given ridges, to a residual of `TOLERANCE`:
 A "choice" is the best of several ridges by leave-one-out, with weights and an intercept:
 
 - up to `DECOMPOSED` points by one eigendecomposition in double precision, exact for all ridges;
-- up to `EXACT_POINTS` points, if it fits, by Cholesky factorisations in single precision with refinement (`unlazy.solvers.single`);
+- up to `EXACT_POINTS` points, if it fits, by Cholesky factorisations in single precision with refinement, where the ridge is chosen with
+  all points or some thousands of them (`unlazy.solvers.single`);
 - beyond by conjugate gradients without K, the ridge being chosen on `CHOOSING_POINTS` points.
 
 An eigendecomposition costs about 9n³, a Krylov space of k products 2k·n², so that few points and many ridges are factorised.
@@ -35,7 +36,7 @@ from unlazy.solvers.conjugate import conjugate_gradients, product
 from unlazy.solvers.exact import Matrix, Targets, cholesky, machine_memory, ridge_path
 from unlazy.solvers.krylov import krylov_path
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram, without_penalty_on_constant
-from unlazy.solvers.single import CHOOSING_POINTS, LOOKS, fit_factored
+from unlazy.solvers.single import CHOOSING_POINTS, QUICK_POINTS, fit_factored
 
 #: Up to so many points a factorisation gives a path.
 FEW = 400
@@ -189,12 +190,12 @@ def fit_stored(
     *,
     weight: Float[np.ndarray, " n"] | None = None,
     intercept: bool = True,
-    looks: int = LOOKS,
+    quick: bool = False,
     originals: Matrix | None = None,
 ) -> RidgeFit:
     """Fit with a Gram matrix in memory: few points for all ridges at once, more with looks at a few (`unlazy.solvers.single`)."""
-    if len(x) > DECOMPOSED:
-        return fit_factored(kernel, x, Y, ridges, weight=weight, intercept=intercept, looks=looks, originals=originals)
+    if len(x) > (QUICK_POINTS if quick else DECOMPOSED):
+        return fit_factored(kernel, x, Y, ridges, weight=weight, intercept=intercept, quick=quick, originals=originals)
     return fit_gram(double_gram(kernel, x, originals), Y, ridges, weight=weight, intercept=intercept)
 
 

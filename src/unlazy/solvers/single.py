@@ -1,9 +1,9 @@
 """Ridge regression on a few thousand points: Cholesky factorisations in single precision, made exact by refinement in double precision.
 
-A ridge is first chosen by leave-one-out on `CHOOSING_POINTS` points, from one eigendecomposition; then leave-one-out on all points looks at
-that ridge and its neighbours and goes downhill. With L·Lᵀ = K + λI a look costs L and L⁻¹, n³/3 operations each: the diagonal of
-G = (K + λI)⁻¹ is the sum of squares of the columns of L⁻¹, and r_i/(λ·G_ii) is the error at a point that was left out. An
-eigendecomposition in double precision costs as much as thirty looks.
+A ridge is first chosen by leave-one-out on `CHOOSING_POINTS` points, from one eigendecomposition; then leave-one-out on all points, or on
+`LOOKED_AT` of more, looks at that ridge and its neighbours and goes downhill. With L·Lᵀ = K + λI a look costs L and L⁻¹, n³/3 operations
+each: the diagonal of G = (K + λI)⁻¹ is the sum of squares of the columns of L⁻¹, and r_i/(λ·G_ii) is the error at a point that was left
+out. An eigendecomposition in double precision costs as much as thirty looks.
 
 Coefficients are corrected by the residuals of K in double precision until these are small. A matrix too near to singular for single
 precision is factorised in double precision.
@@ -11,6 +11,7 @@ precision is factorised in double precision.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -23,10 +24,12 @@ from unlazy.kernels.base import Kernel
 from unlazy.solvers.exact import Matrix
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram, left_out, without_penalty_on_constant
 
-#: Points on which a ridge is chosen before all points are looked at.
-CHOOSING_POINTS = 2_000
-#: Ridges that are looked at with all points.
-LOOKS = 3
+#: Points on which a ridge is chosen before more points are looked at, and ridges that are looked at with those.
+CHOOSING_POINTS, LOOKS = 2_000, 3
+#: With more points than these the looks see so many of them: ridges stand half a decade apart, and the best one moves slowly with n.
+LOOKED_AT = 5_000
+#: Points on which it is chosen where a quick fit will do, as inside of an iteration; it is not looked at again.
+QUICK_POINTS = 1_000
 #: Relative residual to which coefficients are refined, and the most corrections.
 REFINED, CORRECTIONS = 1e-9, 8
 
@@ -46,20 +49,27 @@ def fit_factored(
     *,
     weight: Float[np.ndarray, " n"] | None = None,
     intercept: bool = True,
-    looks: int = LOOKS,
+    quick: bool = False,
     originals: Matrix | None = None,
 ) -> RidgeFit:
-    """As `fit_gram`, for more points. `looks`: how many ridges leave-one-out on all points may look at.
+    """As `fit_gram`, for more points. `quick`: with the ridge that is chosen on `QUICK_POINTS` points.
 
     `originals` as for `double_gram`.
     """
     n = len(x)
     weight = np.ones(n) if weight is None else weight
+    if n > LOOKED_AT and not quick and not isinstance(ridges, int | float):
+        part = np.random.default_rng(1).permutation(n)[:LOOKED_AT]
+        some = None if originals is None else originals[part]
+        chosen = fit_factored(kernel, x[part], Y[part], ridges, weight=weight[part], intercept=intercept, originals=some)
+        fit = fit_factored(kernel, x, Y, chosen.ridge, weight=weight, intercept=intercept, originals=originals)
+        return dataclasses.replace(fit, ridges=chosen.ridges, errors=chosen.errors)
     root = np.sqrt(weight)
+    looks = 0 if quick or isinstance(ridges, int | float) else LOOKS
     if isinstance(ridges, int | float):
-        grid, place, looks = np.array([float(ridges)]), 0, 0
+        grid, place = np.array([float(ridges)]), 0
     else:
-        part = np.random.default_rng(0).permutation(n)[:CHOOSING_POINTS]
+        part = np.random.default_rng(0).permutation(n)[: QUICK_POINTS if quick else CHOOSING_POINTS]
         from_originals = None if originals is None else originals[part]
         few = fit_gram(double_gram(kernel, x[part], from_originals), Y[part], ridges, weight=weight[part], intercept=intercept)
         order = np.argsort(few.ridges)
@@ -74,11 +84,11 @@ def fit_factored(
         place = next((index for index in (best + 1, best - 1) if index not in seen and 0 <= index < len(grid)), -1)
         if place < 0:
             break
-    chosen = min(seen, key=lambda index: (seen[index].error, -index)) if looks else next(iter(seen))
+    best = min(seen, key=lambda index: (seen[index].error, -index)) if looks else next(iter(seen))
     errors = np.array([seen[index].error if index in seen else np.nan for index in range(len(grid))])
-    alpha = root[:, None] * seen[chosen].solved
+    alpha = root[:, None] * seen[best].solved
     constant = weight @ (Y - K @ alpha) / weight.sum() if intercept else np.zeros(Y.shape[1])
-    return RidgeFit(alpha, constant, float(grid[chosen]), grid, errors)
+    return RidgeFit(alpha, constant, float(grid[best]), grid, errors)
 
 
 def _look(

@@ -12,11 +12,11 @@ import numpy as np
 
 from unlazy.core.threefry import new_key
 from unlazy.estimators import RecursiveFeatureMachineRegressor
-from unlazy.estimators.ensembles import DistinctRows, Members, padded
+from unlazy.estimators.ensembles import DistinctRows, Members, Recipe, padded
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.finite import Tangent
 from unlazy.kernels.shelf import kernel_named
-from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.gradient import Descent
 from unlazy.networks.inits import PlainInit
 from unlazy.networks.scaled import ScaledInit, ScaledTwoLayer
 from unlazy.solvers.exact import Solution, eigh
@@ -28,8 +28,9 @@ from unlazy.tasks.tables.problems import Problem
 
 #: Rows that instruments look at: training and test rows of the first fold, at most so many each.
 LOOKED_AT = 1_000
-#: Output scales from rich to lazy, step sizes that each may take, seeds, and the width and length of training.
+#: Output scales from rich to lazy, step sizes that each may take, seeds, the width and length of training, and where it may end.
 SCALES, RATES, SEEDS, WIDTH, STEPS = (0.125, 0.5, 2.0, 8.0, 32.0, 128.0), (0.1, 0.03, 0.01, 0.003), 2, 128, 1500
+STOPS = (1 / 16, 1 / 4, 1 / 2, 1.0)
 #: Resamplings of the rows for the spectrum of the gradients.
 BOOTSTRAP = 8
 #: Shares of the training rows at which learning curves are looked at.
@@ -144,18 +145,21 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
     d, padded_test = view.x.shape[1], padded(view.x_test)
     base = PlainInit(m=WIDTH, w_scale=math.sqrt(2 / d), b_scale=0.5, a_scale=WIDTH**-0.5)
 
-    def learner(scale: float, rate: float) -> GradientDescent:
+    def recipe(scale: float, rate: float) -> Recipe:
         rates = dict.fromkeys(("w", "b", "a", "c"), rate / scale**2)
-        stage = Descent(rates, steps=STEPS, batch=min(128, len(members.repeated)), loss="squared", momentum=0.9, drop=0.75)
-        return GradientDescent(ScaledInit(base, scale), (stage,), record=(STEPS // 16, STEPS // 4, STEPS // 2))
+        return Recipe(
+            ScaledInit(base, scale),
+            Descent(rates, batch=min(128, len(members.repeated)), loss="squared", momentum=0.9, drop=0.75),
+        )
 
     held = rows.parts(0)[0]
     weights = rows.weight.copy()
     weights[held] = 0.0
     settings = [(scale, rate, seed) for scale in SCALES for rate in RATES for seed in range(SEEDS)]
     keys = jax.random.split(new_key(0), SEEDS)[np.array([seed for _, _, seed in settings])]
+    stops = [round(share * STEPS) for share in STOPS]
     networks = members.train(
-        [learner(scale, rate) for scale, rate, _ in settings], np.broadcast_to(weights, (len(settings), len(weights))), keys
+        [recipe(scale, rate) for scale, rate, _ in settings], stops, np.broadcast_to(weights, (len(settings), len(weights))), keys
     )
     by_scale: dict[float, list[float]] = {scale: [] for scale in SCALES}
     richest: tuple[float, ScaledTwoLayer | None] = (math.inf, None)
@@ -164,7 +168,7 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
             places = [index for index, setting in enumerate(settings) if setting[0] == scale and setting[2] == seed]
             best: tuple[float, Any] = (math.inf, None)
             for place in places:
-                for step in range(4):
+                for step in range(len(stops)):
                     network = jax.tree.map(lambda leaf, place=place, step=step: leaf[place, step], networks)
                     error = float(np.mean(np.square(np.asarray(network(members.x[held])) - rows.y[held])))
                     if error < best[0]:

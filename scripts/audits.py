@@ -1,0 +1,117 @@
+"""Does an audit give the right answer? `python scripts/audits.py [--seeds 20] [--out results/tables/audits.json]`.
+
+Tables are made whose answer is known: labels that are a parity of three columns (features must be learned: a kernel needs about as many
+rows as there are triples of columns), targets of a linear and of an RBF teacher (a kernel is enough), and parities with permuted labels
+(nothing to learn, so no lead of either side may be found). The seeds are judging seeds. Every finished piece is kept: a run that was
+stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import unlazy
+from unlazy.tables.journal import Journal
+
+Made = tuple[np.ndarray, np.ndarray]
+
+
+def parity(draw: np.random.Generator, rows: int) -> Made:
+    """The product of three of twenty signs."""
+    x = draw.choice([-1.0, 1.0], (rows, 20))
+    return x, x[:, :3].prod(axis=1) > 0
+
+
+def permuted(draw: np.random.Generator, rows: int) -> Made:
+    """The same labels, each beside a row that is not its own."""
+    x, y = parity(draw, rows)
+    return x, draw.permutation(y)
+
+
+def linear(draw: np.random.Generator, rows: int) -> Made:
+    """A sum of ten columns with random weights, and noise of a fifth of its variance."""
+    x = draw.standard_normal((rows, 10))
+    y = x @ draw.standard_normal(10)
+    return x, y + np.sqrt(0.2) * y.std() * draw.standard_normal(rows)
+
+
+def rbf(draw: np.random.Generator, rows: int) -> Made:
+    """A random function of the space of an RBF kernel on five columns, and noise of a fifth of its variance."""
+    x = draw.standard_normal((rows, 5))
+    centres = draw.standard_normal((200, 5))
+    squared = np.sum(np.square(x[:, None] - centres), axis=2)
+    y = np.exp(-squared / 5) @ draw.standard_normal(200)
+    return x, y + np.sqrt(0.2) * y.std() * draw.standard_normal(rows)
+
+
+#: How each table is made, and the answers that are right for it.
+TABLES: dict[str, tuple[Callable[[np.random.Generator, int], Made], tuple[str, ...]]] = {
+    "parity": (parity, ("learn features",)),
+    "linear teacher": (linear, ("a kernel is enough",)),
+    "RBF teacher": (rbf, ("a kernel is enough",)),
+    "permuted labels": (permuted, ("nothing to learn", "not decided", "a kernel is enough")),
+}
+
+
+def audited(name: str, seed: int, rows: int, journal: Path) -> dict[str, Any]:
+    """One audit, with all contenders and without explanations."""
+    x, y = TABLES[name][0](np.random.default_rng(seed), rows)
+    found = unlazy.audit(x, y, explain=False, journal=journal, name=name).to_json()
+    return {key: found[key] for key in ("decision", "gap", "best with fixed features", "best with learned features", "seconds")}
+
+
+def main() -> None:
+    """Audit all tables of all seeds, and count right answers."""
+    parser = argparse.ArgumentParser(description="Audit tables whose answer is known.")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=800)
+    parser.add_argument("--tables", default=",".join(TABLES), help="with commas between")
+    parser.add_argument("--journal", type=Path, default=Path("out/audits.jsonl"))
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    kept = Journal(options.journal)
+    results: dict[str, Any] = {}
+    for name in options.tables.split(","):
+        right, found = TABLES[name][1], {}
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
+            begin = time.monotonic()
+            pieces = options.journal.with_suffix(f".{name.replace(' ', '-')}-{seed}.jsonl")
+            found[seed] = kept.get(
+                f"{name}/{options.rows}/{seed}", lambda name=name, seed=seed, pieces=pieces: audited(name, seed, options.rows, pieces)
+            )
+            pieces.unlink(missing_ok=True)
+            gap = found[seed]["gap"]
+            told = f"{found[seed]['decision']} (lead {gap['mean']:+.1f}, {gap['low']:+.1f} to {gap['high']:+.1f})"
+            print(f"{name}, seed {seed}: {told}, {time.monotonic() - begin:.0f} s", flush=True)
+        count = sum(each["decision"] in right for each in found.values())
+        print(f"{name}: {count} of {options.seeds} right", flush=True)
+        decisions = Counter(each["decision"] for each in found.values())
+        results[name] = {
+            "right": count,
+            "of": options.seeds,
+            "answers that are right": list(right),
+            "decisions": dict(decisions),
+            "seeds": found,
+        }
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        command = shlex.join(["python", "scripts/audits.py", *sys.argv[1:]])
+        options.out.write_text(json.dumps({"command": command, "rows": options.rows, "tables": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
