@@ -21,13 +21,11 @@ from unlazy.solvers.policy import EXACT_POINTS
 from unlazy.tables.contenders import CONTENDERS
 from unlazy.tables.contest import Bout, Encoded, Standings, bout, schedule
 from unlazy.tables.explain import INSTRUMENTS, Explanation
-from unlazy.tables.journal import Journal
+from unlazy.tables.journal import FORM, Journal
 from unlazy.tables.judgement import AuditJudgement, judge
 from unlazy.tasks.tables.files import Table, table_of
 from unlazy.tasks.tables.problems import FOLDS, Kind, Problem, problem_of
 
-#: The form of what is written down; another number makes other names.
-FORM = 1
 #: Below this number of rows cross-validation is repeated with other folds.
 REPEATED, REPEATS = 400, 2
 #: Seconds that a fold takes on two cores: a part for any table, for each thousand training rows, and for the cube of ten thousand rows.

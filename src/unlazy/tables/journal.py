@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+#: Raised whenever estimators or contests change what they compute: pieces made before are then made anew.
+FORM = 2
+
 
 class Journal:
     """Pieces by name. Without a file they are kept in memory only."""

@@ -27,7 +27,7 @@ from unlazy import estimators as e
 from unlazy.core.errors import BadInput, require, unknown
 from unlazy.lab.statistics import estimate
 from unlazy.tables.contest import fitted
-from unlazy.tables.journal import Journal
+from unlazy.tables.journal import FORM, Journal
 from unlazy.tasks.tables.uci import Split, UciTable
 
 #: Estimators with their default settings, ours and peers, on standardised columns.
@@ -59,7 +59,7 @@ def measure(
         for name in names:
             watch(f"{name} on {table.name}", done, total)
             scores = [
-                journal.get(f"{name}/{table.name}/{index}", lambda name=name, split=split: _accuracy(ENTRANTS[name](), split))  # type: ignore[misc]
+                journal.get(f"{FORM}/{name}/{table.name}/{index}", lambda name=name, split=split: _accuracy(ENTRANTS[name](), split))  # type: ignore[misc]
                 for index, split in enumerate(table.splits)
             ]
             found[name][table.name] = float(np.mean(scores))

@@ -1,0 +1,60 @@
+"""Two ledgers side by side: `python scripts/same_ledger.py A.json B.json [B2.json …]`, as `unlazy reproduce --json` writes them.
+
+Says for which claims of A the verdict, the count of reproduced numbers or a measured number is another one in B, as after a run on another
+engine. Ends with status 1 where a verdict or a count differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+#: Numbers that differ by less, relative to the greater of them or to 1, are rounding.
+ROUNDING = 1e-4
+
+
+def entries(paths: list[Path]) -> dict[str, dict[str, Any]]:
+    """All claims that were run, by their names."""
+    found = [entry for path in paths for entry in json.loads(path.read_text(encoding="utf-8"))]
+    return {entry["id"]: entry for entry in found if entry["verdict"] != "not run"}
+
+
+def far(a: Any, b: Any) -> float:
+    """How far two measured values lie apart, relative to their size or to 1."""
+    if a is None or b is None:
+        return 0.0 if a is b else float("inf")
+    return abs(a - b) / max(abs(a), abs(b), 1.0)
+
+
+def main() -> None:
+    """Compare, and count."""
+    parser = argparse.ArgumentParser(description="Compare what two runs of the same claims found.")
+    parser.add_argument("one", type=Path)
+    parser.add_argument("other", type=Path, nargs="+")
+    options = parser.parse_args()
+    one, other = entries([options.one]), entries(options.other)
+    different = rounded = numbers = 0
+    for name in sorted(one.keys() & other.keys()):
+        a, b = one[name], other[name]
+        for what in ("verdict", "numbers", "seeds"):
+            if a[what] != b[what]:
+                different += 1
+                print(f"{name}: {what} {a[what]} and {b[what]}")
+        shared = a["measured"].keys() & b["measured"].keys()
+        apart = {key: far(a["measured"][key], b["measured"][key]) for key in shared}
+        numbers, rounded = numbers + len(apart), rounded + sum(value <= ROUNDING for value in apart.values())
+        worst = max(apart, key=lambda key: apart[key], default=None)
+        if worst is not None and apart[worst] > ROUNDING:
+            print(f"{name}: furthest apart is {worst}: {a['measured'][worst]:.6g} and {b['measured'][worst]:.6g}")
+    for name in sorted(one.keys() ^ other.keys()):
+        print(f"{name}: only in {'the first' if name in one else 'the others'}")
+    both = len(one.keys() & other.keys())
+    print(f"{both} claims in both, {different} with another verdict, count or seeds; {rounded} of {numbers} means agree to {ROUNDING:g}")
+    sys.exit(1 if different else 0)
+
+
+if __name__ == "__main__":
+    main()
