@@ -192,6 +192,13 @@ def test_a_truncated_store_is_reported(path):
         list(store.records(arrays=True))
 
 
+def test_a_schema_that_is_no_text_is_reported(path):
+    Store(path).close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE runs", b"CREATE \x80ABLE runs"))
+    with pytest.raises(StoreError, match="damaged"):
+        Store(path, read_only=True)
+
+
 def test_a_full_disk_keeps_what_was_finished(path):
     with Store(path) as store:
         store.add(hand_record("a", loss=1.0))

@@ -138,8 +138,9 @@ class Store:
         """Turn SQLite's errors into sentences that say what to do."""
         try:
             yield
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorname", "")
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            # What SQLite says of a damaged schema quotes it, and may not be text.
+            code = "SQLITE_CORRUPT" if isinstance(error, UnicodeDecodeError) else getattr(error, "sqlite_errorname", "")
             if code.startswith("SQLITE_NOTADB") or code.startswith("SQLITE_CORRUPT"):
                 what = "it is not an SQLite file, or it is damaged. It was left as it is: move it away, or choose another with --store"
             elif code.startswith("SQLITE_FULL") or code.startswith("SQLITE_IOERR"):
