@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import math
 import pickle
 import tarfile
 import zipfile
@@ -89,19 +90,25 @@ def _bad(path: Path, what: str, error: Exception) -> BadInput:
     return BadInput(f"{path} cannot be read as {what}; it may be truncated or another kind of file ({type(error).__name__}: {told}).")
 
 
+#: Of an array of coloured images.
+MOST_AXES = 4
+
+
 def read_idx(path: Path) -> np.ndarray:
     """An array of bytes in the idx form: two zeros, the type 8, the number of axes, their lengths, and the bytes."""
     with _reading(path, "an idx file"):
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     require(len(raw) >= 4 and raw[:3] == b"\0\0\x08", f"{path} is no idx file of bytes: it does not begin with 0, 0, 8.")
     axes = raw[3]
-    shape = tuple(np.frombuffer(raw[4 : 4 + 4 * axes], ">i4").tolist())
-    found = len(raw) - 4 - 4 * axes
-    wanted = int(np.prod(shape)) if len(shape) == axes else -1
+    require(1 <= axes <= MOST_AXES, f"{path} is no idx file of images or labels: it has {axes} axes.")
+    head = 4 + 4 * axes
+    require(len(raw) >= head, f"{path} is truncated: it ends within its head of {head} bytes.")
+    shape = tuple(np.frombuffer(raw[4:head], ">u4").tolist())
+    found, wanted = len(raw) - head, math.prod(shape)
     require(
         found == wanted, f"{path} is truncated or too long: its head speaks of {wanted} bytes of the shape {shape}, but {found} follow."
     )
-    return np.frombuffer(raw, np.uint8, offset=4 + 4 * axes).reshape(shape)
+    return np.frombuffer(raw, np.uint8, offset=head).reshape(shape)
 
 
 def read_idx_set(files: Sequence[Path]) -> Pictures:
