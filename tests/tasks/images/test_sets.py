@@ -78,7 +78,7 @@ def spoil(path, change):
         (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda raw: raw[:-40], "cannot be read as an idx file"),
         (write_mnist, "mnist", "t10k-labels-idx1-ubyte.gz", lambda _: gzip.compress(b"what"), "is no idx file of bytes"),
         (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(idx(digits(40))[:-7]), "truncated or too long"),
-        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(idx(digits(40))[:10]), "ends within its head"),
+        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(idx(digits(40))[:6]), "ends within its head"),
         (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(b"\0\0\x08\x64" + bytes(400)), "it has 100 axes"),
         (write_mnist, "mnist", "train-labels-idx1-ubyte.gz", lambda _: gzip.compress(idx(digits(39))), "40 images, but 39 labels"),
         (write_cifar, "cifar10", "cifar-10-batches-py/data_batch_4", lambda raw: raw[:100], "CIFAR-10 in python batches"),
