@@ -10,6 +10,7 @@ from unlazy.tables.contest import Encoded
 from unlazy.tasks.tables import files
 from unlazy.tasks.tables.files import read_table, table_of
 from unlazy.tasks.tables.problems import MostTelling, problem_of, soft_cut
+from unlazy.tasks.tables.uci import uci_tables
 
 DRAW = np.random.default_rng(0)
 
@@ -91,6 +92,20 @@ def test_other_files_are_refused(tmp_path):
         read_table(written(tmp_path, [], name="table.xlsx"), "y")
     with pytest.raises(BadInput, match="stand more than once"):
         read_table(written(tmp_path, ["1,2,3"], "a,a,y"), "y")
+
+
+def test_arrays_behind_a_password_and_files_cut_short_are_told(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=np.ones((4, 2)), y=np.arange(4))
+    raw = path.read_bytes()
+    place = raw.rindex(b"PK\x01\x02") + 8  # flags of the last entry of the archive's list, of which the first bit says it is encrypted
+    path.write_bytes(raw[:place] + b"\x01" + raw[place + 1 :])
+    for content, says in ((path.read_bytes(), "password"), (raw[:-30], "truncated or another kind of file"), (b"", "cannot be read as")):
+        path.write_bytes(content)
+        with pytest.raises(BadInput, match=says):
+            read_table(path, "y")
+    with pytest.raises(BadInput, match="cannot be read as UCI tables"):
+        list(uci_tables(path))
 
 
 def test_a_copy_of_the_target_is_dropped():

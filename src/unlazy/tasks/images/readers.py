@@ -12,20 +12,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import math
 import pickle
 import tarfile
-import zipfile
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from unlazy.core.errors import BadInput, require
+from unlazy.core.errors import require
+from unlazy.tasks.reading import reading, unreadable
 
 #: Endings of the names of pictures.
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm")
@@ -70,33 +68,13 @@ class Pictures(NamedTuple):
         return cls(x_train, y_train, x_test, y_test, names)
 
 
-@contextlib.contextmanager
-def _reading(path: Path, what: str) -> Iterator[None]:
-    """Turn what libraries say of a broken file into one sentence of ours."""
-    try:
-        yield
-    except BadInput:
-        raise
-    except MemoryError:
-        raise
-    except (OSError, EOFError, ValueError, KeyError, TypeError, NotImplementedError, zlib.error, zipfile.BadZipFile) as error:
-        raise _bad(path, what, error) from error
-    except (tarfile.TarError, pickle.UnpicklingError, AttributeError, ImportError, IndexError) as error:
-        raise _bad(path, what, error) from error
-
-
-def _bad(path: Path, what: str, error: Exception) -> BadInput:
-    told = " ".join(str(error).split())
-    return BadInput(f"{path} cannot be read as {what}; it may be truncated or another kind of file ({type(error).__name__}: {told}).")
-
-
 #: Of an array of coloured images.
 MOST_AXES = 4
 
 
 def read_idx(path: Path) -> np.ndarray:
     """An array of bytes in the idx form: two zeros, the type 8, the number of axes, their lengths, and the bytes."""
-    with _reading(path, "an idx file"):
+    with reading(path, "an idx file"):
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     require(len(raw) >= 4 and raw[:3] == b"\0\0\x08", f"{path} is no idx file of bytes: it does not begin with 0, 0, 8.")
     axes = raw[3]
@@ -133,7 +111,7 @@ BATCHES = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
 def read_batches(path: Path) -> Pictures:
     """The python batches of CIFAR-10, from their folder or from the archive."""
     found: dict[str, dict[Any, Any]] = {}
-    with _reading(path, "CIFAR-10 in python batches"):
+    with reading(path, "CIFAR-10 in python batches"):
         if path.is_dir():
             for name in (*BATCHES, "batches.meta"):
                 with (path / name).open("rb") as file:
@@ -165,7 +143,7 @@ def read_mat_set(files: Sequence[Path]) -> Pictures:
 
     parts = []
     for path in files:
-        with _reading(path, "an SVHN .mat file"):
+        with reading(path, "an SVHN .mat file"):
             content = loadmat(path)
             x, y = np.asarray(content["X"]), np.asarray(content["y"]).reshape(-1).astype(np.int64)
             require(x.ndim == 4, f"{path}: X must have four axes (height, width, channels, n), but has the shape {x.shape}.")
@@ -175,7 +153,7 @@ def read_mat_set(files: Sequence[Path]) -> Pictures:
 
 def read_npz(path: Path) -> Pictures:
     """Arrays by name."""
-    with _reading(path, "an .npz file"), path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+    with reading(path, "an .npz file"), path.open("rb") as file, np.load(file, allow_pickle=False) as content:
         keys = set(content.files)
         require({"x_train", "y_train"} <= keys, f"{path} must hold x_train and y_train, but holds {', '.join(sorted(keys)) or 'nothing'}.")
         test = next((name for name in ("test", "val") if {f"x_{name}", f"y_{name}"} <= keys), None)
@@ -200,7 +178,7 @@ def read_tiny_imagenet(folder: Path) -> Pictures:
     """The folder of Tiny ImageNet, whose labelled test part is called `val`."""
     names = _classes(folder / "train")
     listed = folder / "val" / "val_annotations.txt"
-    with _reading(listed, "the labels of Tiny ImageNet"):
+    with reading(listed, "the labels of Tiny ImageNet"):
         rows = [line.split("\t")[:2] for line in listed.read_text(encoding="utf-8").splitlines() if line]
         unknown = sorted({name for _, name in rows} - set(names))
         require(not unknown, f"{listed} names classes without a folder in {folder / 'train'}: {', '.join(unknown[:3])}.")
@@ -240,7 +218,7 @@ def _pixels(files: Sequence[Path]) -> np.ndarray:
             with Image.open(path) as picture:
                 pictures.append(np.asarray(picture.convert("L" if picture.mode in ("1", "L", "I;16") else "RGB")))
         except (UnidentifiedImageError, OSError, SyntaxError) as error:
-            raise _bad(path, "a picture", error) from error
+            raise unreadable(path, "a picture", error) from error
         require(
             pictures[-1].shape[:2] == pictures[0].shape[:2],
             f"{path} has {pictures[-1].shape[:2]} pixels, but {files[0]} has {pictures[0].shape[:2]}: all pictures must have one size.",

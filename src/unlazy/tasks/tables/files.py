@@ -5,14 +5,11 @@ What is done to a table on the way (rows left out, columns dropped, dates as day
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import dataclasses
 import datetime
 import gzip
 import io
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from unlazy.core.errors import BadInput, require, unknown
+from unlazy.tasks.reading import reading
 
 #: How the names of text files, and of all files that hold a table, end.
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
@@ -70,7 +68,7 @@ def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> T
     if not path.exists():
         raise BadInput(f"There is no file {path}.")
     kind = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    with _reading(path):
+    with reading(path, "a table"):
         if kind in TEXT:
             names, columns, notes = _from_text(path)
         elif kind in (".parquet", ".pq"):
@@ -80,20 +78,6 @@ def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> T
         else:
             raise BadInput(f"A table ends with .csv, .tsv, .csv.gz, .parquet or .npz, but {path.name!r} does not.")
     return _table(dict(zip(names, columns, strict=True)), target, drop, notes)
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what libraries say of a broken file into one sentence."""
-    try:
-        yield
-    except BadInput:
-        raise
-    except (OSError, EOFError, ValueError, KeyError, NotImplementedError, csv.Error, zlib.error, zipfile.BadZipFile) as error:
-        told = " ".join(str(error).split())
-        raise BadInput(
-            f"{path.name} cannot be read; it may be cut off or another kind of file ({type(error).__name__}: {told})."
-        ) from error
 
 
 def table_of(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Table:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unlazy.core.errors import require, unknown
+from unlazy.tasks.reading import reading
 
 #: Where the file with the tables is looked for.
 VARIABLE = "UNLAZY_UCI"
@@ -46,7 +47,7 @@ class UciTable:
 def uci_tables(path: Path, names: Sequence[str] = (), *, most_rows: int | None = None) -> Iterator[UciTable]:
     """The tables of a file, the smallest first. Keys are NAME/X, NAME/y, NAME/fold0_train and so on."""
     require(path.exists(), f"There is no file {path}. Name the UCI tables with --data, or with the variable UNLAZY_UCI.")
-    with np.load(path) as held:
+    with reading(path, "UCI tables"), np.load(path, allow_pickle=False) as held:
         known = sorted({key.split("/")[0] for key in held.files if key.endswith("/X")}, key=lambda name: (len(held[f"{name}/y"]), name))
         require(bool(known), f"{path} holds no tables: keys such as NAME/X and NAME/y were expected.")
         for name in names:
