@@ -15,7 +15,13 @@ import scipy.linalg
 from sklearn.neural_network import MLPClassifier
 
 from benchmarks.timing import Comparison, interleaved
-from unlazy.estimators import DeepMLPClassifier, NTKClassifier, RecursiveFeatureMachineClassifier, TwoLayerClassifier
+from unlazy.estimators import (
+    DeepMLPClassifier,
+    NTKClassifier,
+    RecursiveFeatureMachineClassifier,
+    ThreeLayerResNetClassifier,
+    TwoLayerClassifier,
+)
 
 ROWS, COLUMNS, TESTED = 8_000, 10, 4_000
 
@@ -84,21 +90,10 @@ def against(
 
 def run() -> list[Comparison]:
     size = f"{ROWS:,} × {COLUMNS}"
-    found = [
-        against(f"NTKClassifier / one Cholesky factorisation: {size}", NTKClassifier, cholesky_time, 8.0),
-        against(
-            f"TwoLayerClassifier / MLPClassifier: {size}",
-            lambda: TwoLayerClassifier(random_state=0),
-            lambda: MLPClassifier(random_state=0),
-            1.5,
-        ),
-        against(
-            f"DeepMLPClassifier / MLPClassifier: {size}",
-            lambda: DeepMLPClassifier(random_state=0),
-            lambda: MLPClassifier(random_state=0),
-            1.5,
-        ),
-    ]
+    found = [against(f"NTKClassifier / one Cholesky factorisation: {size}", NTKClassifier, cholesky_time, 8.0)]
+    for network in (TwoLayerClassifier, ThreeLayerResNetClassifier, DeepMLPClassifier):
+        what = f"{network.__name__} / MLPClassifier: {size}"
+        found.append(against(what, lambda network=network: network(random_state=0), lambda: MLPClassifier(random_state=0), 1.5))
     if importlib.util.find_spec("xrfm") is not None:
         found.append(against(f"RFM / xRFM: {size}", lambda: RecursiveFeatureMachineClassifier(random_state=0), _XRFM, 1.0))
     return found
