@@ -149,7 +149,7 @@ def convolutions() -> list[Comparison]:
 
 
 def feature_machines() -> list[Comparison]:
-    """The same number of points and iterations with a Laplace kernel."""
+    """The same number of points and iterations with a Laplace kernel and one ridge."""
     try:
         import torch
         from xrfm import RFM
@@ -162,7 +162,7 @@ def feature_machines() -> list[Comparison]:
     points, values = torch.tensor(x, dtype=torch.float32), torch.tensor(y[:, None], dtype=torch.float32)
 
     def ours() -> None:
-        RecursiveFeatureMachineRegressor(iterations=RFM_ITERATIONS).fit(x, y)
+        RecursiveFeatureMachineRegressor(iterations=RFM_ITERATIONS, ridge=1e-3).fit(x, y)
 
     def theirs() -> None:
         machine = RFM("laplace", iters=RFM_ITERATIONS, bandwidth=float(RFM_D) ** 0.5, device="cpu", verbose=False)

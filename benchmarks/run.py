@@ -117,26 +117,29 @@ def main(arguments: list[str]) -> None:
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}: choose from {', '.join(known)}")
 
-    comparisons = [one for name in options.names or BENCHMARKS for one in known[name]()]
     console = Console() if sys.stdout.isatty() else Console(width=160)
+    earlier = [path for path in dict.fromkeys([*options.since, *([options.out] if options.out else [])]) if path.exists()]
+    before = measured(earlier)
+    kept = measured([options.out] if options.out is not None and options.out.exists() else [])
+    comparisons: list[Comparison] = []
+    for name in options.names or BENCHMARKS:
+        comparisons += known[name]()
+        if options.out is not None:  # at once: a benchmark that fails later takes nothing with it
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            found = report(joined(comparisons, kept), arguments)
+            options.out.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+            options.out.with_suffix(".html").write_text(page(found), encoding="utf-8")
     if comparisons:
         console.print(table(comparisons))
     for one in comparisons:
         if one.notes:
             console.print(f"{one.what}: {', '.join(f'{name} {value}' for name, value in one.notes.items())}", highlight=False)
-    earlier = [path for path in dict.fromkeys([*options.since, *([options.out] if options.out else [])]) if path.exists()]
-    before = measured(earlier)
     worse = fallen(comparisons, before)
     for sentence in worse:
         console.print(f"[red]Fallen:[/red] {sentence}", highlight=False)
     if before and not worse:
         console.print("Nothing has fallen by more than a fifth since the last run.", highlight=False)
     if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        kept = measured([options.out] if options.out.exists() else [])
-        found = report(joined(comparisons, kept), arguments)
-        options.out.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
-        options.out.with_suffix(".html").write_text(page(found), encoding="utf-8")
         console.print(f"Written to {options.out} and {options.out.with_suffix('.html')}.", highlight=False)
 
 

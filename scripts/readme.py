@@ -1,4 +1,5 @@
-"""Write what is generated into the documents: README.md's table and docs/ledger.md from results/, docs/errata.md from the papers' modules.
+"""Write what is generated into the documents: README.md's table, docs/ledger.md and the marked parts of docs/estimators.md and
+docs/howto/audit.md from results/, docs/errata.md from the papers' modules.
 
 python scripts/readme.py
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -261,15 +263,50 @@ def whole_ledger() -> str:
     return "\n\n".join([head, ledger(found), why, worlds, null_ledger(), fair, *map(details, found)]) + "\n"
 
 
-def updated(readme: str) -> str:
-    """README text with the generated part made anew."""
-    before, rest = readme.split(BEGIN)
-    return before + generated() + rest.split(END)[1]
+def yardstick() -> str:
+    """How estimators stand among the published classifiers: one row for each file of results/tables/uci*.json and choice of tables."""
+    lines = ["| tables | ours | accuracy | mean rank | best published accuracy | best published mean rank |", "|---|---|---|---|---|---|"]
+    tests, commands = [], []
+    for path in sorted((ROOT / "results" / "tables").glob("uci*.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        count = len(next(iter(found["accuracies"].values())))
+        commands.append(f"- `{found['command']}` ({path.name}, {count} tables)")
+        for key, which in (("standings", "all"), ("standings on tables without a test set", "without a test set")):
+            published = [row for row in found[key] if not row["ours"]]
+            accuracy, rank = max(published, key=lambda row: row["mean"]), min(published, key=lambda row: row["rank"])
+            for row in (row for row in found[key] if row["ours"]):
+                others = f"{accuracy['mean']:.1f} % ({accuracy['name']}) | {rank['rank']:.1f} ({rank['name']})"
+                lines.append(f"| {path.stem}, {which} | {row['name']} | {row['mean']:.1f} % | {row['rank']:.1f} | {others} |")
+        for test in found["paired tests"]:
+            told = f"{test['difference']:+.2f} points, {test['won']} tables won, {test['lost']} lost, Wilcoxon's p = {test['chance']:.2g}"
+            tests.append(f"- {path.stem}: {test['first']} − {test['second']}: {told}")
+    return "\n\n".join([BEGIN, "\n".join(lines), "\n".join(tests), "Made by\n\n" + "\n".join(commands), END])
+
+
+def audits() -> str:
+    """How often an audit of a table whose answer is known was right."""
+    path = ROOT / "results" / "tables" / "audits.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    lines = ["| table | right | answers |", "|---|---|---|"]
+    for name, row in found["tables"].items():
+        answers = ", ".join(f"{decision}: {count}" for decision, count in row["decisions"].items())
+        lines.append(f"| {name} | {row['right']} of {row['of']} | {answers} |")
+    return "\n\n".join([BEGIN, "\n".join(lines), f"Made by `{found['command']}`, {found['rows']:,} rows a table.", END])
+
+
+#: Documents of which a part is generated, and what makes it.
+PARTS: dict[str, Callable[[], str]] = {"README.md": generated, "docs/estimators.md": yardstick, "docs/howto/audit.md": audits}
+
+
+def updated(name: str) -> str:
+    """The text of a document with its generated part made anew."""
+    before, rest = (ROOT / name).read_text(encoding="utf-8").split(BEGIN)
+    return before + PARTS[name]() + rest.split(END)[1]
 
 
 if __name__ == "__main__":
-    path = ROOT / "README.md"
-    path.write_text(updated(path.read_text(encoding="utf-8")), encoding="utf-8")
+    for name in PARTS:
+        (ROOT / name).write_text(updated(name), encoding="utf-8")
     (ROOT / "docs").mkdir(exist_ok=True)
     (ROOT / "docs" / "ledger.md").write_text(whole_ledger(), encoding="utf-8")
     (ROOT / "docs" / "errata.md").write_text(errata(), encoding="utf-8")

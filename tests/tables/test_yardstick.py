@@ -57,6 +57,7 @@ def test_the_command_runs_and_goes_on_where_it_was(tmp_path):
     found = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "ranking.png")])
     assert found.exit_code == 0, found.output
     first = json.loads(out.read_text())
+    assert first["command"] == "unlazy tables --data uci.npz --entrant 'Laplace kernel'"
     assert first["accuracies"]["Laplace kernel"]["one-table"] > 70 and (tmp_path / "ranking.png").exists()
     assert len(kept.read_text().splitlines()) == 8
     CliRunner().invoke(main, command)

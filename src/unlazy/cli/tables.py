@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -18,6 +20,7 @@ from unlazy.core.errors import BadInput
     "--entrant", "names", multiple=True, metavar="NAME", help="An estimator, again for each [default: kernel committee, NTK, RFM]."
 )
 @click.option("--table", "tables", multiple=True, metavar="NAME", help="Only this table, again for each.")
+@click.option("--least-rows", type=click.IntRange(min=1), default=1, show_default=True, help="Leave shorter tables out.")
 @click.option("--most-rows", type=click.IntRange(min=1), help="Leave longer tables out.")
 @click.option("--journal", type=click.Path(path_type=Path), help="File for finished fits [default: in the user's cache folder].")
 @json_option
@@ -27,6 +30,7 @@ def tables(
     published: Path | None,
     names: tuple[str, ...],
     tables: tuple[str, ...],
+    least_rows: int,
     most_rows: int | None,
     journal: Path | None,
     json_path: Path | None,
@@ -49,9 +53,9 @@ def tables(
     from unlazy.tasks.tables.uci import uci_tables
 
     classifiers, known = published_accuracies(published or data.parent / "delgado2014.txt")
-    chosen = list(uci_tables(data, tables, most_rows=most_rows))
+    chosen = list(uci_tables(data, tables, least_rows=least_rows, most_rows=most_rows))
     if not chosen:
-        raise BadInput(f"No table has at most {most_rows} rows.")
+        raise BadInput(f"No table has {least_rows} rows or more{f' and at most {most_rows}' if most_rows else ''}.")
     kept = Journal(journal or Path(platformdirs.user_cache_dir("unlazy")) / "tables.jsonl")
     out = console()
     bar = Progress(
@@ -73,7 +77,16 @@ def tables(
     if same is not found:
         out.print(f"Without {len(apart)} tables whose published accuracies were measured on a test set:")
         print_ranking(same, (), len(chosen) - len(apart), out)
-    write_json(ranking_json(found, same, tests, measured), json_path)
+    write_json({"command": _command(measured, tables, least_rows, most_rows)} | ranking_json(found, same, tests, measured), json_path)
     if figure is not None:
         save_ranking(found, figure)
         out.print(f"Figure written to {figure}", soft_wrap=True)
+
+
+def _command(names: Iterable[str], tables: Iterable[str], least_rows: int, most_rows: int | None) -> str:
+    """What makes the same again, wherever the tables are."""
+    words = ["unlazy", "tables", "--data", "uci.npz"]
+    words += [word for name in names for word in ("--entrant", name)] + [word for name in tables for word in ("--table", name)]
+    words += ["--least-rows", str(least_rows)] if least_rows > 1 else []
+    words += ["--most-rows", str(most_rows)] if most_rows is not None else []
+    return shlex.join(words)

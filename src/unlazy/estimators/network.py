@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import jax
@@ -27,12 +28,13 @@ from unlazy.networks.deep import DeepInit
 from unlazy.networks.inits import PlainInit, ResNetInit
 from unlazy.networks.residual import ALL, HIDDEN
 
-#: What is tried where a number is to be chosen on held-out rows. The first is taken where there are too few rows to hold any out.
+#: Step sizes and penalties that are tried where held-out rows choose. The first are taken where there are too few rows to hold any out.
 RATES, DECAYS = (3e-3, 1e-3), (1e-3, 1e-5, 1e-4, 1e-2)
+SETTINGS = tuple(itertools.product(RATES, DECAYS))
+#: With at least so many rows fewer pairs are tried, over this share of the steps.
+MANY, SETTINGS_MANY, RACE = 2_000, ((3e-3, 1e-3), (3e-3, 1e-4), (3e-3, 1e-2), (1e-3, 1e-4)), 0.5
 #: Shares of the steps at which training may end.
 STOPS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
-#: With at least so many rows penalties matter less: these are tried, over this share of the steps.
-MANY, DECAYS_MANY, RACE = 2_000, (1e-4, 1e-2), 0.5
 #: Networks that are trained as one program, also with many rows.
 AT_ONCE, AT_ONCE_MANY = 8, 4
 
@@ -105,7 +107,7 @@ class NetworkMachine(Scoring):
         rows = rows._replace(x=(rows.x - self.mean_) / self.scale_)
         many = len(rows.x) >= MANY
         members = Members(rows, loss, AT_ONCE_MANY if many else AT_ONCE)
-        settings, steps = self._settings(d, Y.shape[1], len(members.repeated), loss, DECAYS_MANY if many else DECAYS)
+        settings, steps = self._settings(d, Y.shape[1], len(members.repeated), loss, SETTINGS_MANY if many else SETTINGS)
         stops = self._stops(steps)
         key = random_key(self.random_state)
         key_choice, key_kept = jax.random.split(key)
@@ -154,15 +156,14 @@ class NetworkMachine(Scoring):
         self._keep(jax.tree.map(lambda leaf: leaf[:, None], self._states[0]), 0, d)
 
     def _settings(
-        self, d: int, outputs: int, rows: int, loss: Loss, penalties: tuple[float, ...]
+        self, d: int, outputs: int, rows: int, loss: Loss, pairs: Sequence[tuple[float, float]]
     ) -> tuple[list[tuple[float, float, Recipe]], int]:
-        """Step size, penalty and recipe of all settings that are tried, and the number of steps."""
-        rates = RATES if isinstance(self.learning_rate, str) else (float(self.learning_rate),)
-        decays = penalties if isinstance(self.weight_decay, str) else (float(self.weight_decay),)
+        """Step size, penalty and recipe of all settings that are tried, and the number of steps. What is given is not tried otherwise."""
+        given = [None if isinstance(value, str) else float(value) for value in (self.learning_rate, self.weight_decay)]
+        tried = dict.fromkeys((given[0] or rate, decay if given[1] is None else given[1]) for rate, decay in pairs)
         batch = min(int(self.batch_size), rows)
         steps = int(min(max(self.least_steps, self.epochs * max(1, rows // batch)), max(self.most_steps, self.least_steps)))
         init = self._init(d, outputs)
-        tried = itertools.product(rates, decays)
         return [(rate, decay, Recipe(init, self._stage(rate, decay, batch, loss, drop=0.75))) for rate, decay in tried], steps
 
     def _stage(self, rate: float, decay: float, batch: int, loss: Loss, *, drop: float | None = None) -> Descent:

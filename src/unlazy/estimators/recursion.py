@@ -88,7 +88,8 @@ class _RecursiveFeatureMachine(KernelMachine):
         )
         best = self._learned(kernel, X, Y, weight)
         self.metric_, self._root = best.metric, best.root
-        if len(X) > min(self.metric_samples, QUICK_POINTS):
+        chosen_quickly = self.ridge == "loo" and len(X) > QUICK_POINTS
+        if len(X) > self.metric_samples or chosen_quickly:
             # With many samples the ridge is not chosen anew: factorisations of all of them would take most of the time.
             self._fit_points(kernel, X @ self._root, Y, weight, best.fit.ridge if len(X) > self.metric_samples else self._ridges())
             return

@@ -44,7 +44,7 @@ class UciTable:
     comparable: bool = True
 
 
-def uci_tables(path: Path, names: Sequence[str] = (), *, most_rows: int | None = None) -> Iterator[UciTable]:
+def uci_tables(path: Path, names: Sequence[str] = (), *, least_rows: int = 1, most_rows: int | None = None) -> Iterator[UciTable]:
     """The tables of a file, the smallest first. Keys are NAME/X, NAME/y, NAME/fold0_train and so on."""
     require(path.exists(), f"There is no file {path}. Name the UCI tables with --data, or with the variable UNLAZY_UCI.")
     with reading(path, "UCI tables"), np.load(path, allow_pickle=False) as held:
@@ -57,7 +57,7 @@ def uci_tables(path: Path, names: Sequence[str] = (), *, most_rows: int | None =
             if names and name not in names:
                 continue
             X, y = held[f"{name}/X"].astype(np.float64), held[f"{name}/y"].ravel()
-            if most_rows is not None and len(y) > most_rows:
+            if len(y) < least_rows or (most_rows is not None and len(y) > most_rows):
                 continue
             folds = [(held[f"{name}/fold{k}_train"].astype(int), held[f"{name}/fold{k}_test"].astype(int)) for k in range(4)]
             splits = tuple(Split(X[train], y[train], X[test], y[test]) for train, test in folds)
