@@ -17,7 +17,7 @@ from unlazy.lab.engines.base import Engine, Silent
 from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.running import keep
 from unlazy.lab.store import Store
-from unlazy.lab.trials import Trial
+from unlazy.lab.trials import Failure, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit
 
@@ -26,6 +26,13 @@ TARGET = 1.7
 #: Seconds over pure compute that a trial may take.
 ALLOWED = 5e-3
 TINY = 10_000
+
+
+def ran(engine: Engine, trials: list[Trial]) -> None:
+    """Run all trials; one that failed would be fast."""
+    for found in engine.run(trials, Silent()):
+        if isinstance(found, Failure):
+            raise RuntimeError(f"A trial of the benchmark failed: {found.reason}")
 
 
 def sweep() -> list[Trial]:
@@ -44,8 +51,8 @@ def gain() -> Comparison:
         for name, engine in (("one worker", one), ("two workers", two)):
             say(f"Workers: starting {name} and compiling …")
             for _ in range(2):  # a worker may meet a shape in the second run that another had in the first
-                list(engine.run(trials, Silent()))
-            contenders[name] = lambda engine=engine: seconds(lambda: list(engine.run(trials, Silent())))
+                ran(engine, trials)
+            contenders[name] = lambda engine=engine: seconds(lambda: ran(engine, trials))
         times = interleaved(contenders, ROUNDS, "Workers")
     return Comparison("two worker processes / one: sweep of 8 shapes", "sweep", times["two workers"], times["one worker"], TARGET)
 
@@ -59,7 +66,7 @@ def tiny() -> list[Trial]:
 def overhead(name: str, engine: Engine) -> Comparison:
     """Seconds of a trial over pure compute, against those that are allowed."""
     trials = tiny()
-    list(engine.run(trials[:10], Silent()))
+    ran(engine, trials[:10])
     spent: list[float] = []
     for index in range(2):
         with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as store:

@@ -265,7 +265,8 @@ def whole_ledger() -> str:
 
 def yardstick() -> str:
     """How estimators stand among the published classifiers: one row for each file of results/tables/uci*.json and choice of tables."""
-    lines = ["| tables | ours | accuracy | mean rank | best published accuracy | best published mean rank |", "|---|---|---|---|---|---|"]
+    head = "| tables | estimator | accuracy | mean rank | best published accuracy | best published mean rank |"
+    lines = [head, "|---|---|---|---|---|---|"]
     tests, commands = [], []
     for path in sorted((ROOT / "results" / "tables").glob("uci*.json")):
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -66,6 +66,6 @@ def save_ranking(found: Sequence[Standing], path: Path) -> None:
             axes.errorbar(standing.rank, place, xerr=standing.rank_half, elinewidth=1, fmt="o" if standing.ours else "s", color=colour)
             axes.annotate(f"{standing.mean:.1f} %", (standing.rank, place), (0, 4), textcoords="offset points", fontsize=8, color=colour)
         axes.set_yticks(range(len(shown)), [standing.name for standing in shown])
-        axes.set_xlabel("mean rank among the 179 published classifiers (with the mean accuracy)")
+        axes.set_xlabel("mean rank among the 179 published classifiers\n(over each: its mean accuracy)")
         axes.margins(x=0.12)
         save_figure(figure, path)
