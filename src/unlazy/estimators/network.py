@@ -35,7 +35,7 @@ SETTINGS = tuple(itertools.product(RATES, DECAYS))
 MANY, SETTINGS_MANY, RACE = 2_000, ((3e-3, 1e-3), (3e-3, 1e-4), (3e-3, 1e-2), (1e-3, 1e-4)), 0.5
 #: Shares of the steps at which training may end.
 STOPS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
-#: Networks that are trained as one program, also with many rows.
+#: Networks that are trained as one program with few rows, and with many.
 AT_ONCE, AT_ONCE_MANY = 8, 4
 
 HeldOut = Literal["held-out"]
