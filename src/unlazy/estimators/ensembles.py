@@ -19,6 +19,7 @@ import scipy.special
 from jaxtyping import Float, Int
 
 from unlazy.core.losses import Loss
+from unlazy.core.threads import in_threads
 from unlazy.learners.gradient import Descent
 from unlazy.learners.sources import SampleGradients
 from unlazy.networks.base import Init, Network
@@ -140,15 +141,21 @@ class Members:
 
     def train(self, recipes: Sequence[Recipe], stops: Sequence[int], weights: Float[np.ndarray, "m n"], keys: Any) -> Network:
         """The networks of all members at each of `stops`, the last of which ends training, in single precision."""
-        lengths, found = jnp.asarray(np.diff(stops, prepend=0), jnp.int32), []
-        for start in range(0, len(recipes), self.at_once):
-            some = list(range(start, min(start + self.at_once, len(recipes))))
-            some += [some[-1]] * (min(self.at_once, len(recipes)) - len(some))  # of one size: one program
-            stacked = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *[recipes[index] for index in some])
-            shares = (weights[some] / self.copies)[:, self.repeated]
+        lengths = jnp.asarray(np.diff(stops, prepend=0), jnp.int32)
+        size = min(self.at_once, len(recipes))  # of all groups: one program
+        groups = [np.minimum(np.arange(start, start + size), len(recipes) - 1) for start in range(0, len(recipes), size)]
+
+        def trained(group: Int[np.ndarray, " g"], lengths: Any) -> Network:
+            stacked = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *[recipes[index] for index in group])
+            shares = (weights[group] / self.copies)[:, self.repeated]
             shares = shares * (shares.shape[1] / shares.sum(axis=1, keepdims=True))
-            found.append(_train(stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), lengths, keys[np.array(some)]))
-        together = jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *found)
+            networks = _train(stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), lengths, keys[group])
+            return jax.tree.map(np.asarray, networks)
+
+        if len(groups) > 1:
+            trained(groups[0], jnp.zeros_like(lengths))  # no step: the program is compiled once, not by each thread
+        found = in_threads(lambda group: trained(group, lengths), groups)
+        together = jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
         return jax.tree.map(lambda leaf: leaf[: len(recipes)], together)
 
     def drawn(self, init: Init, keys: Any) -> Network:

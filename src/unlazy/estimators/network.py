@@ -35,8 +35,8 @@ SETTINGS = tuple(itertools.product(RATES, DECAYS))
 MANY, SETTINGS_MANY, RACE = 2_000, ((3e-3, 1e-3), (3e-3, 1e-4), (3e-3, 1e-2), (1e-3, 1e-4)), 0.5
 #: Shares of the steps at which training may end.
 STOPS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
-#: Networks that are trained as one program with few rows, and with many.
-AT_ONCE, AT_ONCE_MANY = 8, 4
+#: Networks that are trained as one program. Several such programs run side by side, one a core.
+AT_ONCE = 2
 
 HeldOut = Literal["held-out"]
 
@@ -106,7 +106,7 @@ class NetworkMachine(Scoring):
         self.mean_, self.scale_ = standard(rows.x, rows.weight)
         rows = rows._replace(x=(rows.x - self.mean_) / self.scale_)
         many = len(rows.x) >= MANY
-        members = Members(rows, loss, AT_ONCE_MANY if many else AT_ONCE)
+        members = Members(rows, loss, AT_ONCE)
         settings, steps = self._settings(d, Y.shape[1], len(members.repeated), loss, SETTINGS_MANY if many else SETTINGS)
         stops = self._stops(steps)
         key = random_key(self.random_state)

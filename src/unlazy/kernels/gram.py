@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -15,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
+from unlazy.core.threads import in_threads
 from unlazy.kernels.base import Kernel, Points, ProductKernel
 from unlazy.kernels.stationary import Stationary
 
@@ -57,13 +57,8 @@ def gram(kernel: Kernel, x: Points, z: Points | None = None, *, block: int | Non
         if z is None and i != j:
             result[j : j + block, i : i + block] = part.T
 
-    if len(corners) == 1:
-        fill(corners[0])
-    else:
-        # XLA spreads plain blocks over the cores by itself, but not those that loop, as quadratures do.
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
-            for _ in threads.map(fill, corners):
-                pass
+    # XLA spreads plain blocks over the cores by itself, but not those that loop, as quadratures do.
+    deque(in_threads(fill, corners), maxlen=0)
     if z is None:
         np.fill_diagonal(result, np.concatenate([np.asarray(_diagonal(kernel, part)) for part in row_blocks])[: len(rows)])
     return jax.device_put(result)

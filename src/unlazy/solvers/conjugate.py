@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from unlazy.core.errors import BadInput, require
+from unlazy.core.threads import in_threads
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
 from unlazy.solvers.exact import Matrix, Solution, Targets, points_and_targets
@@ -46,12 +45,11 @@ def product(kernel: Kernel, x: Matrix, V: Float[np.ndarray, "n o"], *, block: in
             return np.asarray(first), np.asarray(second)
 
     pairs = [(i, j) for i in range(len(points)) for j in range(i, len(points))]
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        # Added in the order of the pairs: the same sum whichever thread is first.
-        for (i, j), (first, second) in zip(pairs, threads.map(work, pairs), strict=True):
-            result[i] += first
-            if second is not None:
-                result[j] += second
+    # Added in the order of the pairs: the same sum whichever thread is first.
+    for (i, j), (first, second) in zip(pairs, in_threads(work, pairs), strict=True):
+        result[i] += first
+        if second is not None:
+            result[j] += second
     return result.reshape(-1, V.shape[1])[:n]
 
 

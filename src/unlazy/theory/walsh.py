@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import os
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -28,13 +27,14 @@ import scipy.linalg
 from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
+from unlazy.core.threads import cores
 
 #: Most signs of which all points are listed.
 MOST = 24
 #: One pair of products takes at most so many factors of two, of parts of at most so many numbers and columns.
 _PAIR, _PART, _COLUMNS = 8, 1 << 16, 256
 #: From so many numbers on, so many threads share the parts.
-_SHARED, _THREADS = 1 << 18, min(4, os.cpu_count() or 1)
+_SHARED, _THREADS = 1 << 18, min(4, cores())
 
 
 def signs_in(values: Float[Array, " p"] | np.ndarray) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -26,6 +25,7 @@ import platformdirs
 from jaxtyping import PRNGKeyArray
 
 from unlazy.core.errors import BadInput, require
+from unlazy.core.threads import cores
 from unlazy.core.threefry import new_key
 from unlazy.lab.costs import Costs
 from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher, require_data
@@ -172,7 +172,7 @@ class LocalEngine(Engine):
     def _abreast(self) -> int:
         """How many chunks may run at once: as many as there are cores, if the largest program so far fits into the memory so often."""
         fitting = self.memory // max(self._programs.largest, 1)
-        return max(1, min(SIDE_BY_SIDE, os.cpu_count() or 1, fitting))
+        return max(1, min(SIDE_BY_SIDE, cores(), fitting))
 
     def _run_chunk(self, chunk: list[Trial], size: int) -> tuple[Any, float]:
         """What is found of all trials of a chunk, and the seconds of each."""

@@ -18,9 +18,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from unlazy.core.errors import BadInput, require
+from unlazy.core.threads import cores
 from unlazy.lab.engines.local import default_memory
 from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
-from unlazy.lab.engines.pools.processes import cores, one_thread_environment
+from unlazy.lab.engines.pools.processes import one_thread_environment
 from unlazy.lab.engines.pools.work import check_same, hello, run_errand
 
 #: Seconds between two counts of the workers, to wait for the first of them, and to wait for a word from the scheduler.

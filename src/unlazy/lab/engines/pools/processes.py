@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from unlazy.core.errors import BadInput, require
+from unlazy.core.threads import cores
 from unlazy.lab.engines.local import default_memory
 from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
 from unlazy.lab.engines.pools.work import check_same
@@ -26,11 +27,6 @@ from unlazy.lab.engines.pools.worker import post, receive
 STILLBORN = 3
 #: One thread a worker: what else would use all cores in each of them.
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")}
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def one_thread_environment() -> dict[str, str]:
