@@ -85,7 +85,7 @@ def test_an_audit_of_a_linear_table_and_what_it_keeps(tmp_path):
 def test_instruments_see_what_was_planted(monkeypatch):
     monkeypatch.setattr(explain, "BOOTSTRAP", 2)
     monkeypatch.setattr(explain, "SCALES", (0.5, 32.0))
-    monkeypatch.setattr(explain, "RATES", (0.03,))
+    monkeypatch.setattr(explain, "RATES", (0.03, 1e6))  # of which the second diverges
     monkeypatch.setattr(explain, "STEPS", 160)
     x, y = made("parity", 200)
     outcome = unlazy.audit(x, y > 0, contenders=NAMES)
@@ -93,7 +93,8 @@ def test_instruments_see_what_was_planted(monkeypatch):
     found = {finding.name: finding.data for finding in outcome.findings}
     assert {found["gradients"]["columns"][0], found["gradients"]["columns"][1]} == {"x0", "x1"}
     assert found["kernel alignment"]["shares"]["NTK"] == sorted(found["kernel alignment"]["shares"]["NTK"])
-    assert all(np.isfinite(found["from lazy to rich"]["losses"]))
+    rich = found["from lazy to rich"]
+    assert all(np.isfinite(rich["losses"])) and (rich["diverged"], rich["trainings"]) == (4, 8)
     page = audit_page(outcome)
     assert page.index("<h1>") < page.index('id="standings"') < page.index("One network, from rich to lazy")
     assert "http" not in page.split("<script>")[0].replace("http-equiv", "")

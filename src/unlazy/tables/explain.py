@@ -161,6 +161,7 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
     networks = members.train(
         [recipe(scale, rate) for scale, rate, _ in settings], stops, np.broadcast_to(weights, (len(settings), len(weights))), keys
     )
+    finite = np.all([np.isfinite(leaf).reshape(*leaf.shape[:2], -1).all(axis=2) for leaf in jax.tree.leaves(networks)], axis=0)
     by_scale: dict[float, list[float]] = {scale: [] for scale in SCALES}
     richest: tuple[float, ScaledTwoLayer | None] = (math.inf, None)
     for scale in SCALES:
@@ -168,7 +169,7 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
             places = [index for index, setting in enumerate(settings) if setting[0] == scale and setting[2] == seed]
             best: tuple[float, Any] = (math.inf, None)
             for place in places:
-                for step in range(len(stops)):
+                for step in np.flatnonzero(finite[place]):
                     network = jax.tree.map(lambda leaf, place=place, step=step: leaf[place, step], networks)
                     error = float(np.mean(np.square(np.asarray(network(members.x[held])) - rows.y[held])))
                     if error < best[0]:
@@ -184,14 +185,23 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
     double = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), trained)
     before = view.ridge_loss(Tangent(double.start), x, x_test)
     after = view.ridge_loss(Tangent(double.unscaled), x, x_test)
-    best_scale = int(np.nanargmin(losses))
+    best_scale, diverged = int(np.nanargmin(losses)), int(np.sum(~finite[:, -1]))
     lazier = losses[-1] - losses[best_scale]
     says = (
         f"One two-layer network, trained from rich to lazy: {losses[best_scale]:.1f} {_unit(problem)} at its best output scale, "
         f"{losses[-1]:.1f} when it is lazy, {'a loss of' if lazier > 0.5 else 'no loss beyond'} {max(lazier, 0.5):.1f} points for not "
         f"moving its features. Ridge regression on its tangent kernel: {before:.1f} before training, {after:.1f} after."
+        + (f" Of the {len(settings)} trainings with all step sizes {diverged} diverged." if diverged else "")
     )
-    data = {"scales": list(SCALES), "losses": losses, "tangent before": before, "tangent after": after, "unit": _unit(problem)}
+    data = {
+        "scales": list(SCALES),
+        "losses": losses,
+        "tangent before": before,
+        "tangent after": after,
+        "diverged": diverged,
+        "trainings": len(settings),
+        "unit": _unit(problem),
+    }
     return Explanation("from lazy to rich", says, data)
 
 
