@@ -52,6 +52,13 @@ def test_the_rule_decides_as_it_says(fixed, learned, decision):
     assert "RecursiveFeatureMachineClassifier" in found.code if decision == "learn features" else "KernelRidge" in found.code
 
 
+@pytest.mark.parametrize(("plain", "ahead"), [(5, True), (9.8, False), (25, False)])
+def test_plain_methods_are_recommended_where_they_are_surely_better_than_both_sides(plain, ahead):
+    found = judge(planted({"RBF kernel": 12, "RFM": 10, "linear": 60, "gradient boosting": plain}))
+    assert found.decision == "learn features"
+    assert ("surely better than both" in found.paragraph) == ahead == ("HistGradientBoostingClassifier" in found.code)
+
+
 def test_a_side_speaks_through_its_best_on_inner_rows_not_on_test_rows():
     standings = planted({"RBF kernel": 30, "RFM": 10, "linear": 60, "gradient boosting": 25})
     standings.names.append("NTK")

@@ -26,6 +26,12 @@ from unlazy.tables.contenders import CONTENDERS, SIDES
 from unlazy.tables.explain import Explanation
 from unlazy.tables.judgement import HEADLINES
 
+#: What a newcomer must know to read an answer.
+_WORDS = (
+    "<strong>Fixed features</strong> are chosen before the data are seen: the columns themselves, kernels (RBF, Laplace, and NTK and NNGP "
+    "of infinitely wide networks), random features. <strong>Learned features</strong> are directions in the columns that networks and "
+    "recursive feature machines (RFM) find in the data. <strong>Plain methods</strong> are trees, which stand outside of the question."
+)
 #: A colour for each side, the same in all figures.
 COLOURS = dict(zip(SIDES, ARM_COLOURS, strict=False))
 
@@ -75,6 +81,11 @@ def _loss_name(outcome: AuditOutcome) -> str:
     return "wrong (%)" if outcome.problem.kind == "classification" else "variance left (%)"
 
 
+def _size(outcome: AuditOutcome) -> str:
+    problem = outcome.problem
+    return f"{len(problem):,} rows, {len(problem.names)} columns, {problem.kind}"
+
+
 def print_audit(outcome: AuditOutcome, console: Console) -> None:
     """The answer first, then the standings and what explains them."""
     judgement = outcome.judgement
@@ -104,9 +115,11 @@ def audit_page(outcome: AuditOutcome) -> str:
     problem, judgement = outcome.problem, outcome.judgement
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     body = [
-        f"<header><h1>{escape(HEADLINES[judgement.decision])}</h1>",
+        f'<header><p class="soft">Audit of {escape(problem.name)}: {_size(outcome)}</p>',
+        f"<h1>{escape(HEADLINES[judgement.decision])}</h1>",
         f"<p>{escape(outcome.answer.removeprefix(HEADLINES[judgement.decision]).strip())}</p>",
-        f"<p><strong>What would change it:</strong> {escape(judgement.changes)}</p></header>",
+        f"<p><strong>What would change it:</strong> {escape(judgement.changes)}</p>",
+        f'<p class="soft">{_WORDS}</p></header>',
         chart_html(
             "standings",
             _standings_chart(outcome),
@@ -115,9 +128,8 @@ def audit_page(outcome: AuditOutcome) -> str:
         ),
         "<details open><summary>Code to use it</summary>"
         f'<div class="scroll"><pre><code>{escape(judgement.code)}</code></pre></div></details>',
-        "<section><h2>The contest</h2><p>Fixed features are the columns themselves, kernels and random features, chosen before the data "
-        "are seen. Learned features are networks and recursive feature machines, which find directions in the columns. Everything was "
-        "tuned and fitted within the training rows of each fold; of each side the contender that did best there speaks for it.</p>",
+        "<section><h2>The contest</h2><p>Everything was tuned and fitted within the training rows of each fold. In each fold the contender "
+        "of a side that did best on these speaks for it, so that the number of a side may differ a little from its best row here.</p>",
         table_html(
             "All contenders", (["contender", "features", _loss_name(outcome), "± between folds", "seconds"], _rows(outcome)), "numbers"
         ),
@@ -126,7 +138,7 @@ def audit_page(outcome: AuditOutcome) -> str:
         "<section><h2>About this audit</h2>",
         list_html("Decisions on the table", problem.decisions, "None: it was used as it is."),
         list_html("Left out", outcome.left_out, "Nothing."),
-        f'<p class="soft">{escape(problem.name)}: {len(problem):,} rows, {len(problem.names)} columns, {problem.kind}. '
+        f'<p class="soft">{escape(problem.name)}: {_size(outcome)}. '
         f"{len(outcome.standings.complete)} folds in {duration(outcome.seconds)}. Made {made} by unlazy {escape(unlazy.__version__)}. "
         "This file needs no network.</p></section>",
     ]
@@ -182,7 +194,9 @@ def _curves(data: Mapping[str, Any]) -> dict[str, Any]:
     lines = [
         _lines(f"{SIDES[side]}: {curve['name']}", curve["rows"], curve["losses"], COLOURS[side]) for side, curve in data["curves"].items()
     ]
-    return {"curves": {"data": lines, "layout": _layout(420, "training rows", data["unit"], xaxis={"type": "log"})}}
+    rows = sorted({count for curve in data["curves"].values() for count in curve["rows"]})
+    ticks = {"type": "log", "tickvals": rows, "ticktext": [f"{count:,}" for count in rows]}
+    return {"curves": {"data": lines, "layout": _layout(420, "training rows", data["unit"], xaxis=ticks)}}
 
 
 def _scales(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,6 +45,7 @@ h3 { font-size: 1.1rem; margin: 2rem 0 0.4rem; }
 a { color: var(--link); }
 p, ul { max-width: 48rem; }
 code { background: var(--shade); padding: 0.1em 0.3em; border-radius: 4px; }
+pre { background: var(--shade); padding: 0.6em 0.8em; border-radius: 4px; width: fit-content; } pre code { background: none; padding: 0; }
 section { border-top: 2px solid var(--rule); margin-top: 3rem; padding-top: 1.5rem; }
 .soft, caption, figcaption { color: var(--soft); font-size: 0.95rem; text-align: left; }
 .scroll { overflow-x: auto; }

@@ -28,15 +28,11 @@ SIDES: dict[Side, str] = {"fixed": "fixed features", "learned": "learned feature
 
 @dataclasses.dataclass(frozen=True)
 class Contender:
-    """A method by name, its side, and the settings that tuning tries, the first being the default.
-
-    `code`: how a user makes the winner, as `{kind}` is replaced by Classifier or Regressor.
-    """
+    """A method by name, its side, and the settings that tuning tries for a number of columns, the first being the default."""
 
     name: str
     side: Side
     settings: Callable[[Kind, int], list[BaseEstimator]]
-    code: str
 
 
 def _of(stem: str, kind: Kind, **numbers: Any) -> BaseEstimator:
@@ -86,16 +82,16 @@ def _boosting(kind: Kind, d: int) -> list[BaseEstimator]:
 CONTENDERS: dict[str, Contender] = {
     contender.name: contender
     for contender in (
-        Contender("linear", "fixed", _linear, "KernelRidge{kind}(kernel='linear')"),
-        Contender("RBF kernel", "fixed", _kernel("rbf", -1.0), "KernelRidge{kind}(kernel='rbf')"),
-        Contender("Laplace kernel", "fixed", _kernel("laplace", -0.5), "KernelRidge{kind}(kernel='laplace')"),
-        Contender("NTK", "fixed", _wide("NTK"), "NTK{kind}()"),
-        Contender("NNGP", "fixed", _wide("ConjugateKernel"), "ConjugateKernel{kind}()"),
-        Contender("random features", "fixed", _random, "RandomFeature{kind}()"),
-        Contender("RFM", "learned", _machines, "RecursiveFeatureMachine{kind}()"),
-        Contender("two-layer network", "learned", lambda kind, d: [_of("TwoLayer", kind, random_state=0)], "TwoLayer{kind}()"),
-        Contender("deep network", "learned", lambda kind, d: [_of("DeepMLP", kind, random_state=0)], "DeepMLP{kind}()"),
-        Contender("random forest", "plain", _forest, "RandomForest{kind}()"),
-        Contender("gradient boosting", "plain", _boosting, "HistGradientBoosting{kind}()"),
+        Contender("linear", "fixed", _linear),
+        Contender("RBF kernel", "fixed", _kernel("rbf", -1.0)),
+        Contender("Laplace kernel", "fixed", _kernel("laplace", -0.5)),
+        Contender("NTK", "fixed", _wide("NTK")),
+        Contender("NNGP", "fixed", _wide("ConjugateKernel")),
+        Contender("random features", "fixed", _random),
+        Contender("RFM", "learned", _machines),
+        Contender("two-layer network", "learned", lambda kind, d: [_of("TwoLayer", kind, random_state=0)]),
+        Contender("deep network", "learned", lambda kind, d: [_of("DeepMLP", kind, random_state=0)]),
+        Contender("random forest", "plain", _forest),
+        Contender("gradient boosting", "plain", _boosting),
     )
 }

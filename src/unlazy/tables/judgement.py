@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unlazy.tables.contenders import CONTENDERS, Side
+from unlazy.tables.contenders import CONTENDERS
 from unlazy.tables.contest import Gap, Standings
+from unlazy.tables.recipe import winner_code
 from unlazy.tasks.tables.problems import FOLDS
 
 Decision = Literal["learn features", "a kernel is enough", "not decided", "nothing to learn"]
@@ -72,18 +73,25 @@ def judge(standings: Standings) -> AuditJudgement:
         decision = "a kernel is enough"
     names = standings.favourite("fixed"), standings.favourite("learned"), standings.favourite("plain") if plain else None
     winner = names[1] if decision == "learn features" else names[0]
+    beaten = names[2] is not None and decision != "nothing to learn" and _plain_is_ahead(standings)
     return AuditJudgement(
         decision,
         gap,
         signal,
         *names,
-        _paragraph(standings, decision, gap, names),
+        _paragraph(standings, decision, gap, names, beaten),
         _changes(standings, decision, gap),
-        _code(standings, winner),
+        winner_code(standings, names[2] if beaten and names[2] is not None else winner),
     )
 
 
-def _paragraph(standings: Standings, decision: Decision, gap: Gap, names: tuple[str, str, str | None]) -> str:
+def _plain_is_ahead(standings: Standings) -> bool:
+    """Whether the plain methods are surely better than either side."""
+    plain = standings.speakers("plain")
+    return all(standings.gap(standings.speakers(side), plain).low > 0 for side in ("fixed", "learned"))
+
+
+def _paragraph(standings: Standings, decision: Decision, gap: Gap, names: tuple[str, str, str | None], beaten: bool) -> str:
     problem = standings.problem
     folds = len(standings.complete)
     means = {side: float(np.mean([found.loss for found in standings.speakers(side)])) for side in ("fixed", "learned")}
@@ -108,16 +116,12 @@ def _paragraph(standings: Standings, decision: Decision, gap: Gap, names: tuple[
     }[decision]
     others = ""
     if names[2] is not None and decision != "nothing to learn":
-        best: Side = "learned" if decision == "learn features" else "fixed"
-        over = standings.gap(standings.speakers(best), standings.speakers("plain"))
         loss = float(np.mean([found.loss for found in standings.speakers("plain")]))
-        told = ", surely better than these" if over.low > 0 and loss < min(means.values()) else ""
+        told = ", surely better than both: to predict, take these" if beaten else ""
         others = f" For comparison, the plain methods (best: {names[2]}) were {measure.format(loss)}{told}."
-    rests = (
-        f" It rests on {len(problem):,} rows, {len(problem.names)} columns and {folds} held-out parts"
-        f"{f' of {FOLDS}' if folds < FOLDS else ''}; everything was tuned and fitted within the training rows."
-    )
-    return first + others + rests
+    parts = f"{folds} of {FOLDS}" if folds < FOLDS else str(folds)
+    size = f"{len(problem):,} rows, {len(problem.names)} columns and {parts} held-out parts"
+    return f"{first}{others} It rests on {size}; everything was tuned and fitted within the training rows."
 
 
 def _changes(standings: Standings, decision: Decision, gap: Gap) -> str:
@@ -134,12 +138,3 @@ def _changes(standings: Standings, decision: Decision, gap: Gap) -> str:
             "A fixed kernel built for these columns (a product of kernels, or one on fewer columns) could close the gap without learning."
         )
     return f"More rows: features are learned from data, and a gap that is absent at {rows:,} rows can open later; see the learning curves."
-
-
-def _code(standings: Standings, winner: str) -> str:
-    kind = "Classifier" if standings.problem.kind == "classification" else "Regressor"
-    made = CONTENDERS[winner].code.format(kind=kind)
-    return (
-        f"from sklearn.pipeline import make_pipeline\nfrom sklearn.preprocessing import StandardScaler\n"
-        f"from unlazy.estimators import {made.split('(')[0]}\n\nmodel = make_pipeline(StandardScaler(), {made}).fit(X, y)"
-    )

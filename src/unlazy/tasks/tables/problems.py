@@ -91,7 +91,7 @@ class MostTelling(TransformerMixin, BaseEstimator):
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Choose."""
-        self.kept_ = np.arange(X.shape[1])
+        self.n_columns_, self.kept_ = X.shape[1], np.arange(X.shape[1])
         if X.shape[1] > self.most:
             with np.errstate(divide="ignore", invalid="ignore"):
                 scores = (f_classif if self.kind == "classification" else f_regression)(X, y)[0]
