@@ -1,10 +1,10 @@
 """Radhakrishnan, Beaglehole, Pandit, Belkin (2024), "Mechanism for feature learning in neural networks and backpropagation-free machine
 learning models": recursive feature machines on tables.
 
-UNLAZY_UCI=uci.npz unlazy reproduce radhakrishnan2024/uci-refitting     a few minutes on two cores
+UNLAZY_UCI=uci.npz unlazy reproduce 'radhakrishnan2024/*'     a few minutes on two cores
 """
 
-from unlazy.papers.radhakrishnan2024.refitting import REFITTING
+from unlazy.papers.radhakrishnan2024.refitting import REFITTING, SEEN_LABELS
 
 CITATION = (
     "A. Radhakrishnan, D. Beaglehole, P. Pandit, M. Belkin. Mechanism for feature learning in neural networks and backpropagation-free "
@@ -19,7 +19,7 @@ BIBTEX = """@article{radhakrishnan2024,
   year = {2024}
 }"""
 
-CLAIMS = (REFITTING,)
+CLAIMS = (REFITTING, SEEN_LABELS)
 ERRATA = ()
 NOT_RUN = ()
 TASKS: dict = {}

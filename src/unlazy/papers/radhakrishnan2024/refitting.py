@@ -2,7 +2,8 @@
 
 The released experiment tunes on the published halves of a table and keeps the feature matrix that was learned on the first half for all
 four test folds. About half of each test fold lies in that half: its labels have shaped the matrix. Here both protocols are run with the
-same grids on the same tables: the matrix kept, and the matrix learned anew on the training rows of each fold.
+same grids on the same tables: the matrix kept, and the matrix learned anew on the training rows of each fold. Two questions: is either
+better than the kernel with no matrix at all, and how much does it flatter to have seen labels of test rows?
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from unlazy.core.random import host_generator
 from unlazy.kernels.stationary import Laplace
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Check, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Check, Control, Quantity, Scale
 from unlazy.lab.trials import Instrument
 from unlazy.solvers.gradient_outer_product import MetricFit, metric_scores, recursive_fits
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram
@@ -45,10 +46,14 @@ class _Accuracies(NamedTuple):
 
 
 class Refitting(Instrument):
-    """Accuracies over tables of at most `most_rows` rows; with 0 over those of scikit-learn. `permuted`: labels are permuted first."""
+    """Accuracies over tables of at most `most_rows` rows; with 0 over those of scikit-learn.
+
+    `permuted`: labels are permuted first. `unseen`: only test rows count whose labels have not shaped the matrix that is kept.
+    """
 
     most_rows: int = eqx.field(static=True, default=1000)
     permuted: bool = eqx.field(static=True, default=False)
+    unseen: bool = eqx.field(static=True, default=False)
 
     @property
     def work(self) -> float:
@@ -56,7 +61,7 @@ class Refitting(Instrument):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
-        found = np.array([_table(table, rng if self.permuted else None) for table in self._tables(rng)])
+        found = np.array([_table(table, rng if self.permuted else None, self.unseen) for table in self._tables(rng)])
         plain, kept, refitted, seen = found.T
         rows = rng.integers(len(found), size=(RESAMPLINGS, len(found)))
         gains = {"kept_gain": kept - plain, "refitted_gain": refitted - plain, "kept_over_refitted": kept - refitted}
@@ -93,7 +98,7 @@ def _folded(name: str, load: Any, rng: np.random.Generator) -> UciTable:
     return UciTable(name, X, y, splits, half[: len(y) // 2], half[len(y) // 2 :], tuple(quarters))
 
 
-def _table(table: UciTable, permute: np.random.Generator | None) -> _Accuracies:
+def _table(table: UciTable, permute: np.random.Generator | None = None, unseen: bool = False) -> _Accuracies:
     """Choose on the halves, then run both protocols on all folds."""
     X = table.X
     classes, y = np.unique(table.y, return_inverse=True)
@@ -125,17 +130,36 @@ def _table(table: UciTable, permute: np.random.Generator | None) -> _Accuracies:
         moved = fit_gram(double_gram(kernel, X[rows] @ learned.root, X[rows]), Y[rows], ridge)
         kept = MetricFit(learned.metric, learned.root, moved)
         refitted = fits(rows, ridge, iterations)[-1]
+        if unseen:
+            tested = np.setdiff1d(tested, train)
+        if len(tested) == 0:
+            continue
         results.append([accuracy(step, rows, tested) for step in (plain, kept, refitted)] + [float(np.mean(np.isin(tested, train)))])
     return _Accuracies(*(float(value) for value in np.mean(results, axis=0)))
 
 
+#: Most rows of a table at each scale.
+MOST_ROWS: dict[Scale, int] = {"smoke": 0, "laptop": 1000, "paper": 6000}
+
+
 def _study(scale: Scale) -> dict[str, StudyArm]:
-    return {"tables": Refitting(most_rows={"smoke": 0, "laptop": 1000, "paper": 6000}[scale])}
+    return {"tables": Refitting(MOST_ROWS[scale])}
+
+
+def _unseen(scale: Scale) -> dict[str, StudyArm]:
+    return {"tables": Refitting(MOST_ROWS[scale], unseen=True)}
 
 
 def _permuted(scale: Scale) -> dict[str, StudyArm]:
     return {"tables": Refitting(most_rows={"smoke": 0, "laptop": 400, "paper": 1000}[scale], permuted=True)}
 
+
+DEVIATIONS = (
+    "Those of 89 tables with 40 to 1,000 rows (laptop) or to 6,000 rows (paper) stand for the 121 of the paper.",
+    "The bandwidth follows the number of columns and the metric has the trace d; the grid has five ridges and up to five iterations. "
+    "Both protocols choose from this grid by the accuracy on the tuning halves, and so does the plain kernel.",
+    "A gain counts where the 95 % interval of its mean over tables, by resampling tables, lies above a hundredth of a point.",
+)
 
 REFITTING = Claim(
     id="radhakrishnan2024/uci-refitting",
@@ -148,16 +172,41 @@ REFITTING = Claim(
     ),
     study=_study,
     checks=(
+        Check(Quantity("tables", "kept_gain"), lower=0.01, origin="paper", exact=True),
         Check(Quantity("tables", "kept_gain_low"), lower=0.01, origin="paper", exact=True),
+        Check(Quantity("tables", "refitted_gain"), lower=0.01, exact=True),
         Check(Quantity("tables", "refitted_gain_low"), lower=0.01, exact=True),
     ),
-    deviations=(
-        "Those of 89 tables with 40 to 1,000 rows (laptop) or to 6,000 rows (paper) stand for the 121 of the paper.",
-        "The bandwidth follows the number of columns and the metric has the trace d; the grid has five ridges and up to five iterations. "
-        "Both protocols choose from this grid by the accuracy on the tuning halves, and so does the plain kernel.",
-        "A gain counts where the 95 % interval of its mean over tables, by resampling tables, lies above a hundredth of a point.",
-    ),
+    deviations=DEVIATIONS,
     control=Control("labels permuted within each table", _permuted),
+    history=(
+        Change(
+            "2026-11-18",
+            "Mean gains are checked beside the lower ends of their intervals.",
+            "A verdict showed no sizes. The lower ends imply the means, so that no verdict can change by it.",
+            first_seed=1100,
+        ),
+    ),
+    seeds={"smoke": 1, "laptop": 1, "paper": 1},
+    least_seeds=1,
+)
+
+SEEN_LABELS = Claim(
+    id="radhakrishnan2024/uci-seen-labels",
+    where="The UCI experiment and its released code",
+    kind="table",
+    statement=(
+        "A question of ours to the released experiment, not a statement of the paper: having seen labels of test rows flatters. With the "
+        "metric of the tuning half kept for all folds the accuracy is on average higher than with the metric learned anew in each fold, "
+        "though from fewer rows."
+    ),
+    study=_study,
+    checks=(
+        Check(Quantity("tables", "kept_over_refitted"), lower=0.01, exact=True),
+        Check(Quantity("tables", "kept_over_refitted_low"), lower=0.01, exact=True),
+    ),
+    deviations=DEVIATIONS,
+    control=Control("only test rows whose labels the metric has not seen", _unseen),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     least_seeds=1,
 )
