@@ -30,7 +30,8 @@ DRAW = np.random.default_rng(0)
         (100, "choice", {"memory": exact_bytes(100)}, ("exact", True, "float64")),
         (100, "choice", {"memory": exact_bytes(100) - 1}, ("cg", False, "float64")),
         (EXACT_POINTS, "choice", {"memory": 1e12}, ("exact", True, "float64")),
-        (EXACT_POINTS + 1, "choice", {"memory": 1e12, "dtype": np.float32}, ("cg", False, "float32")),
+        (EXACT_POINTS + 1, "choice", {"memory": 1e12, "dtype": np.float32}, ("landmarks", False, "float64")),
+        (EXACT_POINTS + 1, "choice", {"memory": 1e6, "dtype": np.float32}, ("cg", False, "float32")),
     ],
 )
 def test_the_choice(n, purpose, options, expected):

@@ -18,7 +18,7 @@ from unlazy.kernels.base import Kernel
 from unlazy.kernels.shelf import kernel_named
 from unlazy.kernels.wide import NNGP, NTK
 from unlazy.solvers.exact import Solution
-from unlazy.solvers.policy import fit_kernel, require_memory
+from unlazy.solvers.policy import Solver, fit_kernel, require_memory
 from unlazy.solvers.ridge import double_gram
 
 #: One ridge, several to choose from, or those of `unlazy.solvers.ridge.RIDGES`.
@@ -37,10 +37,11 @@ class KernelMachine(Scoring):
         By default 17 ridges from 1e-7 to 10 times the mean square of a centred feature vector.
     fit_intercept : bool
         Whether there is an intercept. Without, targets are not centred.
-    solver : "auto", "exact" or "cg"
+    solver : "auto", "exact", "landmarks" or "cg"
         "exact" holds the Gram matrix in memory; with more than a few thousand samples its factor is in single precision with refinement,
-        and leave-one-out looks at the ridges near the best one of a random part of the samples. "cg" computes the matrix anew in each
-        iteration of conjugate gradients, with the best ridge of that part. "auto" is exact where this fits into memory and time
+        and leave-one-out looks at the ridges near the best one of a random part of the samples. "landmarks" fits all samples by functions
+        that are spanned by the kernel at 5,000 of them, `X_fit_`. "cg" computes the matrix anew in each iteration of conjugate gradients,
+        with the best ridge of that part. "auto" is exact where this fits into memory and time, else with landmarks
         (`unlazy.solvers.policy`).
     memory : float, optional
         Bytes that may be used; by default all that the machine has.
@@ -49,7 +50,7 @@ class KernelMachine(Scoring):
     ridge: float | Literal["loo"] = "loo"
     ridges: Sequence[float] | None = None
     fit_intercept: bool = True
-    solver: Literal["auto", "exact", "cg"] = "auto"
+    solver: Solver = "auto"
     memory: float | None = None
 
     @abstractmethod
@@ -68,12 +69,12 @@ class KernelMachine(Scoring):
         self._fit_points(self._kernel(X.shape[1]), X, Y, weight, self._ridges())
 
     def _fit_points(self, kernel: Kernel, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, ridges: Ridges) -> None:
-        self.kernel_, self.X_fit_ = kernel, X
+        self.kernel_ = kernel
         found = fit_kernel(self.kernel_, X, Y, ridges, weight=weight, intercept=self.fit_intercept, solver=self.solver, memory=self.memory)
         if not found.converged:
             message = f"Conjugate gradients ended at a relative residual of {found.residual:.1e}. Use a greater ridge."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
-        self.solver_, self._precision = found.choice.method, found.choice.precision
+        self.X_fit_, self.solver_, self._precision = found.points, found.choice.method, found.choice.precision
         self.dual_coef_, self.intercept_, self.ridge_ = found.fit.coefficients, found.fit.intercept, found.fit.ridge
 
     def _scores(self, X: np.ndarray) -> np.ndarray:

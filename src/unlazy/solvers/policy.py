@@ -11,7 +11,8 @@ A "choice" is the best of several ridges by leave-one-out, with weights and an i
 - up to `DECOMPOSED` points by one eigendecomposition in double precision, exact for all ridges;
 - up to `EXACT_POINTS` points, if it fits, by Cholesky factorisations in single precision with refinement, where the ridge is chosen with
   all points or some thousands of them (`unlazy.solvers.single`);
-- beyond by conjugate gradients without K, the ridge being chosen on `CHOOSING_POINTS` points.
+- beyond within the span of some thousands of points (`unlazy.solvers.landmarks`);
+- where even that does not fit, by conjugate gradients without K, the ridge being chosen on `CHOOSING_POINTS` points.
 
 An eigendecomposition costs about 9n³, a Krylov space of k products 2k·n², so that few points and many ridges are factorised.
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +36,7 @@ from unlazy.kernels.gram import gram
 from unlazy.solvers.conjugate import conjugate_gradients, product
 from unlazy.solvers.exact import Matrix, Targets, cholesky, machine_memory, ridge_path
 from unlazy.solvers.krylov import krylov_path
+from unlazy.solvers.landmarks import fit_landmarks, landmark_bytes
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram, without_penalty_on_constant
 from unlazy.solvers.single import CHOOSING_POINTS, QUICK_POINTS, fit_factored
 
@@ -46,11 +48,13 @@ TOLERANCE = 1e-5
 COARSE = 16.0
 #: Up to so many points an eigendecomposition takes no longer than a few looks at ridges.
 DECOMPOSED = 2_500
-#: Above this number of points factorisations take longer than conjugate gradients.
+#: Above this number of points factorisations take minutes.
 EXACT_POINTS = 16_000
 
 Purpose = Literal["path", "choice"]
-Method = Literal["exact", "krylov", "cg"]
+Method = Literal["exact", "krylov", "landmarks", "cg"]
+#: What a user may ask for.
+Solver = Literal["auto", "exact", "landmarks", "cg"]
 
 
 class SolverChoice(NamedTuple):
@@ -61,14 +65,19 @@ class SolverChoice(NamedTuple):
     precision: Literal["float32", "float64"]
 
 
+_EXACT, _LANDMARKS = SolverChoice("exact", True, "float64"), SolverChoice("landmarks", False, "float64")
+
+
 def choose(n: int, purpose: Purpose, *, dtype: Any = np.float64, ridge: float = math.inf, memory: float | None = None) -> SolverChoice:
     """The choice for n points of precision `dtype`; `ridge` is the least one, in units of the greatest k(x, x).
 
     `memory` is how many bytes may be used: by default all that the machine has, or a third of it for a path, which runs beside others.
     """
     if purpose == "choice":
-        exact = n <= EXACT_POINTS and exact_bytes(n) <= (machine_memory() if memory is None else memory)
-        return SolverChoice("exact", True, "float64") if exact else SolverChoice("cg", False, np.dtype(dtype).name)
+        allowed = machine_memory() if memory is None else memory
+        if n <= EXACT_POINTS and exact_bytes(n) <= allowed:
+            return _EXACT
+        return _LANDMARKS if n > EXACT_POINTS and landmark_bytes(n) <= allowed else SolverChoice("cg", False, np.dtype(dtype).name)
     too_coarse = ridge < COARSE * float(np.finfo(np.float32).eps) * math.sqrt(n)
     precision = np.dtype(np.float64 if n <= FEW or too_coarse else dtype)
     stored = n * n * precision.itemsize <= path_memory(memory)
@@ -153,8 +162,9 @@ def _by_column(solve: Callable[[np.ndarray], np.ndarray], y: Targets) -> np.ndar
 
 @dataclasses.dataclass(frozen=True)
 class KernelFit:
-    """A ridge regression with a kernel, how it was solved, and the relative residual at which an iteration ended."""
+    """A ridge regression with a kernel at `points`, how it was solved, and the relative residual at which an iteration ended."""
 
+    points: Matrix
     fit: RidgeFit
     choice: SolverChoice
     residual: float = 0.0
@@ -169,16 +179,18 @@ def fit_kernel(
     *,
     weight: Float[np.ndarray, " n"] | None = None,
     intercept: bool = True,
-    solver: Literal["auto", "exact", "cg"] = "auto",
+    solver: Solver = "auto",
     memory: float | None = None,
 ) -> KernelFit:
     """Fit with weights and an intercept (`unlazy.solvers.ridge`), the ridge given or chosen, by the solver that is asked for or chosen."""
-    if solver not in ("auto", "exact", "cg"):
-        raise unknown("solver", str(solver), ["auto", "exact", "cg"])
-    choice = choose(len(x), "choice", dtype=x.dtype, memory=memory)
-    if solver == "exact" or (solver == "auto" and choice.method == "exact"):
+    if solver not in get_args(Solver):
+        raise unknown("solver", str(solver), get_args(Solver))
+    method = choose(len(x), "choice", dtype=x.dtype, memory=memory).method if solver == "auto" else solver
+    if method == "exact":
         require_memory(len(x), memory, "solver='cg' needs no Gram matrix.")
-        return KernelFit(fit_stored(kernel, x, Y, ridges, weight=weight, intercept=intercept), SolverChoice("exact", True, "float64"))
+        return KernelFit(x, fit_stored(kernel, x, Y, ridges, weight=weight, intercept=intercept), _EXACT)
+    if method == "landmarks":
+        return KernelFit(*fit_landmarks(kernel, x, Y, ridges, weight=weight, intercept=intercept), _LANDMARKS)
     return _fit_without_gram(kernel, x, Y, ridges, np.ones(len(x)) if weight is None else weight, intercept)
 
 
@@ -231,4 +243,4 @@ def _fit_without_gram(
         constant = (root @ solved[:, :-1]) / (root @ solved[:, -1])
         solved = without_penalty_on_constant(solved[:, :-1], solved[:, -1], root)
     fit = RidgeFit(root[:, None] * solved, constant, ridge, grid, errors)
-    return KernelFit(fit, SolverChoice("cg", False, found.precision), found.residuals[-1], found.converged)  # type: ignore[arg-type]
+    return KernelFit(x, fit, SolverChoice("cg", False, found.precision), found.residuals[-1], found.converged)  # type: ignore[arg-type]
