@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import shlex
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -109,7 +108,8 @@ def main() -> None:
         }
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        command = shlex.join(["python", "scripts/audits.py", *sys.argv[1:]])
+        asked = {"--tables": options.tables, "--rows": options.rows, "--seeds": options.seeds, "--first-seed": options.first_seed}
+        command = shlex.join(["python", "scripts/audits.py", *(str(word) for pair in asked.items() for word in pair)])
         options.out.write_text(json.dumps({"command": command, "rows": options.rows, "tables": results}, indent=1) + "\n")
 
 

@@ -127,7 +127,9 @@ def test_the_command_reads_a_file_and_keeps_to_the_time(tmp_path, monkeypatch):
     command = ["audit", str(path), "--target", "y", "--no-explain", "--json", str(out), "--out", str(tmp_path / "t.html"), *options]
     found = CliRunner().invoke(main, command)
     assert found.exit_code == 0, found.output
-    assert json.loads(out.read_text())["rows"] == 60 and (tmp_path / "t.html").exists()
+    written = json.loads(out.read_text())
+    assert written["rows"] == 60 and (tmp_path / "t.html").exists()
+    assert written["command"].startswith("unlazy audit t.csv --target y --time 15m --contender ") and "--no-explain" in written["command"]
     assert "To use it" in found.output
     refused = CliRunner().invoke(main, ["audit", str(path), "--target", "z"])
     assert refused.exit_code == 2 and "no column named" in refused.output

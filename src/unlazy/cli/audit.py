@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -37,7 +38,7 @@ def audit(
     target: str | None,
     task: str | None,
     drop: tuple[str, ...],
-    limit: str | None,
+    limit: str,
     contenders: tuple[str, ...],
     explain: bool,
     fresh: bool,
@@ -80,7 +81,10 @@ def audit(
             name=file.name,
         )
     print_audit(outcome, out)
-    write_json(outcome.to_json(), json_path)
+    words = [file.name, *(["--target", target] if target else []), *(["--task", task] if task else []), "--time", limit]
+    words += [word for name, values in (("--drop", drop), ("--contender", contenders)) for value in values for word in (name, value)]
+    command = shlex.join(["unlazy", "audit", *words, *([] if explain else ["--no-explain"])])
+    write_json({"command": command} | outcome.to_json(), json_path)
     if page is not None:
         write_audit(outcome, page)
         out.print(f"Page written to {page}", soft_wrap=True)
