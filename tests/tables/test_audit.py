@@ -5,13 +5,14 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sklearn.dummy import DummyClassifier
 
 import unlazy
 from unlazy.cli import main
 from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
 from unlazy.report.audits import audit_page
-from unlazy.tables import contenders, explain
+from unlazy.tables import contenders, contest, explain
 from unlazy.tables.contest import Bout, Standings, schedule
 from unlazy.tables.explain import INSTRUMENTS, gradient_spectrum, kernel_alignment
 from unlazy.tables.judgement import judge
@@ -150,3 +151,17 @@ def test_every_contender_can_be_made_for_both_kinds():
     for contender in contenders.CONTENDERS.values():
         for kind in ("classification", "regression"):
             assert 1 <= len(contender.settings(kind, 7)) <= 4
+
+
+def test_who_speaks_is_chosen_by_fits_to_all_rows_that_do_not_score(monkeypatch):
+    """A contender is known by what it learns from many rows, though settings are tried on few."""
+    monkeypatch.setattr(contest, "TUNING_ROWS", 40)
+    x, y = made("parity", 200)
+    problem = problem_of(table_of(x, y > 0))
+    data = contest.Encoded(problem, problem.folds(0)[0])
+    tried, free, scoring = data.inner(0)
+    assert len(tried) == 40 < len(free) and not np.isin(scoring, free).any() and np.isin(tried, free).all()
+    seen = []
+    monkeypatch.setattr(contest, "fitted", lambda estimator, x, y: seen.append((estimator, len(x))) or DummyClassifier().fit(x, y))
+    contest.tuned(contenders.Contender("made", "fixed", lambda kind, d: ["first", "second"]), data, 0)
+    assert seen == [("first", 40), ("second", 40), ("first", len(free))]

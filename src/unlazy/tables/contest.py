@@ -1,8 +1,9 @@
 """A contest on a table by nested cross-validation: everything that is fitted or chosen is fitted and chosen within the training rows.
 
 In each fold every contender tries its settings on a part of the training rows (at most `TUNING_ROWS`) and is scored on other training
-rows; the best setting is fitted to all training rows and meets the test rows. Of each side the contender with the best inner score speaks
-for it in that fold, so that no side is favoured for having more entrants.
+rows, where the part is smaller than it could be with the best setting once more after a fit to all rows that do not score: who learns most
+from few rows need not learn most from many. The best setting is fitted to all training rows and meets the test rows. Of each side the
+contender with the best inner score speaks for it in that fold, so that no side is favoured for having more entrants.
 
 Sides are compared row by row: the loss of a row under one side minus under the other, averaged over repetitions. The interval is
 Student's over rows, widened for training rows that overlap between folds (after Nadeau and Bengio, 2003).
@@ -75,17 +76,18 @@ class Encoded:
             self.x, self.x_test = self.x @ turn, self.x_test @ turn
         self.unit = float(np.var(problem.y)) if problem.kind == "regression" else 1.0
 
-    def inner(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows to try settings on, and rows to score them, both among the training rows; every class in both where it can be."""
+    def inner(self, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the training rows: those to try settings on, all that do not score, and those that do; every class in each where it can be."""
         draw = np.random.default_rng([seed, 1])
         order = np.lexsort([draw.random(len(self.y)), self.y])
         scoring = np.zeros(len(order), bool)
         scoring[order[int(draw.integers(4)) :: round(1 / INNER)]] = True
-        tried = draw.permutation(np.flatnonzero(~scoring))[:TUNING_ROWS]
+        free = np.flatnonzero(~scoring)
+        tried = draw.permutation(free)[:TUNING_ROWS]
         if self.kind == "classification":  # a class that fell out would be one no setting can learn
             missing = [np.flatnonzero(~scoring & (self.y == c))[:1] for c in np.setdiff1d(self.y, self.y[tried])]
             tried = np.concatenate([tried, *missing]).astype(int)
-        return tried, draw.permutation(np.flatnonzero(scoring))[:TUNING_ROWS]
+        return tried, free, draw.permutation(np.flatnonzero(scoring))[:TUNING_ROWS]
 
     def losses(self, estimator: Any, rows: np.ndarray | None = None) -> np.ndarray:
         """Losses of the test rows after a fit to all training rows or to some."""
@@ -110,15 +112,17 @@ def bout(contender: Contender, data: Encoded, repeat: int, fold: int) -> Bout:
 
 
 def tuned(contender: Contender, data: Encoded, seed: int) -> tuple[int, float]:
-    """The best setting on rows that are held out of the training rows, and its loss there."""
-    tried, scoring = data.inner(seed)
-    x, y = data.x[tried], data.y[tried]
-    losses = []
-    for estimator in contender.settings(data.kind, data.x.shape[1]):
-        found = fitted(estimator, x, y).predict(data.x[scoring])
-        losses.append(float(np.mean(losses_of(data.kind, found, data.y[scoring], data.unit))))
+    """The best setting on rows that are held out of the training rows, and its loss there after a fit to all others."""
+    tried, free, scoring = data.inner(seed)
+    settings = contender.settings(data.kind, data.x.shape[1])
+
+    def loss(estimator: Any, rows: np.ndarray) -> float:
+        found = fitted(estimator, data.x[rows], data.y[rows]).predict(data.x[scoring])
+        return float(np.mean(losses_of(data.kind, found, data.y[scoring], data.unit)))
+
+    losses = [loss(estimator, tried) for estimator in settings]
     best = int(np.argmin(losses))
-    return best, losses[best]
+    return best, losses[best] if len(free) <= len(tried) else loss(settings[best], free)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 #: Raised whenever estimators or contests change what they compute: pieces made before are then made anew.
-FORM = 2
+FORM = 3
 
 
 class Journal:
