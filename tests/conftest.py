@@ -49,6 +49,17 @@ def _forget_programs():
         gc.collect()
 
 
+@pytest.fixture(autouse=True)
+def _folder_of_before():
+    """A command that is run in this process with --data names its folder to all that comes after it."""
+    before = os.environ.get("UNLAZY_DATA")
+    yield
+    if before is None:
+        os.environ.pop("UNLAZY_DATA", None)
+    else:
+        os.environ["UNLAZY_DATA"] = before
+
+
 #: Files that take longest: they start first, so that no worker is left alone with one of them in the end.
 LONG = (
     *("learners/test_contract.py", "test_docs.py", "kernels/test_kernels.py", "cli/test_cli.py", "estimators/test_checks.py"),
