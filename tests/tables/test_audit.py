@@ -1,17 +1,19 @@
 """The rule of an audit on planted standings, a contest on small tables, and the page."""
 
+import io
 import json
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 from sklearn.dummy import DummyClassifier
 
 import unlazy
 from unlazy.cli import main
 from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
-from unlazy.report.audits import audit_page
+from unlazy.report.audits import audit_page, print_audit
 from unlazy.tables import contenders, contest, explain
 from unlazy.tables.contest import Bout, Standings, schedule
 from unlazy.tables.explain import INSTRUMENTS, gradient_spectrum, kernel_alignment
@@ -103,6 +105,9 @@ def test_instruments_see_what_was_planted(monkeypatch):
     assert found["kernel alignment"]["shares"]["NTK"] == sorted(found["kernel alignment"]["shares"]["NTK"])
     rich = found["from lazy to rich"]
     assert all(np.isfinite(rich["losses"])) and (rich["diverged"], rich["trainings"]) == (4, 8)
+    printed = Console(width=40, record=True, file=io.StringIO())
+    print_audit(outcome, printed)
+    assert outcome.judgement.code in "\n".join(line.rstrip() for line in printed.export_text().splitlines())
     page = audit_page(outcome)
     assert page.index("<h1>") < page.index('id="standings"') < page.index("One network, from rich to lazy")
     assert "http" not in page.split("<script>")[0].replace("http-equiv", "")

@@ -101,7 +101,7 @@ def print_audit(outcome: AuditOutcome, console: Console) -> None:
     console.print(f"[bold]What would change it:[/bold] {judgement.changes}", highlight=False)
     for note in (*outcome.problem.decisions, *(f"Left out: {what}." for what in outcome.left_out)):
         console.print(f"[dim]{note}[/dim]", highlight=False)
-    console.print("\nTo use it:\n" + judgement.code, highlight=False)
+    console.print("\nTo use it:\n" + judgement.code, highlight=False, markup=False, soft_wrap=True)  # broken lines would be no code
 
 
 def write_audit(outcome: AuditOutcome, path: Path) -> None:
