@@ -306,16 +306,12 @@ def real_audits() -> list[str]:
     for path in sorted((ROOT / "results" / "tables").glob("audit-*.json")):
         v = json.loads(path.read_text(encoding="utf-8"))
         gap, unit = v["gap"], "% wrong" if v["task"] == "classification" else "% of the variance left"
-        best = {side: v[f"best {words}"] for side, words in SPOKEN.items()}
-        told = [f"{name} ({v['contenders'][name]['loss']:.1f} {unit})" for name in best.values()]
+        best = [v[f"best {side}"] for side in ("with fixed features", "with learned features", "plain method")]
+        told = [f"{name} ({v['contenders'][name]['loss']:.1f} {unit})" for name in best]
         lead = f"{gap['mean']:+.1f} ({gap['low']:+.1f} to {gap['high']:+.1f})"
         lines.append(f"| {v['table']} | {v['rows']:,} × {v['columns']} | {v['decision']} | {lead} | {' | '.join(told)} |")
         commands.append(f"- `{v['command']}` ({path.name}, {v['folds']} folds, {v['seconds'] / 60:.1f} min)")
     return ["And of real tables:", "\n".join(lines), "Made by", "\n".join(commands)] if commands else []
-
-
-#: What a side's best contender is called in an audit.
-SPOKEN = {"fixed": "with fixed features", "learned": "with learned features", "plain": "plain method"}
 
 
 #: Documents of which a part is generated, and what makes it.

@@ -73,7 +73,9 @@ def judge(standings: Standings) -> AuditJudgement:
         decision = "a kernel is enough"
     names = standings.favourite("fixed"), standings.favourite("learned"), standings.favourite("plain") if plain else None
     winner = names[1] if decision == "learn features" else names[0]
-    beaten = names[2] is not None and decision != "nothing to learn" and _plain_is_ahead(standings)
+    beaten = False
+    if names[2] is not None and decision != "nothing to learn" and _plain_is_ahead(standings):
+        winner, beaten = names[2], True
     return AuditJudgement(
         decision,
         gap,
@@ -81,7 +83,7 @@ def judge(standings: Standings) -> AuditJudgement:
         *names,
         _paragraph(standings, decision, gap, names, beaten),
         _changes(standings, decision, gap),
-        winner_code(standings, names[2] if beaten and names[2] is not None else winner),
+        winner_code(standings, winner),
     )
 
 
