@@ -1,1 +1,4 @@
-"""Benchmarks: this package against its peers, as ratios measured in one run. `python -m benchmarks.run` runs them all."""
+"""Benchmarks: this package against its peers, as ratios measured in one run.
+
+`python -m benchmarks.run` runs them all.
+"""

@@ -1,7 +1,9 @@
-"""Boolean circuits: packed bits against one byte a bit in NumPy, and how long a circuit of 1024 inputs takes to learn.
+"""Boolean circuits: packed bits against one byte a bit in NumPy, and how long a circuit of 1024
+inputs takes to learn.
 
-The peer draws with `Generator.random` and looks gates up in their tables, one byte a bit, as one would write it in NumPy. Both sides work
-on the same number of examples, in chunks of the size that suits them.
+The peer draws with `Generator.random` and looks gates up in their tables, one byte a bit, as one
+would write it in NumPy. Both sides work on the same number of examples, in chunks of the size that
+suits them.
 """
 
 from __future__ import annotations
@@ -29,11 +31,15 @@ POPULATION_SECONDS, STREAM_SECONDS, STREAM = 5.0, 60.0, 250_000
 
 
 def draw_bytes(circuit: Circuit, count: int, rng: np.random.Generator) -> np.ndarray:
-    """The generative law with one byte a bit: for each gate a uniform pattern among those that give its value."""
+    """The generative law with one byte a bit: for each gate a uniform pattern among those that give
+    its value.
+    """
     nodes = (rng.random((count, 1)) < 0.5).astype(np.int8)
     for gates in circuit.levels:
         table = TABLE[gates].astype(np.int8)
-        order = np.argsort(table, axis=1, kind="stable").astype(np.int8)  # patterns that give 0, then those that give 1
+        order = np.argsort(table, axis=1, kind="stable").astype(
+            np.int8
+        )  # patterns that give 0, then those that give 1
         zeros = (4 - table.sum(axis=1)).astype(np.int8)
         first, size = np.where(nodes == 1, zeros, 0), np.where(nodes == 1, 4 - zeros, zeros)
         place = first + (rng.random(nodes.shape, np.float32) * size).astype(np.int8)
@@ -51,8 +57,16 @@ def evaluate_bytes(circuit: Circuit, x: np.ndarray) -> np.ndarray:
 
 def compare(what: str, ours, peer) -> Comparison:
     """Seconds for `SAMPLE` examples."""
-    times = interleaved({"packed": lambda: seconds(ours), "bytes": lambda: seconds(peer)}, ROUNDS, what)
-    return Comparison(f"{what}: packed bits / NumPy int8, n = {N}", f"{SAMPLE:,} examples", times["packed"], times["bytes"], TARGET)
+    times = interleaved(
+        {"packed": lambda: seconds(ours), "bytes": lambda: seconds(peer)}, ROUNDS, what
+    )
+    return Comparison(
+        f"{what}: packed bits / NumPy int8, n = {N}",
+        f"{SAMPLE:,} examples",
+        times["packed"],
+        times["bytes"],
+        TARGET,
+    )
 
 
 def learning(circuit: Circuit, law: GenerativeLaw) -> list[Comparison]:
@@ -60,19 +74,39 @@ def learning(circuit: Circuit, law: GenerativeLaw) -> list[Comparison]:
     found = []
     for what, allowed, statistics in (
         ("population statistics", POPULATION_SECONDS, lambda: LawStatistics(circuit, law)),
-        (f"{STREAM:,} examples", STREAM_SECONDS, lambda: StreamStatistics(stream(circuit, law, STREAM, 7), N)),
+        (
+            f"{STREAM:,} examples",
+            STREAM_SECONDS,
+            lambda: StreamStatistics(stream(circuit, law, STREAM, 7), N),
+        ),
     ):
         tree = initial_tree(N, width_for(N, 0.001), key=jax.random.key(0))
         outcome = []
 
         def learn(statistics=statistics, tree=tree, outcome=outcome) -> None:
-            outcome.append(learn_circuit(statistics(), tree, margin=(2 / 3) ** 10, rate="scaled").circuit)
+            outcome.append(
+                learn_circuit(statistics(), tree, margin=(2 / 3) ** 10, rate="scaled").circuit
+            )
 
         say(f"Learning a circuit of {N} inputs from {what}: first run {seconds(learn):.1f} s")
         took = seconds(learn)
         seen = recovery(circuit, law, outcome[-1])
-        notes: dict[str, float | str] = {"gates recovered (%)": 100 * seen.share, "error (%)": 100 * seen.error, "seconds": round(took, 2)}
-        found.append(Comparison(f"learning n = {N} from {what} / time allowed", "run", [took], [allowed], 1.0, "lower", notes))
+        notes: dict[str, float | str] = {
+            "gates recovered (%)": 100 * seen.share,
+            "error (%)": 100 * seen.error,
+            "seconds": round(took, 2),
+        }
+        found.append(
+            Comparison(
+                f"learning n = {N} from {what} / time allowed",
+                "run",
+                [took],
+                [allowed],
+                1.0,
+                "lower",
+                notes,
+            )
+        )
     return found
 
 
@@ -81,8 +115,12 @@ def run() -> list[Comparison]:
     circuit = random_circuit(N, np.random.default_rng(0))
     law = GenerativeLaw(circuit)
     fast, slow = np.random.Generator(np.random.SFC64(1)), np.random.Generator(np.random.SFC64(1))
-    packed = [random_words(fast, (N, CHUNK["packed"] // 64)) for _ in range(SAMPLE // CHUNK["packed"])]
-    plain = [slow.integers(0, 2, (CHUNK["bytes"], N), np.int8) for _ in range(SAMPLE // CHUNK["bytes"])]
+    packed = [
+        random_words(fast, (N, CHUNK["packed"] // 64)) for _ in range(SAMPLE // CHUNK["packed"])
+    ]
+    plain = [
+        slow.integers(0, 2, (CHUNK["bytes"], N), np.int8) for _ in range(SAMPLE // CHUNK["bytes"])
+    ]
 
     def both_packed() -> None:
         for _ in packed:
@@ -94,7 +132,11 @@ def run() -> list[Comparison]:
 
     with jax.enable_x64(True):
         return [
-            compare("evaluation", lambda: [circuit.output(x) for x in packed], lambda: [evaluate_bytes(circuit, x) for x in plain]),
+            compare(
+                "evaluation",
+                lambda: [circuit.output(x) for x in packed],
+                lambda: [evaluate_bytes(circuit, x) for x in plain],
+            ),
             compare("sampling and evaluation", both_packed, both_plain),
             *learning(circuit, law),
         ]

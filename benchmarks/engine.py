@@ -1,9 +1,11 @@
 """The engine against `jax.jit(jax.vmap(scan))` written by hand for this one computation.
 
-Both draw the same tasks, samples and initial networks from the same seeds and shuffle the sample anew each epoch, the hand-written program
-by `jax.random.permutation`; that they train the same networks is checked first, on whole-sample batches, where the order does not matter.
-Differences that remain favour the hand-written program: it is called with ready arguments, knows its one loss, its groups and whole epochs,
-and returns bare parameters, while the engine's time also holds planning, stacking of inputs and the making of records.
+Both draw the same tasks, samples and initial networks from the same seeds and shuffle the sample
+anew each epoch, the hand-written program by `jax.random.permutation`; that they train the same
+networks is checked first, on whole-sample batches, where the order does not matter. Differences
+that remain favour the hand-written program: it is called with ready arguments, knows its one loss,
+its groups and whole epochs, and returns bare parameters, while the engine's time also holds
+planning, stacking of inputs and the making of records.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ ROUNDS = 5
 
 
 def by_hand(workload: Workload) -> Callable[[jax.Array], Any]:
-    """One network's training as a function of its seed: an epoch is one shuffle and one scan over its minibatches."""
+    """One network's training as a function of its seed: an epoch is one shuffle and one scan over
+    its minibatches.
+    """
     d, m, n, batch = workload.d, workload.pairs, workload.n, workload.batch
     rate = dict(workload.rates)
     w_scale, b_scale, a_scale = workload.scales
@@ -49,11 +53,19 @@ def by_hand(workload: Workload) -> Callable[[jax.Array], Any]:
         w = w_scale * jax.random.normal(key_w, (m, d))
         b = b_scale * jax.random.normal(key_b, (m,))
         a = a_scale * jax.random.normal(key_a, (m,))
-        parameters = {"w": jnp.concatenate([w, w]), "b": jnp.concatenate([b, b]), "a": jnp.concatenate([a, -a])}
+        parameters = {
+            "w": jnp.concatenate([w, w]),
+            "b": jnp.concatenate([b, b]),
+            "a": jnp.concatenate([a, -a]),
+        }
 
-        def step(parameters: dict[str, jax.Array], batch: tuple[jax.Array, jax.Array]) -> tuple[dict[str, jax.Array], jax.Array]:
+        def step(
+            parameters: dict[str, jax.Array], batch: tuple[jax.Array, jax.Array]
+        ) -> tuple[dict[str, jax.Array], jax.Array]:
             value, gradient = jax.value_and_grad(loss)(parameters, *batch)
-            return {name: parameters[name] - rate[name] * gradient[name] for name in parameters}, value
+            return {
+                name: parameters[name] - rate[name] * gradient[name] for name in parameters
+            }, value
 
         def epoch(carry: Any, index: jax.Array) -> Any:
             parameters, order = carry
@@ -62,20 +74,29 @@ def by_hand(workload: Workload) -> Callable[[jax.Array], Any]:
             parameters, values = jax.lax.scan(step, parameters, (x[rows], y[rows]))
             return (parameters, order), jnp.mean(values)
 
-        (parameters, _), values = jax.lax.scan(epoch, (parameters, jnp.arange(n)), jnp.arange(epochs))
+        (parameters, _), values = jax.lax.scan(
+            epoch, (parameters, jnp.arange(n)), jnp.arange(epochs)
+        )
         return parameters, jnp.mean(values)
 
     return train
 
 
 def check_same_training(workload: Workload) -> None:
-    """Raise unless both programs train the same networks: equal mean losses over a few steps on the whole sample."""
+    """Raise unless both programs train the same networks: equal mean losses over a few steps on the
+    whole sample.
+    """
     few = dataclasses.replace(workload, nets=2, n=workload.batch, steps=20)
     engine = EngineRun(few)
     engine()
     _, expected = jax.jit(jax.vmap(by_hand(few)))(jnp.arange(few.nets, dtype=jnp.uint32))
     found = [record.value("loss") for record in engine.records]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg="the engine and the hand-written program train different networks")
+    np.testing.assert_allclose(
+        found,
+        expected,
+        rtol=1e-5,
+        err_msg="the engine and the hand-written program train different networks",
+    )
 
 
 def compare(workload: Workload, rounds: int = ROUNDS) -> Comparison:
@@ -83,14 +104,18 @@ def compare(workload: Workload, rounds: int = ROUNDS) -> Comparison:
     say(f"Engine, {workload.name}: compiling both programs …")
     seeds = jnp.arange(workload.nets, dtype=jnp.uint32)
     compiled: list[Any] = []
-    hand_compile = seconds(lambda: compiled.append(jax.jit(jax.vmap(by_hand(workload))).lower(seeds).compile()))
+    hand_compile = seconds(
+        lambda: compiled.append(jax.jit(jax.vmap(by_hand(workload))).lower(seeds).compile())
+    )
     program = compiled[0]
     ours = EngineRun(workload)
 
     ours()
     jax.block_until_ready(program(seeds))
     times = interleaved(
-        {"engine": ours, "by hand": lambda: seconds(lambda: jax.block_until_ready(program(seeds)))}, rounds, f"Engine, {workload.name}"
+        {"engine": ours, "by hand": lambda: seconds(lambda: jax.block_until_ready(program(seeds)))},
+        rounds,
+        f"Engine, {workload.name}",
     )
     return Comparison(
         f"engine / hand-written jit(vmap(scan)): {workload.name}",
@@ -98,7 +123,10 @@ def compare(workload: Workload, rounds: int = ROUNDS) -> Comparison:
         times["engine"],
         times["by hand"],
         TARGET,
-        notes={"engine_compile_seconds": round(ours.compile_seconds[0], 2), "by_hand_compile_seconds": round(hand_compile, 2)},
+        notes={
+            "engine_compile_seconds": round(ours.compile_seconds[0], 2),
+            "by_hand_compile_seconds": round(hand_compile, 2),
+        },
     )
 
 

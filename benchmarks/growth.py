@@ -1,8 +1,9 @@
-"""How cost grows: training timed along rows of widths, dimensions and batch sizes, its power fitted and compared with the expected one; and
-the share of the machine's matrix product that a large network reaches.
+"""How cost grows: training timed along rows of widths, dimensions and batch sizes, its power fitted
+and compared with the expected one; and the share of the machine's matrix product that a large
+network reaches.
 
-A step of a two-layer network takes 2·batch·d·neurons multiply-adds, so that each power should be 1 where products dominate. A fitted power
-above that says that something grows faster than it must.
+A step of a two-layer network takes 2·batch·d·neurons multiply-adds, so that each power should be 1
+where products dominate. A fitted power above that says that something grows faster than it must.
 """
 
 from __future__ import annotations
@@ -35,13 +36,26 @@ def growth(field: str) -> Comparison:
         say(f"Growth with {WORDS[field]}: compiling for {size} …")
         each()
     times = interleaved(runs, ROUNDS, f"Growth with {WORDS[field]}")
-    powers = [float(np.polyfit(np.log(sizes), np.log([times[str(size)][index] for size in sizes]), 1)[0]) for index in range(ROUNDS)]
+    powers = [
+        float(np.polyfit(np.log(sizes), np.log([times[str(size)][index] for size in sizes]), 1)[0])
+        for index in range(ROUNDS)
+    ]
     what = f"power of {WORDS[field]} in the cost of training / expected: {sizes[0]} to {sizes[-1]}"
-    return Comparison(what, "power", powers, [EXPECTED] * ROUNDS, ALLOWED, "lower", {"power": round(statistics.median(powers), 2)})
+    return Comparison(
+        what,
+        "power",
+        powers,
+        [EXPECTED] * ROUNDS,
+        ALLOWED,
+        "lower",
+        {"power": round(statistics.median(powers), 2)},
+    )
 
 
 def peak() -> Comparison:
-    """Multiply-adds a second of a large network's training, over those of a plain matrix product."""
+    """Multiply-adds a second of a large network's training, over those of a plain matrix
+    product.
+    """
     large = Workload("large", nets=1, d=1024, pairs=512, batch=1024, n=4_096, steps=60)
     ours = EngineRun(large)
     a = jnp.ones((SIDE, SIDE), jnp.float32)
@@ -52,7 +66,9 @@ def peak() -> Comparison:
     # The first layer forwards, and its gradient: the inputs need none, and the last layer is small.
     work = large.steps * 2 * large.batch * large.d * 2 * large.pairs
     times = interleaved(
-        {"training": ours, "product": lambda: seconds(lambda: product(a).block_until_ready())}, ROUNDS, "Share of the machine's peak"
+        {"training": ours, "product": lambda: seconds(lambda: product(a).block_until_ready())},
+        ROUNDS,
+        "Share of the machine's peak",
     )
     return Comparison(
         "training of a large network / plain matrix product, multiply-adds a second",
@@ -60,7 +76,11 @@ def peak() -> Comparison:
         [total / work for total in times["training"]],
         [total / SIDE**3 for total in times["product"]],
         PEAK_TARGET,
-        notes={"peak (G multiply-adds a second)": round(SIDE**3 / statistics.median(times["product"]) / 1e9, 1)},
+        notes={
+            "peak (G multiply-adds a second)": round(
+                SIDE**3 / statistics.median(times["product"]) / 1e9, 1
+            )
+        },
     )
 
 

@@ -1,8 +1,10 @@
-"""A grid of step sizes and decays for the three-layer ResNet, trained as one program, against the same grid in a plain PyTorch loop.
+"""A grid of step sizes and decays for the three-layer ResNet, trained as one program, against the
+same grid in a plain PyTorch loop.
 
-Width 100, N = 500, minibatches of 50, momentum and decay, as in Figure 2(a) of allenzhu2019. Both are timed per gradient step of one
-network; the engine's time also holds the drawing of the data, the test error and the making of the records. PyTorch trains one cell after
-the other, with the thread count that is faster.
+Width 100, N = 500, minibatches of 50, momentum and decay, as in Figure 2(a) of allenzhu2019. Both
+are timed per gradient step of one network; the engine's time also holds the drawing of the data,
+the test error and the making of the records. PyTorch trains one cell after the other, with the
+thread count that is faster.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from unlazy.tasks.hierarchy import PairHierarchy
 TARGET = 8.0
 ROUNDS = 5
 WIDTH, EXAMPLES, BATCH = 100, 500, 50
-#: Epochs of the engine's grid and of each of PyTorch's cells: enough to average over, few enough to be quick.
+#: Epochs of the engine's grid and of each of PyTorch's cells: enough to average over, few enough to
+#: be quick.
 EPOCHS, TORCH_EPOCHS = 400, 10
 STEPS = EXAMPLES // BATCH
 INPUTS, OUTPUTS = 30, 15
@@ -34,7 +37,13 @@ class GridRun:
     def __init__(self) -> None:
         family = PairHierarchy()
         arms = [
-            Arm(family, momentum_sgd("3resnet", "all", WIDTH, EXAMPLES, cell, EPOCHS), EXAMPLES, looks(1000, 1000)) for cell in ALL_CELLS
+            Arm(
+                family,
+                momentum_sgd("3resnet", "all", WIDTH, EXAMPLES, cell, EPOCHS),
+                EXAMPLES,
+                looks(1000, 1000),
+            )
+            for cell in ALL_CELLS
         ]
         self.trials = [trial for arm in arms for trial in arm.trials([0])]
         self.engine = LocalEngine()
@@ -46,7 +55,9 @@ class GridRun:
 
 
 def torch_grid() -> Any:
-    """A function that trains all cells of the grid, one after the other, and returns the seconds."""
+    """A function that trains all cells of the grid, one after the other, and returns the
+    seconds.
+    """
     import torch
 
     class Net(torch.nn.Module):
@@ -96,14 +107,18 @@ def run() -> list[Comparison]:
     ours, train = GridRun(), torch_grid()
     ours()
     train()
-    contenders = {"engine": ours, **{f"torch ({threads} threads)": with_threads(threads, train) for threads in THREADS}}
+    contenders = {
+        "engine": ours,
+        **{f"torch ({threads} threads)": with_threads(threads, train) for threads in THREADS},
+    }
     times = interleaved(contenders, ROUNDS, "Grid of a three-layer ResNet")
     peers = {threads: times[f"torch ({threads} threads)"] for threads in THREADS}
     fastest = min(peers, key=lambda threads: statistics.median(peers[threads]))
     cells = len(ALL_CELLS) * STEPS
     return [
         Comparison(
-            f"grid of {len(ALL_CELLS)} as one program / PyTorch eager: three-layer ResNet, width {WIDTH}, N = {EXAMPLES}",
+            f"grid of {len(ALL_CELLS)} as one program / PyTorch eager: three-layer ResNet, "
+            f"width {WIDTH}, N = {EXAMPLES}",
             "model-step",
             [total / (cells * EPOCHS) for total in times["engine"]],
             [total / (cells * TORCH_EPOCHS) for total in peers[fastest]],

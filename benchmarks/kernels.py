@@ -1,7 +1,8 @@
-"""Kernels and solvers against scikit-learn, and the tangent kernel of a finite network against its Jacobian.
+"""Kernels and solvers against scikit-learn, and the tangent kernel of a finite network against its
+Jacobian.
 
-LAPACK with several threads can be slower than with one where cores are shared; both sides get the thread count that is faster for them.
-The large fit (`run_large`) takes some minutes.
+LAPACK with several threads can be slower than with one where cores are shared; both sides get the
+thread count that is faster for them. The large fit (`run_large`) takes some minutes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from unlazy.solvers.krylov import krylov_path
 THREADS = (1, 2)
 RIDGES = np.logspace(-3, 2, 20)
 LARGE_RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-#: Products with the kernel of the large fit. Small ridges are not solved to the end by so few; validation points judge what they found.
+#: Products with the kernel of the large fit. Small ridges are not solved to the end by so few;
+#: validation points judge what they found.
 PRODUCTS = 30
 
 
@@ -70,7 +72,14 @@ def gram_matrix(double: bool, n: int = 10_000, d: int = 100, rounds: int = 5) ->
             "scikit-learn": lambda: seconds(lambda: rbf_kernel(x)),
         }
         times = interleaved(contenders, rounds, f"Gram matrix, {name}")
-    return Comparison(f"NTK Gram / rbf_kernel: {n:,}², d={d}, {name}", "matrix", times["ours"], times["scikit-learn"], 1.5, "lower")
+    return Comparison(
+        f"NTK Gram / rbf_kernel: {n:,}², d={d}, {name}",
+        "matrix",
+        times["ours"],
+        times["scikit-learn"],
+        1.5,
+        "lower",
+    )
 
 
 def ridges(n: int = 3_000, d: int = 100, rounds: int = 2) -> Comparison:
@@ -80,39 +89,80 @@ def ridges(n: int = 3_000, d: int = 100, rounds: int = 2) -> Comparison:
     y = np.tanh(x[:, 0]) + 0.1 * draw.standard_normal(n)
     with jax.enable_x64(True):
         K = np.asarray(gram(NTK(1, "relu"), jnp.asarray(x)))
-    search = GridSearchCV(KernelRidge(kernel="precomputed"), {"alpha": RIDGES}, cv=KFold(5), scoring="neg_mean_squared_error", refit=False)
+    search = GridSearchCV(
+        KernelRidge(kernel="precomputed"),
+        {"alpha": RIDGES},
+        cv=KFold(5),
+        scoring="neg_mean_squared_error",
+        refit=False,
+    )
     work: dict[str, Callable[[], Any]] = {
         "leave one out": lambda: ridge_path(K, y, RIDGES).leave_one_out(),
         "scikit-learn": lambda: search.fit(K, y),
     }
-    contenders = {f"{name} ({threads})": with_threads(threads, job) for name, job in work.items() for threads in THREADS}
+    contenders = {
+        f"{name} ({threads})": with_threads(threads, job)
+        for name, job in work.items()
+        for threads in THREADS
+    }
     times = interleaved(contenders, rounds, "Ridge path")
     (threads, our_times), (peer_threads, peer_times) = (fastest(times, name) for name in work)
-    notes = {"threads": threads, "scikit_learn_threads": peer_threads, "greatest_difference_of_coefficients": greatest_difference(K, y)}
-    return Comparison(f"ridge path, leave one out / GridSearchCV, 5 folds: n={n}", "20 ridges", our_times, peer_times, 7.0, notes=notes)
+    notes = {
+        "threads": threads,
+        "scikit_learn_threads": peer_threads,
+        "greatest_difference_of_coefficients": greatest_difference(K, y),
+    }
+    return Comparison(
+        f"ridge path, leave one out / GridSearchCV, 5 folds: n={n}",
+        "20 ridges",
+        our_times,
+        peer_times,
+        7.0,
+        notes=notes,
+    )
 
 
 def greatest_difference(K: np.ndarray, y: np.ndarray) -> float:
-    """Between coefficients and those of scikit-learn, at the least, a middle and the greatest ridge."""
+    """Between coefficients and those of scikit-learn, at the least, a middle and the greatest
+    ridge.
+    """
     found = ridge_path(K, y, RIDGES).coefficients
-    gaps = [np.abs(KernelRidge(alpha=RIDGES[i], kernel="precomputed").fit(K, y).dual_coef_ - found[i]).max() for i in (0, 10, 19)]
+    gaps = [
+        np.abs(
+            KernelRidge(alpha=RIDGES[i], kernel="precomputed").fit(K, y).dual_coef_ - found[i]
+        ).max()
+        for i in (0, 10, 19)
+    ]
     return float(max(gaps))
 
 
 def network(width: int, d: int) -> ThreeLayerResNet:
     """A three-layer ReLU network in double precision."""
-    init = ResNetInit(m=width, w_scale=d**-0.5, b_scale=0.1, v_scale=width**-0.5, e_scale=0.1, a_scale=width**-0.5, bottleneck=False)
+    init = ResNetInit(
+        m=width,
+        w_scale=d**-0.5,
+        b_scale=0.1,
+        v_scale=width**-0.5,
+        e_scale=0.1,
+        a_scale=width**-0.5,
+        bottleneck=False,
+    )
     return init(d, key=jax.random.key(0))
 
 
 def by_jacobian(net: ThreeLayerResNet, x: jax.Array) -> jax.Array:
     """The tangent kernel from the whole Jacobian."""
     J = jax.jacobian(lambda net: net(x))(net)
-    return sum((leaf.reshape(len(x), -1) @ leaf.reshape(len(x), -1).T for leaf in jax.tree.leaves(J)), start=jnp.zeros(()))
+    return sum(
+        (leaf.reshape(len(x), -1) @ leaf.reshape(len(x), -1).T for leaf in jax.tree.leaves(J)),
+        start=jnp.zeros(()),
+    )
 
 
 def finite_tangent(n: int = 1_000, width: int = 200, d: int = 100, rounds: int = 3) -> Comparison:
-    """The tangent kernel of a three-layer network beside the product of its Jacobian with itself."""
+    """The tangent kernel of a three-layer network beside the product of its Jacobian with
+    itself.
+    """
     with jax.enable_x64(True):
         net, x = network(width, d), jnp.asarray(np.random.default_rng(1).standard_normal((n, d)))
         naive = jax.jit(by_jacobian)
@@ -124,21 +174,36 @@ def finite_tangent(n: int = 1_000, width: int = 200, d: int = 100, rounds: int =
         times = interleaved(contenders, rounds, "Finite tangent kernel")
     notes = {f"{name}_peak_megabytes": peak(name) for name in ("tangent", "jacobian")}
     return Comparison(
-        f"tangent kernel of three layers / Jacobian: n={n}, width {width}", "matrix", times["ours"], times["Jacobian"], 1.0, notes=notes
+        f"tangent kernel of three layers / Jacobian: n={n}, width {width}",
+        "matrix",
+        times["ours"],
+        times["Jacobian"],
+        1.0,
+        notes=notes,
     )
 
 
 def peak(name: str) -> float:
-    """Peak memory in megabytes of a process of its own that does `name` once, above one that only imports."""
+    """Peak memory in megabytes of a process of its own that does `name` once, above one that only
+    imports.
+    """
     sizes = [
-        json.loads(subprocess.run([sys.executable, "-m", "benchmarks.kernels", job], check=True, capture_output=True, text=True).stdout)
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-m", "benchmarks.kernels", job],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
         for job in ("nothing", name)
     ]
     return round(sizes[1]["peak_megabytes"] - sizes[0]["peak_megabytes"], 1)
 
 
 def high_water() -> float:
-    """The most memory that this process has held, in megabytes; not a number where the system does not say.
+    """The most memory that this process has held, in megabytes; not a number where the system does
+    not say.
 
     Not `getrusage`: on Linux its figure starts from that of the process that started this one.
     """
@@ -146,11 +211,15 @@ def high_water() -> float:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
         return math.nan
-    return next((int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM")), math.nan)
+    return next(
+        (int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM")), math.nan
+    )
 
 
 def large(n: int = 50_000, d: int = 100) -> dict[str, Any]:
-    """The NTK with the ridge of six that is best on validation points, all from one Krylov space and a kernel that is never stored."""
+    """The NTK with the ridge of six that is best on validation points, all from one Krylov space
+    and a kernel that is never stored.
+    """
     x, y, z, truth = large_data(n, d)
     kernel, held = NTK(1, "relu", 1.0, 0.1), len(z) // 2
     products = 0
@@ -162,7 +231,11 @@ def large(n: int = 50_000, d: int = 100) -> dict[str, Any]:
         return product(kernel, x, v[:, None])[:, 0]
 
     found: list[Any] = []
-    took = seconds(lambda: found.append(krylov_path(multiply, y - y.mean(), LARGE_RIDGES, tolerance=1e-3, products=PRODUCTS)))
+    took = seconds(
+        lambda: found.append(
+            krylov_path(multiply, y - y.mean(), LARGE_RIDGES, tolerance=1e-3, products=PRODUCTS)
+        )
+    )
     scores = Solution(kernel, x, found[0].coefficients.T, "float32").predict(z) + y.mean()
     chosen = chosen_on_validation(scores, truth, held, LARGE_RIDGES)
     residual = float(found[0].residuals[LARGE_RIDGES.index(chosen["ridge"])])
@@ -170,7 +243,9 @@ def large(n: int = 50_000, d: int = 100) -> dict[str, Any]:
 
 
 def large_nystroem(n: int = 50_000, d: int = 100, components: int = 2_000) -> dict[str, Any]:
-    """scikit-learn's Nystroem features and a linear ridge regression, the best of three bandwidths and six ridges on validation points."""
+    """scikit-learn's Nystroem features and a linear ridge regression, the best of three bandwidths
+    and six ridges on validation points.
+    """
     x, y, z, truth = large_data(n, d)
     held, best, took = len(z) // 2, {}, 0.0
     for gamma in (0.1 / d, 0.5 / d, 2.0 / d):
@@ -179,15 +254,21 @@ def large_nystroem(n: int = 50_000, d: int = 100, components: int = 2_000) -> di
 
         def fit(features: Nystroem = features, scores: list[Any] = scores) -> None:
             phi, phi_test = features.fit_transform(x), features.transform(z)
-            scores.extend(Ridge(alpha=alpha).fit(phi, y).predict(phi_test) for alpha in LARGE_RIDGES)
+            scores.extend(
+                Ridge(alpha=alpha).fit(phi, y).predict(phi_test) for alpha in LARGE_RIDGES
+            )
 
         took += seconds(fit)
-        one = chosen_on_validation(np.stack(scores, axis=1), truth, held, LARGE_RIDGES) | {"gamma": gamma}
+        one = chosen_on_validation(np.stack(scores, axis=1), truth, held, LARGE_RIDGES) | {
+            "gamma": gamma
+        }
         best = one if not best or one["validation_error"] < best["validation_error"] else best
     return {"seconds": took, **best}
 
 
-def chosen_on_validation(scores: np.ndarray, truth: np.ndarray, held: int, ridges: tuple[float, ...]) -> dict[str, Any]:
+def chosen_on_validation(
+    scores: np.ndarray, truth: np.ndarray, held: int, ridges: tuple[float, ...]
+) -> dict[str, Any]:
     """The ridge with the least error on the first `held` points, and its error on the others."""
     errors = np.mean(np.square(scores - truth[:, None])[:held], axis=0)
     best = int(np.argmin(errors))
@@ -198,7 +279,10 @@ def chosen_on_validation(scores: np.ndarray, truth: np.ndarray, held: int, ridge
 def large_data(n: int, d: int) -> tuple[np.ndarray, ...]:
     """Single-precision points with noisy targets, and clean test points."""
     draw = np.random.default_rng(0)
-    x, z = draw.standard_normal((n, d)).astype(np.float32), draw.standard_normal((4_000, d)).astype(np.float32)
+    x, z = (
+        draw.standard_normal((n, d)).astype(np.float32),
+        draw.standard_normal((4_000, d)).astype(np.float32),
+    )
     u = draw.standard_normal((d, 3)) / np.sqrt(d)
 
     def target(points: np.ndarray) -> np.ndarray:
@@ -211,12 +295,20 @@ def run_large() -> list[Comparison]:
     """The fit to 50,000 points, each side once in a process of its own. Many minutes."""
     results = {}
     for job in ("nothing", "large", "large_nystroem"):
-        done = subprocess.run([sys.executable, "-m", "benchmarks.kernels", job], check=True, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.kernels", job],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         results[job] = json.loads(done.stdout)
         say(f"{job}: {results[job]}")
     ours, peer = results["large"], results["large_nystroem"]
     notes: dict[str, float | str] = {
-        f"{name}_{key}": value for name, entry in (("ours", ours), ("peer", peer)) for key, value in entry.items() if key != "seconds"
+        f"{name}_{key}": value
+        for name, entry in (("ours", ours), ("peer", peer))
+        for key, value in entry.items()
+        if key != "seconds"
     }
     return [
         Comparison(
@@ -239,8 +331,13 @@ def job(name: str) -> dict[str, Any]:
     """What a process that measures its memory does."""
     if name in ("tangent", "jacobian"):
         with jax.enable_x64(True):
-            net, x = network(200, 100), jnp.asarray(np.random.default_rng(1).standard_normal((1_000, 100)))
-            jax.block_until_ready(gram(Tangent(net), x) if name == "tangent" else jax.jit(by_jacobian)(net, x))
+            net, x = (
+                network(200, 100),
+                jnp.asarray(np.random.default_rng(1).standard_normal((1_000, 100))),
+            )
+            jax.block_until_ready(
+                gram(Tangent(net), x) if name == "tangent" else jax.jit(by_jacobian)(net, x)
+            )
         return {}
     if name == "nothing":
         return {}

@@ -14,7 +14,9 @@ FALL = 0.2
 
 
 def measured(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """What earlier runs found, by what was compared; of several the one in the file that was written last."""
+    """What earlier runs found, by what was compared; of several the one in the file that was
+    written last.
+    """
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(paths, key=lambda each: each.stat().st_mtime):
         found |= {one["what"]: one for one in json.loads(path.read_text())["comparisons"]}
@@ -30,11 +32,16 @@ def fallen(comparisons: Iterable[Comparison], before: dict[str, dict[str, Any]])
             continue
         change = one.ratio / old["ratio"] if one.better == "higher" else old["ratio"] / one.ratio
         if change < 1 - FALL:
-            said.append(f"{one.what}: {old['ratio']:.2f} before, {one.ratio:.2f} now ({100 * (1 - change):.0f} % worse)")
+            said.append(
+                f"{one.what}: {old['ratio']:.2f} before, {one.ratio:.2f} now "
+                f"({100 * (1 - change):.0f} % worse)"
+            )
     return said
 
 
-def joined(comparisons: Iterable[Comparison], before: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def joined(
+    comparisons: Iterable[Comparison], before: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
     """What was measured now, and of everything else what was measured last."""
     now = {one.what: one.summary() for one in comparisons}
     return [*now.values(), *(one for what, one in before.items() if what not in now)]

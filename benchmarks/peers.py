@@ -1,7 +1,9 @@
-"""Further peers: convolutions against PyTorch, recursive feature machines against xRFM, wide kernels against neural-tangents.
+"""Further peers: convolutions against PyTorch, recursive feature machines against xRFM, wide
+kernels against neural-tangents.
 
-xRFM is optional (`pip install xrfm`). neural-tangents needs a JAX of its own: name a Python with both in `UNLAZY_NEURAL_TANGENTS`; it is
-timed in that process, in the same rounds. Whoever is not there is named and left out.
+xRFM is optional (`pip install xrfm`). neural-tangents needs a JAX of its own: name a Python with
+both in `UNLAZY_NEURAL_TANGENTS`; it is timed in that process, in the same rounds. Whoever is not
+there is named and left out.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ class Pixels(Task):
 
     def target(self, x: Float[Array, "n h w c"]) -> Float[Array, " n"]:
         """The label."""
-        return jnp.where(jnp.mean(x[:, : self.side // 2, : self.side // 2], axis=(1, 2, 3)) > 0, 1.0, -1.0)
+        return jnp.where(
+            jnp.mean(x[:, : self.side // 2, : self.side // 2], axis=(1, 2, 3)) > 0, 1.0, -1.0
+        )
 
     @property
     def features(self) -> Float[Array, "1 d"]:
@@ -121,7 +125,9 @@ def convolutions() -> list[Comparison]:
         return []
     use_own_program_cache()
     rates = {"filters": 0.01, "biases": 0.01, "a": 0.01, "c": 0.01}
-    learner = GradientDescent(ConvolutionalInit(CHANNELS), (Descent(rates, steps=STEPS, batch=BATCH, loss="hinge"),))
+    learner = GradientDescent(
+        ConvolutionalInit(CHANNELS), (Descent(rates, steps=STEPS, batch=BATCH, loss="hinge"),)
+    )
     trials = [Trial(PixelsFamily(), learner, SAMPLE, seed, ()) for seed in range(NETS)]
     engine, train = LocalEngine(), torch_convolutions()
 
@@ -132,13 +138,17 @@ def convolutions() -> list[Comparison]:
     say("Convolutions: compiling …")
     ours()
     train()
-    contenders = {"engine": ours, **{f"torch ({threads} threads)": with_threads(threads, train) for threads in THREADS}}
+    contenders = {
+        "engine": ours,
+        **{f"torch ({threads} threads)": with_threads(threads, train) for threads in THREADS},
+    }
     times = interleaved(contenders, ROUNDS, "Convolutions")
     peers = {threads: times[f"torch ({threads} threads)"] for threads in THREADS}
     fastest = min(peers, key=lambda threads: statistics.median(peers[threads]))
     return [
         Comparison(
-            f"convolutional networks, {NETS} at once / PyTorch eager: {SIDE}×{SIDE}, channels {CHANNELS}, batch {BATCH}",
+            f"convolutional networks, {NETS} at once / PyTorch eager: {SIDE}×{SIDE}, channels "
+            f"{CHANNELS}, batch {BATCH}",
             "model-step",
             [total / (NETS * STEPS) for total in times["engine"]],
             [total / STEPS for total in peers[fastest]],
@@ -159,20 +169,48 @@ def feature_machines() -> list[Comparison]:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((RFM_N, RFM_D))
     y = x[:, 0] * x[:, 1]
-    points, values = torch.tensor(x, dtype=torch.float32), torch.tensor(y[:, None], dtype=torch.float32)
+    points, values = (
+        torch.tensor(x, dtype=torch.float32),
+        torch.tensor(y[:, None], dtype=torch.float32),
+    )
 
     def ours() -> None:
         RecursiveFeatureMachineRegressor(iterations=RFM_ITERATIONS, ridge=1e-3).fit(x, y)
 
     def theirs() -> None:
-        machine = RFM("laplace", iters=RFM_ITERATIONS, bandwidth=float(RFM_D) ** 0.5, device="cpu", verbose=False)
-        machine.fit((points, values), (points[:50], values[:50]), reg=1e-3, early_stop_rfm=False, return_best_params=False)
+        machine = RFM(
+            "laplace",
+            iters=RFM_ITERATIONS,
+            bandwidth=float(RFM_D) ** 0.5,
+            device="cpu",
+            verbose=False,
+        )
+        machine.fit(
+            (points, values),
+            (points[:50], values[:50]),
+            reg=1e-3,
+            early_stop_rfm=False,
+            return_best_params=False,
+        )
 
     ours()
     theirs()
-    times = interleaved({"ours": lambda: seconds(ours), "xRFM": lambda: seconds(theirs)}, ROUNDS, "Recursive feature machines")
+    times = interleaved(
+        {"ours": lambda: seconds(ours), "xRFM": lambda: seconds(theirs)},
+        ROUNDS,
+        "Recursive feature machines",
+    )
     what = f"recursive feature machine / xRFM: n={RFM_N:,}, d={RFM_D}, {RFM_ITERATIONS} iterations"
-    return [Comparison(what, "fit", times["ours"], times["xRFM"], 1.0, notes={"ours": "float64", "xRFM": "float32"})]
+    return [
+        Comparison(
+            what,
+            "fit",
+            times["ours"],
+            times["xRFM"],
+            1.0,
+            notes={"ours": "float64", "xRFM": "float32"},
+        )
+    ]
 
 
 #: What the other Python runs: compile, then one time for each line that it is sent.
@@ -200,7 +238,9 @@ def wide_kernels() -> list[Comparison]:
     if not python:
         say("neural-tangents is left out: name a Python that has it in UNLAZY_NEURAL_TANGENTS.")
         return []
-    other = subprocess.Popen([python, "-c", _TANGENTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    other = subprocess.Popen(
+        [python, "-c", _TANGENTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert other.stdin is not None and other.stdout is not None
     versions: list[Any] = json.loads(other.stdout.readline())
 
@@ -214,10 +254,14 @@ def wide_kernels() -> list[Comparison]:
         kernel = NTK(depth=WIDE_DEPTH)
         ours = lambda: seconds(lambda: jax.block_until_ready(gram(kernel, x)))  # noqa: E731
         ours()
-        times = interleaved({"ours": ours, "neural-tangents": theirs}, ROUNDS, "Wide tangent kernels")
+        times = interleaved(
+            {"ours": ours, "neural-tangents": theirs}, ROUNDS, "Wide tangent kernels"
+        )
     other.stdin.close()
     other.wait()
-    what = f"NTK Gram / neural-tangents: {WIDE_N:,}², d={WIDE_D}, {WIDE_DEPTH} hidden layers, float64"
+    what = (
+        f"NTK Gram / neural-tangents: {WIDE_N:,}², d={WIDE_D}, {WIDE_DEPTH} hidden layers, float64"
+    )
     notes = dict(zip(("neural-tangents", "its JAX"), versions, strict=True))
     return [Comparison(what, "matrix", times["ours"], times["neural-tangents"], 1.0, notes=notes)]
 

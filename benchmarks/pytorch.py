@@ -1,7 +1,9 @@
-"""The engine against a plain PyTorch loop that trains the same networks one at a time, in time per gradient step of one network.
+"""The engine against a plain PyTorch loop that trains the same networks one at a time, in time per
+gradient step of one network.
 
-PyTorch runs eagerly, with the thread count that is faster for the network, and is timed in the training loop alone; the engine's time also
-holds the drawing of the data and the making of the records.
+PyTorch runs eagerly, with the thread count that is faster for the network, and is timed in the
+training loop alone; the engine's time also holds the drawing of the data and the making of the
+records.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from typing import Any
 from benchmarks.timing import Comparison, interleaved, say, seconds
 from benchmarks.workloads import LARGE, SMALL, EngineRun, Workload, use_own_program_cache
 
-#: The engine should be so many times faster per step: many small networks at once, and one large one.
+#: The engine should be so many times faster per step: many small networks at once, and one large
+#: one.
 TARGETS = {SMALL: 8.0, LARGE: 1.0}
 ROUNDS = 5
 #: Steps that PyTorch is timed for: enough to average over, few enough to be quick.
@@ -22,7 +25,9 @@ MISSING = "PyTorch is not installed: skipped. Install it with `pip install -e .[
 
 
 def torch_training(workload: Workload, steps: int) -> Any:
-    """A function that trains one freshly drawn network for `steps` steps and returns the seconds."""
+    """A function that trains one freshly drawn network for `steps` steps and returns the
+    seconds.
+    """
     import torch
 
     class Net(torch.nn.Module):
@@ -32,7 +37,10 @@ def torch_training(workload: Workload, steps: int) -> Any:
             super().__init__()
             self.first = torch.nn.Linear(workload.d, 2 * workload.pairs)
             self.second = torch.nn.Linear(2 * workload.pairs, 1, bias=False)
-            w, b, a = (scale * torch.randn(workload.pairs, size) for scale, size in zip(workload.scales, (workload.d, 1, 1), strict=True))
+            w, b, a = (
+                scale * torch.randn(workload.pairs, size)
+                for scale, size in zip(workload.scales, (workload.d, 1, 1), strict=True)
+            )
             with torch.no_grad():
                 self.first.weight.copy_(torch.cat([w, w]))
                 self.first.bias.copy_(torch.cat([b, b])[:, 0])
@@ -57,7 +65,9 @@ def torch_training(workload: Workload, steps: int) -> Any:
         )
         done = 0
         while done < steps:
-            for rows in torch.randperm(workload.n)[: workload.n // workload.batch * workload.batch].split(workload.batch):
+            for rows in torch.randperm(workload.n)[
+                : workload.n // workload.batch * workload.batch
+            ].split(workload.batch):
                 optimiser.zero_grad()
                 loss = torch.relu(1 - y[rows] * net(x[rows])).mean()
                 loss.backward()
@@ -90,7 +100,10 @@ def compare(workload: Workload, rounds: int = ROUNDS) -> Comparison:
     ours = EngineRun(workload)
     ours()
     train()
-    contenders = {"engine": ours, **{f"torch ({threads} threads)": with_threads(threads, train) for threads in THREADS}}
+    contenders = {
+        "engine": ours,
+        **{f"torch ({threads} threads)": with_threads(threads, train) for threads in THREADS},
+    }
     times = interleaved(contenders, rounds, f"PyTorch, {workload.name}")
     peers = {threads: times[f"torch ({threads} threads)"] for threads in THREADS}
     fastest = min(peers, key=lambda threads: statistics.median(peers[threads]))

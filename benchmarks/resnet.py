@@ -1,4 +1,5 @@
-"""One training step of ResNet(16) on 32 × 32 colour images, batch 128, against the same network in PyTorch, both on all cores.
+"""One training step of ResNet(16) on 32 × 32 colour images, batch 128, against the same network in
+PyTorch, both on all cores.
 
 Both normalise groups of channels, and take a step of SGD on the logistic loss.
 """
@@ -37,7 +38,8 @@ def ours() -> Any:
 
         return jax.tree.map(lambda p, g: p - RATE * g, arrays, jax.grad(loss)(arrays))
 
-    # In a loop of the program, as training runs them: there a convolution may cost many times what it does alone.
+    # In a loop of the program, as training runs them: there a convolution may cost many times what
+    # it does alone.
     steps = jax.jit(lambda start: jax.lax.fori_loop(0, STEPS, lambda _, now: step(now), start))
 
     def train() -> None:
@@ -67,7 +69,11 @@ def theirs() -> Any:
                 nn.Conv2d(o, o, 3, 1, 1, bias=False),
                 nn.GroupNorm(GROUPS, o),
             )
-            self.skip = nn.Identity() if i == o else nn.Sequential(nn.Conv2d(i, o, 1, stride, bias=False), nn.GroupNorm(GROUPS, o))
+            self.skip = (
+                nn.Identity()
+                if i == o
+                else nn.Sequential(nn.Conv2d(i, o, 1, stride, bias=False), nn.GroupNorm(GROUPS, o))
+            )
 
         def forward(self, x: Any) -> Any:
             """One block."""
@@ -76,7 +82,9 @@ def theirs() -> Any:
     sizes = [M, *(stage * M for stage in STAGES for _ in range(BLOCKS))]
     blocks = [Block(i, o) for i, o in itertools.pairwise(sizes)]
     first = (nn.Conv2d(3, M, 3, 1, 1, bias=False), nn.GroupNorm(GROUPS, M), nn.ReLU())
-    network = nn.Sequential(*first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * M, 1))
+    network = nn.Sequential(
+        *first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * M, 1)
+    )
     x = torch.randn(BATCH, 3, SIDE, SIDE)
     y = torch.where(x[:, 0, 0, 0] > 0, 1.0, -1.0)
     optimiser = torch.optim.SGD(network.parameters(), lr=RATE)

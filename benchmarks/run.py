@@ -1,4 +1,5 @@
-"""Runs all benchmarks and prints one table of ratios: `python -m benchmarks.run [--out results/benchmarks.json]` from the project's folder.
+"""Runs all benchmarks and prints one table of ratios: `python -m benchmarks.run [--out
+results/benchmarks.json]` from the project's folder.
 
 Speed is measured here, not tested: a missed target is shown, and the exit status is 0 all the same.
 """
@@ -20,7 +21,21 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import circuits, engine, growth, hierarchy, kernels, peers, pytorch, resnet, storing, tables, walsh, workers, xor
+from benchmarks import (
+    circuits,
+    engine,
+    growth,
+    hierarchy,
+    kernels,
+    peers,
+    pytorch,
+    resnet,
+    storing,
+    tables,
+    walsh,
+    workers,
+    xor,
+)
 from benchmarks.last import fallen, joined, measured
 from benchmarks.page import page
 from benchmarks.timing import Comparison
@@ -85,7 +100,10 @@ def processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
 
 
 def report(comparisons: list[dict[str, Any]], arguments: list[str]) -> dict[str, Any]:
@@ -99,18 +117,34 @@ def report(comparisons: list[dict[str, Any]], arguments: list[str]) -> dict[str,
             "cores": os.cpu_count(),
             "load_at_end": load,
         },
-        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
+        "versions": {
+            "python": platform.python_version(),
+            **{package: version(package) for package in PACKAGES},
+        },
         "comparisons": comparisons,
     }
 
 
 def main(arguments: list[str]) -> None:
     """Run what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Measure this package against its peers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.run", description="Measure this package against its peers."
+    )
     which = f"which: {', '.join(BENCHMARKS)}. By default all."
     parser.add_argument("names", nargs="*", metavar="NAME", help=which)
-    parser.add_argument("--out", type=Path, help="also write the ratios to this JSON file, and a page beside it; what was not run is kept")
-    parser.add_argument("--since", type=Path, nargs="*", default=[], help="earlier results: what fell by more than a fifth is named")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="also write the ratios to this JSON file, and a page beside it; what was not run is "
+        "kept",
+    )
+    parser.add_argument(
+        "--since",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="earlier results: what fell by more than a fifth is named",
+    )
     options = parser.parse_args(arguments)
     known = BENCHMARKS
     unknown = sorted(set(options.names) - set(known))
@@ -118,7 +152,11 @@ def main(arguments: list[str]) -> None:
         parser.error(f"there is no benchmark {', '.join(unknown)}: choose from {', '.join(known)}")
 
     console = Console() if sys.stdout.isatty() else Console(width=160)
-    earlier = [path for path in dict.fromkeys([*options.since, *([options.out] if options.out else [])]) if path.exists()]
+    earlier = [
+        path
+        for path in dict.fromkeys([*options.since, *([options.out] if options.out else [])])
+        if path.exists()
+    ]
     before = measured(earlier)
     kept = measured([options.out] if options.out is not None and options.out.exists() else [])
     comparisons: list[Comparison] = []
@@ -133,14 +171,21 @@ def main(arguments: list[str]) -> None:
         console.print(table(comparisons))
     for one in comparisons:
         if one.notes:
-            console.print(f"{one.what}: {', '.join(f'{name} {value}' for name, value in one.notes.items())}", highlight=False)
+            console.print(
+                f"{one.what}: {', '.join(f'{name} {value}' for name, value in one.notes.items())}",
+                highlight=False,
+            )
     worse = fallen(comparisons, before)
     for sentence in worse:
         console.print(f"[red]Fallen:[/red] {sentence}", highlight=False)
     if before and not worse:
-        console.print("Nothing has fallen by more than a fifth since the last run.", highlight=False)
+        console.print(
+            "Nothing has fallen by more than a fifth since the last run.", highlight=False
+        )
     if options.out is not None:
-        console.print(f"Written to {options.out} and {options.out.with_suffix('.html')}.", highlight=False)
+        console.print(
+            f"Written to {options.out} and {options.out.with_suffix('.html')}.", highlight=False
+        )
 
 
 if __name__ == "__main__":

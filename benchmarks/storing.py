@@ -1,6 +1,8 @@
-"""Storing records against bare `sqlite3` inserts of the same rows, one transaction each, in a file of the same schema and settings.
+"""Storing records against bare `sqlite3` inserts of the same rows, one transaction each, in a file
+of the same schema and settings.
 
-The bare inserts are handed rows that were made beforehand; the store makes its rows from records within the time.
+The bare inserts are handed rows that were made beforehand; the store makes its rows from records
+within the time.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ TARGET = 1.5
 ROUNDS = 5
 RECORDS = 10_000
 MEASURES = 12
-#: Records that are made at a time, outside the clock: both sides find their input fresh in memory, as in a run.
+#: Records that are made at a time, outside the clock: both sides find their input fresh in memory,
+#: as in a run.
 CHUNK = 64
 STEPS = (0, 1, 2, 12, 30, 60, 120, 300, 450, 600)
 NEURONS = 16
@@ -39,7 +42,9 @@ def record_key(seed: int) -> str:
 
 
 def records(seeds: range, *, with_array: bool) -> list[Record]:
-    """Records as a study makes them: a dozen single-precision measurements at ten steps, perhaps with a small array."""
+    """Records as a study makes them: a dozen single-precision measurements at ten steps, perhaps
+    with a small array.
+    """
     trial, origin = SMALL.trials()[0].describe(), provenance()
 
     def record(seed: int) -> Record:
@@ -50,8 +55,12 @@ def records(seeds: range, *, with_array: bool) -> list[Record]:
             trial=trial | {"seed": seed},
             status="ok",
             steps=STEPS,
-            measurements={f"measurement_{name:02}": tuple(series) for name, series in enumerate(values)},
-            arrays={"cosines": draw.random((len(STEPS), NEURONS), np.float32)} if with_array else {},
+            measurements={
+                f"measurement_{name:02}": tuple(series) for name, series in enumerate(values)
+            },
+            arrays={"cosines": draw.random((len(STEPS), NEURONS), np.float32)}
+            if with_array
+            else {},
             seconds=1.0,
             provenance=origin,
             created=now(),
@@ -61,7 +70,9 @@ def records(seeds: range, *, with_array: bool) -> list[Record]:
 
 
 class BareFile:
-    """A new file of the store's schema and settings, and rows that were prepared for it in another file."""
+    """A new file of the store's schema and settings, and rows that were prepared for it in another
+    file.
+    """
 
     def __init__(self, path: Path, prepared: Path) -> None:
         Store(path).close()
@@ -69,14 +80,19 @@ class BareFile:
         self.target = sqlite3.connect(path, isolation_level=None)
         self.target.execute("PRAGMA journal_mode = WAL")
         self.target.execute("PRAGMA synchronous = NORMAL")
-        self.target.executemany("INSERT INTO provenance VALUES (?, ?)", self.source.execute("SELECT * FROM provenance").fetchall())
+        self.target.executemany(
+            "INSERT INTO provenance VALUES (?, ?)",
+            self.source.execute("SELECT * FROM provenance").fetchall(),
+        )
 
     def rows(self, seed: int) -> list[tuple[str, Row]]:
         """What the store writes for a record: a statement and its values for each row."""
         return [
             (insertion(table, len(row)), row)
             for table in ("records", "arrays")
-            for row in self.source.execute(f"SELECT * FROM {table} WHERE key = ?", (record_key(seed),))
+            for row in self.source.execute(
+                f"SELECT * FROM {table} WHERE key = ?", (record_key(seed),)
+            )
         ]
 
     def insert(self, entries: list[list[tuple[str, Row]]]) -> None:
@@ -99,8 +115,12 @@ def insertion(table: str, columns: int) -> str:
     return f"INSERT OR IGNORE INTO {table} VALUES ({','.join('?' * columns)})"
 
 
-def fill(store: Store, bare: BareFile | None, count: int, *, with_array: bool) -> tuple[float, float]:
-    """Seconds of the store and of the bare inserts; they take turns, a chunk of records each, so that both meet the same machine."""
+def fill(
+    store: Store, bare: BareFile | None, count: int, *, with_array: bool
+) -> tuple[float, float]:
+    """Seconds of the store and of the bare inserts; they take turns, a chunk of records each, so
+    that both meet the same machine.
+    """
     by_store = by_hand = 0.0
     for start in range(0, count, CHUNK):
         seeds = range(start, min(start + CHUNK, count))
@@ -124,10 +144,15 @@ def compare(with_array: bool, rounds: int = ROUNDS, count: int = RECORDS) -> Com
         for index in range(rounds):
             with (
                 Store(folder / f"store-{index}.sqlite") as store,
-                contextlib.closing(BareFile(folder / f"bare-{index}.sqlite", folder / "prepared.sqlite")) as bare,
+                contextlib.closing(
+                    BareFile(folder / f"bare-{index}.sqlite", folder / "prepared.sqlite")
+                ) as bare,
             ):
                 times.append(fill(store, bare, count, with_array=with_array))
-            say(f"Storing {what}: round {index + 1} of {rounds}: store {times[-1][0]:.3f} s, bare sqlite3 {times[-1][1]:.3f} s")
+            say(
+                f"Storing {what}: round {index + 1} of {rounds}: store {times[-1][0]:.3f} s, "
+                f"bare sqlite3 {times[-1][1]:.3f} s"
+            )
     ours, peer = (list(column) for column in zip(*times, strict=True))
     return Comparison(f"store / bare sqlite3 inserts: {what}", "run", ours, peer, TARGET, "lower")
 

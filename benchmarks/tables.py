@@ -1,6 +1,8 @@
-"""Estimators on one table of 8,000 rows and 10 columns: against one Cholesky factorisation, scikit-learn's network, and xRFM.
+"""Estimators on one table of 8,000 rows and 10 columns: against one Cholesky factorisation,
+scikit-learn's network, and xRFM.
 
-xRFM is measured where it can be imported (`pip install xrfm`). Notes hold the accuracies on 4,000 further rows.
+xRFM is measured where it can be imported (`pip install xrfm`). Notes hold the accuracies on 4,000
+further rows.
 """
 
 from __future__ import annotations
@@ -32,11 +34,19 @@ def made_table(seed: int = 0) -> tuple[np.ndarray, ...]:
     x = draw.standard_normal((ROWS + TESTED, COLUMNS))
     u = np.linalg.qr(draw.standard_normal((COLUMNS, 3)))[0]
     first, second, third = (1.5 * x @ u).T
-    y = (np.tanh(first) * np.sin(second) + 0.4 * np.abs(third) - 0.3 + 0.2 * draw.standard_normal(len(x)) > 0).astype(int)
+    y = (
+        np.tanh(first) * np.sin(second)
+        + 0.4 * np.abs(third)
+        - 0.3
+        + 0.2 * draw.standard_normal(len(x))
+        > 0
+    ).astype(int)
     return x[:ROWS], y[:ROWS], x[ROWS:], y[ROWS:]
 
 
-def fitting(make: Callable[[], Any], notes: dict[str, float | str], name: str) -> Callable[[], float]:
+def fitting(
+    make: Callable[[], Any], notes: dict[str, float | str], name: str
+) -> Callable[[], float]:
     """Seconds of a fit; its accuracy becomes a note."""
     x, y, x_test, y_test = made_table()
 
@@ -45,7 +55,9 @@ def fitting(make: Callable[[], Any], notes: dict[str, float | str], name: str) -
         begin = time.perf_counter()
         machine.fit(x, y)
         taken = time.perf_counter() - begin
-        notes[f"accuracy of {name}"] = round(100 * float(np.mean(machine.predict(x_test) == y_test)), 2)
+        notes[f"accuracy of {name}"] = round(
+            100 * float(np.mean(machine.predict(x_test) == y_test)), 2
+        )
         return taken
 
     return run
@@ -77,7 +89,11 @@ class _XRFM:
 
 
 def against(
-    what: str, ours: Callable[[], Any], peer: Callable[[], float] | Callable[[], Any], target: float, rounds: int = 2
+    what: str,
+    ours: Callable[[], Any],
+    peer: Callable[[], float] | Callable[[], Any],
+    target: float,
+    rounds: int = 2,
 ) -> Comparison:
     """Our fit against a factorisation (a function that takes its own time) or a peer's fit."""
     notes: dict[str, float | str] = {}
@@ -90,10 +106,28 @@ def against(
 
 def run() -> list[Comparison]:
     size = f"{ROWS:,} × {COLUMNS}"
-    found = [against(f"NTKClassifier / one Cholesky factorisation: {size}", NTKClassifier, cholesky_time, 8.0)]
+    found = [
+        against(
+            f"NTKClassifier / one Cholesky factorisation: {size}", NTKClassifier, cholesky_time, 8.0
+        )
+    ]
     for network in (TwoLayerClassifier, ThreeLayerResNetClassifier, DeepMLPClassifier):
         what = f"{network.__name__} / MLPClassifier: {size}"
-        found.append(against(what, lambda network=network: network(random_state=0), lambda: MLPClassifier(random_state=0), 1.5))
+        found.append(
+            against(
+                what,
+                lambda network=network: network(random_state=0),
+                lambda: MLPClassifier(random_state=0),
+                1.5,
+            )
+        )
     if importlib.util.find_spec("xrfm") is not None:
-        found.append(against(f"RFM / xRFM: {size}", lambda: RecursiveFeatureMachineClassifier(random_state=0), _XRFM, 1.0))
+        found.append(
+            against(
+                f"RFM / xRFM: {size}",
+                lambda: RecursiveFeatureMachineClassifier(random_state=0),
+                _XRFM,
+                1.0,
+            )
+        )
     return found

@@ -1,4 +1,6 @@
-"""Timing of contenders in one run: interleaved rounds, so that what else the machine does cancels in the ratio."""
+"""Timing of contenders in one run: interleaved rounds, so that what else the machine does cancels
+in the ratio.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def interleaved(contenders: dict[str, Contender], rounds: int, what: str) -> dict[str, list[float]]:
-    """Seconds of each contender in each round. Every other round runs in reverse order, so that none always goes first."""
+    """Seconds of each contender in each round.
+
+    Every other round runs in reverse order, so that none always goes first.
+    """
     times: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
     for index in range(rounds):
@@ -45,8 +50,9 @@ def interleaved(contenders: dict[str, Contender], rounds: int, what: str) -> dic
 class Comparison:
     """Ours against a peer at the same work.
 
-    `ours`, `peer`: seconds of each round, per `unit` of work. `better` says which way the ratio should go: with "higher" the ratio is our
-    speed over the peer's speed and should reach `target`, with "lower" it is our time over the peer's time and should not exceed it.
+    `ours`, `peer`: seconds of each round, per `unit` of work. `better` says which way the ratio
+    should go: with "higher" the ratio is our speed over the peer's speed and should reach `target`,
+    with "lower" it is our time over the peer's time and should not exceed it.
     """
 
     what: str
@@ -61,11 +67,15 @@ class Comparison:
     def by_round(self) -> list[float]:
         """The ratio in each round, sorted."""
         pairs = zip(self.ours, self.peer, strict=True)
-        return sorted(peer / ours if self.better == "higher" else ours / peer for ours, peer in pairs)
+        return sorted(
+            peer / ours if self.better == "higher" else ours / peer for ours, peer in pairs
+        )
 
     @property
     def ratio(self) -> float:
-        """The median over rounds: both sides of a round ran at nearly the same time, on an equally busy machine."""
+        """The median over rounds: both sides of a round ran at nearly the same time, on an equally
+        busy machine.
+        """
         return statistics.median(self.by_round)
 
     @property

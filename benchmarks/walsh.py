@@ -1,7 +1,8 @@
-"""The Walsh–Hadamard transform of 2^20 numbers against the butterfly as one writes it in NumPy: a loop over the stages, with slices.
+"""The Walsh–Hadamard transform of 2^20 numbers against the butterfly as one writes it in NumPy: a
+loop over the stages, with slices.
 
-Both work in double precision and must agree to rounding. The loop is also timed in the form that suits memory best, with even and odd
-places in place of halves, for comparison.
+Both work in double precision and must agree to rounding. The loop is also timed in the form that
+suits memory best, with even and odd places in place of halves, for comparison.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def by_stages(values: np.ndarray) -> np.ndarray:
 
 
 def by_even_and_odd(values: np.ndarray) -> np.ndarray:
-    """Sums and differences of even and odd places, laid one behind the other: the same stages in an order of equal strides."""
+    """Sums and differences of even and odd places, laid one behind the other: the same stages in an
+    order of equal strides.
+    """
     v = values
     for _ in range(M):
         even, odd = v[0::2], v[1::2]
@@ -52,7 +55,9 @@ def run() -> list[Comparison]:
         ROUNDS,
         "Walsh–Hadamard",
     )
-    against = sorted(slow / fast for slow, fast in zip(times["even and odd"], times["products"], strict=True))
+    against = sorted(
+        slow / fast for slow, fast in zip(times["even and odd"], times["products"], strict=True)
+    )
     notes: dict[str, float | str] = {
         "against the loop of equal strides": round(against[len(against) // 2], 1),
         "difference": f"{wrong:.0e}",

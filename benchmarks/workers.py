@@ -1,8 +1,10 @@
-"""Worker processes: how a compute-bound sweep gains from a second one, and what a trial costs beyond its computing.
+"""Worker processes: how a compute-bound sweep gains from a second one, and what a trial costs
+beyond its computing.
 
-The sweep is many small networks in groups of different shapes, each long enough to keep one core busy. Both numbers of workers compute the
-same records; starting and compiling are done before the clock starts. The overhead is that of 10,000 trials of a few multiply-adds each,
-with planning, sending, and writing to the store, less the time in which programs ran.
+The sweep is many small networks in groups of different shapes, each long enough to keep one core
+busy. Both numbers of workers compute the same records; starting and compiling are done before the
+clock starts. The overhead is that of 10,000 trials of a few multiply-adds each, with planning,
+sending, and writing to the store, less the time in which programs ran.
 """
 
 from __future__ import annotations
@@ -50,16 +52,27 @@ def gain() -> Comparison:
         contenders = {}
         for name, engine in (("one worker", one), ("two workers", two)):
             say(f"Workers: starting {name} and compiling …")
-            for _ in range(2):  # a worker may meet a shape in the second run that another had in the first
+            for _ in range(
+                2
+            ):  # a worker may meet a shape in the second run that another had in the first
                 ran(engine, trials)
             contenders[name] = lambda engine=engine: seconds(lambda: ran(engine, trials))
         times = interleaved(contenders, ROUNDS, "Workers")
-    return Comparison("two worker processes / one: sweep of 8 shapes", "sweep", times["two workers"], times["one worker"], TARGET)
+    return Comparison(
+        "two worker processes / one: sweep of 8 shapes",
+        "sweep",
+        times["two workers"],
+        times["one worker"],
+        TARGET,
+    )
 
 
 def tiny() -> list[Trial]:
     """Trials that compute next to nothing."""
-    learner = GradientDescent(MirroredInit(m=2, w_scale=1.0, b_scale=0.1, a_scale=0.1), (Descent({"w": 0.1}, steps=2, batch=4),))
+    learner = GradientDescent(
+        MirroredInit(m=2, w_scale=1.0, b_scale=0.1, a_scale=0.1),
+        (Descent({"w": 0.1}, steps=2, batch=4),),
+    )
     return [Trial(HiddenProducts(d=4), learner, 8, seed, ()) for seed in range(TINY)]
 
 
@@ -73,9 +86,13 @@ def overhead(name: str, engine: Engine) -> Comparison:
             total = seconds(lambda store=store: keep(trials, store, engine))
             computing = sum(record.seconds for record in store.records())
         spent.append((total - computing) / TINY)
-        say(f"Overhead, {name}: round {index + 1}: {total:.1f} s, of which {computing:.1f} s computing")
+        say(
+            f"Overhead, {name}: round {index + 1}: {total:.1f} s, of which {computing:.1f} s "
+            "computing"
+        )
     return Comparison(
-        f"overhead of a trial over pure compute / {1000 * ALLOWED:g} ms: {TINY:,} tiny trials, {name}",
+        f"overhead of a trial over pure compute / {1000 * ALLOWED:g} ms: {TINY:,} tiny trials, "
+        f"{name}",
         "trial",
         spent[1:],  # the first compiles
         [ALLOWED] * (len(spent) - 1),

@@ -1,4 +1,6 @@
-"""The work that is timed: a plain task in the full input space, and the two sizes at which a two-layer network is trained on it."""
+"""The work that is timed: a plain task in the full input space, and the two sizes at which a
+two-layer network is trained on it.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ class HiddenProducts(Family):
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """`nets` two-layer truncated-ReLU networks of 2·`pairs` neurons, one task each, trained by plain SGD on the hinge loss."""
+    """`nets` two-layer truncated-ReLU networks of 2·`pairs` neurons, one task each, trained by
+    plain SGD on the hinge loss.
+    """
 
     name: str
     nets: int
@@ -93,17 +97,31 @@ class Workload:
             MirroredInit(m=self.pairs, w_scale=w, b_scale=b, a_scale=a),
             (Descent(dict(self.rates), steps=self.steps, batch=self.batch, loss="hinge"),),
         )
-        return [Trial(HiddenProducts(d=self.d), learner, self.n, seed, ()) for seed in range(self.nets)]
+        return [
+            Trial(HiddenProducts(d=self.d), learner, self.n, seed, ()) for seed in range(self.nets)
+        ]
 
 
 #: Many small networks at once, and one network that fills the cores alone.
-SMALL = Workload("64 nets, d=30, 100 neurons, batch 50", nets=64, d=30, pairs=50, batch=50, n=5_000, steps=1_000)
-LARGE = Workload("1 net, d=500, 600 neurons, batch 1000", nets=1, d=500, pairs=300, batch=1_000, n=10_000, steps=200)
+SMALL = Workload(
+    "64 nets, d=30, 100 neurons, batch 50", nets=64, d=30, pairs=50, batch=50, n=5_000, steps=1_000
+)
+LARGE = Workload(
+    "1 net, d=500, 600 neurons, batch 1000",
+    nets=1,
+    d=500,
+    pairs=300,
+    batch=1_000,
+    n=10_000,
+    steps=200,
+)
 WORKLOADS = (SMALL, LARGE)
 
 
 class EngineRun:
-    """Runs a workload in the engine again and again; `compile_seconds` keeps what compiling took in each run."""
+    """Runs a workload in the engine again and again; `compile_seconds` keeps what compiling took in
+    each run.
+    """
 
     def __init__(self, workload: Workload) -> None:
         self.trials = workload.trials()
@@ -111,7 +129,9 @@ class EngineRun:
         self.records: list[Record] = []
 
     def __call__(self) -> float:
-        """Seconds of one run without compiling, all else included: planning, drawing the data, training, making the records."""
+        """Seconds of one run without compiling, all else included: planning, drawing the data,
+        training, making the records.
+        """
         engine = LocalEngine()
         total = seconds(lambda: self._run(engine))
         self.compile_seconds.append(engine.compile_seconds)
@@ -123,7 +143,9 @@ class EngineRun:
 
 @functools.cache
 def use_own_program_cache() -> None:
-    """Keep this process's compiled programs in a new folder: first compiles are timed as such, and the user's cache is left alone."""
+    """Keep this process's compiled programs in a new folder: first compiles are timed as such, and
+    the user's cache is left alone.
+    """
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
     jax.config.update("jax_compilation_cache_dir", folder.name)

@@ -1,7 +1,8 @@
 """SGD on XOR: the share of time that drawing the data takes, and the same loop in PyTorch.
 
-Examples are drawn as bits inside the compiled loop. The share is what fresh examples add to training on a fixed batch of the same size.
-PyTorch runs eagerly, one network at a time, with the thread count that is faster, and draws its signs in the loop as well.
+Examples are drawn as bits inside the compiled loop. The share is what fresh examples add to
+training on a fixed batch of the same size. PyTorch runs eagerly, one network at a time, with the
+thread count that is faster, and draws its signs in the loop as well.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.tasks.multi_index import MultiIndex
 
-#: Drawing should take less than a fifth of the time: fresh examples cost at most 1/(1 − 0.2) of fixed ones.
+#: Drawing should take less than a fifth of the time: fresh examples cost at most 1/(1 − 0.2) of
+#: fixed ones.
 DRAW_TARGET = 1.25
 TORCH_TARGET = 5.0
 ROUNDS = 5
@@ -48,7 +50,9 @@ def drawing(d: int = 1024, steps: int = 40) -> Comparison:
     say(f"XOR, d={d}: compiling both programs …")
     contenders = {"fresh": program(fresh, d, steps * d, 1), "fixed": program(fixed, d, d, 1)}
     times = interleaved(contenders, 2 * ROUNDS - 1, f"XOR, d={d}")
-    share = 1 - statistics.median(b / a for a, b in zip(times["fresh"], times["fixed"], strict=True))
+    share = 1 - statistics.median(
+        b / a for a, b in zip(times["fresh"], times["fixed"], strict=True)
+    )
     return Comparison(
         f"XOR with fresh bits / on a fixed batch: d={d}, width {WIDTH}",
         "step",
@@ -68,7 +72,9 @@ def torch_training(d: int, steps: int) -> Any:
         w = torch.randn(WIDTH, d)
         w = (0.3 * w / w.norm(dim=1, keepdim=True)).requires_grad_()
         a = (0.3 * (2.0 * torch.randint(0, 2, (WIDTH,)) - 1) / WIDTH).requires_grad_()
-        optimiser = torch.optim.SGD([{"params": [w], "lr": 1.0 * WIDTH}, {"params": [a], "lr": 1.0 / WIDTH}], lr=1.0)
+        optimiser = torch.optim.SGD(
+            [{"params": [w], "lr": 1.0 * WIDTH}, {"params": [a], "lr": 1.0 / WIDTH}], lr=1.0
+        )
         for _ in range(steps):
             x = 2.0 * torch.randint(0, 2, (d, d)) - 1
             y = -x[:, 0] * x[:, 1]
@@ -84,9 +90,15 @@ def against_torch(d: int = 128, steps: int = 100, models: int = 16) -> Compariso
     import torch
 
     say(f"XOR, d={d}: compiling the program …")
-    ours, theirs = program(mean_field_sgd(width=WIDTH, batch=d, steps=steps), d, steps * d, models), torch_training(d, steps)
+    ours, theirs = (
+        program(mean_field_sgd(width=WIDTH, batch=d, steps=steps), d, steps * d, models),
+        torch_training(d, steps),
+    )
     theirs()
-    contenders = {"ours": ours, **{f"torch ({threads} threads)": with_threads(threads, theirs) for threads in THREADS}}
+    contenders = {
+        "ours": ours,
+        **{f"torch ({threads} threads)": with_threads(threads, theirs) for threads in THREADS},
+    }
     times = interleaved(contenders, ROUNDS, f"XOR against PyTorch, d={d}")
     peers = {threads: times[f"torch ({threads} threads)"] for threads in THREADS}
     fastest = min(peers, key=lambda threads: statistics.median(peers[threads]))

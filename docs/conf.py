@@ -1,4 +1,7 @@
-"""How the documentation is built: `make docs`. Pages of papers and of the interface are made from records and docstrings first."""
+"""How the documentation is built: `make docs`.
+
+Pages of papers and of the interface are made from records and docstrings first.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,14 @@ author = "The unlazy developers"
 version = release = unlazy.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "stories", "gallery/README.rst", "examples/*.py", "examples/*.ipynb", "examples/*.md5"]
+exclude_patterns = [
+    "_build",
+    "stories",
+    "gallery/README.rst",
+    "examples/*.py",
+    "examples/*.ipynb",
+    "examples/*.md5",
+]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"
@@ -54,11 +64,16 @@ sphinx_gallery_conf = {
 
 
 def _plain(line: str) -> str:
-    """A line of a docstring, which is no reStructuredText, as such: code between backticks stays code, all else is text."""
+    """A line of a docstring, which is no reStructuredText, as such: code between backticks stays
+    code, all else is text.
+    """
     parts = line.split("`")
     if len(parts) % 2 == 0:  # a lone backtick
         return re.sub(r"([*|_`\\])", r"\\\1", line)
-    return "".join(f"``{part}``" if place % 2 else re.sub(r"([*|_\\])", r"\\\1", part) for place, part in enumerate(parts))
+    return "".join(
+        f"``{part}``" if place % 2 else re.sub(r"([*|_\\])", r"\\\1", part)
+        for place, part in enumerate(parts)
+    )
 
 
 def _docstring(app, what, name, obj, options, lines) -> None:

@@ -1,9 +1,11 @@
-"""Does an audit give the right answer? `python scripts/audits.py [--seeds 20] [--out results/tables/audits.json]`.
+"""Does an audit give the right answer? `python scripts/audits.py [--seeds 20] [--out
+results/tables/audits.json]`.
 
-Tables are made whose answer is known: labels that are a parity of three columns (features must be learned: a kernel needs about as many
-rows as there are triples of columns), targets of a linear and of an RBF teacher (a kernel is enough), and parities with permuted labels
-(nothing to learn, so no lead of either side may be found). The seeds are judging seeds. Every finished piece is kept: a run that was
-stopped goes on.
+Tables are made whose answer is known: labels that are a parity of three columns (features must be
+learned: a kernel needs about as many rows as there are triples of columns), targets of a linear and
+of an RBF teacher (a kernel is enough), and parities with permuted labels (nothing to learn, so no
+lead of either side may be found). The seeds are judging seeds. Every finished piece is kept: a run
+that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def linear(draw: np.random.Generator, rows: int) -> Made:
 
 
 def rbf(draw: np.random.Generator, rows: int) -> Made:
-    """A random function of the space of an RBF kernel on five columns, and noise of a fifth of its variance."""
+    """A random function of the space of an RBF kernel on five columns, and noise of a fifth of its
+    variance.
+    """
     x = draw.standard_normal((rows, 5))
     centres = draw.standard_normal((200, 5))
     squared = np.sum(np.square(x[:, None] - centres), axis=2)
@@ -69,7 +73,16 @@ def audited(name: str, seed: int, rows: int, journal: Path) -> dict[str, Any]:
     """One audit, with all contenders and without explanations."""
     x, y = TABLES[name][0](np.random.default_rng(seed), rows)
     found = unlazy.audit(x, y, explain=False, journal=journal, name=name).to_json()
-    return {key: found[key] for key in ("decision", "gap", "best with fixed features", "best with learned features", "seconds")}
+    return {
+        key: found[key]
+        for key in (
+            "decision",
+            "gap",
+            "best with fixed features",
+            "best with learned features",
+            "seconds",
+        )
+    }
 
 
 def main() -> None:
@@ -90,11 +103,17 @@ def main() -> None:
             begin = time.monotonic()
             pieces = options.journal.with_suffix(f".{name.replace(' ', '-')}-{seed}.jsonl")
             found[seed] = kept.get(
-                f"{name}/{options.rows}/{seed}", lambda name=name, seed=seed, pieces=pieces: audited(name, seed, options.rows, pieces)
+                f"{name}/{options.rows}/{seed}",
+                lambda name=name, seed=seed, pieces=pieces: audited(
+                    name, seed, options.rows, pieces
+                ),
             )
             pieces.unlink(missing_ok=True)
             gap = found[seed]["gap"]
-            told = f"{found[seed]['decision']} (lead {gap['mean']:+.1f}, {gap['low']:+.1f} to {gap['high']:+.1f})"
+            told = (
+                f"{found[seed]['decision']} (lead {gap['mean']:+.1f}, {gap['low']:+.1f} to "
+                f"{gap['high']:+.1f})"
+            )
             print(f"{name}, seed {seed}: {told}, {time.monotonic() - begin:.0f} s", flush=True)
         count = sum(each["decision"] in right for each in found.values())
         print(f"{name}: {count} of {options.seeds} right", flush=True)
@@ -108,9 +127,19 @@ def main() -> None:
         }
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        asked = {"--tables": options.tables, "--rows": options.rows, "--seeds": options.seeds, "--first-seed": options.first_seed}
-        command = shlex.join(["python", "scripts/audits.py", *(str(word) for pair in asked.items() for word in pair)])
-        options.out.write_text(json.dumps({"command": command, "rows": options.rows, "tables": results}, indent=1) + "\n")
+        asked = {
+            "--tables": options.tables,
+            "--rows": options.rows,
+            "--seeds": options.seeds,
+            "--first-seed": options.first_seed,
+        }
+        command = shlex.join(
+            ["python", "scripts/audits.py", *(str(word) for pair in asked.items() for word in pair)]
+        )
+        options.out.write_text(
+            json.dumps({"command": command, "rows": options.rows, "tables": results}, indent=1)
+            + "\n"
+        )
 
 
 if __name__ == "__main__":

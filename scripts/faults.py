@@ -1,8 +1,10 @@
-"""The fault suite in full: `make faults`, or `python scripts/faults.py [--kills 50] [--engines processes,dask,slurm]`.
+"""The fault suite in full: `make faults`, or `python scripts/faults.py [--kills 50] [--engines
+processes,dask,slurm]`.
 
-Real processes on this machine are killed by kill −9 at random moments: workers, coordinators, the scheduler of a Dask cluster, SLURM jobs.
-After each kill the work goes on or is taken up again, and in the end the store is compared with an undisturbed one: none missing, none
-twice, equal numbers. Then the disk is full, and a SLURM job runs out of time.
+Real processes on this machine are killed by kill −9 at random moments: workers, coordinators, the
+scheduler of a Dask cluster, SLURM jobs. After each kill the work goes on or is taken up again, and
+in the end the store is compared with an undisturbed one: none missing, none twice, equal numbers.
+Then the disk is full, and a SLURM job runs out of time.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ class Suite:
     def compare(self, what: str, path: Path) -> None:
         """Count what is lost, doubled or different in a store."""
         count = self.found.setdefault(what, Counter())
-        with Store(path, read_only=True) as store, Store(self.undisturbed, read_only=True) as wanted:
+        with (
+            Store(path, read_only=True) as store,
+            Store(self.undisturbed, read_only=True) as wanted,
+        ):
             keys, expected = store.all_keys(), set(wanted.all_keys())
             count["records"] += len(keys)
             count["lost"] += len(expected - set(keys))
@@ -65,7 +70,8 @@ class Suite:
             self.compare(what, path)
             shutil.rmtree(path.parent)
             print(
-                f"{what}: {count['kills']} of {self.kills} kills in {count['rounds']} rounds, {time.monotonic() - begin:.0f} s, "
+                f"{what}: {count['kills']} of {self.kills} kills in {count['rounds']} rounds, "
+                f"{time.monotonic() - begin:.0f} s, "
                 f"{count['lost']} lost, {count['doubled']} doubled, {count['different']} different",
                 flush=True,
             )
@@ -75,7 +81,9 @@ class Suite:
         process = faulty.start(engine, path, COUNT, WAIT)
         kills = 0
         for records in sorted(self.rng.sample(range(ALL - 1), 5)):
-            kills += faulty.kill_at(process, path, records, lambda: faulty.workers_of(process.pid), self.rng)
+            kills += faulty.kill_at(
+                process, path, records, lambda: faulty.workers_of(process.pid), self.rng
+            )
         assert process.wait(600) == 0
         return kills
 
@@ -91,29 +99,49 @@ class Suite:
         return kills
 
     def kill_scheduler(self, path: Path) -> int:
-        """The scheduler of a cluster that was started by hand dies, and the coordinator says so; the next cluster goes on."""
+        """The scheduler of a cluster that was started by hand dies, and the coordinator says so;
+        the next cluster goes on.
+        """
         kills = 0
         for records in (self.rng.randrange(ALL - 1), None):
             with faulty.cluster(2) as there:
                 process = faulty.start(there.address, path, COUNT, WAIT)
                 if records is not None:
-                    kills += faulty.kill_at(process, path, records, lambda pid=there.scheduler.pid: [pid], self.rng)
+                    kills += faulty.kill_at(
+                        process, path, records, lambda pid=there.scheduler.pid: [pid], self.rng
+                    )
                 process.wait(600)
         return kills
 
     def kill_jobs(self, path: Path) -> int:
-        """SLURM jobs are killed, by kill −9 of their processes or by scancel; the coordinator submits them again."""
+        """SLURM jobs are killed, by kill −9 of their processes or by scancel; the coordinator
+        submits them again.
+        """
         process = faulty.start("slurm", path, COUNT, WAIT)
         kills = 0
         for records in sorted(self.rng.sample(range(ALL - 1), 3)):
-            faulty.wait_until(lambda records=records: faulty.stored(path) >= records or process.poll() is not None, 600)
+            faulty.wait_until(
+                lambda records=records: (
+                    faulty.stored(path) >= records or process.poll() is not None
+                ),
+                600,
+            )
             names = faulty.job_names(path)
             if process.poll() is None and names:
                 if self.rng.random() < 0.5:
-                    kills += subprocess.run(["scancel", "--name", names], check=False, capture_output=True).returncode == 0
+                    kills += (
+                        subprocess.run(
+                            ["scancel", "--name", names], check=False, capture_output=True
+                        ).returncode
+                        == 0
+                    )
                 else:
                     kills += (
-                        subprocess.run(["scancel", "--full", "--signal=KILL", "--name", names], check=False, capture_output=True).returncode
+                        subprocess.run(
+                            ["scancel", "--full", "--signal=KILL", "--name", names],
+                            check=False,
+                            capture_output=True,
+                        ).returncode
                         == 0
                     )
         assert process.wait(600) == 0
@@ -121,10 +149,17 @@ class Suite:
 
 
 def full_disk(folder: Path) -> str:
-    """A store on a file system of a megabyte: what was finished stays, and after making room the same command goes on."""
+    """A store on a file system of a megabyte: what was finished stays, and after making room the
+    same command goes on.
+    """
     place = folder / "small"
     place.mkdir()
-    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], check=False).returncode:
+    if (
+        os.geteuid() != 0
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], check=False
+        ).returncode
+    ):
         return "not run: mounting a small file system takes root"
     try:
         path = place / "store.sqlite"
@@ -145,20 +180,32 @@ def out_of_time(folder: Path) -> str:
     """A SLURM job of two minutes for work of four: it is put back into the queue, and goes on."""
     path = folder / "late.sqlite"
     code = (
-        "import faulty; from unlazy.lab.engines.choice import engine_named; from unlazy.lab.running import keep; "
-        "from unlazy.lab.store import Store; import unlazy.lab.engines.pools.slurm as s; s.LEAST_SECONDS = 1e9; "
+        "import faulty; from unlazy.lab.engines.choice import engine_named; from "
+        "unlazy.lab.running import keep; "
+        "from unlazy.lab.store import Store; import unlazy.lab.engines.pools.slurm as s; "
+        "s.LEAST_SECONDS = 1e9; "
         f"store = Store({str(path)!r}); "
-        f"keep(faulty.errands(30, 8.0), store, engine_named('slurm', slurm='time=2', workers=1, store={str(path)!r}))"
+        "keep(faulty.errands(30, 8.0), store, engine_named('slurm', slurm='time=2', workers=1, "
+        f"store={str(path)!r}))"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(faulty.HERE), *filter(None, sys.path)])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(faulty.HERE), *filter(None, sys.path)])
+    }
     begin = time.monotonic()
-    status = subprocess.run([sys.executable, "-c", code], env=environment, check=False, timeout=1200).returncode
-    return f"status {status}, {faulty.stored(path)} of 33 records after {time.monotonic() - begin:.0f} s of jobs of 120 s"
+    status = subprocess.run(
+        [sys.executable, "-c", code], env=environment, check=False, timeout=1200
+    ).returncode
+    return (
+        f"status {status}, {faulty.stored(path)} of 33 records after "
+        f"{time.monotonic() - begin:.0f} s of jobs of 120 s"
+    )
 
 
 def main() -> None:
     """Run what was asked for, and print the counts."""
-    parser = argparse.ArgumentParser(description="Kill processes at random moments, and count what is lost.")
+    parser = argparse.ArgumentParser(
+        description="Kill processes at random moments, and count what is lost."
+    )
     parser.add_argument("--kills", type=int, default=50, help="of each kind")
     parser.add_argument("--engines", default="processes,dask,slurm")
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -170,22 +217,32 @@ def main() -> None:
         folder = Path(name)
         suite = Suite(folder, options.kills, random.Random(options.seed))
         for engine in [engine for engine in engines if engine in ("processes", "dask")]:
-            suite.until_killed(f"{engine}: workers", lambda path, engine=engine: suite.kill_workers(engine, path))
-            suite.until_killed(f"{engine}: coordinators", lambda path, engine=engine: suite.kill_coordinators(engine, path))
+            suite.until_killed(
+                f"{engine}: workers", lambda path, engine=engine: suite.kill_workers(engine, path)
+            )
+            suite.until_killed(
+                f"{engine}: coordinators",
+                lambda path, engine=engine: suite.kill_coordinators(engine, path),
+            )
         if "dask" in engines:
             suite.until_killed("dask: schedulers", suite.kill_scheduler)
         if "slurm" in engines:
             if shutil.which("sbatch") is None:
-                others["slurm"] = "not run: there is no SLURM here (scripts/one_node_slurm.sh start makes one)"
+                others["slurm"] = (
+                    "not run: there is no SLURM here (scripts/one_node_slurm.sh start makes one)"
+                )
             else:
                 suite.until_killed("slurm: jobs", suite.kill_jobs)
-                suite.until_killed("slurm: coordinators", lambda path: suite.kill_coordinators("slurm", path))
+                suite.until_killed(
+                    "slurm: coordinators", lambda path: suite.kill_coordinators("slurm", path)
+                )
                 others["slurm: out of time"] = out_of_time(folder)
         others["full disk"] = full_disk(folder)
     bad = 0
     for what, count in suite.found.items():
         print(
-            f"{what:24} {count['kills']:4} kills  {count['rounds']:3} rounds  {count['records']:6} records  "
+            f"{what:24} {count['kills']:4} kills  {count['rounds']:3} rounds  "
+            f"{count['records']:6} records  "
             f"{count['lost']} lost  {count['doubled']} doubled  {count['different']} different"
         )
         bad += count["lost"] + count["doubled"] + count["different"]

@@ -1,4 +1,7 @@
-"""Fuzzing in full: `make fuzz`, or `python scripts/fuzz.py [--inputs 100000]`. Each target gets its share, and the counts are printed."""
+"""Fuzzing in full: `make fuzz`, or `python scripts/fuzz.py [--inputs 100000]`.
+
+Each target gets its share, and the counts are printed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ import fuzzing
 
 def main() -> None:
     """Run all targets."""
-    parser = argparse.ArgumentParser(description="Give everything that is read damaged and hostile inputs.")
+    parser = argparse.ArgumentParser(
+        description="Give everything that is read damaged and hostile inputs."
+    )
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--targets", default=",".join(fuzzing.TARGETS), help="with commas between")
     options = parser.parse_args()

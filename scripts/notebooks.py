@@ -1,4 +1,5 @@
-"""Write the notebooks, one a paper, from what is said here: `python scripts/notebooks.py`. Their code is run by the tests.
+"""Write the notebooks, one a paper, from what is said here: `python scripts/notebooks.py`. Their
+code is run by the tests.
 
 They are kept without outputs, so that they differ only where their text does.
 """
@@ -14,8 +15,14 @@ from unlazy.lab import registry
 FOLDER = Path(__file__).parent.parent / "notebooks"
 
 #: Scales, by what is said of them.
-SCALES = {"laptop": "", "smoke": "\n\nAt smoke scale, which only shows that everything runs: `laptop` decides, and takes longer."}
-#: By paper: a claim that takes seconds and the scale at which it does; and a short study, with a sentence before it.
+SCALES = {
+    "laptop": "",
+    "smoke": "\n\nAt smoke scale, which only shows that everything "
+    "runs: `laptop` decides, and takes "
+    "longer.",
+}
+#: By paper: a claim that takes seconds and the scale at which it does; and a short study, with a
+#: sentence before it.
 STUDIES = {
     "shi2022": (
         "shi2022/table6-signs",
@@ -37,7 +44,8 @@ neuron_map(record)""",
     "glasgow2023": (
         "glasgow2023/task",
         "smoke",
-        "SGD on fresh examples finds the two hidden directions: the greatest cosine, and the error.",
+        "SGD on fresh examples finds the two hidden directions: the greatest cosine, and the "
+        "error.",
         """from unlazy import Alignment, LocalEngine, MultiIndex, Performance, Trial
 from unlazy.learners.mean_field import mean_field_sgd
 
@@ -67,7 +75,8 @@ draw_recovery(task.circuit, learned, seen)""",
     "daniely2020": (
         "daniely2020/lemma5",
         "laptop",
-        "One step of gradient descent and a readout, against a linear model, on a parity whose structure shows where it is.",
+        "One step of gradient descent and a readout, against a linear model, on a parity whose "
+        "structure shows where it is.",
         """import unlazy
 from unlazy.learners.one_step import one_step_readout
 from unlazy.tasks.equal_bits import EqualBits
@@ -113,18 +122,29 @@ def notebook(paper: str) -> dict[str, Any]:
         ),
         ("markdown", f"## A short study\n\n{sentence}"),
         ("code", code),
-        ("markdown", f"Go on: `unlazy play {paper}`, `unlazy reproduce '{paper}/*'`, and the page of this paper in the documentation."),
+        (
+            "markdown",
+            f"Go on: `unlazy play {paper}`, `unlazy reproduce '{paper}/*'`, and the page of "
+            "this paper in the documentation.",
+        ),
     ]
     return {
         "cells": [_cell(place, kind, text) for place, (kind, text) in enumerate(cells)],
-        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+        },
         "nbformat": 4,
         "nbformat_minor": 5,
     }
 
 
 def _cell(place: int, kind: str, text: str) -> dict[str, Any]:
-    cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{place}", "metadata": {}, "source": text.splitlines(keepends=True)}
+    cell: dict[str, Any] = {
+        "cell_type": kind,
+        "id": f"cell-{place}",
+        "metadata": {},
+        "source": text.splitlines(keepends=True),
+    }
     return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
 

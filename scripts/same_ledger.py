@@ -1,7 +1,9 @@
-"""Two ledgers side by side: `python scripts/same_ledger.py A.json B.json [B2.json …]`, as `unlazy reproduce --json` writes them.
+"""Two ledgers side by side: `python scripts/same_ledger.py A.json B.json [B2.json …]`, as `unlazy
+reproduce --json` writes them.
 
-Says for which claims of A the verdict, the count of reproduced numbers or a measured number is another one in B, as after a run on another
-engine. Ends with status 1 where a verdict or a count differs.
+Says for which claims of A the verdict, the count of reproduced numbers or a measured number is
+another one in B, as after a run on another engine. Ends with status 1 where a verdict or a count
+differs.
 """
 
 from __future__ import annotations
@@ -45,14 +47,23 @@ def main() -> None:
                 print(f"{name}: {what} {a[what]} and {b[what]}")
         shared = a["measured"].keys() & b["measured"].keys()
         apart = {key: far(a["measured"][key], b["measured"][key]) for key in shared}
-        numbers, rounded = numbers + len(apart), rounded + sum(value <= ROUNDING for value in apart.values())
+        numbers, rounded = (
+            numbers + len(apart),
+            rounded + sum(value <= ROUNDING for value in apart.values()),
+        )
         worst = max(apart, key=lambda key: apart[key], default=None)
         if worst is not None and apart[worst] > ROUNDING:
-            print(f"{name}: furthest apart is {worst}: {a['measured'][worst]:.6g} and {b['measured'][worst]:.6g}")
+            print(
+                f"{name}: furthest apart is {worst}: {a['measured'][worst]:.6g} and "
+                f"{b['measured'][worst]:.6g}"
+            )
     for name in sorted(one.keys() ^ other.keys()):
         print(f"{name}: only in {'the first' if name in one else 'the others'}")
     both = len(one.keys() & other.keys())
-    print(f"{both} claims in both, {different} with another verdict, count or seeds; {rounded} of {numbers} means agree to {ROUNDING:g}")
+    print(
+        f"{both} claims in both, {different} with another verdict, count or seeds; {rounded} of "
+        f"{numbers} means agree to {ROUNDING:g}"
+    )
     sys.exit(1 if different else 0)
 
 

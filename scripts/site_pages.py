@@ -1,4 +1,5 @@
-"""Pages of the documentation that are made, not written: one a paper from results/ and the registry, and the interface from docstrings.
+"""Pages of the documentation that are made, not written: one a paper from results/ and the
+registry, and the interface from docstrings.
 
 `docs/conf.py` calls `write` before each build; nothing of it is kept in the repository.
 """
@@ -20,7 +21,8 @@ from unlazy.report.figures import slug
 from unlazy.report.tables import MARKS
 
 ROOT = Path(__file__).parent.parent
-#: Rooms of the public names, in the order of the data: title and the modules whose names are shown there.
+#: Rooms of the public names, in the order of the data: title and the modules whose names are shown
+#: there.
 ROOMS = {
     "Functions": ("unlazy.lab.api",),
     "Tasks and data": ("unlazy.tasks", "unlazy.core.metrics", "unlazy.core.random"),
@@ -55,21 +57,39 @@ def paper_page(paper: str) -> str:
     title = title_of(module)
     parts = [f"# {title}", f"*{module.CITATION}* (`{paper}`)"]
     story = ROOT / "docs" / "stories" / f"{paper}.md"
-    parts.append(story.read_text(encoding="utf-8").strip() if story.exists() else (module.__doc__ or "").splitlines()[0])
+    parts.append(
+        story.read_text(encoding="utf-8").strip()
+        if story.exists()
+        else (module.__doc__ or "").splitlines()[0]
+    )
     parts.append(f"## What became of it\n\n{tally(ran)}\n\n{verdict_table(ran)}")
     told = readme.reasons(ran)
     if told:
         parts.append(f"### Why a statement does not stand\n\n{told}")
     waiting = [v for v in found if v["verdict"] == "not run"]
     if waiting:
-        parts.append("### Not run yet\n\n" + "\n".join(f"- `{v['id']}`: {v['statement']} *{v['reason'].capitalize()}.*" for v in waiting))
+        parts.append(
+            "### Not run yet\n\n"
+            + "\n".join(
+                f"- `{v['id']}`: {v['statement']} *{v['reason'].capitalize()}.*" for v in waiting
+            )
+        )
     parts += figures(paper)
     wrong = [e for e in registry.errata().values() if e.id.startswith(f"{paper}/")]
     if wrong:
-        rows = "\n".join(f"- [{e.id}](../errata.md#{readme.anchor(e.id)}), {e.where}: {e.correction}" for e in wrong)
-        parts.append(f"## Errata\n\nSlips that came to light while the paper was implemented.\n\n{rows}")
+        rows = "\n".join(
+            f"- [{e.id}](../errata.md#{readme.anchor(e.id)}), {e.where}: {e.correction}"
+            for e in wrong
+        )
+        parts.append(
+            f"## Errata\n\nSlips that came to light while the paper was implemented.\n\n{rows}"
+        )
     tasks, learners = (
-        "\n".join(f"- `{name}`: {entry.what}" for name, entry in of().items() if name.startswith(f"{paper}/"))
+        "\n".join(
+            f"- `{name}`: {entry.what}"
+            for name, entry in of().items()
+            if name.startswith(f"{paper}/")
+        )
         for of in (registry.tasks, registry.learners)
     )
     if tasks or learners:
@@ -88,11 +108,17 @@ def tally(found: list[dict[str, Any]]) -> str:
     """Verdicts in a sentence."""
     best = {v["id"]: v for v in found}  # the larger scale, where a claim was run at two
     counts = Counter(MARKS[v["verdict"]] for v in best.values())
-    return f"{len(best)} statements were run: " + ", ".join(f"{count} {mark}" for mark, count in counts.most_common()) + "."
+    return (
+        f"{len(best)} statements were run: "
+        + ", ".join(f"{count} {mark}" for mark, count in counts.most_common())
+        + "."
+    )
 
 
 def verdict_table(found: list[dict[str, Any]]) -> str:
-    """One row a claim: verdicts by scale, each with the way to all of it, and what the paper asserts."""
+    """One row a claim: verdicts by scale, each with the way to all of it, and what the paper
+    asserts.
+    """
     readme = _script("readme")
     lines = ["| claim | verdict | numbers | what the paper asserts |", "|---|---|---|---|"]
     for name in dict.fromkeys(v["id"] for v in found):
@@ -102,7 +128,10 @@ def verdict_table(found: list[dict[str, Any]]) -> str:
             where = readme.anchor(f"{name}, {v['scale']}: {MARKS[v['verdict']]}".replace(" ", "-"))
             told.append(f"{MARKS[v['verdict']]} ([{v['scale']}](../ledger.md#{where}))")
         statement = claim.statement.replace("|", "\\|")
-        lines.append(f"| `{name}` | {', '.join(told)} | {readme.numbers(runs[-1])} | {statement} *({claim.where})* |")
+        lines.append(
+            f"| `{name}` | {', '.join(told)} | {readme.numbers(runs[-1])} | {statement} "
+            f"*({claim.where})* |"
+        )
     return "\n".join(lines)
 
 
@@ -111,8 +140,14 @@ def figures(paper: str) -> list[str]:
     found = sorted((ROOT / "results" / "figures").glob(f"{paper}-*.png"))
     if not found:
         return []
-    rows = [f"![{path.stem.replace('-', ' ')}](../figures/{path.name})\n\n*`{path.stem}`*" for path in found]
-    return ["## Figures\n\nMade by `unlazy report --figures` and `unlazy compare --figure`.\n\n" + "\n\n".join(rows)]
+    rows = [
+        f"![{path.stem.replace('-', ' ')}](../figures/{path.name})\n\n*`{path.stem}`*"
+        for path in found
+    ]
+    return [
+        "## Figures\n\nMade by `unlazy report --figures` and `unlazy compare --figure`.\n\n"
+        + "\n\n".join(rows)
+    ]
 
 
 def interface() -> dict[str, str]:
@@ -120,7 +155,11 @@ def interface() -> dict[str, str]:
     left = dict(sorted(unlazy._HOMES.items()))
     pages = {}
     for title, modules in ROOMS.items():
-        names = [name for name, home in left.items() if any(home == module or home.startswith(f"{module}.") for module in modules)]
+        names = [
+            name
+            for name, home in left.items()
+            if any(home == module or home.startswith(f"{module}.") for module in modules)
+        ]
         for name in names:
             del left[name]
         pages[slug(title)] = "\n\n".join([f"# {title}", *(_entry(name) for name in names)]) + "\n"
@@ -138,13 +177,20 @@ def _entry(name: str) -> str:
 
 
 def bare_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """Figures that the tool makes: pyplot does not know of them, so the gallery is told. One that was shown is not shown again."""
+    """Figures that the tool makes: pyplot does not know of them, so the gallery is told.
+
+    One that was shown is not shown again.
+    """
     from matplotlib.figure import Figure
     from sphinx_gallery.scrapers import figure_rst
 
     paths = []
     for thing in block_vars["example_globals"].values():
-        if isinstance(thing, Figure) and thing.canvas.manager is None and not getattr(thing, "_shown_in_gallery", False):
+        if (
+            isinstance(thing, Figure)
+            and thing.canvas.manager is None
+            and not getattr(thing, "_shown_in_gallery", False)
+        ):
             path = next(block_vars["image_path_iterator"])
             thing.savefig(path, dpi=120)
             thing._shown_in_gallery = True  # type: ignore[attr-defined]
@@ -158,16 +204,26 @@ def commands() -> str:
 
     from unlazy.cli.main import main
 
-    parts = ["# Commands", "Every command explains itself with `--help`. `unlazy --help` names them all."]
+    parts = [
+        "# Commands",
+        "Every command explains itself with `--help`. `unlazy --help` names them all.",
+    ]
     for name, command in main.commands.items():
-        with click.Context(command, info_name=f"unlazy {name}", terminal_width=100, max_content_width=100) as context:
+        with click.Context(
+            command, info_name=f"unlazy {name}", terminal_width=100, max_content_width=100
+        ) as context:
             parts.append(f"## unlazy {name}\n\n```text\n{command.get_help(context)}\n```")
     return "\n\n".join(parts) + "\n"
 
 
 def numbers_of_today() -> str:
     """How many claims, tasks and learners there are, for the first page."""
-    kinds = (("claims", registry.claims), ("tasks", registry.tasks), ("learners", registry.learners), ("kernels", registry.kernels))
+    kinds = (
+        ("claims", registry.claims),
+        ("tasks", registry.tasks),
+        ("learners", registry.learners),
+        ("kernels", registry.kernels),
+    )
     return ", ".join(f"{len(of())} {name}" for name, of in kinds)
 
 
@@ -181,14 +237,21 @@ def write(docs: Path) -> None:
     for paper in papers():
         (docs / "papers" / f"{paper}.md").write_text(paper_page(paper), encoding="utf-8")
     listed = "\n".join(papers())
-    (docs / "papers" / "index.md").write_text(f"# Papers\n\n```{{toctree}}\n{listed}\n```\n", encoding="utf-8")
+    (docs / "papers" / "index.md").write_text(
+        f"# Papers\n\n```{{toctree}}\n{listed}\n```\n", encoding="utf-8"
+    )
     pages = interface()
     for name, text in pages.items():
         (docs / "interface" / f"{name}.md").write_text(text, encoding="utf-8")
     (docs / "interface" / "commands.md").write_text(commands(), encoding="utf-8")
     listed = "\n".join(["commands", *pages])
-    head = f"# Interface\n\nEverything here is one import away: `import unlazy`. The registry offers {numbers_of_today()}."
-    (docs / "interface" / "index.md").write_text(f"{head}\n\n```{{toctree}}\n{listed}\n```\n", encoding="utf-8")
+    head = (
+        "# Interface\n\nEverything here is one import away: `import unlazy`. The registry "
+        f"offers {numbers_of_today()}."
+    )
+    (docs / "interface" / "index.md").write_text(
+        f"{head}\n\n```{{toctree}}\n{listed}\n```\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

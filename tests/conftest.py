@@ -9,17 +9,20 @@ _CACHE = Path(__file__).parent.parent / ".pytest_cache" / "programs"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# Tests compile much and compute little: code that is not optimised, and fusions by the plainer of two emitters, take a third of the time.
-# The price: two programs that draw the same numbers may differ in their last bit.
+# Tests compile much and compute little: code that is not optimised, and fusions by the plainer of
+# two emitters, take a third of the time. The price: two programs that draw the same numbers may
+# differ in their last bit.
 QUICK = (
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1 "
     "--xla_llvm_disable_expensive_passes=true"
 )
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
 # Workers share the cores: threads of several of them would mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Sets of images beside the project, where they are; tests that need them are skipped elsewhere, and say what is missing.
+# Sets of images beside the project, where they are; tests that need them are skipped elsewhere, and
+# say what is missing.
 _IMAGES = Path(__file__).parent.parent.parent / "shared" / "data"
 if _IMAGES.is_dir():
     os.environ.setdefault("UNLAZY_DATA", str(_IMAGES))
@@ -27,17 +30,25 @@ if _IMAGES.is_dir():
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
-#: Bytes of a worker above which it forgets the programs that it compiled: two workers take two thirds of the machine at most.
-MUCH = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 3 if hasattr(os, "sysconf") else 4 << 30
+#: Bytes of a worker above which it forgets the programs that it compiled: two workers take two
+#: thirds of the machine at most.
+MUCH = (
+    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 3
+    if hasattr(os, "sysconf")
+    else 4 << 30
+)
 
 
-#: Mapped pieces of memory above which it does so, too: Linux allows a process 65,530, programs take some each, and XLA crashes there.
+#: Mapped pieces of memory above which it does so, too: Linux allows a process 65,530, programs take
+#: some each, and XLA crashes there.
 MANY = 20_000
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _forget_programs():
-    """Thousands of compiled programs would fill the memory; but many are shared between files, so they are only forgotten when they do."""
+    """Thousands of compiled programs would fill the memory; but many are shared between files, so
+    they are only forgotten when they do.
+    """
     yield
     try:
         resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -51,7 +62,9 @@ def _forget_programs():
 
 @pytest.fixture(autouse=True)
 def _folder_of_before():
-    """A command that is run in this process with --data names its folder to all that comes after it."""
+    """A command that is run in this process with --data names its folder to all that comes after
+    it.
+    """
     before = os.environ.get("UNLAZY_DATA")
     yield
     if before is None:
@@ -60,10 +73,22 @@ def _folder_of_before():
         os.environ["UNLAZY_DATA"] = before
 
 
-#: Files that take longest: they start first, so that no worker is left alone with one of them in the end.
+#: Files that take longest: they start first, so that no worker is left alone with one of them in
+#: the end.
 LONG = (
-    *("learners/test_contract.py", "test_docs.py", "kernels/test_kernels.py", "cli/test_cli.py", "estimators/test_checks.py"),
-    *("tasks/test_contract.py", "lab/test_faults.py", "play/test_browser.py", "tables/test_audit.py"),
+    *(
+        "learners/test_contract.py",
+        "test_docs.py",
+        "kernels/test_kernels.py",
+        "cli/test_cli.py",
+        "estimators/test_checks.py",
+    ),
+    *(
+        "tasks/test_contract.py",
+        "lab/test_faults.py",
+        "play/test_browser.py",
+        "tables/test_audit.py",
+    ),
     *(
         "papers/daniely2020/test_training.py",
         "papers/malach2019/test_recovering.py",
@@ -71,11 +96,18 @@ LONG = (
         "networks/test_outputs.py",
         "learners/test_sources.py",
     ),
-    *("learners/circuits/test_layerwise.py", "lab/test_scaling.py", "lab/test_engines.py", "probes/test_clusters.py"),
+    *(
+        "learners/circuits/test_layerwise.py",
+        "lab/test_scaling.py",
+        "lab/test_engines.py",
+        "probes/test_clusters.py",
+    ),
 )
 
 
 def pytest_collection_modifyitems(items):
-    """Workers take files in this order (`--no-loadscope-reorder`; by default they would take those with most tests first)."""
+    """Workers take files in this order (`--no-loadscope-reorder`; by default they would take those
+    with most tests first).
+    """
     places = {f"tests/{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))

@@ -1,4 +1,7 @@
-"""What every task and every learner must satisfy. A new one inherits all of it; planted failures show that each check can fail."""
+"""What every task and every learner must satisfy.
+
+A new one inherits all of it; planted failures show that each check can fail.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,32 @@ def skip_without_data(family):
 
 
 def check_family(family, *, n=2000):
-    """Shapes, labels, hidden directions, chance, determinism, and a secret that depends on the key."""
+    """Shapes, labels, hidden directions, chance, determinism, and a secret that depends on the
+    key.
+    """
     skip_without_data(family)
     n = min(n, family.most_examples or n)
     task = family.task(key=jax.random.key(0))
     x, y = task.sample(n, key=jax.random.key(1))
     assert x.shape == (n, *task.shape) and task.dimension == family.dimension == np.prod(task.shape)
-    assert task.outputs == family.outputs and task.metric == family.metric, "task and family disagree about outputs or metric"
+    assert task.outputs == family.outputs and task.metric == family.metric, (
+        "task and family disagree about outputs or metric"
+    )
     family.outputs.check()
     assert np.all(np.isfinite(x))
     check_labels(np.asarray(y), n, family.outputs)
     if task.basis is not None:
         gram = task.basis @ task.basis.T
-        np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5, err_msg="basis is not orthonormal")
+        np.testing.assert_allclose(
+            gram, np.eye(len(gram)), atol=1e-5, err_msg="basis is not orthonormal"
+        )
         inside = x @ task.basis.T @ task.basis
-        np.testing.assert_allclose(inside, x, atol=1e-5, err_msg="an input lies outside the span of the basis")
-        assert len(gram) == family.coordinates, "the family counts other coordinates than its basis has"
+        np.testing.assert_allclose(
+            inside, x, atol=1e-5, err_msg="an input lies outside the span of the basis"
+        )
+        assert len(gram) == family.coordinates, (
+            "the family counts other coordinates than its basis has"
+        )
 
     again = family.task(key=jax.random.key(0)).sample(n, key=jax.random.key(1))
     np.testing.assert_array_equal(again.x, x, err_msg="the same keys gave another sample")
@@ -47,33 +60,51 @@ def check_family(family, *, n=2000):
         check_secret(task, x, y)
         assert not np.allclose(other.features, task.features), "another key gave the same secret"
     else:
-        assert not np.array_equal(other.sample(n, key=jax.random.key(1)).x, x), "another key gave the same split"
+        assert not np.array_equal(other.sample(n, key=jax.random.key(1)).x, x), (
+            "another key gave the same split"
+        )
 
 
 def check_labels(y, n, outputs):
     """Labels are what `outputs` says."""
-    assert y.shape == ((n,) if outputs.count is None else (n, outputs.count)), "labels have another shape than outputs says"
+    assert y.shape == ((n,) if outputs.count is None else (n, outputs.count)), (
+        "labels have another shape than outputs says"
+    )
     if outputs.kind == "signs":
         assert set(np.unique(y)) <= {-1.0, 1.0}, "labels are no signs"
     elif outputs.kind == "classes":
-        assert set(np.unique(y)) <= {0.0, 1.0} and np.all(y.sum(axis=1) == 1), "labels are no one-hot rows"
+        assert set(np.unique(y)) <= {0.0, 1.0} and np.all(y.sum(axis=1) == 1), (
+            "labels are no one-hot rows"
+        )
     else:
         assert np.all(np.isfinite(y)), "a label is not finite"
 
 
 def check_secret(task, x, y):
-    """The target gives the labels, the features are directions, and chance is the risk of the best constant."""
-    np.testing.assert_array_equal(task.target(x), y, err_msg="target does not give the labels that sample gives")
+    """The target gives the labels, the features are directions, and chance is the risk of the best
+    constant.
+    """
+    np.testing.assert_array_equal(
+        task.target(x), y, err_msg="target does not give the labels that sample gives"
+    )
     assert task.features.ndim == 2 and task.features.shape[1] == task.dimension
-    np.testing.assert_allclose(np.linalg.norm(task.features, axis=1), 1, atol=1e-5, err_msg="features are not unit rows")
+    np.testing.assert_allclose(
+        np.linalg.norm(task.features, axis=1), 1, atol=1e-5, err_msg="features are not unit rows"
+    )
     each = np.asarray(y, np.float64).reshape(len(y), -1)
     if task.outputs.kind == "reals":
         risks = np.sum(np.square(each - each.mean(axis=0)), axis=1)
         found, sigma = risks.mean(), risks.std() / np.sqrt(len(y))
     else:
-        shares = each.mean(axis=0) if task.outputs.kind == "classes" else np.array([np.mean(each > 0), np.mean(each < 0)])
+        shares = (
+            each.mean(axis=0)
+            if task.outputs.kind == "classes"
+            else np.array([np.mean(each > 0), np.mean(each < 0)])
+        )
         found, sigma = 1 - shares.max(), np.sqrt(0.25 / len(y))
-    assert abs(found - float(task.chance)) <= 5 * sigma, "chance is not the risk of the best constant"
+    assert abs(found - float(task.chance)) <= 5 * sigma, (
+        "chance is not the risk of the best constant"
+    )
 
 
 class CountingDraw:
@@ -92,7 +123,9 @@ drawn_task = eqx.filter_jit(lambda family, key: family.task(key=key))
 
 
 def check_learner(learner, family, n):
-    """Recorded steps, finite stacked models, determinism, no more examples than allowed; from a bare sampler without a task."""
+    """Recorded steps, finite stacked models, determinism, no more examples than allowed; from a
+    bare sampler without a task.
+    """
     skip_without_data(family)
     learner = learner.suited(family)
     assert learner.suits(family.outputs), f"it cannot learn {family.outputs}"
@@ -108,7 +141,9 @@ def check_learner(learner, family, n):
     assert trace.steps == learner.recorded(n) == tuple(sorted(set(trace.steps)))
     assert trace.losses.shape == (len(trace.steps),), "there is not one loss for each recorded step"
     leaves = jax.tree.leaves(eqx.filter(trace.models, eqx.is_array))
-    assert learner.on_host or all(len(leaf) == len(trace.steps) for leaf in leaves), "models are not stacked over the recorded steps"
+    assert learner.on_host or all(len(leaf) == len(trace.steps) for leaf in leaves), (
+        "models are not stacked over the recorded steps"
+    )
     assert all(np.all(np.isfinite(leaf)) for leaf in leaves), "a model is not finite"
     last = trace.at(len(trace.steps) - 1)
     with jax.enable_x64(learner.precision == 64):

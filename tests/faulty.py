@@ -1,4 +1,6 @@
-"""Trials and coordinators for the fault suite: real processes that are killed, and stores that are compared afterwards."""
+"""Trials and coordinators for the fault suite: real processes that are killed, and stores that are
+compared afterwards.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ HERE = Path(__file__).parent
 
 
 class Errand(Instrument):
-    """A number that depends on the seed, after some waiting; the seed that is `deadly` kills its process, one that is `wrong` raises.
+    """A number that depends on the seed, after some waiting; the seed that is `deadly` kills its
+    process, one that is `wrong` raises.
 
     `greedy` takes all memory; `claimed` are seconds that it pretends to take.
     """
@@ -65,7 +68,9 @@ def key_data(key):
 
 
 def hoard():
-    """Take memory until there is no more: under a limit of its own, so that only this process finds out."""
+    """Take memory until there is no more: under a limit of its own, so that only this process finds
+    out.
+    """
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
@@ -76,22 +81,32 @@ def hoard():
 
 def errands(count=24, wait=0.1, **options):
     """So many, and a few that are compiled."""
-    return [Measurement(Errand(wait, **options), seed) for seed in range(count)] + [toy_trial(seed) for seed in range(3)]
+    return [Measurement(Errand(wait, **options), seed) for seed in range(count)] + [
+        toy_trial(seed) for seed in range(3)
+    ]
 
 
 def coordinate(engine: str, path: str, count: int, wait: float, workers: int = 2) -> None:
     """Run all errands into a store."""
     with stoppable(), Store(path) as store:
         try:
-            with engine_named(engine, workers=None if "://" in engine or engine == "local" else workers, store=path) as runner:
+            with engine_named(
+                engine,
+                workers=None if "://" in engine or engine == "local" else workers,
+                store=path,
+            ) as runner:
                 keep(errands(count, wait), store, runner)
         except Terminated:
             sys.exit(143)
 
 
-def start(engine: str, path: Path, count: int = 24, wait: float = 0.1, workers: int = 2) -> subprocess.Popen:
+def start(
+    engine: str, path: Path, count: int = 24, wait: float = 0.1, workers: int = 2
+) -> subprocess.Popen:
     """A coordinator in a process of its own."""
-    code = f"import faulty; faulty.coordinate({engine!r}, {str(path)!r}, {count}, {wait}, {workers})"
+    code = (
+        f"import faulty; faulty.coordinate({engine!r}, {str(path)!r}, {count}, {wait}, {workers})"
+    )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}
     return subprocess.Popen([sys.executable, "-c", code], env=environment, stdin=subprocess.DEVNULL)
 
@@ -127,8 +142,12 @@ def wait_until(condition, seconds: float = 120.0, pause: float = 0.02):
         time.sleep(pause)
 
 
-def kill_at(process: subprocess.Popen, path: Path, records: int, choose, rng: random.Random) -> bool:
-    """kill −9 of what `choose` names, once so many records are there and a random moment after; False where all was done before."""
+def kill_at(
+    process: subprocess.Popen, path: Path, records: int, choose, rng: random.Random
+) -> bool:
+    """kill −9 of what `choose` names, once so many records are there and a random moment after;
+    False where all was done before.
+    """
     wait_until(lambda: stored(path) >= records or process.poll() is not None)
     time.sleep(rng.random() * 0.2)
     victims = choose()
@@ -166,7 +185,14 @@ class Cluster:
 
     def __init__(self, port: int) -> None:
         self.address = f"tcp://127.0.0.1:{port}"
-        self.scheduler = self._start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+        self.scheduler = self._start(
+            "distributed.cli.dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--no-dashboard",
+        )
         self.workers: list[subprocess.Popen] = []
 
     def _start(self, module: str, *options: str) -> subprocess.Popen:
@@ -174,11 +200,24 @@ class Cluster:
             "PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)]),
             "DASK_LOGGING__DISTRIBUTED": "critical",
         }
-        return subprocess.Popen([sys.executable, "-m", module, *options], env=environment, stdin=subprocess.DEVNULL)
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *options], env=environment, stdin=subprocess.DEVNULL
+        )
 
     def hire(self) -> None:
         """One more worker."""
-        options = ("--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--death-timeout", "20", "--memory-limit", "0")
+        options = (
+            "--no-nanny",
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--host",
+            "127.0.0.1",
+            "--death-timeout",
+            "20",
+            "--memory-limit",
+            "0",
+        )
         self.workers.append(self._start("distributed.cli.dask_worker", self.address, *options))
 
 
@@ -202,4 +241,6 @@ def cluster(workers: int):
 def job_names(path: Path) -> str:
     """The names of the SLURM jobs that were submitted for a store, with commas between."""
     folder = path.with_name(f"{path.name}.slurm")
-    return ",".join(f"unlazy-{entry.name}" for entry in folder.iterdir() if entry.name not in ("logs", "lock"))
+    return ",".join(
+        f"unlazy-{entry.name}" for entry in folder.iterdir() if entry.name not in ("logs", "lock")
+    )

@@ -1,6 +1,8 @@
-"""Damaged and hostile inputs for everything that is read: whatever they are, there is an answer or one of our errors, and no code is run.
+"""Damaged and hostile inputs for everything that is read: whatever they are, there is an answer or
+one of our errors, and no code is run.
 
-Each target takes what Hypothesis draws. `tests/test_fuzz.py` runs a few hundred inputs, `make fuzz` a hundred thousand.
+Each target takes what Hypothesis draws. `tests/test_fuzz.py` runs a few hundred inputs, `make fuzz`
+a hundred thousand.
 """
 
 from __future__ import annotations
@@ -57,7 +59,11 @@ HOSTILE = (
     "'; DROP TABLE records; --",
 )
 words = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=12), st.integers().map(str))
-edits = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=0, max_size=6), st.booleans()), min_size=1, max_size=4)
+edits = st.lists(
+    st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=0, max_size=6), st.booleans()),
+    min_size=1,
+    max_size=4,
+)
 documents = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), words),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(words, inner, max_size=3)),
@@ -90,11 +96,21 @@ def whole_store() -> bytes:
     path = folder() / "whole.sqlite"
     with Store(path) as store:
         for seed in range(3):
-            record = hand_record("k", seed=seed, loss=(1.0, float("nan")), arrays={"w": np.arange(4.0)})
-            store.add(record.__class__(**{**vars(record), "key": hashlib.sha256(str(seed).encode()).hexdigest()[:32]}))
+            record = hand_record(
+                "k", seed=seed, loss=(1.0, float("nan")), arrays={"w": np.arange(4.0)}
+            )
+            store.add(
+                record.__class__(
+                    **{**vars(record), "key": hashlib.sha256(str(seed).encode()).hexdigest()[:32]}
+                )
+            )
         store.register_rules({"c/1": "x > 1"})
-        store.add_run(Run("claim", "shi2022/table1", "smoke", 10, 2, {"Arm": ["a"]}, "2026", {"look": 0}))
-        store.add_run(Run("contest", "t", "unlazy compare t", 10, 2, {"a": ["a"]}, "2026", {"task": "t"}))
+        store.add_run(
+            Run("claim", "shi2022/table1", "smoke", 10, 2, {"Arm": ["a"]}, "2026", {"look": 0})
+        )
+        store.add_run(
+            Run("contest", "t", "unlazy compare t", 10, 2, {"a": ["a"]}, "2026", {"task": "t"})
+        )
         store.add_failure(Failure("f", {"seed": 1}, "why", {"unlazy": "0"}, "2026"))
         store.add_costs([Cost("k", 1.0, 2.0)])
     return path.read_bytes()
@@ -136,8 +152,16 @@ COLUMNS = {
     "failures": ("key", "trial", "reason", "created"),
     "costs": ("kind", "work", "seconds"),
 }
-places = st.sampled_from([(table, column) for table, columns in COLUMNS.items() for column in columns])
-values = st.one_of(st.binary(max_size=40), words, st.integers(-(2**63), 2**63 - 1), st.floats(), documents.map(lambda d: json.dumps(d)))
+places = st.sampled_from(
+    [(table, column) for table, columns in COLUMNS.items() for column in columns]
+)
+values = st.one_of(
+    st.binary(max_size=40),
+    words,
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+    documents.map(lambda d: json.dumps(d)),
+)
 
 
 def store_row(place, value) -> None:
@@ -164,7 +188,9 @@ def store_row(place, value) -> None:
 def whole_answer() -> bytes:
     """A file of records."""
     record = hand_record("a", loss=(1.0, 2.0), arrays={"w": np.arange(6.0).reshape(2, 3)})
-    return parcels.written(parcels.Reply((record,), (Failure("b", {}, "why", {}, "2026"),), "", None, (1, 0.5), "host"))
+    return parcels.written(
+        parcels.Reply((record,), (Failure("b", {}, "why", {}, "2026"),), "", None, (1, 0.5), "host")
+    )
 
 
 def record_file(changes, signed) -> None:
@@ -179,8 +205,14 @@ def record_file(changes, signed) -> None:
 def table_file(lines, changes) -> None:
     """A data set."""
     path = folder() / "table.csv"
-    path.write_bytes(edited("\n".join(",".join(row) for row in lines).encode("utf-8", "surrogatepass"), changes))
-    for read in (lambda: diagnose_file(path, "y"), lambda: read_table(path, "y"), lambda: read_table(path, None)):
+    path.write_bytes(
+        edited("\n".join(",".join(row) for row in lines).encode("utf-8", "surrogatepass"), changes)
+    )
+    for read in (
+        lambda: diagnose_file(path, "y"),
+        lambda: read_table(path, "y"),
+        lambda: read_table(path, None),
+    ):
         with contextlib.suppress(BadInput):
             read()
 
@@ -205,25 +237,60 @@ def data_file(kind, changes) -> None:
     """A data set in a binary form that was changed."""
     path = folder() / f"data{kind}"
     path.write_bytes(edited(whole_data(kind), changes))
-    for read in (read_idx, read_npz, lambda path: read_table(path, "y")) if kind != ".parquet" else (lambda path: read_table(path, "y"),):
+    for read in (
+        (read_idx, read_npz, lambda path: read_table(path, "y"))
+        if kind != ".parquet"
+        else (lambda path: read_table(path, "y"),)
+    ):
         with contextlib.suppress(BadInput):
             read(path)
 
 
 kinds = st.sampled_from([".npz", ".idx", ".parquet", ".csv.gz"])
-lines = st.lists(st.lists(st.one_of(st.sampled_from(["y", "x", "0", "1", "-1"]), words), min_size=1, max_size=4), min_size=1, max_size=5)
-COMMANDS = ("list", "show", "rules", "export", "report", "circuit-check", "new", "compare", "scaling")
+lines = st.lists(
+    st.lists(st.one_of(st.sampled_from(["y", "x", "0", "1", "-1"]), words), min_size=1, max_size=4),
+    min_size=1,
+    max_size=5,
+)
+COMMANDS = (
+    "list",
+    "show",
+    "rules",
+    "export",
+    "report",
+    "circuit-check",
+    "new",
+    "compare",
+    "scaling",
+)
 COMMANDS += ("store", "check", "gc", "merge", "rerun", "audit", "data", "cite", "completion")
-OPTIONS = ("--store", "--scale", "--learner", "--n", "--set", "--vary", "--target", "--dry-run", "-h")
+OPTIONS = (
+    "--store",
+    "--scale",
+    "--learner",
+    "--n",
+    "--set",
+    "--vary",
+    "--target",
+    "--dry-run",
+    "-h",
+)
 OPTIONS += ("--engine", "--slurm", "--memory", "--workers")
-arguments = st.lists(st.one_of(st.sampled_from(COMMANDS), st.sampled_from(OPTIONS), words), max_size=5)
+arguments = st.lists(
+    st.one_of(st.sampled_from(COMMANDS), st.sampled_from(OPTIONS), words), max_size=5
+)
 
 
 def command_line(arguments) -> None:
     """A command line; nothing that could run for long is named in it."""
     with contextlib.chdir(folder()):
-        found = CliRunner().invoke(main, arguments, env={"UNLAZY_STORE": str(folder() / "none.sqlite")})
-    assert found.exit_code in (0, 1, 2) and isinstance(found.exception, (SystemExit, type(None))), (arguments, found.exception)
+        found = CliRunner().invoke(
+            main, arguments, env={"UNLAZY_STORE": str(folder() / "none.sqlite")}
+        )
+    assert found.exit_code in (0, 1, 2) and isinstance(found.exception, (SystemExit, type(None))), (
+        arguments,
+        found.exception,
+    )
 
 
 BROKEN = ["class A(:", "(" * 300, "x = " + "[" * 200, "import nothing_at_all", "1/0", "def f():"]
@@ -231,12 +298,20 @@ texts = st.one_of(words, st.binary(max_size=60), st.sampled_from(BROKEN))
 
 
 def plug_in(text, name) -> None:
-    """A file that somebody names as a plug-in, and a name in it. Its code is the user's and runs; what is no code must not crash."""
+    """A file that somebody names as a plug-in, and a name in it.
+
+    Its code is the user's and runs; what is no code must not crash.
+    """
     if isinstance(text, str) and ("touch" in text or "system" in text):
         text = repr(text)
     path = folder() / "own.py"
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
-    for load in (lambda: load_file(path), lambda: family_of(f"{path}:{name}"), lambda: learner_of(name), lambda: family_of(name)):
+    for load in (
+        lambda: load_file(path),
+        lambda: family_of(f"{path}:{name}"),
+        lambda: learner_of(name),
+        lambda: family_of(name),
+    ):
         with contextlib.suppress(BadInput):
             load()
 
@@ -244,7 +319,10 @@ def plug_in(text, name) -> None:
 @functools.cache
 def described() -> tuple[str, dict]:
     """A trial's key and its description."""
-    trial = min(study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10).trials, key=lambda each: each.work)
+    trial = min(
+        study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10).trials,
+        key=lambda each: each.work,
+    )
     return trial.key, json.loads(json.dumps(trial.describe()))
 
 
@@ -286,16 +364,27 @@ TARGETS = {
     "data files": (data_file, {"kind": kinds, "changes": edits}, 0.1),
     "command lines": (command_line, {"arguments": arguments}, 0.05),
     "plug-ins": (plug_in, {"text": texts, "name": words}, 0.1),
-    "descriptions": (description, {"path": st.lists(st.integers(0, 20), min_size=1, max_size=4), "value": documents}, 0.1),
+    "descriptions": (
+        description,
+        {"path": st.lists(st.integers(0, 20), min_size=1, max_size=4), "value": documents},
+        0.1,
+    ),
     "options": (option_text, {"text": words}, 0.05),
 }
 
 
 def fuzz(name: str, inputs: int, *, seeded: bool) -> None:
-    """Give a target so many inputs; the first that it cannot take is shown, as small as possible."""
+    """Give a target so many inputs; the first that it cannot take is shown, as small as
+    possible.
+    """
     target, strategies, _ = TARGETS[name]
     quiet = settings(
-        max_examples=inputs, deadline=None, database=None, derandomize=seeded, suppress_health_check=list(HealthCheck), print_blob=True
+        max_examples=inputs,
+        deadline=None,
+        database=None,
+        derandomize=seeded,
+        suppress_health_check=list(HealthCheck),
+        print_blob=True,
     )
     quiet(given(**strategies)(target))()
     assert not MARK.exists(), "code from an input was run"

@@ -19,7 +19,9 @@ def digits(n):
 
 
 def idx(array):
-    head = bytes([0, 0, 8, array.ndim]) + b"".join(int(length).to_bytes(4, "big") for length in array.shape)
+    head = bytes([0, 0, 8, array.ndim]) + b"".join(
+        int(length).to_bytes(4, "big") for length in array.shape
+    )
     return head + array.astype(np.uint8).tobytes()
 
 
@@ -39,10 +41,17 @@ def write_mnist(folder, *, zipped=True, n=40, tests=20):
 
 
 def write_cifar(folder, *, archive=False):
-    batches = {f"data_batch_{number}": (pixels(20, (3072,), number), digits(20)) for number in range(1, 6)}
+    batches = {
+        f"data_batch_{number}": (pixels(20, (3072,), number), digits(20)) for number in range(1, 6)
+    }
     batches["test_batch"] = (pixels(10, (3072,), 9), digits(10))
-    content = {name: pickle.dumps({b"data": x, b"labels": y.tolist()}, protocol=2) for name, (x, y) in batches.items()}
-    content["batches.meta"] = pickle.dumps({b"label_names": [f"kind{place}".encode() for place in range(10)]}, protocol=2)
+    content = {
+        name: pickle.dumps({b"data": x, b"labels": y.tolist()}, protocol=2)
+        for name, (x, y) in batches.items()
+    }
+    content["batches.meta"] = pickle.dumps(
+        {b"label_names": [f"kind{place}".encode() for place in range(10)]}, protocol=2
+    )
     inner = folder / "cifar-10-batches-py"
     if archive:
         with tarfile.open(folder / "cifar-10-python.tar.gz", "w:gz") as tar:

@@ -49,27 +49,46 @@ def test_the_code_on_python_does_what_it_shows(capsys):
 
 
 #: Written by hand; what `make docs` makes stands in folders of its own.
-PAGES = sorted(str(path.relative_to(ROOT)) for place in ("docs", "docs/howto", "docs/stories") for path in (ROOT / place).glob("*.md"))
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for place in ("docs", "docs/howto", "docs/stories")
+    for path in (ROOT / place).glob("*.md")
+)
 #: Folders that `make docs` fills.
 MADE = ("papers/", "interface/", "examples/", "figures/")
 LEDGER, ERRATA = "docs/ledger.md", "docs/errata.md"
 WITH_CODE = [page for page in PAGES if "```python" in (ROOT / page).read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("document", [page for page in WITH_CODE if page not in ("docs/howto/python.md", "docs/estimators.md")])
+@pytest.mark.parametrize(
+    "document",
+    [page for page in WITH_CODE if page not in ("docs/howto/python.md", "docs/estimators.md")],
+)
 def test_the_code_in_the_pages_runs(document):
     run_blocks(document)
 
 
 def commands_in(document):
     """All calls of unlazy in blocks that are not Python, without comments."""
-    for kind, block in re.findall(r"```(\w*)\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), re.DOTALL):
+    for kind, block in re.findall(
+        r"```(\w*)\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), re.DOTALL
+    ):
         for line in block.splitlines() if kind == "" else ():
-            yield from (words for part in line.partition(" #")[0].split("&&") if (words := shlex.split(part)) and words[0] == "unlazy")
+            yield from (
+                words
+                for part in line.partition(" #")[0].split("&&")
+                if (words := shlex.split(part)) and words[0] == "unlazy"
+            )
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "SECURITY.md", *(page for page in PAGES if page not in (LEDGER, ERRATA))]
+    "document",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        *(page for page in PAGES if page not in (LEDGER, ERRATA)),
+    ],
 )
 def test_the_commands_in_documents_are_commands(document):
     """Options and choices are those that there are, and names of the registry lead somewhere."""
@@ -78,7 +97,9 @@ def test_the_commands_in_documents_are_commands(document):
             for name in context.params.get("names", ()):
                 assert name in registry.learners(), name
             if verb == "reproduce":
-                assert all(":" in each or registry.find_claims([each]) for each in context.params["ids"])
+                assert all(
+                    ":" in each or registry.find_claims([each]) for each in context.params["ids"]
+                )
             if verb in ("compare", "scaling") and ":" not in context.params["task"]:
                 registry.family_of(context.params["task"], context.params["changes"])
 
@@ -104,7 +125,9 @@ def test_the_gallery_runs(stem, monkeypatch):
     example = ROOT / "docs" / "gallery" / f"{stem}.py"
     monkeypatch.setenv("MPLBACKEND", "agg")
     matplotlib.use("agg")
-    exec(compile(example.read_text(encoding="utf-8"), str(example), "exec"), {"__name__": "__main__"})
+    exec(
+        compile(example.read_text(encoding="utf-8"), str(example), "exec"), {"__name__": "__main__"}
+    )
     plt.close("all")
 
 
@@ -117,11 +140,16 @@ def script(name):
 
 #: Of the claims in notebooks that are decided: what the ledger says of them.
 WHAT_BECAME = {
-    v["id"]: v["verdict"] for path in (ROOT / "results").glob("*-laptop.json") for v in json.loads(path.read_text(encoding="utf-8"))
+    v["id"]: v["verdict"]
+    for path in (ROOT / "results").glob("*-laptop.json")
+    for v in json.loads(path.read_text(encoding="utf-8"))
 }
 
 
-@pytest.mark.parametrize("paper", slow_but(("malach2019",), sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))))
+@pytest.mark.parametrize(
+    "paper",
+    slow_but(("malach2019",), sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))),
+)
 def test_every_paper_has_a_notebook_that_runs(paper):
     text = (ROOT / "notebooks" / f"{paper}.ipynb").read_text(encoding="utf-8")
     assert text == script("notebooks").written(paper), "run `python scripts/notebooks.py`"
@@ -129,13 +157,17 @@ def test_every_paper_has_a_notebook_that_runs(paper):
     for cell in json.loads(text)["cells"]:
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), paper, "exec"), names)
-    assert names["verdict"].outcome == ("undecided" if names["verdict"].scale == "smoke" else WHAT_BECAME[names["verdict"].claim.id])
+    assert names["verdict"].outcome == (
+        "undecided" if names["verdict"].scale == "smoke" else WHAT_BECAME[names["verdict"].claim.id]
+    )
 
 
 def test_every_public_name_and_paper_has_a_page():
     """What `make docs` makes: no name without a room, no paper without its story."""
     pages = script("site_pages")
-    assert sum(text.count("```{eval-rst}") for text in pages.interface().values()) == len(unlazy._HOMES)
+    assert sum(text.count("```{eval-rst}") for text in pages.interface().values()) == len(
+        unlazy._HOMES
+    )
     for paper in pages.papers():
         text = pages.paper_page(paper)
         assert "## What it says" in text and "## What became of it" in text and f"`{paper}/" in text
@@ -148,11 +180,15 @@ def test_the_code_on_estimators_does_what_it_shows():
     assert names["residual"].score(names["X"], names["y"]) > 0.4
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", *PAGES])
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", *PAGES]
+)
 def test_local_links_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text()):
         made = target.startswith(MADE)
-        assert made or target.startswith("http") or (ROOT / document).parent.joinpath(target).exists(), f"{document} links to {target}"
+        assert (
+            made or target.startswith("http") or (ROOT / document).parent.joinpath(target).exists()
+        ), f"{document} links to {target}"
 
 
 def test_generated_tables_are_those_of_the_results():
@@ -174,5 +210,7 @@ def test_results_were_made_by_rules_that_stand():
                 assert verdict["seeds"][0] >= registry.claims()[verdict["id"]].first_seed, (
                     f"{verdict['id']} was not judged on judging seeds"
                 )
-                assert verdict["rule"] == registry.claims()[verdict["id"]].rule, f"{path.name}: run `{verdict['command']}` again"
+                assert verdict["rule"] == registry.claims()[verdict["id"]].rule, (
+                    f"{path.name}: run `{verdict['command']}` again"
+                )
                 assert verdict["older_than_rule"] == 0

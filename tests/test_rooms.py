@@ -1,4 +1,6 @@
-"""The house: rooms whose imports go one way, names that are there once, files that can be read in one sitting."""
+"""The house: rooms whose imports go one way, names that are there once, files that can be read in
+one sitting.
+"""
 
 import ast
 from collections import Counter
@@ -19,14 +21,23 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 
 def imported(path, *, deferred=False):
-    """Modules of the package that a file imports, at its top; with `deferred` also within functions."""
+    """Modules of the package that a file imports, at its top; with `deferred` also within
+    functions.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     checking = {
-        id(n) for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test) for n in ast.walk(node)
+        id(n)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for n in ast.walk(node)
     }
     nodes = ast.walk(tree) if deferred else tree.body
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("unlazy.") and id(node) not in checking:
+        if (
+            isinstance(node, ast.ImportFrom)
+            and (node.module or "").startswith("unlazy.")
+            and id(node) not in checking
+        ):
             yield node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith("unlazy."))
@@ -64,7 +75,9 @@ def test_an_import_the_other_way_would_be_seen(tmp_path):
     (tmp_path / "tasks").mkdir()
     (tmp_path / "papers" / "one").mkdir(parents=True)
     (tmp_path / "tasks" / "bad.py").write_text("from unlazy.learners.base import Learner\n")
-    (tmp_path / "papers" / "one" / "bad.py").write_text("from unlazy.papers.two.claims import CLAIM\n")
+    (tmp_path / "papers" / "one" / "bad.py").write_text(
+        "from unlazy.papers.two.claims import CLAIM\n"
+    )
     found = wrong_ways(sorted(tmp_path.rglob("*.py")), tmp_path)
     assert len(found) == 2 and "tasks/bad.py imports unlazy.learners.base" in found
 
@@ -73,16 +86,24 @@ def test_tasks_know_no_learners_and_learners_know_no_task():
     """Learners may know what data are, and what a circuit is; no family by name."""
     allowed = {
         "unlazy.tasks.base",
-        *(f"unlazy.tasks.circuits.{name}" for name in ("bits", "circuit", "laws", "statistics", "families", "recovery")),
+        *(
+            f"unlazy.tasks.circuits.{name}"
+            for name in ("bits", "circuit", "laws", "statistics", "families", "recovery")
+        ),
     }
     for path in (ROOT / "learners").rglob("*.py"):
-        assert {module for module in imported(path, deferred=True) if module.startswith("unlazy.tasks")} <= allowed, path
+        assert {
+            module for module in imported(path, deferred=True) if module.startswith("unlazy.tasks")
+        } <= allowed, path
 
 
 def test_no_two_classes_have_one_name():
     """Keys of trials are made of class names."""
     names = Counter(
-        node.name for path in FILES for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)
+        node.name
+        for path in FILES
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
     )
     assert [name for name, count in names.items() if count > 1] == []
 

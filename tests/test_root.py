@@ -15,13 +15,16 @@ TREE = ast.parse(Path(unlazy.__file__).read_text(encoding="utf-8"))
 def test_importing_is_instant():
     """Neither JAX nor NumPy are imported with the package, nor by asking what it offers."""
     text = (
-        "import sys, unlazy; dir(unlazy); print([m for m in ('jax', 'numpy', 'equinox', 'scipy', 'sklearn', 'click') if m in sys.modules])"
+        "import sys, unlazy; dir(unlazy); print([m for m in ('jax', 'numpy', 'equinox', "
+        "'scipy', 'sklearn', 'click') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", [name for name in unlazy.__all__ if name not in ("compare", "reproduce", "scaling")])
+@pytest.mark.parametrize(
+    "name", [name for name in unlazy.__all__ if name not in ("compare", "reproduce", "scaling")]
+)
 def test_every_name_is_there(name):
     assert getattr(unlazy, name) is not None and name in dir(unlazy)
 
@@ -33,13 +36,19 @@ def test_the_house_can_be_driven_from_the_root():
 def test_type_checkers_are_told_the_same():
     """The imports for type checkers, the places and `__all__` name the same things."""
     (block,) = (node for node in TREE.body if isinstance(node, ast.If))
-    told = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    told = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     assert told == unlazy._HOMES
     assert sorted(unlazy.__all__) == sorted({*told, "__version__"})
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right"), [("Familly", "Family"), ("ntk", "NTK"), ("KernelRigde", "KernelRidge"), ("learner", "Learner")]
+    ("wrong", "right"),
+    [("Familly", "Family"), ("ntk", "NTK"), ("KernelRigde", "KernelRidge"), ("learner", "Learner")],
 )
 def test_a_wrong_name_says_the_nearest_right_one(wrong, right):
     with pytest.raises(AttributeError, match=f"no attribute '{wrong}'. Did you mean '{right}'"):

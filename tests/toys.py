@@ -1,4 +1,6 @@
-"""Small things that many tests share: a task anyone could write, cheap trials, and records made by hand."""
+"""Small things that many tests share: a task anyone could write, cheap trials, and records made by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ class Halfspace(Family):
 
 
 class BlobsTask(Task):
-    """Gaussian blobs around orthonormal directions; the label is the direction that is nearest. Two classes are signs."""
+    """Gaussian blobs around orthonormal directions; the label is the direction that is nearest.
+
+    Two classes are signs.
+    """
 
     centres: jax.Array
     side: int | None = eqx.field(static=True, default=None)
@@ -120,7 +125,9 @@ class Blobs(Family):
 
 
 class ProductsTask(Task):
-    """x ~ N(0, I), u = ⟨directions, x⟩: the outputs are u_i, u_i·u_j, u_i² − 1 and u_0·u_1·u_2, or only the first and u_0·u_1."""
+    """x ~ N(0, I), u = ⟨directions, x⟩: the outputs are u_i, u_i·u_j, u_i² − 1 and u_0·u_1·u_2, or
+    only the first and u_0·u_1.
+    """
 
     directions: jax.Array
     scalar: bool = eqx.field(static=True)
@@ -142,7 +149,9 @@ class ProductsTask(Task):
         if self.scalar:
             return u[:, 0] + u[:, 0] * u[:, 1]
         i, j = np.triu_indices(4, 1)
-        return jnp.concatenate([u, u[:, i] * u[:, j], u**2 - 1, (u[:, 0] * u[:, 1] * u[:, 2])[:, None]], axis=1)
+        return jnp.concatenate(
+            [u, u[:, i] * u[:, j], u**2 - 1, (u[:, 0] * u[:, 1] * u[:, 2])[:, None]], axis=1
+        )
 
     @property
     def features(self):
@@ -200,12 +209,43 @@ def small_learner(rate=0.1, steps=6, batch=8, record=(0, 3), m=4, **options):
 
 
 def toy_trial(seed=0, rate=0.1, d=3, n=32, **options):
-    return Trial(Halfspace(d), small_learner(rate, **options), n, seed, (Performance(64), Alignment()))
+    return Trial(
+        Halfspace(d), small_learner(rate, **options), n, seed, (Performance(64), Alignment())
+    )
 
 
-def hand_record(key="k", *, seed=0, status="ok", steps=(0, 1), arrays=None, source="here", created="2026", **measurements):
+def hand_record(
+    key="k",
+    *,
+    seed=0,
+    status="ok",
+    steps=(0, 1),
+    arrays=None,
+    source="here",
+    created="2026",
+    **measurements,
+):
     """A record with the given measurements, as no engine would make it."""
-    trial = {"family": {"type": "toys.Halfspace"}, "learner": {"type": "toys.None"}, "n": 1, "seed": seed, "probes": []}
-    series = {name: tuple(values) if isinstance(values, (tuple, list)) else (values,) * len(steps) for name, values in measurements.items()}
+    trial = {
+        "family": {"type": "toys.Halfspace"},
+        "learner": {"type": "toys.None"},
+        "n": 1,
+        "seed": seed,
+        "probes": [],
+    }
+    series = {
+        name: tuple(values) if isinstance(values, (tuple, list)) else (values,) * len(steps)
+        for name, values in measurements.items()
+    }
     kept = {name: np.asarray(a) for name, a in (arrays or {}).items()}
-    return Record(key, trial, status, tuple(steps), series, kept, 0.5, {"unlazy": "0", "source": source, "device": "cpu"}, created)
+    return Record(
+        key,
+        trial,
+        status,
+        tuple(steps),
+        series,
+        kept,
+        0.5,
+        {"unlazy": "0", "source": source, "device": "cpu"},
+        created,
+    )

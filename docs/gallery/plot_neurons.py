@@ -2,7 +2,8 @@
 Neurons find a hidden direction
 ===============================
 
-Two steps that forget the initial weights are enough: where neurons point at the start, after one and two steps, and at the end.
+Two steps that forget the initial weights are enough: where neurons point at the start, after one
+and two steps, and at the end.
 """
 
 from unlazy import Alignment, LocalEngine, ParityMixture, Performance, Trial
@@ -12,14 +13,20 @@ from unlazy.report.figures import neuron_map
 
 family = ParityMixture(d=40, D=20, k=3, po=0.5)
 moments = family.moments
-schedule = TwoStep.practical(k=3, m=30, T=100, gamma=float(moments.gamma), sigma=float(moments.sigma), batch=200)
+schedule = TwoStep.practical(
+    k=3, m=30, T=100, gamma=float(moments.gamma), sigma=float(moments.sigma), batch=200
+)
 learner = schedule.network(record=(0, 1, 2))
 
 # %%
 # A trial is a family, a learner, a number of examples, a seed, and what is looked at.
 
-(record,) = LocalEngine().run([Trial(family, learner, 3000, 10, (Performance(2000), Alignment(), Silhouette(60)))])
-for step, accuracy, cosine in zip(record.steps, record.measurements["test_accuracy"], record.measurements["cosine"], strict=True):
+(record,) = LocalEngine().run(
+    [Trial(family, learner, 3000, 10, (Performance(2000), Alignment(), Silhouette(60)))]
+)
+for step, accuracy, cosine in zip(
+    record.steps, record.measurements["test_accuracy"], record.measurements["cosine"], strict=True
+):
     print(f"step {step:3d}: test accuracy {accuracy:5.1f} %, greatest cosine {cosine:.3f}")
 
 # %%

@@ -2,7 +2,8 @@
 A function of signs, exactly
 ============================
 
-Fourier coefficients, influences and noise stability of a majority of five signs, by the Walsh-Hadamard transform.
+Fourier coefficients, influences and noise stability of a majority of five signs, by the
+Walsh-Hadamard transform.
 """
 
 import jax.numpy as jnp

@@ -1,11 +1,12 @@
-"""`unlazy`: find out where gradient descent on a neural network learns features, and so beats fixed features.
+"""`unlazy`: find out where gradient descent on a neural network learns features, and so beats fixed
+features.
 
 The way through the package follows the data:
 
     paper - claim - study -> trials -> engine -> records -> verdict -> table, figure, page
 
-What most people need is here, one import away. Names are looked up when they are asked for, so that `import unlazy` and the command line
-answer at once; nothing heavy is imported before it is needed.
+What most people need is here, one import away. Names are looked up when they are asked for, so that
+`import unlazy` and the command line answer at once; nothing heavy is imported before it is needed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,16 @@ if TYPE_CHECKING:
     from unlazy.lab.claims import Claim, Plot, PlotLine
     from unlazy.lab.contests import Contest
     from unlazy.lab.engines import Engine, LocalEngine
-    from unlazy.lab.rules import Change, Check, Condition, Control, Published, Quantity, Scale, shuffled
+    from unlazy.lab.rules import (
+        Change,
+        Check,
+        Condition,
+        Control,
+        Published,
+        Quantity,
+        Scale,
+        shuffled,
+    )
     from unlazy.lab.store import Store
     from unlazy.lab.trials import Instrument, Measurement, Record, Trial
     from unlazy.learners.base import Learner, PlainLearner, Trace, keys_of
@@ -59,7 +69,13 @@ if TYPE_CHECKING:
     from unlazy.learners.on_features import OnFeatures
     from unlazy.learners.parts import Stage
     from unlazy.learners.rfm import RecursiveFeatureMachine
-    from unlazy.learners.sources import FreshGradients, GradientSource, LawGradients, QueryGradients, SampleGradients
+    from unlazy.learners.sources import (
+        FreshGradients,
+        GradientSource,
+        LawGradients,
+        QueryGradients,
+        SampleGradients,
+    )
     from unlazy.learners.unit_norm import UnitNorm
     from unlazy.networks.base import Init, Model, Network, Predictor
     from unlazy.networks.convolutional import Convolutional, ConvolutionalInit
@@ -81,8 +97,10 @@ _PLACES = {
     "unlazy.core.metrics": "Metric Outputs",
     "unlazy.core.naming": "Named",
     "unlazy.core.random": "bernoulli categorical normal orthonormal signs",
-    "unlazy.kernels": "NNGP NTK RBF ArcCosine ArcSine Kernel Laplace Linear Polynomial ProductKernel "
-    "RandomFeatures RawFeatures ResidualNNGP ResidualNTK Stationary Tangent Conjugate WideNetwork gram",
+    "unlazy.kernels": "NNGP NTK RBF ArcCosine ArcSine Kernel Laplace "
+    "Linear Polynomial ProductKernel "
+    "RandomFeatures RawFeatures ResidualNNGP ResidualNTK Stationary Tangent Conjugate "
+    "WideNetwork gram",
     "unlazy.lab.api": "compare reproduce scaling",
     "unlazy.lab.arms": "Arm Comparison Repeats Row Tuned",
     "unlazy.lab.claims": "Claim Plot PlotLine",
@@ -100,7 +118,8 @@ _PLACES = {
     "unlazy.learners.on_features": "OnFeatures",
     "unlazy.learners.parts": "Stage",
     "unlazy.learners.rfm": "RecursiveFeatureMachine",
-    "unlazy.learners.sources": "FreshGradients GradientSource LawGradients QueryGradients SampleGradients",
+    "unlazy.learners.sources": "FreshGradients GradientSource LawGradients "
+    "QueryGradients SampleGradients",
     "unlazy.learners.unit_norm": "UnitNorm",
     "unlazy.networks.base": "Init Model Network Predictor",
     "unlazy.networks.convolutional": "Convolutional ConvolutionalInit",
@@ -250,7 +269,11 @@ def __getattr__(name: str) -> Any:
         near = difflib.get_close_matches(name, [*_HOMES, *_ROOMS], n=2, cutoff=0.5)
         # Other casing is the commonest slip, and far in the eyes of difflib: ntk for NTK.
         near = [known for known in _HOMES if known.lower() == name.lower()] or near
-        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near and not name.startswith("__") else ""
+        hint = (
+            f" Did you mean {' or '.join(map(repr, near))}?"
+            if near and not name.startswith("__")
+            else ""
+        )
         raise AttributeError(f"module 'unlazy' has no attribute {name!r}.{hint}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value

@@ -1,4 +1,6 @@
-"""The command line, end to end at smoke scale: run, resume, show, export, report; bad input and faults."""
+"""The command line, end to end at smoke scale: run, resume, show, export, report; bad input and
+faults.
+"""
 
 import csv
 import json
@@ -30,7 +32,9 @@ def finished(tmp_path_factory):
     """A store with one smoke run, and what the command printed."""
     folder = tmp_path_factory.mktemp("finished")
     store, verdicts = folder / "store.sqlite", folder / "verdicts.json"
-    result = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", store, "--json", verdicts)
+    result = call(
+        "reproduce", "shi2022/table1", "--scale", "smoke", "--store", store, "--json", verdicts
+    )
     return store, json.loads(verdicts.read_text()), result
 
 
@@ -38,17 +42,44 @@ def count_runs(monkeypatch):
     """How many trials the engine is given from now on."""
     given = []
     inner = LocalEngine.run
-    monkeypatch.setattr(LocalEngine, "run", lambda self, trials, watcher=None: (given.append(len(trials)), inner(self, trials, watcher))[1])
+    monkeypatch.setattr(
+        LocalEngine,
+        "run",
+        lambda self, trials, watcher=None: (
+            given.append(len(trials)),
+            inner(self, trials, watcher),
+        )[1],
+    )
     return given
 
 
 def test_reproduce_prints_the_table_and_writes_json(finished):
     store, (verdict,), result = finished
     assert result.exit_code == 0
-    for text in ("Network w/o structure", "Deviations from the paper", "undecided", "12 trials of 9 shapes", "Compiled"):
+    for text in (
+        "Network w/o structure",
+        "Deviations from the paper",
+        "undecided",
+        "12 trials of 9 shapes",
+        "Compiled",
+    ):
         assert text in result.output
-    assert {"id", "verdict", "rule", "published", "measured", "interval", "seeds", "seconds", "deviations"} <= verdict.keys()
-    assert verdict["id"] == "shi2022/table1" and verdict["seeds"] == [1100] and verdict["verdict"] == "undecided"
+    assert {
+        "id",
+        "verdict",
+        "rule",
+        "published",
+        "measured",
+        "interval",
+        "seeds",
+        "seconds",
+        "deviations",
+    } <= verdict.keys()
+    assert (
+        verdict["id"] == "shi2022/table1"
+        and verdict["seeds"] == [1100]
+        and verdict["verdict"] == "undecided"
+    )
     assert verdict["published"]["NTK test_accuracy"] == 86.4
     with Store(store, read_only=True) as opened:
         assert len(list(opened.records())) == len(ARMS)
@@ -57,13 +88,24 @@ def test_reproduce_prints_the_table_and_writes_json(finished):
 def test_a_second_run_comes_from_the_store(finished, monkeypatch):
     store, before, _ = finished
     given = count_runs(monkeypatch)
-    result = call("reproduce", "shi2022/table1*", "--scale", "smoke", "--store", store, "--json", "-")
-    assert result.exit_code == 0 and sum(given) == 0 and "All 12 trials are in the store" in result.stderr
+    result = call(
+        "reproduce", "shi2022/table1*", "--scale", "smoke", "--store", store, "--json", "-"
+    )
+    assert (
+        result.exit_code == 0
+        and sum(given) == 0
+        and "All 12 trials are in the store" in result.stderr
+    )
     assert json.loads(result.stdout) == before, "--json - leaves nothing else on standard output"
 
 
 def test_strict_turns_a_verdict_that_does_not_hold_into_status_1(finished):
-    assert call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", finished[0], "--strict").exit_code == 1
+    assert (
+        call(
+            "reproduce", "shi2022/table1", "--scale", "smoke", "--store", finished[0], "--strict"
+        ).exit_code
+        == 1
+    )
 
 
 FAULTY = """
@@ -85,13 +127,25 @@ main()
 
 @pytest.mark.parametrize(
     ("name", "status", "what", "total"),
-    [("SIGKILL", -signal.SIGKILL, ["shi2022/table1"], 12), ("SIGINT", 130, ["malach2019/lemma8", "--seeds", "6"], 6)],
+    [
+        ("SIGKILL", -signal.SIGKILL, ["shi2022/table1"], 12),
+        ("SIGINT", 130, ["malach2019/lemma8", "--seeds", "6"], 6),
+    ],
 )
-def test_a_run_that_is_cut_off_goes_on_where_it_was(tmp_path, monkeypatch, name, status, what, total):
-    """After three records the process is killed, or interrupted; the same command then runs the others."""
+def test_a_run_that_is_cut_off_goes_on_where_it_was(
+    tmp_path, monkeypatch, name, status, what, total
+):
+    """After three records the process is killed, or interrupted; the same command then runs the
+    others.
+    """
     store = tmp_path / "store.sqlite"
     arguments = ["reproduce", *what, "--scale", "smoke", "--store", str(store)]
-    cut = subprocess.run([sys.executable, "-c", FAULTY.format(signal=name), *arguments], capture_output=True, text=True, check=False)
+    cut = subprocess.run(
+        [sys.executable, "-c", FAULTY.format(signal=name), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert cut.returncode == status, cut.stderr
     if name == "SIGINT":
         assert f"3 of {total} trials are kept: the same command goes on from there" in cut.stdout
@@ -100,19 +154,34 @@ def test_a_run_that_is_cut_off_goes_on_where_it_was(tmp_path, monkeypatch, name,
     assert len(kept) == 3
     given = count_runs(monkeypatch)
     result = call(*arguments)
-    assert result.exit_code == 0 and sum(given) == total - 3 and f"3 of {total} are in the store already" in result.output
+    assert (
+        result.exit_code == 0
+        and sum(given) == total - 3
+        and f"3 of {total} are in the store already" in result.output
+    )
     with Store(store, read_only=True) as opened:
         records = {record.key: record for record in opened.records()}
-    assert len(records) == total and all(records[key].seconds == seconds for key, seconds in kept.items())
+    assert len(records) == total and all(
+        records[key].seconds == seconds for key, seconds in kept.items()
+    )
 
 
 def test_fresh_runs_again(finished, tmp_path, monkeypatch):
     store = tmp_path / "copy.sqlite"
     store.write_bytes(finished[0].read_bytes())
-    monkeypatch.setattr(LocalEngine, "run", lambda self, trials, watcher=None: (hand(trial) for trial in trials))
+    monkeypatch.setattr(
+        LocalEngine, "run", lambda self, trials, watcher=None: (hand(trial) for trial in trials)
+    )
 
     def hand(trial):
-        return hand_record(trial.key, seed=trial.seed, steps=(0, 1, 2), test_accuracy=1.0, train_accuracy=1.0, cosine=1.0)
+        return hand_record(
+            trial.key,
+            seed=trial.seed,
+            steps=(0, 1, 2),
+            test_accuracy=1.0,
+            train_accuracy=1.0,
+            cosine=1.0,
+        )
 
     result = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", store, "--fresh")
     assert "12 trials of 9 shapes." in result.output
@@ -122,7 +191,10 @@ def test_fresh_runs_again(finished, tmp_path, monkeypatch):
 
 def test_records_of_another_source_are_pointed_out(finished, tmp_path, monkeypatch):
     monkeypatch.setattr("unlazy.lab.running.source_hash", lambda: "another")
-    assert "12 of 12 records were made by another version of the source" in call("show", "shi2022/table1", "--store", finished[0]).output
+    assert (
+        "12 of 12 records were made by another version of the source"
+        in call("show", "shi2022/table1", "--store", finished[0]).output
+    )
 
 
 def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_path, monkeypatch):
@@ -136,7 +208,10 @@ def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_pa
     changed = dataclasses.replace(table1, checks=table1.checks[1:])
     for module in (catalogue, entries, live):
         monkeypatch.setattr(module, "claims", lambda: {changed.id: changed})
-    for command in (["show", "shi2022/table1"], ["reproduce", "shi2022/table1", "--scale", "smoke"]):
+    for command in (
+        ["show", "shi2022/table1"],
+        ["reproduce", "shi2022/table1", "--scale", "smoke"],
+    ):
         result = call(*command, "--store", store)
         assert "12 of 12 records are older than the rule" in result.output.replace("\n", " ")
 
@@ -148,7 +223,9 @@ def test_show(finished):
     assert nothing.exit_code == 2 and "unlazy reproduce" in nothing.output
 
 
-def test_a_fresh_run_that_was_stopped_leaves_a_store_that_can_be_read(finished, tmp_path, monkeypatch):
+def test_a_fresh_run_that_was_stopped_leaves_a_store_that_can_be_read(
+    finished, tmp_path, monkeypatch
+):
     store = tmp_path / "copy.sqlite"
     store.write_bytes(finished[0].read_bytes())
 
@@ -157,16 +234,26 @@ def test_a_fresh_run_that_was_stopped_leaves_a_store_that_can_be_read(finished, 
 
     monkeypatch.setattr(LocalEngine, "run", stop)
     stopped = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", store, "--fresh")
-    assert stopped.exit_code == 130 and "the same command without --fresh" in stopped.output.replace("\n", " ")
+    assert (
+        stopped.exit_code == 130
+        and "the same command without --fresh" in stopped.output.replace("\n", " ")
+    )
     for command in ("show", "report"):
-        result = call(command, "--store", store, *(["--out", tmp_path / "p.html"] if command == "report" else []))
+        result = call(
+            command,
+            "--store",
+            store,
+            *(["--out", tmp_path / "p.html"] if command == "report" else []),
+        )
         assert result.exit_code == 2 and "holds no run" in result.output
 
 
 def test_output_files_are_ordinary_files(finished, tmp_path):
     fifo, real, link = tmp_path / "fifo", tmp_path / "real.csv", tmp_path / "link.csv"
     os.mkfifo(fifo)
-    assert "not an ordinary file" in call("export", "--store", finished[0], "--out", fifo).output.replace("\n", " ")
+    assert "not an ordinary file" in call(
+        "export", "--store", finished[0], "--out", fifo
+    ).output.replace("\n", " ")
     real.touch()
     link.symlink_to(real)
     assert call("export", "--store", finished[0], "--out", link).exit_code == 0
@@ -182,8 +269,12 @@ def test_report_writes_a_page_and_figures(finished, tmp_path):
 
 def test_demo_is_reproduce_and_report(finished, tmp_path, monkeypatch):
     given = count_runs(monkeypatch)
-    result = call("demo", "--scale", "smoke", "--store", finished[0], "--out", tmp_path / "page.html")
-    assert result.exit_code == 0 and sum(given) == 0 and (tmp_path / "page.html").stat().st_size > 1e5
+    result = call(
+        "demo", "--scale", "smoke", "--store", finished[0], "--out", tmp_path / "page.html"
+    )
+    assert (
+        result.exit_code == 0 and sum(given) == 0 and (tmp_path / "page.html").stat().st_size > 1e5
+    )
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
@@ -198,22 +289,36 @@ def test_export(finished, tmp_path, kind):
         rows = pyarrow.parquet.read_table(out).to_pylist()
     else:
         lines = out.read_text().splitlines()
-        rows = list(csv.DictReader(lines)) if kind == "csv" else [json.loads(line) for line in lines]
-    (row,) = [r for r in rows if r["arm"] == "RF" and r["measure"] == "test_accuracy" and int(r["step"]) == 40]
+        rows = (
+            list(csv.DictReader(lines)) if kind == "csv" else [json.loads(line) for line in lines]
+        )
+    (row,) = [
+        r
+        for r in rows
+        if r["arm"] == "RF" and r["measure"] == "test_accuracy" and int(r["step"]) == 40
+    ]
     assert float(row["value"]) == pytest.approx(finished[1][0]["measured"]["RF test_accuracy"])
     assert row["claim"] == "shi2022/table1" and json.loads(row["family_json"])["D"] == 12
 
 
 def test_export_to_standard_output(finished):
     result = call("export", "--store", finished[0])
-    assert result.stdout.startswith("key,claim,scale,arm,") and len(result.stdout.splitlines()) > 100
+    assert (
+        result.stdout.startswith("key,claim,scale,arm,") and len(result.stdout.splitlines()) > 100
+    )
 
 
 def test_parquet_needs_its_extra_and_a_file(finished, tmp_path, monkeypatch):
     assert "add --out" in call("export", "--store", finished[0], "--format", "parquet").output
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refused = call("export", "--store", finished[0], "--format", "parquet", "--out", tmp_path / "x.parquet")
-    assert refused.exit_code == 2 and "unlazy[parquet]" in refused.output and not (tmp_path / "x.parquet").exists()
+    refused = call(
+        "export", "--store", finished[0], "--format", "parquet", "--out", tmp_path / "x.parquet"
+    )
+    assert (
+        refused.exit_code == 2
+        and "unlazy[parquet]" in refused.output
+        and not (tmp_path / "x.parquet").exists()
+    )
 
 
 @pytest.mark.parametrize("kind", ["claims", "tasks", "learners", "kernels"])
@@ -225,8 +330,33 @@ def test_list(kind):
 
 def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypatch):
     store, out, picture = tmp_path / "s.sqlite", tmp_path / "c.json", tmp_path / "c.png"
-    small = ["--set", "d=24", "--set", "D=12", "--set", "k=3", "--n", "200,400", "--seeds", "2", "--budget", "4", "--test", "500"]
-    arguments = ["compare", "shi2022/task", *small, "--learner", "linear", "--learner", "mean-histogram", "--store", store]
+    small = [
+        "--set",
+        "d=24",
+        "--set",
+        "D=12",
+        "--set",
+        "k=3",
+        "--n",
+        "200,400",
+        "--seeds",
+        "2",
+        "--budget",
+        "4",
+        "--test",
+        "500",
+    ]
+    arguments = [
+        "compare",
+        "shi2022/task",
+        *small,
+        "--learner",
+        "linear",
+        "--learner",
+        "mean-histogram",
+        "--store",
+        store,
+    ]
     result = call(*arguments, "--json", out, "--figure", picture)
     assert result.exit_code == 0, result.output
     for text in ("2 learners", "4 settings each", "mean-histogram", "At n = 400, "):
@@ -241,14 +371,27 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
     assert len(data["conclusions"]) == 2 and picture.read_bytes().startswith(b"\x89PNG")
     given = count_runs(monkeypatch)
     again = call(*arguments, "--json", "-")
-    assert given == [] and "to tune are in the store" in again.stderr and json.loads(again.stdout)["results"] == data["results"]
+    assert (
+        given == []
+        and "to tune are in the store" in again.stderr
+        and json.loads(again.stdout)["results"] == data["results"]
+    )
     with Store(store, read_only=True) as opened:
         assert len(list(opened.records())) == 16
     assert call("export", "--store", store).exit_code == 0
-    assert "Contests" in call("show", "--store", store).output and "mean-histogram" in call("show", "shi2022/task", "--store", store).output
+    assert (
+        "Contests" in call("show", "--store", store).output
+        and "mean-histogram" in call("show", "shi2022/task", "--store", store).output
+    )
     page = tmp_path / "page.html"
-    assert call("report", "--store", store, "--out", page, "--figures", tmp_path / "figures").exit_code == 0
-    assert "Contest on shi2022/task" in page.read_text() and (tmp_path / "figures" / "shi2022-task-with-d-24-d-12-k-3-contest.png").exists()
+    assert (
+        call("report", "--store", store, "--out", page, "--figures", tmp_path / "figures").exit_code
+        == 0
+    )
+    assert (
+        "Contest on shi2022/task" in page.read_text()
+        and (tmp_path / "figures" / "shi2022-task-with-d-24-d-12-k-3-contest.png").exists()
+    )
     missing = call("show", "shi2022/tsk", "--store", store)
     assert missing.exit_code == 2 and "Did you mean" in missing.output
 
@@ -288,21 +431,35 @@ Plane = FeatureRidge(RawFeatures())
 def test_a_task_and_a_learner_of_ones_own(tmp_path):
     """By file and name, in contests and scaling studies; tables use the short name."""
     (tmp_path / "my.py").write_text(OWN)
-    mine, store = [f"{tmp_path / 'my.py'}:Halfspace", "--learner", f"{tmp_path / 'my.py'}:Plane"], tmp_path / "s.sqlite"
+    mine, store = (
+        [f"{tmp_path / 'my.py'}:Halfspace", "--learner", f"{tmp_path / 'my.py'}:Plane"],
+        tmp_path / "s.sqlite",
+    )
     small = ["--seeds", "2", "--budget", "2", "--test", "500", "--store", store]
     contest = call("compare", *mine, "--n", "50", *small)
     assert contest.exit_code == 0 and "Plane has" in contest.output.replace("\n", " ")
     out, picture = tmp_path / "o.json", tmp_path / "o.png"
     options = [*mine, "--vary", "d=4,8", "--target-error", "0.1", *small, "--json", out]
     study = call("scaling", *options, "--figure", picture)
-    assert study.exit_code == 0 and "Plane needs about d^" in study.output.replace("\n", " "), study.output
+    assert study.exit_code == 0 and "Plane needs about d^" in study.output.replace("\n", " "), (
+        study.output
+    )
     (row,) = json.loads(out.read_text())["learners"]
-    assert row["learner"] == "Plane" and [cell["place"] for cell in row["cells"]] == [4, 8] and len(row["interval"]) == 2
+    assert (
+        row["learner"] == "Plane"
+        and [cell["place"] for cell in row["cells"]] == [4, 8]
+        and len(row["interval"]) == 2
+    )
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "All trials are in the store" in call("scaling", *options).output
-    assert "Plane needs about" in call("show", "Halfspace", "--store", store).output.replace("\n", " ")
+    assert "Plane needs about" in call("show", "Halfspace", "--store", store).output.replace(
+        "\n", " "
+    )
     page = tmp_path / "page.html"
-    assert call("report", "--store", store, "--out", page).exit_code == 0 and "as d grows" in page.read_text()
+    assert (
+        call("report", "--store", store, "--out", page).exit_code == 0
+        and "as d grows" in page.read_text()
+    )
 
 
 @pytest.mark.parametrize(
@@ -314,26 +471,65 @@ def test_a_task_and_a_learner_of_ones_own(tmp_path):
         (["reproduce", "shi2022/table1", "--scale", "huge"], "'huge' is not one of"),
         (["reproduce", "shi2022/table1", "--seeds", "0"], "0 is not in the range"),
         (["reproduce", "shi2022/table1", "--first-seed", "-1"], "not in the range"),
-        (["reproduce", "shi2022/table1", "--json", "no-such-folder/v.json"], "folder no-such-folder does not exist"),
+        (
+            ["reproduce", "shi2022/table1", "--json", "no-such-folder/v.json"],
+            "folder no-such-folder does not exist",
+        ),
         (["reproduce", "shi2022/table1", "--store", "."], "cannot be opened"),
         (["compare", "shi2022/tsk", "--learner", "linear"], "Did you mean 'shi2022/task'"),
         (["compare", "shi2022/task", "--learner", "linaer"], "Did you mean 'linear'"),
         (["compare", "shi2022/task"], "add --learner NAME"),
-        (["compare", "shi2022/task", "--learner", "linear", "--n", "many"], "whole numbers with commas between"),
+        (
+            ["compare", "shi2022/task", "--learner", "linear", "--n", "many"],
+            "whole numbers with commas between",
+        ),
         (["compare", "shi2022/task", "--learner", "linear", "--n", "1"], "at least 2"),
-        (["compare", "shi2022/task", "--learner", "linear", "--set", "dd=3"], "There is no number of shi2022/task named 'dd'"),
-        (["compare", "shi2022/task", "--learner", "linear", "--set", "d=x"], "d is a whole number, such as 500"),
+        (
+            ["compare", "shi2022/task", "--learner", "linear", "--set", "dd=3"],
+            "There is no number of shi2022/task named 'dd'",
+        ),
+        (
+            ["compare", "shi2022/task", "--learner", "linear", "--set", "d=x"],
+            "d is a whole number, such as 500",
+        ),
         (["compare", "shi2022/task", "--learner", "linear", "--set", "d"], "written NAME=VALUE"),
         (["compare", "shi2022/task", "--learner", "linear", "--set", "d=3"], "d"),
-        (["compare", "shi2022/task", "--learner", "linear", "--figure", "c.gif"], "ends with .png, .pdf or .svg"),
-        (["compare", "shi2022/task", "--learner", "linear", "--json", "no-such-folder/c.json"], "folder no-such-folder does not exist"),
+        (
+            ["compare", "shi2022/task", "--learner", "linear", "--figure", "c.gif"],
+            "ends with .png, .pdf or .svg",
+        ),
+        (
+            ["compare", "shi2022/task", "--learner", "linear", "--json", "no-such-folder/c.json"],
+            "folder no-such-folder does not exist",
+        ),
         (["scaling", "shi2022/task", "--learner", "ntk"], "Missing option '--vary'"),
         (["scaling", "shi2022/task", "--vary", "D=50..100"], "add --learner NAME"),
         (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D"], "NAME=FIRST..LAST"),
-        (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "E=5"], "There is no number of shi2022/task named 'E'"),
-        (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=200..100"], "from a smaller to a larger"),
-        (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=50", "--target-error", "2"], "share of wrong labels"),
-        (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=50", "--out", "c.gif"], "ends with .png, .pdf or .svg"),
+        (
+            ["scaling", "shi2022/task", "--learner", "ntk", "--vary", "E=5"],
+            "There is no number of shi2022/task named 'E'",
+        ),
+        (
+            ["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=200..100"],
+            "from a smaller to a larger",
+        ),
+        (
+            [
+                "scaling",
+                "shi2022/task",
+                "--learner",
+                "ntk",
+                "--vary",
+                "D=50",
+                "--target-error",
+                "2",
+            ],
+            "share of wrong labels",
+        ),
+        (
+            ["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=50", "--out", "c.gif"],
+            "ends with .png, .pdf or .svg",
+        ),
         (["reprduce", "x"], "Did you mean 'reproduce'"),
         (["list", "papers"], "'papers' is not one of"),
         (["show", "--store", "no-such.sqlite"], "There is no store"),
@@ -351,12 +547,23 @@ def test_bad_input_has_status_2_and_says_what_was_expected(arguments, says, tmp_
 
 
 def test_too_little_memory_is_said_before_anything_is_lost(tmp_path):
-    result = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", tmp_path / "s.sqlite", "--memory", "0.00001")
+    result = call(
+        "reproduce",
+        "shi2022/table1",
+        "--scale",
+        "smoke",
+        "--store",
+        tmp_path / "s.sqlite",
+        "--memory",
+        "0.00001",
+    )
     assert result.exit_code == 2 and "--memory" in result.output
 
 
 def test_help_does_not_import_jax():
-    code = "import sys, unlazy.cli.main; sys.exit('jax' in sys.modules or 'matplotlib' in sys.modules)"
+    code = (
+        "import sys, unlazy.cli.main; sys.exit('jax' in sys.modules or 'matplotlib' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -1,4 +1,6 @@
-"""What people expect of any command line: defaults of their own, loudness, completion, citations."""
+"""What people expect of any command line: defaults of their own, loudness, completion,
+citations.
+"""
 
 import subprocess
 import sys
@@ -13,7 +15,9 @@ from unlazy.lab import registry
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """A command line in an empty folder, with an empty configuration folder and no store in the environment."""
+    """A command line in an empty folder, with an empty configuration folder and no store in the
+    environment.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("UNLAZY_STORE", raising=False)
     monkeypatch.setattr(defaults, "user_file", lambda: tmp_path / "home" / "config.toml")
@@ -55,7 +59,22 @@ def test_a_wrong_file_is_refused_with_the_nearest_name(run, tmp_path, text, told
 
 
 def test_quiet_says_nothing_and_json_is_still_there(run):
-    words = ["compare", "parity", "--set", "d=4", "--learner", "linear", "--n", "20", "--seeds", "2", "--budget", "1", "--test", "50"]
+    words = [
+        "compare",
+        "parity",
+        "--set",
+        "d=4",
+        "--learner",
+        "linear",
+        "--n",
+        "20",
+        "--seeds",
+        "2",
+        "--budget",
+        "1",
+        "--test",
+        "50",
+    ]
     loud = run(*words, "--store", "a.sqlite")
     assert loud.exit_code == 0 and "parity" in loud.output
     assert run(*words, "--store", "a.sqlite", "--quiet").output == ""
@@ -75,16 +94,30 @@ def test_completion_is_what_the_shell_wants(run, shell):
 
 
 def test_completion_completes():
-    environment = {"_UNLAZY_COMPLETE": "bash_complete", "COMP_WORDS": "unlazy rep", "COMP_CWORD": "1", "PATH": "/usr/bin:/bin"}
-    code = "import sys; sys.argv = ['unlazy']; from unlazy.cli.main import main; main(prog_name='unlazy')"
+    environment = {
+        "_UNLAZY_COMPLETE": "bash_complete",
+        "COMP_WORDS": "unlazy rep",
+        "COMP_CWORD": "1",
+        "PATH": "/usr/bin:/bin",
+    }
+    code = (
+        "import sys; sys.argv = ['unlazy']; from unlazy.cli.main import main; "
+        "main(prog_name='unlazy')"
+    )
     environment["PYTHONPATH"] = ":".join(sys.path)
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
     assert {line.partition(",")[2] for line in found.stdout.splitlines()} == {"report", "reproduce"}
 
 
 def test_citations_name_the_paper_once_and_the_tool(run):
     found = run("cite", "shi2022/table1", "shi2022/task", "glasgow2023").output
-    assert found.count("@inproceedings{shi2022,") == 1 and "Glasgow, Margalit" in found and found.count("@software{unlazy,") == 1
+    assert (
+        found.count("@inproceedings{shi2022,") == 1
+        and "Glasgow, Margalit" in found
+        and found.count("@software{unlazy,") == 1
+    )
     assert run("cite").output.count("@") == 1
     assert "Did you mean 'shi2022" in run("cite", "shi2022/tabel1").output
 
@@ -93,4 +126,6 @@ def test_every_paper_is_cited_in_bibtex():
     for shelf in registry.shelves():
         if hasattr(shelf, "CITATION"):
             name = shelf.__name__.rpartition(".")[2]
-            assert shelf.BIBTEX.partition("{")[2].startswith(f"{name},") and shelf.BIBTEX.count("{") == shelf.BIBTEX.count("}")
+            assert shelf.BIBTEX.partition("{")[2].startswith(f"{name},") and shelf.BIBTEX.count(
+                "{"
+            ) == shelf.BIBTEX.count("}")

@@ -1,4 +1,6 @@
-"""Images from the command line: what there is, what is missing, and a claim through to its verdict."""
+"""Images from the command line: what there is, what is missing, and a claim through to its
+verdict.
+"""
 
 import json
 
@@ -16,7 +18,9 @@ def run(tmp_path, monkeypatch):
     monkeypatch.delenv("UNLAZY_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
-    return lambda *arguments: CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
+    return lambda *arguments: CliRunner().invoke(
+        main, [*map(str, arguments)], catch_exceptions=False
+    )
 
 
 def words(result):
@@ -27,13 +31,27 @@ def test_without_data_every_command_says_what_is_missing_and_how_to_get_it(run, 
     ids = ("shi2022/figure19", "malach2019/figure4", "daniely2020/digits")
     result = run("reproduce", *ids, "--scale", "smoke", "--store", "s.sqlite", "--json", "v.json")
     rows = {row["id"]: row for row in json.loads((tmp_path / "v.json").read_text())}
-    assert result.exit_code == 0 and {row["verdict"] for row in rows.values()} == {"not run"} and rows.keys() == set(ids)
+    assert (
+        result.exit_code == 0
+        and {row["verdict"] for row in rows.values()} == {"not run"}
+        and rows.keys() == set(ids)
+    )
     assert "'unlazy data fetch svhn'" in rows["shi2022/figure19"]["reason"]
     assert "CIFAR-10 is not there" in rows["malach2019/figure4"]["reason"]
-    contest = run("compare", "images/mnist", "--learner", "linear", "--n", "20", "--store", "s.sqlite")
-    assert contest.exit_code == 2 and "MNIST is not there" in words(contest) and "--data or $UNLAZY_DATA" in words(contest)
+    contest = run(
+        "compare", "images/mnist", "--learner", "linear", "--n", "20", "--store", "s.sqlite"
+    )
+    assert (
+        contest.exit_code == 2
+        and "MNIST is not there" in words(contest)
+        and "--data or $UNLAZY_DATA" in words(contest)
+    )
     told = run("data")
-    assert told.exit_code == 0 and "246 MB to fetch" in words(told) and "Tiny ImageNet is not there" in words(told)
+    assert (
+        told.exit_code == 0
+        and "246 MB to fetch" in words(told)
+        and "Tiny ImageNet is not there" in words(told)
+    )
     wrong = run("data", "--data", "nowhere")
     assert wrong.exit_code == 2 and "There is no folder nowhere" in words(wrong)
     assert run("data", "fetch", "minst").exit_code == 2
@@ -41,9 +59,24 @@ def test_without_data_every_command_says_what_is_missing_and_how_to_get_it(run, 
 
 def test_a_claim_runs_from_the_folder_that_is_named(run, tmp_path):
     write_svhn(tmp_path / "data", n=1000, tests=60)
-    result = run("reproduce", "shi2022/figure19", "--scale", "smoke", "--data", "data", "--store", "s.sqlite", "--json", "v.json")
+    result = run(
+        "reproduce",
+        "shi2022/figure19",
+        "--scale",
+        "smoke",
+        "--data",
+        "data",
+        "--store",
+        "s.sqlite",
+        "--json",
+        "v.json",
+    )
     (verdict,) = json.loads((tmp_path / "v.json").read_text())
-    assert result.exit_code == 0 and verdict["verdict"] == "undecided" and "smoke scale" in verdict["reason"]
+    assert (
+        result.exit_code == 0
+        and verdict["verdict"] == "undecided"
+        and "smoke scale" in verdict["reason"]
+    )
     assert run("report", "--store", "s.sqlite", "--data", "data", "--out", "p.html").exit_code == 0
     page = (tmp_path / "p.html").read_text()
     assert page.count('class="tiles"') == 2 * 4 and "Neurons of SVHN as pictures" in page
@@ -53,7 +86,32 @@ def test_a_claim_runs_from_the_folder_that_is_named(run, tmp_path):
 
 def test_pictures_of_ones_own_enter_a_contest(run, tmp_path):
     write_pictures(tmp_path / "mine", n=12)
-    options = ("--n", "12", "--seeds", "2", "--budget", "1", "--test", "20", "--store", "s.sqlite", "--json", "c.json")
-    result = run("compare", "images/cifar10", "--set", "data=mine", "--learner", "linear", "--learner", "convolutional-features", *options)
+    options = (
+        "--n",
+        "12",
+        "--seeds",
+        "2",
+        "--budget",
+        "1",
+        "--test",
+        "20",
+        "--store",
+        "s.sqlite",
+        "--json",
+        "c.json",
+    )
+    result = run(
+        "compare",
+        "images/cifar10",
+        "--set",
+        "data=mine",
+        "--learner",
+        "linear",
+        "--learner",
+        "convolutional-features",
+        *options,
+    )
     assert result.exit_code == 0, result.output
-    assert json.loads((tmp_path / "c.json").read_text()) and "convolutional-features" in result.output
+    assert (
+        json.loads((tmp_path / "c.json").read_text()) and "convolutional-features" in result.output
+    )

@@ -39,7 +39,9 @@ def test_a_task_runs(run, tmp_path):
     result = run(*command, "--seeds", 2, "--budget", 2, "--test", 500, "--json", "out.json")
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "out.json").read_text())
-    assert {row["learner"] for row in found["results"]} == {"linear", "ntk"} and min(row["mean"] for row in found["means"]) > 70
+    assert {row["learner"] for row in found["results"]} == {"linear", "ntk"} and min(
+        row["mean"] for row in found["means"]
+    ) > 70
 
 
 def test_a_learner_runs(run, tmp_path):
@@ -70,7 +72,11 @@ def test_nothing_is_overwritten(run, tmp_path):
 @pytest.mark.parametrize("name", ["3x", "a-b", "../x", "class", "a b", "", "_x", "ä"])
 def test_a_name_that_is_no_word_is_refused(run, tmp_path, name):
     result = run("new", "task", name)
-    assert result.exit_code == 2 and "A name is one word" in result.output and not list(tmp_path.glob("*.py"))
+    assert (
+        result.exit_code == 2
+        and "A name is one word" in result.output
+        and not list(tmp_path.glob("*.py"))
+    )
 
 
 @pytest.mark.parametrize("name", ["sparse_parity", "SparseParity", "sparseParity"])

@@ -67,7 +67,9 @@ def run(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(TEXT)
 
     def call(*arguments):
-        return CliRunner().invoke(main, [*map(str, arguments), "--store", "s.sqlite"], catch_exceptions=False)
+        return CliRunner().invoke(
+            main, [*map(str, arguments), "--store", "s.sqlite"], catch_exceptions=False
+        )
 
     return call
 
@@ -77,16 +79,34 @@ def test_a_control_is_run_and_does_not_hold(run):
     assert "was not run (--controls runs it)" in before.output
     result = run("reproduce", "mine.py:SURE", "--controls", "--json", "b.json")
     (old,), (new,) = (written(name) for name in ("a.json", "b.json"))
-    assert old["control"]["verdict"] == "not run" and new["control"] == {"what": "a negative number", "verdict": "fails", "held": []}
-    assert new["verdict"] == "holds" and new["numbers"] == {"reproduced": 0, "of": 1} and new["seeds"][0] == 1200
-    assert new["hypotheses"][0]["met"] and "numbers not reproduced (0 of 1)" in result.output.replace("\n", " ")
-    assert run("reproduce", "mine.py:SURE", "--strict").exit_code == 3  # the statement holds, the number does not come out
+    assert old["control"]["verdict"] == "not run" and new["control"] == {
+        "what": "a negative number",
+        "verdict": "fails",
+        "held": [],
+    }
+    assert (
+        new["verdict"] == "holds"
+        and new["numbers"] == {"reproduced": 0, "of": 1}
+        and new["seeds"][0] == 1200
+    )
+    assert new["hypotheses"][0][
+        "met"
+    ] and "numbers not reproduced (0 of 1)" in result.output.replace("\n", " ")
+    assert (
+        run("reproduce", "mine.py:SURE", "--strict").exit_code == 3
+    )  # the statement holds, the number does not come out
 
 
 def test_looks_go_on_until_it_is_decided(run):
-    result = run("reproduce", "mine.py:CLOSE", "--until-decided", "--most-seeds", 200, "--json", "c.json")
+    result = run(
+        "reproduce", "mine.py:CLOSE", "--until-decided", "--most-seeds", 200, "--json", "c.json"
+    )
     (verdict,) = written("c.json")
-    assert verdict["verdict"] == "holds" and verdict["look"] >= 2 and len(verdict["seeds"]) == 3 * 2 ** (verdict["look"] - 1)
+    assert (
+        verdict["verdict"] == "holds"
+        and verdict["look"] >= 2
+        and len(verdict["seeds"]) == 3 * 2 ** (verdict["look"] - 1)
+    )
     assert f"this is look {verdict['look']}" in result.output.replace("\n", " ")
     again = run("show", "mine.py:CLOSE")
     assert f"this is look {verdict['look']}" in again.output.replace("\n", " ")
@@ -99,23 +119,41 @@ def test_a_null_shows_labels_of_other_inputs(run):
     assert "0 of 1 rules hold by error." in result.output and "mine/learns (null)" in result.output
     control = run("reproduce", "mine.py:LEARNS", "--controls", "--json", "d.json")
     (verdict,) = written("d.json")
-    assert verdict["verdict"] == "holds" and verdict["control"]["verdict"] == "fails" and control.exit_code == 0
+    assert (
+        verdict["verdict"] == "holds"
+        and verdict["control"]["verdict"] == "fails"
+        and control.exit_code == 0
+    )
     assert run("reproduce", "mine.py:LEARNS", "--null", "--controls").exit_code == 2
 
 
 def test_rules_tell_by_what_a_claim_is_judged(run):
     words = " ".join(run("rules", "mine.py:SURE").output.split())
-    for part in ("The number is positive.", "coin value ≥ 0", "m ≥ 3", "a negative number", "the bound rose", "from 1200", "has not seen"):
+    for part in (
+        "The number is positive.",
+        "coin value ≥ 0",
+        "m ≥ 3",
+        "a negative number",
+        "the bound rose",
+        "from 1200",
+        "has not seen",
+    ):
         assert part in words, part
     run("reproduce", "mine.py:SURE")
     assert "The store first saw this rule" in run("rules", "mine.py:SURE").output
     assert "No bound, size or arm was changed" in run("rules", "mine.py:CLOSE").output
     name, row = next(iter(registry.not_run().items()))
-    assert set(row.reason.split()) <= set(run("rules", name).output.split()), "the reason stands in a column of its own"
+    assert set(row.reason.split()) <= set(run("rules", name).output.split()), (
+        "the reason stands in a column of its own"
+    )
 
 
 def test_what_is_not_run_stands_in_the_ledger(run):
     names = list(registry.not_run())[:2]
     result = run("reproduce", *names, "--json", "e.json")
     rows = written("e.json")
-    assert result.exit_code == 0 and len(rows) == len(names) > 0 and {row["verdict"] for row in rows} == {"not run"}
+    assert (
+        result.exit_code == 0
+        and len(rows) == len(names) > 0
+        and {row["verdict"] for row in rows} == {"not run"}
+    )

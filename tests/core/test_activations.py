@@ -1,4 +1,6 @@
-"""Activations: exact smoothing against integrals, and one list of names for networks, kernels and features."""
+"""Activations: exact smoothing against integrals, and one list of names for networks, kernels and
+features.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -30,17 +32,25 @@ def test_smoothing_is_exact(name, s):
         density = np.exp(-(u**2) / 2) / np.sqrt(2 * np.pi)
         noisy = jnp.asarray(np.asarray(z)[:, None] + s * u)
         value, slope = sigma.with_slope(noisy)
-        np.testing.assert_allclose(sigma(z, s), np.trapezoid(np.asarray(value) * density, u, axis=1), atol=1e-8)
+        np.testing.assert_allclose(
+            sigma(z, s), np.trapezoid(np.asarray(value) * density, u, axis=1), atol=1e-8
+        )
         found = jax.vmap(jax.grad(lambda t: sigma(t, s)))(z)
-        np.testing.assert_allclose(found, np.trapezoid(np.asarray(slope) * density, u, axis=1), atol=2e-4)
+        np.testing.assert_allclose(
+            found, np.trapezoid(np.asarray(slope) * density, u, axis=1), atol=2e-4
+        )
 
 
 def test_smoothing_can_be_differentiated_in_the_noise():
     relu, place = activation_of("relu"), 0.3
     with jax.enable_x64(True):
         step = 1e-6
-        numeric = (relu(jnp.asarray(place), 0.5 + step) - relu(jnp.asarray(place), 0.5 - step)) / (2 * step)
-        assert jax.grad(lambda s: relu(jnp.asarray(place), s))(0.5) == pytest.approx(float(numeric), rel=1e-6)
+        numeric = (relu(jnp.asarray(place), 0.5 + step) - relu(jnp.asarray(place), 0.5 - step)) / (
+            2 * step
+        )
+        assert jax.grad(lambda s: relu(jnp.asarray(place), s))(0.5) == pytest.approx(
+            float(numeric), rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("name", SMOOTHED)
@@ -53,7 +63,11 @@ def test_little_smoothing_is_no_smoothing(name):
 def test_every_name_works_in_networks_kernels_and_features(name):
     key, x = jax.random.key(0), jax.random.normal(jax.random.key(1), (3, 4))
     scales = {"m": 5, "w_scale": 1.0, "b_scale": 1.0, "a_scale": 1.0, "activation": name}
-    networks = [MirroredInit(**scales), PlainInit(**scales), ResNetInit(**scales, v_scale=1.0, e_scale=1.0)]
+    networks = [
+        MirroredInit(**scales),
+        PlainInit(**scales),
+        ResNetInit(**scales, v_scale=1.0, e_scale=1.0),
+    ]
     for init in networks:
         assert init(4, outputs=2, key=key)(x).shape == (3, 2)
     assert np.all(np.isfinite(NTK(1, name)(x, x)))

@@ -24,8 +24,12 @@ def double():
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_arcsin(dtype):
-    t = jnp.concatenate([jnp.linspace(-1, 1, 100_001), 1 - jnp.logspace(-16, -1, 100)]).astype(dtype)
-    np.testing.assert_allclose(arcsin(t), np.arcsin(np.asarray(t, np.float64)), rtol=3 * float(jnp.finfo(dtype).eps))
+    t = jnp.concatenate([jnp.linspace(-1, 1, 100_001), 1 - jnp.logspace(-16, -1, 100)]).astype(
+        dtype
+    )
+    np.testing.assert_allclose(
+        arcsin(t), np.arcsin(np.asarray(t, np.float64)), rtol=3 * float(jnp.finfo(dtype).eps)
+    )
 
 
 def expectation(function, c, qx, qz):
@@ -33,12 +37,23 @@ def expectation(function, c, qx, qz):
 
     def rule(q):
         nodes, weights = np.polynomial.legendre.leggauss(60)
-        edges = sorted({-9 * math.sqrt(q), 9 * math.sqrt(q), *(t for t in (-1.0, 0.0, 0.5, 1.0, 6.0) if t < 9 * math.sqrt(q))})
-        parts = [((a + b) / 2 + (b - a) / 2 * nodes, (b - a) / 2 * weights) for a, b in itertools.pairwise(edges)]
+        edges = sorted(
+            {
+                -9 * math.sqrt(q),
+                9 * math.sqrt(q),
+                *(t for t in (-1.0, 0.0, 0.5, 1.0, 6.0) if t < 9 * math.sqrt(q)),
+            }
+        )
+        parts = [
+            ((a + b) / 2 + (b - a) / 2 * nodes, (b - a) / 2 * weights)
+            for a, b in itertools.pairwise(edges)
+        ]
         return (np.concatenate(columns) for columns in zip(*parts, strict=True))
 
     (u, of_u), (v, of_v) = rule(qx), rule(qz)
-    density = scipy.stats.multivariate_normal([0, 0], [[qx, c], [c, qz]]).pdf(np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1))
+    density = scipy.stats.multivariate_normal([0, 0], [[qx, c], [c, qz]]).pdf(
+        np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1)
+    )
     f = np.vectorize(function)
     return (f(u) * of_u) @ density @ (f(v) * of_v)
 
@@ -68,7 +83,10 @@ def fine_rule(steep, lower, upper):
     nodes, weights = np.polynomial.legendre.leggauss(30)
     near = (t + sign * 0.5**k for t in (*steep, 0.0) for k in range(25) for sign in (-1, 0, 1))
     edges = sorted({lower, upper, *(t for t in near if lower < t < upper)})
-    parts = [((a + b) / 2 + (b - a) / 2 * nodes, (b - a) / 2 * weights) for a, b in itertools.pairwise(edges)]
+    parts = [
+        ((a + b) / 2 + (b - a) / 2 * nodes, (b - a) / 2 * weights)
+        for a, b in itertools.pairwise(edges)
+    ]
     return (np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
@@ -79,12 +97,16 @@ def test_stated_error_of_piecewise_linear_slopes_where_it_is_worst(name, correla
     lower, upper = ACTIVATIONS[name].moments.kinks
     for qx, qz in ((1.0, 1.0), (1.0, 1.01), (1.0, 1.2), (0.3, 2.0)):
         c = correlation * math.sqrt(qx * qz)
-        _, slope = jax.jit(activation_of(name).moments.pair)(jnp.asarray([[c]]), jnp.asarray([[qx]]), jnp.asarray([[qz]]))
+        _, slope = jax.jit(activation_of(name).moments.pair)(
+            jnp.asarray([[c]]), jnp.asarray([[qx]]), jnp.asarray([[qz]])
+        )
 
         u, of_u = fine_rule([t * qx / c for t in (lower, upper)], lower, upper)
         rest = math.sqrt(qz - c * c / qx)
         below = [scipy.special.ndtr((t - c / qx * u) / rest) for t in (lower, upper)]
-        exact = np.dot(of_u, np.exp(-u * u / (2 * qx)) / math.sqrt(2 * math.pi * qx) * (below[1] - below[0]))
+        exact = np.dot(
+            of_u, np.exp(-u * u / (2 * qx)) / math.sqrt(2 * math.pi * qx) * (below[1] - below[0])
+        )
         assert float(slope[0, 0]) == pytest.approx(exact, abs=1e-6)
 
 
@@ -98,8 +120,14 @@ def test_closed_second_moments_of_piecewise_linear_functions(name):
     value, slope = ACTIVATIONS[name].moments.single(q)
     expected = [np.trapezoid(function(math.sqrt(t) * u) ** 2 * density, u) for t in q]
     np.testing.assert_allclose(value, expected, atol=1e-6)
-    np.testing.assert_allclose(slope[1:], [np.trapezoid(derivative(math.sqrt(t) * u) ** 2 * density, u) for t in q[1:]], atol=1e-3)
-    np.testing.assert_allclose(ACTIVATIONS[name](jnp.asarray(u[::480])), function(u[::480]), atol=1e-12)
+    np.testing.assert_allclose(
+        slope[1:],
+        [np.trapezoid(derivative(math.sqrt(t) * u) ** 2 * density, u) for t in q[1:]],
+        atol=1e-3,
+    )
+    np.testing.assert_allclose(
+        ACTIVATIONS[name](jnp.asarray(u[::480])), function(u[::480]), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ["relu", "erf", "truncated_relu"])
@@ -109,7 +137,9 @@ def test_series_is_within_its_stated_error_of_closed_forms(name):
         value_error, slope_error = series_error(series, variance)
         c = variance * jnp.linspace(-1, 0.999, 41)[:, None]
         q = jnp.full((41, 1), variance), jnp.asarray([[variance]])
-        exact, found = jax.jit(lambda *q: (activation_of(name).moments.pair(*q), series.pair(*q)))(c, *q)
+        exact, found = jax.jit(lambda *q: (activation_of(name).moments.pair(*q), series.pair(*q)))(
+            c, *q
+        )
         assert np.max(np.abs(exact[0] - found[0])) <= value_error + 1e-5 * variance
         assert np.max(np.abs(exact[1] - found[1])) <= slope_error + 1e-2
         if name == "erf":  # smooth: no kinks that the grid misses
@@ -128,8 +158,12 @@ def test_a_shifted_absolute_value():
     absolute = PiecewiseLinear((0.5,), (-1.0, 1.0), 0.0)
     q, c = jnp.asarray([[1.0]]), jnp.asarray([[0.3]])
     value, slope = absolute.pair(c, q, q)
-    assert float(value[0, 0]) == pytest.approx(expectation(lambda t: abs(t - 0.5), 0.3, 1.0, 1.0), abs=2e-8)
-    assert float(slope[0, 0]) == pytest.approx(expectation(lambda t: math.copysign(1, t - 0.5), 0.3, 1.0, 1.0), abs=2e-8)
+    assert float(value[0, 0]) == pytest.approx(
+        expectation(lambda t: abs(t - 0.5), 0.3, 1.0, 1.0), abs=2e-8
+    )
+    assert float(slope[0, 0]) == pytest.approx(
+        expectation(lambda t: math.copysign(1, t - 0.5), 0.3, 1.0, 1.0), abs=2e-8
+    )
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -138,10 +172,14 @@ def test_means_are_the_integrals(name):
     for q in (0.0, 0.3, 4.0):
         values = np.asarray(activation_of(name)(jnp.asarray(np.sqrt(q) * u)))
         expected = np.trapezoid(values * np.exp(-(u**2) / 2), u) / math.sqrt(2 * math.pi)
-        np.testing.assert_allclose(activation_of(name).moments.mean(jnp.asarray([q])), [expected], atol=1e-7)
+        np.testing.assert_allclose(
+            activation_of(name).moments.mean(jnp.asarray([q])), [expected], atol=1e-7
+        )
 
 
-@pytest.mark.parametrize("numbers", [((1.0, 0.0), (0.0, 1.0, 0.0)), ((1.0,), (0.0,)), ((math.nan,), (0.0, 1.0))])
+@pytest.mark.parametrize(
+    "numbers", [((1.0, 0.0), (0.0, 1.0, 0.0)), ((1.0,), (0.0,)), ((math.nan,), (0.0, 1.0))]
+)
 def test_what_is_not_piecewise_linear_is_refused(numbers):
     with pytest.raises(BadInput):
         PiecewiseLinear(*numbers)

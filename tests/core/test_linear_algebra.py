@@ -5,10 +5,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from unlazy.core.linear_algebra import eigenvectors, orthogonal_triangular, pseudo_inverse, solve_positive
+from unlazy.core.linear_algebra import (
+    eigenvectors,
+    orthogonal_triangular,
+    pseudo_inverse,
+    solve_positive,
+)
 
 SOURCE = Path(__file__).parents[2] / "src" / "unlazy"
-FACTORISATIONS = {"qr", "svd", "eigh", "eig", "solve", "cholesky", "inv", "pinv", "lstsq", "cho_factor", "cho_solve", "solve_triangular"}
+FACTORISATIONS = {
+    "qr",
+    "svd",
+    "eigh",
+    "eig",
+    "solve",
+    "cholesky",
+    "inv",
+    "pinv",
+    "lstsq",
+    "cho_factor",
+    "cho_solve",
+    "solve_triangular",
+}
 
 
 def test_many_matrices_give_what_each_gives():
@@ -20,15 +38,27 @@ def test_many_matrices_give_what_each_gives():
     assert np.allclose(q @ upper, x, atol=1e-5) and np.allclose(upper, np.triu(upper))
     assert np.allclose(x @ jax.vmap(pseudo_inverse)(x) @ x, x, atol=1e-4)
     values, vectors = jax.vmap(eigenvectors)(square)
-    assert np.allclose(square @ vectors, vectors * values[:, None], atol=1e-4) and np.all(np.diff(values, axis=1) >= 0)
+    assert np.allclose(square @ vectors, vectors * values[:, None], atol=1e-4) and np.all(
+        np.diff(values, axis=1) >= 0
+    )
 
 
 def test_programs_leave_batches_of_matrices_to_this_module():
-    """A batch of matrices that LAPACK factorises inside a program can hang it: nothing else may call these of JAX."""
+    """A batch of matrices that LAPACK factorises inside a program can hang it: nothing else may
+    call these of JAX.
+    """
     found = []
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr in FACTORISATIONS and path.name != "linear_algebra.py":
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr in FACTORISATIONS
+                and path.name != "linear_algebra.py"
+            ):
                 name = ast.unparse(node)
-                found += [f"{path.relative_to(SOURCE)}: {name}"] if name.startswith(("jnp.linalg", "jax.scipy.linalg", "jax.numpy")) else []
+                found += (
+                    [f"{path.relative_to(SOURCE)}: {name}"]
+                    if name.startswith(("jnp.linalg", "jax.scipy.linalg", "jax.numpy"))
+                    else []
+                )
     assert found == []

@@ -1,4 +1,6 @@
-"""Names of classes and functions in the keys of trials: they follow the code, and nothing but the code."""
+"""Names of classes and functions in the keys of trials: they follow the code, and nothing but the
+code.
+"""
 
 import copy
 import functools
@@ -54,7 +56,9 @@ def test_a_file_is_known_by_its_text_and_not_by_its_place(tmp_path):
     here = name_in(tmp_path / "a")
     assert here.startswith("Thing#") and name_in(tmp_path / "b") == here
     assert name_in(tmp_path / "a", FILE.replace("return helper", "return 2 * helper")) != here
-    assert name_in(tmp_path / "a", FILE.replace("x + 1", "x + 2")) != here, "an edited helper must count"
+    assert name_in(tmp_path / "a", FILE.replace("x + 1", "x + 2")) != here, (
+        "an edited helper must count"
+    )
     assert name_in(tmp_path / "a") == here
 
 
@@ -79,7 +83,15 @@ def test_modules_beside_a_file_count(tmp_path, monkeypatch):
     names = []
     for version, change in enumerate(("x + 1", "x + 2")):
         (tmp_path / f"beside{version}.py").write_text(f"def helper(x):\n    return {change}\n")
-        names.append(name_in(tmp_path, FILE.replace("def helper(x):\n    return x + 1", f"from beside{version} import helper"), "one.py"))
+        names.append(
+            name_in(
+                tmp_path,
+                FILE.replace(
+                    "def helper(x):\n    return x + 1", f"from beside{version} import helper"
+                ),
+                "one.py",
+            )
+        )
     text = FILE.replace("def helper(x):\n    return x + 1", "import beside0")
     same = name_in(tmp_path, text, "two.py")
     (tmp_path / "beside0.py").write_text("def helper(x):\n    return x - 1\n")
@@ -109,7 +121,12 @@ NOTEBOOK = FILE.replace("number: int = 3", "number: int = 3\n    label = 'a'")
 
 @pytest.mark.parametrize(
     "change",
-    [("x + 1", "x + 2"), ("return helper(x)", "return helper(x) * 2"), ("label = 'a'", "label = 'b'"), ("number: int", "number: float")],
+    [
+        ("x + 1", "x + 2"),
+        ("return helper(x)", "return helper(x) * 2"),
+        ("label = 'a'", "label = 'b'"),
+        ("number: int", "number: float"),
+    ],
 )
 def test_what_is_typed_into_a_notebook_is_known_by_its_code(change):
     assert type_name(typed(NOTEBOOK)) == type_name(typed(NOTEBOOK))
@@ -118,14 +135,25 @@ def test_what_is_typed_into_a_notebook_is_known_by_its_code(change):
 
 def test_bases_in_a_notebook_count():
     text = NOTEBOOK + "\nclass Below(Thing):\n    pass\n"
-    assert type_name(typed(text, "Below")) != type_name(typed(text.replace("x + 1", "x + 3"), "Below"))
+    assert type_name(typed(text, "Below")) != type_name(
+        typed(text.replace("x + 1", "x + 3"), "Below")
+    )
 
 
 def test_the_name_is_the_same_in_every_process():
     """Sets have another order in each process, objects another address."""
     text = "def thing(x, y=object()):\n    return x in {'a', 'b', 'c', 'd'}\n"
     program = f"from unlazy.core.naming import type_name\nexec({text!r})\nprint(type_name(thing))"
-    runs = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=_environment(s)) for s in "12"]
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=_environment(s),
+        )
+        for s in "12"
+    ]
     assert runs[0].stdout == runs[1].stdout and runs[0].stdout.startswith("thing#")
 
 

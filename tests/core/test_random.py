@@ -16,8 +16,12 @@ def test_a_shuffle_is_a_permutation(n):
 
 def test_all_orders_are_equally_likely():
     draws = 12_000
-    orders = np.asarray(jax.vmap(lambda key: shuffled(key, 4))(jax.random.split(jax.random.key(1), draws)))
-    counts = [int(np.sum(np.all(orders == order, axis=1))) for order in itertools.permutations(range(4))]
+    orders = np.asarray(
+        jax.vmap(lambda key: shuffled(key, 4))(jax.random.split(jax.random.key(1), draws))
+    )
+    counts = [
+        int(np.sum(np.all(orders == order, axis=1))) for order in itertools.permutations(range(4))
+    ]
     assert sum(counts) == draws and scipy.stats.chisquare(counts).pvalue > 1e-4
 
 
@@ -25,7 +29,9 @@ def test_categorical_and_bernoulli_follow_their_probabilities():
     p = jnp.array([0.2, 0.0, 0.5, 0.3])
     found = np.bincount(np.asarray(categorical(jax.random.key(2), p, 40_000)), minlength=4) / 40_000
     np.testing.assert_allclose(found, p, atol=0.015)
-    assert np.mean(bernoulli(jax.random.key(3), jnp.full(40_000, 0.3))) == pytest.approx(0.3, abs=0.015)
+    assert np.mean(bernoulli(jax.random.key(3), jnp.full(40_000, 0.3))) == pytest.approx(
+        0.3, abs=0.015
+    )
 
 
 def test_the_same_numbers_in_both_precisions():
@@ -42,7 +48,9 @@ def test_signs_are_fair_and_independent(d):
     x = np.asarray(signs(jax.random.key(5), (n, d)))
     assert x.shape == (n, d) and set(np.unique(x)) == {-1.0, 1.0}
     gram = x.T @ x / n  # second moments: the identity, up to noise of 1/√n
-    assert np.max(np.abs(gram - np.eye(d))) < 6 / np.sqrt(n) and np.max(np.abs(np.mean(x, axis=0))) < 5 / np.sqrt(n)
+    assert np.max(np.abs(gram - np.eye(d))) < 6 / np.sqrt(n) and np.max(
+        np.abs(np.mean(x, axis=0))
+    ) < 5 / np.sqrt(n)
 
 
 def test_signs_are_the_same_in_both_precisions():

@@ -12,7 +12,9 @@ from unlazy.core import threads
 from unlazy.core.threads import cores, in_threads
 
 
-def test_results_come_in_the_order_of_the_items_whichever_thread_is_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_come_in_the_order_of_the_items_whichever_thread_is_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(threads, "cores", lambda: 2)
     second_is_done = threading.Event()
 
@@ -28,10 +30,14 @@ def test_results_come_in_the_order_of_the_items_whichever_thread_is_first(monkey
 
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("double", [False, True])
-def test_threads_compute_in_the_precision_of_the_caller(count: int, double: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_compute_in_the_precision_of_the_caller(
+    count: int, double: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(threads, "cores", lambda: count)
     with jax.enable_x64(double):
-        assert {str(found) for found in in_threads(lambda item: jnp.asarray(0.5 * item).dtype, range(4))} == {f"float{32 << double}"}
+        assert {
+            str(found) for found in in_threads(lambda item: jnp.asarray(0.5 * item).dtype, range(4))
+        } == {f"float{32 << double}"}
 
 
 def test_an_error_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,22 +28,31 @@ DRAWS = {
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS.keys())
 def test_draws_are_those_of_jax(draw, seed, double):
     with jax.enable_x64(double):
-        np.testing.assert_array_equal(draw(new_key(jnp.uint32(seed))), draw(jax.random.key(jnp.uint32(seed))))
+        np.testing.assert_array_equal(
+            draw(new_key(jnp.uint32(seed))), draw(jax.random.key(jnp.uint32(seed)))
+        )
 
 
 def test_double_words_are_those_of_jax():
     with jax.enable_x64(True):
         for seed in (3, 2**40 + 1, -1):
-            found, expected = (jax.random.bits(key, (6,), jnp.uint64) for key in (new_key(seed), jax.random.key(seed)))
+            found, expected = (
+                jax.random.bits(key, (6,), jnp.uint64)
+                for key in (new_key(seed), jax.random.key(seed))
+            )
             np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("seed", [0, 7, -3])
 def test_plain_seeds_are_those_of_jax(seed):
-    np.testing.assert_array_equal(jax.random.key_data(new_key(seed)), jax.random.key_data(jax.random.key(seed)))
+    np.testing.assert_array_equal(
+        jax.random.key_data(new_key(seed)), jax.random.key_data(jax.random.key(seed))
+    )
 
 
 def test_many_keys_at_once_draw_as_each_alone():
     seeds = jnp.arange(4, dtype=jnp.uint32)
     together = jax.jit(jax.vmap(lambda seed: jax.random.normal(new_key(seed), (5,))))(seeds)
-    np.testing.assert_array_equal(together, [jax.random.normal(jax.random.key(seed), (5,)) for seed in seeds])
+    np.testing.assert_array_equal(
+        together, [jax.random.normal(jax.random.key(seed), (5,)) for seed in seeds]
+    )

@@ -49,6 +49,8 @@ def test_every_estimator_is_checked():
 @pytest.mark.parametrize("name", e.__all__)
 def test_every_estimator_is_documented_with_its_parameters(name):
     kind = getattr(e, name)
-    text = " ".join(base.__doc__ or "" for base in kind.__mro__ if base.__module__.startswith("unlazy"))
+    text = " ".join(
+        base.__doc__ or "" for base in kind.__mro__ if base.__module__.startswith("unlazy")
+    )
     missing = [parameter for parameter in kind().get_params() if parameter not in text]
     assert not missing

@@ -35,7 +35,8 @@ def test_confidence_is_not_held_against_scores_and_is_found():
     one_hot = np.concatenate([y < 0, y > 0], axis=-1).astype(float)
     both = np.concatenate([-score / 2, score / 2], axis=-1)
     np.testing.assert_allclose(
-        sharpened_losses("softmax", both, one_hot, np.ones((1, 4000))), sharpened_losses("logistic", score, y, np.ones((1, 4000)))
+        sharpened_losses("softmax", both, one_hot, np.ones((1, 4000))),
+        sharpened_losses("logistic", score, y, np.ones((1, 4000))),
     )
 
 
@@ -43,7 +44,10 @@ def test_held_out_rows_choose_a_strong_penalty_for_noise_and_a_weak_one_for_a_ru
     x = DRAW.standard_normal((120, 12))
     noise = e.TwoLayerRegressor(**SHORT).fit(x, DRAW.standard_normal(120))
     rule = e.TwoLayerRegressor(**SHORT).fit(x, x[:, 0] - x[:, 1])
-    assert noise.held_out_losses_.shape == (8, 6) and noise.held_out_losses_.min() > 0.8 > rule.held_out_losses_.min()
+    assert (
+        noise.held_out_losses_.shape == (8, 6)
+        and noise.held_out_losses_.min() > 0.8 > rule.held_out_losses_.min()
+    )
     assert noise.steps_ <= rule.steps_ and len(rule.networks_) == 8
     assert np.std(noise.predict(x)) < 0.7
 
@@ -57,4 +61,8 @@ def test_weights_are_repetitions_to_the_last_bit():
 
 
 def test_sizes_are_rounded_up_a_little():
-    assert rounded_up(100, 128) == 128 and rounded_up(129, 128) == 256 and rounded_up(1100, 128) == 1152
+    assert (
+        rounded_up(100, 128) == 128
+        and rounded_up(129, 128) == 256
+        and rounded_up(1100, 128) == 1152
+    )

@@ -57,7 +57,9 @@ def test_linear_kernel_is_scikit_learns_ridge(fit_intercept):
     """With the intercept: not penalised, as in `Ridge`; its `KernelRidge` has none."""
     x, y = table(load_diabetes)
     weight = DRAW.uniform(0.5, 2, len(x))
-    ours = e.KernelRidgeRegressor(kernel="linear", ridge=3.0, fit_intercept=fit_intercept).fit(x, y, weight)
+    ours = e.KernelRidgeRegressor(kernel="linear", ridge=3.0, fit_intercept=fit_intercept).fit(
+        x, y, weight
+    )
     peer = Ridge(alpha=3.0, fit_intercept=fit_intercept).fit(x, y, weight)
     np.testing.assert_allclose(ours.predict(x), peer.predict(x), rtol=1e-8)
     if not fit_intercept:
@@ -68,7 +70,11 @@ def test_linear_kernel_is_scikit_learns_ridge(fit_intercept):
 @pytest.mark.parametrize("name", ["polynomial", "rbf"])
 def test_named_kernels_are_those_of_scikit_learn(name):
     x, y = table(load_diabetes)
-    peer = KernelRidge(alpha=0.5, kernel="poly" if name == "polynomial" else name, gamma=1.0 if name == "polynomial" else 0.1)
+    peer = KernelRidge(
+        alpha=0.5,
+        kernel="poly" if name == "polynomial" else name,
+        gamma=1.0 if name == "polynomial" else 0.1,
+    )
     ours = e.KernelRidgeRegressor(kernel=name, gamma=0.1, ridge=0.5, fit_intercept=False)
     np.testing.assert_allclose(ours.fit(x, y).predict(x), peer.fit(x, y).predict(x), rtol=1e-4)
 
@@ -79,8 +85,12 @@ def test_names_mean_what_they_mean_everywhere(name):
     x, y = table(load_diabetes)
     kernel = {"rbf": RBF(0.1), "laplace": Laplace(0.1**0.5)}.get(name, KERNELS[name].thing)
     assert e.KernelRidgeRegressor(kernel=name).fit(x, y).kernel_ == kernel
-    given = e.KernelRidgeRegressor(kernel=name, gamma=0.3, b_variance=0.5, degree=5).fit(x, y).kernel_
-    assert (given != kernel) == (name in ("rbf", "laplace", "arcsine", "nngp", "ntk", "polynomial", "quadratic"))
+    given = (
+        e.KernelRidgeRegressor(kernel=name, gamma=0.3, b_variance=0.5, degree=5).fit(x, y).kernel_
+    )
+    assert (given != kernel) == (
+        name in ("rbf", "laplace", "arcsine", "nngp", "ntk", "polynomial", "quadratic")
+    )
 
 
 def test_the_tangent_kernel_by_name_is_the_estimator_of_its_own():
@@ -91,7 +101,9 @@ def test_the_tangent_kernel_by_name_is_the_estimator_of_its_own():
 
 def test_hinge_is_the_support_vector_machine():
     x, y = table(load_wine)
-    ours = e.KernelRidgeClassifier(kernel="rbf", gamma=0.1, loss="hinge", C=2.0).fit(x[:120], y[:120])
+    ours = e.KernelRidgeClassifier(kernel="rbf", gamma=0.1, loss="hinge", C=2.0).fit(
+        x[:120], y[:120]
+    )
     peer = OneVsRestClassifier(SVC(C=2.0, gamma=0.1)).fit(x[:120], y[:120])
     np.testing.assert_allclose(ours.decision_function(x), peer.decision_function(x), atol=1e-2)
     binary = e.NTKClassifier(loss="hinge").fit(x, y == 1)
@@ -109,13 +121,18 @@ def test_hinge_is_the_support_vector_machine():
     ],
 )
 def test_random_features_approach_their_kernel(kind, limit):
-    """The scale of the features, too: ridges mean the same for both. The last bias of a wide network is an intercept."""
+    """The scale of the features, too: ridges mean the same for both.
+
+    The last bias of a wide network is an intercept.
+    """
     x = DRAW.standard_normal((6, 3))
     with jax.enable_x64(True):
         K = np.asarray(gram(limit, x)) - (0.0 if kind == "fourier" else 0.3)
     errors = []
     for width in (500, 20_000):
-        machine = e.RandomFeatureRegressor(features=kind, width=width, w_variance=1.5, b_variance=0.3, gamma=0.75, random_state=0)
+        machine = e.RandomFeatureRegressor(
+            features=kind, width=width, w_variance=1.5, b_variance=0.3, gamma=0.75, random_state=0
+        )
         phi = machine.fit(x, x[:, 0])._transform(x)
         errors.append(np.max(np.abs(phi @ phi.T - K)) / np.max(K))
     assert errors[1] < 0.05 and errors[1] < errors[0]
@@ -126,23 +143,35 @@ def test_random_feature_regression_approaches_kernel_regression():
     options = {"ridge": 2.0, "w_variance": 2.0, "b_variance": 0.1}
     kernel = e.ConjugateKernelRegressor(**options).fit(x, y).predict(x)
     gaps = [
-        np.std(e.RandomFeatureRegressor(width=m, random_state=0, **options).fit(x, y).predict(x) - kernel) / np.std(kernel)
+        np.std(
+            e.RandomFeatureRegressor(width=m, random_state=0, **options).fit(x, y).predict(x)
+            - kernel
+        )
+        / np.std(kernel)
         for m in (50, 3000)
     ]
     assert gaps[1] < 0.05 and gaps[1] < gaps[0] / 3
 
 
 def test_gradient_flow_of_the_linearised_network_is_tangent_kernel_regression():
-    """Many small steps from zero interpolate as the kernel of the same finite network does, without ridge and intercept."""
+    """Many small steps from zero interpolate as the kernel of the same finite network does, without
+    ridge and intercept.
+    """
     with jax.enable_x64(True):
-        x, y, z = DRAW.standard_normal((8, 3)), DRAW.standard_normal(8), DRAW.standard_normal((5, 3))
+        x, y, z = (
+            DRAW.standard_normal((8, 3)),
+            DRAW.standard_normal(8),
+            DRAW.standard_normal((5, 3)),
+        )
         init = MirroredInit(m=40, w_scale=1.0, b_scale=0.5, a_scale=1.0, activation="relu")
         stage = Descent(dict.fromkeys("wbac", 0.01), steps=20_000, loss="squared")
         sampler = Sampler(lambda n, key: Batch(jax.numpy.asarray(x), jax.numpy.asarray(y)), 3)
         learner = GradientDescent(TangentInit(init), (stage,))
         model = jax.jit(lambda key: learner.fit(sampler, 8, key=key))(jax.random.key(0)).at(-1)
         network = init(3, key=jax.random.split(jax.random.key(0), 3)[0])
-        machine = e.KernelRidgeRegressor(kernel=Tangent(network), ridge=1e-10, fit_intercept=False).fit(x, y)
+        machine = e.KernelRidgeRegressor(
+            kernel=Tangent(network), ridge=1e-10, fit_intercept=False
+        ).fit(x, y)
         np.testing.assert_allclose(model(z), machine.predict(z), rtol=1e-4, atol=1e-4)
 
 
@@ -151,8 +180,12 @@ def test_gradient_flow_of_the_linearised_network_is_tangent_kernel_regression():
 def test_conjugate_gradients_find_the_exact_solution(weighted, fit_intercept):
     x, y = table(load_iris)
     weight = DRAW.uniform(0.5, 2, len(x)) if weighted else None
-    exact = e.NTKClassifier(ridge=0.1, solver="exact", fit_intercept=fit_intercept).fit(x, y, weight)
-    iterated = e.NTKClassifier(ridge=0.1, solver="cg", fit_intercept=fit_intercept).fit(x, y, weight)
+    exact = e.NTKClassifier(ridge=0.1, solver="exact", fit_intercept=fit_intercept).fit(
+        x, y, weight
+    )
+    iterated = e.NTKClassifier(ridge=0.1, solver="cg", fit_intercept=fit_intercept).fit(
+        x, y, weight
+    )
     assert iterated.solver_ == "cg" and exact.solver_ == "exact"
     np.testing.assert_allclose(iterated.decision_function(x), exact.decision_function(x), atol=2e-3)
 
@@ -160,7 +193,9 @@ def test_conjugate_gradients_find_the_exact_solution(weighted, fit_intercept):
 def test_a_committee_is_the_mean_of_its_members():
     x, y = table(load_iris)
     machine = e.KernelCommitteeClassifier(kernels=["rbf", NTK(1, "relu", 2.0, 0.1)]).fit(x, y)
-    both = e.KernelRidgeClassifier().fit(x, y).decision_function(x) + e.NTKClassifier().fit(x, y).decision_function(x)
+    both = e.KernelRidgeClassifier().fit(x, y).decision_function(x) + e.NTKClassifier().fit(
+        x, y
+    ).decision_function(x)
     np.testing.assert_allclose(machine.decision_function(x), both / 2, atol=1e-10)
     assert len(machine.members_) == 2
 
@@ -184,7 +219,9 @@ def test_a_committee_is_the_mean_of_its_members():
     ],
     ids=lambda machine: type(machine).__name__,
 )
-@pytest.mark.parametrize(("load", "least"), [(load_iris, 0.9), (load_wine, 0.92), (load_breast_cancer, 0.9)])
+@pytest.mark.parametrize(
+    ("load", "least"), [(load_iris, 0.9), (load_wine, 0.92), (load_breast_cancer, 0.9)]
+)
 def test_classifiers_on_real_tables(machine, load, least):
     x, y = table(load)
     assert cross_val_score(machine, x, y, cv=2).mean() > least
@@ -216,16 +253,22 @@ def test_pipeline_grid_search_and_data_frames():
     x, y = load_wine(return_X_y=True)
     frame = pandas.DataFrame(x, columns=[f"c{i}" for i in range(x.shape[1])])
     labels = pandas.Series(np.array(["red", "rosé", "white"])[y])
-    search = GridSearchCV(make_pipeline(StandardScaler(), e.NTKClassifier()), {"ntkclassifier__depth": [1, 2]}, cv=2)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), e.NTKClassifier()), {"ntkclassifier__depth": [1, 2]}, cv=2
+    )
     search.fit(frame, labels)
     assert search.best_score_ > 0.95
     assert set(search.predict(frame)) == {"red", "rosé", "white"}
-    assert list(e.KernelRidgeClassifier().fit(frame, labels).feature_names_in_) == list(frame.columns)
+    assert list(e.KernelRidgeClassifier().fit(frame, labels).feature_names_in_) == list(
+        frame.columns
+    )
 
 
 def test_kernel_objects_survive_cloning_and_search():
     x, y = table(load_iris)
-    search = GridSearchCV(e.KernelRidgeClassifier(), {"kernel": ["linear", Laplace(0.5), ArcCosine(1)]}, cv=2).fit(x, y)
+    search = GridSearchCV(
+        e.KernelRidgeClassifier(), {"kernel": ["linear", Laplace(0.5), ArcCosine(1)]}, cv=2
+    ).fit(x, y)
     assert search.best_score_ > 0.8
 
 
@@ -244,7 +287,9 @@ def test_weights_of_networks_move_the_fit():
     y = np.tile([0.0, 1.0], 60)
     weight = np.tile([1.0, 3.0], 60)
     for machine in (e.TwoLayerRegressor(**NET), e.ThreeLayerResNetRegressor(**NET)):
-        assert machine.fit(x, y, sample_weight=weight).predict(x).mean() == pytest.approx(0.75, abs=0.02)
+        assert machine.fit(x, y, sample_weight=weight).predict(x).mean() == pytest.approx(
+            0.75, abs=0.02
+        )
 
 
 def test_the_network_has_as_many_outputs_as_there_are_targets():
@@ -262,7 +307,10 @@ def test_hidden_training_leaves_the_last_layer():
     np.testing.assert_array_equal(machine.networks_[0].a, again.networks_[0].a)
     assert np.max(np.abs(machine.networks_[0].w - again.networks_[0].w)) > 0.01
     np.testing.assert_allclose(
-        machine.networks_[0]((x - machine.mean_) / machine.scale_), machine.decision_function(x), rtol=1e-4, atol=1e-5
+        machine.networks_[0]((x - machine.mean_) / machine.scale_),
+        machine.decision_function(x),
+        rtol=1e-4,
+        atol=1e-5,
     )
 
 
@@ -280,7 +328,11 @@ def test_constant_columns_and_duplicated_samples(kind):
     machine = kind(**QUICK[kind]).fit(x, y)
     scores = machine.predict(x)
     assert np.all(np.isfinite(scores))
-    if kind not in (e.NTKClassifier, e.NTKRegressor) and "Conjugate" not in kind.__name__ and "RandomFeature" not in kind.__name__:
+    if (
+        kind not in (e.NTKClassifier, e.NTKRegressor)
+        and "Conjugate" not in kind.__name__
+        and "RandomFeature" not in kind.__name__
+    ):
         # Those see the norm of an input, of which nothing but the constant is left.
         assert machine.score(x, y) > 0.6
 
@@ -303,8 +355,12 @@ def test_one_class_is_refused(kind):
 
 
 def test_single_precision_is_no_obstacle():
-    """Near-duplicates make this Gram matrix indefinite in single precision; the fit is that of double precision."""
-    x = (np.repeat(DRAW.standard_normal((40, 2)), 3, axis=0) + 1e-4 * DRAW.standard_normal((120, 2))).astype(np.float32)
+    """Near-duplicates make this Gram matrix indefinite in single precision; the fit is that of
+    double precision.
+    """
+    x = (
+        np.repeat(DRAW.standard_normal((40, 2)), 3, axis=0) + 1e-4 * DRAW.standard_normal((120, 2))
+    ).astype(np.float32)
     y = np.sin(x[:, 0])
     assert np.linalg.eigvalsh(np.asarray(gram(RBF(0.5), x), np.float64))[0] < -1e-7
     single = e.KernelRidgeRegressor(gamma=0.5, ridge=1e-9).fit(x, y)
@@ -315,7 +371,10 @@ def test_single_precision_is_no_obstacle():
 
 def test_too_many_samples_say_what_they_need_and_what_fits():
     x, y = table(load_iris)
-    with pytest.raises(BadInput, match=r"150 samples needs 0.00108 GB of memory, but 0.0001 GB may be used. solver='cg'"):
+    with pytest.raises(
+        BadInput,
+        match=r"150 samples needs 0.00108 GB of memory, but 0.0001 GB may be used. solver='cg'",
+    ):
         e.NTKClassifier(memory=1e5, solver="exact").fit(x, y)
     with pytest.raises(BadInput, match="loss='ridge' with solver='cg'"):
         e.NTKClassifier(memory=1e5, loss="hinge").fit(x, y)
@@ -332,7 +391,9 @@ def test_too_many_samples_say_what_they_need_and_what_fits():
 def test_conjugate_gradients_that_do_not_converge_warn():
     x = np.repeat(DRAW.standard_normal((50, 2)), 2, axis=0) + 1e-6 * DRAW.standard_normal((100, 2))
     with pytest.warns(ConvergenceWarning, match="greater ridge"):
-        e.KernelRidgeRegressor(solver="cg", ridge=1e-13, kernel="rbf", gamma=0.01).fit(x, DRAW.standard_normal(100))
+        e.KernelRidgeRegressor(solver="cg", ridge=1e-13, kernel="rbf", gamma=0.01).fit(
+            x, DRAW.standard_normal(100)
+        )
 
 
 @pytest.mark.parametrize(
@@ -364,7 +425,10 @@ def test_conjugate_gradients_that_do_not_converge_warn():
         (e.TwoLayerRegressor(trained="last"), "no choice of trained layers"),
         (e.TwoLayerRegressor(activation="tahn"), "Did you mean 'tanh'"),
         (e.TwoLayerRegressor(optimiser="adamw"), "optimiser must be"),
-        (e.TwoLayerRegressor(**NET | {"optimiser": "sgd", "learning_rate": 1e6}), "Training diverged"),
+        (
+            e.TwoLayerRegressor(**NET | {"optimiser": "sgd", "learning_rate": 1e6}),
+            "Training diverged",
+        ),
     ],
     ids=repr,
 )
@@ -374,7 +438,9 @@ def test_bad_parameters_are_refused(machine, says):
         machine.fit(x, y)
 
 
-@pytest.mark.parametrize("weight", [np.ones(3), -np.ones(150), np.full(150, np.nan), np.eye(150)[0]])
+@pytest.mark.parametrize(
+    "weight", [np.ones(3), -np.ones(150), np.full(150, np.nan), np.eye(150)[0]]
+)
 def test_bad_weights_are_refused(weight):
     x, y = table(load_iris)
     with pytest.raises(BadInput, match="weight"):

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.estimators import DeepMLPRegressor, ThreeLayerResNetClassifier, TwoLayerClassifier, TwoLayerRegressor
+from unlazy.estimators import (
+    DeepMLPRegressor,
+    ThreeLayerResNetClassifier,
+    TwoLayerClassifier,
+    TwoLayerRegressor,
+)
 
 SMALL = {"width": 32, "batch_size": 32, "ensemble": 2, "random_state": 0}
 
@@ -43,7 +48,14 @@ def test_it_goes_on_from_a_fit_and_the_same_way_each_time():
     (x, y), (more_x, more_y), *_ = parts(3)
     found = []
     for _ in range(2):
-        network = TwoLayerClassifier(**SMALL, learning_rate=0.01, weight_decay=0.0, least_steps=20, most_steps=20, early_stopping=False)
+        network = TwoLayerClassifier(
+            **SMALL,
+            learning_rate=0.01,
+            weight_decay=0.0,
+            least_steps=20,
+            most_steps=20,
+            early_stopping=False,
+        )
         before = network.fit(x, y).decision_function(x)
         network.partial_fit(more_x, more_y)
         found.append(network.decision_function(x))

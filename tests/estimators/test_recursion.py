@@ -1,4 +1,6 @@
-"""Recursive feature machines as estimators: what the metric finds, and which samples choose the iteration."""
+"""Recursive feature machines as estimators: what the metric finds, and which samples choose the
+iteration.
+"""
 
 import numpy as np
 import pytest
@@ -31,7 +33,9 @@ def test_recursive_feature_machine_finds_a_single_index():
 def test_a_metric_from_a_part_of_the_samples_serves_all_of_them():
     x = DRAW.standard_normal((500, 6))
     y = np.sin(2 * x[:, 0])
-    part = e.RecursiveFeatureMachineRegressor(metric_samples=200, random_state=0).fit(x[:400], y[:400])
+    part = e.RecursiveFeatureMachineRegressor(metric_samples=200, random_state=0).fit(
+        x[:400], y[:400]
+    )
     assert len(part.X_fit_) == 400 and np.argmax(np.diag(part.metric_)) == 0
     plain = e.KernelRidgeRegressor(kernel="laplace").fit(x[:400], y[:400])
     assert part.score(x[400:], y[400:]) > plain.score(x[400:], y[400:])
@@ -39,11 +43,19 @@ def test_a_metric_from_a_part_of_the_samples_serves_all_of_them():
 
 def test_a_diagonal_metric_is_diagonal_and_a_centred_one_leaves_a_linear_trend_out():
     x = DRAW.standard_normal((200, 3))
-    diagonal = e.RecursiveFeatureMachineRegressor(diagonal=True, ridge=0.1).fit(x, x[:, 0] * x[:, 1]).metric_
+    diagonal = (
+        e.RecursiveFeatureMachineRegressor(diagonal=True, ridge=0.1)
+        .fit(x, x[:, 0] * x[:, 1])
+        .metric_
+    )
     np.testing.assert_array_equal(diagonal, np.diag(np.diag(diagonal)))
     y = 3 * x[:, 2] + np.sin(2 * x[:, 0])
     for centred, strongest in ((False, 2), (True, 0)):
-        metric = e.RecursiveFeatureMachineRegressor(centred=centred, iterations=1, ridge=0.1).fit(x, y).metric_
+        metric = (
+            e.RecursiveFeatureMachineRegressor(centred=centred, iterations=1, ridge=0.1)
+            .fit(x, y)
+            .metric_
+        )
         assert np.argmax(np.diag(metric)) == strongest
 
 
@@ -57,7 +69,9 @@ def test_samples_that_the_metric_leaves_over_choose_the_iteration():
     order = np.random.RandomState(0).permutation(900)
     some, rest = np.sort(order[:400]), order[400:]
     plain = e.KernelRidgeClassifier(kernel="laplace").fit(x[some], y[some])
-    np.testing.assert_allclose(errors[0], np.mean((plain.decision_function(x[rest]) - y[rest]) ** 2), rtol=1e-6)
+    np.testing.assert_allclose(
+        errors[0], np.mean((plain.decision_function(x[rest]) - y[rest]) ** 2), rtol=1e-6
+    )
     assert len(machine.X_fit_) == 900
 
 
@@ -72,5 +86,7 @@ def test_copies_of_the_metrics_samples_are_not_held_out(monkeypatch):
 
 def test_noise_is_no_reason_to_learn_features():
     x = DRAW.standard_normal((1500, 5))
-    machine = e.RecursiveFeatureMachineRegressor(metric_samples=800, random_state=0).fit(x, DRAW.standard_normal(1500))
+    machine = e.RecursiveFeatureMachineRegressor(metric_samples=800, random_state=0).fit(
+        x, DRAW.standard_normal(1500)
+    )
     assert machine.held_out_errors_.min() > 0.9 and np.std(machine.predict(x)) < 0.3

@@ -26,7 +26,9 @@ def errors_of(make, limit, factor=1.0, plus=0.0):
         found = []
         for width in (500, 50_000):
             phi = featured(make(width).draw(D, key=jax.random.key(0)), x)
-            found.append(np.max(np.abs(factor * phi @ phi.T / width + plus - K)) / np.max(np.abs(K)))
+            found.append(
+                np.max(np.abs(factor * phi @ phi.T / width + plus - K)) / np.max(np.abs(K))
+            )
     return found
 
 

@@ -1,4 +1,6 @@
-"""Fixed features on pictures: the tangent kernel of many filters against networks of finite width, and random filters."""
+"""Fixed features on pictures: the tangent kernel of many filters against networks of finite width,
+and random filters.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -22,35 +24,52 @@ def pictures(n, seed=0):
 
 
 def finite_kernel(x, depth, width, key, w, b):
-    """The tangent kernel of a convolutional network of finite width in NTK parametrisation, from its gradients."""
+    """The tangent kernel of a convolutional network of finite width in NTK parametrisation, from
+    its gradients.
+    """
     sizes = [SHAPE[2], *[width] * depth]
     keys = jax.random.split(key, 2 * depth + 1)
-    layers = [(jax.random.normal(keys[2 * i], (3, 3, sizes[i], width)), jax.random.normal(keys[2 * i + 1], (width,))) for i in range(depth)]
+    layers = [
+        (
+            jax.random.normal(keys[2 * i], (3, 3, sizes[i], width)),
+            jax.random.normal(keys[2 * i + 1], (width,)),
+        )
+        for i in range(depth)
+    ]
     head = jax.random.normal(keys[-1], (SHAPE[0], SHAPE[1], width))
 
     def score(parameters, picture):
         layers, head = parameters
         h = picture.reshape(1, *SHAPE)
         for weights, bias in layers:
-            z = jax.lax.conv_general_dilated(h, weights, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            z = jax.lax.conv_general_dilated(
+                h, weights, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+            )
             h = jax.nn.relu(jnp.sqrt(w / (9 * h.shape[-1])) * z + jnp.sqrt(b) * bias)
         return jnp.sum(head * h[0]) / jnp.sqrt(width * SHAPE[0] * SHAPE[1])
 
-    rows = jax.vmap(lambda p: jax.flatten_util.ravel_pytree(jax.grad(score)((layers, head), p))[0])(x)
+    rows = jax.vmap(lambda p: jax.flatten_util.ravel_pytree(jax.grad(score)((layers, head), p))[0])(
+        x
+    )
     return rows @ rows.T
 
 
 def test_it_is_the_limit_of_networks_with_many_filters():
     x, depth = pictures(3), 2
     kernel = ConvolutionalNTK(depth, 3, 2.0, 0.1).for_shape(SHAPE)
-    many = jax.lax.map(lambda key: finite_kernel(x, depth, 48, key, 2.0, 0.1), jax.random.split(jax.random.key(1), 25))
+    many = jax.lax.map(
+        lambda key: finite_kernel(x, depth, 48, key, 2.0, 0.1),
+        jax.random.split(jax.random.key(1), 25),
+    )
     mean, error = jnp.mean(many, axis=0), jnp.std(many, axis=0) / jnp.sqrt(25)
     assert jnp.max(jnp.abs(kernel(x, x) - mean) / (error + 0.02 * jnp.abs(mean))) < 4
     np.testing.assert_allclose(jnp.diagonal(kernel(x, x)), kernel.diagonal(x), rtol=1e-3)
 
 
 def test_one_pixel_is_a_dense_network():
-    """A picture of one pixel and a patch of one pixel: the tangent kernel of a dense network, but for the bias of the head."""
+    """A picture of one pixel and a patch of one pixel: the tangent kernel of a dense network, but
+    for the bias of the head.
+    """
     x = pictures(5)
     dense = NTK(1, "relu", 2.0, 0.1)
     ours = ConvolutionalNTK(1, 1, 2.0, 0.1, shape=(1, 1, D))
@@ -67,10 +86,15 @@ def test_around_averages_a_square_with_zeros_beyond_the_edge():
 def test_filters_that_are_moved_over_a_picture_and_averaged_see_where_a_thing_is_by_cells_only():
     picture = np.zeros((1, 24, 24, 1), np.float32)
     moved = picture.copy()
-    picture[0, 6:8, 6:8], moved[0, 8:10, 8:10] = 1, 1  # by two pixels, as far as filters step, within one cell
+    picture[0, 6:8, 6:8], moved[0, 8:10, 8:10] = (
+        1,
+        1,
+    )  # by two pixels, as far as filters step, within one cell
     law = RandomConvolutions(filters=6, side=3, cells=2).for_shape((24, 24, 1))
     features = law.draw(576, key=jax.random.key(0))
-    np.testing.assert_allclose(features(picture.reshape(1, -1)), features(moved.reshape(1, -1)), atol=1e-4)
+    np.testing.assert_allclose(
+        features(picture.reshape(1, -1)), features(moved.reshape(1, -1)), atol=1e-4
+    )
     assert features(jnp.zeros((3, 576))).shape == (3, law.count(576))
     with pytest.raises(BadInput, match="height, width, channels"):
         RandomConvolutions().for_shape((3, 4))
@@ -79,8 +103,12 @@ def test_filters_that_are_moved_over_a_picture_and_averaged_see_where_a_thing_is
 def test_a_kernel_on_features_is_that_kernel_on_them():
     x = np.asarray(pictures(60), np.float32).reshape(60, *SHAPE)
     y = np.sign(x[:, 0, 0, 0] * x[:, 4, 3, 1])
-    learner = OnFeatures.of(KernelRidge(kernel_named("rbf"), (0.1, 1.0)), RandomConvolutions(filters=8, side=3, cells=2))
-    sampler = Sampler(lambda n, key: Batch(jnp.asarray(x[:n]), jnp.asarray(y[:n])), D, None, shape=SHAPE)
+    learner = OnFeatures.of(
+        KernelRidge(kernel_named("rbf"), (0.1, 1.0)), RandomConvolutions(filters=8, side=3, cells=2)
+    )
+    sampler = Sampler(
+        lambda n, key: Batch(jnp.asarray(x[:n]), jnp.asarray(y[:n])), D, None, shape=SHAPE
+    )
     trace = learner.fit(sampler, 50, key=jax.random.key(0))
     scores = trace.models.scores(jnp.asarray(x[50:]))
     assert scores.shape == (2, 10) and trace.steps == (0, 1)

@@ -45,4 +45,7 @@ def test_settings_of_one_step_are_spreads_and_ridges():
     learner = one_step_readout(4)
     tried = learner.tuning(12)
     assert len(tried) == 12 and len({tuple(one.settings.items()) for one in tried}) == 12
-    assert learner in learner.tuning(1) and dataclasses.replace(tried[3]).settings["ridge"] != tried[0].settings["ridge"]
+    assert (
+        learner in learner.tuning(1)
+        and dataclasses.replace(tried[3]).settings["ridge"] != tried[0].settings["ridge"]
+    )

@@ -19,7 +19,10 @@ INIT = PlainInit(m=8, w_scale=0.5, b_scale=0.5, a_scale=0.4)
 
 def arm(rate):
     return Arm(
-        Products(), GradientDescent(INIT, (Descent({"a": rate}, steps=30, loss="squared"),)), 40, (Performance(200), Validation(100))
+        Products(),
+        GradientDescent(INIT, (Descent({"a": rate}, steps=30, loss="squared"),)),
+        40,
+        (Performance(200), Validation(100)),
     )
 
 
@@ -35,12 +38,16 @@ def grid():
 def test_the_held_out_error_chooses_and_what_diverged_is_left(grid):
     chosen, seeds, records = grid
     joined = chosen.join(records, seeds)
-    assert [record.seed for record in joined] == seeds and all(record.status == "ok" for record in joined)
+    assert [record.seed for record in joined] == seeds and all(
+        record.status == "ok" for record in joined
+    )
     assert any(record.status == "diverged" for record in records)
     for place, record in enumerate(joined):
         runs = records[place :: len(seeds)]
         assert record.value("chosen") == 1 and record.key == runs[1].key
-        least = min(value for run in runs if math.isfinite(value := run.value("test_squared_error")))
+        least = min(
+            value for run in runs if math.isfinite(value := run.value("test_squared_error"))
+        )
         assert record.value("best_test_squared_error") == pytest.approx(least)
         assert record.seconds == pytest.approx(sum(run.seconds for run in runs))
 
@@ -48,7 +55,11 @@ def test_the_held_out_error_chooses_and_what_diverged_is_left(grid):
 def test_where_nothing_is_finite_the_record_says_so(grid):
     chosen, _, records = grid
     lost = {
-        place: dataclasses.replace(record, measurements={name: (math.nan,) for name in record.measurements}, status="diverged")
+        place: dataclasses.replace(
+            record,
+            measurements={name: (math.nan,) for name in record.measurements},
+            status="diverged",
+        )
         for place, record in enumerate(records[:2])
     }
     found = chosen.joined(lost)
@@ -56,7 +67,17 @@ def test_where_nothing_is_finite_the_record_says_so(grid):
 
 
 def test_along_a_path_the_step_is_chosen():
-    chosen = Chosen({0: Arm(Products(), LastLayerRidge(INIT, (1e-3, 1e6)), 40, (Performance(200), Validation(100)))}, along=True)
+    chosen = Chosen(
+        {
+            0: Arm(
+                Products(),
+                LastLayerRidge(INIT, (1e-3, 1e6)),
+                40,
+                (Performance(200), Validation(100)),
+            )
+        },
+        along=True,
+    )
     trials = chosen.trials([5])
     (record,) = chosen.join(list(LocalEngine().run(trials)), [5])
     assert record.steps == (0,) and record.value("chosen") == 0
@@ -64,9 +85,13 @@ def test_along_a_path_the_step_is_chosen():
 
 def test_labels_of_other_inputs_reach_every_cell(grid):
     null = relabelled(grid[0])
-    assert isinstance(null, Chosen) and all(isinstance(part.family, Relabelled) for part in null.arms.values())
+    assert isinstance(null, Chosen) and all(
+        isinstance(part.family, Relabelled) for part in null.arms.values()
+    )
 
 
 def test_validation_examples_are_not_those_of_the_test():
-    (record,) = LocalEngine().run([Arm(Products(), arm(0.05).learner, 40, (Performance(100), Validation(100))).trials([7])[0]])
+    (record,) = LocalEngine().run(
+        [Arm(Products(), arm(0.05).learner, 40, (Performance(100), Validation(100))).trials([7])[0]]
+    )
     assert record.value("validation_squared_error") != record.value("test_squared_error")

@@ -1,4 +1,6 @@
-"""What every claim must have, whatever it claims: a control, a history that goes forward, errata that are proved."""
+"""What every claim must have, whatever it claims: a control, a history that goes forward, errata
+that are proved.
+"""
 
 import dataclasses
 from pathlib import Path
@@ -21,9 +23,14 @@ def test_every_claim_has_a_control_that_its_rule_can_be_held_against(name):
     for scale in SCALES:
         world, own = claim.control.study(scale), claim.study(scale)
         assert world and world.keys() <= own.keys()
-        judged = [c for c in claim.checks if c.counts and all(arm in world for arm in c.quantity.arms)]
+        judged = [
+            c for c in claim.checks if c.counts and all(arm in world for arm in c.quantity.arms)
+        ]
         assert judged, "no check that counts speaks of the control's arms"
-        assert any([t.key for t in arm.trials([0])] != [t.key for t in own[name].trials([0])] for name, arm in world.items())
+        assert any(
+            [t.key for t in arm.trials([0])] != [t.key for t in own[name].trials([0])]
+            for name, arm in world.items()
+        )
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -39,20 +46,29 @@ def test_conditions_are_numbers_and_histories_go_forward(name):
         for scale in SCALES:
             assert float(condition.needed(scale)) == condition.needed(scale) and condition.text
     firsts = [change.first_seed for change in claim.history]
-    assert firsts == sorted(firsts) and all(first >= JUDGING for first in firsts) and claim.first_seed >= JUDGING
+    assert (
+        firsts == sorted(firsts)
+        and all(first >= JUDGING for first in firsts)
+        and claim.first_seed >= JUDGING
+    )
     assert all(change.what and change.why and change.date >= "2026" for change in claim.history)
 
 
 def test_rows_have_one_place_in_the_ledger():
     assert not CLAIMS.keys() & NOT_RUN.keys()
-    assert all(row.statement and row.reason and row.to_json()["verdict"] == "not run" for row in NOT_RUN.values())
+    assert all(
+        row.statement and row.reason and row.to_json()["verdict"] == "not run"
+        for row in NOT_RUN.values()
+    )
 
 
 def test_corrections_lead_to_errata_and_errata_to_tests():
     assert {name for claim in CLAIMS.values() for name in claim.corrections} <= ERRATA.keys()
     for erratum in ERRATA.values():
         path, _, function = erratum.test.partition("::")
-        assert path.startswith("tests/") and f"def {function.partition('[')[0]}(" in (TESTS.parent / path).read_text(encoding="utf-8")
+        assert path.startswith("tests/") and f"def {function.partition('[')[0]}(" in (
+            TESTS.parent / path
+        ).read_text(encoding="utf-8")
 
 
 def test_a_null_of_every_claim_that_learns_has_other_trials():

@@ -1,4 +1,6 @@
-"""The contest: the same examples and budget for all, choices made on examples held out, and differences paired by seed."""
+"""The contest: the same examples and budget for all, choices made on examples held out, and
+differences paired by seed.
+"""
 
 import dataclasses
 import itertools
@@ -27,7 +29,14 @@ from unlazy.learners.kernel import KernelRidge
 from unlazy.report.contests import chosen, contest_chart, learning_curves, standings
 
 LINEAR = FeatureRidge(RawFeatures())
-CONTEST = Contest(Halfspace(4), {"linear": LINEAR, "net": small_learner(record=())}, (40, 80), (0, 1), budget=4, test=500)
+CONTEST = Contest(
+    Halfspace(4),
+    {"linear": LINEAR, "net": small_learner(record=())},
+    (40, 80),
+    (0, 1),
+    budget=4,
+    test=500,
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +61,9 @@ def test_everyone_gets_a_choice_a_test_and_a_price(outcome):
     assert set(outcome.results) == set(CONTEST.places) and len(CONTEST.places) == 8
     for place, result in outcome.results.items():
         told = result.to_json(outcome.metric)
-        assert told["learner"] == place.learner and told["n"] == place.n and told["seed"] == place.seed
+        assert (
+            told["learner"] == place.learner and told["n"] == place.n and told["seed"] == place.seed
+        )
         assert 1 <= told["tried"] <= 4 and told["tuning_seconds"] > 0 and told["chosen"]
         assert 30 < told["test_accuracy"] <= 100
     json.dumps(outcome.to_json(), allow_nan=False)
@@ -60,7 +71,11 @@ def test_everyone_gets_a_choice_a_test_and_a_price(outcome):
 
 def test_the_choice_is_refitted_to_all_examples(outcome):
     result = outcome.results[Place("linear", 80, 1)]
-    trace = result.learner.fit(Halfspace(4).task(key=jax.random.split(jax.random.key(1), 3)[0]).sampler, 80, key=_learner_key(1))
+    trace = result.learner.fit(
+        Halfspace(4).task(key=jax.random.split(jax.random.key(1), 3)[0]).sampler,
+        80,
+        key=_learner_key(1),
+    )
     assert len(trace.seen.y) == 80
     trial = CONTEST.final(Place("linear", 80, 1), result.learner)
     assert result.trial == trial.key
@@ -75,11 +90,22 @@ def test_choosing_takes_the_best_on_the_examples_held_out():
     steps = trials[0].steps
     right = [60.0, 90.0, 90.0, 70.0]
     loss = [0.1, 0.9, 0.5, 0.2]
-    record = dataclasses.replace(hand_record(steps=steps, validation_accuracy=right, validation_loss=loss), key=trials[0].key)
+    record = dataclasses.replace(
+        hand_record(steps=steps, validation_accuracy=right, validation_loss=loss), key=trials[0].key
+    )
     choice = choose(trials, {trials[0].key: record})
-    assert choice.validation == 90 and choice.learner == list(trials[0].learner.options(40).values())[2] and choice.tried == 4
-    broken = dataclasses.replace(record, measurements=record.measurements | {"validation_loss": (0.1, 0.9, math.nan, 0.2)})
-    assert choose(trials, {trials[0].key: broken}).learner == list(trials[0].learner.options(40).values())[1]
+    assert (
+        choice.validation == 90
+        and choice.learner == list(trials[0].learner.options(40).values())[2]
+        and choice.tried == 4
+    )
+    broken = dataclasses.replace(
+        record, measurements=record.measurements | {"validation_loss": (0.1, 0.9, math.nan, 0.2)}
+    )
+    assert (
+        choose(trials, {trials[0].key: broken}).learner
+        == list(trials[0].learner.options(40).values())[1]
+    )
 
 
 class Greedy(KernelRidge):
@@ -96,7 +122,9 @@ def test_a_learner_that_tries_too_much_is_refused():
 
 
 def test_tuning_helps_where_the_first_guess_is_bad(tmp_path):
-    """A kernel far too narrow: the tuned one must find a wider neighbour and be better on the test."""
+    """A kernel far too narrow: the tuned one must find a wider neighbour and be better on the
+    test.
+    """
     narrow = KernelRidge(RBF(200.0))
     contest = Contest(Halfspace(4), {"kernel": narrow}, (150,), (0, 1, 2), budget=24, test=1000)
     bare = dataclasses.replace(contest, budget=1)
@@ -108,8 +136,14 @@ def test_tuning_helps_where_the_first_guess_is_bad(tmp_path):
 def hand_outcome(accuracies, n=100, metric=ACCURACY):
     """An outcome with the given values by learner and seed."""
     seeds = tuple(range(len(next(iter(accuracies.values())))))
-    places = {Place(name, n, seed): value for name, values in accuracies.items() for seed, value in zip(seeds, values, strict=True)}
-    results = {place: Result(place, value, 0.0, {}, 1, 0, 1.0, 0.1, "k") for place, value in places.items()}
+    places = {
+        Place(name, n, seed): value
+        for name, values in accuracies.items()
+        for seed, value in zip(seeds, values, strict=True)
+    }
+    results = {
+        place: Result(place, value, 0.0, {}, 1, 0, 1.0, 0.1, "k") for place, value in places.items()
+    }
     return ContestOutcome("toy", tuple(accuracies), (n,), seeds, metric, results, 24, 0.2, 1000)
 
 
@@ -118,7 +152,11 @@ def test_an_outcome_survives_the_store(outcome):
     again = ContestOutcome.from_json(json.loads(json.dumps(told, allow_nan=False)))
     assert again.to_json() == told and again.conclusion(80) == outcome.conclusion(80)
     lost = hand_outcome({"a": [math.nan, 90.0]})
-    assert math.isnan(ContestOutcome.from_json(json.loads(json.dumps(lost.to_json(), allow_nan=False))).mean("a", 100).mean)
+    assert math.isnan(
+        ContestOutcome.from_json(json.loads(json.dumps(lost.to_json(), allow_nan=False)))
+        .mean("a", 100)
+        .mean
+    )
 
 
 def test_less_is_better_where_the_metric_says_so():
@@ -126,12 +164,18 @@ def test_less_is_better_where_the_metric_says_so():
     assert outcome.order(100) == ["a", "b"] and outcome.leads(100)[1][0].decided
     assert "a (0.11 squared error) is ahead of b by 0.2" in outcome.conclusion(100)
     assert "squared error" in learning_curves(outcome).axes[0].get_xlabel()
-    assert contest_chart(outcome)["layout"]["xaxis"]["title"]["text"].startswith("test squared error")
+    assert contest_chart(outcome)["layout"]["xaxis"]["title"]["text"].startswith(
+        "test squared error"
+    )
 
 
 def test_a_notebook_shows_the_table_and_the_picture(outcome):
     text = outcome._repr_html_()
-    assert "data:image/png;base64," in text and "<table" in text and escape(outcome.conclusion(80)) in text
+    assert (
+        "data:image/png;base64," in text
+        and "<table" in text
+        and escape(outcome.conclusion(80)) in text
+    )
 
 
 def test_differences_are_paired():
@@ -141,17 +185,28 @@ def test_differences_are_paired():
     leader, ((other, ahead, decided),) = outcome.leads(100)
     assert (leader, other, decided) == ("a", "b", True)
     assert ahead.mean == pytest.approx(1.04) and ahead.half < 0.1 < outcome.mean("a", 100).half
-    assert "a (74.04 %) is ahead of b by 1.04" in outcome.conclusion(100) and outcome.conclusion(100).endswith("decided.")
+    assert "a (74.04 %) is ahead of b by 1.04" in outcome.conclusion(100) and outcome.conclusion(
+        100
+    ).endswith("decided.")
 
 
 @pytest.mark.parametrize(
     ("accuracies", "says"),
     [
-        ({"a": [90.0, 91, 92], "b": [91.0, 90, 91.5]}, "a (91.00 %) has the greatest mean, but its lead over b is not decided"),
+        (
+            {"a": [90.0, 91, 92], "b": [91.0, 90, 91.5]},
+            "a (91.00 %) has the greatest mean, but its lead over b is not decided",
+        ),
         ({"a": [90.0], "b": [50.0]}, "is not decided (40.00 points, 1 seed)"),
         ({"a": [90.0, 91]}, "a has 90.50 %; it is alone"),
-        ({"a": [99.0, 99, 99], "b": [98.9, 99, 99], "c": [50.0, 51, 52]}, "it is ahead of 1 other, decided"),
-        ({"a": [99.0, 99.1, 99], "b": [80.0, 80, 80], "c": [50.0, 51, 52]}, "is ahead of b, and farther ahead of the others, by 19"),
+        (
+            {"a": [99.0, 99, 99], "b": [98.9, 99, 99], "c": [50.0, 51, 52]},
+            "it is ahead of 1 other, decided",
+        ),
+        (
+            {"a": [99.0, 99.1, 99], "b": [80.0, 80, 80], "c": [50.0, 51, 52]},
+            "is ahead of b, and farther ahead of the others, by 19",
+        ),
     ],
 )
 def test_the_sentence(accuracies, says):
@@ -184,18 +239,26 @@ def test_what_is_no_contest_is_refused(change, says):
 
 def test_the_table_puts_the_best_first_and_tells_what_was_chosen(outcome):
     header, rows = standings(outcome)
-    assert header == ["learner", "n = 40", "n = 80", "chosen", "tried", "tuning", "fit"] and len(rows) == 2
+    assert (
+        header == ["learner", "n = 40", "n = 80", "chosen", "tried", "tuning", "fit"]
+        and len(rows) == 2
+    )
     means = [outcome.mean(row[0], 80).mean for row in rows]
     assert all(a >= b for a, b in itertools.pairwise(means))
     learners = [DirectionHistogram("mean", (bins,)) for bins in (20, 50)]
-    results = [Result(Place("x", 1, s), 0.0, 0.0, each.settings, 1, 0, 0.1, 0.1, "k") for s, each in enumerate(learners)]
+    results = [
+        Result(Place("x", 1, s), 0.0, 0.0, each.settings, 1, 0, 0.1, 0.1, "k")
+        for s, each in enumerate(learners)
+    ]
     assert chosen(results) == "bins 20…50"
 
 
 def test_the_picture_has_a_line_a_learner_and_bars_for_one_size(outcome):
     (axes,) = learning_curves(outcome).axes
     assert axes.get_title(loc="left") == "Halfspace" and len(axes.containers) == 2
-    np.testing.assert_allclose(np.asarray(axes.containers[0].lines[0].get_xdata(), float), [40, 80], rtol=0.02)
+    np.testing.assert_allclose(
+        np.asarray(axes.containers[0].lines[0].get_xdata(), float), [40, 80], rtol=0.02
+    )
     assert [label.get_text() for label in axes.get_xticklabels()] == ["40", "80"]
     (bars,) = learning_curves(hand_outcome({"a": [90.0], "b": [50.0]})).axes
     assert len(bars.patches) == 2

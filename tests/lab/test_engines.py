@@ -41,13 +41,19 @@ def test_trials_that_differ_in_numbers_share_their_programs():
 
 
 def test_learners_share_the_parts_that_are_equal():
-    """Another number of steps, another second stage, another probe: only what differs is compiled anew."""
+    """Another number of steps, another second stage, another probe: only what differs is compiled
+    anew.
+    """
     one, watcher, engine = toy_trial(), Recorder(), LocalEngine()
     list(engine.run([one], watcher))
     longer = dataclasses.replace(one, learner=small_learner(steps=9, record=(0, 4)))
     list(engine.run([longer], again := Recorder()))
-    assert again.programs == 2, "its lengths are numbers: the end and the looks alone know its steps"
-    more = GradientDescent(one.learner.init, (*one.learner.stages, Descent({"a": 0.1}, steps=2)), record=(0, 3))
+    assert again.programs == 2, (
+        "its lengths are numbers: the end and the looks alone know its steps"
+    )
+    more = GradientDescent(
+        one.learner.init, (*one.learner.stages, Descent({"a": 0.1}, steps=2)), record=(0, 3)
+    )
     list(engine.run([dataclasses.replace(one, learner=more)], third := Recorder()))
     assert third.programs == 3, "the new stage, the end and the looks"
 
@@ -58,7 +64,9 @@ def test_programs_are_shared_across_families_of_one_shape():
     list(engine.run([one]))
     other = dataclasses.replace(one, family=Shifted(3))
     list(engine.run([other], watcher := Recorder()))
-    assert watcher.programs == 3, "draw, begin and the looks see the task; the stage and the end do not"
+    assert watcher.programs == 3, (
+        "draw, begin and the looks see the task; the stage and the end do not"
+    )
 
 
 class Shifted(Halfspace):
@@ -75,7 +83,9 @@ class ShiftedTask(HalfspaceTask):
 
 
 def test_numbers_that_are_not_floats_are_never_shared():
-    """A whole number given where a float belongs is taken as one; any other leaf makes a program of its own."""
+    """A whole number given where a float belongs is taken as one; any other leaf makes a program of
+    its own.
+    """
     assert toy_trial(rate=1).key == toy_trial(rate=1.0).key
     rates = [toy_trial(rate=rate) for rate in (1, 2)]
     losses = {record.value("train_loss") for record in LocalEngine().run(rates)}
@@ -107,10 +117,18 @@ def test_a_record_tells_all():
     (record,) = LocalEngine().run([trial])
     assert record.key == trial.key and record.trial == trial.describe() and record.seed == 4
     assert record.status == "ok" and record.steps == (0, 3, 6) and record.seconds > 0
-    assert {"loss", "test_accuracy", "train_accuracy", "test_loss", "train_loss"} == set(record.measurements)
+    assert {"loss", "test_accuracy", "train_accuracy", "test_loss", "train_loss"} == set(
+        record.measurements
+    )
     assert all(len(series) == 3 for series in record.measurements.values())
-    assert record.arrays["neurons"].shape == (3, 3, 3) and record.arrays["directions"].shape == (3, 1, 3)
-    assert record.provenance["source"] == source_hash() and record.provenance["jax"] == jax.__version__
+    assert record.arrays["neurons"].shape == (3, 3, 3) and record.arrays["directions"].shape == (
+        3,
+        1,
+        3,
+    )
+    assert (
+        record.provenance["source"] == source_hash() and record.provenance["jax"] == jax.__version__
+    )
     assert record.value("test_accuracy") == record.measurements["test_accuracy"][-1]
     assert record.value("test_accuracy", step=0) == 50  # a mirrored network decides nothing
 
@@ -119,14 +137,21 @@ def test_chunks_follow_the_memory_budget(monkeypatch):
     trials = [toy_trial(seed) for seed in range(5)]
     expected = by_key(LocalEngine().run(trials))
     sizes = []
-    monkeypatch.setattr(programs, "memory_of", lambda program: 1000 * jax.tree.leaves(program.in_avals)[-1].shape[0])
+    monkeypatch.setattr(
+        programs, "memory_of", lambda program: 1000 * jax.tree.leaves(program.in_avals)[-1].shape[0]
+    )
     agree(by_key(LocalEngine(memory=2500).run(trials, Recorder(sizes))), expected)
     assert sizes == [2, 2, 1], "five trials in chunks of two"
 
 
 class Recorder:
     def __init__(self, sizes=None):
-        self.sizes, self.done, self.programs, self.seconds = [] if sizes is None else sizes, 0, 0, 0.0
+        self.sizes, self.done, self.programs, self.seconds = (
+            [] if sizes is None else sizes,
+            0,
+            0,
+            0.0,
+        )
 
     def compiling(self, programs):
         pass
@@ -163,7 +188,13 @@ def test_the_default_memory_is_sensible():
 
 def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():
     wild = Descent({"w": 1e30, "b": 1e30, "a": 1e30}, steps=6, batch=8, loss="squared")
-    trial = Trial(Halfspace(3), GradientDescent(small_learner().init, (wild,), record=(0,)), 32, 0, (Performance(64),))
+    trial = Trial(
+        Halfspace(3),
+        GradientDescent(small_learner().init, (wild,), record=(0,)),
+        32,
+        0,
+        (Performance(64),),
+    )
     (record,) = LocalEngine().run([trial])
     assert record.status == "diverged"
     assert record.value("test_accuracy", step=0) == 50 and record.value("test_accuracy") == 0
@@ -172,7 +203,9 @@ def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():
 
 def test_double_precision_is_a_property_of_the_learner():
     learner = GradientDescent(small_learner().init, (RidgeReadout(),), precision=64)
-    (record,) = LocalEngine().run([Trial(Halfspace(3), learner, 64, 0, (Performance(64), Silhouette(2)))])
+    (record,) = LocalEngine().run(
+        [Trial(Halfspace(3), learner, 64, 0, (Performance(64), Silhouette(2)))]
+    )
     assert record.arrays["neurons"].dtype == np.float64
     assert not jax.config.jax_enable_x64
 
@@ -181,7 +214,11 @@ def test_the_plan_estimates_time():
     engine = LocalEngine()
     small, large = engine.plan([toy_trial()]), engine.plan([toy_trial(seed) for seed in range(10)])
     assert large.trials == 10 and large.shapes == 1 and large.work == pytest.approx(10 * small.work)
-    assert 0 < small.seconds < large.seconds and large.compile_seconds > 0 and large.memory == engine.memory
+    assert (
+        0 < small.seconds < large.seconds
+        and large.compile_seconds > 0
+        and large.memory == engine.memory
+    )
 
 
 def test_nothing_to_do():
@@ -199,7 +236,10 @@ class OnHost(GradientDescent):
 def test_a_learner_on_the_host_runs_alone_and_finds_the_same():
     trials = [toy_trial(seed) for seed in range(2)]
     alone = [
-        dataclasses.replace(trial, learner=OnHost(trial.learner.init, trial.learner.stages, record=trial.learner.record))
+        dataclasses.replace(
+            trial,
+            learner=OnHost(trial.learner.init, trial.learner.stages, record=trial.learner.record),
+        )
         for trial in trials
     ]
     groups, waiting = groups_of([*trials, *alone])
@@ -213,7 +253,12 @@ def test_a_learner_on_the_host_runs_alone_and_finds_the_same():
 def test_an_instrument_gives_a_record():
     trial = Measurement(CoinCount((1, 100)), 3)
     (record,) = LocalEngine().run([trial])
-    assert record.key == trial.key and record.steps == (1, 100) and record.seed == 3 and record.status == "ok"
+    assert (
+        record.key == trial.key
+        and record.steps == (1, 100)
+        and record.seed == 3
+        and record.status == "ok"
+    )
     assert 30 < 100 * record.value("heads") < 70 and record.arrays["coins"].shape == (2, 2)
     assert Measurement(CoinCount((1, 100)), 4).key != trial.key
     with pytest.raises(BadInput, match="A seed is a whole number"):
@@ -232,15 +277,21 @@ def test_closing_the_iterator_stops_the_engine():
 
 
 class Span(Probe):
-    """How far the first layer has moved since the first recorded step: what only the whole trace tells; and what was found before it."""
+    """How far the first layer has moved since the first recorded step: what only the whole trace
+    tells; and what was found before it.
+    """
 
     def __call__(self, task, trace, *, found, key):
-        moved = jnp.linalg.norm((trace.models.w - trace.models.w[0]).reshape(len(trace.steps), -1), axis=1)
+        moved = jnp.linalg.norm(
+            (trace.models.w - trace.models.w[0]).reshape(len(trace.steps), -1), axis=1
+        )
         return {"span": moved, "before": found["test_accuracy"]}
 
 
 def test_a_probe_sees_the_whole_trace_and_what_was_found_before():
-    trials = [dataclasses.replace(toy_trial(seed), probes=(Performance(64), Span())) for seed in range(3)]
+    trials = [
+        dataclasses.replace(toy_trial(seed), probes=(Performance(64), Span())) for seed in range(3)
+    ]
     records = list(LocalEngine().run(trials))
     for record in records:
         assert record.measurements["span"][0] == 0 and record.measurements["span"][1] > 0
@@ -255,7 +306,11 @@ def test_chunks_side_by_side_give_the_same_records_in_the_same_order(monkeypatch
     for abreast in (1, 2):
         monkeypatch.setattr(local, "SIDE_BY_SIDE", abreast)
         found[abreast] = list(LocalEngine().run(trials))
-    assert [record.key for record in found[1]] == [record.key for record in found[2]] == [trial.key for trial in trials]
+    assert (
+        [record.key for record in found[1]]
+        == [record.key for record in found[2]]
+        == [trial.key for trial in trials]
+    )
     for one, other in zip(*found.values(), strict=True):
         np.testing.assert_equal(one.measurements, other.measurements)
 

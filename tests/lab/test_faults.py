@@ -1,4 +1,7 @@
-"""The fault suite in short: real processes on this machine, killed in the middle of their work. `make faults` is the long form."""
+"""The fault suite in short: real processes on this machine, killed in the middle of their work.
+
+`make faults` is the long form.
+"""
 
 import os
 import random
@@ -22,7 +25,9 @@ from unlazy.lab.store import Store
 from unlazy.lab.trials import Failure, Measurement
 
 COUNT, WAIT = 16, 0.05
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are found through /proc")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="workers are found through /proc"
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +64,22 @@ def test_sigterm_finishes_the_write_and_ends_cleanly(tmp_path, undisturbed):
 
 
 def test_poison_and_hunger_in_real_processes(tmp_path):
-    """One trial kills its worker, one takes all memory, one raises: each stands alone, with its reason."""
+    """One trial kills its worker, one takes all memory, one raises: each stands alone, with its
+    reason.
+    """
     trials = [Measurement(faulty.Errand(greedy=3, wrong=4), seed) for seed in (0, 1, 5, 3, 4)]
-    trials.append(Measurement(faulty.Errand(deadly=2, claimed=10), 2))  # so long that it goes to a worker by itself
+    trials.append(
+        Measurement(faulty.Errand(deadly=2, claimed=10), 2)
+    )  # so long that it goes to a worker by itself
     with engine_named("processes", workers=1) as engine, Store(tmp_path / "store.sqlite") as store:
         keep(trials, store, engine)
         failures = {failure.trial["seed"]: failure.reason for failure in store.failures().values()}
         assert len(store.all_keys()) == 3 and failures.keys() == {2, 3, 4}, failures
-        assert "signal 9" in failures[2] and "MemoryError" in failures[3] and "this seed is wrong" in failures[4]
+        assert (
+            "signal 9" in failures[2]
+            and "MemoryError" in failures[3]
+            and "this seed is wrong" in failures[4]
+        )
         with pytest.raises(StoreError, match="could not be run: RuntimeError"):
             store.get(trials[4].key)
         keep(trials[:2], store, engine)
@@ -148,11 +161,18 @@ def test_dask_workers_and_schedulers_that_are_killed_lose_nothing(tmp_path, undi
 def slurm_is_there():
     if shutil.which("sbatch") is None or shutil.which("sinfo") is None:
         return False
-    done = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, timeout=20, check=False)
-    return done.returncode == 0 and any(state in done.stdout for state in ("idle", "mixed", "allocated"))
+    done = subprocess.run(
+        ["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, timeout=20, check=False
+    )
+    return done.returncode == 0 and any(
+        state in done.stdout for state in ("idle", "mixed", "allocated")
+    )
 
 
-@pytest.mark.skipif(not slurm_is_there(), reason="there is no SLURM here (scripts/one_node_slurm.sh start makes one)")
+@pytest.mark.skipif(
+    not slurm_is_there(),
+    reason="there is no SLURM here (scripts/one_node_slurm.sh start makes one)",
+)
 def test_a_slurm_job_that_is_cancelled_and_a_coordinator_that_goes_away(tmp_path, undisturbed):
     pytest.importorskip("submitit")
     path = tmp_path / "store.sqlite"
@@ -164,7 +184,10 @@ def test_a_slurm_job_that_is_cancelled_and_a_coordinator_that_goes_away(tmp_path
     second = start("slurm", path, COUNT, WAIT)
     assert second.wait(180) == 0
     compare(path, undisturbed)
-    assert [entry.name for entry in sorted((tmp_path / "store.sqlite.slurm").iterdir())] == ["lock", "logs"], "nothing else is left"
+    assert [entry.name for entry in sorted((tmp_path / "store.sqlite.slurm").iterdir())] == [
+        "lock",
+        "logs",
+    ], "nothing else is left"
 
 
 def test_a_store_that_was_damaged_is_named(tmp_path):

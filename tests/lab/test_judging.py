@@ -13,7 +13,14 @@ from unlazy.lab.arms import Row
 from unlazy.lab.claims import Claim
 from unlazy.lab.judging import judge, level_of
 from unlazy.lab.rules import SCALES, Check, Condition, Control, Published, Quantity
-from unlazy.lab.statistics import estimate, estimate_of, holm, runs_for_share, seeds_for, share_interval
+from unlazy.lab.statistics import (
+    estimate,
+    estimate_of,
+    holm,
+    runs_for_share,
+    seeds_for,
+    share_interval,
+)
 
 ACCURACY = Quantity("Network", "test_accuracy")
 
@@ -32,7 +39,11 @@ def claim(**changes):
 
 
 def records(*values, **options):
-    return {"Network": [hand_record(f"{i}", seed=i, test_accuracy=v, **options) for i, v in enumerate(values)]}
+    return {
+        "Network": [
+            hand_record(f"{i}", seed=i, test_accuracy=v, **options) for i, v in enumerate(values)
+        ]
+    }
 
 
 def outcome(*values, scale="paper", **changes):
@@ -73,15 +84,22 @@ def test_outcomes(values, expected):
 
 def test_a_computation_without_chance_may_be_believed_at_once():
     check = Check(ACCURACY, lower=99.0, exact=True)
-    assert outcome(100, 100, 100, checks=(check,)) == "holds" and outcome(90, 90, 90, checks=(check,)) == "fails"
+    assert (
+        outcome(100, 100, 100, checks=(check,)) == "holds"
+        and outcome(90, 90, 90, checks=(check,)) == "fails"
+    )
     assert outcome(98.8, 99.1, 99.4, checks=(check,)) == "undecided"  # it is not exact after all
 
 
 def test_intervals_end_where_the_quantity_does():
     found = judge(claim(), "paper", records(99, 100, 100)).judgements[0].measured
     assert found.high == 100 and found.low < 99
-    assert estimate_of("test_accuracy", [99.0, 100.0, 100.0]).high == 100, "in contests and figures, too"
-    assert estimate_of("slope", [99.0, 100.0, 100.0]).high > 100 and math.isinf(estimate_of("test_accuracy", [99.0]).high)
+    assert estimate_of("test_accuracy", [99.0, 100.0, 100.0]).high == 100, (
+        "in contests and figures, too"
+    )
+    assert estimate_of("slope", [99.0, 100.0, 100.0]).high > 100 and math.isinf(
+        estimate_of("test_accuracy", [99.0]).high
+    )
 
 
 def test_a_share_of_seeds_is_judged_by_clopper_and_pearson():
@@ -90,26 +108,41 @@ def test_a_share_of_seeds_is_judged_by_clopper_and_pearson():
     assert outcome(*[100.0] * 4, 50.0, checks=(check,)) == "undecided"
     assert outcome(*[50.0] * 4, 60.0, checks=(check,)) == "fails"
     assert outcome(*[100.0] * 7, 50.0, checks=(check,)) == "holds"
-    assert share_interval(5, 5)[0] == pytest.approx(0.05 ** (1 / 5)) and share_interval(0, 5)[1] == pytest.approx(1 - 0.05 ** (1 / 5))
+    assert share_interval(5, 5)[0] == pytest.approx(0.05 ** (1 / 5)) and share_interval(0, 5)[
+        1
+    ] == pytest.approx(1 - 0.05 ** (1 / 5))
     assert runs_for_share(0.5) == 5 and runs_for_share(0.7) == 9
 
 
 def test_a_learner_that_succeeds_in_seven_of_ten_runs_seldom_passes_for_certain():
-    """Of five runs with accuracy 100 or 50, five that agree are 17 %, and then half is all that is claimed."""
+    """Of five runs with accuracy 100 or 50, five that agree are 17 %, and then half is all that is
+    claimed.
+    """
     draw = np.random.default_rng(0)
     certain = Check(ACCURACY, lower=99.0, share=0.9)
-    held = [outcome(*np.where(draw.random(20) < 0.7, 100.0, 50.0), checks=(certain,)) == "holds" for _ in range(300)]
+    held = [
+        outcome(*np.where(draw.random(20) < 0.7, 100.0, 50.0), checks=(certain,)) == "holds"
+        for _ in range(300)
+    ]
     assert np.mean(held) < 0.02
 
 
 def test_one_of_many_checks_does_not_fail_by_luck():
-    """Where all checks are true with the mean at the bound, some check fails in at most 5 % of the cases."""
+    """Where all checks are true with the mean at the bound, some check fails in at most 5 % of the
+    cases.
+    """
     draw = np.random.default_rng(1)
     arms = [f"arm {i}" for i in range(20)]
     many = claim(checks=tuple(Check(Quantity(arm, "x"), lower=0.0) for arm in arms), published=())
     failed = 0
     for _ in range(200):
-        found = {arm: [hand_record(f"{arm}{i}", seed=i, x=float(v)) for i, v in enumerate(draw.normal(size=5))] for arm in arms}
+        found = {
+            arm: [
+                hand_record(f"{arm}{i}", seed=i, x=float(v))
+                for i, v in enumerate(draw.normal(size=5))
+            ]
+            for arm in arms
+        }
         failed += judge(many, "paper", found).outcome == "fails"
     assert failed / 200 < 0.09
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
@@ -125,12 +158,17 @@ def test_power_tells_how_many_seeds_decide():
 
 
 def test_looking_again_and_again_keeps_the_error():
-    """Seeds are added to a mean at the bound until it is decided: all four looks together err in at most 5 %."""
+    """Seeds are added to a mean at the bound until it is decided: all four looks together err in at
+    most 5 %.
+    """
     draw = np.random.default_rng(3)
     wrong = 0
     for _ in range(2000):
         values = draw.normal(0.0, 1.0, size=40)
-        wrong += any(estimate(values[: 5 << (look - 1)], level=level_of(look)).low > 0 for look in (1, 2, 3, 4))
+        wrong += any(
+            estimate(values[: 5 << (look - 1)], level=level_of(look)).low > 0
+            for look in (1, 2, 3, 4)
+        )
     assert wrong / 2000 < 0.03 and level_of(0) == 0.95 and level_of(1) == 0.975
 
 
@@ -146,11 +184,18 @@ def test_checks_that_cannot_fail_are_refused():
 def test_pairs_are_compared_seed_by_seed():
     found = {
         "Network": [hand_record(f"n{i}", seed=i, test_accuracy=80.0 + 5 * i) for i in range(4)],
-        "Kernel": [hand_record(f"k{i}", seed=i, test_accuracy=70.0 + 5 * i + 0.1 * (i % 2)) for i in range(4)],
+        "Kernel": [
+            hand_record(f"k{i}", seed=i, test_accuracy=70.0 + 5 * i + 0.1 * (i % 2))
+            for i in range(4)
+        ],
     }
     gap = Quantity("Network", "test_accuracy", minus=Quantity("Kernel", "test_accuracy"))
     verdict = judge(claim(checks=(Check(gap, lower=9.0),), published=()), "paper", found)
-    assert verdict.outcome == "holds" and str(gap) == "Network test_accuracy − Kernel test_accuracy" and gap.range == (-100.0, 100.0)
+    assert (
+        verdict.outcome == "holds"
+        and str(gap) == "Network test_accuracy − Kernel test_accuracy"
+        and gap.range == (-100.0, 100.0)
+    )
 
 
 def test_an_identity_does_not_count_and_a_broken_one_stops_the_verdict():
@@ -166,7 +211,11 @@ def test_outside_its_conditions_a_theorem_is_neither_confirmed_nor_refuted():
     wide = Condition("m ≥ k⁴", lambda scale: 200.0, lambda scale: 625.0)
     for values, seen in (((99.5, 99.6, 99.7), "holds"), ((90, 90.1, 89.9), "fails")):
         verdict = judge(claim(conditions=(wide,)), "paper", records(*values))
-        assert verdict.outcome == "outside hypotheses" and verdict.seen == seen and "missed 3.12-fold" in verdict.reason
+        assert (
+            verdict.outcome == "outside hypotheses"
+            and verdict.seen == seen
+            and "missed 3.12-fold" in verdict.reason
+        )
     assert verdict.to_json()["hypotheses"][0]["factor"] == pytest.approx(3.125)
     met = Condition("accuracy ≤ 100", ACCURACY, lambda scale: 100.0, "≤")
     assert judge(claim(conditions=(met,)), "paper", records(99.5, 99.6, 99.7)).outcome == "holds"
@@ -180,7 +229,11 @@ def test_a_corrected_statement_says_so():
 def test_a_control_is_judged_by_the_same_rule():
     false = claim(control=Control("no network", lambda scale: {}))
     good, bad = records(99.5, 99.6, 99.7), records(50, 50.1, 49.9)
-    assert judge(false, "paper", good).to_json()["control"] == {"what": "no network", "verdict": "not run", "held": []}
+    assert judge(false, "paper", good).to_json()["control"] == {
+        "what": "no network",
+        "verdict": "not run",
+        "held": [],
+    }
     assert judge(false, "paper", good, control=bad).control.outcome == "fails"
     assert judge(false, "paper", good, control=good).control.held == ("Network test_accuracy ≥ 99",)
 
@@ -208,7 +261,10 @@ def test_published_values_are_met_missed_or_open():
     numbers = judge(claim(), "paper", records(99.9, 99.8, 99.9)).numbers
     assert (numbers.reproduced, numbers.of, str(numbers)) == (1, 1, "reproduced (1 of 1)")
     missed = judge(claim(), "paper", records(98.2, 98.3, 98.2)).numbers
-    assert str(missed) == "not reproduced (0 of 1)" and "published 100 ± 1, measured 98.23" in missed.lines[0]
+    assert (
+        str(missed) == "not reproduced (0 of 1)"
+        and "published 100 ± 1, measured 98.23" in missed.lines[0]
+    )
     unsure = judge(claim(), "paper", records(98.2, 99.9, 99.9)).numbers
     assert unsure.reproduced == 0 and unsure.lines[0].endswith(": open")
     assert judge(claim(), "paper", records(float("nan"), 1, 1)).numbers.reproduced == 0
@@ -216,7 +272,9 @@ def test_published_values_are_met_missed_or_open():
 
 
 def test_diverged_runs_and_other_sources_are_counted():
-    verdict = judge(claim(), "paper", records(100, 100, 100, status="diverged", source="old"), source="new")
+    verdict = judge(
+        claim(), "paper", records(100, 100, 100, status="diverged", source="old"), source="new"
+    )
     assert verdict.diverged == verdict.other_source == verdict.trials == 3
 
 
@@ -229,30 +287,67 @@ def test_records_older_than_the_rule_are_counted():
 def test_json_has_the_promised_fields_and_is_strict_json():
     verdict = judge(claim(), "paper", records(100))
     data = json.loads(json.dumps(verdict.to_json(), allow_nan=False))
-    assert {"id", "verdict", "rule", "published", "measured", "interval", "seeds", "seconds", "deviations"} <= data.keys()
-    assert data["numbers"] == {"reproduced": 0, "of": 1} and {"hypotheses", "control", "history", "corrections", "seen"} <= data.keys()
-    assert data["published"] == {"Network test_accuracy": 100.0} and data["interval"] == {"Network test_accuracy": [0.0, 100.0]}
+    assert {
+        "id",
+        "verdict",
+        "rule",
+        "published",
+        "measured",
+        "interval",
+        "seeds",
+        "seconds",
+        "deviations",
+    } <= data.keys()
+    assert (
+        data["numbers"] == {"reproduced": 0, "of": 1}
+        and {"hypotheses", "control", "history", "corrections", "seen"} <= data.keys()
+    )
+    assert data["published"] == {"Network test_accuracy": 100.0} and data["interval"] == {
+        "Network test_accuracy": [0.0, 100.0]
+    }
 
 
 CLAIMS = catalogue.claims()
-CHECKS = [(name, scale, i) for name, c in CLAIMS.items() for scale in SCALES for i, check in enumerate(c.checks) if scale in check.scales]
+CHECKS = [
+    (name, scale, i)
+    for name, c in CLAIMS.items()
+    for scale in SCALES
+    for i, check in enumerate(c.checks)
+    if scale in check.scales
+]
 
 
 def made_up(claim, scale, change=None):
-    """Records by arm that satisfy every check of a claim at a scale; `change` overrides the value of one quantity.
+    """Records by arm that satisfy every check of a claim at a scale; `change` overrides the value
+    of one quantity.
 
-    Of a difference, the first quantity is moved where no check fixes it, else the second; none where both are fixed and it is right.
+    Of a difference, the first quantity is moved where no check fixes it, else the second; none
+    where both are fixed and it is right.
     """
-    checks = sorted((c for c in claim.checks if scale in c.scales), key=lambda check: check.quantity.minus is not None)
+    checks = sorted(
+        (c for c in claim.checks if scale in c.scales),
+        key=lambda check: check.quantity.minus is not None,
+    )
     good = {}
     for check in checks:
         low, high = check.lower, check.upper
-        inside = high - abs(high) / 1000 if math.isinf(low) else low + abs(low) / 1000 if math.isinf(high) else (low + high) / 2
+        inside = (
+            high - abs(high) / 1000
+            if math.isinf(low)
+            else low + abs(low) / 1000
+            if math.isinf(high)
+            else (low + high) / 2
+        )
         value, other = (change or {}).get(check.quantity, inside), check.quantity.minus
         own = dataclasses.replace(check.quantity, minus=None)
         if other is None:
             good[own] = value
-        elif own in good and other in good and check.quantity not in (change or {}) and low <= good[own] - good[other] <= high:
+        elif (
+            own in good
+            and other in good
+            and check.quantity not in (change or {})
+            and low <= good[own] - good[other] <= high
+        ):
             continue
         elif own in good:
             good[other] = good[own] - value
@@ -263,16 +358,24 @@ def made_up(claim, scale, change=None):
     steps = [*sorted({q.step for q in named} - {None}), 10**9]
 
     def series(arm, measure):
-        return tuple(good.get(Quantity(arm, measure, None if s == 10**9 else s), 0.0) for s in steps)
+        return tuple(
+            good.get(Quantity(arm, measure, None if s == 10**9 else s), 0.0) for s in steps
+        )
 
     return {
-        arm: [hand_record(f"{arm}{i}", seed=i, steps=steps, **{m: series(arm, m) for m in measures}) for i in range(12)] for arm in arms
+        arm: [
+            hand_record(f"{arm}{i}", seed=i, steps=steps, **{m: series(arm, m) for m in measures})
+            for i in range(12)
+        ]
+        for arm in arms
     }
 
 
 @pytest.mark.parametrize(("name", "scale"), [(name, scale) for name in CLAIMS for scale in SCALES])
 def test_every_claim_can_hold(name, scale):
-    verdict = judge(dataclasses.replace(CLAIMS[name], conditions=()), scale, made_up(CLAIMS[name], scale))
+    verdict = judge(
+        dataclasses.replace(CLAIMS[name], conditions=()), scale, made_up(CLAIMS[name], scale)
+    )
     assert verdict.seen == ("holds" if verdict.judgements else "undecided"), verdict.reason
 
 
@@ -282,28 +385,41 @@ def test_every_check_of_every_claim_can_fail(name, scale, index):
     check = CLAIMS[name].checks[index]
     for bound, sign in ((check.lower, -1), (check.upper, 1)):
         if math.isfinite(bound):
-            planted = made_up(CLAIMS[name], scale, {check.quantity: bound + sign * max(0.001, 0.01 * abs(bound))})
+            planted = made_up(
+                CLAIMS[name], scale, {check.quantity: bound + sign * max(0.001, 0.01 * abs(bound))}
+            )
             verdict = judge(dataclasses.replace(CLAIMS[name], conditions=()), scale, planted)
             told = "fails" if check.counts else "undecided"  # a broken identity
             assert verdict.seen == told and str(check) in verdict.reason
 
 
 def test_a_network_at_ninety_percent_fails_table_1():
-    planted = made_up(CLAIMS["shi2022/table1"], "paper", {Quantity("Network", "test_accuracy"): 90.0})
+    planted = made_up(
+        CLAIMS["shi2022/table1"], "paper", {Quantity("Network", "test_accuracy"): 90.0}
+    )
     verdict = judge(CLAIMS["shi2022/table1"], "paper", planted)
-    assert verdict.outcome == "fails" and "Network test_accuracy ≥ 99, but 90 was measured" in verdict.reason
+    assert (
+        verdict.outcome == "fails"
+        and "Network test_accuracy ≥ 99, but 90 was measured" in verdict.reason
+    )
 
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_every_claim_is_complete(name):
-    """Checks and published values speak of arms and steps that the study has, at every scale that they are for."""
+    """Checks and published values speak of arms and steps that the study has, at every scale that
+    they are for.
+    """
     claim = CLAIMS[name]
     assert claim.id == name and claim.where and claim.statement and claim.rule
     assert claim.seeds["paper"] >= claim.least_seeds and claim.seeds["laptop"] >= claim.least_seeds
     for scale in ("laptop", "paper"):
         arms = claim.study(scale)
         # A published value may be of an arm that is run at paper scale only.
-        published = [number.quantity for number in claim.published if scale == "paper" or number.quantity.arm in arms]
+        published = [
+            number.quantity
+            for number in claim.published
+            if scale == "paper" or number.quantity.arm in arms
+        ]
         looked_at = [check.quantity for check in claim.checks if scale in check.scales] + published
         for quantity in [part for q in looked_at for part in (q, q.minus) if part]:
             arm = arms[quantity.arm]

@@ -82,7 +82,9 @@ def test_rerun_repeats_a_record_and_sees_one_that_was_changed(path):
         record = store.get(trial.key)
         store.remove([trial.key])
         name = min(record.measurements)
-        wrong = record.measurements | {name: tuple(value + 1 for value in record.measurements[name])}
+        wrong = record.measurements | {
+            name: tuple(value + 1 for value in record.measurements[name])
+        }
         store.add(dataclasses.replace(record, measurements=wrong))
     found = CliRunner().invoke(main, ["rerun", trial.key, "--store", str(path), "--load", file])
     assert found.exit_code == 1 and f"{name}: " in found.output and "DIFFERENT" in found.output
@@ -136,40 +138,75 @@ def test_stores_of_two_machines_become_one(tmp_path, path):
         store.add_failure(Failure("f", {"seed": 1}, "why", {}, "2026"))
     with Store(path) as store:
         found = merge(store, [other])
-        assert (found.added, found.known, found.runs, found.damaged) == (1, 1, 1, ()) and found.differing == (true_record(1, 1.0).key,)
+        assert (found.added, found.known, found.runs, found.damaged) == (
+            1,
+            1,
+            1,
+            (),
+        ) and found.differing == (true_record(1, 1.0).key,)
         assert store.get(true_record(1, 1.0).key).value("loss") == 1.0, "what is there is kept"
-        np.testing.assert_array_equal(store.get(true_record(2, 1.0).key).arrays["w"], np.arange(3.0))
-        assert store.rule_registered("c", "r") == "2026-01" and store.rule_registered("d", "s") == "2026-03"
-        assert {run.name: run.created for run in store.runs()} == {"c": "2026-02", "d": "2026-01"} and list(store.failures()) == ["f"]
-    assert CliRunner().invoke(main, ["store", "merge", str(other), "--store", str(path)]).exit_code == 1, "numbers differ"
+        np.testing.assert_array_equal(
+            store.get(true_record(2, 1.0).key).arrays["w"], np.arange(3.0)
+        )
+        assert (
+            store.rule_registered("c", "r") == "2026-01"
+            and store.rule_registered("d", "s") == "2026-03"
+        )
+        assert {run.name: run.created for run in store.runs()} == {
+            "c": "2026-02",
+            "d": "2026-01",
+        } and list(store.failures()) == ["f"]
+    assert (
+        CliRunner().invoke(main, ["store", "merge", str(other), "--store", str(path)]).exit_code
+        == 1
+    ), "numbers differ"
 
 
 def test_gc_removes_what_no_run_refers_to_and_spares_the_young(path):
-    old, young, used = (true_record(seed, 1.0, created=created) for seed, created in ((0, "2020"), (1, "2999"), (2, "2020")))
+    old, young, used = (
+        true_record(seed, 1.0, created=created)
+        for seed, created in ((0, "2020"), (1, "2999"), (2, "2020"))
+    )
     with Store(path) as store:
         for record in (old, young, used):
             store.add(record)
         store.add_run(Run("claim", "c", "smoke", 10, 1, {"a": [used.key]}, "2026"))
         assert unreferred(store, 1.0) == [old.key]
-    assert "1 records would be removed" in CliRunner().invoke(main, ["store", "gc", "--dry-run", "--store", str(path)]).output
-    assert "1 records removed" in CliRunner().invoke(main, ["store", "gc", "--store", str(path)]).output
+    assert (
+        "1 records would be removed"
+        in CliRunner().invoke(main, ["store", "gc", "--dry-run", "--store", str(path)]).output
+    )
+    assert (
+        "1 records removed"
+        in CliRunner().invoke(main, ["store", "gc", "--store", str(path)]).output
+    )
     with Store(path, read_only=True) as store:
         assert store.all_keys() == sorted([young.key, used.key]) and store.integrity() == []
 
 
 def test_the_doctor_knows_health_from_illness(path, tmp_path, monkeypatch):
-    monkeypatch.setattr("shutil.which", lambda name: None)  # SLURM that is installed and does not run is an illness, too
+    monkeypatch.setattr(
+        "shutil.which", lambda name: None
+    )  # SLURM that is installed and does not run is an illness, too
     found = CliRunner().invoke(main, ["doctor", "--store", str(path)])
-    assert "All is well." in found.output and "none yet" in found.output and found.exit_code == 0, found.output
+    assert "All is well." in found.output and "none yet" in found.output and found.exit_code == 0, (
+        found.output
+    )
     path.write_bytes(b"not a store at all, but longer than a header" * 40)
     found = CliRunner().invoke(main, ["doctor", "--store", str(path)])
-    assert found.exit_code == 1 and "✗ store" in found.output and "1 things need a hand" in found.output
+    assert (
+        found.exit_code == 1
+        and "✗ store" in found.output
+        and "1 things need a hand" in found.output
+    )
 
 
 def test_a_failure_is_told_and_forgotten_once_there_is_a_record(path):
     record = true_record(0, 1.0)
     with Store(path) as store:
-        store.add_failure(Failure(record.key, record.trial, "it was unlucky", {"unlazy": "0"}, "2026"))
+        store.add_failure(
+            Failure(record.key, record.trial, "it was unlucky", {"unlazy": "0"}, "2026")
+        )
         with pytest.raises(StoreError, match="could not be run: it was unlucky"):
             store.get(record.key)
         store.add(record)
@@ -185,19 +222,42 @@ def test_a_study_with_a_failure_is_not_judged_and_the_command_says_so(path, monk
                 yield Failure(trial.key, trial.describe(), "it was unlucky", {}, "2026")
 
     monkeypatch.setattr(LocalEngine, "run", crippled)
-    command = ["reproduce", "shi2022/table1", "--scale", "smoke", "--seeds", "1", "--first-seed", "10", "--store", str(path)]
+    command = [
+        "reproduce",
+        "shi2022/table1",
+        "--scale",
+        "smoke",
+        "--seeds",
+        "1",
+        "--first-seed",
+        "10",
+        "--store",
+        str(path),
+    ]
     found = CliRunner().invoke(main, command)
-    assert found.exit_code == 4 and "it was unlucky" in found.output and "shi2022/table1 is not judged" in found.output, found.output
+    assert (
+        found.exit_code == 4
+        and "it was unlucky" in found.output
+        and "shi2022/table1 is not judged" in found.output
+    ), found.output
 
 
 def test_costs_follow_what_was_seen():
     small, large, other = (Measurement(Errand(wait), 0) for wait in (0.1, 10.0, 1.0))
-    assert Costs().seconds(large) == large.work / SPEED and Costs().compile_seconds == COMPILE_SECONDS
+    assert (
+        Costs().seconds(large) == large.work / SPEED and Costs().compile_seconds == COMPILE_SECONDS
+    )
     true = lambda work: 0.5 + 3e-10 * work  # noqa: E731
     past = [Cost(kind_of(small), each.work, true(each.work)) for each in (small, other)]
     known = Costs([*past, Cost(COMPILING, 4, 2.0)])
-    assert known.seconds(large) == pytest.approx(true(large.work), rel=1e-6) and known.compile_seconds == 0.5
-    assert fitted([(1e10, 2.0)], 1e-10) == (1.0, 1e-10) and fitted([(1e10, 0.5)], 1e-10) == (0.0, 5e-11)
+    assert (
+        known.seconds(large) == pytest.approx(true(large.work), rel=1e-6)
+        and known.compile_seconds == 0.5
+    )
+    assert fitted([(1e10, 2.0)], 1e-10) == (1.0, 1e-10) and fitted([(1e10, 0.5)], 1e-10) == (
+        0.0,
+        5e-11,
+    )
     unseen = Measurement(CoinCount((3,)), 0)
     assert known.seconds(unseen) > 0
 
@@ -230,10 +290,17 @@ def test_a_write_is_finished_before_anything_stops():
 
 def test_no_module_of_ours_reads_pickles_but_those_that_hand_work_round():
     root = Path(unlazy.__file__).parent
-    texts = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
-    assert {name for name, text in texts.items() if "pickle.load" in text} == {"lab/engines/pools/parcels.py"}
+    texts = {
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+        for path in root.rglob("*.py")
+    }
+    assert {name for name, text in texts.items() if "pickle.load" in text} == {
+        "lab/engines/pools/parcels.py"
+    }
     # The batches of CIFAR-10 are pickles; their reader makes arrays of them, and nothing else.
-    assert {name for name, text in texts.items() if "Unpickler" in text} == {"tasks/images/readers.py"}
+    assert {name for name, text in texts.items() if "Unpickler" in text} == {
+        "tasks/images/readers.py"
+    }
     assert not any("allow_pickle=True" in text for text in texts.values())
     reply = written(Reply(records=(hand_record(loss=1.0),)))
     assert read(reply).records[0].value("loss") == 1.0 and b"pickle" not in reply
@@ -241,4 +308,6 @@ def test_no_module_of_ours_reads_pickles_but_those_that_hand_work_round():
 
 def test_a_users_class_is_found_in_the_file_that_is_named():
     trial = toy_trial()
-    assert rebuilt(trial.key, trial.describe(), [sys.modules[Halfspace.__module__]]).key == trial.key
+    assert (
+        rebuilt(trial.key, trial.describe(), [sys.modules[Halfspace.__module__]]).key == trial.key
+    )

@@ -1,4 +1,6 @@
-"""Contests on every kind of outputs, from the tuning to the sentence: the right metric, the right leader, sensible numbers."""
+"""Contests on every kind of outputs, from the tuning to the sentence: the right metric, the right
+leader, sensible numbers.
+"""
 
 import json
 
@@ -17,14 +19,25 @@ from unlazy.learners.shelf import LEARNERS
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import MirroredInit
 
-#: Of each sort one, as on the shelf; features and the network are smaller than there, to be quick. All others keep the learners' contract.
+#: Of each sort one, as on the shelf; features and the network are smaller than there, to be quick.
+#: All others keep the learners' contract.
 NAMES = ("linear", "ntk", "rfm")
-DESCENT = Descent({"w": 0.1, "b": 0.1, "a": 0.1}, steps=400, batch=50, loss="natural", momentum=0.9, drop=0.75)
+DESCENT = Descent(
+    {"w": 0.1, "b": 0.1, "a": 0.1}, steps=400, batch=50, loss="natural", momentum=0.9, drop=0.75
+)
 SMALL = {
     "relu-features": FeatureRidge(RandomFeatures("relu", 300)),
-    "network": UnitNorm.of(GradientDescent(MirroredInit(m=30, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu"), (DESCENT,))),
+    "network": UnitNorm.of(
+        GradientDescent(
+            MirroredInit(m=30, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu"), (DESCENT,)
+        )
+    ),
 }
-FOREST = ScikitLearner.of(RandomForestClassifier(20), regressor=RandomForestRegressor(20), grid={"min_samples_leaf": [1, 3]})
+FOREST = ScikitLearner.of(
+    RandomForestClassifier(20),
+    regressor=RandomForestRegressor(20),
+    grid={"min_samples_leaf": [1, 3]},
+)
 
 
 def outcome(family, folder, n=300, *, names=(*NAMES, *SMALL, "forest")):
@@ -40,14 +53,18 @@ def means(found, n=300):
 
 
 def test_fifteen_real_outputs(tmp_path):
-    """Four are linear, eleven are products: a linear model keeps the variance 15 of these, out of 19."""
+    """Four are linear, eleven are products: a linear model keeps the variance 15 of these, out of
+    19.
+    """
     found = outcome(Products(), tmp_path)
     value = means(found)
     assert found.metric.name == "squared_error" and found.to_json()["metric"] == "squared_error"
     assert 14 < value["linear"] < 17.5 and max(value.values()) < 19.5
     best = min(value, key=value.get)
     assert found.order(300)[0] == best != "linear" and value[best] < 8
-    assert f"At n = 300, {best} ({value[best]:.4g} squared error)" in found.conclusion(300) and "%" not in found.conclusion(300)
+    assert f"At n = 300, {best} ({value[best]:.4g} squared error)" in found.conclusion(
+        300
+    ) and "%" not in found.conclusion(300)
     json.dumps(found.to_json(), allow_nan=False)
 
 
@@ -58,13 +75,17 @@ def test_one_real_output(tmp_path):
     assert found.metric.name == "squared_error" and 0.85 < value["linear"] < 1.4
     best = min(value, key=value.get)
     assert found.order(300)[0] == best != "linear" and value[best] < 0.5
-    assert all(lead.ahead.mean >= 0 for lead in found.leads(300)[1]), "the leader is ahead where its error is less"
+    assert all(lead.ahead.mean >= 0 for lead in found.leads(300)[1]), (
+        "the leader is ahead where its error is less"
+    )
 
 
 @pytest.mark.parametrize("family", [Blobs(), Blobs(side=4)], ids=["vectors", "images"])
 def test_ten_classes(family, tmp_path):
     # Images are laid out as vectors for all but networks: few learners show that.
-    found = outcome(family, tmp_path, **({"names": ("linear", "network", "forest")} if family.side else {}))
+    found = outcome(
+        family, tmp_path, **({"names": ("linear", "network", "forest")} if family.side else {})
+    )
     value = means(found)
     assert found.metric.name == "accuracy" and all(85 < each <= 100 for each in value.values())
     best = max(value, key=value.get)

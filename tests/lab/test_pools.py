@@ -1,4 +1,6 @@
-"""Engines with workers, without processes: the order of work, lost workers, poison, memory, what goes there and back."""
+"""Engines with workers, without processes: the order of work, lost workers, poison, memory, what
+goes there and back.
+"""
 
 import dataclasses
 import sys
@@ -22,10 +24,19 @@ from unlazy.lab.trials import Failure, Measurement, Record
 
 
 class Shed(Pool):
-    """Workers in this process. One that is handed a trial whose seed is among the `deadly` dies of it; so do those of `accidents`."""
+    """Workers in this process.
+
+    One that is handed a trial whose seed is among the `deadly` dies of it; so do those of
+    `accidents`.
+    """
 
     def __init__(self, count=2, deadly=(), accidents=0):
-        self.names, self.sent, self.deadly, self.accidents = [f"w{index}" for index in range(count)], {}, set(deadly), accidents
+        self.names, self.sent, self.deadly, self.accidents = (
+            [f"w{index}" for index in range(count)],
+            {},
+            set(deadly),
+            accidents,
+        )
         self.deaths, self.order, self.abandoned = 0, [], []
 
     def open(self, memory):
@@ -76,7 +87,9 @@ def same_numbers(found, trials):
 
 
 def test_numbers_are_those_of_the_local_engine_bit_by_bit():
-    trials = [toy_trial(seed, rate) for seed in range(2) for rate in (0.1, 0.5)] + [Measurement(CoinCount((10, 20)), s) for s in range(3)]
+    trials = [toy_trial(seed, rate) for seed in range(2) for rate in (0.1, 0.5)] + [
+        Measurement(CoinCount((10, 20)), s) for s in range(3)
+    ]
     same_numbers(outcomes(Shed(), trials), trials)
 
 
@@ -92,9 +105,16 @@ def test_a_poison_trial_ends_alone_and_sinks_nothing():
     pool = Shed(deadly=[5])
     found = outcomes(pool, trials)
     failed = [one for one in found.values() if isinstance(one, Failure)]
-    assert [failure.trial["seed"] for failure in failed] == [5] and "killed its worker; it did so 3 times, alone" in failed[0].reason
-    same_numbers({key: one for key, one in found.items() if isinstance(one, Record)}, [trial for trial in trials if trial.seed != 5])
-    assert pool.deaths == 2 + 3 + 3, "twice whole, once for each half of 8, 4 and 2, three times alone"
+    assert [failure.trial["seed"] for failure in failed] == [
+        5
+    ] and "killed its worker; it did so 3 times, alone" in failed[0].reason
+    same_numbers(
+        {key: one for key, one in found.items() if isinstance(one, Record)},
+        [trial for trial in trials if trial.seed != 5],
+    )
+    assert pool.deaths == 2 + 3 + 3, (
+        "twice whole, once for each half of 8, 4 and 2, three times alone"
+    )
 
 
 def test_an_error_in_one_trial_is_its_own():
@@ -116,13 +136,24 @@ def test_compiled_trials_that_raise_are_halved_until_the_wrong_one_is_known(monk
 
     monkeypatch.setattr(LocalEngine, "run_together", picky)
     found = outcomes(Shed(), trials)
-    assert {one.trial["seed"]: type(one) for one in found.values()} == {0: Record, 1: Record, 2: Failure, 3: Record}
+    assert {one.trial["seed"]: type(one) for one in found.values()} == {
+        0: Record,
+        1: Record,
+        2: Failure,
+        3: Record,
+    }
 
 
 def test_too_little_memory_makes_smaller_chunks_or_a_failure(monkeypatch):
     trials = [toy_trial(seed) for seed in range(4)]
     found = outcomes(Shed(), trials, memory=1)
-    assert all(isinstance(one, Failure) and "allow more with --memory" in one.reason for one in found.values()) and len(found) == 4
+    assert (
+        all(
+            isinstance(one, Failure) and "allow more with --memory" in one.reason
+            for one in found.values()
+        )
+        and len(found) == 4
+    )
 
 
 def test_the_longest_goes_first_and_a_worker_keeps_its_shape():
@@ -156,11 +187,21 @@ def test_what_comes_back_is_plain_and_checked():
     record = hand_record("a", steps=range(2), loss=(1.0, float("nan")), arrays=arrays)
     failure = Failure("b", {"seed": 1}, "why", {"unlazy": "0"}, "2026")
     reply = parcels.Reply(
-        (record, dataclasses.replace(record, key="c", measurements={}, arrays={})), (failure,), "r", (3, 4), (1, 0.5), "h"
+        (record, dataclasses.replace(record, key="c", measurements={}, arrays={})),
+        (failure,),
+        "r",
+        (3, 4),
+        (1, 0.5),
+        "h",
     )
     data = parcels.written(reply)
     found = parcels.read(data)
-    assert found.failures == (failure,) and (found.raised, found.too_large, found.compiled, found.host) == ("r", (3, 4), (1, 0.5), "h")
+    assert found.failures == (failure,) and (
+        found.raised,
+        found.too_large,
+        found.compiled,
+        found.host,
+    ) == ("r", (3, 4), (1, 0.5), "h")
     np.testing.assert_equal(found.records[0].measurements, record.measurements)
     np.testing.assert_equal(found.records[0].arrays, arrays)
     assert found.records[0].steps == record.steps and found.records[1].measurements == {}
@@ -201,7 +242,11 @@ def test_a_users_file_goes_along(tmp_path, monkeypatch):
 
 
 def test_what_slurm_jobs_ask_for():
-    assert resources_of("partition=cpu, time=1:30:00,cpus-per-task=2") == {"partition": "cpu", "time": 90, "cpus_per_task": "2"}
+    assert resources_of("partition=cpu, time=1:30:00,cpus-per-task=2") == {
+        "partition": "cpu",
+        "time": 90,
+        "cpus_per_task": "2",
+    }
     assert [minutes(text) for text in ("5", "1:00:00", "10:30", "1-00:00:00")] == [5, 60, 11, 1440]
     for text, said in (
         ("partion=cpu", "Did you mean 'partition'"),

@@ -7,8 +7,12 @@ SIZES = np.arange(10.0, 80.0, 10.0)
 
 
 def test_a_crossing_must_last():
-    assert first_stable_crossing(SIZES, np.array([0.5, 0.04, 0.3, 0.1, 0.0, 0.0, 0.0]), 0.05) == pytest.approx(45.0)
-    assert first_stable_crossing(SIZES, np.array([0.5, 0.04, 0.3, 0.1, 0.2, 0.0, 0.0]), 0.05) is None
+    assert first_stable_crossing(
+        SIZES, np.array([0.5, 0.04, 0.3, 0.1, 0.0, 0.0, 0.0]), 0.05
+    ) == pytest.approx(45.0)
+    assert (
+        first_stable_crossing(SIZES, np.array([0.5, 0.04, 0.3, 0.1, 0.2, 0.0, 0.0]), 0.05) is None
+    )
     assert first_stable_crossing(SIZES, np.zeros(7), 0.05) == 10.0
 
 
@@ -17,7 +21,10 @@ def test_a_planted_exponent_is_found():
     rng = np.random.default_rng(0)
     samples = 3 * d**1.5 * np.exp(0.05 * rng.normal(size=(6, 4)))
     law = fit(d, samples)
-    assert law.exponent == pytest.approx(1.5, abs=0.05) and 0.01 < law.interval[1] - law.interval[0] < 0.15
+    assert (
+        law.exponent == pytest.approx(1.5, abs=0.05)
+        and 0.01 < law.interval[1] - law.interval[0] < 0.15
+    )
     assert law.interval[0] < law.exponent < law.interval[1]
     assert law(d)[0] == pytest.approx(3 * 32**1.5, rel=0.1)
     # One factor log d costs 1/log d of the slope.

@@ -1,4 +1,7 @@
-"""The pool of worker processes: when it starts others for those that died, and when it gives up. Processes are played by a stand-in."""
+"""The pool of worker processes: when it starts others for those that died, and when it gives up.
+
+Processes are played by a stand-in.
+"""
 
 import json
 

@@ -15,12 +15,19 @@ def test_what_computes_is_hashed_and_what_reports_is_not():
         "solvers/krylov.py",
     } <= names
     assert not any(name.startswith(("report/", "lab/store", "cli")) for name in names)
-    assert all((root / name).exists() for name in provenance.NOT_COMPUTING), "a name in the list does not exist any more"
+    assert all((root / name).exists() for name in provenance.NOT_COMPUTING), (
+        "a name in the list does not exist any more"
+    )
 
 
 def test_the_hash_follows_the_content(tmp_path, monkeypatch):
     package = tmp_path / "unlazy"
-    for name in ("__init__.py", "networks/base.py", "cli/main.py", f"{provenance.ENGINES}/local.py"):
+    for name in (
+        "__init__.py",
+        "networks/base.py",
+        "cli/main.py",
+        f"{provenance.ENGINES}/local.py",
+    ):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text("a = 1\n")
     monkeypatch.setattr(provenance.unlazy, "__file__", str(package / "__init__.py"))

@@ -58,7 +58,13 @@ def plugin(tmp_path):
 
 
 def trial(path, **options):
-    return Trial(registry.family_of(f"{path}:Halfspace"), registry.learner_of(f"{path}:Perceptron"), 200, 3, (Performance(1000),))
+    return Trial(
+        registry.family_of(f"{path}:Halfspace"),
+        registry.learner_of(f"{path}:Perceptron"),
+        200,
+        3,
+        (Performance(1000),),
+    )
 
 
 def test_the_example_has_thirty_lines():
@@ -81,9 +87,14 @@ def test_a_plug_in_runs_through_the_engine_and_the_store(plugin, tmp_path):
         moved = tmp_path / "elsewhere" / "other.py"
         moved.parent.mkdir()
         moved.write_text(PLUGIN)
-        assert trial(moved).key == one.key and absent([trial(moved)], store) == [], "a file that moved is the same"
-        # An edited helper makes another trial, which runs with the new code in the same process and engine.
-        plugin.write_text(PLUGIN.replace("jnp.where(z >= 0, 1.0, -1.0)", "jnp.where(z * z >= 0.5, 1.0, -1.0)"))
+        assert trial(moved).key == one.key and absent([trial(moved)], store) == [], (
+            "a file that moved is the same"
+        )
+        # An edited helper makes another trial, which runs with the new code in the same process and
+        # engine.
+        plugin.write_text(
+            PLUGIN.replace("jnp.where(z >= 0, 1.0, -1.0)", "jnp.where(z * z >= 0.5, 1.0, -1.0)")
+        )
         edited = trial(plugin)
         assert edited.key != one.key and absent([edited], store) == [edited]
         keep([edited], store, LocalEngine())
@@ -95,7 +106,10 @@ def test_two_versions_in_one_engine_do_not_share_programs(plugin):
     one = trial(plugin)
     plugin.write_text(PLUGIN.replace("z >= 0", "z * z >= 0.5"))
     two = trial(plugin)
-    assert type(one.family) is not type(two.family) and type(one.family).__name__ == type(two.family).__name__
+    assert (
+        type(one.family) is not type(two.family)
+        and type(one.family).__name__ == type(two.family).__name__
+    )
     engine = LocalEngine()
     found = {record.key: record.value("test_accuracy") for record in engine.run([one, two])}
     assert found[one.key] > 85 and found[two.key] < 75
@@ -113,10 +127,22 @@ def test_an_instance_can_be_named(plugin):
         (PLUGIN, "Halfspcae", "no task named 'Halfspcae'. Did you mean 'Halfspace'"),
         (PLUGIN, "Perceptron", "is no task: a Family was expected, but it is a class, Perceptron"),
         (PLUGIN, "sign", "is no task: a Family was expected, but it is of type function"),
-        (PLUGIN.replace("default=8", ""), "Halfspace", "cannot be made without arguments.*'d'.*Give its fields defaults"),
-        (PLUGIN.replace("def task(self, *, key)", "def tusk(self, *, key)"), "Halfspace", "is not finished: it does not define task"),
+        (
+            PLUGIN.replace("default=8", ""),
+            "Halfspace",
+            "cannot be made without arguments.*'d'.*Give its fields defaults",
+        ),
+        (
+            PLUGIN.replace("def task(self, *, key)", "def tusk(self, *, key)"),
+            "Halfspace",
+            "is not finished: it does not define task",
+        ),
         (PLUGIN + "\nclass (:", "Halfspace", "cannot be loaded: SyntaxError in line 33"),
-        (PLUGIN + "\nimport no_such_module", "Halfspace", "cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
+        (
+            PLUGIN + "\nimport no_such_module",
+            "Halfspace",
+            "cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'",
+        ),
         (PLUGIN + "\n1 / 0", "Halfspace", "cannot be loaded: ZeroDivisionError"),
     ],
 )
@@ -186,7 +212,10 @@ def test_a_name_that_is_offered_twice_is_refused(installed):
 
 def test_an_installed_package_that_cannot_be_loaded_is_named(installed):
     installed("import no_such_module")
-    with pytest.raises(BadInput, match="offering offers 'mine' to unlazy, but it cannot be loaded: ModuleNotFoundError"):
+    with pytest.raises(
+        BadInput,
+        match="offering offers 'mine' to unlazy, but it cannot be loaded: ModuleNotFoundError",
+    ):
         registry.tasks()
 
 

@@ -1,4 +1,6 @@
-"""Scaling studies: what is searched, what is counted along one pass, what is fitted, and what is said of it."""
+"""Scaling studies: what is searched, what is counted along one pass, what is fitted, and what is
+said of it.
+"""
 
 import json
 import math
@@ -26,11 +28,21 @@ LINEAR = FeatureRidge(RawFeatures())
 
 @pytest.mark.parametrize(
     ("text", "row"),
-    [("D=32..256", (32, 64, 128, 256)), ("D=32..100", (32, 64)), ("D=24,16", (16, 24)), ("po=.1..0.5", (0.1, 0.2, 0.4)), ("k=5", (5,))],
+    [
+        ("D=32..256", (32, 64, 128, 256)),
+        ("D=32..100", (32, 64)),
+        ("D=24,16", (16, 24)),
+        ("po=.1..0.5", (0.1, 0.2, 0.4)),
+        ("k=5", (5,)),
+    ],
 )
 def test_places_are_read(text, row):
     field, places = places_of(family_of("shi2022/task"), text, "shi2022/task")
-    assert field == text.partition("=")[0] and places == row and all(type(a) is type(b) for a, b in zip(places, row, strict=True))
+    assert (
+        field == text.partition("=")[0]
+        and places == row
+        and all(type(a) is type(b) for a, b in zip(places, row, strict=True))
+    )
 
 
 @pytest.mark.parametrize("text", ["n=3", "D=", "D", "D=64..32", "D=0..8", "D=a", "D=1.5", "D=-3,4"])
@@ -53,8 +65,12 @@ def asked(error, start=START, most=1000, target=0.1):
 
 def test_a_search_doubles_and_halves_the_bracket():
     assert asked(lambda n: [20 / n, 10 / n]) == [64, 128, 256, 181]
-    assert asked(lambda n: [1.0, 0.0]) == [64, 128, 256, 512, 1000], "one seed that never learns keeps the search going to its end"
-    assert asked(lambda n: [2 / n]) == [64, 32, 16, 23], "where the first size is enough, smaller ones are asked"
+    assert asked(lambda n: [1.0, 0.0]) == [64, 128, 256, 512, 1000], (
+        "one seed that never learns keeps the search going to its end"
+    )
+    assert asked(lambda n: [2 / n]) == [64, 32, 16, 23], (
+        "where the first size is enough, smaller ones are asked"
+    )
     assert asked(lambda n: [0.0]) == [64, 32, 16, 8]
     assert asked(lambda n: [math.inf]) == [64, 128, 256, 512, 1000]
     assert asked(lambda n: [20 / n], start=1000) == [1000, 500, 250, 125, 177]
@@ -62,23 +78,33 @@ def test_a_search_doubles_and_halves_the_bracket():
 
 def test_the_size_is_interpolated_between_measured_ones():
     assert last_crossing({100: 0.3, 400: 0.1}, 0.2) == pytest.approx(200)
-    assert last_crossing({100: 0.3, 200: 0.1, 400: 0.3, 800: 0.0}, 0.1) == pytest.approx(400 * 2 ** (2 / 3)), "what comes last counts"
+    assert last_crossing({100: 0.3, 200: 0.1, 400: 0.3, 800: 0.0}, 0.1) == pytest.approx(
+        400 * 2 ** (2 / 3)
+    ), "what comes last counts"
     assert last_crossing({100: 0.05, 200: 0.01}, 0.1) == 100
     assert last_crossing({100: math.inf, 200: 0.01}, 0.1) == 200
     assert last_crossing({100: 0.05, 200: 0.3}, 0.1) is None
     sizes = np.arange(1.0, 8)
-    assert first_stable_crossing(sizes, np.array([0.4, 0.0, 0.4, 0.2, 0.0, 0.0, 0.0]), 0.1) == pytest.approx(4.5)
+    assert first_stable_crossing(
+        sizes, np.array([0.4, 0.0, 0.4, 0.2, 0.0, 0.0, 0.0]), 0.1
+    ) == pytest.approx(4.5)
     assert first_stable_crossing(sizes, np.array([0.4, 0.4, 0.4, 0.4, 0.4, 0.0, 0.0]), 0.1) is None
 
 
 def test_a_power_law_is_found_and_one_seed_has_no_interval():
     d = np.array([8.0, 16, 32])
     law = fit(d, np.stack([3 * d**1.5, 3.3 * d**1.5]))
-    assert law.exponent == pytest.approx(1.5) and law.interval[0] <= 1.5 <= law.interval[1] and law.with_log < 1.5
+    assert (
+        law.exponent == pytest.approx(1.5)
+        and law.interval[0] <= 1.5 <= law.interval[1]
+        and law.with_log < 1.5
+    )
     alone = fit(d, 3 * d[None] ** 2)
     assert alone.exponent == pytest.approx(2) and alone.interval == (-math.inf, math.inf)
     below = fit(np.array([0.1, 0.2]), np.array([[10.0, 20], [11, 22]]))
-    assert below.exponent == pytest.approx(1) and math.isnan(below.with_log), "log d is not positive"
+    assert below.exponent == pytest.approx(1) and math.isnan(below.with_log), (
+        "log d is not positive"
+    )
 
 
 def hand_row(name, examples, places=(8, 16, 32), how="search", predicted=None):
@@ -86,7 +112,14 @@ def hand_row(name, examples, places=(8, 16, 32), how="search", predicted=None):
     cells = []
     for place, n in zip(places, examples, strict=True):
         found = (None, None) if n is None else (n, 1.1 * n)
-        cells.append(Needed(place, found, (500, 1000), ((0.4, 0.4), (0.156, 0.156) if n is None else (0.01, 0.02))))
+        cells.append(
+            Needed(
+                place,
+                found,
+                (500, 1000),
+                ((0.4, 0.4), (0.156, 0.156) if n is None else (0.01, 0.02)),
+            )
+        )
     return ScalingRow(name, how, tuple(cells), predicted or {})
 
 
@@ -99,7 +132,10 @@ def test_sentences_tell_exponents_crossings_and_what_was_not_reached():
     never, partly = hand_row("never", (None,) * 3), hand_row("partly", (100, 200, None))
     told = hand_outcome(slow, quick, never, partly).sentences
     assert any("slow needs about d^2.00 examples (95 % interval" in each for each in told)
-    assert "never at d = 16, not reached: error 0.156 at n = 1,000: so it has no exponent there." in told
+    assert (
+        "never at d = 16, not reached: error 0.156 at n = 1,000: so it has no exponent there."
+        in told
+    )
     assert any("partly needs about d^1.00" in each and "at d = 8, 16" in each for each in told)
     assert any("quick needs fewer examples than slow above d ≈ 1" in each for each in told)
     assert never.law is None and not any("never needs" in each for each in told)
@@ -119,12 +155,23 @@ def test_an_outcome_survives_the_store_and_is_drawn():
     again = ScalingOutcome.from_json(told)
     assert again.to_json() == told and again.sentences == outcome.sentences
     header, rows = table(again)
-    assert [row[0] for row in rows] == ["kernel", "kernel, predicted (ridgeless)", "never"] and header[-1] == "d = 32"
-    assert rows[0][1].startswith("2.00 [") and rows[2][-1] == "not reached: error 0.156 at n = 1,000"
+    assert [row[0] for row in rows] == [
+        "kernel",
+        "kernel, predicted (ridgeless)",
+        "never",
+    ] and header[-1] == "d = 32"
+    assert (
+        rows[0][1].startswith("2.00 [") and rows[2][-1] == "not reached: error 0.156 at n = 1,000"
+    )
     (axes,) = figure(again).axes
     assert "squared error" in axes.get_ylabel() and axes.get_xscale() == axes.get_yscale() == "log"
-    assert [trace["name"] for trace in scaling_chart(again)["data"] if "name" in trace][-1] == "kernel, predicted (ridgeless)"
-    assert "data:image/png;base64," in again._repr_html_() and scaling_ledger([again])[1][0][-1] == "kernel 2.00, never not reached"
+    assert [trace["name"] for trace in scaling_chart(again)["data"] if "name" in trace][
+        -1
+    ] == "kernel, predicted (ridgeless)"
+    assert (
+        "data:image/png;base64," in again._repr_html_()
+        and scaling_ledger([again])[1][0][-1] == "kernel 2.00, never not reached"
+    )
     scaling_chart(hand_outcome(hand_row("never", (None,) * 3)))
 
 
@@ -140,11 +187,24 @@ def test_an_outcome_survives_the_store_and_is_drawn():
 )
 def test_what_is_no_study_is_refused(change, says):
     with pytest.raises(BadInput, match=says):
-        Scaling(**({"family": Halfspace(4), "field": "d", "places": (4,), "learners": {"linear": LINEAR}, "seeds": (0,)} | change))
+        Scaling(
+            **(
+                {
+                    "family": Halfspace(4),
+                    "field": "d",
+                    "places": (4,),
+                    "learners": {"linear": LINEAR},
+                    "seeds": (0,),
+                }
+                | change
+            )
+        )
 
 
 def test_a_stopped_study_goes_on_where_it_was(tmp_path):
-    study = Scaling(Halfspace(4), "d", (4, 8), {"linear": LINEAR}, (0, 1), target=0.1, budget=2, test=500)
+    study = Scaling(
+        Halfspace(4), "d", (4, 8), {"linear": LINEAR}, (0, 1), target=0.1, budget=2, test=500
+    )
     runs = []
 
     def stops_once(trials, store, engine):
@@ -161,44 +221,96 @@ def test_a_stopped_study_goes_on_where_it_was(tmp_path):
         outcome = run(study, store, LocalEngine())
         assert kept <= {record.key for record in store.records()} and len(kept) > 0
         (noted,) = store.runs("scaling")
-        assert noted.outcome == json.loads(json.dumps(outcome.to_json())) and set(noted.arms["linear"]) == {r.key for r in store.records()}
+        assert noted.outcome == json.loads(json.dumps(outcome.to_json())) and set(
+            noted.arms["linear"]
+        ) == {r.key for r in store.records()}
     (row,) = outcome.rows
-    assert row.how == "search" and all(cell.whole for cell in row.cells) and row.samples.shape == (2, 2)
+    assert (
+        row.how == "search"
+        and all(cell.whole for cell in row.cells)
+        and row.samples.shape == (2, 2)
+    )
     assert np.all(row.means[1] > row.means[0]), "more dimensions need more examples"
 
 
 def test_where_the_usual_target_is_too_hard_all_are_asked_for_an_easier_one(tmp_path):
-    """Where 128 examples are all there are, a linear model has an error of about 0.06 in 16 dimensions, and reaches 0.1."""
-    study = Scaling(Halfspace(16), "d", (16, 32), {"linear": LINEAR}, (0, 1), budget=2, most=128, test=500)
+    """Where 128 examples are all there are, a linear model has an error of about 0.06 in 16
+    dimensions, and reaches 0.1.
+    """
+    study = Scaling(
+        Halfspace(16), "d", (16, 32), {"linear": LINEAR}, (0, 1), budget=2, most=128, test=500
+    )
     with Store(tmp_path / "s.sqlite") as store:
         outcome = run(study, store, LocalEngine())
     worst = outcome.rows[0].cells[0].last_error
-    assert worst > 0.05 and outcome.target in EASIER and worst <= outcome.target and outcome.rows[0].cells[0].whole
-    assert outcome.sentences[0] == outcome.note and f"{TARGET:g} is more than linear reaches at d = 16" in outcome.note
+    assert (
+        worst > 0.05
+        and outcome.target in EASIER
+        and worst <= outcome.target
+        and outcome.rows[0].cells[0].whole
+    )
+    assert (
+        outcome.sentences[0] == outcome.note
+        and f"{TARGET:g} is more than linear reaches at d = 16" in outcome.note
+    )
     assert ScalingOutcome.from_json(outcome.to_json()).note == outcome.note
     options = {"seeds": 2, "first_seed": 10, "budget": 6, "most": 1000, "test": 100}
-    assert "--target-error" not in api.study_of("shi2022/task", ["ntk"], vary="D=50..100", target=None, **options).command
+    assert (
+        "--target-error"
+        not in api.study_of(
+            "shi2022/task", ["ntk"], vary="D=50..100", target=None, **options
+        ).command
+    )
 
 
 def test_a_learner_on_fresh_examples_is_run_once():
     learner = learner_of("sgd")
-    outcome = api.scaling(MultiIndex(d=6), {"sgd": learner}, vary={"d": [6, 12]}, target_error=0.2, seeds=2, most=6000, test=500)
+    outcome = api.scaling(
+        MultiIndex(d=6),
+        {"sgd": learner},
+        vary={"d": [6, 12]},
+        target_error=0.2,
+        seeds=2,
+        most=6000,
+        test=500,
+    )
     (row,) = outcome.rows
-    assert row.how == "one pass" and all(cell.whole for cell in row.cells) and outcome.task.startswith("MultiIndex(d=6")
-    assert all(1 <= a < b <= 6000 for cell in row.cells for a, b in zip(cell.sizes, cell.sizes[1:], strict=False))
-    assert len(row.cells[0].sizes) > 50 and row.cells[0].sizes[0] == 6, "batches of d examples, looked at from the first step on"
+    assert (
+        row.how == "one pass"
+        and all(cell.whole for cell in row.cells)
+        and outcome.task.startswith("MultiIndex(d=6")
+    )
+    assert all(
+        1 <= a < b <= 6000
+        for cell in row.cells
+        for a, b in zip(cell.sizes, cell.sizes[1:], strict=False)
+    )
+    assert len(row.cells[0].sizes) > 50 and row.cells[0].sizes[0] == 6, (
+        "batches of d examples, looked at from the first step on"
+    )
 
 
 def test_theory_stands_beside_the_kernel_it_speaks_of():
-    study = Scaling(MultiIndex(d=16), "d", (16, 32), {"ntk": learner_of("ntk"), "rbf": learner_of("rbf")}, (0,))
+    study = Scaling(
+        MultiIndex(d=16), "d", (16, 32), {"ntk": learner_of("ntk"), "rbf": learner_of("rbf")}, (0,)
+    )
     predicted = study.predicted("ntk")
-    assert list(predicted) == [16, 32] and 3 < predicted[32] / predicted[16] < 4.5 and study.predicted("rbf") == {}
+    assert (
+        list(predicted) == [16, 32]
+        and 3 < predicted[32] / predicted[16] < 4.5
+        and study.predicted("rbf") == {}
+    )
     assert Scaling(Halfspace(4), "d", (4,), {"ntk": learner_of("ntk")}, (0,)).predicted("ntk") == {}
 
 
 def test_learners_are_labelled():
-    assert list(api.labelled("ntk")) == ["ntk"] and list(api.labelled([LINEAR, small_learner()])) == ["FeatureRidge", "GradientDescent"]
-    assert list(api.labelled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == ["FeatureRidge 1", "FeatureRidge 2"]
+    assert list(api.labelled("ntk")) == ["ntk"] and list(
+        api.labelled([LINEAR, small_learner()])
+    ) == ["FeatureRidge", "GradientDescent"]
+    assert list(api.labelled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
+        "FeatureRidge 1",
+        "FeatureRidge 2",
+    ]
     with pytest.raises(BadInput, match="given twice"):
         api.labelled(["ntk", "ntk"])
 
@@ -206,13 +318,20 @@ def test_learners_are_labelled():
 def test_what_is_given_by_names_knows_its_command():
     options = {"target": 0.1, "seeds": 2, "first_seed": 10, "budget": 6, "most": 1000, "test": 100}
     named = api.study_of("shi2022/task", ["ntk"], vary="D=50..100", changes=["k=3"], **options)
-    assert named.command.startswith("unlazy scaling shi2022/task --set k=3 --learner ntk --vary D=50..100 --target-error 0.1 --seeds 2")
+    assert named.command.startswith(
+        "unlazy scaling shi2022/task --set k=3 --learner ntk --vary D=50..100 --target-error "
+        "0.1 --seeds 2"
+    )
     assert api.study_of(Halfspace(4), ["ntk"], vary="d=4,8", **options).command == ""
 
 
 def test_compare_and_reproduce_keep_nothing_without_a_store():
     outcome = api.compare(Halfspace(4), {"mine": LINEAR}, n=[40, 20], seeds=1, budget=1, test=100)
-    assert outcome.sizes == (20, 40) and outcome.learners == ("mine",) and outcome.task == "Halfspace(d=4)"
+    assert (
+        outcome.sizes == (20, 40)
+        and outcome.learners == ("mine",)
+        and outcome.task == "Halfspace(d=4)"
+    )
 
 
 def test_the_terminal_shows_all(capsys):

@@ -19,7 +19,9 @@ def path(tmp_path):
 
 
 def same(a, b):
-    assert dataclasses.replace(a, measurements={}, arrays={}) == dataclasses.replace(b, measurements={}, arrays={})
+    assert dataclasses.replace(a, measurements={}, arrays={}) == dataclasses.replace(
+        b, measurements={}, arrays={}
+    )
     assert a.measurements.keys() == b.measurements.keys()
     for name in a.measurements:
         np.testing.assert_array_equal(a.measurements[name], b.measurements[name])
@@ -60,7 +62,16 @@ def test_a_trial_has_one_record(path):
 
 def test_runs_are_kept_the_newest_first(path):
     old = Run("claim", "c/1", "smoke", 10, 2, {"Arm": ["a", "b"]}, "2020-01-01T00:00:00+00:00")
-    new = Run("contest", "c/2", "unlazy compare c/2", 10, 5, {"a": []}, "2021-01-01T00:00:00+00:00", {"task": "c/2"})
+    new = Run(
+        "contest",
+        "c/2",
+        "unlazy compare c/2",
+        10,
+        5,
+        {"a": []},
+        "2021-01-01T00:00:00+00:00",
+        {"task": "c/2"},
+    )
     with Store(path) as store:
         store.add_run(old)
         store.add_run(new)
@@ -95,7 +106,11 @@ def test_a_store_of_version_1_goes_on(path):
         assert store.runs() == [old] and store._version == 1
     for _ in range(2):
         with Store(path) as store:
-            assert store.runs() == [old] and store._version == SCHEMA_VERSION == 3 and store.known(["a"]) == {"a"}
+            assert (
+                store.runs() == [old]
+                and store._version == SCHEMA_VERSION == 3
+                and store.known(["a"]) == {"a"}
+            )
             store.add_run(Run("scaling", "t", "x", 10, 1, {}, "2021", {"a": 1}))
             assert store.runs("scaling")[0].outcome == {"a": 1}
             store._db.execute("DELETE FROM runs WHERE kind = 'scaling'")
@@ -107,7 +122,9 @@ def test_a_rule_keeps_the_time_at_which_it_was_first_seen(path):
         first = store.rule_registered("c/1", "x > 1")
         store.register_rules({"c/1": "x > 1"})
         store.register_rules({"c/1": "x > 0"})
-        assert store.rule_registered("c/1", "x > 1") == first < store.rule_registered("c/1", "x > 0")
+        assert (
+            store.rule_registered("c/1", "x > 1") == first < store.rule_registered("c/1", "x > 0")
+        )
         assert store.rule_registered("c/2", "x > 1") is None
 
 
@@ -132,7 +149,9 @@ def write(path, *arguments):
 
 
 def test_two_processes_share_a_store(path):
-    """Overlapping keys, from two processes that also race to make the file: every record is there once and whole."""
+    """Overlapping keys, from two processes that also race to make the file: every record is there
+    once and whole.
+    """
     writers = [write(path, 0, 150), write(path, 100, 250)]
     assert [writer.wait() for writer in writers] == [0, 0]
     with Store(path) as store:
@@ -147,7 +166,9 @@ def test_kill_nine_in_the_middle_of_a_transaction_loses_only_that_one(path):
     with Store(path) as store:
         assert [record.seed for record in store.records()] == list(range(31))
         assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert store._db.execute("SELECT count(*) FROM arrays WHERE key = 'key-half'").fetchone() == (0,)
+        assert store._db.execute(
+            "SELECT count(*) FROM arrays WHERE key = 'key-half'"
+        ).fetchone() == (0,)
     assert write(path, 0, 100).wait() == 0
     with Store(path) as store:
         assert [record.seed for record in store.records()] == list(range(100))
@@ -175,7 +196,9 @@ def test_a_foreign_database_is_refused_and_left_alone(path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"not a database at all, but long enough to have a header" * 50, b"x,y\n1,2\n"])
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough to have a header" * 50, b"x,y\n1,2\n"]
+)
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
     path.write_bytes(content)
     with pytest.raises(StoreError, match="not an SQLite file, or it is damaged"):

@@ -23,22 +23,30 @@ def test_the_key_is_the_content():
         toy_trial(record=(0,)),
         toy_trial(smoothing=0.1),
         dataclasses.replace(toy_trial(), probes=(Performance(64),)),
-        dataclasses.replace(toy_trial(), learner=dataclasses.replace(small_learner(), precision=64)),
+        dataclasses.replace(
+            toy_trial(), learner=dataclasses.replace(small_learner(), precision=64)
+        ),
     ]
     assert len({trial.key for trial in [toy_trial(), *others]}) == len(others) + 1
 
 
 def test_the_key_is_pinned():
-    """Records are found by this key: a change of the way trials are described makes every store start anew and must be meant."""
+    """Records are found by this key: a change of the way trials are described makes every store
+    start anew and must be meant.
+    """
     learner = GradientDescent(
-        MirroredInit(m=4, w_scale=1.0, b_scale=0.3, a_scale=1.0), (Descent({"w": 0.1}, steps=6, batch=8),), record=(0,)
+        MirroredInit(m=4, w_scale=1.0, b_scale=0.3, a_scale=1.0),
+        (Descent({"w": 0.1}, steps=6, batch=8),),
+        record=(0,),
     )
     trial = Trial(MultiIndex(d=4), learner, 32, 7, (Performance(64),))
     assert trial.key == "6bfb4f94ed48c1bd9763f68c6517bebf"
 
 
 def test_the_order_of_named_numbers_does_not_matter():
-    assert describe(Descent({"w": 1.0, "a": 2.0}, steps=1)) == describe(Descent({"a": 2.0, "w": 1.0}, steps=1))
+    assert describe(Descent({"w": 1.0, "a": 2.0}, steps=1)) == describe(
+        Descent({"a": 2.0, "w": 1.0}, steps=1)
+    )
 
 
 def test_only_plain_values_describe_a_trial():

@@ -1,4 +1,6 @@
-"""The contract of learners: of every claim at smoke scale, and of the shelf on every kind of outputs; and planted failures."""
+"""The contract of learners: of every claim at smoke scale, and of the shelf on every kind of
+outputs; and planted failures.
+"""
 
 import re
 
@@ -32,14 +34,19 @@ KINDS = {
 
 
 def shape(thing):
-    """All but numbers, how many there are and how lines are broken: things of one shape run the same code, so that one speaks for all."""
+    """All but numbers, how many there are and how lines are broken: things of one shape run the
+    same code, so that one speaks for all.
+    """
     numbers = re.sub(r"[-+]?\d[\d.e+-]*", "#", re.sub(r"\s", "", repr(thing)))
     return re.sub(r"#(,#)+,?|#,(?=\))", "#", numbers)
 
 
 def one_of_each(kind, of):
     """The least work of each shape."""
-    sorted_trials = sorted((item for item in TRIALS.items() if isinstance(item[1], kind)), key=lambda item: -item[1].work)
+    sorted_trials = sorted(
+        (item for item in TRIALS.items() if isinstance(item[1], kind)),
+        key=lambda item: -item[1].work,
+    )
     return sorted({shape(of(trial)): name for name, trial in sorted_trials}.values())
 
 
@@ -54,28 +61,67 @@ def test_instruments_of_claims_keep_the_contract(name):
     check_instrument(TRIALS[name].instrument)
 
 
-#: Of one real number and of images, one learner of each sort speaks for all: what differs is how inputs and outputs are laid out.
-SORTS = ("linear", "logistic", "rbf", "rbf-svm", "relu-features", "network", "rfm", "mean-histogram", "random-forest", "sgd")
-PLACES = [(name, kind) for name in SHELF for kind in KINDS if name in SORTS or kind not in ("one real", "images")]
+#: Of one real number and of images, one learner of each sort speaks for all: what differs is how
+#: inputs and outputs are laid out.
+SORTS = (
+    "linear",
+    "logistic",
+    "rbf",
+    "rbf-svm",
+    "relu-features",
+    "network",
+    "rfm",
+    "mean-histogram",
+    "random-forest",
+    "sgd",
+)
+PLACES = [
+    (name, kind)
+    for name in SHELF
+    for kind in KINDS
+    if name in SORTS or kind not in ("one real", "images")
+]
 
 
 @pytest.mark.parametrize(("name", "kind"), PLACES)
 def test_the_shelf_keeps_the_contract_on_all_outputs(name, kind):
-    """Whoever cannot learn such outputs is refused before anything runs, by a sentence that says so."""
+    """Whoever cannot learn such outputs is refused before anything runs, by a sentence that says
+    so.
+    """
     family, n = KINDS[kind]
     learner = SHELF[name]
     if learner.suits(family.outputs):
         check_learner(learner.suited(family), family, n)
         return
-    with pytest.raises(BadInput, match=f"{type(learner).__name__} cannot learn {family.outputs.kind}"):
+    with pytest.raises(
+        BadInput, match=f"{type(learner).__name__} cannot learn {family.outputs.kind}"
+    ):
         Trial(family, learner, n, 0, ())
 
 
 def test_those_who_cannot_learn_all_outputs_are_few():
-    refused = {(name, kind) for name in SHELF for kind in KINDS if not SHELF[name].suits(KINDS[kind][0].outputs)}
-    machines = {(name, kind) for name in ("logistic", "rbf-svm", "ntk-svm") for kind in ("reals", "one real")}
-    histograms = {(f"{name}-histogram", kind) for name in ("mean", "principal") for kind in ("classes", "reals", "images")}
-    streams = {(name, kind) for name in ("sgd", "sgd-frozen", "sgd-bias") for kind in KINDS if kind != "signs"}
+    refused = {
+        (name, kind)
+        for name in SHELF
+        for kind in KINDS
+        if not SHELF[name].suits(KINDS[kind][0].outputs)
+    }
+    machines = {
+        (name, kind)
+        for name in ("logistic", "rbf-svm", "ntk-svm")
+        for kind in ("reals", "one real")
+    }
+    histograms = {
+        (f"{name}-histogram", kind)
+        for name in ("mean", "principal")
+        for kind in ("classes", "reals", "images")
+    }
+    streams = {
+        (name, kind)
+        for name in ("sgd", "sgd-frozen", "sgd-bias")
+        for kind in KINDS
+        if kind != "signs"
+    }
     hinge = {("one-step-network", kind) for kind in KINDS if kind != "signs"}
     assert refused == machines | histograms | streams | hinge
     with pytest.raises(BadInput, match="LogisticRegression cannot learn reals of 15"):
@@ -85,8 +131,14 @@ def test_those_who_cannot_learn_all_outputs_are_few():
 @pytest.mark.parametrize("name", SHELF)
 @pytest.mark.parametrize("budget", [1, 2, 6, 24])
 def test_tuning_keeps_to_its_budget(name, budget):
-    """Distinct settings, no more than allowed; a path falls apart into learners of one setting each, which say what they are."""
-    tried = [option for learner in SHELF[name].suited(Halfspace(6)).tuning(budget) for option in learner.options(60).values()]
+    """Distinct settings, no more than allowed; a path falls apart into learners of one setting
+    each, which say what they are.
+    """
+    tried = [
+        option
+        for learner in SHELF[name].suited(Halfspace(6)).tuning(budget)
+        for option in learner.options(60).values()
+    ]
     assert 1 <= len(tried) <= budget
     assert len({repr(option) for option in tried}) == len(tried)
     assert all(option.settings and len(option.options(60)) == 1 for option in tried)
@@ -115,7 +167,10 @@ class Exploding(GradientDescent):
         return jax.tree.map(lambda leaf: leaf * jnp.inf, super().fit(sampler, n, key=key))
 
 
-@pytest.mark.parametrize(("kind", "says"), [(Greedy, "64 examples were drawn"), (Forgetful, "recorded step"), (Exploding, "not finite")])
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [(Greedy, "64 examples were drawn"), (Forgetful, "recorded step"), (Exploding, "not finite")],
+)
 def test_the_contract_catches(kind, says):
     good = small_learner()
     check_learner(good, Halfspace(3), 32)
@@ -125,6 +180,9 @@ def test_the_contract_catches(kind, says):
 
 def test_the_contract_of_instruments_catches():
     check_instrument(CoinCount((1, 10)))
-    for broken, says in ((CoinCount((1, 10), short=True), "one entry for each of 2 steps"), (CoinCount((10, 1)), "do not increase")):
+    for broken, says in (
+        (CoinCount((1, 10), short=True), "one entry for each of 2 steps"),
+        (CoinCount((10, 1)), "do not increase"),
+    ):
         with pytest.raises((AssertionError, ValueError), match=says):
             check_instrument(broken)

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,7 +27,13 @@ from unlazy.learners.foreign import HostModel, ScikitLearner
 from unlazy.networks.base import Predictor
 
 KEY = jax.random.key(3)
-FAMILIES = {"signs": Halfspace(4), "classes": Blobs(), "reals": Products(), "one real": Products(scalar=True), "images": Blobs(side=8)}
+FAMILIES = {
+    "signs": Halfspace(4),
+    "classes": Blobs(),
+    "reals": Products(),
+    "one real": Products(scalar=True),
+    "images": Blobs(side=8),
+}
 ESTIMATORS = {
     "probabilities": RandomForestClassifier(5),
     "decisions": SVC(),
@@ -64,7 +74,9 @@ def test_regression_is_scikit_learns_own_in_the_input_space():
     x = np.asarray(trace.seen.x @ task.basis)
     peer = Ridge().fit(x, np.asarray(trace.seen.y))
     np.testing.assert_allclose(trace.at(0)(x), peer.predict(x), atol=1e-4)
-    np.testing.assert_allclose(trace.models.scores(trace.seen.x, task.basis)[0], peer.predict(x), atol=1e-4)
+    np.testing.assert_allclose(
+        trace.models.scores(trace.seen.x, task.basis)[0], peer.predict(x), atol=1e-4
+    )
 
 
 def test_the_key_sets_the_random_state():
@@ -83,15 +95,25 @@ def test_classes_that_were_not_seen_are_never_chosen():
         trace = ScikitLearner(LogisticRegression()).fit(task.sampler, n, key=KEY)
         score = np.asarray(trace.at(0)(task.sample(300, key=jax.random.key(5)).x))
         seen = np.asarray(trace.seen.y).sum(axis=0) > 0
-        assert score.shape == (300, 10) and np.all(np.isfinite(score)) and np.all(seen[score.argmax(axis=1)])
+        assert (
+            score.shape == (300, 10)
+            and np.all(np.isfinite(score))
+            and np.all(seen[score.argmax(axis=1)])
+        )
 
 
 def test_tuning_follows_the_grid_within_the_budget():
-    learner = ScikitLearner.of(SVC(), grid={"C": [0.1, 1.0, 10.0, 100.0], "kernel": ["rbf", "linear"]})
-    assert len(learner.tuning(24)) == 8 and len(learner.tuning(3)) == 3 and len(learner.tuning(1)) == 1
+    learner = ScikitLearner.of(
+        SVC(), grid={"C": [0.1, 1.0, 10.0, 100.0], "kernel": ["rbf", "linear"]}
+    )
+    assert (
+        len(learner.tuning(24)) == 8 and len(learner.tuning(3)) == 3 and len(learner.tuning(1)) == 1
+    )
     settings = [dict(tried.settings) for tried in learner.tuning(24)]
     assert settings[0] == {"C": 0.1, "kernel": "rbf"} and len({str(each) for each in settings}) == 8
-    assert len({tried.settings["C"] for tried in learner.tuning(4)}) > 2, "a small budget must reach over the whole grid"
+    assert len({tried.settings["C"] for tried in learner.tuning(4)}) > 2, (
+        "a small budget must reach over the whole grid"
+    )
     bare = ScikitLearner(SVC())
     assert bare.tuning(24) == (bare,) and bare.settings == {}
     pipeline = ScikitLearner.of(make_pipeline(StandardScaler(), SVC()), grid={"svc__C": [1.0, 2.0]})
@@ -99,9 +121,16 @@ def test_tuning_follows_the_grid_within_the_budget():
 
 
 def test_a_regressor_stands_in_on_real_numbers():
-    both = ScikitLearner.of(RandomForestClassifier(3), regressor=RandomForestRegressor(3), grid={"max_depth": [1, 2]})
-    assert both.suits(Outputs("reals", 15)) and not ScikitLearner(RandomForestClassifier()).suits(Outputs("reals"))
-    assert isinstance(both.suited(Products()).estimator, RandomForestRegressor) and both.suited(Halfspace(3)) is both
+    both = ScikitLearner.of(
+        RandomForestClassifier(3), regressor=RandomForestRegressor(3), grid={"max_depth": [1, 2]}
+    )
+    assert both.suits(Outputs("reals", 15)) and not ScikitLearner(RandomForestClassifier()).suits(
+        Outputs("reals")
+    )
+    assert (
+        isinstance(both.suited(Products()).estimator, RandomForestRegressor)
+        and both.suited(Halfspace(3)) is both
+    )
     assert both.suited(Products()).tuning(2)[1].estimator.max_depth == 2
 
 
@@ -117,7 +146,10 @@ def test_keys_follow_the_settings():
         (lambda: ScikitLearner(SVC), "is none"),
         (lambda: ScikitLearner.of(SVC(), grid={"c": [1.0]}), "SVC has no c that a grid could vary"),
         (lambda: ScikitLearner.of(SVC(), grid={"C": []}), "at least one value"),
-        (lambda: ScikitLearner.of(SVC(), regressor=LinearRegression(), grid={"C": [1.0]}), "LinearRegression has no C"),
+        (
+            lambda: ScikitLearner.of(SVC(), regressor=LinearRegression(), grid={"C": [1.0]}),
+            "LinearRegression has no C",
+        ),
     ],
 )
 def test_what_is_no_estimator_is_refused(make, says):
@@ -157,17 +189,28 @@ class Forgotten(PlainLearner):
         return lambda x: x[:, 0]
 
 
-@pytest.mark.parametrize("family", [Halfspace(4), Blobs(), Products(), family_of("shi2022/task", ["d=30", "D=12", "k=3"])])
+@pytest.mark.parametrize(
+    "family",
+    [Halfspace(4), Blobs(), Products(), family_of("shi2022/task", ["d=30", "D=12", "k=3"])],
+)
 def test_plain_learners_keep_the_contract_and_agree(family):
     for learner in (Nearest(), Mean()):
         check_learner(learner, family, 40)
     task = family.task(key=jax.random.key(0))
     one, other = (learner.fit(task.sampler, 40, key=KEY) for learner in (Nearest(), Mean()))
-    np.testing.assert_allclose(one.models.scores(one.seen.x, task.basis), other.models.scores(one.seen.x, task.basis), atol=1e-4)
+    np.testing.assert_allclose(
+        one.models.scores(one.seen.x, task.basis),
+        other.models.scores(one.seen.x, task.basis),
+        atol=1e-4,
+    )
 
 
 def test_a_plain_learner_that_gives_no_model_is_told_what_to_give():
-    with pytest.raises(BadInput, match=r"Forgotten.learn gave function, which is no Model: return Predictor\(function, parameters\)"):
+    with pytest.raises(
+        BadInput,
+        match=r"Forgotten.learn gave function, which is no Model: return Predictor\(function, "
+        r"parameters\)",
+    ):
         Forgotten().fit(Halfspace(3).task(key=jax.random.key(0)).sampler, 10, key=KEY)
 
 

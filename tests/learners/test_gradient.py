@@ -63,7 +63,9 @@ def test_full_batch_descent_with_decay_and_own_rates(loss):
     def update(net, sample):
         g = jax.grad(lambda net: jnp.mean(LOSSES[loss](net(sample.x), sample.y)))(net)
         moved = {
-            name: getattr(net, name) - rates[name] * (getattr(g, name) + 2 * decay.get(name, 0.0) * getattr(net, name)) for name in rates
+            name: getattr(net, name)
+            - rates[name] * (getattr(g, name) + 2 * decay.get(name, 0.0) * getattr(net, name))
+            for name in rates
         }
         return net.put(moved)
 
@@ -73,15 +75,22 @@ def test_full_batch_descent_with_decay_and_own_rates(loss):
     np.testing.assert_array_equal(found.b, net.b, err_msg="a group that was not named moved")
 
 
-@pytest.mark.parametrize(("options", "peer"), [({"momentum": 0.9}, optax.sgd(0.1, momentum=0.9)), ({"optimiser": "adam"}, optax.adam(0.1))])
+@pytest.mark.parametrize(
+    ("options", "peer"),
+    [({"momentum": 0.9}, optax.sgd(0.1, momentum=0.9)), ({"optimiser": "adam"}, optax.adam(0.1))],
+)
 def test_optimisers_equal_optax(options, peer):
-    learner = GradientDescent(small_init(), (Descent({"w": 0.1, "b": 0.1, "a": 0.1}, steps=7, **options),))
+    learner = GradientDescent(
+        small_init(), (Descent({"w": 0.1, "b": 0.1, "a": 0.1}, steps=7, **options),)
+    )
     sampler = halfspace_sampler()
     net, sample = start(learner, sampler, 20)
     groups = net.get(("w", "b", "a"))
     state = peer.init(groups)
     for _ in range(7):
-        g = jax.grad(lambda groups: jnp.mean(LOSSES["hinge"](net.put(groups)(sample.x), sample.y)))(groups)
+        g = jax.grad(lambda groups: jnp.mean(LOSSES["hinge"](net.put(groups)(sample.x), sample.y)))(
+            groups
+        )
         move, state = peer.update(g, state, groups)
         groups = optax.apply_updates(groups, move)
     assert is_close(last(fit(learner, sampler, 20)).get(("w", "b", "a")), groups, 1e-10)
@@ -98,7 +107,9 @@ def test_recorded_models_are_those_of_shorter_trainings():
 
 def test_recorded_losses_are_the_means_between():
     sampler = halfspace_sampler()
-    each = small_learner(steps=6, record=tuple(range(7)), batch=None).fit(sampler, 32, key=KEY).losses
+    each = (
+        small_learner(steps=6, record=tuple(range(7)), batch=None).fit(sampler, 32, key=KEY).losses
+    )
     some = fit(small_learner(steps=6, record=(0, 2), batch=None), sampler, 32).losses
     assert np.isnan(each[0]) and np.isnan(some[0])
     np.testing.assert_allclose(some[1:], [np.mean(each[1:3]), np.mean(each[3:])], rtol=1e-12)
@@ -113,22 +124,35 @@ def test_an_epoch_visits_every_example_once_in_a_new_order():
         def step(seen, answer, batch, t):
             return jax.lax.dynamic_update_slice_in_dim(seen, batch.x[:, 0], 4 * t, 0)
 
-        options = {"batch": 4, "loss": None, "weigh": lambda batch, whole: None, "model": None, "key": KEY}
-        fold = jax.jit(lambda span: SampleGradients().fold(step, jnp.full(24, -1.0), sample, span, **options))
+        options = {
+            "batch": 4,
+            "loss": None,
+            "weigh": lambda batch, whole: None,
+            "model": None,
+            "key": KEY,
+        }
+        fold = jax.jit(
+            lambda span: SampleGradients().fold(step, jnp.full(24, -1.0), sample, span, **options)
+        )
         return [int(v) for v in fold(jnp.array([first, last])) if v >= 0]
 
     both = visited(0, 6)
     assert sorted(both[:12]) == sorted(both[12:]) == list(range(12))
     assert both[:12] != both[12:]
-    assert visited(0, 2) + visited(2, 5) + visited(5, 6) == both, "a span that begins within an epoch goes on with its order"
+    assert visited(0, 2) + visited(2, 5) + visited(5, 6) == both, (
+        "a span that begins within an epoch goes on with its order"
+    )
 
 
 def test_step_sizes_fall_to_a_tenth_after_their_share_of_the_steps():
-    """On the whole sample, where the order does not matter, one stage that drops equals two stages."""
+    """On the whole sample, where the order does not matter, one stage that drops equals two
+    stages.
+    """
     dropping = Descent({"w": 0.3, "a": 0.1}, steps=7, drop=0.6)  # after 4.2 steps, rounded
     apart = (Descent({"w": 0.3, "a": 0.1}, steps=4), Descent({"w": 0.03, "a": 0.01}, steps=3))
     found, expected = (
-        fit(GradientDescent(small_init(), stages, record=(2, 4, 5)), halfspace_sampler(), 60) for stages in ((dropping,), apart)
+        fit(GradientDescent(small_init(), stages, record=(2, 4, 5)), halfspace_sampler(), 60)
+        for stages in ((dropping,), apart)
     )
     assert is_close(found.models, expected.models, 1e-5)
     assert not is_close(found.models.at(-1), found.models.at(1), 1e-5), "the slow steps move, too"
@@ -136,7 +160,9 @@ def test_step_sizes_fall_to_a_tenth_after_their_share_of_the_steps():
 
 def test_pieces_of_a_batch_give_the_gradient_of_the_whole(monkeypatch):
     sampler = halfspace_sampler()
-    learner = GradientDescent(small_init(), (Descent({"w": 0.3, "a": 0.1}, steps=3, class_weighted=True, smoothing=0.2),))
+    learner = GradientDescent(
+        small_init(), (Descent({"w": 0.3, "a": 0.1}, steps=3, class_weighted=True, smoothing=0.2),)
+    )
     whole = last(fit(learner, sampler, 60))
     monkeypatch.setattr(sources, "PIECE", 16)
     assert sources.pieces(60) == 4
@@ -149,13 +175,20 @@ def test_a_batch_that_cannot_be_cut_evenly_stays_whole(monkeypatch):
 
 
 def test_class_weights_balance_the_classes():
-    """Weighted training on unequal classes equals plain training on the sample with the small class repeated."""
+    """Weighted training on unequal classes equals plain training on the sample with the small class
+    repeated.
+    """
     x = jax.random.normal(jax.random.key(1), (8, 3))
     y = jnp.array([1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0])
-    unequal, repeated = Batch(x, y), Batch(jnp.concatenate([x[:2]] * 3 + [x[2:]]), jnp.concatenate([y[:2]] * 3 + [y[2:]]))
+    unequal, repeated = (
+        Batch(x, y),
+        Batch(jnp.concatenate([x[:2]] * 3 + [x[2:]]), jnp.concatenate([y[:2]] * 3 + [y[2:]])),
+    )
 
     def train(sample, weighted):
-        learner = GradientDescent(small_init(), (Descent({"w": 0.3, "a": 0.3}, steps=4, class_weighted=weighted),))
+        learner = GradientDescent(
+            small_init(), (Descent({"w": 0.3, "a": 0.3}, steps=4, class_weighted=weighted),)
+        )
         return last(fit(learner, Sampler(lambda n, key: sample, 3), len(sample.y)))
 
     assert is_close(train(unequal, True), train(repeated, False), 1e-12)
@@ -163,7 +196,9 @@ def test_class_weights_balance_the_classes():
 
 
 def test_forgetting_is_exact_where_plain_decay_is_not():
-    """w ← −ηg to the last bit; the textbook formula with 2ηλ = 1 leaves a residue larger than a tiny step."""
+    """w ← −ηg to the last bit; the textbook formula with 2ηλ = 1 leaves a residue larger than a
+    tiny step.
+    """
     with jax.enable_x64(False):
         rate, sampler = 1e-9, halfspace_sampler()
         learner = GradientDescent(small_init(), (Descent({"w": rate}, steps=1, forget=("w",)),))
@@ -179,11 +214,15 @@ def test_spread_sets_the_root_mean_square_of_the_preactivations():
     stage = Descent({"w": 1.0}, steps=1, forget=("w",), spread=0.7)
     learner = GradientDescent(small_init(m=10), (stage,))
     _, sample = start(learner, sampler, 50)
-    assert np.sqrt(np.mean(np.square(sample.x @ last(fit(learner, sampler, 50)).w.T))) == pytest.approx(0.7, rel=1e-10)
+    assert np.sqrt(
+        np.mean(np.square(sample.x @ last(fit(learner, sampler, 50)).w.T))
+    ) == pytest.approx(0.7, rel=1e-10)
 
 
 def test_training_in_the_span_equals_training_in_the_whole_space():
-    """The dictionary spans the inputs: coordinates plus a carried rest is the same algorithm as full d, decay and momentum included."""
+    """The dictionary spans the inputs: coordinates plus a carried rest is the same algorithm as
+    full d, decay and momentum included.
+    """
     task = ParityMixture(d=20, D=6, k=3).task(key=jax.random.key(0))
     stages = (
         Descent({"w": 0.5, "b": 0.1}, steps=1, decay={"w": 0.2}, smoothing=0.3),
@@ -195,15 +234,21 @@ def test_training_in_the_span_equals_training_in_the_whole_space():
     whole = fit(learner, full, 64)
     assert is_close(span.models, whole.models, 1e-10)
     assert is_close(span.seen.x @ task.basis, whole.seen.x, 1e-12)
-    assert np.linalg.norm(span.models.w[-1] - span.models.w[-1] @ task.basis.T @ task.basis) > 0.1, "the rest was lost"
+    assert (
+        np.linalg.norm(span.models.w[-1] - span.models.w[-1] @ task.basis.T @ task.basis) > 0.1
+    ), "the rest was lost"
 
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
-    """It does not commute with rotations: on a task with a basis it trains on the inputs themselves."""
+    """It does not commute with rotations: on a task with a basis it trains on the inputs
+    themselves.
+    """
     task = ParityMixture(d=20, D=6, k=3).task(key=jax.random.key(0))
     stage = Descent({"w": 0.1, "a": 0.1}, steps=4, batch=16, optimiser="adam")
-    learner = GradientDescent(small_init(), (stage,), source=FreshGradients() if fresh else SampleGradients())
+    learner = GradientDescent(
+        small_init(), (stage,), source=FreshGradients() if fresh else SampleGradients()
+    )
     full = Sampler(lambda n, key: task.sample(n, key=key), task.dimension)
     trace = fit(learner, task.sampler, 64)
     assert is_close(trace.models, fit(learner, full, 64).models, 1e-10)
@@ -211,7 +256,9 @@ def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
 
 
 def test_fresh_data_make_one_pass_over_n_examples():
-    learner = GradientDescent(small_init(), (Descent({"w": 0.1, "a": 0.1}, batch=8),), source=FreshGradients())
+    learner = GradientDescent(
+        small_init(), (Descent({"w": 0.1, "a": 0.1}, batch=8),), source=FreshGradients()
+    )
     assert learner.recorded(100) == (12,)
     drawn = []
 
@@ -220,7 +267,9 @@ def test_fresh_data_make_one_pass_over_n_examples():
         return halfspace_sampler().draw(n, key)
 
     trace = fit(learner, Sampler(draw, 3), 100)
-    assert trace.steps == (12,) and set(drawn[1:]) == {8}  # the first draw is what the probes look at
+    assert trace.steps == (12,) and set(drawn[1:]) == {
+        8
+    }  # the first draw is what the probes look at
     assert np.all(np.isfinite(trace.models.w))
 
 
@@ -246,22 +295,30 @@ def test_learners_share_the_initial_network_and_the_sample():
         (lambda: Descent({"w": 1.0}, drop=1.5), "drop is a share"),
         (lambda: dataclasses.replace(small_learner(), precision=16), "precision must be 32 or 64"),
         (
-            lambda: dataclasses.replace(small_learner(steps=9), source=FreshGradients()).fit(halfspace_sampler(), 64, key=KEY),
+            lambda: dataclasses.replace(small_learner(steps=9), source=FreshGradients()).fit(
+                halfspace_sampler(), 64, key=KEY
+            ),
             "take 72 fresh examples",
         ),
         (
-            lambda: dataclasses.replace(small_learner(steps=None), source=FreshGradients()).fit(halfspace_sampler(), 4, key=KEY),
+            lambda: dataclasses.replace(small_learner(steps=None), source=FreshGradients()).fit(
+                halfspace_sampler(), 4, key=KEY
+            ),
             "less than one batch",
         ),
         (lambda: Descent({"w": 1.0}, decay={"a": 1.0}), "only \\['w'\\] are trained"),
         (lambda: Descent({"w": 1.0}, steps=1, spread=1.0), "forgotten"),
         (lambda: Descent({"w": 1.0}).length(10), "needs a batch size"),
         (
-            lambda: GradientDescent(small_init(), (Descent({"w": 1.0}, steps=1),)).fit(halfspace_sampler(), 0, key=KEY),
+            lambda: GradientDescent(small_init(), (Descent({"w": 1.0}, steps=1),)).fit(
+                halfspace_sampler(), 0, key=KEY
+            ),
             "at least one example",
         ),
         (
-            lambda: GradientDescent(small_init(), (Descent({"v": 1.0}, steps=1),)).fit(halfspace_sampler(), 4, key=KEY),
+            lambda: GradientDescent(small_init(), (Descent({"v": 1.0}, steps=1),)).fit(
+                halfspace_sampler(), 4, key=KEY
+            ),
             "parameter group named 'v'",
         ),
     ],
@@ -274,4 +331,8 @@ def test_contradictions_are_refused(make, says):
 def test_a_wider_batch_than_the_sample_is_the_whole_sample():
     sampler = halfspace_sampler()
     whole = dataclasses.replace(small_learner(batch=None), record=())
-    assert is_close(fit(whole, sampler, 16).models, fit(small_learner(batch=64, record=()), sampler, 16).models, 0)
+    assert is_close(
+        fit(whole, sampler, 16).models,
+        fit(small_learner(batch=64, record=()), sampler, 16).models,
+        0,
+    )

@@ -19,7 +19,12 @@ def test_the_initial_network_is_on_the_sphere_and_balanced():
     np.testing.assert_allclose(np.abs(second_layer(net)), norms, rtol=1e-5)
     assert set(np.sign(net.a)) == {-1.0, 1.0}
     x = jax.random.normal(jax.random.key(1), (7, 10))
-    np.testing.assert_allclose(net(x), np.mean(second_layer(net) * np.maximum(x @ net.w.T, 0), axis=1), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        net(x),
+        np.mean(second_layer(net) * np.maximum(x @ net.w.T, 0), axis=1),
+        rtol=1e-4,
+        atol=1e-6,
+    )
 
 
 def test_the_bias_is_a_constant_coordinate():
@@ -30,7 +35,9 @@ def test_the_bias_is_a_constant_coordinate():
 
 def test_a_step_is_the_papers():
     found = LiteralStep(8, 4, 16).measure(key=jax.random.key(2))
-    assert found["difference"] < 1e-4 and found["norm_error"] < 1e-5 and found["balance_error"] < 1e-5
+    assert (
+        found["difference"] < 1e-4 and found["norm_error"] < 1e-5 and found["balance_error"] < 1e-5
+    )
 
 
 def test_a_frozen_second_layer_stays_and_a_trained_one_moves():
@@ -38,7 +45,9 @@ def test_a_frozen_second_layer_stays_and_a_trained_one_moves():
     moved = []
     for freeze in (True, False):
         learner = mean_field_sgd(width=6, batch=16, steps=3, record=(0,), freeze_second=freeze)
-        models = jax.jit(lambda key, learner=learner: learner.fit(task.sampler, 48, key=key).models)(jax.random.key(1))
+        models = jax.jit(
+            lambda key, learner=learner: learner.fit(task.sampler, 48, key=key).models
+        )(jax.random.key(1))
         moved.append(float(jnp.max(jnp.abs(models.a[1] - models.a[0]))))
         assert float(jnp.max(jnp.abs(models.w[1] - models.w[0]))) > 0
     assert moved[0] == 0 < moved[1]
@@ -53,10 +62,19 @@ def test_what_is_no_network_is_refused(options):
 def test_the_batch_follows_the_dimension():
     learner = MeanFieldSGD(width=8, ratio=0.5)
     suited = learner.suited(MultiIndex(d=12))
-    assert suited.draws_fresh and learner.draws_fresh and suited.examples_at(3, 100) == 18 and suited.recorded(100) == (16,)
-    trace = learner.fit(MultiIndex(d=12).task(key=jax.random.key(0)).sampler, 60, key=jax.random.key(1))
+    assert (
+        suited.draws_fresh
+        and learner.draws_fresh
+        and suited.examples_at(3, 100) == 18
+        and suited.recorded(100) == (16,)
+    )
+    trace = learner.fit(
+        MultiIndex(d=12).task(key=jax.random.key(0)).sampler, 60, key=jax.random.key(1)
+    )
     assert trace.steps == (10,)
-    assert MeanFieldSGD(ratio=0.01).suited(MultiIndex(d=12)).examples_at(3, 100) == 3, "a batch has at least one example"
+    assert MeanFieldSGD(ratio=0.01).suited(MultiIndex(d=12)).examples_at(3, 100) == 3, (
+        "a batch has at least one example"
+    )
 
 
 def test_it_learns_signs_alone():

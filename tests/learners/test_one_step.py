@@ -14,7 +14,11 @@ def test_one_step_leaves_multiples_of_the_mean_of_label_times_input():
         w, b = np.asarray(trace.at(0).w), np.asarray(trace.at(0).b)
         mean = np.asarray(jnp.mean(trace.seen.y[:, None] * trace.seen.x, axis=0))
         open_ones = b > 0.3
-        cosines = np.abs(w[open_ones] @ mean) / np.linalg.norm(w[open_ones], axis=1) / np.linalg.norm(mean)
+        cosines = (
+            np.abs(w[open_ones] @ mean)
+            / np.linalg.norm(w[open_ones], axis=1)
+            / np.linalg.norm(mean)
+        )
         assert np.allclose(cosines, 1, atol=1e-9)
         assert np.allclose(w[b < -0.3], 0)
 

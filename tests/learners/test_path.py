@@ -63,7 +63,11 @@ def test_kernel_ridge_is_scikit_learns(task, n):
     z = np.asarray(inputs(task, 50).x, np.float64)
     for index, ridge in enumerate(path):
         peer = PeerRidge(alpha=ridge, kernel="rbf", gamma=0.7).fit(x, y - y.mean())
-        np.testing.assert_allclose(trace.at(index)(jnp.asarray(z, jnp.float32)), peer.predict(z / norm) + y.mean(), atol=2e-4)
+        np.testing.assert_allclose(
+            trace.at(index)(jnp.asarray(z, jnp.float32)),
+            peer.predict(z / norm) + y.mean(),
+            atol=2e-4,
+        )
         loss = np.mean(0.5 * np.square(peer.predict(x) + y.mean() - y))
         assert float(trace.losses[index]) == pytest.approx(loss, rel=1e-3, abs=1e-6)
     np.testing.assert_allclose(trace.models.scores(z)[1], trace.at(1)(z), atol=1e-6)
@@ -72,7 +76,11 @@ def test_kernel_ridge_is_scikit_learns(task, n):
 def test_a_kernel_that_is_never_stored_gives_the_same_path():
     stored = KernelRidge(Laplace(0.5), (0.1, 10.0)).fit(TASK.sampler, FEW + 20, key=KEY)
     anew = KernelRidge(Laplace(0.5), (0.1, 10.0), memory=1).fit(TASK.sampler, FEW + 20, key=KEY)
-    np.testing.assert_allclose(anew.models.coefficients, stored.models.coefficients, atol=2e-3 * np.abs(stored.models.coefficients).max())
+    np.testing.assert_allclose(
+        anew.models.coefficients,
+        stored.models.coefficients,
+        atol=2e-3 * np.abs(stored.models.coefficients).max(),
+    )
 
 
 def test_a_ridge_below_single_precision_is_solved_in_double():
@@ -103,7 +111,11 @@ def test_linear_models_agree_with_each_other_and_with_scikit_learn():
     kernel = KernelRidge(Linear(), (0.3,)).fit(TASK.sampler, n, key=KEY)
     weights = kernel.models.points.T @ kernel.models.coefficients[0]
     diagonal = np.mean(np.sum(x**2, axis=1))
-    np.testing.assert_allclose(weights, Ridge(alpha=0.3 * diagonal, fit_intercept=False).fit(x, y - y.mean()).coef_, atol=1e-4)
+    np.testing.assert_allclose(
+        weights,
+        Ridge(alpha=0.3 * diagonal, fit_intercept=False).fit(x, y - y.mean()).coef_,
+        atol=1e-4,
+    )
 
 
 def test_features_of_any_law_serve_a_ridge_regression():
@@ -114,7 +126,10 @@ def test_features_of_any_law_serve_a_ridge_regression():
 
 
 def test_more_features_than_examples_are_solved_in_the_dual():
-    wide, narrow = (FeatureRidge(RandomFeatures("relu", 60), (0.5,)).fit(TASK.sampler, n, key=KEY) for n in (50, 70))
+    wide, narrow = (
+        FeatureRidge(RandomFeatures("relu", 60), (0.5,)).fit(TASK.sampler, n, key=KEY)
+        for n in (50, 70)
+    )
     for trace in (wide, narrow):
         model, x = trace.models, np.asarray(trace.seen.x)
         phi = np.asarray(model.features(x * np.float32(model.scale)), np.float64)
@@ -125,9 +140,20 @@ def test_more_features_than_examples_are_solved_in_the_dual():
 
 
 def test_a_feature_that_is_constant_on_the_sample_gets_no_weight():
-    trace = FeatureRidge(RandomFeatures("truncated_relu", 400, 30.0), (1e-3,)).fit(TASK.sampler, 8, key=KEY)
-    dead = np.std(trace.models.features(np.asarray(trace.seen.x) * np.float32(trace.models.scale)), axis=0) == 0
-    assert dead.any() and np.all(trace.models.weights[0][dead] == 0) and np.all(np.isfinite(trace.models.weights))
+    trace = FeatureRidge(RandomFeatures("truncated_relu", 400, 30.0), (1e-3,)).fit(
+        TASK.sampler, 8, key=KEY
+    )
+    dead = (
+        np.std(
+            trace.models.features(np.asarray(trace.seen.x) * np.float32(trace.models.scale)), axis=0
+        )
+        == 0
+    )
+    assert (
+        dead.any()
+        and np.all(trace.models.weights[0][dead] == 0)
+        and np.all(np.isfinite(trace.models.weights))
+    )
 
 
 def test_logistic_regression_is_scikit_learns():
@@ -136,8 +162,12 @@ def test_logistic_regression_is_scikit_learns():
     mean, spread = x.mean(axis=0), x.std(axis=0)
     z = np.asarray(inputs(TASK, 40).x)
     for index, penalty in enumerate((0.1, 10.0)):
-        peer = PeerLogistic(C=1 / (5 * penalty), tol=1e-8, max_iter=1000).fit((x - mean) / spread, y)
-        np.testing.assert_allclose(trace.at(index)(z), peer.decision_function((z / norm - mean) / spread), atol=1e-2)
+        peer = PeerLogistic(C=1 / (5 * penalty), tol=1e-8, max_iter=1000).fit(
+            (x - mean) / spread, y
+        )
+        np.testing.assert_allclose(
+            trace.at(index)(z), peer.decision_function((z / norm - mean) / spread), atol=1e-2
+        )
 
 
 def test_the_support_vector_machine_is_scikit_learns():
@@ -152,13 +182,17 @@ def test_the_support_vector_machine_is_scikit_learns():
 @pytest.mark.parametrize("learner", [KernelSVM(RBF(1.0)), LogisticRegression(RawFeatures())])
 def test_one_class_is_refused(learner):
     one_class = Halfspace(5).task(key=jax.random.key(1))
-    sampler = dataclasses.replace(one_class.sampler, draw=lambda n, key: one_class.draw(n, key)._replace(y=jnp.ones(n)))
+    sampler = dataclasses.replace(
+        one_class.sampler, draw=lambda n, key: one_class.draw(n, key)._replace(y=jnp.ones(n))
+    )
     with pytest.raises(BadInput, match="both classes"):
         learner.fit(sampler, 20, key=KEY)
 
 
 def test_tangent_features_are_the_features_of_the_tangent_model():
-    """Ridge regression on the kernel of the derivatives equals ridge regression on the derivatives themselves."""
+    """Ridge regression on the kernel of the derivatives equals ridge regression on the derivatives
+    themselves.
+    """
     init, n = small_init(), 50
     trace = KernelRidge(TangentFeatures(init), (0.1,)).fit(TASK.sampler, n, key=KEY)
     x, norm, y = scaled(TASK, n)
@@ -170,13 +204,21 @@ def test_tangent_features_are_the_features_of_the_tangent_model():
 
         groups = model.get(("w", "b", "a", "c"))
         found = jax.vmap(jax.grad(score), (None, 0))(groups, jnp.asarray(points, jnp.float32))
-        return np.concatenate([np.asarray(leaf, np.float64).reshape(len(points), -1) for leaf in jax.tree.leaves(found)], axis=1)
+        return np.concatenate(
+            [
+                np.asarray(leaf, np.float64).reshape(len(points), -1)
+                for leaf in jax.tree.leaves(found)
+            ],
+            axis=1,
+        )
 
     phi = features(x)
     ridge = 0.1 * np.mean(np.sum(phi**2, axis=1))
     peer = Ridge(alpha=ridge, fit_intercept=False).fit(phi, y - y.mean())
     z = np.asarray(inputs(TASK, 30).x)
-    np.testing.assert_allclose(trace.at(0)(z), peer.predict(features(z / norm)) + y.mean(), atol=2e-3)
+    np.testing.assert_allclose(
+        trace.at(0)(z), peer.predict(features(z / norm)) + y.mean(), atol=2e-3
+    )
 
 
 def test_a_histogram_learns_a_hidden_parity_along_one_direction():
@@ -216,14 +258,19 @@ def test_holding_out_scores_on_examples_that_were_not_given():
 
 @pytest.mark.parametrize("values", [(), (0.0,), (1.0, float("nan")), (-1.0,)])
 def test_paths_are_positive(values):
-    for make in (lambda: KernelRidge(Linear(), values), lambda: FeatureRidge(RawFeatures(), values)):
+    for make in (
+        lambda: KernelRidge(Linear(), values),
+        lambda: FeatureRidge(RawFeatures(), values),
+    ):
         with pytest.raises(BadInput, match="A path is one or more finite numbers"):
             make()
 
 
 def test_a_kernel_that_is_alone_gets_all_of_the_budget_for_its_path():
     assert [len(learner.ridges) for learner in KernelRidge(Linear()).tuning(12)] == [12]
-    assert [len(learner.ridges) for learner in KernelRidge(TangentFeatures(small_init())).tuning(12)] == [12]
+    assert [
+        len(learner.ridges) for learner in KernelRidge(TangentFeatures(small_init())).tuning(12)
+    ] == [12]
     assert [learner.kernel for learner in KernelRidge(RBF(1.0)).tuning(12)] == [RBF(1.0), RBF(0.25)]
 
 
@@ -232,7 +279,9 @@ def test_a_recursive_feature_machine_without_iterations_is_its_kernel():
     machine = RecursiveFeatureMachine(Laplace(0.5), 0.3, (0, 2)).fit(TASK.sampler, 90, key=KEY)
     z = np.asarray(inputs(TASK, 40).x)
     np.testing.assert_allclose(machine.at(0)(z), plain.at(0)(z), atol=2e-3)
-    assert machine.steps == (0, 1) and not np.allclose(machine.at(1)(z), machine.at(0)(z), atol=1e-2)
+    assert machine.steps == (0, 1) and not np.allclose(
+        machine.at(1)(z), machine.at(0)(z), atol=1e-2
+    )
     np.testing.assert_allclose(machine.models.scores(z)[1], machine.at(1)(z), atol=1e-6)
     last = RecursiveFeatureMachine(Laplace(0.5), 0.3, (2,)).fit(TASK.sampler, 90, key=KEY)
     np.testing.assert_allclose(last.at(0)(z), machine.at(1)(z), atol=1e-4)
@@ -242,13 +291,24 @@ def test_a_recursive_feature_machine_is_that_of_the_library_and_finds_the_direct
     trace = RecursiveFeatureMachine(Laplace(0.5), 0.3, (0, 3)).fit(TASK.sampler, 300, key=KEY)
     x, _, y = scaled(TASK, 300)
     kernel = Laplace(0.5)
-    fits = list(recursive_fits(kernel, x, lambda points: fit_gram(double_gram(kernel, points), y - y.mean(), 0.3, intercept=False), 3))
+    fits = list(
+        recursive_fits(
+            kernel,
+            x,
+            lambda points: fit_gram(
+                double_gram(kernel, points), y - y.mean(), 0.3, intercept=False
+            ),
+            3,
+        )
+    )
     np.testing.assert_allclose(trace.models.roots[1], fits[3].root, atol=2e-2)
     top = np.linalg.eigh(trace.models.roots[1])[1][:, -1]
     assert abs(top @ np.asarray(TASK.u)) > 0.95
 
 
-@pytest.mark.parametrize("change", [{"iterations": ()}, {"iterations": (2, 1)}, {"iterations": (-1,)}, {"ridge": 0.0}])
+@pytest.mark.parametrize(
+    "change", [{"iterations": ()}, {"iterations": (2, 1)}, {"iterations": (-1,)}, {"ridge": 0.0}]
+)
 def test_a_recursive_feature_machine_refuses_what_it_cannot_run(change):
     with pytest.raises(BadInput, match="must"):
         RecursiveFeatureMachine(**change)

@@ -64,26 +64,42 @@ def test_each_prefix_is_its_own_regression():
 
 
 def test_a_prefix_is_a_prefix_of_one_sample():
-    """A kernel's curve by general fits is that by one factorisation, and a network's last fit is the fit to all."""
+    """A kernel's curve by general fits is that by one factorisation, and a network's last fit is
+    the fit to all.
+    """
     key = jax.random.key(3)
     ridge = dataclasses.replace(PrefixRidge(Polynomial(2, 0.0), 1e-2), sizes=(10, 25))
     one, other = (
         ridge.fit(TASK.sampler, 25, key=key),
-        OnPrefixes.of(dataclasses.replace(ridge, sizes=()), (10, 25)).fit(TASK.sampler, 25, key=key),
+        OnPrefixes.of(dataclasses.replace(ridge, sizes=()), (10, 25)).fit(
+            TASK.sampler, 25, key=key
+        ),
     )
     z = TASK.draw(30, jax.random.key(2)).x
-    np.testing.assert_allclose(one.models.scores(z, TASK.basis), other.models.scores(z, TASK.basis), atol=1e-4)
+    np.testing.assert_allclose(
+        one.models.scores(z, TASK.basis), other.models.scores(z, TASK.basis), atol=1e-4
+    )
     learner = small_learner()
-    curve, whole = OnPrefixes.of(learner, (8, 25)).fit(TASK.sampler, 25, key=key), learner.fit(TASK.sampler, 25, key=key)
+    curve, whole = (
+        OnPrefixes.of(learner, (8, 25)).fit(TASK.sampler, 25, key=key),
+        learner.fit(TASK.sampler, 25, key=key),
+    )
     np.testing.assert_allclose(curve.at(1)(z), whole.at(-1)(z), atol=1e-5)
     assert curve.steps == (8, 25) and curve.losses.shape == (2,)
 
 
-@pytest.mark.parametrize("learner", [PrefixRidge(NTK(), sizes=(8, 24)), OnPrefixes.of(small_learner(), (8, 24))])
+@pytest.mark.parametrize(
+    "learner", [PrefixRidge(NTK(), sizes=(8, 24)), OnPrefixes.of(small_learner(), (8, 24))]
+)
 def test_the_engine_runs_them(learner):
     trials = [Trial(Halfspace(4), learner, 24, seed, (Performance(100),)) for seed in (0, 1)]
     records = list(LocalEngine().run(trials))
-    assert all(record.status == "ok" and record.steps == (8, 24) and len(record.measurements["test_accuracy"]) == 2 for record in records)
+    assert all(
+        record.status == "ok"
+        and record.steps == (8, 24)
+        and len(record.measurements["test_accuracy"]) == 2
+        for record in records
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +109,12 @@ def test_the_engine_runs_them(learner):
         (lambda: OnPrefixes.of(small_learner(), ()), "at least one size"),
         (lambda: OnPrefixes.of(mean_field_sgd(width=4, batch=4), (8,)), "record its steps"),
         (lambda: OnPrefixes(small_learner(), (8,), precision=64), "OnPrefixes.of"),
-        (lambda: OnPrefixes.of(small_learner(), (80,)).fit(TASK.sampler, 25, key=jax.random.key(0)), "none is at most"),
+        (
+            lambda: OnPrefixes.of(small_learner(), (80,)).fit(
+                TASK.sampler, 25, key=jax.random.key(0)
+            ),
+            "none is at most",
+        ),
         (lambda: PrefixRidge(NTK(), sizes=(0, 4)), "positive"),
         (lambda: PrefixRidge(NTK(), fineness=0.0), "fineness"),
     ],
@@ -108,5 +129,7 @@ def test_a_step_of_a_curve_that_is_not_finite_is_named():
     assert list(trace.finite) == [True, True]
     broken = trace.models.coefficients.copy()
     broken[1, 3] = np.nan
-    trace = dataclasses.replace(trace, models=dataclasses.replace(trace.models, coefficients=broken))
+    trace = dataclasses.replace(
+        trace, models=dataclasses.replace(trace.models, coefficients=broken)
+    )
     assert list(trace.finite) == [True, False]

@@ -1,4 +1,6 @@
-"""Where gradients come from: laws and query oracles against plain computations, and what an oracle refuses."""
+"""Where gradients come from: laws and query oracles against plain computations, and what an oracle
+refuses.
+"""
 
 import dataclasses
 
@@ -47,7 +49,9 @@ def labels(x, y):
 
 
 def test_honest_answers_are_means(population):
-    np.testing.assert_allclose(QueryOracle.of(0.1).ask(labels, population, key=KEY), [0.4, 0.1, 1.0], atol=1e-6)
+    np.testing.assert_allclose(
+        QueryOracle.of(0.1).ask(labels, population, key=KEY), [0.4, 0.1, 1.0], atol=1e-6
+    )
 
 
 def test_an_adversary_hides_the_label_as_far_as_it_may(population):
@@ -73,7 +77,10 @@ def test_shares_are_those_of_independent_draws():
 @pytest.mark.parametrize(("answer", "given"), [(0.59, True), (0.61, False)])
 def test_an_answer_outside_the_tolerance_is_none(answer, given):
     """And takes all answers of the same question with it."""
-    truth, found = {"a": jnp.array([0.5]), "b": jnp.array([2.0])}, {"a": jnp.array([answer]), "b": jnp.array([2.0])}
+    truth, found = (
+        {"a": jnp.array([0.5]), "b": jnp.array([2.0])},
+        {"a": jnp.array([answer]), "b": jnp.array([2.0])},
+    )
     checked = jax.jit(within)(found, truth, {"a": jnp.ones(1), "b": jnp.ones(1)}, 0.1)
     assert np.isfinite(checked["a"][0]) == np.isfinite(checked["b"][0]) == given
     if given:
@@ -83,7 +90,11 @@ def test_an_answer_outside_the_tolerance_is_none(answer, given):
 def test_the_tolerance_is_relative_to_the_size_of_a_query():
     checked = within(jnp.array([1.0, 3.1]), jnp.array([1.0, 3.0]), jnp.array([1.0, 0.5]), 0.1)
     assert np.all(np.isnan(checked))
-    assert np.all(np.isfinite(within(jnp.array([1.0, 3.1]), jnp.array([1.0, 3.0]), jnp.array([1.0, 2.0]), 0.1)))
+    assert np.all(
+        np.isfinite(
+            within(jnp.array([1.0, 3.1]), jnp.array([1.0, 3.0]), jnp.array([1.0, 2.0]), 0.1)
+        )
+    )
 
 
 def test_too_small_a_sample_gives_no_answer(population):
@@ -107,12 +118,20 @@ def test_what_is_no_oracle_is_refused(make, message):
 # Exact laws.
 
 
-@pytest.mark.parametrize("family", [BalancedParity(d=8, D=7, k=3, structure=0.4, negative=0.7), ParityMixture(d=8, D=7, k=3, po=0.3)])
+@pytest.mark.parametrize(
+    "family",
+    [
+        BalancedParity(d=8, D=7, k=3, structure=0.4, negative=0.7),
+        ParityMixture(d=8, D=7, k=3, po=0.3),
+    ],
+)
 def test_the_law_of_few_patterns_is_exact(family):
     task = family.task(key=jax.random.key(0))
     found = task.exact_law()
     assert found.x.shape == (128, 7) and float(found.weight.sum()) == pytest.approx(1, abs=1e-5)
-    assert float(found.weight @ (found.y > 0)) == pytest.approx(float(family.moments.positive), abs=1e-5)
+    assert float(found.weight @ (found.y > 0)) == pytest.approx(
+        float(family.moments.positive), abs=1e-5
+    )
     np.testing.assert_allclose(found.weight @ found.x, 0, atol=1e-5)
     assert float(found.weight @ jnp.sum(found.x**2, axis=1)) == pytest.approx(1, abs=1e-4)
     # Each point is as frequent as the law says.
@@ -150,7 +169,9 @@ def fitted(learner, *, n=64, family=FAMILY):
 
 
 def explicit(task, net, update, steps):
-    """Gradient descent on the input space, with the gradient that `update` makes of all points of the law, one step after the other."""
+    """Gradient descent on the input space, with the gradient that `update` makes of all points of
+    the law, one step after the other.
+    """
     law = task.sampler.on_inputs.exact_law()
     for t in range(steps):
         gradient = update(net, law, t)
@@ -174,7 +195,8 @@ def test_the_gradient_of_a_law_is_the_sum_over_its_points(source, class_weighted
         task, trace = fitted(learner)
 
         def update(net, law, t):
-            # Negative labels have probability 0.6: classes of equal weight count 0.5/0.6 and 0.5/0.4.
+            # Negative labels have probability 0.6: classes of equal weight count 0.5/0.6 and
+            # 0.5/0.4.
             factor = jnp.where(law.y > 0, 0.5 / 0.4, 0.5 / 0.6) if class_weighted else 1.0
             return expected_gradient(net, law, law.weight * factor)
 
@@ -187,12 +209,16 @@ def test_the_gradient_of_a_law_is_near_that_of_a_large_sample():
     _, sampled = fitted(learner_of(SampleGradients(), steps=1), n=200_000)
     _, small = fitted(learner_of(SampleGradients(), steps=1), n=50)
     for name in RATES:
-        np.testing.assert_allclose(getattr(sampled.models, name), getattr(exact.models, name), atol=2e-3)
+        np.testing.assert_allclose(
+            getattr(sampled.models, name), getattr(exact.models, name), atol=2e-3
+        )
     assert float(jnp.max(jnp.abs(small.models.w - exact.models.w))) > 5e-3
 
 
 def test_every_coordinate_of_an_adversary_is_a_query():
-    """Against slopes of every point, divided by their greatest size, asked column by column on coordinates."""
+    """Against slopes of every point, divided by their greatest size, asked column by column on
+    coordinates.
+    """
     with jax.enable_x64(True):
         oracle = QueryOracle.of(0.05, "adversarial")
         task, trace = fitted(learner_of(QueryGradients(oracle)))
@@ -202,7 +228,11 @@ def test_every_coordinate_of_an_adversary_is_a_query():
         net = net.put({"w": net.w @ task.basis.T})
         largest = jnp.max(jnp.abs(law.x))
         for _ in range(4):
-            scales = {"w": jnp.abs(net.a)[:, None] * largest * jnp.ones_like(net.w), "b": jnp.abs(net.a), "a": jnp.ones_like(net.a)}
+            scales = {
+                "w": jnp.abs(net.a)[:, None] * largest * jnp.ones_like(net.w),
+                "b": jnp.abs(net.a),
+                "a": jnp.ones_like(net.a),
+            }
             flat, unflatten = jax.flatten_util.ravel_pytree(scales)
 
             def query(x, y, net=net, flat=flat):
@@ -210,10 +240,15 @@ def test_every_coordinate_of_an_adversary_is_a_query():
                 return -(y * (y * net(x) < 1))[:, None] * slope / flat
 
             answers = unflatten(oracle.ask(query, law, key=KEY) * flat)
-            net = net.put({name: getattr(net, name) - RATES[name] * answers[name] for name in RATES})
+            net = net.put(
+                {name: getattr(net, name) - RATES[name] * answers[name] for name in RATES}
+            )
         assert is_close(trace.at(-1), net.put({"w": net.w @ task.basis + outside}), 1e-6)
         # The adversary is not the honest oracle.
-        assert float(jnp.max(jnp.abs(trace.at(-1).b - fitted(learner_of(LawGradients()))[1].at(-1).b))) > 1e-3
+        assert (
+            float(jnp.max(jnp.abs(trace.at(-1).b - fitted(learner_of(LawGradients()))[1].at(-1).b)))
+            > 1e-3
+        )
 
 
 def _slope(net, row):
@@ -238,7 +273,9 @@ def test_queries_are_counted_by_stage_and_step():
 
 
 def test_weights_that_an_oracle_hides_stay_zero():
-    """Without input structure a coarse adversary answers zero throughout: no scale is made of it."""
+    """Without input structure a coarse adversary answers zero throughout: no scale is made of
+    it.
+    """
     stages = (Descent({"w": 1.0}, steps=1, forget=("w",), smoothing=0.5, spread=0.5),)
     learner = GradientDescent(INIT, stages, source=QueryGradients.of(1.0, "adversarial"))
     _, trace = fitted(learner, family=dataclasses.replace(FAMILY, structure=0.0, negative=0.5))
@@ -258,14 +295,20 @@ def test_the_spread_is_that_of_the_weighted_inputs(source):
 
 def test_a_wrong_answer_makes_the_trial_diverge_in_the_engine():
     """Of several trials in one program, only the one whose oracle breaks its word."""
-    sound, broken = (QueryGradients(QueryOracle(tolerance, "sampled", examples=50)) for tolerance in (1.0, 1e-4))
-    trials = [Trial(FAMILY, learner_of(source), 64, 10, (LawAccuracy(),)) for source in (sound, broken)]
+    sound, broken = (
+        QueryGradients(QueryOracle(tolerance, "sampled", examples=50)) for tolerance in (1.0, 1e-4)
+    )
+    trials = [
+        Trial(FAMILY, learner_of(source), 64, 10, (LawAccuracy(),)) for source in (sound, broken)
+    ]
     found = {record.key: record.status for record in LocalEngine().run(trials)}
     assert [found[trial.key] for trial in trials] == ["ok", "diverged"]
 
 
 def test_the_engine_agrees_with_a_fit_on_its_own():
-    trial = Trial(FAMILY, learner_of(QueryGradients.of(0.05, "adversarial")), 64, 10, (LawAccuracy(),))
+    trial = Trial(
+        FAMILY, learner_of(QueryGradients.of(0.05, "adversarial")), 64, 10, (LawAccuracy(),)
+    )
     record = next(iter(LocalEngine().run([trial])))
     assert record.measurements["queries"] == (4 * 48.0,) and 50 < record.value("accuracy") <= 100
 
@@ -280,7 +323,11 @@ def test_a_sample_that_holds_the_law_gives_its_gradient():
         GradientDescent(INIT, stages, source=s).fit(sampler, 64, key=KEY).models
         for s in (SampleGradients(), LawGradients(), QueryGradients.of(0.1))
     ]
-    fresh = GradientDescent(INIT, (dataclasses.replace(stages[0], batch=64),), source=FreshGradients()).fit(sampler, 320, key=KEY).models
+    fresh = (
+        GradientDescent(INIT, (dataclasses.replace(stages[0], batch=64),), source=FreshGradients())
+        .fit(sampler, 320, key=KEY)
+        .models
+    )
     for other in (*ends[1:], fresh):
         for name in RATES:
             np.testing.assert_allclose(getattr(other, name), getattr(ends[0], name), atol=1e-6)
@@ -289,11 +336,19 @@ def test_a_sample_that_holds_the_law_gives_its_gradient():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: fitted(learner_of(LawGradients()), family=BalancedParity(d=20, D=15, k=3)), "do not offer their exact law"),
+        (
+            lambda: fitted(learner_of(LawGradients()), family=BalancedParity(d=20, D=15, k=3)),
+            "do not offer their exact law",
+        ),
         (lambda: fitted(learner_of(QueryGradients.of(0.1), batch=8)), "leave the batch size out"),
         (lambda: fitted(learner_of(QueryGradients.of(0.1), loss="squared")), "slope of at most 1"),
         (
-            lambda: fitted(dataclasses.replace(learner_of(QueryGradients.of(0.1)), init=dataclasses.replace(INIT, activation="relu"))),
+            lambda: fitted(
+                dataclasses.replace(
+                    learner_of(QueryGradients.of(0.1)),
+                    init=dataclasses.replace(INIT, activation="relu"),
+                )
+            ),
             "Slopes are bounded",
         ),
     ],

@@ -1,4 +1,6 @@
-"""The shared convolution: the numbers of JAX's own, with gradients, for one network and for many."""
+"""The shared convolution: the numbers of JAX's own, with gradients, for one network and for
+many.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -11,17 +13,23 @@ from unlazy.networks.convolution import convolution
 def own(x, kernel, stride):
     side = kernel.shape[0]
     edges = ((side - 1) // 2, side - 1 - (side - 1) // 2)
-    return jax.lax.conv_general_dilated(x, kernel, (stride, stride), [edges, edges], dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    return jax.lax.conv_general_dilated(
+        x, kernel, (stride, stride), [edges, edges], dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
 
 
 def drawn(height, width, side, stride):
     keys = jax.random.split(jax.random.key(0), 3)
-    x, kernel = jax.random.normal(keys[0], (4, height, width, 2)), jax.random.normal(keys[1], (side, side, 2, 3))
+    x, kernel = (
+        jax.random.normal(keys[0], (4, height, width, 2)),
+        jax.random.normal(keys[1], (side, side, 2, 3)),
+    )
     return x, kernel, jax.random.normal(keys[2], own(x, kernel, stride).shape)
 
 
 @pytest.mark.parametrize(
-    ("height", "width", "side", "stride"), [(8, 8, 3, 1), (8, 6, 3, 2), (7, 9, 3, 2), (8, 8, 4, 1), (9, 8, 5, 3), (9, 8, 1, 2)]
+    ("height", "width", "side", "stride"),
+    [(8, 8, 3, 1), (8, 6, 3, 2), (7, 9, 3, 2), (8, 8, 4, 1), (9, 8, 5, 3), (9, 8, 1, 2)],
 )
 def test_it_is_jaxs_convolution_with_its_gradients(height, width, side, stride):
     x, kernel, slope = drawn(height, width, side, stride)
@@ -36,7 +44,9 @@ def test_many_networks_give_what_each_gives():
     x, kernel, _ = drawn(8, 8, 3, 1)
     kernels = jnp.stack([kernel, 2 * kernel, -kernel])
     loss = jax.grad(lambda kernel: jnp.sum(jnp.square(convolution(x, kernel))))
-    np.testing.assert_allclose(jax.vmap(loss)(kernels), jnp.stack([loss(each) for each in kernels]), rtol=1e-5)
+    np.testing.assert_allclose(
+        jax.vmap(loss)(kernels), jnp.stack([loss(each) for each in kernels]), rtol=1e-5
+    )
 
 
 def test_a_wrong_gradient_would_be_seen():

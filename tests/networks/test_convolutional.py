@@ -21,14 +21,20 @@ RATES = {"filters": 0.05, "biases": 0.05, "a": 0.05, "c": 0.05}
 
 
 def learner(steps=150, channels=(4, 8)):
-    return GradientDescent(ConvolutionalInit(channels), (Descent(RATES, steps=steps, batch=50, loss="natural", momentum=0.9),), record=(0,))
+    return GradientDescent(
+        ConvolutionalInit(channels),
+        (Descent(RATES, steps=steps, batch=50, loss="natural", momentum=0.9),),
+        record=(0,),
+    )
 
 
 @pytest.mark.parametrize("side", [1, 2, 3, 4])
 def test_the_convolution_is_jaxs(side):
     x = jax.random.normal(jax.random.key(0), (5, 6, 7, 3))
     kernel = jax.random.normal(jax.random.key(1), (side, side, 3, 4))
-    peer = jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    peer = jax.lax.conv_general_dilated(
+        x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
     np.testing.assert_allclose(_convolved(x, kernel.reshape(side**2, 3, 4)), peer, atol=1e-4)
 
 
@@ -52,18 +58,23 @@ def test_it_keeps_the_contract_and_learns_images(classes):
     trials = [Trial(family, learner(), 500, seed, (Performance(1000),)) for seed in (0, 1)]
     for record in LocalEngine().run(trials):
         before, after = record.measurements["test_accuracy"]
-        # Templates are random pixels, without anything local: that ten of them are told apart far better than by chance is enough.
+        # Templates are random pixels, without anything local: that ten of them are told apart far
+        # better than by chance is enough.
         assert before < 75 and after > (93 if classes == 2 else 65)
 
 
-@pytest.mark.parametrize("wrap", [UnitNorm.of, HoldOut.of, lambda inner: HoldOut.of(UnitNorm.of(inner))])
+@pytest.mark.parametrize(
+    "wrap", [UnitNorm.of, HoldOut.of, lambda inner: HoldOut.of(UnitNorm.of(inner))]
+)
 def test_it_can_be_scaled_and_held_out(wrap):
     check_learner(wrap(learner(steps=3)), Blobs(side=8), 60)
 
 
 def test_a_network_of_vectors_sees_images_laid_out():
     init = MirroredInit(m=20, w_scale=0.3, b_scale=0.1, a_scale=0.3, activation="relu")
-    flat = GradientDescent(init, (Descent({"w": 0.1, "a": 0.1}, steps=4, loss="natural"),), record=(0,))
+    flat = GradientDescent(
+        init, (Descent({"w": 0.1, "a": 0.1}, steps=4, loss="natural"),), record=(0,)
+    )
     family = Blobs(side=8)
     check_learner(flat, family, 60)
     images, key = family.task(key=jax.random.key(0)), jax.random.key(1)
@@ -73,9 +84,14 @@ def test_a_network_of_vectors_sees_images_laid_out():
 
 
 def test_what_is_no_image_is_refused():
-    with pytest.raises(BadInput, match=r"takes images of shape \(height, width, channels\), but inputs have the shape 4"):
+    with pytest.raises(
+        BadInput,
+        match=r"takes images of shape \(height, width, channels\), but inputs have the shape 4",
+    ):
         learner().fit(Halfspace(4).task(key=jax.random.key(0)).sampler, 60, key=jax.random.key(1))
-    with pytest.raises(BadInput, match="Nothing is left of images of 2 × 2 pixels after 2 times pooling by 2"):
+    with pytest.raises(
+        BadInput, match="Nothing is left of images of 2 × 2 pixels after 2 times pooling by 2"
+    ):
         ConvolutionalInit()((2, 2, 1), key=jax.random.key(0))
     for bad in ({"channels": ()}, {"channels": (0,)}, {"side": 0}, {"activation": "gulu"}):
         with pytest.raises(BadInput):

@@ -44,9 +44,15 @@ def learner(make=MLP, groups=None, steps=300, rate=0.1, **options):
 
 
 @pytest.mark.parametrize(
-    "family", [Halfspace(4), Blobs(), Products(), Products(scalar=True)], ids=["signs", "classes", "reals", "one real"]
+    "family",
+    [Halfspace(4), Blobs(), Products(), Products(scalar=True)],
+    ids=["signs", "classes", "reals", "one real"],
 )
-@pytest.mark.parametrize("make", [learner(steps=5), learner(Additive, steps=5, batched=True)], ids=["one by one", "batched"])
+@pytest.mark.parametrize(
+    "make",
+    [learner(steps=5), learner(Additive, steps=5, batched=True)],
+    ids=["one by one", "batched"],
+)
 def test_modules_keep_the_contract_of_learners(make, family):
     check_learner(make, family, 60)
 
@@ -68,7 +74,9 @@ def test_only_the_named_groups_are_trained():
     first = init(4, key=jax.random.key(0))
     assert first.groups == ("weights", "scale", "all")
     task = Halfspace(4).task(key=jax.random.key(0))
-    trace = learner(Additive, {"scale": 0.1}, steps=3, batched=True).fit(task.sampler, 60, key=jax.random.key(1))
+    trace = learner(Additive, {"scale": 0.1}, steps=3, batched=True).fit(
+        task.sampler, 60, key=jax.random.key(1)
+    )
     start, end = trace.at(0).module, trace.at(1).module
     np.testing.assert_array_equal(start.weights, end.weights)
     assert not np.allclose(start.scale, end.scale) and end.activation is jnp.tanh
@@ -79,7 +87,9 @@ def test_a_module_is_trained_as_a_plain_loop_would():
     """Against gradient descent written out."""
     task = Halfspace(4).task(key=jax.random.key(0))
     stage = Descent({"all": 0.5}, steps=3, loss="squared")
-    trace = GradientDescent(ModuleInit(MLP), (stage,), record=(0,)).fit(task.sampler, 40, key=jax.random.key(1))
+    trace = GradientDescent(ModuleInit(MLP), (stage,), record=(0,)).fit(
+        task.sampler, 40, key=jax.random.key(1)
+    )
     module, (x, y) = trace.at(0).module, trace.seen
 
     @eqx.filter_grad
@@ -92,7 +102,10 @@ def test_a_module_is_trained_as_a_plain_loop_would():
 
 
 def test_keys_follow_the_module():
-    one, same, other = (Trial(Halfspace(4), learner(functools.partial(MLP, depth=depth)), 50, 0, ()).key for depth in (1, 1, 2))
+    one, same, other = (
+        Trial(Halfspace(4), learner(functools.partial(MLP, depth=depth)), 50, 0, ()).key
+        for depth in (1, 1, 2)
+    )
     assert one == same != other
 
 
@@ -101,18 +114,25 @@ def test_keys_follow_the_module():
     [
         (lambda d, outputs, *, key: jnp.tanh, "no floating point arrays"),
         (lambda d, outputs, *, key: 3, "must be callable"),
-        (lambda d, outputs, *, key: eqx.nn.Linear(d, 3, key=key), r"scores of shape \(60, 3\) where \(60,\) was expected"),
+        (
+            lambda d, outputs, *, key: eqx.nn.Linear(d, 3, key=key),
+            r"scores of shape \(60, 3\) where \(60,\) was expected",
+        ),
     ],
 )
 def test_what_is_no_network_is_refused(make, says):
     task = Halfspace(4).task(key=jax.random.key(0))
     with pytest.raises(BadInput, match=says):
-        GradientDescent(ModuleInit(make), (Descent({"all": 0.1}, steps=1),)).fit(task.sampler, 60, key=jax.random.key(1))
+        GradientDescent(ModuleInit(make), (Descent({"all": 0.1}, steps=1),)).fit(
+            task.sampler, 60, key=jax.random.key(1)
+        )
 
 
 def test_groups_that_do_not_exist_or_overlap_are_refused():
     network = ModuleNetwork.of(eqx.nn.Linear(3, 1, key=jax.random.key(0)))
-    with pytest.raises(BadInput, match=r"no parameter group named 'wieght'\. Did you mean 'weight'"):
+    with pytest.raises(
+        BadInput, match=r"no parameter group named 'wieght'\. Did you mean 'weight'"
+    ):
         network.get(("wieght",))
     with pytest.raises(BadInput, match="name it alone"):
         network.get(("weight", "all"))

@@ -1,4 +1,6 @@
-"""ResNet(m): its size, its parts against plain ones, and that many at once are the same as one by one."""
+"""ResNet(m): its size, its parts against plain ones, and that many at once are the same as one by
+one.
+"""
 
 import equinox as eqx
 import jax
@@ -12,27 +14,43 @@ from unlazy.networks.image_resnet import ImageResNetInit, convolution
 
 def test_it_has_the_parameters_of_a_residual_network_of_18_layers():
     """11,173,962 parameters are those of ResNet-18 for images of 32 × 32 pixels and ten classes."""
-    shapes = eqx.filter_eval_shape(lambda: ImageResNetInit(64)((32, 32, 3), outputs=10, key=jax.random.key(0)))
+    shapes = eqx.filter_eval_shape(
+        lambda: ImageResNetInit(64)((32, 32, 3), outputs=10, key=jax.random.key(0))
+    )
     assert sum(leaf.size for leaf in jax.tree.leaves(shapes)) == 11_173_962
-    scores = eqx.filter_eval_shape(lambda net, x: net(x), shapes, jax.ShapeDtypeStruct((5, 32, 32, 3), jnp.float32))
+    scores = eqx.filter_eval_shape(
+        lambda net, x: net(x), shapes, jax.ShapeDtypeStruct((5, 32, 32, 3), jnp.float32)
+    )
     assert scores.shape == (5, 10)
 
 
 @pytest.mark.parametrize(("side", "stride"), [(3, 1), (3, 2), (1, 2)])
 def test_a_convolution_is_the_sum_over_pixels_and_has_its_gradients(side, stride):
     keys = jax.random.split(jax.random.key(0), 3)
-    x, kernel = jax.random.normal(keys[0], (2, 6, 6, 3)), jax.random.normal(keys[1], (side, side, 3, 4))
+    x, kernel = (
+        jax.random.normal(keys[0], (2, 6, 6, 3)),
+        jax.random.normal(keys[1], (side, side, 3, 4)),
+    )
 
     def plain(x, kernel):
         padded = jnp.pad(x, ((0, 0), (side // 2,) * 2, (side // 2,) * 2, (0, 0)))
-        return sum(padded[:, i : i + 6 : stride, j : j + 6 : stride] @ kernel[i, j] for i in range(side) for j in range(side))
+        return sum(
+            padded[:, i : i + 6 : stride, j : j + 6 : stride] @ kernel[i, j]
+            for i in range(side)
+            for j in range(side)
+        )
 
     np.testing.assert_allclose(convolution(x, kernel, stride), plain(x, kernel), atol=1e-5)
     weigh = jax.random.normal(keys[2], plain(x, kernel).shape)
-    ours, theirs = (jax.grad(lambda a, f=f: jnp.sum(weigh * f(*a)))((x, kernel)) for f in (lambda x, k: convolution(x, k, stride), plain))
+    ours, theirs = (
+        jax.grad(lambda a, f=f: jnp.sum(weigh * f(*a)))((x, kernel))
+        for f in (lambda x, k: convolution(x, k, stride), plain)
+    )
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(mine, other, atol=1e-4)
-    many = jax.vmap(lambda x, k: convolution(x, k, stride))(jnp.stack([x, 2 * x]), jnp.stack([kernel, -kernel]))
+    many = jax.vmap(lambda x, k: convolution(x, k, stride))(
+        jnp.stack([x, 2 * x]), jnp.stack([kernel, -kernel])
+    )
     np.testing.assert_allclose(many[1], -2 * plain(x, kernel), atol=1e-5)
 
 

@@ -1,4 +1,6 @@
-"""Networks with several outputs and the residual network, against plain loops and automatic differentiation."""
+"""Networks with several outputs and the residual network, against plain loops and automatic
+differentiation.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -41,7 +43,9 @@ def relu(t):
 
 @pytest.mark.parametrize("outputs", [None, 1, 3])
 def test_two_layers_with_outputs(outputs):
-    net = plain()(4, outputs=outputs, key=KEY).put({"c": jnp.asarray(0.3) if outputs is None else jnp.arange(outputs) + 0.5})
+    net = plain()(4, outputs=outputs, key=KEY).put(
+        {"c": jnp.asarray(0.3) if outputs is None else jnp.arange(outputs) + 0.5}
+    )
     x = np.asarray(jax.random.normal(KEY, (6, 4)))
     expected = np.zeros((6, outputs or 1))
     for n in range(6):
@@ -83,16 +87,28 @@ def test_residual_network_enters_a_basis():
 
 @pytest.mark.parametrize(
     ("init", "o", "groups", "loss"),
-    [(plain(), 3, ("w", "b", "a", "c"), "squared"), (residual(), 3, HIDDEN, "squared"), (residual(False), 3, ALL, "softmax")]
+    [
+        (plain(), 3, ("w", "b", "a", "c"), "squared"),
+        (residual(), 3, HIDDEN, "squared"),
+        (residual(False), 3, ALL, "softmax"),
+    ]
     + [(plain(), 1, ("w", "a"), loss) for loss in ("hinge", "logistic")],
 )
 def test_descent_with_outputs_and_weights_is_the_plain_loop(init, o, groups, loss):
     """Mean over examples with their weights of the sum over outputs; what is not named stays."""
     x = jax.random.normal(KEY, (20, 4))
     y = jax.random.normal(jax.random.key(1), (20, o))
-    y = y if loss == "squared" else jnp.where(y > 0, 1.0, -1.0) if loss != "softmax" else jax.nn.one_hot(jnp.argmax(y, 1), o)
+    y = (
+        y
+        if loss == "squared"
+        else jnp.where(y > 0, 1.0, -1.0)
+        if loss != "softmax"
+        else jax.nn.one_hot(jnp.argmax(y, 1), o)
+    )
     weight = jnp.linspace(0, 2, 20)
-    learner = GradientDescent(init, (Descent(dict.fromkeys(groups, 0.1), steps=4, loss=loss, decay={"w": 0.05}),))
+    learner = GradientDescent(
+        init, (Descent(dict.fromkeys(groups, 0.1), steps=4, loss=loss, decay={"w": 0.05}),)
+    )
     sampler = Sampler(lambda n, key: WeightedBatch(x, y, weight), 4, outputs=Outputs("reals", o))
     found = jax.jit(lambda key: learner.fit(sampler, 20, key=key))(KEY).at(-1)
     net = start = init(4, outputs=o, key=jax.random.split(KEY, 3)[0])
@@ -100,15 +116,28 @@ def test_descent_with_outputs_and_weights_is_the_plain_loop(init, o, groups, los
     def objective(net):
         score = net(x)
         if loss == "softmax":
-            each = jnp.stack([-jnp.log(jnp.exp(s[jnp.argmax(t)]) / jnp.sum(jnp.exp(s))) for s, t in zip(score, y, strict=True)])
+            each = jnp.stack(
+                [
+                    -jnp.log(jnp.exp(s[jnp.argmax(t)]) / jnp.sum(jnp.exp(s)))
+                    for s, t in zip(score, y, strict=True)
+                ]
+            )
         else:
-            each = jnp.stack([sum(LOSSES[loss](score[i, k], y[i, k]) for k in range(o)) for i in range(20)])
+            each = jnp.stack(
+                [sum(LOSSES[loss](score[i, k], y[i, k]) for k in range(o)) for i in range(20)]
+            )
         return sum(w * e for w, e in zip(weight, each, strict=True)) / 20
 
     gradient = jax.jit(jax.grad(objective))
     for _ in range(4):
         g = gradient(net)
-        net = net.put({name: getattr(net, name) - 0.1 * (getattr(g, name) + 0.1 * (name == "w") * getattr(net, name)) for name in groups})
+        net = net.put(
+            {
+                name: getattr(net, name)
+                - 0.1 * (getattr(g, name) + 0.1 * (name == "w") * getattr(net, name))
+                for name in groups
+            }
+        )
     assert is_close(found, net, 1e-9)
     for name in set(vars(net)) - {"activation", "bottleneck", *groups}:
         np.testing.assert_array_equal(getattr(found, name), getattr(start, name))
@@ -116,20 +145,29 @@ def test_descent_with_outputs_and_weights_is_the_plain_loop(init, o, groups, los
 
 def test_hidden_groups_leave_the_output_layer_alone_in_minibatches():
     sample = Batch(jax.random.normal(KEY, (32, 4)), jax.random.normal(KEY, (32, 2)))
-    learner = GradientDescent(residual(), (Descent(dict.fromkeys(HIDDEN, 0.1), steps=6, batch=8, optimiser="adam", loss="squared"),))
+    learner = GradientDescent(
+        residual(),
+        (Descent(dict.fromkeys(HIDDEN, 0.1), steps=6, batch=8, optimiser="adam", loss="squared"),),
+    )
     trace = learner.fit(Sampler(lambda n, key: sample, 4, outputs=Outputs("reals", 2)), 32, key=KEY)
     start = residual()(4, outputs=2, key=jax.random.split(KEY, 3)[0])
     np.testing.assert_array_equal(trace.at(-1).a, start.a)
     assert all(np.any(getattr(trace.at(-1), name) != getattr(start, name)) for name in HIDDEN)
 
 
-@pytest.mark.parametrize(("init", "outputs"), [(plain(), 3), (plain(), 1), (residual(), 3), (residual(False), 3), (residual(), None)])
+@pytest.mark.parametrize(
+    ("init", "outputs"),
+    [(plain(), 3), (plain(), 1), (residual(), 3), (residual(False), 3), (residual(), None)],
+)
 def test_kernels_of_finite_networks_with_outputs(init, outputs):
     """The tangent kernel is the mean over outputs of products of gradients."""
     net = init(4, outputs=outputs, key=KEY)
     x = jax.random.normal(KEY, (7, 4))
     jacobian = jax.jacrev(lambda net: net(x).reshape(7, -1))(net)
-    flat = np.concatenate([np.asarray(leaf).reshape(7, outputs or 1, -1) for leaf in jax.tree.leaves(jacobian)], axis=2)
+    flat = np.concatenate(
+        [np.asarray(leaf).reshape(7, outputs or 1, -1) for leaf in jax.tree.leaves(jacobian)],
+        axis=2,
+    )
     expected = np.einsum("iop,jop->ij", flat, flat) / (outputs or 1)
     np.testing.assert_allclose(gram(Tangent(net), x), expected, rtol=1e-9)
     np.testing.assert_allclose(gram(Conjugate(net), x), net.hidden(x) @ net.hidden(x).T, rtol=1e-9)
@@ -138,8 +176,15 @@ def test_kernels_of_finite_networks_with_outputs(init, outputs):
 def test_one_output_is_what_it_was():
     """The mirrored network has one output without an axis."""
     net = MirroredInit(m=3, w_scale=1.0, b_scale=1.0, a_scale=1.0)(4, key=KEY)
-    assert isinstance(net, TwoLayer) and net.a.shape == (6,) and net.c.shape == () and net(jnp.ones((2, 4))).shape == (2,)
-    assert isinstance(residual()(4, key=KEY), ThreeLayerResNet) and residual()(4, key=KEY)(jnp.ones((2, 4))).shape == (2,)
+    assert (
+        isinstance(net, TwoLayer)
+        and net.a.shape == (6,)
+        and net.c.shape == ()
+        and net(jnp.ones((2, 4))).shape == (2,)
+    )
+    assert isinstance(residual()(4, key=KEY), ThreeLayerResNet) and residual()(4, key=KEY)(
+        jnp.ones((2, 4))
+    ).shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -147,8 +192,16 @@ def test_one_output_is_what_it_was():
     [
         (lambda: plain(m=0), "m must be"),
         (lambda: residual(activation="tahn"), "Did you mean 'tanh'"),
-        (lambda: PlainInit(m=2, w_scale=-1.0, b_scale=0, a_scale=0), "w_scale is a standard deviation"),
-        (lambda: ResNetInit(m=2, w_scale=1, b_scale=0, v_scale=float("nan"), e_scale=0, a_scale=0), "v_scale"),
+        (
+            lambda: PlainInit(m=2, w_scale=-1.0, b_scale=0, a_scale=0),
+            "w_scale is a standard deviation",
+        ),
+        (
+            lambda: ResNetInit(
+                m=2, w_scale=1, b_scale=0, v_scale=float("nan"), e_scale=0, a_scale=0
+            ),
+            "v_scale",
+        ),
         (lambda: residual()(3, key=KEY).get(("c",)), "no parameter group named 'c'"),
         (lambda: example_losses("squared", jnp.ones((3, 2)), jnp.ones(3)), "Scores have the shape"),
         (lambda: example_losses("softmax", jnp.ones(3), jnp.ones(3)), "one output for each class"),
@@ -171,11 +224,15 @@ def classes_weighted_with_outputs():
 @pytest.mark.parametrize("bottleneck", [False, True])
 def test_the_tangent_kernel_is_that_of_the_jacobian(bottleneck, outputs):
     """By structure where layers share no weights, by gradients where they do."""
-    init = ResNetInit(m=7, w_scale=0.5, b_scale=0.3, v_scale=0.4, e_scale=0.2, a_scale=0.6, bottleneck=bottleneck)
+    init = ResNetInit(
+        m=7, w_scale=0.5, b_scale=0.3, v_scale=0.4, e_scale=0.2, a_scale=0.6, bottleneck=bottleneck
+    )
     net = init(4, outputs=outputs, key=jax.random.key(3))
     x = jax.random.normal(jax.random.key(4), (9, 4))
     leaves = jax.tree.leaves(jax.jacobian(lambda net: net(x))(net))
     expected = sum(leaf.reshape(9, -1) @ leaf.reshape(9, -1).T for leaf in leaves) / (outputs or 1)
     assert (by_layers(net, x) is None) == bottleneck
     np.testing.assert_allclose(gram(Tangent(net), x), expected, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(gram(Tangent(net), x, x[:3]), expected[:, :3], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        gram(Tangent(net), x, x[:3]), expected[:, :3], rtol=1e-10, atol=1e-10
+    )

@@ -14,7 +14,9 @@ PLAIN = PlainInit(m=7, w_scale=1.0, b_scale=0.5, a_scale=1.0)
 
 
 def test_a_deep_network_is_its_formula():
-    init = DeepInit(m=6, depth=3, w_scale=1.0, b_scale=0.3, v_scale=0.5, a_scale=1.0, activation="tanh")
+    init = DeepInit(
+        m=6, depth=3, w_scale=1.0, b_scale=0.3, v_scale=0.5, a_scale=1.0, activation="tanh"
+    )
     net = init(3, outputs=2, key=jax.random.key(0))
     h = np.tanh(X @ net.w.T + net.b)
     for v, e in zip(net.v, net.e, strict=True):
@@ -31,4 +33,6 @@ def test_a_scaled_network_starts_at_zero_and_moves_by_its_scale():
     moved = net.put({"a": net.a + 0.1})
     np.testing.assert_allclose(moved(X), 8.0 * (moved.unscaled(X) - net.start(X)), rtol=1e-4)
     gradient = jax.grad(lambda net: float(0) + net(X).sum())(moved)
-    assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradient.start)), "the start is no parameter"
+    assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradient.start)), (
+        "the start is no parameter"
+    )

@@ -36,11 +36,14 @@ def test_tangent_model_is_the_first_order_expansion():
         model = TangentInit(small_init(m=6))(4, key=jax.random.key(0))
         x = jax.random.normal(jax.random.key(1), (30, 4))
         np.testing.assert_allclose(model(x), 0, atol=1e-12)
-        delta = jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(2), leaf.shape), model.delta)
+        delta = jax.tree.map(
+            lambda leaf: jax.random.normal(jax.random.key(2), leaf.shape), model.delta
+        )
         moved = model.put({"w": delta.w, "b": delta.b, "a": delta.a, "c": delta.c})
         jacobian = jax.jacobian(lambda net: net(x))(model.base)
         expected = sum(
-            jnp.sum((j * d).reshape(len(x), -1), axis=1) for j, d in zip(jax.tree.leaves(jacobian), jax.tree.leaves(delta), strict=True)
+            jnp.sum((j * d).reshape(len(x), -1), axis=1)
+            for j, d in zip(jax.tree.leaves(jacobian), jax.tree.leaves(delta), strict=True)
         )
         np.testing.assert_allclose(moved(x), expected, atol=1e-10)
         # and a network moved by a small step follows it up to second order
@@ -53,7 +56,16 @@ def test_unknown_parameter_group_is_named():
         small_init()(3, key=jax.random.key(0)).get(("v",))
 
 
-@pytest.mark.parametrize("bad", [{"m": 0}, {"activation": "gelo"}, {"w_scale": -1.0}, {"a_scale": float("inf")}, {"b_scale": float("nan")}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"m": 0},
+        {"activation": "gelo"},
+        {"w_scale": -1.0},
+        {"a_scale": float("inf")},
+        {"b_scale": float("nan")},
+    ],
+)
 def test_bad_initialisation_is_refused(bad):
     with pytest.raises(BadInput):
         MirroredInit(**({"m": 2, "w_scale": 1.0, "b_scale": 1.0, "a_scale": 1.0} | bad))

@@ -1,4 +1,6 @@
-"""The page in a real browser: every story played to its end, sliders moved on the way, and a closed tab that stops the work."""
+"""The page in a real browser: every story played to its end, sliders moved on the way, and a closed
+tab that stops the work.
+"""
 
 import json
 import os
@@ -12,10 +14,15 @@ import urllib.request
 import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = os.environ.get("UNLAZY_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: name one in $UNLAZY_CHROMIUM")
+CHROMIUM = (
+    os.environ.get("UNLAZY_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium is installed: name one in $UNLAZY_CHROMIUM"
+)
 
-#: Sizes at which a story takes seconds, compiling included; the programs are those of the usual sizes.
+#: Sizes at which a story takes seconds, compiling included; the programs are those of the usual
+#: sizes.
 SMALL = {
     "shi2022": {"d": 12, "D": 6, "m": 4, "T": 60, "n": 200},
     "glasgow2023": {"d": 8, "width": 8, "steps": 60},
@@ -23,13 +30,23 @@ SMALL = {
     "malach2019": {"inputs": "4", "n": 200, "k": 8, "steps": 50},
     "allenzhu2019": {"d": 4, "order": 2, "n": 100, "m": 20, "epochs": 20},
 }
-VIEW = {"shi2022": "Neurons", "glasgow2023": "Neurons", "daniely2020": "Weights", "malach2019": "Gates", "allenzhu2019": "Signals"}
+VIEW = {
+    "shi2022": "Neurons",
+    "glasgow2023": "Neurons",
+    "daniely2020": "Weights",
+    "malach2019": "Gates",
+    "allenzhu2019": "Signals",
+}
 
 
 @pytest.fixture(scope="module")
 def address():
     command = [sys.executable, "-m", "unlazy", "play", "shi2022", "--no-browser"]
-    command += [word for name, value in {**SMALL["shi2022"], "seeds": 1}.items() for word in ("--set", f"{name}={value}")]
+    command += [
+        word
+        for name, value in {**SMALL["shi2022"], "seeds": 1}.items()
+        for word in ("--set", f"{name}={value}")
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         yield re.search(r"http://\S+", server.stdout.readline())[0]
         server.terminate()
@@ -56,7 +73,10 @@ def page(browser, address):
 
 
 def until(page, expression, seconds=90):
-    """Wait for something to be true in the page. Its policy forbids to evaluate texts there, which waiting by itself would do."""
+    """Wait for something to be true in the page.
+
+    Its policy forbids to evaluate texts there, which waiting by itself would do.
+    """
     end = time.monotonic() + seconds
     while not page.evaluate(expression):
         assert time.monotonic() < end, f"{expression}: {page.inner_text('#status')}"
@@ -81,23 +101,35 @@ def status(address):
         return json.load(answer)
 
 
-@pytest.mark.parametrize("story", ["shi2022", *(pytest.param(story, marks=pytest.mark.slow) for story in SMALL if story != "shi2022")])
+@pytest.mark.parametrize(
+    "story",
+    [
+        "shi2022",
+        *(pytest.param(story, marks=pytest.mark.slow) for story in SMALL if story != "shi2022"),
+    ],
+)
 def test_every_story_plays_to_its_end(page, story, tmp_path):
     if story != "shi2022":  # with which the page begins
-        page.evaluate(f"choose({json.dumps(story)}, {json.dumps({**SMALL[story], 'seeds': 1})}); start()")
+        page.evaluate(
+            f"choose({json.dumps(story)}, {json.dumps({**SMALL[story], 'seeds': 1})}); start()"
+        )
     page.select_option("#speed", "60")
     until(page, "state.run && state.frames.length > 3")
     if story == "shi2022":  # a number that acts at once, and one that is refused beside its slider
         until(page, "state.cursor > 4")
         slider(page, "pace").fill("2")
-        until(page, "document.getElementById('status').textContent.startsWith('Going on from step')")
+        until(
+            page, "document.getElementById('status').textContent.startsWith('Going on from step')"
+        )
         run = page.evaluate("state.number")
         slider(page, "k").fill("4")
         until(page, "document.getElementById('slider-k-error').textContent.includes('odd')")
         assert slider(page, "k").get_attribute("aria-invalid") == "true"
         slider(page, "k").fill("3")
         until(page, "document.getElementById('slider-k-error').textContent === ''")
-        assert page.evaluate("state.number") == run, "a number that acts at once, or a refused one, began anew"
+        assert page.evaluate("state.number") == run, (
+            "a number that acts at once, or a refused one, began anew"
+        )
     until(page, "state.finished && !state.playing")
     if story == "shi2022":  # the cheapest rival
         until(page, "Object.values(state.run.rivals).every(errors => errors)")
@@ -105,10 +137,19 @@ def test_every_story_plays_to_its_end(page, story, tmp_path):
     page.wait_for_timeout(150)  # the last picture
     assert page.locator("#tabs button[aria-pressed=true]").inner_text() == VIEW[story]
     assert painted(page, "view") > 500 and painted(page, "curves") > 500
-    assert page.evaluate("state.frames.at(-1).step === state.run.last && state.frames.every((frame, i) => frame.index === i)")
-    assert page.locator("#legend tr").count() == page.evaluate("state.run.learners.length + Object.keys(state.run.rivals).length")
-    assert page.inner_text("#reading").startswith(f"Step {page.evaluate('state.run.last')}: test error of")
-    assert page.evaluate("state.fps") > 0, "frames are counted; how many a second is no matter of a test"
+    assert page.evaluate(
+        "state.frames.at(-1).step === state.run.last && state.frames.every((frame, i) => "
+        "frame.index === i)"
+    )
+    assert page.locator("#legend tr").count() == page.evaluate(
+        "state.run.learners.length + Object.keys(state.run.rivals).length"
+    )
+    assert page.inner_text("#reading").startswith(
+        f"Step {page.evaluate('state.run.last')}: test error of"
+    )
+    assert page.evaluate("state.fps") > 0, (
+        "frames are counted; how many a second is no matter of a test"
+    )
     if story == "glasgow2023":
         check_sharing(page, tmp_path)
 
@@ -127,7 +168,9 @@ def check_sharing(page, folder):
     shared.keyboard.press("End")
     until(shared, "document.getElementById('reading').textContent.startsWith('Step 60')")
     assert shared.inner_text("#reading") == told and painted(shared, "view") > 500
-    assert shared.locator("#sliders input:not([disabled])").count() == 0 and not shared.is_visible("#share")
+    assert shared.locator("#sliders input:not([disabled])").count() == 0 and not shared.is_visible(
+        "#share"
+    )
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     shared.close()
 
@@ -148,7 +191,9 @@ def test_keys_step_and_wind_back_and_the_phone_sees_all(page):
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(color_scheme="dark")
     page.wait_for_timeout(150)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than a phone"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+        "the page is wider than a phone"
+    )
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
     unnamed = page.evaluate(
         """[...document.querySelectorAll("input, select, button, canvas")].filter(e => !e.closest("[hidden]") &&
@@ -159,7 +204,9 @@ def test_keys_step_and_wind_back_and_the_phone_sees_all(page):
 
 def test_a_closed_tab_stops_the_work(page, address):
     until(page, "state.frames.length > 2")
-    page.evaluate("choose('shi2022', {T: 600, n: 10000, m: 200, d: 200, D: 100, seeds: 6}); start()")
+    page.evaluate(
+        "choose('shi2022', {T: 600, n: 10000, m: 200, d: 200, D: 100, seeds: 6}); start()"
+    )
     until(page, "state.socket.readyState === 1")
     assert status(address)["sessions"] >= 1
     page.close()

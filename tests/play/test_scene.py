@@ -21,7 +21,9 @@ TASKS = sorted(registry.tasks())
 def test_a_story_is_whole(preset):
     scene = preset.scene({})
     assert all(is_live(learner, scene.family) for learner in scene.watched.values())
-    assert scene.rivals and not any(is_live(learner, scene.family) for learner in scene.rivals.values())
+    assert scene.rivals and not any(
+        is_live(learner, scene.family) for learner in scene.rivals.values()
+    )
     shares = [share for share, _ in preset.story]
     assert shares == sorted(shares) and shares[0] == 0.0
     assert all(claim in registry.claims() for claim in preset.claims)
@@ -42,7 +44,11 @@ def test_every_number_of_a_story_changes_its_scene(preset):
         elif slider.kind == "switch":
             other = not slider.default
         else:
-            other = slider.default + slider.step if slider.default + slider.step <= slider.high else slider.default - slider.step
+            other = (
+                slider.default + slider.step
+                if slider.default + slider.step <= slider.high
+                else slider.default - slider.step
+            )
         assert bare({slider.name: other}) != before, slider.name
 
 
@@ -110,6 +116,8 @@ def test_an_unknown_number_is_refused():
 
 
 def test_sliders_read_what_the_page_sends():
-    assert Slider("d", "d", 4, 1, 9).read("5") == 5 and isinstance(Slider("d", "d", 4, 1, 9).read(5.0), int)
+    assert Slider("d", "d", 4, 1, 9).read("5") == 5 and isinstance(
+        Slider("d", "d", 4, 1, 9).read(5.0), int
+    )
     assert Slider("x", "x", 0.5).read("0.25") == 0.25
     assert Slider("b", "b", False).read("true") is True

@@ -18,13 +18,17 @@ TOKEN = "right"
 
 @pytest.fixture(scope="module")
 def host():
-    with served(application(PRESETS, TOKEN, {"preset": "glasgow2023", "values": {"d": "8"}})) as found:
+    with served(
+        application(PRESETS, TOKEN, {"preset": "glasgow2023", "values": {"d": "8"}})
+    ) as found:
         yield found
 
 
 def get(host, path, **headers):
     try:
-        with urllib.request.urlopen(urllib.request.Request(f"http://{host}{path}", headers=headers)) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(f"http://{host}{path}", headers=headers)
+        ) as answer:
             return answer.status, answer.headers, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -32,11 +36,20 @@ def get(host, path, **headers):
 
 
 def test_the_page_needs_the_token(host):
-    assert get(host, "/")[0] == get(host, "/?token=wrong")[0] == get(host, "/status?token=wrong")[0] == 403
+    assert (
+        get(host, "/")[0]
+        == get(host, "/?token=wrong")[0]
+        == get(host, "/status?token=wrong")[0]
+        == 403
+    )
     status, headers, text = get(host, f"/?token={TOKEN}")
     assert status == 200 and "default-src 'none'" in headers["content-security-policy"]
-    opening = json.loads(text.split('<script id="opening" type="application/json">')[1].split("</script>")[0])
-    assert opening["preset"] == "glasgow2023" and [each["id"] for each in opening["presets"]] == list(PRESETS)
+    opening = json.loads(
+        text.split('<script id="opening" type="application/json">')[1].split("</script>")[0]
+    )
+    assert opening["preset"] == "glasgow2023" and [
+        each["id"] for each in opening["presets"]
+    ] == list(PRESETS)
 
 
 def test_a_foreign_name_for_this_machine_is_refused(host):
@@ -44,7 +57,8 @@ def test_a_foreign_name_for_this_machine_is_refused(host):
 
 
 @pytest.mark.parametrize(
-    ("address", "origin"), [("/live", None), ("/live?token=wrong", None), (f"/live?token={TOKEN}", "http://evil.example")]
+    ("address", "origin"),
+    [("/live", None), ("/live?token=wrong", None), (f"/live?token={TOKEN}", "http://evil.example")],
 )
 def test_a_socket_needs_the_token_and_our_own_page(host, address, origin):
     with pytest.raises(InvalidStatus, match="403"), connect(f"ws://{host}{address}", origin=origin):

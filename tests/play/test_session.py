@@ -18,8 +18,11 @@ def network_alone(values):
     return dataclasses.replace(scene, watched={"network": scene.watched["network"]})
 
 
-#: The story without the learners beside the network, which would be compiled too, and with one value of its gap.
-ALONE = dataclasses.replace(STORY, build=network_alone, gap=dataclasses.replace(STORY.gap, values=(3,)))
+#: The story without the learners beside the network, which would be compiled too, and with one
+#: value of its gap.
+ALONE = dataclasses.replace(
+    STORY, build=network_alone, gap=dataclasses.replace(STORY.gap, values=(3,))
+)
 
 
 class Page:
@@ -37,7 +40,9 @@ class Page:
         while True:
             message = self.heard.get(timeout=120)
             assert message["type"] != "broken", message
-            if message["type"] == kind and all(message[name] == value for name, value in wanted.items()):
+            if message["type"] == kind and all(
+                message[name] == value for name, value in wanted.items()
+            ):
                 return message
 
 
@@ -85,7 +90,11 @@ def test_a_wrong_number_is_refused_and_the_run_goes_on(page):
 def test_rivals_are_solved_beside(page):
     page.tell("start", values=SMALL)
     found = page.until("rival")
-    assert found["name"] == "linear" and len(found["errors"]) == 2 and all(0 <= error <= 100 for error in found["errors"])
+    assert (
+        found["name"] == "linear"
+        and len(found["errors"]) == 2
+        and all(0 <= error <= 100 for error in found["errors"])
+    )
 
 
 @pytest.mark.slow
@@ -115,8 +124,13 @@ def test_a_stopped_session_does_no_more_work(page):
 def test_a_recording_is_one_file_that_needs_nothing(tmp_path):
     found = record(ALONE, SMALL | {"T": 20}, rivals=False)
     frames = [message for message in found["messages"] if message["type"] == "frame"]
-    assert [frame["index"] for frame in frames] == list(range(frames[0]["count"])) and frames[-1]["step"] == 20
+    assert [frame["index"] for frame in frames] == list(range(frames[0]["count"])) and frames[-1][
+        "step"
+    ] == 20
     write_recording(found, tmp_path / "run.html")
     text = (tmp_path / "run.html").read_text()
-    assert "http://" not in text.replace("ws://", "").replace("http://www.w3.org", "") and "https://" not in text
+    assert (
+        "http://" not in text.replace("ws://", "").replace("http://www.w3.org", "")
+        and "https://" not in text
+    )
     assert '"values":{"d":12' in text and "@recording@" not in text

@@ -6,7 +6,15 @@ import jax
 import numpy as np
 import pytest
 
-from unlazy import Descent, GradientDescent, LocalEngine, MirroredInit, MultiIndex, Performance, Trial
+from unlazy import (
+    Descent,
+    GradientDescent,
+    LocalEngine,
+    MirroredInit,
+    MultiIndex,
+    Performance,
+    Trial,
+)
 from unlazy.learners.circuits.tree import layerwise_network
 from unlazy.learners.one_step import one_step_readout
 from unlazy.learners.shelf import LEARNERS
@@ -18,7 +26,9 @@ from unlazy.tasks.dictionary.balance import BalancedParity
 
 INIT = MirroredInit(m=6, w_scale=1.0, b_scale=0.5, a_scale=0.3)
 FAMILY = MultiIndex(d=5)
-STEEP = Descent({"w": 0.3, "b": 0.3, "a": 0.3}, steps=13, batch=16, loss="logistic", momentum=0.9, drop=0.5)
+STEEP = Descent(
+    {"w": 0.3, "b": 0.3, "a": 0.3}, steps=13, batch=16, loss="logistic", momentum=0.9, drop=0.5
+)
 MAIN = "in a basis, after a step that forgets, by minibatches with momentum and a drop"
 CASES = {
     MAIN: (
@@ -36,7 +46,10 @@ CASES = {
 QUICK = (MAIN, "layer by layer")
 
 
-@pytest.mark.parametrize("case", [*QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in CASES if case not in QUICK)])
+@pytest.mark.parametrize(
+    "case",
+    [*QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in CASES if case not in QUICK)],
+)
 def test_any_pieces_are_the_trial(case):
     family, learner, n = CASES[case]
     training = LiveTraining(family, learner, n, (3, 4), test=200)
@@ -44,10 +57,14 @@ def test_any_pieces_are_the_trial(case):
     for step in (1, 2, 5, 9, training.steps):
         moment = training.advance(moment, step)
     found = training.look(moment)
-    records = list(LocalEngine().run([Trial(family, learner, n, seed, (Performance(200),)) for seed in (3, 4)]))
+    records = list(
+        LocalEngine().run([Trial(family, learner, n, seed, (Performance(200),)) for seed in (3, 4)])
+    )
     assert moment.step == training.steps
     for name in ("test_loss", "train_loss", "test_accuracy"):
-        np.testing.assert_allclose(found[name], [record.value(name) for record in records], rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            found[name], [record.value(name) for record in records], rtol=2e-5, atol=1e-6
+        )
 
 
 def test_going_back_is_going_on_from_there():
@@ -70,14 +87,18 @@ def test_a_changed_number_acts_from_where_it_was_changed():
     whole = LiveTraining(family, paced(learner, 3.0), n, (3,))
     anew = whole.look(whole.advance(whole.begin(), 7))
     lengths = [each["lengths"].mean() for each in (slow, fast, anew)]
-    assert len({round(float(length), 6) for length in lengths}) == 3, "the change did nothing, or began anew"
+    assert len({round(float(length), 6) for length in lengths}) == 3, (
+        "the change did nothing, or began anew"
+    )
 
 
 def test_another_size_needs_another_network():
     family, learner, n = CASES[MAIN]
     training = LiveTraining(family, learner, n, (3,))
     assert not training.change(BalancedParity(d=10, D=5, k=3), learner)
-    assert not training.change(family, dataclasses.replace(learner, init=dataclasses.replace(INIT, m=7)))
+    assert not training.change(
+        family, dataclasses.replace(learner, init=dataclasses.replace(INIT, m=7))
+    )
 
 
 def test_what_is_seen_of_neurons_is_where_they_point():
@@ -103,6 +124,10 @@ def test_looks_are_in_order_and_meet_the_ends_of_stages(lengths):
 
 
 def test_only_descent_by_stages_is_live():
-    live = {name for name, entry in LEARNERS.items() if entry.thing.suits(FAMILY.outputs) and is_live(entry.thing, FAMILY)}
+    live = {
+        name
+        for name, entry in LEARNERS.items()
+        if entry.thing.suits(FAMILY.outputs) and is_live(entry.thing, FAMILY)
+    }
     assert {"network", "sgd", "one-step-network", "tangent-sgd", "relu-features-sgd"} <= live
     assert not live & {"linear", "ntk", "rbf", "random-forest", "rfm"}

@@ -1,4 +1,6 @@
-"""Clusters of neurons where no direction is known, and of filters; gradients told by recorded weights."""
+"""Clusters of neurons where no direction is known, and of filters; gradients told by recorded
+weights.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +11,13 @@ from toys import Halfspace
 from unlazy.learners.base import Trace
 from unlazy.networks.image_resnet import ImageResNetInit
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.shi2022.filters import EARLY, EarlyGradients, FilterClusters, block_filters, two_clusters
+from unlazy.papers.shi2022.filters import (
+    EARLY,
+    EarlyGradients,
+    FilterClusters,
+    block_filters,
+    two_clusters,
+)
 from unlazy.probes.clusters import WeightClusters, cluster_members, unit_rows
 from unlazy.tasks.base import Batch
 
@@ -17,7 +25,10 @@ from unlazy.tasks.base import Batch
 def around(directions, counts, noise, seed=0):
     """So many vectors around each direction, of many lengths."""
     draw = np.random.default_rng(seed)
-    rows = [direction + noise * draw.normal(size=(count, len(direction))) for direction, count in zip(directions, counts, strict=True)]
+    rows = [
+        direction + noise * draw.normal(size=(count, len(direction)))
+        for direction, count in zip(directions, counts, strict=True)
+    ]
     whole = np.concatenate(rows)
     return jnp.asarray(whole * draw.uniform(0.1, 10, (len(whole), 1)), jnp.float32)
 
@@ -44,14 +55,25 @@ def test_the_probe_follows_members_from_the_start_to_their_centre():
     end = around([np.eye(d)[0], -np.eye(d)[0]], [10, 7], 0.05)
     end = jnp.concatenate([end, jnp.asarray(draw.normal(size=(3, d)), jnp.float32)])
     start = jnp.asarray(draw.normal(size=(20, d)), jnp.float32)
-    models = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(network(w) for w in (start, (start + 8 * end) * 1e-25, end)))
+    models = jax.tree.map(
+        lambda *leaves: jnp.stack(leaves),
+        *(network(w) for w in (start, (start + 8 * end) * 1e-25, end)),
+    )
     trace = Trace(models, jnp.zeros(3), Batch(jnp.zeros((1, d)), jnp.ones(1)), (0, 5, 9))
-    found = WeightClusters(picture=(4, 4, 3))(Halfspace(d).task(key=jax.random.key(0)), trace, found={}, key=jax.random.key(0))
-    assert found["clusters"].tolist()[::2] == [0, 2] and found["gathered"].tolist()[::2] == pytest.approx([0, 17 / 20])
-    assert found["between"][0] == pytest.approx(-1, abs=0.05) and found["within"][0] == found["towards"][-1] > 0.9
+    found = WeightClusters(picture=(4, 4, 3))(
+        Halfspace(d).task(key=jax.random.key(0)), trace, found={}, key=jax.random.key(0)
+    )
+    assert found["clusters"].tolist()[::2] == [0, 2] and found["gathered"].tolist()[
+        ::2
+    ] == pytest.approx([0, 17 / 20])
+    assert (
+        found["between"][0] == pytest.approx(-1, abs=0.05)
+        and found["within"][0] == found["towards"][-1] > 0.9
+    )
     assert abs(found["towards"][0]) < 0.2 < found["towards"][1] < found["towards"][2]
     assert found["tiles"].shape == (3, 20, 4, 4, 3) and found["tiles"].dtype == jnp.uint8
-    # Clusters take turns, so that the first tile is of the larger one and the second of the other: opposite pictures.
+    # Clusters take turns, so that the first tile is of the larger one and the second of the other:
+    # opposite pictures.
     np.testing.assert_allclose(found["tiles"][-1, 0, 0, 0, 0], 255, atol=1)
     np.testing.assert_allclose(found["tiles"][-1, 1, 0, 0, 0], 0, atol=1)
     assert found["neurons"].shape[:2] == (3, 20) and found["centres"].shape[1] == 4
@@ -61,28 +83,42 @@ def test_the_probe_follows_members_from_the_start_to_their_centre():
 
 def test_two_clusters_of_filters_are_found_from_the_main_direction():
     d = 60
-    units = unit_rows(around([np.eye(d)[2], -np.eye(d)[2], *np.eye(d)[3:33]], [10, 10, *[1] * 30], 0.05))
+    units = unit_rows(
+        around([np.eye(d)[2], -np.eye(d)[2], *np.eye(d)[3:33]], [10, 10, *[1] * 30], 0.05)
+    )
     centres, members = two_clusters(units)
-    assert members.shape == (2, 10) and {frozenset(row.tolist()) for row in members} == {frozenset(range(10)), frozenset(range(10, 20))}
+    assert members.shape == (2, 10) and {frozenset(row.tolist()) for row in members} == {
+        frozenset(range(10)),
+        frozenset(range(10, 20)),
+    }
     assert centres[0] @ centres[1] < -0.95
 
 
 def test_gradients_of_the_first_steps_are_told_by_recorded_weights():
-    """A path of weights by momentum along known gradients: their means over trunks of ten steps are found again."""
+    """A path of weights by momentum along known gradients: their means over trunks of ten steps are
+    found again.
+    """
     draw, momentum, rate = np.random.default_rng(0), 0.9, 0.05
     first = ImageResNetInit(1)((4, 4, 3), key=jax.random.key(0))
     kernel = np.asarray(first.filters[-1].second)
-    gradients = np.asarray(draw.normal(size=(32, *kernel.shape)) + draw.normal(size=kernel.shape), np.float32)
+    gradients = np.asarray(
+        draw.normal(size=(32, *kernel.shape)) + draw.normal(size=kernel.shape), np.float32
+    )
     path, speed = [kernel], 0
     for gradient in gradients:
         speed = momentum * speed + gradient
         path.append(path[-1] - rate * speed)
     steps = (*EARLY, 32)
     last = [first.filters[-1]._replace(second=jnp.asarray(path[step])) for step in steps]
-    models = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(first.put({"filters": (*first.filters[:-1], block)}) for block in last))
+    models = jax.tree.map(
+        lambda *leaves: jnp.stack(leaves),
+        *(first.put({"filters": (*first.filters[:-1], block)}) for block in last),
+    )
     trace = Trace(models, jnp.zeros(len(steps)), Batch(jnp.zeros((1, 48)), jnp.ones(1)), steps)
     found = EarlyGradients(momentum)(None, trace, found={}, key=jax.random.key(0))
-    assert FilterClusters()(None, trace, found={}, key=jax.random.key(0))["turned"][0] == pytest.approx(0, abs=1e-5)
+    assert FilterClusters()(None, trace, found={}, key=jax.random.key(0))["turned"][
+        0
+    ] == pytest.approx(0, abs=1e-5)
     units = unit_rows(block_filters(trace.at(-1))[-1])
     chosen = int(jnp.argmax(units @ two_clusters(units)[0][0]))
     rows = gradients.reshape(32, -1, 8)[:, :, chosen]
@@ -92,4 +128,8 @@ def test_gradients_of_the_first_steps_are_told_by_recorded_weights():
     for trunk in range(3):
         assert found[f"mean_{trunk + 1}_cosine"][0] == pytest.approx(unit[trunk] @ mean, abs=1e-4)
     assert found["pair_13_cosine"][0] == pytest.approx(unit[0] @ unit[2], abs=1e-4)
-    assert found["pair_12_cosine"][0] == pytest.approx(unit[0] @ unit[1], abs=1e-4) != pytest.approx(unit[0] @ unit[2], abs=1e-3)
+    assert (
+        found["pair_12_cosine"][0]
+        == pytest.approx(unit[0] @ unit[1], abs=1e-4)
+        != pytest.approx(unit[0] @ unit[2], abs=1e-3)
+    )

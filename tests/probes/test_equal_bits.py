@@ -38,7 +38,10 @@ def scene(make, family=FAMILY):
 
 def look(probe, make, family=FAMILY):
     task, trace = scene(make, family)
-    return {name: np.asarray(value[0]) for name, value in probe(task, trace, found={}, key=jax.random.key(3)).items()}
+    return {
+        name: np.asarray(value[0])
+        for name, value in probe(task, trace, found={}, key=jax.random.key(3)).items()
+    }
 
 
 def test_errors_by_part_are_those_of_known_predictors():
@@ -48,18 +51,26 @@ def test_errors_by_part_are_those_of_known_predictors():
     assert majority["structured_error"] == 0
     assert majority["uniform_error"] == pytest.approx(0.75, abs=0.03)
     assert majority["whole_error"] == pytest.approx(majority["uniform_error"] / 2)
-    one = look(PartErrors(4000), lambda task: Parity(task.where, 1), EqualBits(d=12, k=3, structured=0.2))
+    one = look(
+        PartErrors(4000), lambda task: Parity(task.where, 1), EqualBits(d=12, k=3, structured=0.2)
+    )
     assert one["uniform_error"] == pytest.approx(0.5, abs=0.04) and one["structured_error"] == 0
     assert one["whole_error"] == pytest.approx(0.8 * one["uniform_error"])
 
 
 def test_weights_are_told_apart_by_part():
     task, _ = scene(lambda task: Majority(task.where))
-    w = jnp.zeros((4, 12)).at[:, task.where].set(jnp.array([[1.0, 1, 1], [1, 0, -1], [-2, -2, -2], [0, 0, 0]]))
+    w = (
+        jnp.zeros((4, 12))
+        .at[:, task.where]
+        .set(jnp.array([[1.0, 1, 1], [1, 0, -1], [-2, -2, -2], [0, 0, 0]]))
+    )
     rest = jnp.ones(12).at[task.where].set(0)
     net = small_init(m=2)(12, key=jax.random.key(0)).put({"w": w + 1e-30 * rest})
     found = look(PartWeights(), lambda task: net)
-    assert np.allclose(found["neuron_on"], [1, 0, -2, 0]) and np.allclose(found["neuron_off"] / 1e-30, 1)
+    assert np.allclose(found["neuron_on"], [1, 0, -2, 0]) and np.allclose(
+        found["neuron_off"] / 1e-30, 1
+    )
     assert len(look(PartWeights(2), lambda task: net)["neuron_on"]) == 2
     assert found["separation"] > 1
 
@@ -68,23 +79,35 @@ def test_weights_are_told_apart_by_part():
 def test_the_score_by_ones_is_the_zigzag_of_a_parity(k):
     family = EqualBits(d=12, k=k)
     found = look(ScoreByOnes(50), lambda task: Parity(task.where, k), family)
-    assert found["ones_mean"].tolist() == [(-1.0) ** (k - ones) for ones in range(k + 1)] and found["ones_right"] == 1
+    assert (
+        found["ones_mean"].tolist() == [(-1.0) ** (k - ones) for ones in range(k + 1)]
+        and found["ones_right"] == 1
+    )
     majority = look(ScoreByOnes(50), lambda task: Majority(task.where), family)
-    assert np.allclose(majority["ones_mean"], 2 * np.arange(k + 1) - k) and np.allclose(majority["ones_low"], majority["ones_high"])
+    assert np.allclose(majority["ones_mean"], 2 * np.arange(k + 1) - k) and np.allclose(
+        majority["ones_low"], majority["ones_high"]
+    )
     one = look(ScoreByOnes(2000), lambda task: Parity(task.where, 1), family)
     assert np.allclose(one["ones_mean"], 2 * np.arange(k + 1) / k - 1, atol=0.1)
 
 
 def test_they_run_in_programs_and_on_the_host():
     probes = (PartErrors(500), ScoreByOnes(20))
-    trials = [Trial(FAMILY, LEARNERS[name].thing, 100, 10, probes) for name in ("linear", "network")]
+    trials = [
+        Trial(FAMILY, LEARNERS[name].thing, 100, 10, probes) for name in ("linear", "network")
+    ]
     for record in LocalEngine().run(trials):
-        assert record.value("structured_error") < 0.5 and record.arrays["ones_mean"].shape == (len(record.steps), 4)
+        assert record.value("structured_error") < 0.5 and record.arrays["ones_mean"].shape == (
+            len(record.steps),
+            4,
+        )
 
 
 def test_other_tasks_and_empty_looks_are_refused():
     task = Halfspace(4).task(key=jax.random.key(0))
-    trace = Trace.of(small_init(m=3)(4, key=jax.random.key(1)), task.sample(5, key=jax.random.key(2)))
+    trace = Trace.of(
+        small_init(m=3)(4, key=jax.random.key(1)), task.sample(5, key=jax.random.key(2))
+    )
     for probe in (PartErrors(), PartWeights(), ScoreByOnes()):
         with pytest.raises(BadInput, match="Only the parities of EqualBits"):
             probe(task, trace, found={}, key=jax.random.key(3))

@@ -52,15 +52,21 @@ def scene():
 
 def test_accuracy_of_the_target_itself_and_of_its_opposite(scene):
     task, net, seen = scene
-    perfect = net.put({"w": task.features, "b": jnp.zeros(1), "a": jnp.ones(1), "c": jnp.asarray(0.0)})
+    perfect = net.put(
+        {"w": task.features, "b": jnp.zeros(1), "a": jnp.ones(1), "c": jnp.asarray(0.0)}
+    )
     found = measured(Performance(200), task, Linear(task.u), seen)
     assert found["test_accuracy"] == found["train_accuracy"] == 100
     assert measured(Performance(200), task, Linear(-task.u), seen)["test_accuracy"] == 0
-    assert Alignment().look(task, perfect, seen=seen, key=jax.random.key(3))["cosine"] == pytest.approx(1, abs=1e-5)
+    assert Alignment().look(task, perfect, seen=seen, key=jax.random.key(3))[
+        "cosine"
+    ] == pytest.approx(1, abs=1e-5)
 
 
 def test_accuracy_is_the_same_through_coordinates():
-    """A model is looked at by coordinates, cheaply where it knows how; the answer is that of the input space."""
+    """A model is looked at by coordinates, cheaply where it knows how; the answer is that of the
+    input space.
+    """
     task = ParityMixture(d=10, D=6, k=3).task(key=jax.random.key(0))
     net, seen = small_init(m=5)(10, key=jax.random.key(1)), task.draw(50, jax.random.key(2))
     net = net.put({"a": jnp.abs(net.a), "c": jnp.asarray(-3.0)})
@@ -83,7 +89,9 @@ def test_cosines_do_not_depend_on_the_scale_of_the_weights(scene, scale):
 
 def test_a_neuron_of_weight_zero_has_cosine_zero(scene):
     task, net, seen = scene
-    found = Alignment().look(task, net.put({"w": jnp.zeros_like(net.w)}), seen=seen, key=jax.random.key(3))
+    found = Alignment().look(
+        task, net.put({"w": jnp.zeros_like(net.w)}), seen=seen, key=jax.random.key(3)
+    )
     np.testing.assert_array_equal(found["cosines"], 0)
 
 
@@ -93,7 +101,9 @@ def test_a_silhouette_keeps_at_most_the_asked_number_of_neurons(scene):
     assert len(Silhouette(100).look(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 6
 
 
-@pytest.mark.parametrize("make", [lambda: Performance(0), lambda: Performance(5, loss="x"), lambda: Silhouette(0)])
+@pytest.mark.parametrize(
+    "make", [lambda: Performance(0), lambda: Performance(5, loss="x"), lambda: Silhouette(0)]
+)
 def test_empty_probes_are_refused(make):
     with pytest.raises(BadInput):
         make()
@@ -108,7 +118,9 @@ def test_a_silhouette_keeps_all_angles():
     unit = lambda w: w / np.linalg.norm(w, axis=1, keepdims=True)  # noqa: E731
     for part in ("neurons", "directions"):
         expected = unit(whole["neurons"]) @ unit(whole[part]).T
-        np.testing.assert_allclose(unit(reduced["neurons"]) @ unit(reduced[part]).T, expected, atol=1e-5)
+        np.testing.assert_allclose(
+            unit(reduced["neurons"]) @ unit(reduced[part]).T, expected, atol=1e-5
+        )
 
 
 def test_clusters_count_neurons_and_centres():
@@ -117,26 +129,52 @@ def test_clusters_count_neurons_and_centres():
     net = TwoLayer(w, jnp.zeros(4), jnp.array([1.0, -1.0, 1.0, -1.0]), jnp.zeros(()), "relu")
     found = Clusters(0.95).look(task, net, seen=None, key=None)
     assert (float(found["clustered"]), float(found["covered"])) == (0.75, 0.5)
-    assert float(found["least_cosine"]) == pytest.approx(0.0, abs=1e-6), "no neuron looks towards (−1, −1): the nearest is at a right angle"
+    assert float(found["least_cosine"]) == pytest.approx(0.0, abs=1e-6), (
+        "no neuron looks towards (−1, −1): the nearest is at a right angle"
+    )
     both = Clusters(0.95, opposites=True).look(task, net, seen=None, key=None)
     assert float(both["covered"]) == 1.0
     # Labels of the centres: +1, +1 and −1 for the three neurons near one; two of them agree.
-    assert float(SecondLayerSigns(0.95).look(task, net, seen=None, key=None)["agreement"]) == pytest.approx(2 / 3)
+    assert float(
+        SecondLayerSigns(0.95).look(task, net, seen=None, key=None)["agreement"]
+    ) == pytest.approx(2 / 3)
 
 
 def test_kinks_are_counted_within_the_data():
     task = Halfspace(1).task(key=jax.random.key(0))
     seen = Batch(jnp.linspace(-1, 1, 100)[:, None], jnp.ones(100))
-    net = TwoLayer(jnp.array([[1.0], [0.1], [0.1], [1.0]]), jnp.array([0.0, 0.5, -3.0, 1.0]), jnp.ones(4), jnp.zeros(()))
+    net = TwoLayer(
+        jnp.array([[1.0], [0.1], [0.1], [1.0]]),
+        jnp.array([0.0, 0.5, -3.0, 1.0]),
+        jnp.ones(4),
+        jnp.zeros(()),
+    )
     assert float(Kinks(0.01).look(task, net, seen=seen, key=None)["kinked"]) == 0.5
 
 
 def test_several_classes_and_several_numbers_have_their_metrics():
     y = jnp.eye(3)
-    assert accuracy(jnp.array([[2.0, 1, 0], [3, 1, 0], [0, 0, jnp.nan]]), y) == pytest.approx(100 / 3)
-    assert squared_error(jnp.zeros((3, 3)), y) == 1 and squared_error(jnp.array([1.0, 3.0]), jnp.zeros(2)) == 5
-    assert metric_of(Outputs("classes", 3)) is ACCURACY and metric_of(Outputs("reals", 15)) is SQUARED_ERROR
-    assert ACCURACY.better(90, 80) and SQUARED_ERROR.better(0.1, 0.2) and ACCURACY.error(95.0) == pytest.approx(0.05)
-    for wrong in (Outputs("signs", 2), Outputs("classes", 1), Outputs("reals", 0), Outputs("words")):
+    assert accuracy(jnp.array([[2.0, 1, 0], [3, 1, 0], [0, 0, jnp.nan]]), y) == pytest.approx(
+        100 / 3
+    )
+    assert (
+        squared_error(jnp.zeros((3, 3)), y) == 1
+        and squared_error(jnp.array([1.0, 3.0]), jnp.zeros(2)) == 5
+    )
+    assert (
+        metric_of(Outputs("classes", 3)) is ACCURACY
+        and metric_of(Outputs("reals", 15)) is SQUARED_ERROR
+    )
+    assert (
+        ACCURACY.better(90, 80)
+        and SQUARED_ERROR.better(0.1, 0.2)
+        and ACCURACY.error(95.0) == pytest.approx(0.05)
+    )
+    for wrong in (
+        Outputs("signs", 2),
+        Outputs("classes", 1),
+        Outputs("reals", 0),
+        Outputs("words"),
+    ):
         with pytest.raises(BadInput):
             wrong.check()

@@ -13,7 +13,14 @@ from matplotlib.text import Text
 from unlazy.core.errors import BadInput
 from unlazy.lab.judging import judge
 from unlazy.report.charts import curve_chart
-from unlazy.report.figures import accuracy_curves, curves, neuron_map, save_figures, slug, step_ticks
+from unlazy.report.figures import (
+    accuracy_curves,
+    curves,
+    neuron_map,
+    save_figures,
+    slug,
+    step_ticks,
+)
 from unlazy.report.palette import ARM_COLOURS
 
 
@@ -34,7 +41,9 @@ def test_curves_are_of_arms_with_more_than_three_steps(verdict, records):
 
 def test_an_arm_keeps_its_colour_whatever_the_order_of_the_records(verdict, records):
     turned = dict(reversed(records.items()))
-    assert {line.arm: line.colour for line in curves(verdict, records)} == {line.arm: line.colour for line in curves(verdict, turned)}
+    assert {line.arm: line.colour for line in curves(verdict, records)} == {
+        line.arm: line.colour for line in curves(verdict, turned)
+    }
     assert len(set(ARM_COLOURS)) == len(ARM_COLOURS)
 
 
@@ -46,7 +55,9 @@ def test_one_seed_has_a_curve_but_no_band(claim, records):
 
 
 def test_values_that_are_not_finite_leave_a_gap(verdict, records, network_record):
-    records["Network"][0] = network_record(status="diverged", test_accuracy=(50, 50, 50, math.inf, math.nan))
+    records["Network"][0] = network_record(
+        status="diverged", test_accuracy=(50, 50, 50, math.inf, math.nan)
+    )
     line = curves(verdict, records)[0]
     assert math.isnan(line.estimates[-1].mean)
     accuracy_curves(verdict, records).canvas.draw()
@@ -54,7 +65,14 @@ def test_values_that_are_not_finite_leave_a_gap(verdict, records, network_record
 
 def test_accuracy_curves_name_every_arm_once(verdict, records):
     found = texts(accuracy_curves(verdict, records))
-    for name in ("Network", "Kernel", "toy2020/table9", "laptop scale, 3 seeds", "published final value", "chance"):
+    for name in (
+        "Network",
+        "Kernel",
+        "toy2020/table9",
+        "laptop scale, 3 seeds",
+        "published final value",
+        "chance",
+    ):
         assert found.count(name) == 1, name
     assert "Readout" not in found
 
@@ -80,7 +98,9 @@ def test_neuron_map_has_a_panel_a_step(network_record):
         "step 2\nmax cosine 0.990",
         "step 100\nmax cosine 0.998",
     ]
-    assert "neuron nearest +u after two steps (6)" in " ".join(t.get_text() for t in figure.legends[0].get_texts())
+    assert "neuron nearest +u after two steps (6)" in " ".join(
+        t.get_text() for t in figure.legends[0].get_texts()
+    )
     assert len(neuron_map(record, steps=(2,)).axes) == 1
 
 
@@ -94,7 +114,9 @@ def test_neuron_map_of_what_is_not_recorded(network_record, records):
 def test_neuron_map_of_a_diverged_run(network_record):
     arrays = {name: array.copy() for name, array in network_record().arrays.items()}
     arrays["neurons"][4] = np.nan
-    figure = neuron_map(network_record(status="diverged", arrays=arrays, cosine=(0.2, 0.9, 0.9, 0.9, math.nan)))
+    figure = neuron_map(
+        network_record(status="diverged", arrays=arrays, cosine=(0.2, 0.9, 0.9, 0.9, math.nan))
+    )
     figure.canvas.draw()
     assert "12 neurons not finite" in figure.axes[-1].get_title()
 
@@ -102,15 +124,22 @@ def test_neuron_map_of_a_diverged_run(network_record):
 def test_files(verdict, records, tmp_path):
     paths = save_figures(verdict, records, tmp_path / "new")
     stems = ("toy2020-table9-laptop-accuracy", "toy2020-table9-laptop-neurons-network")
-    assert [path.name for path in paths] == [f"{stem}.{kind}" for stem in stems for kind in ("csv", "png", "pdf")]
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(path.name for path in paths)
+    assert [path.name for path in paths] == [
+        f"{stem}.{kind}" for stem in stems for kind in ("csv", "png", "pdf")
+    ]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(
+        path.name for path in paths
+    )
     for path in paths:
         if path.suffix == ".png":
             image = imread(path)
             assert min(image.shape[:2]) > 400
             assert image[..., :3].std() > 0
         elif path.suffix == ".csv":
-            assert path.read_text().startswith("panel,series,") and len(path.read_text().splitlines()) > 10
+            assert (
+                path.read_text().startswith("panel,series,")
+                and len(path.read_text().splitlines()) > 10
+            )
         else:
             assert path.read_bytes().startswith(b"%PDF-")
             assert b"%%EOF" in path.read_bytes()[-64:]
@@ -130,18 +159,29 @@ def test_slug():
 
 
 def test_curves_follow_the_metric_of_the_records(claim, records):
-    """Squared errors have a curve too, and no line of chance; several classes are not guessed by a coin."""
+    """Squared errors have a curve too, and no line of chance; several classes are not guessed by a
+    coin.
+    """
     real = {
-        arm: [dataclasses.replace(r, measurements={"test_squared_error": (1.0, 0.8, 0.5, 0.2, 0.1)}) for r in found]
+        arm: [
+            dataclasses.replace(r, measurements={"test_squared_error": (1.0, 0.8, 0.5, 0.2, 0.1)})
+            for r in found
+        ]
         for arm, found in records.items()
         if arm != "Readout"
     }
     plain = claim(checks=(), published=())
     drawn = accuracy_curves(judge(plain, "laptop", real), real)
     assert "test squared error" in texts(drawn) and "chance" not in texts(drawn)
-    assert curve_chart(curves(judge(plain, "laptop", real), real))["layout"]["yaxis"]["title"]["text"] == "test squared error"
+    assert (
+        curve_chart(curves(judge(plain, "laptop", real), real))["layout"]["yaxis"]["title"]["text"]
+        == "test squared error"
+    )
     many = {
-        arm: [dataclasses.replace(r, trial=r.trial | {"family": {"type": "Digits", "classes": 10}}) for r in found]
+        arm: [
+            dataclasses.replace(r, trial=r.trial | {"family": {"type": "Digits", "classes": 10}})
+            for r in found
+        ]
         for arm, found in records.items()
     }
     assert "chance" not in texts(accuracy_curves(judge(claim(), "laptop", many), many))

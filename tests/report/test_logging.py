@@ -14,7 +14,11 @@ from unlazy.report.logging import log_records
 @pytest.fixture(scope="module")
 def records():
     linear = LEARNERS["linear"].thing
-    return list(LocalEngine().run([Trial(MultiIndex(d=4), linear, 20, seed, (Performance(50),)) for seed in (10, 11)]))
+    return list(
+        LocalEngine().run(
+            [Trial(MultiIndex(d=4), linear, 20, seed, (Performance(50),)) for seed in (10, 11)]
+        )
+    )
 
 
 class Kept:
@@ -38,7 +42,9 @@ def test_tensorboard_gets_a_run_a_trial(records, tmp_path, monkeypatch):
     assert log_records(records, [], "tensorboard", tmp_path) == 2
     assert len(Kept.all) == 2 and all(str(tmp_path) in folder for folder in Kept.all)
     for rows, record in zip(Kept.all.values(), records, strict=True):
-        assert ("test_accuracy", record.value("test_accuracy"), record.steps[-1]) in rows and rows[-1] == "closed"
+        assert ("test_accuracy", record.value("test_accuracy"), record.steps[-1]) in rows and rows[
+            -1
+        ] == "closed"
 
 
 def test_weights_and_biases_get_the_same(records, tmp_path, monkeypatch):
@@ -46,11 +52,17 @@ def test_weights_and_biases_get_the_same(records, tmp_path, monkeypatch):
 
     def init(**settings):
         assert settings["mode"] == "offline" and settings["config"]["seed"] in (10, 11)
-        return types.SimpleNamespace(log=logged.append, finish=lambda: finished.append(settings["name"]))
+        return types.SimpleNamespace(
+            log=logged.append, finish=lambda: finished.append(settings["name"])
+        )
 
     monkeypatch.setitem(sys.modules, "wandb", types.SimpleNamespace(init=init))
     assert log_records(records, [], "wandb", tmp_path) == 2
-    assert len(finished) == 2 and {"test_accuracy": records[0].value("test_accuracy"), "step": records[0].steps[-1]} in logged
+    assert (
+        len(finished) == 2
+        and {"test_accuracy": records[0].value("test_accuracy"), "step": records[0].steps[-1]}
+        in logged
+    )
 
 
 @pytest.mark.parametrize("kind", ["tensorboard", "wandb"])

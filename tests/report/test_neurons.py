@@ -10,11 +10,21 @@ from hypothesis import strategies as st
 from unlazy.core.errors import BadInput
 from unlazy.report.charts import neuron_chart
 from unlazy.report.figures import neuron_map
-from unlazy.report.neurons import embed, frames, nearest_star, normalise, side_names, sides, star_names
+from unlazy.report.neurons import (
+    embed,
+    frames,
+    nearest_star,
+    normalise,
+    side_names,
+    sides,
+    star_names,
+)
 
 
 def in_a_plane(angles, d=7, seed=3):
-    """Unit vectors at the given angles in a random plane of d dimensions, and the direction at angle zero."""
+    """Unit vectors at the given angles in a random plane of d dimensions, and the direction at
+    angle zero.
+    """
     basis, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(d, 2)))
     angles = np.asarray(angles, float)
     return np.stack([np.cos(angles), np.sin(angles)], axis=1) @ basis.T, basis[:, :1].T
@@ -27,7 +37,10 @@ def test_points_on_a_circle_keep_their_angles(angles, seed):
     points, stars = embed(neurons, direction)
     found = np.arctan2(points[:, 1], points[:, 0])
     # A plane may be looked at from both sides.
-    nearest = min(np.abs(np.exp(1j * found) - np.exp(1j * side * np.asarray(angles))).max() for side in (1, -1))
+    nearest = min(
+        np.abs(np.exp(1j * found) - np.exp(1j * side * np.asarray(angles))).max()
+        for side in (1, -1)
+    )
     assert nearest < 1e-5
     np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1, atol=1e-6)
     np.testing.assert_allclose(stars, [[1, 0], [-1, 0]], atol=1e-6)
@@ -37,14 +50,18 @@ def test_planar_distances_are_reproduced():
     neurons, direction = in_a_plane([0.3, 1.2, -2.0, 2.9, -0.4])
     points, _ = embed(neurons, direction)
     np.testing.assert_allclose(
-        np.linalg.norm(points[:, None] - points, axis=-1), np.linalg.norm(neurons[:, None] - neurons, axis=-1), atol=1e-6
+        np.linalg.norm(points[:, None] - points, axis=-1),
+        np.linalg.norm(neurons[:, None] - neurons, axis=-1),
+        atol=1e-6,
     )
 
 
 def test_length_of_weights_does_not_matter():
     neurons, direction = in_a_plane([0.3, 1.2, -2.0])
     for factor in (1e-9, 1e-200, 5e-310, 1e200):
-        np.testing.assert_allclose(embed(neurons * factor, direction)[0], embed(neurons, direction)[0], atol=1e-6)
+        np.testing.assert_allclose(
+            embed(neurons * factor, direction)[0], embed(neurons, direction)[0], atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -67,7 +84,9 @@ def test_the_same_weights_give_the_same_picture_whatever_their_sign_of_axes():
     draw = np.random.default_rng(1)
     neurons, direction = draw.normal(size=(20, 6)), draw.normal(size=(1, 6))
     turn, _ = np.linalg.qr(draw.normal(size=(6, 6)))
-    np.testing.assert_allclose(embed(neurons, direction)[0], embed(neurons @ turn, direction @ turn)[0], atol=1e-8)
+    np.testing.assert_allclose(
+        embed(neurons, direction)[0], embed(neurons @ turn, direction @ turn)[0], atol=1e-8
+    )
 
 
 def test_a_frame_is_reflected_to_resemble_the_one_before():
@@ -114,7 +133,9 @@ def test_directions_must_be_finite():
 
 
 def test_nearest_star():
-    neurons = np.array([[1, 5, 0], [-1e-9, 0, 0], [0, 0, 0], [0, 3, 0], [np.nan, 1, 1], [np.inf, 0, 0]])
+    neurons = np.array(
+        [[1, 5, 0], [-1e-9, 0, 0], [0, 0, 0], [0, 3, 0], [np.nan, 1, 1], [np.inf, 0, 0]]
+    )
     assert nearest_star(neurons, np.array([[2.0, 0, 0]])).tolist() == [1, -1, 0, 0, 0, 0]
     assert nearest_star(np.array([[0.1, -1.0]]), np.eye(2)).tolist() == [-1]
 
@@ -134,7 +155,9 @@ def test_frames_of_a_record(network_record):
     assert (np.sign(found[2].points[:, 0]) == sides(record)).all()
 
 
-def test_many_directions_have_one_star_each_and_neurons_are_told_apart_by_where_they_end(network_record):
+def test_many_directions_have_one_star_each_and_neurons_are_told_apart_by_where_they_end(
+    network_record,
+):
     arrays = dict(network_record().arrays)
     steps, neurons, d = arrays["neurons"].shape
     arrays["directions"] = np.broadcast_to(np.eye(d)[:3], (steps, 3, d))
@@ -142,7 +165,10 @@ def test_many_directions_have_one_star_each_and_neurons_are_told_apart_by_where_
     arrays["neurons"][-1, :4] = 2 * np.eye(d)[1]
     record = network_record(arrays=arrays)
     assert sides(record).tolist() == [1] * 4 + [0] * (neurons - 4)
-    assert all({sign: len(stars) for sign, stars in frame.stars.items()} == {1: 3} for frame in frames(record))
+    assert all(
+        {sign: len(stars) for sign, stars in frame.stars.items()} == {1: 3}
+        for frame in frames(record)
+    )
     assert "3" in star_names(record)[1] and set(side_names(record)) == {0, 1}
     assert neuron_map(record).axes and neuron_chart(record)["data"]
 
@@ -151,7 +177,9 @@ def test_frames_of_a_diverged_record(network_record):
     arrays = {name: array.copy() for name, array in network_record().arrays.items()}
     arrays["neurons"][3, 0] = np.inf
     arrays["neurons"][4] = np.nan
-    found = frames(network_record(status="diverged", arrays=arrays, cosine=(0.2, 0.9, 0.9, 0.9, np.nan)))
+    found = frames(
+        network_record(status="diverged", arrays=arrays, cosine=(0.2, 0.9, 0.9, 0.9, np.nan))
+    )
     assert [frame.left_out for frame in found] == [0, 0, 0, 1, 12]
     assert "1 of 12 neurons are not finite" in found[3].caption
     assert "no finite cosine" in found[4].caption

@@ -110,16 +110,28 @@ def test_anchors_are_unique_and_all_links_lead_somewhere(verdict, records):
     ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert {attributes["href"][1:] for tag, attributes in tags if tag == "a"} <= set(ids)
-    assert {attributes["aria-labelledby"] for tag, attributes in tags if "aria-labelledby" in attributes} <= set(ids)
+    assert {
+        attributes["aria-labelledby"] for tag, attributes in tags if "aria-labelledby" in attributes
+    } <= set(ids)
 
 
 def test_text_is_escaped_everywhere(claim, records):
     evil = '</script><script>alert("1")</script>'
-    arms = {f"Network{evil}": records["Network"], "Kernel": records["Kernel"], "Network": records["Network"]}
-    spoilt = {"conditions": (Condition(evil, lambda scale: 1.0, lambda scale: 2.0),), "history": (Change(evil, evil, evil),)}
+    arms = {
+        f"Network{evil}": records["Network"],
+        "Kernel": records["Kernel"],
+        "Network": records["Network"],
+    }
+    spoilt = {
+        "conditions": (Condition(evil, lambda scale: 1.0, lambda scale: 2.0),),
+        "history": (Change(evil, evil, evil),),
+    }
     bad = claim(id=f"x{evil}", statement=evil, where=evil, deviations=(evil,), **spoilt)
     verdict = dataclasses.replace(
-        judge(bad, "laptop", arms), reason=evil, numbers=Numbers({}, (evil,)), control=ControlVerdict(evil, "fails", (evil,))
+        judge(bad, "laptop", arms),
+        reason=evil,
+        numbers=Numbers({}, (evil,)),
+        control=ControlVerdict(evil, "fails", (evil,)),
     )
     for arm in arms.values():
         for record in arm:
@@ -134,26 +146,36 @@ def test_text_is_escaped_everywhere(claim, records):
 def test_charts_are_what_plotly_understands(verdict, records):
     lines = curves(verdict, records)
     drawn = plotly.graph_objects.Figure(curve_chart(lines))
-    assert [trace.name for trace in drawn.data if trace.mode == "lines+markers"] == ["Network", "Kernel"]
+    assert [trace.name for trace in drawn.data if trace.mode == "lines+markers"] == [
+        "Network",
+        "Kernel",
+    ]
     spec = neuron_chart(records["Network"][0])
     captions = spec.pop("captions")
     moving = plotly.graph_objects.Figure(spec)
     assert [frame.name for frame in moving.frames] == ["0", "1", "2", "10", "100"]
-    assert [step.args[0][0] for step in moving.layout.sliders[0].steps] == [frame.name for frame in moving.frames]
+    assert [step.args[0][0] for step in moving.layout.sliders[0].steps] == [
+        frame.name for frame in moving.frames
+    ]
     assert captions["2"] == "Step 2: greatest cosine 0.990"
     stars = moving.frames[2].data[0], moving.frames[2].data[1]
     assert stars[0].x[0] == pytest.approx(1, abs=0.01)
     assert stars[1].x[0] == pytest.approx(-1, abs=0.01)
     # A frame moves as many points as there are, in the traces that were drawn.
     for frame in moving.frames:
-        assert [len(part.x) for part in frame.data] == [len(moving.data[place].x) for place in frame.traces]
+        assert [len(part.x) for part in frame.data] == [
+            len(moving.data[place].x) for place in frame.traces
+        ]
 
 
 def test_diverged_runs_make_a_page_of_valid_json(claim, records, network_record):
     arrays = {name: array.copy() for name, array in network_record().arrays.items()}
     arrays["neurons"][3:] = np.nan
     records["Network"][0] = network_record(
-        status="diverged", arrays=arrays, test_accuracy=(50, 50, 50, math.nan, math.inf), cosine=(0.1, 0.9, 0.9, math.nan, math.nan)
+        status="diverged",
+        arrays=arrays,
+        test_accuracy=(50, 50, 50, math.nan, math.inf),
+        cosine=(0.1, 0.9, 0.9, math.nan, math.nan),
     )
     with np.errstate(invalid="ignore"):
         verdict = judge(claim(), "laptop", records)
@@ -168,14 +190,19 @@ def test_diverged_runs_make_a_page_of_valid_json(claim, records, network_record)
 
 def test_seeds_that_were_tuned_on_are_pointed_out(claim, records):
     def words(shift, **changes):
-        moved = {arm: [dataclasses.replace(r, trial=r.trial | {"seed": r.seed + shift}) for r in found] for arm, found in records.items()}
+        moved = {
+            arm: [dataclasses.replace(r, trial=r.trial | {"seed": r.seed + shift}) for r in found]
+            for arm, found in records.items()
+        }
         return outline([(judge(claim(**changes), "laptop", moved), moved)]).words
 
     assert "seeds lie below" not in words(990)
     assert "3 of 3 seeds lie below 1000; on such seeds settings were chosen" in words(-10)
     assert "3 of 3 seeds lie below 1000; on such seeds rules were looked at" in words(0)
     later = (Change("2026-11-17", "a bound was moved", "it was wrong", 1100),)
-    assert "3 of 3 seeds lie below 1100; on such seeds an older rule was judged" in words(990, history=later)
+    assert "3 of 3 seeds lie below 1100; on such seeds an older rule was judged" in words(
+        990, history=later
+    )
     assert "2026-11-17: a bound was moved. Why: it was wrong." in words(1090, history=later)
 
 
@@ -193,11 +220,17 @@ def test_conditions_and_controls_are_shown(claim, records):
 
 
 def test_records_of_another_source_are_pointed_out(claim, records):
-    assert "9 of 9 records were made by another version" in outline([(judge(claim(), "laptop", records, source="new"), records)]).words
+    assert (
+        "9 of 9 records were made by another version"
+        in outline([(judge(claim(), "laptop", records, source="new"), records)]).words
+    )
 
 
 def test_no_curves_and_no_neurons_no_charts(verdict, records):
-    plain = {arm: [dataclasses.replace(r, steps=r.steps[-1:], arrays={}) for r in found] for arm, found in records.items()}
+    plain = {
+        arm: [dataclasses.replace(r, steps=r.steps[-1:], arrays={}) for r in found]
+        for arm, found in records.items()
+    }
     text = page([(verdict, plain)])
     assert 'class="chart"' not in text
     assert get_plotlyjs() not in text
@@ -206,7 +239,12 @@ def test_no_curves_and_no_neurons_no_charts(verdict, records):
 def test_tables_have_headers(verdict, records):
     tags = outline([(verdict, records)]).tags
     tables = sum(tag == "table" for tag, _ in tags)
-    assert tables == sum(tag == "caption" for tag, _ in tags) == sum(tag == "thead" for tag, _ in tags) == 4
+    assert (
+        tables
+        == sum(tag == "caption" for tag, _ in tags)
+        == sum(tag == "thead" for tag, _ in tags)
+        == 4
+    )
     assert all(attributes.get("scope") in ("col", "row") for tag, attributes in tags if tag == "th")
 
 
@@ -228,7 +266,9 @@ def test_the_page_replaces_an_older_one(verdict, records, tmp_path):
 def test_a_failing_write_leaves_the_old_page_and_nothing_else(verdict, records, tmp_path, claim):
     path = tmp_path / "page.html"
     path.write_text("old")
-    broken = judge(claim(deviations=("a lone surrogate \ud800 cannot be written",)), "laptop", records)
+    broken = judge(
+        claim(deviations=("a lone surrogate \ud800 cannot be written",)), "laptop", records
+    )
     with pytest.raises(UnicodeEncodeError):
         write_page([(broken, records)], path)
     assert path.read_text() == "old"
@@ -245,28 +285,61 @@ EVIL = '</script><script>alert("1")</script>'
 
 def contest(sizes=(100, 200), task="toy/task"):
     places = [Place(name, n, seed) for name in ("a<b", "b") for n in sizes for seed in (10, 11)]
-    results = {p: Result(p, 50.0 + p.n / 10 + p.seed, 50.0, {"rate": 0.1}, 4, 0, 1.0, 0.1, "k") for p in places}
-    return ContestOutcome(task, ("a<b", "b"), sizes, (10, 11), ACCURACY, results, 4, 0.2, 500, "unlazy compare toy/task")
+    results = {
+        p: Result(p, 50.0 + p.n / 10 + p.seed, 50.0, {"rate": 0.1}, 4, 0, 1.0, 0.1, "k")
+        for p in places
+    }
+    return ContestOutcome(
+        task,
+        ("a<b", "b"),
+        sizes,
+        (10, 11),
+        ACCURACY,
+        results,
+        4,
+        0.2,
+        500,
+        "unlazy compare toy/task",
+    )
 
 
 def study(task="toy/task"):
     cells = tuple(Needed(d, (10.0 * d, 11.0 * d), (640,), ((0.0, 0.0),)) for d in (8, 16))
     missed = tuple(Needed(d, (None, None), (640,), ((0.3, 0.3),)) for d in (8, 16))
-    rows = (ScalingRow("kernel", "search", cells, {8: 81.0, 16: 170.0}), ScalingRow("lost", "search", missed, {}))
+    rows = (
+        ScalingRow("kernel", "search", cells, {8: 81.0, 16: 170.0}),
+        ScalingRow("lost", "search", missed, {}),
+    )
     return ScalingOutcome(task, "d", rows, 0.05, ACCURACY, (10, 11), 6, 640, 500)
 
 
 def test_contests_and_scaling_studies_stand_beside_the_claims(verdict, records):
     text = own(page([(verdict, records)], [contest(), contest((100,))], [study()]))
     found = Outline(text)
-    assert {"contest-1", "contest-2", "scaling-1"} <= {attributes.get("id") for _, attributes in found.tags}
-    for words in ("Contest on toy/task", "unlazy compare toy/task", "kernel needs about d^1.00", "lost at d = 8, not reached: error 0.300"):
+    assert {"contest-1", "contest-2", "scaling-1"} <= {
+        attributes.get("id") for _, attributes in found.tags
+    }
+    for words in (
+        "Contest on toy/task",
+        "unlazy compare toy/task",
+        "kernel needs about d^1.00",
+        "lost at d = 8, not reached: error 0.300",
+    ):
         assert words in found.words, words
     charts = [
-        json.loads(part) for part in re.findall(r'<script type="application/json" id="(?:contest|scaling)[^"]*">(.*?)</script>', text)
+        json.loads(part)
+        for part in re.findall(
+            r'<script type="application/json" id="(?:contest|scaling)[^"]*">(.*?)</script>', text
+        )
     ]
-    assert [plotly.graph_objects.Figure(chart).data[-1].type for chart in charts] == ["scatter", "bar", "scatter"]
-    assert charts[2]["layout"]["yaxis"]["type"] == "log" and charts[2]["layout"]["xaxis"]["ticktext"] == ["8", "16"]
+    assert [plotly.graph_objects.Figure(chart).data[-1].type for chart in charts] == [
+        "scatter",
+        "bar",
+        "scatter",
+    ]
+    assert charts[2]["layout"]["yaxis"]["type"] == "log" and charts[2]["layout"]["xaxis"][
+        "ticktext"
+    ] == ["8", "16"]
 
 
 def test_a_page_of_contests_alone_says_nothing_of_claims():

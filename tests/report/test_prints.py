@@ -26,11 +26,16 @@ def drawn():
 def test_the_numbers_are_those_that_are_drawn(tmp_path):
     with save_numbers(drawn(), tmp_path / "f.csv").open() as file:
         rows = list(csv.DictReader(file))
-    found = {name: [(float(r["x"]), float(r["y"])) for r in rows if r["series"] == name] for name in {r["series"] for r in rows}}
+    found = {
+        name: [(float(r["x"]), float(r["y"])) for r in rows if r["series"] == name]
+        for name in {r["series"] for r in rows}
+    }
     assert found["network"] == [(1, 4.0), (2, 5.5), (3, 7.0)]
     assert found["cloud"] == [(0.5, 0.25)]
     assert found["a"] == [(10.0, 0)] and found["b"] == [(20.0, 1)]
-    assert (1.0, 3.0) in [point for points in found.values() for point in points], "the means of error bars are lacking"
+    assert (1.0, 3.0) in [point for points in found.values() for point in points], (
+        "the means of error bars are lacking"
+    )
     assert {row["panel"] for row in rows} == {"curves", "panel 2"} and rows[0]["x_label"] == "n"
 
 
@@ -39,7 +44,9 @@ def test_styles_change_sizes_and_nothing_else(style, tmp_path):
     plain, figure = drawn(), styled(drawn(), style)
     width = STYLES[style].width or 6.4
     assert figure.get_size_inches()[0] == pytest.approx(width)
-    np.testing.assert_array_equal(figure.axes[0].lines[0].get_ydata(), plain.axes[0].lines[0].get_ydata())
+    np.testing.assert_array_equal(
+        figure.axes[0].lines[0].get_ydata(), plain.axes[0].lines[0].get_ydata()
+    )
     size = figure.axes[0].title.get_fontsize() / plain.axes[0].title.get_fontsize()
     assert size == pytest.approx(STYLES[style].letters)
     save_figure(drawn(), tmp_path / "f.png", style)
@@ -53,4 +60,6 @@ def test_an_unknown_style_is_refused():
 
 def test_each_figure_has_two_formats_and_its_numbers(tmp_path):
     paths = save_all({"one": drawn()}, tmp_path / "new", "column")
-    assert sorted(path.suffix for path in paths) == [".csv", ".pdf", ".png"] and all(path.exists() for path in paths)
+    assert sorted(path.suffix for path in paths) == [".csv", ".pdf", ".png"] and all(
+        path.exists() for path in paths
+    )

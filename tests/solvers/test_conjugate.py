@@ -29,14 +29,20 @@ def double_gram(kernel, x, z=None):
 
 
 def solved(kernel, x, Y, ridge):
-    return Solution(kernel, x, np.linalg.solve(double_gram(kernel, x) + ridge * np.eye(len(x)), Y), "float64")
+    return Solution(
+        kernel, x, np.linalg.solve(double_gram(kernel, x) + ridge * np.eye(len(x)), Y), "float64"
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_by_blocks(dtype):
     x, Y, _ = problem(50)
     expected = double_gram(KERNEL, x) @ Y
-    np.testing.assert_allclose(product(KERNEL, x.astype(dtype), Y, block=16), expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
+    np.testing.assert_allclose(
+        product(KERNEL, x.astype(dtype), Y, block=16),
+        expected,
+        rtol=1e-5 if dtype == np.float32 else 1e-12,
+    )
 
 
 @pytest.mark.parametrize("rank", [0, 20, None, 300])
@@ -52,7 +58,9 @@ def test_conjugate_gradients_solve_the_system(rank):
 
 def test_preconditioning_saves_iterations():
     x, Y, _ = problem(300, 5)
-    plain, better = (conjugate_gradients(KERNEL, x, Y, 0.01, rank=rank).iterations for rank in (0, 150))
+    plain, better = (
+        conjugate_gradients(KERNEL, x, Y, 0.01, rank=rank).iterations for rank in (0, 150)
+    )
     assert better < plain / 2
     # and with all points the preconditioner is the inverse, up to a factor
     with jax.enable_x64(True):
@@ -71,15 +79,23 @@ def test_single_precision_where_it_is_good_enough():
 
 def test_double_precision_where_single_is_too_coarse():
     x, Y, z = problem(200, 3)
-    found = conjugate_gradients(RBF(0.01), x.astype(np.float32), Y, 1e-6, tolerance=1e-8, iterations=500)
+    found = conjugate_gradients(
+        RBF(0.01), x.astype(np.float32), Y, 1e-6, tolerance=1e-8, iterations=500
+    )
     assert found.precision == "float64" and found.converged
-    np.testing.assert_allclose(found.predict(z), solved(RBF(0.01), x.astype(np.float32).astype(float), Y, 1e-6).predict(z), atol=1e-3)
+    np.testing.assert_allclose(
+        found.predict(z),
+        solved(RBF(0.01), x.astype(np.float32).astype(float), Y, 1e-6).predict(z),
+        atol=1e-3,
+    )
 
 
 def test_duplicated_points():
     """The same as each point once with half of the ridge."""
     x, Y, z = problem()
-    found = conjugate_gradients(KERNEL, np.concatenate([x, x]), np.concatenate([Y, Y]), 0.1, tolerance=1e-9)
+    found = conjugate_gradients(
+        KERNEL, np.concatenate([x, x]), np.concatenate([Y, Y]), 0.1, tolerance=1e-9
+    )
     np.testing.assert_allclose(found.predict(z), solved(KERNEL, x, Y, 0.05).predict(z), atol=1e-6)
 
 

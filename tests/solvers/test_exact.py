@@ -61,14 +61,18 @@ def test_left_out_predictions_are_those_of_refitting():
     found = ridge_path(K, Y, RIDGES).leave_one_out()
     for index, ridge in enumerate(RIDGES):
         peer = KernelRidge(alpha=ridge, kernel="precomputed")
-        np.testing.assert_allclose(found[index], cross_val_predict(peer, K, Y, cv=LeaveOneOut()), atol=1e-7)
+        np.testing.assert_allclose(
+            found[index], cross_val_predict(peer, K, Y, cv=LeaveOneOut()), atol=1e-7
+        )
 
 
 def test_linear_kernel_is_linear_ridge_regression():
     x, Y, z = problem()
     found = ridge_path(double_gram(Linear(), x), Y, RIDGES).coefficients
     for alpha, ridge in zip(found, RIDGES, strict=True):
-        np.testing.assert_allclose(z @ x.T @ alpha, Ridge(alpha=ridge, fit_intercept=False).fit(x, Y).predict(z), atol=1e-8)
+        np.testing.assert_allclose(
+            z @ x.T @ alpha, Ridge(alpha=ridge, fit_intercept=False).fit(x, Y).predict(z), atol=1e-8
+        )
 
 
 def test_learning_curve_is_separate_solves():
@@ -85,7 +89,9 @@ def test_learning_curve_is_separate_solves():
 
 def test_predictions_by_blocks_are_products():
     x, Y, z = problem()
-    np.testing.assert_allclose(Solution(KERNEL, x, Y, "float64").predict(z), double_gram(KERNEL, z, x) @ Y, atol=1e-10)
+    np.testing.assert_allclose(
+        Solution(KERNEL, x, Y, "float64").predict(z), double_gram(KERNEL, z, x) @ Y, atol=1e-10
+    )
 
 
 def test_a_matrix_that_lost_its_definiteness_is_refused():
@@ -102,9 +108,15 @@ def test_duplicated_points():
     x, Y, z = problem()
     twice, targets = np.concatenate([x, x]), np.concatenate([Y, Y])
     K, K_test = double_gram(KERNEL, twice), double_gram(KERNEL, z, twice)
-    expected = double_gram(KERNEL, z, x) @ ridge_path(double_gram(KERNEL, x), Y, [0.05]).coefficients[0]
-    np.testing.assert_allclose(K_test @ ridge_path(K, targets, [0.1]).coefficients[0], expected, atol=1e-6)
-    np.testing.assert_allclose(learning_curve(K, K_test, targets, 0.1, sizes=[120])[0], expected, atol=1e-6)
+    expected = (
+        double_gram(KERNEL, z, x) @ ridge_path(double_gram(KERNEL, x), Y, [0.05]).coefficients[0]
+    )
+    np.testing.assert_allclose(
+        K_test @ ridge_path(K, targets, [0.1]).coefficients[0], expected, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        learning_curve(K, K_test, targets, 0.1, sizes=[120])[0], expected, atol=1e-6
+    )
     with pytest.raises(BadInput, match="not positive definite"):
         ridge_path(K, targets, [0.0])
 
@@ -120,7 +132,10 @@ class Indefinite(Kernel):
 def test_what_is_no_kernel_is_refused():
     x, Y, _ = problem()
     K = double_gram(Indefinite(), x)
-    for attempt in (lambda: ridge_path(K, Y, [0.1]), lambda: learning_curve(K, np.zeros((1, 60)), Y, 0.1)):
+    for attempt in (
+        lambda: ridge_path(K, Y, [0.1]),
+        lambda: learning_curve(K, np.zeros((1, 60)), Y, 0.1),
+    ):
         with pytest.raises(BadInput, match="not positive definite"):
             attempt()
 

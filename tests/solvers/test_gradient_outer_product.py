@@ -1,4 +1,6 @@
-"""Recursive feature machines: gradients against automatic differentiation, and what the metric finds."""
+"""Recursive feature machines: gradients against automatic differentiation, and what the metric
+finds.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +11,12 @@ from unlazy.core.errors import BadInput
 from unlazy.kernels.gram import gram
 from unlazy.kernels.products import Linear
 from unlazy.kernels.stationary import RBF, Laplace
-from unlazy.solvers.gradient_outer_product import gradient_outer_product, metric_root, metric_scores, recursive_fits
+from unlazy.solvers.gradient_outer_product import (
+    gradient_outer_product,
+    metric_root,
+    metric_scores,
+    recursive_fits,
+)
 from unlazy.solvers.ridge import fit_gram
 
 DRAW = np.random.default_rng(0)
@@ -31,18 +38,30 @@ def predict(kernel, x, step, z):
 
 @pytest.mark.parametrize("kernel", [Laplace(0.4), RBF(0.2)], ids=repr)
 def test_gradient_outer_product_is_that_of_automatic_differentiation(kernel):
-    x, alpha, weight = DRAW.standard_normal((9, 3)), DRAW.standard_normal((9, 2)), DRAW.uniform(0.5, 2, 9)
+    x, alpha, weight = (
+        DRAW.standard_normal((9, 3)),
+        DRAW.standard_normal((9, 2)),
+        DRAW.uniform(0.5, 2, 9),
+    )
     with jax.enable_x64(True):
         expected = np.zeros((3, 3))
         for i in range(9):
             others = np.arange(9) != i  # the kernel has no slope at the point itself
-            J = jax.jacobian(lambda z, others=others: (kernel(z[None], jnp.asarray(x[others])) @ alpha[others])[0])(jnp.asarray(x[i]))
+            J = jax.jacobian(
+                lambda z, others=others: (kernel(z[None], jnp.asarray(x[others])) @ alpha[others])[
+                    0
+                ]
+            )(jnp.asarray(x[i]))
             expected += weight[i] * np.asarray(J).T @ np.asarray(J)
     found = gradient_outer_product(kernel, x, alpha, weight=weight)
     np.testing.assert_allclose(found, expected / weight.sum(), rtol=1e-8)
     twice = np.concatenate([x, x])
-    halves = gradient_outer_product(kernel, twice, np.concatenate([alpha, alpha]) / 2, weight=np.concatenate([weight, weight]))
-    np.testing.assert_allclose(halves, found, rtol=1e-6, err_msg="duplicated points are no reason for a gradient")
+    halves = gradient_outer_product(
+        kernel, twice, np.concatenate([alpha, alpha]) / 2, weight=np.concatenate([weight, weight])
+    )
+    np.testing.assert_allclose(
+        halves, found, rtol=1e-6, err_msg="duplicated points are no reason for a gradient"
+    )
 
 
 def test_no_iterations_is_the_kernel():

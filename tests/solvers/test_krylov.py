@@ -19,7 +19,9 @@ def test_a_krylov_path_is_the_exact_path(rank):
     """Also where K has few directions, and the Krylov space is exhausted early."""
     K, y = problem(rank=rank)
     found = krylov_path(lambda v: K @ v, y, RIDGES, tolerance=1e-10)
-    np.testing.assert_allclose(found.coefficients, ridge_path(K, y, RIDGES).coefficients, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        found.coefficients, ridge_path(K, y, RIDGES).coefficients, rtol=1e-6, atol=1e-8
+    )
     assert rank == 80 or found.products <= 7
 
 

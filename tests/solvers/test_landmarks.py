@@ -1,4 +1,6 @@
-"""Fits within the span of some points: the exact fit where all points are landmarks, near it where most are, and what is chosen."""
+"""Fits within the span of some points: the exact fit where all points are landmarks, near it where
+most are, and what is chosen.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def test_with_all_points_as_landmarks_it_is_the_exact_fit(kernel, intercept, mon
     exact = fit_gram(double_gram(kernel, X), Y + 3, 0.05, weight=weight, intercept=intercept)
     points, fit = fit_landmarks(kernel, X, Y + 3, 0.05, weight=weight, intercept=intercept)
     assert len(points) == len(X) and fit.ridge == 0.05
-    np.testing.assert_allclose(predicted(kernel, points, fit), predicted(kernel, X, exact), atol=1e-5)
+    np.testing.assert_allclose(
+        predicted(kernel, points, fit), predicted(kernel, X, exact), atol=1e-5
+    )
 
 
 def test_a_weight_of_two_is_the_point_twice_and_a_point_that_is_there_twice_is_one_landmark():
@@ -46,18 +50,24 @@ def test_a_weight_of_two_is_the_point_twice_and_a_point_that_is_there_twice_is_o
 
 
 def test_the_ridge_is_chosen_by_points_that_are_held_out():
-    """Noise wants a great ridge, none a small one; the errors are those of the ridges that were looked at, around the best."""
+    """Noise wants a great ridge, none a small one; the errors are those of the ridges that were
+    looked at, around the best.
+    """
     noisy = fit_landmarks(Laplace(0.5), X, DRAW.standard_normal((300, 1)), landmarks=150)[1]
     clean = fit_landmarks(Laplace(0.5), X, np.sin(X[:, :1]), landmarks=150)[1]
     assert noisy.ridge > 3 * clean.ridge
     for fit in (noisy, clean):
         looked = np.flatnonzero(~np.isnan(fit.errors))
-        assert 1 < len(looked) < len(fit.ridges) and np.array_equal(looked, np.arange(looked[0], looked[-1] + 1))
+        assert 1 < len(looked) < len(fit.ridges) and np.array_equal(
+            looked, np.arange(looked[0], looked[-1] + 1)
+        )
         assert fit.ridge == fit.ridges[np.nanargmin(fit.errors)]
 
 
 def test_equal_points_are_held_out_together():
-    """Targets of pairs of equal points are noise: were one of a pair held out, the other would tell its target."""
+    """Targets of pairs of equal points are noise: were one of a pair held out, the other would tell
+    its target.
+    """
     pairs, noise = np.repeat(X, 2, axis=0), np.repeat(DRAW.standard_normal((300, 1)), 2, axis=0)
     assert np.nanmin(fit_landmarks(Laplace(0.5), pairs, noise)[1].errors) > 0.5
 
@@ -66,8 +76,18 @@ def test_few_landmarks_serve_a_smooth_function():
     exact = fit_kernel(RBF(0.3), X, Y, solver="exact")
     some = fit_kernel(RBF(0.3), X, Y, solver="landmarks")
     points, fit = fit_landmarks(RBF(0.3), X, Y, landmarks=150)
-    full = np.mean(np.square(predicted(RBF(0.3), X, exact.fit) - np.column_stack([np.sin(2 * NEW[:, 0]), NEW[:, 1] * NEW[:, 2]])))
-    few = np.mean(np.square(predicted(RBF(0.3), points, fit) - np.column_stack([np.sin(2 * NEW[:, 0]), NEW[:, 1] * NEW[:, 2]])))
+    full = np.mean(
+        np.square(
+            predicted(RBF(0.3), X, exact.fit)
+            - np.column_stack([np.sin(2 * NEW[:, 0]), NEW[:, 1] * NEW[:, 2]])
+        )
+    )
+    few = np.mean(
+        np.square(
+            predicted(RBF(0.3), points, fit)
+            - np.column_stack([np.sin(2 * NEW[:, 0]), NEW[:, 1] * NEW[:, 2]])
+        )
+    )
     assert len(points) == 150 and few < 1.5 * full and some.choice.method == "landmarks"
 
 

@@ -49,7 +49,9 @@ def test_leave_one_out_is_refitting(route, intercept):
             less = weight.copy()
             less[i] = max(weight[i] - 1, 0)
             keep = less > 0
-            peer = Ridge(alpha=ridge, fit_intercept=intercept).fit(X[keep], Y[keep], sample_weight=less[keep])
+            peer = Ridge(alpha=ridge, fit_intercept=intercept).fit(
+                X[keep], Y[keep], sample_weight=less[keep]
+            )
             total += weight[i] * np.sum((peer.predict(X[i : i + 1]) - Y[i]) ** 2)
         assert error == pytest.approx(total / weight.sum(), rel=1e-8)
     assert found.ridge == GRID[int(np.argmin(found.errors))] and found.error == min(found.errors)
@@ -86,7 +88,10 @@ def test_equal_points_get_the_mean(route):
         ({"ridges": -1.0}, "ridge must be a finite number"),
         ({"ridges": ()}, "ridges must be numbers > 0"),
         ({"ridges": (0.0, 1.0)}, "ridges must be numbers > 0"),
-        ({"ridges": 0.0}, "singular, as with duplicated points|greater ridge|must be a finite number > 0"),
+        (
+            {"ridges": 0.0},
+            "singular, as with duplicated points|greater ridge|must be a finite number > 0",
+        ),
         ({"weight": np.zeros(14)}, "drop examples of weight 0"),
         ({"weight": np.ones(3)}, "weight must be 14 numbers"),
         ({"weight": np.full(14, np.nan)}, "weight must be finite"),

@@ -16,7 +16,9 @@ Y = np.column_stack([np.sin(X[:, 0]) + 0.3 * DRAW.standard_normal(300), X[:, 1] 
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_it_finds_the_fit_and_the_leave_one_out_errors_of_the_eigendecomposition(intercept, weighted, monkeypatch):
+def test_it_finds_the_fit_and_the_leave_one_out_errors_of_the_eigendecomposition(
+    intercept, weighted, monkeypatch
+):
     weight = DRAW.uniform(0.5, 2, 300) if weighted else None
     ridges = [1e-3, 1e-2, 0.1, 1.0, 10.0]
     monkeypatch.setattr(single, "CHOOSING_POINTS", 150)

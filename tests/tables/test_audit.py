@@ -34,7 +34,9 @@ def planted(losses, n=600, seed=0):
     for repeat, fold, test in schedule(problem, 1):
         for name in NAMES:
             wrong = common[test] < losses[name] / 100
-            standings.add(Bout(name, repeat, fold, 0, losses[name], tuple(test), tuple(100.0 * wrong), 1.0))
+            standings.add(
+                Bout(name, repeat, fold, 0, losses[name], tuple(test), tuple(100.0 * wrong), 1.0)
+            )
     return standings
 
 
@@ -49,17 +51,27 @@ def planted(losses, n=600, seed=0):
     ],
 )
 def test_the_rule_decides_as_it_says(fixed, learned, decision):
-    found = judge(planted({"RBF kernel": fixed, "RFM": learned, "linear": 60, "gradient boosting": 25}))
+    found = judge(
+        planted({"RBF kernel": fixed, "RFM": learned, "linear": 60, "gradient boosting": 25})
+    )
     assert found.decision == decision
     assert found.paragraph.count(".") > 3 and "fixed features" in found.paragraph
-    assert "RecursiveFeatureMachineClassifier" in found.code if decision == "learn features" else "KernelRidge" in found.code
+    assert (
+        "RecursiveFeatureMachineClassifier" in found.code
+        if decision == "learn features"
+        else "KernelRidge" in found.code
+    )
 
 
 @pytest.mark.parametrize(("plain", "ahead"), [(5, True), (9.8, False), (25, False)])
 def test_plain_methods_are_recommended_where_they_are_surely_better_than_both_sides(plain, ahead):
     found = judge(planted({"RBF kernel": 12, "RFM": 10, "linear": 60, "gradient boosting": plain}))
     assert found.decision == "learn features"
-    assert ("surely better than both" in found.paragraph) == ahead == ("HistGradientBoostingClassifier" in found.code)
+    assert (
+        ("surely better than both" in found.paragraph)
+        == ahead
+        == ("HistGradientBoostingClassifier" in found.code)
+    )
 
 
 def test_a_side_speaks_through_its_best_on_inner_rows_not_on_test_rows():
@@ -68,7 +80,9 @@ def test_a_side_speaks_through_its_best_on_inner_rows_not_on_test_rows():
     for found in standings.of("RBF kernel") or list(standings.bouts.values()):
         if found.contender == "RBF kernel":
             rows = len(found.rows)
-            standings.add(Bout("NTK", found.repeat, found.fold, 0, 90.0, found.rows, (0.0,) * rows, 1.0))
+            standings.add(
+                Bout("NTK", found.repeat, found.fold, 0, 90.0, found.rows, (0.0,) * rows, 1.0)
+            )
     assert standings.favourite("fixed") == "RBF kernel"
 
 
@@ -83,7 +97,9 @@ def test_an_audit_of_a_linear_table_and_what_it_keeps(tmp_path):
     x, y = made("linear")
     journal = tmp_path / "journal.jsonl"
     outcome = unlazy.audit(x, y, journal=journal, **QUICK)
-    assert outcome.judgement.decision == "a kernel is enough" and outcome.problem.kind == "regression"
+    assert (
+        outcome.judgement.decision == "a kernel is enough" and outcome.problem.kind == "regression"
+    )
     assert json.loads(json.dumps(outcome.to_json()))["gap"]["mean"] == outcome.judgement.gap.mean
     lines = journal.read_text().splitlines()
     assert len(lines) == 10 * len(NAMES)
@@ -102,14 +118,22 @@ def test_instruments_see_what_was_planted(monkeypatch):
     assert {finding.name for finding in outcome.findings} == set(INSTRUMENTS)
     found = {finding.name: finding.data for finding in outcome.findings}
     assert {found["gradients"]["columns"][0], found["gradients"]["columns"][1]} == {"x0", "x1"}
-    assert found["kernel alignment"]["shares"]["NTK"] == sorted(found["kernel alignment"]["shares"]["NTK"])
+    assert found["kernel alignment"]["shares"]["NTK"] == sorted(
+        found["kernel alignment"]["shares"]["NTK"]
+    )
     rich = found["from lazy to rich"]
     assert all(np.isfinite(rich["losses"])) and (rich["diverged"], rich["trainings"]) == (4, 8)
     printed = Console(width=40, record=True, file=io.StringIO())
     print_audit(outcome, printed)
-    assert outcome.judgement.code in "\n".join(line.rstrip() for line in printed.export_text().splitlines())
+    assert outcome.judgement.code in "\n".join(
+        line.rstrip() for line in printed.export_text().splitlines()
+    )
     page = audit_page(outcome)
-    assert page.index("<h1>") < page.index('id="standings"') < page.index("One network, from rich to lazy")
+    assert (
+        page.index("<h1>")
+        < page.index('id="standings"')
+        < page.index("One network, from rich to lazy")
+    )
     assert "http" not in page.split("<script>")[0].replace("http-equiv", "")
 
 
@@ -118,7 +142,12 @@ def test_words_and_missing_values_lead_back_to_their_columns():
     colour = draw.choice(["red", "green", "blue"], 80).astype(object)
     size = np.where(draw.random(80) < 0.2, np.nan, draw.standard_normal(80))
     pandas = pytest.importorskip("pandas")
-    problem = problem_of(table_of(pandas.DataFrame({"size": size, "colour": colour}), np.where(colour == "red", "yes", "no")))
+    problem = problem_of(
+        table_of(
+            pandas.DataFrame({"size": size, "colour": colour}),
+            np.where(colour == "red", "yes", "no"),
+        )
+    )
     found = gradient_spectrum(problem, None)
     assert found.data["columns"][0] == "colour"
     assert kernel_alignment(problem, None).data["kare"]["RBF kernel"] < 0.5
@@ -128,14 +157,33 @@ def test_the_command_reads_a_file_and_keeps_to_the_time(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     x, y = made("linear", 60)
     path, out = tmp_path / "t.csv", tmp_path / "t.json"
-    path.write_text("a,b,c,d,y\n" + "\n".join(",".join(f"{v:.3f}" for v in (*row, target)) for row, target in zip(x, y, strict=True)))
+    path.write_text(
+        "a,b,c,d,y\n"
+        + "\n".join(
+            ",".join(f"{v:.3f}" for v in (*row, target)) for row, target in zip(x, y, strict=True)
+        )
+    )
     options = [option for name in NAMES for option in ("--contender", name)]
-    command = ["audit", str(path), "--target", "y", "--no-explain", "--json", str(out), "--out", str(tmp_path / "t.html"), *options]
+    command = [
+        "audit",
+        str(path),
+        "--target",
+        "y",
+        "--no-explain",
+        "--json",
+        str(out),
+        "--out",
+        str(tmp_path / "t.html"),
+        *options,
+    ]
     found = CliRunner().invoke(main, command)
     assert found.exit_code == 0, found.output
     written = json.loads(out.read_text())
     assert written["rows"] == 60 and (tmp_path / "t.html").exists()
-    assert written["command"].startswith("unlazy audit t.csv --target y --time 15m --contender ") and "--no-explain" in written["command"]
+    assert (
+        written["command"].startswith("unlazy audit t.csv --target y --time 15m --contender ")
+        and "--no-explain" in written["command"]
+    )
     assert "To use it" in found.output
     refused = CliRunner().invoke(main, ["audit", str(path), "--target", "z"])
     assert refused.exit_code == 2 and "no column named" in refused.output
@@ -165,8 +213,18 @@ def test_who_speaks_is_chosen_by_fits_to_all_rows_that_do_not_score(monkeypatch)
     problem = problem_of(table_of(x, y > 0))
     data = contest.Encoded(problem, problem.folds(0)[0])
     tried, free, scoring = data.inner(0)
-    assert len(tried) == 40 < len(free) and not np.isin(scoring, free).any() and np.isin(tried, free).all()
+    assert (
+        len(tried) == 40 < len(free)
+        and not np.isin(scoring, free).any()
+        and np.isin(tried, free).all()
+    )
     seen = []
-    monkeypatch.setattr(contest, "fitted", lambda estimator, x, y: seen.append((estimator, len(x))) or DummyClassifier().fit(x, y))
-    contest.tuned(contenders.Contender("made", "fixed", lambda kind, d: ["first", "second"]), data, 0)
+    monkeypatch.setattr(
+        contest,
+        "fitted",
+        lambda estimator, x, y: seen.append((estimator, len(x))) or DummyClassifier().fit(x, y),
+    )
+    contest.tuned(
+        contenders.Contender("made", "fixed", lambda kind, d: ["first", "second"]), data, 0
+    )
     assert seen == [("first", 40), ("second", 40), ("first", len(free))]

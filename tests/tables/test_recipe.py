@@ -1,4 +1,6 @@
-"""The code that an audit gives: it runs as it stands, on the table that was audited, with the setting that won."""
+"""The code that an audit gives: it runs as it stands, on the table that was audited, with the
+setting that won.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def test_the_code_of_every_contender_makes_what_competed(name, kind):
     y = y > 0 if kind == "classification" else y
     for setting, estimator in enumerate(CONTENDERS[name].settings(kind, 3)):
         model = model_of(code_for(X, y, name, [setting]).removesuffix(".fit(X, y)"), X, y)
-        assert type(model[-1]) is type(estimator) and model[-1].get_params() == estimator.get_params()
+        assert (
+            type(model[-1]) is type(estimator) and model[-1].get_params() == estimator.get_params()
+        )
 
 
 @pytest.mark.parametrize("name", ["RBF kernel", "RFM", "gradient boosting"])
@@ -55,7 +59,10 @@ def test_the_code_fits(name):
 def test_the_setting_is_the_one_chosen_most_often():
     X, y = numbers()
     code = code_for(X, y > 0, "linear", [1, 2, 2, 1, 2])
-    assert model_of(code, X, y > 0)[-1].get_params() == CONTENDERS["linear"].settings("classification", 3)[2].get_params()
+    assert (
+        model_of(code, X, y > 0)[-1].get_params()
+        == CONTENDERS["linear"].settings("classification", 3)[2].get_params()
+    )
 
 
 def test_missing_numbers_and_words_are_encoded_as_in_the_contest():
@@ -69,7 +76,11 @@ def test_missing_numbers_and_words_are_encoded_as_in_the_contest():
     for table in (X, holes, frame):
         model = model_of(code_for(table, y > 0, "linear"), table, y > 0)
         problem = problem_of(table_of(table, y > 0))
-        np.testing.assert_allclose(model[:-1].transform(table), problem.encoder().fit_transform(problem.X, problem.y), atol=1e-12)
+        np.testing.assert_allclose(
+            model[:-1].transform(table),
+            problem.encoder().fit_transform(problem.X, problem.y),
+            atol=1e-12,
+        )
 
 
 def test_of_many_columns_the_same_are_kept():
@@ -77,4 +88,6 @@ def test_of_many_columns_the_same_are_kept():
     model = model_of(code_for(X, X[:, 3] > 0, "linear"), X, X[:, 3] > 0)
     problem = problem_of(table_of(X, X[:, 3] > 0))
     kept = problem.encoder().fit(problem.X, problem.y)[-1].kept_
-    assert len(kept) == problems.MOST_COLUMNS and np.array_equal(np.flatnonzero(model[-2].get_support()), kept)
+    assert len(kept) == problems.MOST_COLUMNS and np.array_equal(
+        np.flatnonzero(model[-2].get_support()), kept
+    )

@@ -15,7 +15,8 @@ from unlazy.tasks.tables.uci import uci_tables
 def published(tmp_path):
     path = tmp_path / "delgado2014.txt"
     path.write_text(
-        "problema one two three min max mean std\none-table 90 80 -1 0 0 0 0\nother 60 70 -- 0 0 0 0\n----\nmean 1 1 1 1 1 1 1\n"
+        "problema one two three min max mean std\none-table 90 80 -1 0 0 0 0\nother 60 70 -- 0 "
+        "0 0 0\n----\nmean 1 1 1 1 1 1 1\n"
     )
     return path
 
@@ -28,16 +29,29 @@ def uci(tmp_path):
         held |= {f"{name}/X": X.astype(np.float32), f"{name}/y": (X[:, 0] > 0).astype(np.uint8)}
         parts = np.array_split(draw.permutation(n).astype(np.uint16), 4)
         for k, part in enumerate(parts):
-            held |= {f"{name}/fold{k}_test": part, f"{name}/fold{k}_train": np.setdiff1d(np.arange(n), part).astype(np.uint16)}
-        held |= {f"{name}/tune_train": np.arange(n // 2, dtype=np.uint16), f"{name}/tune_val": np.arange(n // 2, n, dtype=np.uint16)}
+            held |= {
+                f"{name}/fold{k}_test": part,
+                f"{name}/fold{k}_train": np.setdiff1d(np.arange(n), part).astype(np.uint16),
+            }
+        held |= {
+            f"{name}/tune_train": np.arange(n // 2, dtype=np.uint16),
+            f"{name}/tune_val": np.arange(n // 2, n, dtype=np.uint16),
+        }
     np.savez(tmp_path / "uci.npz", **held)
     return tmp_path / "uci.npz"
 
 
 def test_ranks_shares_and_missing_accuracies(tmp_path):
     names, known = published_accuracies(published(tmp_path))
-    assert names == ["one", "two", "three"] and np.isnan(known["other"][2]) and np.isnan(known["one-table"][2])
-    found = {standing.name: standing for standing in standings({"ours": {"one-table": 95.0, "other": 66.0}}, names, known)}
+    assert (
+        names == ["one", "two", "three"]
+        and np.isnan(known["other"][2])
+        and np.isnan(known["one-table"][2])
+    )
+    found = {
+        standing.name: standing
+        for standing in standings({"ours": {"one-table": 95.0, "other": 66.0}}, names, known)
+    }
     assert found["ours"].rank == 1.5 and found["ours"].mean == 80.5
     assert found["three"].mean == (85 + 65) / 2, "a missing accuracy is the mean of the others"
     assert found["two"].rank == 2.0 and found["two"].p95 == 50.0 and found["one"].p90 == 50.0
@@ -53,12 +67,25 @@ def test_pairs_are_compared_on_the_tables_both_have():
 def test_the_command_runs_and_goes_on_where_it_was(tmp_path):
     published(tmp_path)
     out, kept = tmp_path / "out.json", tmp_path / "kept.jsonl"
-    command = ["tables", "--data", str(uci(tmp_path)), "--entrant", "Laplace kernel", "--journal", str(kept), "--json", str(out)]
+    command = [
+        "tables",
+        "--data",
+        str(uci(tmp_path)),
+        "--entrant",
+        "Laplace kernel",
+        "--journal",
+        str(kept),
+        "--json",
+        str(out),
+    ]
     found = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "ranking.png")])
     assert found.exit_code == 0, found.output
     first = json.loads(out.read_text())
     assert first["command"] == "unlazy tables --data uci.npz --entrant 'Laplace kernel'"
-    assert first["accuracies"]["Laplace kernel"]["one-table"] > 70 and (tmp_path / "ranking.png").exists()
+    assert (
+        first["accuracies"]["Laplace kernel"]["one-table"] > 70
+        and (tmp_path / "ranking.png").exists()
+    )
     assert len(kept.read_text().splitlines()) == 8
     CliRunner().invoke(main, command)
     assert len(kept.read_text().splitlines()) == 8 and json.loads(out.read_text()) == first

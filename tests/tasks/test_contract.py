@@ -19,7 +19,15 @@ def test_named_families_keep_the_contract(name):
 
 @pytest.mark.parametrize(
     "family",
-    [Halfspace(5), Blobs(), Blobs(classes=2), Blobs(side=8), Blobs(side=8, classes=2), Products(), Products(scalar=True)],
+    [
+        Halfspace(5),
+        Blobs(),
+        Blobs(classes=2),
+        Blobs(side=8),
+        Blobs(side=8, classes=2),
+        Products(),
+        Products(scalar=True),
+    ],
     ids=["signs", "classes", "two blobs", "images", "two kinds of images", "reals", "one real"],
 )
 def test_families_written_by_a_user_keep_the_contract(family):
@@ -30,7 +38,9 @@ def broken(kind=HalfspaceTask, family=None, **changes):
     """A family with parts of its task replaced."""
     family = family or Halfspace(5)
     bad = type("Broken", (kind,), changes)
-    task = lambda self, *, key: bad(*[getattr(family.task(key=key), field) for field in kind.__dataclass_fields__])  # noqa: E731
+    task = lambda self, *, key: bad(
+        *[getattr(family.task(key=key), field) for field in kind.__dataclass_fields__]
+    )  # noqa: E731
     return type("BrokenFamily", (type(family),), {"task": task})(**vars(family))
 
 
@@ -38,7 +48,10 @@ def broken(kind=HalfspaceTask, family=None, **changes):
     ("family", "says"),
     [
         (
-            broken(target=lambda self, x: jnp.ones(len(x)), draw=lambda self, n, key: HalfspaceTask.draw(HalfspaceTask(self.u), n, key)),
+            broken(
+                target=lambda self, x: jnp.ones(len(x)),
+                draw=lambda self, n, key: HalfspaceTask.draw(HalfspaceTask(self.u), n, key),
+            ),
             "target",
         ),
         (broken(features=property(lambda self: 2 * self.u[None])), "unit rows"),
@@ -47,10 +60,16 @@ def broken(kind=HalfspaceTask, family=None, **changes):
         (broken(features=property(lambda self: jnp.eye(5)[:1])), "same secret"),
         (broken(draw=lambda self, n, key: Batch(jnp.ones((n, 5)), jnp.zeros(n))), "no signs"),
         (broken(outputs=property(lambda self: Outputs("reals"))), "outputs"),
-        (broken(BlobsTask, Blobs(), target=lambda self, x: jnp.ones((len(x), 10))), "no one-hot rows"),
+        (
+            broken(BlobsTask, Blobs(), target=lambda self, x: jnp.ones((len(x), 10))),
+            "no one-hot rows",
+        ),
         (broken(BlobsTask, Blobs(), target=lambda self, x: jnp.ones(len(x))), "another shape"),
         (broken(BlobsTask, Blobs(), chance=property(lambda self: jnp.asarray(0.5))), "chance"),
-        (broken(ProductsTask, Products(), chance=property(lambda self: jnp.asarray(15.0))), "chance"),
+        (
+            broken(ProductsTask, Products(), chance=property(lambda self: jnp.asarray(15.0))),
+            "chance",
+        ),
     ],
 )
 def test_the_contract_catches(family, says):
@@ -59,8 +78,13 @@ def test_the_contract_catches(family, says):
 
 
 def test_a_learner_cannot_reach_the_secret_through_the_sampler():
-    """A sampler has examples, what kind they are, and where the data offer it their law; nothing else."""
+    """A sampler has examples, what kind they are, and where the data offer it their law; nothing
+    else.
+    """
     sampler = Halfspace(3).task(key=jax.random.key(0)).sampler
     fields = {f for f in vars(sampler) if not f.startswith("_")}
-    assert fields == {"draw", "dimension", "basis", "outputs", "shape", "exact_law"} and sampler.exact_law is None
+    assert (
+        fields == {"draw", "dimension", "basis", "outputs", "shape", "exact_law"}
+        and sampler.exact_law is None
+    )
     assert not isinstance(sampler, HalfspaceTask) and isinstance(sampler, eqx.Module)

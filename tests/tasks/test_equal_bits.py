@@ -10,12 +10,18 @@ from unlazy.tasks.equal_bits import EqualBits
 def test_the_sample_follows_the_law():
     task = EqualBits(d=6, k=3).task(key=new_key(0))
     law = task.exact_law()
-    assert float(jnp.sum(law.weight)) == pytest.approx(1, abs=1e-6) and np.array_equal(law.y, task.target(law.x))
+    assert float(jnp.sum(law.weight)) == pytest.approx(1, abs=1e-6) and np.array_equal(
+        law.y, task.target(law.x)
+    )
     x, y = task.sample(40_000, key=new_key(1))
     assert np.array_equal(y, task.target(x))
     places = {tuple(point): i for i, point in enumerate(np.sign(np.asarray(law.x)).astype(int))}
-    counts = np.bincount([places[tuple(point)] for point in np.sign(np.asarray(x)).astype(int)], minlength=64) / len(y)
-    assert np.max(np.abs(counts - np.asarray(law.weight))) < 4 * np.sqrt(np.max(law.weight) / 40_000)
+    counts = np.bincount(
+        [places[tuple(point)] for point in np.sign(np.asarray(x)).astype(int)], minlength=64
+    ) / len(y)
+    assert np.max(np.abs(counts - np.asarray(law.weight))) < 4 * np.sqrt(
+        np.max(law.weight) / 40_000
+    )
 
 
 def test_parts_and_correlations_are_those_of_the_paper():
@@ -25,12 +31,21 @@ def test_parts_and_correlations_are_those_of_the_paper():
     assert np.all(bits[equal] == bits[equal][:, :1]) and 0.48 < np.mean(equal) < 0.52
     correlation = np.asarray(x).T @ np.asarray(y) * np.sqrt(20) / 40_000
     inside = np.isin(np.arange(20), task.where)
-    assert np.allclose(correlation[inside], 0.5, atol=0.03) and np.allclose(correlation[~inside], 0, atol=0.03)
-    assert np.allclose(np.linalg.norm(x, axis=1), 1, atol=1e-5) and float(jnp.linalg.norm(task.features)) == pytest.approx(1, abs=1e-6)
+    assert np.allclose(correlation[inside], 0.5, atol=0.03) and np.allclose(
+        correlation[~inside], 0, atol=0.03
+    )
+    assert np.allclose(np.linalg.norm(x, axis=1), 1, atol=1e-5) and float(
+        jnp.linalg.norm(task.features)
+    ) == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("numbers", "says"), [({"k": 4}, "k must be odd"), ({"k": 9}, "3 ≤ k ≤ d"), ({"structured": 2}, "share of the inputs")]
+    ("numbers", "says"),
+    [
+        ({"k": 4}, "k must be odd"),
+        ({"k": 9}, "3 ≤ k ≤ d"),
+        ({"structured": 2}, "share of the inputs"),
+    ],
 )
 def test_bad_numbers_are_refused(numbers, says):
     with pytest.raises(BadInput, match=says):

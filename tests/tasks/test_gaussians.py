@@ -37,7 +37,9 @@ def test_representations_carry_their_labels():
     x, y = task.sample(20_000, key=jax.random.key(1))
     assert np.mean(np.sum(x**2, axis=1)) == pytest.approx(1, rel=0.02)
     first = np.asarray(y) @ np.asarray(x)
-    assert first @ np.asarray(task.features[0]) / np.linalg.norm(first) > 0.99, "E[yx] lies along the hidden direction"
+    assert first @ np.asarray(task.features[0]) / np.linalg.norm(first) > 0.99, (
+        "E[yx] lies along the hidden direction"
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,9 @@ def test_parameters_outside_are_refused(make, says):
 
 @pytest.mark.parametrize(("k", "sign"), [(1, 1), (2, 1), (3, 0), (4, -1), (5, 0)])
 def test_one_neuron_a_centre_with_the_sign_of_its_label_gives_a_known_sign(k, sign):
-    """Σ_c y_c·ReLU⟨c, x⟩ at the centres: zero for odd k > 1, and the label with the wrong sign for k = 4."""
+    """Σ_c y_c·ReLU⟨c, x⟩ at the centres: zero for odd k > 1, and the label with the wrong sign for
+    k = 4.
+    """
     task = CubeGaussians(d=6, k=k).task(key=jax.random.key(0))
     centres = task.features
     labels = task.target(centres)

@@ -35,8 +35,12 @@ def test_pairs_by_enumeration():
     np.testing.assert_array_equal(h, pairs[:, ::2] * pairs[:, 1::2])
     g = np.prod(np.asarray(h), axis=1)
     np.testing.assert_allclose(task.composite(h), g[:, None] * np.array([-1, 1, -1, 1]))
-    assert np.mean(np.sum(np.asarray(task.target(x)) ** 2, axis=1)) == pytest.approx(float(task.chance))
-    assert np.mean(np.sum((np.asarray(task.target(x)) - 0.5 * np.asarray(h)) ** 2, axis=1)) == pytest.approx(4 * 0.09)
+    assert np.mean(np.sum(np.asarray(task.target(x)) ** 2, axis=1)) == pytest.approx(
+        float(task.chance)
+    )
+    assert np.mean(
+        np.sum((np.asarray(task.target(x)) - 0.5 * np.asarray(h)) ** 2, axis=1)
+    ) == pytest.approx(4 * 0.09)
 
 
 def test_the_hard_instance_is_as_printed():

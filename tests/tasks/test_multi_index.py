@@ -30,7 +30,9 @@ def test_xor_is_the_papers():
     first, second = np.sqrt(2) * np.asarray(task.features)
     np.testing.assert_allclose(np.abs(first[:2] @ [1, -1]), 2, atol=1e-6)
     np.testing.assert_allclose(np.abs(second[:2] @ [1, 1]), 2, atol=1e-6)
-    np.testing.assert_array_equal(task.target(np.stack([first, -first, second, -second]) + np.eye(5)[4]), [1, 1, -1, -1])
+    np.testing.assert_array_equal(
+        task.target(np.stack([first, -first, second, -second]) + np.eye(5)[4]), [1, 1, -1, -1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,25 +70,38 @@ def test_a_fixed_pair_and_a_rotation_are_kept():
 def test_the_law_of_a_small_cube_is_all_its_points():
     task = MultiIndex(d=5, rotated=True).task(key=jax.random.key(3))
     law = task.exact_law()
-    assert law.x.shape == (32, 5) and len(np.unique(law.x, axis=0)) == 32 and float(jnp.sum(law.weight)) == 1
+    assert (
+        law.x.shape == (32, 5)
+        and len(np.unique(law.x, axis=0)) == 32
+        and float(jnp.sum(law.weight)) == 1
+    )
     np.testing.assert_array_equal(law.y, task.target(law.x @ task.basis))
     assert MultiIndex(d=15).task(key=jax.random.key(0)).exact_law is None
     assert MultiIndex(d=5, law="gaussian").task(key=jax.random.key(0)).exact_law is None
 
 
 def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
-    """While |f| < 1 the hinge loss is 1 − y·f, whose gradient −E[y·∇f] is exact in closed form; without labels it would be another."""
+    """While |f| < 1 the hinge loss is 1 − y·f, whose gradient −E[y·∇f] is exact in closed form;
+    without labels it would be another.
+    """
     task = MultiIndex(d=8, where=(0, 1)).task(key=jax.random.key(0))
     stage = Descent({"w": 1.0}, steps=1, loss="hinge")
     with jax.enable_x64(True):
-        learner = GradientDescent(SphereInit(p=4, radius=0.5), (stage,), record=(0,), source=LawGradients(), precision=64)
+        learner = GradientDescent(
+            SphereInit(p=4, radius=0.5), (stage,), record=(0,), source=LawGradients(), precision=64
+        )
         models = learner.fit(task.sampler, 1, key=jax.random.key(1)).models
         w, moved = np.asarray(models.w)
         a = np.asarray(models.a)[0]
     for j in range(4):
-        first, second = np.array([1, -1]) * (w[j, 0] - w[j, 1]) / 2, np.full(2, (w[j, 0] + w[j, 1]) / 2)
+        first, second = (
+            np.array([1, -1]) * (w[j, 0] - w[j, 1]) / 2,
+            np.full(2, (w[j, 0] + w[j, 1]) / 2),
+        )
         signal, opposite = (first, second) if a[j] > 0 else (second, first)
-        exact = population_gradient(float(np.linalg.norm(signal)), float(np.linalg.norm(opposite)), w[j, 2:], a[j])
+        exact = population_gradient(
+            float(np.linalg.norm(signal)), float(np.linalg.norm(opposite)), w[j, 2:], a[j]
+        )
         step = moved[j] - w[j]
         assert signal @ step[:2] == pytest.approx(exact.signal, abs=1e-9)
         assert opposite @ step[:2] == pytest.approx(exact.opposite, abs=1e-9)
@@ -101,7 +116,10 @@ def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
         ({"d": 4, "where": (0, 0)}, "different coordinates"),
         ({"d": 4, "polynomial": ()}, "non-constant"),
         ({"d": 4, "polynomial": ((1.0, (0,)), (1.0, (1,)))}, "zero at a corner"),
-        ({"d": 4, "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))), "law": "gaussian"}, "change its sign"),
+        (
+            {"d": 4, "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))), "law": "gaussian"},
+            "change its sign",
+        ),
         ({"d": 4, "polynomial": ((1.0, (0, 0)),)}, "each coordinate once"),
     ],
 )

@@ -21,7 +21,10 @@ def test_labels_keep_their_shares_and_say_nothing_of_the_inputs():
     x, y = FAMILY.handed(task).sample(20_000, key=new_key(1))
     null_x, null_y = Relabelled(FAMILY).handed(task).sample(20_000, key=new_key(1))
     assert float(np.mean(null_y)) == pytest.approx(float(np.mean(y)), abs=0.03)
-    linear = np.linalg.norm(np.asarray(x.T @ y) / 20_000), np.linalg.norm(np.asarray(null_x.T @ null_y) / 20_000)
+    linear = (
+        np.linalg.norm(np.asarray(x.T @ y) / 20_000),
+        np.linalg.norm(np.asarray(null_x.T @ null_y) / 20_000),
+    )
     assert linear[1] < 0.2 * linear[0]
 
 
@@ -30,7 +33,9 @@ def test_a_listed_law_has_every_point_with_both_labels():
     task = family.task(key=new_key(0))
     law, null = task.exact_law(), Relabelled(family).handed(task).exact_law()
     assert isinstance(null, Population) and len(null.y) == 2 * len(law.y)
-    assert float(np.sum(null.weight)) == pytest.approx(1.0, abs=1e-6) and np.allclose(null.x.T @ (null.weight * null.y), 0, atol=1e-6)
+    assert float(np.sum(null.weight)) == pytest.approx(1.0, abs=1e-6) and np.allclose(
+        null.x.T @ (null.weight * null.y), 0, atol=1e-6
+    )
 
 
 def test_nothing_can_be_learned_and_the_truth_is_the_test():
@@ -39,5 +44,8 @@ def test_nothing_can_be_learned_and_the_truth_is_the_test():
     assert trials[0].key != trials[1].key
     true, null = (next(iter(LocalEngine().run([trial]))).value("test_accuracy") for trial in trials)
     assert true > 60 and abs(null - 50) < 15
-    same = zip(*(jax.tree.leaves(family.task(key=new_key(3))) for family in (FAMILY, Relabelled(FAMILY))), strict=True)
+    same = zip(
+        *(jax.tree.leaves(family.task(key=new_key(3))) for family in (FAMILY, Relabelled(FAMILY))),
+        strict=True,
+    )
     assert all(np.array_equal(a, b) for a, b in same)

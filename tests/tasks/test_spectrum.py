@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from unlazy.tasks.spectrum import corners, cube_spectrum, gaussian_spectrum, information_exponent, leap
+from unlazy.tasks.spectrum import (
+    corners,
+    cube_spectrum,
+    gaussian_spectrum,
+    information_exponent,
+    leap,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +28,9 @@ def test_leap_of_a_support(support, expected):
 def test_a_spectrum_gives_the_function_back():
     values = np.random.default_rng(0).normal(size=8)
     points = corners(3)
-    again = sum(c * np.prod(points ** np.array(index), axis=1) for index, c in cube_spectrum(values).items())
+    again = sum(
+        c * np.prod(points ** np.array(index), axis=1) for index, c in cube_spectrum(values).items()
+    )
     np.testing.assert_allclose(again, values, atol=1e-12)
 
 

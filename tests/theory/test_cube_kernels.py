@@ -10,7 +10,12 @@ from unlazy.kernels.gram import gram
 from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NNGP, NTK
 from unlazy.tasks.spectrum import corners
-from unlazy.theory.cube_kernels import curve, eigenvalues, krawtchouk_eigenvalues, smooth_eigenvalues
+from unlazy.theory.cube_kernels import (
+    curve,
+    eigenvalues,
+    krawtchouk_eigenvalues,
+    smooth_eigenvalues,
+)
 
 PAIR = {(1, 1): -1.0}
 
@@ -22,7 +27,9 @@ def test_eigenvalues_are_those_of_the_whole_gram_matrix(kernel):
         K = np.asarray(gram(kernel, corners(d)))
     expected = np.sort(np.linalg.eigvalsh(K))[::-1] / 2**d
     found = krawtchouk_eigenvalues(kernel, d, d)
-    row = np.sort(np.concatenate([np.full(math.comb(d, k), value) for k, value in enumerate(found)]))[::-1]
+    row = np.sort(
+        np.concatenate([np.full(math.comb(d, k), value) for k, value in enumerate(found)])
+    )[::-1]
     np.testing.assert_allclose(row, expected, atol=1e-10 * expected[0])
 
 
@@ -38,7 +45,9 @@ def test_the_formula_for_many_dimensions_continues_the_exact_one(kernel):
 
 
 def test_the_quadratic_kernel_needs_three_quarters_of_its_features():
-    """In many dimensions only ρ = n/C(d, 2) counts: error Φ(−√(ρ/(1 − ρ))), which is 5 % at ρ = 0.73."""
+    """In many dimensions only ρ = n/C(d, 2) counts: error Φ(−√(ρ/(1 − ρ))), which is 5 % at ρ =
+    0.73.
+    """
     d = 10_000
     found = curve(Polynomial(2, 0.0), d, PAIR).sample_size(0.05) / math.comb(d, 2)
     assert found == pytest.approx(1.645**2 / (1 + 1.645**2), abs=0.002)
@@ -52,7 +61,9 @@ def test_predicted_errors_are_those_of_regressions():
     with jax.enable_x64(True):
         for _ in range(6):
             x, z = (2.0 * rng.integers(0, 2, (size, d)) - 1 for size in (n, 1500))
-            alpha = scipy.linalg.solve(np.asarray(gram(kernel, x)) + 1e-3 * np.eye(n), -x[:, 0] * x[:, 1])
+            alpha = scipy.linalg.solve(
+                np.asarray(gram(kernel, x)) + 1e-3 * np.eye(n), -x[:, 0] * x[:, 1]
+            )
             score = np.asarray(gram(kernel, z, x)) @ alpha
             wrong.append(np.mean(score * -z[:, 0] * z[:, 1] <= 0))
             squared.append(np.mean((score + z[:, 0] * z[:, 1]) ** 2))

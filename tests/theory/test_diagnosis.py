@@ -23,7 +23,9 @@ def data(kind, n, count, seed):
     return x[:, order], y, order
 
 
-@pytest.mark.parametrize(("kind", "n"), [("generative", 8), ("generative", 16), ("parity", 8), ("uniform parity", 8)])
+@pytest.mark.parametrize(
+    ("kind", "n"), [("generative", 8), ("generative", 16), ("parity", 8), ("uniform parity", 8)]
+)
 @pytest.mark.parametrize("seed", [10, 11])
 def test_the_prediction_is_right_on_circuits_with_hidden_input_order(kind, n, seed):
     x, y, _ = data(kind, n, 20_000, seed)

@@ -1,4 +1,6 @@
-"""The closed-form network of least norm: exact, of the norm that is claimed, and not bettered by any direction that was tried."""
+"""The closed-form network of least norm: exact, of the norm that is claimed, and not bettered by
+any direction that was tried.
+"""
 
 import math
 
@@ -11,11 +13,15 @@ from unlazy.theory.minimal_norm import least_error, least_norm, parity_gain, par
 
 
 def scores(w, a, z):
-    x = np.concatenate([z, np.ones((len(z), w.shape[1] - z.shape[1]))], axis=1) / math.sqrt(w.shape[1])
+    x = np.concatenate([z, np.ones((len(z), w.shape[1] - z.shape[1]))], axis=1) / math.sqrt(
+        w.shape[1]
+    )
     return np.maximum(x @ w.T, 0) @ a
 
 
-@pytest.mark.parametrize(("q", "m"), [(2, 4), (2, 12), (4, 16), (4, 48), (6, 64), (6, 192), (8, 256)])
+@pytest.mark.parametrize(
+    ("q", "m"), [(2, 4), (2, 12), (4, 16), (4, 48), (6, 64), (6, 192), (8, 256)]
+)
 def test_the_network_is_the_parity(q, m):
     z = corners(q)
     w, a = parity_network(q, m, q + 3)
@@ -26,22 +32,31 @@ def test_the_network_is_the_parity(q, m):
 
 @pytest.mark.parametrize("q", [2, 4, 6, 8, 10])
 def test_the_gain_is_the_sum_it_stands_for(q):
-    assert parity_gain(q) == sum(math.comb(q, j) * (-1) ** j * abs(q - 2 * j) for j in range(q + 1)) // 2
+    assert (
+        parity_gain(q)
+        == sum(math.comb(q, j) * (-1) ** j * abs(q - 2 * j) for j in range(q + 1)) // 2
+    )
 
 
 def test_the_norm_of_degree_6_and_its_errors():
-    assert least_norm(6) == pytest.approx(16 * math.sqrt(6) / 3) and least_norm(6) == pytest.approx(13.0639, abs=1e-4)
+    assert least_norm(6) == pytest.approx(16 * math.sqrt(6) / 3) and least_norm(6) == pytest.approx(
+        13.0639, abs=1e-4
+    )
     z = corners(6)
     for norm in (5.0, 9.7, 12.5):
         w, a = parity_network(6, 64, 6, norm)
-        assert np.mean((scores(w, a, z) - np.prod(z, axis=1)) ** 2) == pytest.approx(least_error(6, norm))
+        assert np.mean((scores(w, a, z) - np.prod(z, axis=1)) ** 2) == pytest.approx(
+            least_error(6, norm)
+        )
     w, _ = parity_network(6, 200, 40)
     assert np.linalg.norm(w) / math.sqrt(40) == pytest.approx(least_norm(6) * math.sqrt(200 / 192))
 
 
 @pytest.mark.parametrize("q", [2, 4, 6])
 def test_no_direction_sees_more_of_the_parity_than_equal_signs_do(q):
-    """Random directions and the best of them improved by random steps: what the lower bound on the norm rests on."""
+    """Random directions and the best of them improved by random steps: what the lower bound on the
+    norm rests on.
+    """
     rng = np.random.default_rng(0)
     z = corners(q)
     chi = np.prod(z, axis=1)

@@ -19,7 +19,11 @@ def enumerated(w, relevant, b):
     slope, value = ((s > 0) & (s < 6)).astype(float), np.clip(s, 0, 6)
     equal = np.all(z[:, relevant] == z[:, relevant][:, :1], axis=1)
     weights = (np.full(len(z), 1 / len(z)), equal / np.sum(equal))
-    return [(z * (p * f * slope)[:, None]).sum(0) for p in weights], [p @ (f * slope) for p in weights], [p @ (f * value) for p in weights]
+    return (
+        [(z * (p * f * slope)[:, None]).sum(0) for p in weights],
+        [p @ (f * slope) for p in weights],
+        [p @ (f * value) for p in weights],
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -36,9 +40,13 @@ def test_gradients_equal_enumeration(n, half, bias, data):
     gradients, biases, outputs = enumerated(w, relevant, bias)
     exact = FirstGradients(n, k, bias)
     rows = composition(w[None], relevant)
-    for part, g, c, o in zip((exact.uniform(*rows), exact.structured(*rows)), gradients, biases, outputs, strict=True):
+    for part, g, c, o in zip(
+        (exact.uniform(*rows), exact.structured(*rows)), gradients, biases, outputs, strict=True
+    ):
         assert np.allclose(part.expanded(w[None], relevant)[0], g, atol=1e-12)
-        assert part.bias[0] == pytest.approx(c, abs=1e-12) and part.output[0] == pytest.approx(o, abs=1e-12)
+        assert part.bias[0] == pytest.approx(c, abs=1e-12) and part.output[0] == pytest.approx(
+            o, abs=1e-12
+        )
     mixed = exact.of(w[None], relevant).expanded(w[None], relevant)[0]
     assert np.allclose(mixed, (gradients[0] + gradients[1]) / 2, atol=1e-12)
 
@@ -50,7 +58,11 @@ def test_gradients_equal_enumeration_up_to_sixteen_bits(n):
     w = draw.integers(-1, 2, size=n)
     w[relevant] = np.where(w[relevant] == 0, 1, w[relevant])  # where nothing vanishes
     gradients, _, _ = enumerated(w, relevant, 1 / 40)
-    assert np.allclose(FirstGradients(n, 5, 1 / 40).of(w[None], relevant).expanded(w[None], relevant)[0], sum(gradients) / 2, atol=1e-12)
+    assert np.allclose(
+        FirstGradients(n, 5, 1 / 40).of(w[None], relevant).expanded(w[None], relevant)[0],
+        sum(gradients) / 2,
+        atol=1e-12,
+    )
 
 
 def test_gradients_agree_with_a_sample_in_high_dimension():
@@ -71,8 +83,12 @@ def test_gradients_agree_with_a_sample_in_high_dimension():
 
 
 def test_millions_of_bits_are_no_obstacle():
-    found = FirstGradients(10**6, 7, 1 / 56).mixture(np.array([3]), np.array([3]), np.array([666_000]))
-    assert 0.2 < found.on_plus[0] < 0.5 and found.off[0] == found.bias[0] == 0  # one zero weight in A, and weights that cancel
+    found = FirstGradients(10**6, 7, 1 / 56).mixture(
+        np.array([3]), np.array([3]), np.array([666_000])
+    )
+    assert (
+        0.2 < found.on_plus[0] < 0.5 and found.off[0] == found.bias[0] == 0
+    )  # one zero weight in A, and weights that cancel
 
 
 def test_bad_sizes_are_refused():
@@ -89,4 +105,7 @@ def test_sums_of_many_signs_are_normal_with_corrections():
     M = np.full(41, MANY_SIGNS + 1)
     c = M // 2 + np.round(np.linspace(-4, 4, 41) * np.sqrt(M) / 2)
     assert np.max(np.abs(binomial_cdf(c, M) - betainc(M - c, c + 1, 0.5))) < 1e-12
-    assert binomial_cdf(np.array([-1.0]), np.array([5]))[0] == 0 and binomial_cdf(np.array([5.0]), np.array([5]))[0] == 1
+    assert (
+        binomial_cdf(np.array([-1.0]), np.array([5]))[0] == 0
+        and binomial_cdf(np.array([5.0]), np.array([5]))[0] == 1
+    )

@@ -4,7 +4,14 @@ import pytest
 from unlazy.core.errors import BadInput
 from unlazy.papers.malach2019.instruments import all_inputs
 from unlazy.tasks.circuits.examples import and_of_ors, parity_circuit
-from unlazy.theory.sign_rank import forster_bound, least_width, lemma23_bound, network_matrix, razborov_sherstov_bound, sign_matrix
+from unlazy.theory.sign_rank import (
+    forster_bound,
+    least_width,
+    lemma23_bound,
+    network_matrix,
+    razborov_sherstov_bound,
+    sign_matrix,
+)
 
 
 def test_the_matrix_of_a_function_has_x_as_rows_and_y_as_columns():
@@ -22,7 +29,9 @@ def test_bounds_where_the_sign_rank_is_known():
     assert forster_bound(hadamard) == pytest.approx(4)
     assert razborov_sherstov_bound(hadamard) >= 4 - 1e-9
     product = sign_matrix(parity_circuit(4, [0, 1]))  # sign(x)·sign(y): rank one
-    assert forster_bound(product) == pytest.approx(1) and razborov_sherstov_bound(product) <= 1 + 1e-9
+    assert (
+        forster_bound(product) == pytest.approx(1) and razborov_sherstov_bound(product) <= 1 + 1e-9
+    )
 
 
 def test_bounds_never_exceed_the_rank_of_a_matrix_of_these_signs():
@@ -34,9 +43,16 @@ def test_bounds_never_exceed_the_rank_of_a_matrix_of_these_signs():
 
 def test_networks_keep_lemma_23_and_compute_what_they_say():
     rng = np.random.default_rng(1)
-    w, v, b, u = rng.integers(-1, 2, (2, 6)), rng.integers(-1, 2, (2, 6)), np.array([0, 1]), np.array([1.0, -0.5])
+    w, v, b, u = (
+        rng.integers(-1, 2, (2, 6)),
+        rng.integers(-1, 2, (2, 6)),
+        np.array([0, 1]),
+        np.array([1.0, -0.5]),
+    )
     matrix = network_matrix(w, v, b, u)
-    assert matrix.shape == (64, 64) and np.linalg.matrix_rank(matrix) <= lemma23_bound(1, 2, 6) == 48
+    assert (
+        matrix.shape == (64, 64) and np.linalg.matrix_rank(matrix) <= lemma23_bound(1, 2, 6) == 48
+    )
     points = np.where(all_inputs(6), 1, -1)
     x, y = points[5], points[40]
     assert matrix[5, 40] == pytest.approx(float(u @ np.maximum(w @ x + v @ y + b, 0)))

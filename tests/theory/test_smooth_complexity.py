@@ -1,4 +1,6 @@
-"""Complexities of smooth functions against closed forms, and Taylor series against the functions."""
+"""Complexities of smooth functions against closed forms, and Taylor series against the
+functions.
+"""
 
 import math
 
@@ -6,7 +8,16 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.core.series import SERIES, SIGMOID, TANH, cosine, exponential, polynomial_series, series_of, sine
+from unlazy.core.series import (
+    SERIES,
+    SIGMOID,
+    TANH,
+    cosine,
+    exponential,
+    polynomial_series,
+    series_of,
+    sine,
+)
 from unlazy.theory.smooth_complexity import log_sample_complexity, slope_complexity, tail
 
 
@@ -19,31 +30,50 @@ def test_slope_complexities_of_entire_functions(c):
 
 def test_slope_complexities_of_squashing_functions_are_those_of_the_tangent():
     assert slope_complexity(TANH, 1.0) == pytest.approx(math.tan(1) + 1 / math.cos(1) ** 2)
-    assert slope_complexity(SIGMOID, 1.0) == pytest.approx(0.5 + 0.5 * math.tan(0.5) + 0.25 / math.cos(0.5) ** 2)
+    assert slope_complexity(SIGMOID, 1.0) == pytest.approx(
+        0.5 + 0.5 * math.tan(0.5) + 0.25 / math.cos(0.5) ** 2
+    )
 
 
 def test_slope_complexity_of_a_polynomial():
-    assert slope_complexity(polynomial_series(1.0, -2.0, 0.0, 0.5), 3.0) == pytest.approx(3 * (1 + 4 + 2))
+    assert slope_complexity(polynomial_series(1.0, -2.0, 0.0, 0.5), 3.0) == pytest.approx(
+        3 * (1 + 4 + 2)
+    )
 
 
-@pytest.mark.parametrize(("series", "plain"), [(exponential(0.5), math.expm1), (sine(0.5), math.sinh), (cosine(0.5), math.cosh)])
+@pytest.mark.parametrize(
+    ("series", "plain"),
+    [(exponential(0.5), math.expm1), (sine(0.5), math.sinh), (cosine(0.5), math.cosh)],
+)
 def test_sample_complexity_has_its_closed_part(series, plain):
-    """Where log(1/ε) is minute, the second part is that of i = 0 alone and next to nothing beside the first."""
+    """Where log(1/ε) is minute, the second part is that of i = 0 alone and next to nothing beside
+    the first.
+    """
     constant = 12.0
     closed = plain(0.5 * constant)
     constant_term = 1.0 if plain is math.cosh else 0.0
-    assert math.exp(log_sample_complexity(series, 1e-12, constant)) == pytest.approx(closed + constant_term, rel=1e-4)
+    assert math.exp(log_sample_complexity(series, 1e-12, constant)) == pytest.approx(
+        closed + constant_term, rel=1e-4
+    )
 
 
 def test_sample_complexity_is_the_sum_it_is_defined_by():
     series, constant, log_inverse = sine(1.5), 5.0, 9.0
     sizes = np.exp(series.log_sizes(120))
-    direct = sum((constant**i + (math.sqrt(log_inverse) / math.sqrt(i) * constant) ** i if i else 2.0) * sizes[i] for i in range(120))
+    direct = sum(
+        (constant**i + (math.sqrt(log_inverse) / math.sqrt(i) * constant) ** i if i else 2.0)
+        * sizes[i]
+        for i in range(120)
+    )
     assert math.exp(log_sample_complexity(series, log_inverse, constant)) == pytest.approx(direct)
 
 
 def test_entire_functions_stay_below_one_over_epsilon_and_cut_ones_below_a_power():
-    assert log_sample_complexity(exponential(), 1e6) / 1e6 < 0.1 < log_sample_complexity(exponential(), 1e4) / 1e4
+    assert (
+        log_sample_complexity(exponential(), 1e6) / 1e6
+        < 0.1
+        < log_sample_complexity(exponential(), 1e4) / 1e4
+    )
     powers = [log_sample_complexity(TANH, at, degree=int(3 * at)) / at for at in (100, 200, 400)]
     assert max(powers) / min(powers) < 1.02
     assert all(tail(TANH, int(3 * at)) < math.exp(-at) for at in (20, 100))
@@ -51,7 +81,9 @@ def test_entire_functions_stay_below_one_over_epsilon_and_cut_ones_below_a_power
 
 @pytest.mark.parametrize("name", SERIES)
 def test_functions_are_the_sums_of_their_series(name):
-    """By sizes alone signs are not told: so the sum of sizes bounds the function, and the greatest is met where all terms agree."""
+    """By sizes alone signs are not told: so the sum of sizes bounds the function, and the greatest
+    is met where all terms agree.
+    """
     series = series_of(name)
     z = np.linspace(-1, 1, 41)
     sizes = np.exp(series.log_sizes(200))

@@ -20,7 +20,12 @@ def test_risks_are_those_of_least_squares():
     for chosen in sets:
         chi = np.prod(x[:, chosen], axis=1)
         project = lambda f: values @ np.linalg.lstsq(values, f, rcond=None)[0]  # noqa: E731
-        least.append(min(np.mean((x[:, i] + alpha * chi - project(x[:, i] + alpha * chi)) ** 2) for i in chosen))
+        least.append(
+            min(
+                np.mean((x[:, i] + alpha * chi - project(x[:, i] + alpha * chi)) ** 2)
+                for i in chosen
+            )
+        )
         shares.append(np.mean(project(chi) ** 2))
     np.testing.assert_allclose(np.sort(risks), np.sort(least), rtol=1e-9)
     np.testing.assert_allclose(np.sort(captured), np.sort(shares), rtol=1e-9)

@@ -3,12 +3,20 @@ import math
 import numpy as np
 import pytest
 
-from unlazy.theory.statistical_queries import correlations, parities, parity_dimension, queries_needed, query_dimension
+from unlazy.theory.statistical_queries import (
+    correlations,
+    parities,
+    parity_dimension,
+    queries_needed,
+    query_dimension,
+)
 
 
 @pytest.mark.parametrize(("D", "k"), [(4, 1), (5, 2), (5, 3)])
 def test_dimension_of_parities_is_their_number(D, k):
-    assert query_dimension(correlations(parities(D, k))) == parity_dimension(D, k) == math.comb(D, k)
+    assert (
+        query_dimension(correlations(parities(D, k))) == parity_dimension(D, k) == math.comb(D, k)
+    )
 
 
 def test_concepts_that_agree_count_once():

@@ -24,15 +24,45 @@ def seconds_of(text: str | None) -> float | None:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--target", help="Name of the column to predict [an .npz file may hold X and y instead].")
-@click.option("--task", type=click.Choice(["classification", "regression"]), help="What kind of target it is [default: by its values].")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave this column out, again for each.")
-@click.option("--time", "limit", metavar="TIME", default="15m", show_default=True, help="How long it may take: 90s, 10m, 1.5h.")
-@click.option("--contender", "contenders", multiple=True, metavar="NAME", help="Only these contenders, again for each.")
-@click.option("--explain/--no-explain", default=True, help="Whether instruments explain the answer.")
-@click.option("--fresh", is_flag=True, help="Forget what an earlier audit of this table has finished.")
+@click.option(
+    "--target", help="Name of the column to predict [an .npz file may hold X and y instead]."
+)
+@click.option(
+    "--task",
+    type=click.Choice(["classification", "regression"]),
+    help="What kind of target it is [default: by its values].",
+)
+@click.option(
+    "--drop", multiple=True, metavar="COLUMN", help="Leave this column out, again for each."
+)
+@click.option(
+    "--time",
+    "limit",
+    metavar="TIME",
+    default="15m",
+    show_default=True,
+    help="How long it may take: 90s, 10m, 1.5h.",
+)
+@click.option(
+    "--contender",
+    "contenders",
+    multiple=True,
+    metavar="NAME",
+    help="Only these contenders, again for each.",
+)
+@click.option(
+    "--explain/--no-explain", default=True, help="Whether instruments explain the answer."
+)
+@click.option(
+    "--fresh", is_flag=True, help="Forget what an earlier audit of this table has finished."
+)
 @json_option
-@click.option("--out", "page", type=click.Path(path_type=Path), help="Write a page with figures to this file (.html).")
+@click.option(
+    "--out",
+    "page",
+    type=click.Path(path_type=Path),
+    help="Write a page with figures to this file (.html).",
+)
 def audit(
     file: Path,
     target: str | None,
@@ -47,8 +77,9 @@ def audit(
 ) -> None:
     """Does the table in FILE reward feature learning, or is a kernel enough?
 
-    FILE is .csv, .tsv, .csv.gz, .parquet or .npz. Fixed kernels, learned features and plain methods compete by nested cross-validation;
-    then instruments explain the answer. What is finished is kept: an audit that was stopped goes on where it was.
+    FILE is .csv, .tsv, .csv.gz, .parquet or .npz. Fixed kernels, learned features and plain methods
+    compete by nested cross-validation; then instruments explain the answer. What is finished is
+    kept: an audit that was stopped goes on where it was.
     """
     prepare_outputs(json_path)
     if page is not None:
@@ -81,8 +112,19 @@ def audit(
             name=file.name,
         )
     print_audit(outcome, out)
-    words = [file.name, *(["--target", target] if target else []), *(["--task", task] if task else []), "--time", limit]
-    words += [word for name, values in (("--drop", drop), ("--contender", contenders)) for value in values for word in (name, value)]
+    words = [
+        file.name,
+        *(["--target", target] if target else []),
+        *(["--task", task] if task else []),
+        "--time",
+        limit,
+    ]
+    words += [
+        word
+        for name, values in (("--drop", drop), ("--contender", contenders))
+        for value in values
+        for word in (name, value)
+    ]
     command = shlex.join(["unlazy", "audit", *words, *([] if explain else ["--no-explain"])])
     write_json({"command": command} | outcome.to_json(), json_path)
     if page is not None:

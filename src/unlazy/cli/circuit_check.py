@@ -9,9 +9,15 @@ import click
 
 @click.command("circuit-check")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--target", required=True, help="Column of the labels; all others are inputs. Values are −1 and 1, or 0 and 1.")
+@click.option(
+    "--target",
+    required=True,
+    help="Column of the labels; all others are inputs. Values are −1 and 1, or 0 and 1.",
+)
 def circuit_check(file: Path, target: str) -> None:
-    """Predict whether layerwise learning will work on a binary data set (CSV with a header), and show the tree it would find."""
+    """Predict whether layerwise learning will work on a binary data set (CSV with a header), and
+    show the tree it would find.
+    """
     from unlazy.theory.diagnosis import diagnose_file
 
     click.echo(str(diagnose_file(file, target)))

@@ -30,7 +30,9 @@ def _use_data(_: click.Context, __: click.Parameter, folder: Path | None) -> Pat
     """Where sets of images are looked for, in this process and in those it starts."""
     if folder is not None:
         if not folder.is_dir():
-            raise BadInput(f"There is no folder {folder}. --data names the folder that holds sets of images.")
+            raise BadInput(
+                f"There is no folder {folder}. --data names the folder that holds sets of images."
+            )
         os.environ["UNLAZY_DATA"] = str(folder.resolve())
     return folder
 
@@ -42,17 +44,29 @@ data_option = click.option(
     expose_value=False,
     help="Folder that holds sets of images [default: $UNLAZY_DATA, and the user's data folder].",
 )
-scale_option = click.option("--scale", type=SCALES, default="laptop", show_default=True, help="How large to run.")
+scale_option = click.option(
+    "--scale", type=SCALES, default="laptop", show_default=True, help="How large to run."
+)
 _ENGINE_OPTIONS = (
     click.option(
         "--engine",
         default="local",
         show_default=True,
         metavar="NAME",
-        help="Where to run: local (this process), processes, dask, tcp://host:port (a Dask cluster that is there), or slurm.",
+        help="Where to run: local (this process), processes, dask, tcp://host:port (a Dask "
+        "cluster that is there), or slurm.",
     ),
-    click.option("--workers", type=click.IntRange(min=1), help="Worker processes, or SLURM jobs at once [default: one a core]."),
-    click.option("--slurm", default="", metavar="NAME=VALUE,...", help="What SLURM jobs ask for, such as partition=cpu,time=60,mem=4G."),
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        help="Worker processes, or SLURM jobs at once [default: one a core].",
+    ),
+    click.option(
+        "--slurm",
+        default="",
+        metavar="NAME=VALUE,...",
+        help="What SLURM jobs ask for, such as partition=cpu,time=60,mem=4G.",
+    ),
     click.option(
         "--memory",
         type=click.FloatRange(min=0, min_open=True),
@@ -62,15 +76,27 @@ _ENGINE_OPTIONS = (
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say where trials are run. The command is handed `engine`, which makes the engine for a store."""
+    """Options that say where trials are run.
+
+    The command is handed `engine`, which makes the engine for a store.
+    """
 
     @functools.wraps(command)
-    def wrapped(*arguments: Any, engine: str, workers: int | None, slurm: str, memory: float | None, **others: Any) -> Any:
+    def wrapped(
+        *arguments: Any,
+        engine: str,
+        workers: int | None,
+        slurm: str,
+        memory: float | None,
+        **others: Any,
+    ) -> Any:
         def make(store: Path) -> Any:
             from unlazy.lab.engines.choice import engine_named
 
             allowed = None if memory is None else int(memory * 2**30)
-            return engine_named(engine, memory=allowed, workers=workers, slurm=slurm, store=str(store))
+            return engine_named(
+                engine, memory=allowed, workers=workers, slurm=slurm, store=str(store)
+            )
 
         return command(*arguments, engine=make, **others)
 
@@ -80,10 +106,17 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 json_option = click.option(
-    "--json", "json_path", type=click.Path(path_type=Path), help="Write what was found to this file ('-': standard output)."
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    help="Write what was found to this file ('-': standard output).",
 )
 figure_option = click.option(
-    "--figure", "--out", "figure", type=click.Path(path_type=Path), help="Write the figure to this file (.png, .pdf or .svg)."
+    "--figure",
+    "--out",
+    "figure",
+    type=click.Path(path_type=Path),
+    help="Write the figure to this file (.png, .pdf or .svg).",
 )
 style_option = click.option(
     "--style",
@@ -97,9 +130,16 @@ learner_option = click.option(
     "names",
     multiple=True,
     metavar="NAME",
-    help="A learner, again for each: one of 'unlazy list learners', or of your own, as file.py:Name.",
+    help="A learner, again for each: one of 'unlazy list learners', or of your own, as "
+    "file.py:Name.",
 )
-set_option = click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a number of the task, such as d=100.")
+set_option = click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a number of the task, such as d=100.",
+)
 first_seed_option = click.option(
     "--first-seed",
     type=click.IntRange(min=0),
@@ -113,7 +153,10 @@ def default_store() -> Path:
     """$UNLAZY_STORE, or a file in the user's data folder."""
     import platformdirs
 
-    return Path(os.environ.get("UNLAZY_STORE") or Path(platformdirs.user_data_dir("unlazy")) / "store.sqlite")
+    return Path(
+        os.environ.get("UNLAZY_STORE")
+        or Path(platformdirs.user_data_dir("unlazy")) / "store.sqlite"
+    )
 
 
 @contextlib.contextmanager
@@ -128,10 +171,15 @@ def running(store_path: Path | None, engine: Callable[[Path], Any]) -> Iterator[
 
 
 def console() -> Any:
-    """Where people read: standard output, or standard error while a machine reads standard output."""
+    """Where people read: standard output, or standard error while a machine reads standard
+    output.
+    """
     from rich.console import Console
 
-    return Console(stderr=click.get_current_context().meta.get("machine_reads_output", False), quiet=is_set(QUIET))
+    return Console(
+        stderr=click.get_current_context().meta.get("machine_reads_output", False),
+        quiet=is_set(QUIET),
+    )
 
 
 def say(text: str) -> None:
@@ -149,7 +197,9 @@ def open_in_browser(path: Path) -> None:
 
 
 def prepare_outputs(json_path: Path | None, figure: Path | None = None) -> None:
-    """Refuse output files that cannot be written, before anything is run; keep standard output for a machine that reads it."""
+    """Refuse output files that cannot be written, before anything is run; keep standard output for
+    a machine that reads it.
+    """
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
         raise BadInput(f"A figure ends with .png, .pdf or .svg, but {figure.name!r} does not.")
     for path in (json_path if str(json_path) != "-" else None, figure):
@@ -171,7 +221,9 @@ def write_json(data: Any, path: Path | None) -> None:
 
 
 def write_figure(outcome: Any, path: Path | None, style: str = "page") -> None:
-    """Write the figure of an outcome, in the format that the name ends with, and beside it the numbers that are drawn."""
+    """Write the figure of an outcome, in the format that the name ends with, and beside it the
+    numbers that are drawn.
+    """
     if path is None:
         return
     from unlazy.report.prints import save_figure, save_numbers
@@ -187,4 +239,6 @@ def whole_numbers(name: str, text: str) -> tuple[int, ...]:
     try:
         return tuple(sorted({int(part) for part in text.replace("_", "").split(",")}))
     except ValueError:
-        raise BadInput(f"{name} takes whole numbers with commas between, such as 1000,10000, but is {text!r}.") from None
+        raise BadInput(
+            f"{name} takes whole numbers with commas between, such as 1000,10000, but is {text!r}."
+        ) from None

@@ -32,11 +32,32 @@ from unlazy.core.errors import BadInput
 @click.argument("task", metavar="TASK")
 @learner_option
 @set_option
-@click.option("--n", "sizes", default="1000", show_default=True, metavar="N,N,...", help="Numbers of examples.")
-@click.option("--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Number of seeds.")
+@click.option(
+    "--n",
+    "sizes",
+    default="1000",
+    show_default=True,
+    metavar="N,N,...",
+    help="Numbers of examples.",
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Number of seeds."
+)
 @first_seed_option
-@click.option("--budget", type=click.IntRange(min=1), default=24, show_default=True, help="Settings that each learner may try.")
-@click.option("--test", type=click.IntRange(min=1), default=10_000, show_default=True, help="Number of test examples.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=24,
+    show_default=True,
+    help="Settings that each learner may try.",
+)
+@click.option(
+    "--test",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="Number of test examples.",
+)
 @store_option
 @data_option
 @json_option
@@ -58,20 +79,34 @@ def compare(
     style: str,
     engine: Callable[[Path], Any],
 ) -> None:
-    """Let learners compete on TASK: the same examples and the same tuning budget for each, and say who is ahead.
+    """Let learners compete on TASK: the same examples and the same tuning budget for each, and say
+    who is ahead.
 
-    TASK is a name ('unlazy list tasks'), your own, as file.py:Name, or a column of a table, as table.csv:column, of which a fifth of the
-    rows is held back for the test. What is in the store is not run again; a contest that was stopped goes on where it was.
+    TASK is a name ('unlazy list tasks'), your own, as file.py:Name, or a column of a table, as
+    table.csv:column, of which a fifth of the rows is held back for the test. What is in the store
+    is not run again; a contest that was stopped goes on where it was.
     """
     prepare_outputs(json_path, figure)
     if not names:
-        raise BadInput("A contest needs learners: add --learner NAME once for each. `unlazy list learners` names them.")
+        raise BadInput(
+            "A contest needs learners: add --learner NAME once for each. `unlazy list learners` "
+            "names them."
+        )
     from unlazy.lab.api import contest_of
     from unlazy.report.contests import print_outcome
     from unlazy.report.live import run_contest
 
     wanted = whole_numbers("--n", sizes)
-    contest = contest_of(task, names, n=wanted, changes=changes, seeds=seeds, first_seed=first_seed, budget=budget, test=test)
+    contest = contest_of(
+        task,
+        names,
+        n=wanted,
+        changes=changes,
+        seeds=seeds,
+        first_seed=first_seed,
+        budget=budget,
+        test=test,
+    )
     with running(store_path, engine) as (store, runner):
         outcome = run_contest(contest, store, console(), engine=runner)
     print_outcome(outcome, console())

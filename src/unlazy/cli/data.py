@@ -13,7 +13,9 @@ from unlazy.cli.common import console, data_option
 @data_option
 @click.pass_context
 def data(context: click.Context) -> None:
-    """List the sets of images that claims use, and where they are; 'unlazy data fetch NAME' fetches them."""
+    """List the sets of images that claims use, and where they are; 'unlazy data fetch NAME' fetches
+    them.
+    """
     if context.invoked_subcommand is not None:
         return
     from unlazy.report.tables import terminal
@@ -27,8 +29,21 @@ def data(context: click.Context) -> None:
             rows.append([name, entry.title, "–", "–", f"{megabytes:.0f} MB to fetch"])
             continue
         images = pictures_of(name)
-        rows.append([name, entry.title, f"{len(images.y_train)} + {len(images.y_test)}", str(len(images.classes)), str(found.files[0])])
-    console().print(terminal((["name", "what it is", "images to learn from + to test on", "classes", "where"], rows), "Sets of images"))
+        rows.append(
+            [
+                name,
+                entry.title,
+                f"{len(images.y_train)} + {len(images.y_test)}",
+                str(len(images.classes)),
+                str(found.files[0]),
+            ]
+        )
+    console().print(
+        terminal(
+            (["name", "what it is", "images to learn from + to test on", "classes", "where"], rows),
+            "Sets of images",
+        )
+    )
     for name in SETS:
         if (lacking := missing(name)) is not None:
             console().print(lacking, soft_wrap=True, highlight=False)
@@ -37,10 +52,16 @@ def data(context: click.Context) -> None:
 @data.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option(
-    "--to", "folder", type=click.Path(path_type=Path, file_okay=False), help="Folder to put them into [default: the user's data folder]."
+    "--to",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to put them into [default: the user's data folder].",
 )
 def fetch(names: tuple[str, ...], folder: Path | None) -> None:
-    """Fetch sets of images from where they are published. What was cut off goes on; every file is checked by its sum."""
+    """Fetch sets of images from where they are published.
+
+    What was cut off goes on; every file is checked by its sum.
+    """
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     from unlazy.core.errors import unknown
@@ -51,7 +72,13 @@ def fetch(names: tuple[str, ...], folder: Path | None) -> None:
         if name not in SETS:
             raise unknown("set of images that can be fetched", name, SETS)
     shown = console()
-    with Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn(), console=shown) as bar:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=shown,
+    ) as bar:
         bars: dict[str, object] = {}
 
         def told(file: str, done: int, total: int) -> None:
@@ -61,4 +88,6 @@ def fetch(names: tuple[str, ...], folder: Path | None) -> None:
 
         for name in names:
             files = fetch_set(name, folder, told)
-            shown.print(f"{SETS[name].title.partition(',')[0]} is in {files[0].parent}", soft_wrap=True)
+            shown.print(
+                f"{SETS[name].title.partition(',')[0]} is in {files[0].parent}", soft_wrap=True
+            )

@@ -1,7 +1,9 @@
-"""Defaults of one's own, from a file; `unlazy config` shows them. `--quiet` and `--verbose`, which every command has.
+"""Defaults of one's own, from a file; `unlazy config` shows them. `--quiet` and `--verbose`, which
+every command has.
 
-What is given on the command line comes first, then the environment, then `unlazy.toml` in the working folder, then `config.toml` in the
-user's configuration folder. Keys are the long names of options; a table with the name of a command holds for that command alone.
+What is given on the command line comes first, then the environment, then `unlazy.toml` in the
+working folder, then `config.toml` in the user's configuration folder. Keys are the long names of
+options; a table with the name of a command holds for that command alone.
 """
 
 from __future__ import annotations
@@ -48,12 +50,17 @@ def options_of(command: click.Command) -> dict[str, click.Option]:
     found: dict[str, click.Option] = {}
     for option in command.params:
         if isinstance(option, click.Option):
-            found |= {name.removeprefix("--"): option for name in option.opts if name.startswith("--")}
+            found |= {
+                name.removeprefix("--"): option for name in option.opts if name.startswith("--")
+            }
     return found
 
 
 def default_map(commands: Mapping[str, click.Command]) -> dict[str, dict[str, Any]]:
-    """For each command, the defaults of its options, as click wants them. Keys that no command knows are refused."""
+    """For each command, the defaults of its options, as click wants them.
+
+    Keys that no command knows are refused.
+    """
     known = {name: options_of(command) for name, command in commands.items()}
     every = {option for options in known.values() for option in options}
     found: dict[str, dict[str, Any]] = {name: {} for name in commands}
@@ -94,8 +101,15 @@ def loudness() -> Iterable[click.Option]:
 
     common: dict[str, Any] = {"is_flag": True, "expose_value": False}
     return (
-        click.Option(["-q", "--quiet"], help="Say nothing but errors, and what was asked for as JSON.", callback=keep(QUIET), **common),
-        click.Option(["-v", "--verbose"], help="Show all of an error.", callback=keep(VERBOSE), **common),
+        click.Option(
+            ["-q", "--quiet"],
+            help="Say nothing but errors, and what was asked for as JSON.",
+            callback=keep(QUIET),
+            **common,
+        ),
+        click.Option(
+            ["-v", "--verbose"], help="Show all of an error.", callback=keep(VERBOSE), **common
+        ),
     )
 
 

@@ -16,7 +16,13 @@ from unlazy.report.files import check_writable
 @click.command()
 @scale_option
 @store_option
-@click.option("--out", type=click.Path(path_type=Path), default=Path("page.html"), show_default=True, help="Page to write.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("page.html"),
+    show_default=True,
+    help="Page to write.",
+)
 @engine_options
 def demo(scale: str, store_path: Path | None, out: Path, engine: Callable[[Path], Any]) -> None:
     """Reproduce Table 1 of shi2022 and write the page."""
@@ -26,5 +32,7 @@ def demo(scale: str, store_path: Path | None, out: Path, engine: Callable[[Path]
 
     check_writable(out)
     with running(store_path, engine) as (store, runner):
-        run_studies([study(claims()["shi2022/table1"], scale)], store, console(), engine=runner, fresh=False)  # type: ignore[arg-type]
+        run_studies(
+            [study(claims()["shi2022/table1"], scale)], store, console(), engine=runner, fresh=False
+        )  # type: ignore[arg-type]
         write_report(store, out, None, scale)

@@ -11,10 +11,17 @@ from unlazy.cli.common import console, default_store, store_option
 
 
 @click.command()
-@click.option("--engine", metavar="NAME", help="Run one small trial there: local, processes, dask, tcp://host:port or slurm.")
+@click.option(
+    "--engine",
+    metavar="NAME",
+    help="Run one small trial there: local, processes, dask, tcp://host:port or slurm.",
+)
 @store_option
 def doctor(engine: str | None, store_path: Path | None) -> None:
-    """Say what machine, versions, cache, store and engines there are, and whether they are healthy. Exit status 1 where one is not."""
+    """Say what machine, versions, cache, store and engines there are, and whether they are healthy.
+
+    Exit status 1 where one is not.
+    """
     from rich.markup import escape
 
     from unlazy.lab.health import signs

@@ -16,15 +16,22 @@ LOGS = ("tensorboard", "wandb")
 
 @click.command()
 @store_option
-@click.option("--format", "kind", type=click.Choice(["csv", "jsonl", "parquet", "tensorboard", "wandb"]), default="csv", show_default=True)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["csv", "jsonl", "parquet", "tensorboard", "wandb"]),
+    default="csv",
+    show_default=True,
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="File to write [default: standard output]; of tensorboard and wandb a folder [default: runs].",
+    help="File to write [default: standard output]; of tensorboard and wandb a folder [default: "
+    "runs].",
 )
 def export(store_path: Path | None, kind: str, out: Path | None) -> None:
-    """Write every measurement in the store as one long table, a row for each trial, step and measure; or as a log for TensorBoard or
-    Weights & Biases, a run for each trial.
+    """Write every measurement in the store as one long table, a row for each trial, step and
+    measure; or as a log for TensorBoard or Weights & Biases, a run for each trial.
     """
     from unlazy.lab.store import Store
     from unlazy.report.exporting import rows, write_export

@@ -20,14 +20,24 @@ def list_things(kind: str, as_json: bool) -> None:
 
     if kind == "claims":
         found = [
-            {"id": c.id, "kind": c.kind, "where": c.where, "statement": c.statement, "rule": c.rule} for c in registry.claims().values()
+            {"id": c.id, "kind": c.kind, "where": c.where, "statement": c.statement, "rule": c.rule}
+            for c in registry.claims().values()
         ]
         shown = ["id", "kind", "where", "statement"]
     else:
-        named = {"tasks": registry.tasks, "learners": registry.learners, "kernels": registry.kernels}[kind]()
-        found = [{"id": name, "what": entry.what, **describe(entry.thing)} for name, entry in named.items()]
+        named = {
+            "tasks": registry.tasks,
+            "learners": registry.learners,
+            "kernels": registry.kernels,
+        }[kind]()
+        found = [
+            {"id": name, "what": entry.what, **describe(entry.thing)}
+            for name, entry in named.items()
+        ]
         shown = ["id", "what"]
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
-        console().print(terminal((shown, [[str(row[column]) for column in shown] for row in found])))
+        console().print(
+            terminal((shown, [[str(row[column]) for column in shown] for row in found]))
+        )

@@ -1,4 +1,7 @@
-"""The group of commands. Nothing here imports JAX before it is needed, so that `--help` answers at once."""
+"""The group of commands.
+
+Nothing here imports JAX before it is needed, so that `--help` answers at once.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,9 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
-    """Find out where gradient descent learns features, and so beats every method with fixed features."""
+    """Find out where gradient descent learns features, and so beats every method with fixed
+    features.
+    """
 
 
 for command in (

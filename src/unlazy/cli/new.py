@@ -1,4 +1,6 @@
-"""`unlazy new`: a starting file for a task, a learner or a claim of one's own, that runs as it is."""
+"""`unlazy new`: a starting file for a task, a learner or a claim of one's own, that runs as it
+is.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from unlazy.core.errors import require
 #: What is run next, by kind.
 NEXT = {
     "task": "unlazy compare ./{file}:{Name} --learner linear --learner ntk --n 100,1000",
-    "learner": "unlazy compare glasgow2023/task --learner ./{file}:{Name} --learner linear --n 100,1000",
+    "learner": "unlazy compare glasgow2023/task --learner ./{file}:{Name} "
+    "--learner linear --n 100,1000",
     "claim": "unlazy reproduce ./{file}:CLAIM --scale smoke",
 }
 
@@ -23,7 +26,9 @@ NEXT = {
 @click.argument("kind", type=click.Choice(list(NEXT)))
 @click.argument("name")
 def new(kind: str, name: str) -> None:
-    """Write a starting file NAME.py for a task, a learner or a claim of your own into this folder."""
+    """Write a starting file NAME.py for a task, a learner or a claim of your own into this
+    folder.
+    """
     path, command = start(kind, name, Path.cwd())
     click.echo(f"{path.name} is written, and runs as it is:\n\n    {command}\n")
 
@@ -32,16 +37,32 @@ def start(kind: str, name: str, folder: Path) -> tuple[Path, str]:
     """Write the file; returns its path and the command that runs it."""
     snake, camel = names_of(name)
     path = folder / f"{snake}.py"
-    require(not path.exists(), f"{path.name} is there already, and nothing was changed. Take another name, or remove it first.")
+    require(
+        not path.exists(),
+        f"{path.name} is there already, and nothing was changed. Take another name, or remove "
+        "it first.",
+    )
     words = {"file": path.name, "name": snake, "Name": camel}
-    text = importlib.resources.files("unlazy.cli").joinpath("templates", f"{kind}.py.txt").read_text(encoding="utf-8")
+    text = (
+        importlib.resources.files("unlazy.cli")
+        .joinpath("templates", f"{kind}.py.txt")
+        .read_text(encoding="utf-8")
+    )
     path.write_text(re.sub(r"@(\w+)@", lambda found: words[found[1]], text), encoding="utf-8")
     return path, NEXT[kind].format(**words)
 
 
 def names_of(name: str) -> tuple[str, str]:
-    """A word as the name of a file and of a class: sparse_parity and SparseParity, whichever was given."""
-    usable = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None and not keyword.iskeyword(name.lower())
-    require(usable, f"A name is one word of letters, digits and '_' that begins with a letter, such as sparse_parity, but {name!r} is not.")
+    """A word as the name of a file and of a class: sparse_parity and SparseParity, whichever was
+    given.
+    """
+    usable = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None and not keyword.iskeyword(
+        name.lower()
+    )
+    require(
+        usable,
+        "A name is one word of letters, digits and '_' that begins with a letter, such as "
+        f"sparse_parity, but {name!r} is not.",
+    )
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
     return snake, "".join(part.capitalize() for part in snake.split("_"))

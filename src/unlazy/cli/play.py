@@ -14,8 +14,19 @@ from unlazy.report.files import check_writable
 
 @click.command()
 @click.argument("what", required=False, metavar="[PRESET, TASK or TABLE:COLUMN]")
-@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Begin with another number, such as d=40.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on this machine [default: any that is free].")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Begin with another number, such as d=40.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port on this machine [default: any that is free].",
+)
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
 @click.option(
     "--record",
@@ -23,13 +34,26 @@ from unlazy.report.files import check_writable
     type=click.Path(path_type=Path),
     help="Run to the end without a page, and write the recording: one HTML file.",
 )
-@click.option("--check", is_flag=True, help="Start the server, watch a short run through it, say how long it took, and end.")
-def play(what: str | None, changes: tuple[str, ...], port: int, no_browser: bool, record_path: Path | None, check: bool) -> None:
-    """Watch networks learn: a page on this machine on which you choose a task, move sliders and see neurons find what is hidden.
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Start the server, watch a short run through it, say how long it took, and end.",
+)
+def play(
+    what: str | None,
+    changes: tuple[str, ...],
+    port: int,
+    no_browser: bool,
+    record_path: Path | None,
+    check: bool,
+) -> None:
+    """Watch networks learn: a page on this machine on which you choose a task, move sliders and see
+    neurons find what is hidden.
 
-    Without a name it opens the stories of the papers; a name is that of a paper ('shi2022'), of a task ('unlazy list tasks'), of a
-    task of your own, as file.py:Name, or of a column of a table, as table.csv:column. The page is served on this machine alone, and
-    training stops when it is closed.
+    Without a name it opens the stories of the papers; a name is that of a paper ('shi2022'), of a
+    task ('unlazy list tasks'), of a task of your own, as file.py:Name, or of a column of a table,
+    as table.csv:column. The page is served on this machine alone, and training stops when it is
+    closed.
     """
     if check:
         return click.echo(checked())
@@ -64,7 +88,9 @@ def values_of(changes: tuple[str, ...]) -> dict[str, str]:
     for change in changes:
         name, sign, text = change.partition("=")
         if not sign:
-            raise BadInput(f"A change is written NAME=VALUE, such as d=40, but {change!r} has no '='.")
+            raise BadInput(
+                f"A change is written NAME=VALUE, such as d=40, but {change!r} has no '='."
+            )
         found[name] = text
     return found
 
@@ -77,7 +103,10 @@ def _serve(presets: dict[str, Any], opening: dict[str, Any], port: int, no_brows
 
     token, sock = secrets.token_urlsafe(24), free_port(port)
     address = f"http://127.0.0.1:{sock.getsockname()[1]}/?token={token}"
-    click.echo(f"The page is at {address}\nIt is open to this machine alone. Close the tab to stop the work, press Ctrl-C to end.")
+    click.echo(
+        f"The page is at {address}\nIt is open to this machine alone. Close the tab to stop the "
+        "work, press Ctrl-C to end."
+    )
     sock.listen(64)  # a browser that comes before the server waits for it
     if not no_browser:
         webbrowser.open(address)
@@ -100,7 +129,9 @@ def _record(preset: Any, values: dict[str, Any], path: Path) -> None:
 
         found = record(preset, values, watch=watch)
     write_recording(found, path)
-    click.echo(f"Recording written to {path.resolve()}: open it in a browser, no network is needed.")
+    click.echo(
+        f"Recording written to {path.resolve()}: open it in a browser, no network is needed."
+    )
 
 
 #: Numbers of the run that `--check` watches: the same programs at small sizes.
@@ -108,7 +139,9 @@ SMALL = {"d": "12", "D": "6", "m": "8", "T": "20", "n": "300", "seeds": "1"}
 
 
 def checked() -> str:
-    """A server in a thread of its own, a page asked for, a run watched to its end through the socket."""
+    """A server in a thread of its own, a page asked for, a run watched to its end through the
+    socket.
+    """
     import json
     import secrets
     import urllib.request
@@ -135,4 +168,7 @@ def checked() -> str:
                 if message["type"] == "done":
                     break
     took = time.perf_counter() - begin
-    return f"The page works: {size:,} bytes, {frames} frames, the first after {first:.1f} s, all after {took:.1f} s."
+    return (
+        f"The page works: {size:,} bytes, {frames} frames, the first after {first:.1f} s, all "
+        f"after {took:.1f} s."
+    )

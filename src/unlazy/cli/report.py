@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unlazy.cli.common import SCALES, console, data_option, default_store, open_in_browser, say, store_option, style_option
+from unlazy.cli.common import (
+    SCALES,
+    console,
+    data_option,
+    default_store,
+    open_in_browser,
+    say,
+    store_option,
+    style_option,
+)
 from unlazy.report.files import check_writable
 
 if TYPE_CHECKING:
@@ -17,7 +26,13 @@ if TYPE_CHECKING:
 @click.command()
 @store_option
 @data_option
-@click.option("--out", type=click.Path(path_type=Path), default=Path("page.html"), show_default=True, help="Page to write.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("page.html"),
+    show_default=True,
+    help="Page to write.",
+)
 @click.option(
     "--figures",
     type=click.Path(path_type=Path, file_okay=False),
@@ -26,8 +41,17 @@ if TYPE_CHECKING:
 @click.option("--scale", type=SCALES, help="Only runs of claims at this scale.")
 @style_option
 @click.option("--open", "show", is_flag=True, help="Show the page in the browser.")
-def report(store_path: Path | None, out: Path, figures: Path | None, scale: str | None, style: str, show: bool) -> None:
-    """Write one HTML page, readable offline: all verdicts in the store, curves and moving neurons, contests and scaling studies."""
+def report(
+    store_path: Path | None,
+    out: Path,
+    figures: Path | None,
+    scale: str | None,
+    style: str,
+    show: bool,
+) -> None:
+    """Write one HTML page, readable offline: all verdicts in the store, curves and moving neurons,
+    contests and scaling studies.
+    """
     from unlazy.lab.store import Store
 
     check_writable(out)
@@ -37,7 +61,9 @@ def report(store_path: Path | None, out: Path, figures: Path | None, scale: str 
         open_in_browser(out)
 
 
-def write_report(store: Store, out: Path, figures: Path | None, scale: str | None, style: str = "page") -> None:
+def write_report(
+    store: Store, out: Path, figures: Path | None, scale: str | None, style: str = "page"
+) -> None:
     """Write the page, and the figures where they are wanted."""
     from unlazy.report.entries import found_in
     from unlazy.report.figures import save_figures, save_outcomes
@@ -48,7 +74,11 @@ def write_report(store: Store, out: Path, figures: Path | None, scale: str | Non
         write_page(found.claims, out, contests=found.contests, scalings=found.scalings)
         written = []
         if figures is not None:
-            written = [path for verdict, records in found.claims for path in save_figures(verdict, records, figures, style)]
+            written = [
+                path
+                for verdict, records in found.claims
+                for path in save_figures(verdict, records, figures, style)
+            ]
             written += save_outcomes([*found.contests, *found.scalings], figures, style)
     say(f"Page written to {out.resolve()}: open it in a browser, no network is needed.")
     for path in written:

@@ -25,21 +25,46 @@ from unlazy.cli.common import (
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @scale_option
-@click.option("--seeds", type=click.IntRange(min=1), help="Number of seeds [default: as the claim says].")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), help="Number of seeds [default: as the claim says]."
+)
 @click.option(
     "--first-seed",
     type=click.IntRange(min=0),
-    help="First seed; settings were chosen on those below 10, rules looked at on those below 1000 [default: the claim's judging seeds].",
+    help="First seed; settings were chosen on those below 10, rules looked at on those below "
+    "1000 [default: the claim's judging seeds].",
 )
-@click.option("--controls", is_flag=True, help="Run the world in which each statement is false, too: there its rule must not hold.")
-@click.option("--null", is_flag=True, help="Instead, show all learners labels of other inputs, and count the rules that hold by error.")
-@click.option("--until-decided", is_flag=True, help="Add seeds to what is undecided; repeated looks share the error of one.")
-@click.option("--most-seeds", type=click.IntRange(min=1), default=40, show_default=True, help="Where --until-decided ends.")
+@click.option(
+    "--controls",
+    is_flag=True,
+    help="Run the world in which each statement is false, too: there its rule must not hold.",
+)
+@click.option(
+    "--null",
+    is_flag=True,
+    help="Instead, show all learners labels of other inputs, and count the rules that hold by "
+    "error.",
+)
+@click.option(
+    "--until-decided",
+    is_flag=True,
+    help="Add seeds to what is undecided; repeated looks share the error of one.",
+)
+@click.option(
+    "--most-seeds",
+    type=click.IntRange(min=1),
+    default=40,
+    show_default=True,
+    help="Where --until-decided ends.",
+)
 @store_option
 @data_option
 @json_option
 @click.option(
-    "--strict", is_flag=True, help="Exit with status 1 unless every statement holds, else with 3 unless every number is reproduced."
+    "--strict",
+    is_flag=True,
+    help="Exit with status 1 unless every statement holds, else with 3 unless every number is "
+    "reproduced.",
 )
 @click.option("--fresh", is_flag=True, help="Forget the records of these trials and run them anew.")
 @engine_options
@@ -58,7 +83,8 @@ def reproduce(
     fresh: bool,
     engine: Callable[[Path], Any],
 ) -> None:
-    """Run claims and judge them: the statement, and the published numbers. ID may be a pattern such as 'shi2022/*'.
+    """Run claims and judge them: the statement, and the published numbers. ID may be a pattern such
+    as 'shi2022/*'.
 
     What is in the store is not run again.
     """
@@ -82,9 +108,13 @@ def reproduce(
     if studies:
         with running(store_path, engine) as (store, runner):
             if until_decided:
-                verdicts = run_until_decided(studies + extra, store, console(), most=most_seeds, engine=runner, fresh=fresh)
+                verdicts = run_until_decided(
+                    studies + extra, store, console(), most=most_seeds, engine=runner, fresh=fresh
+                )
             else:
-                verdicts = run_studies(studies + extra, store, console(), engine=runner, fresh=fresh)
+                verdicts = run_studies(
+                    studies + extra, store, console(), engine=runner, fresh=fresh
+                )
             failed = bool(incomplete(studies + extra, store)) and not null
     if len(verdicts) > 1:
         console().print(terminal(ledger(verdicts), "The ledger"))
@@ -92,7 +122,9 @@ def reproduce(
         console().print(terminal(waiting(rows), "Not run yet"))
     if null:
         console().print(null_sentence(verdicts))
-    write_json([*(verdict.to_json() for verdict in verdicts), *(row.to_json() for row in rows)], json_path)
+    write_json(
+        [*(verdict.to_json() for verdict in verdicts), *(row.to_json() for row in rows)], json_path
+    )
     if failed:
         sys.exit(4)
     if strict and not all(verdict.stands for verdict in verdicts):

@@ -9,15 +9,31 @@ from typing import Any
 
 import click
 
-from unlazy.cli.common import console, default_store, engine_options, json_option, prepare_outputs, store_option, write_json
+from unlazy.cli.common import (
+    console,
+    default_store,
+    engine_options,
+    json_option,
+    prepare_outputs,
+    store_option,
+    write_json,
+)
 from unlazy.core.errors import BadInput
 
 
 @click.command()
 @click.argument("key", metavar="KEY")
-@click.option("--tolerance", type=click.FloatRange(min=0), help="By how much numbers may differ, relative to them or to 1 [default: 1e-4].")
 @click.option(
-    "--load", "files", multiple=True, type=click.Path(path_type=Path), help="A file that defines classes of the trial, again for each."
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    help="By how much numbers may differ, relative to them or to 1 [default: 1e-4].",
+)
+@click.option(
+    "--load",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file that defines classes of the trial, again for each.",
 )
 @store_option
 @json_option
@@ -30,7 +46,8 @@ def rerun(
     json_path: Path | None,
     engine: Callable[[Path], Any],
 ) -> None:
-    """Run the trial of one record again, alone, and compare. KEY may be the beginning of a key, if it is the only one.
+    """Run the trial of one record again, alone, and compare. KEY may be the beginning of a key, if
+    it is the only one.
 
     The store is not changed. Exit status 1 where a number differs.
     """
@@ -56,7 +73,11 @@ def rerun(
     screen = console()
     for each in found:
         if each.largest:
-            screen.print(f"  {each.measure}: {each.largest:.2g} apart{'' if each.equal else f', more than {allowed:g}'}", highlight=False)
+            screen.print(
+                f"  {each.measure}: {each.largest:.2g} "
+                f"apart{'' if each.equal else f', more than {allowed:g}'}",
+                highlight=False,
+            )
     changed = [
         f"{name} {old.provenance.get(name)} → {new.provenance[name]}"
         for name in new.provenance
@@ -65,10 +86,26 @@ def rerun(
     if changed:
         screen.print(f"  Since then: {', '.join(changed)}", highlight=False, soft_wrap=True)
     good = all(each.equal for each in found)
-    said = "equal bit by bit" if worst is None or worst.largest == 0 else "equal up to rounding" if good else "DIFFERENT"
-    screen.print(f"{old.key}: {said}, {len(found)} measures; {old.seconds:.3g} s then, {new.seconds:.3g} s now", highlight=False)
+    said = (
+        "equal bit by bit"
+        if worst is None or worst.largest == 0
+        else "equal up to rounding"
+        if good
+        else "DIFFERENT"
+    )
+    screen.print(
+        f"{old.key}: {said}, {len(found)} measures; {old.seconds:.3g} s then, {new.seconds:.3g} "
+        "s now",
+        highlight=False,
+    )
     write_json(
-        {"key": old.key, "equal": good, "tolerance": allowed, "apart": {each.measure: str(each.largest) for each in found}}, json_path
+        {
+            "key": old.key,
+            "equal": good,
+            "tolerance": allowed,
+            "apart": {each.measure: str(each.largest) for each in found},
+        },
+        json_path,
     )
     if not good:
         sys.exit(1)
@@ -79,5 +116,11 @@ def _whole(key: str, keys: list[str], place: Path) -> str:
     if len(matching) == 1 or key in matching:
         return key if key in matching else matching[0]
     if not matching:
-        raise BadInput(f"The store {place} holds no record whose key begins with {key!r}. `unlazy export` lists all keys.")
-    raise BadInput(f"{len(matching)} records begin with {key!r}: {', '.join(matching[:3])}, … Give more of the key.")
+        raise BadInput(
+            f"The store {place} holds no record whose key begins with {key!r}. `unlazy export` "
+            "lists all keys."
+        )
+    raise BadInput(
+        f"{len(matching)} records begin with {key!r}: {', '.join(matching[:3])}, … Give more of "
+        "the key."
+    )

@@ -13,7 +13,9 @@ from unlazy.cli.common import console, default_store, store_option
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @store_option
 def rules(ids: tuple[str, ...], store_path: Path | None) -> None:
-    """Print by what a claim is judged: statement, checks, conditions, control, and every change that was made after a run."""
+    """Print by what a claim is judged: statement, checks, conditions, control, and every change
+    that was made after a run.
+    """
     from unlazy.lab.registry import find_claims, find_not_run
     from unlazy.lab.store import Store
     from unlazy.report.rules import print_rule

@@ -31,19 +31,43 @@ from unlazy.core.errors import BadInput
 @click.argument("task", metavar="TASK")
 @learner_option
 @click.option(
-    "--vary", required=True, metavar="NAME=VALUES", help="A number of the task and its values: d=32..1024, which doubles, or d=16,24,32."
+    "--vary",
+    required=True,
+    metavar="NAME=VALUES",
+    help="A number of the task and its values: d=32..1024, which doubles, or d=16,24,32.",
 )
 @set_option
 @click.option(
     "--target-error",
     type=float,
-    help="Test error to be reached: share of wrong labels, or squared [default: 0.05, or the least of 0.1, 0.2, 0.3, 0.4 that all reach].",
+    help="Test error to be reached: share of wrong labels, or squared [default: 0.05, or the "
+    "least of 0.1, 0.2, 0.3, 0.4 that all reach].",
 )
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Number of seeds.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Number of seeds."
+)
 @first_seed_option
-@click.option("--budget", type=click.IntRange(min=1), default=6, show_default=True, help="Settings that each learner may try at each n.")
-@click.option("--most", type=click.IntRange(min=1), default=20_000, show_default=True, help="Examples that no learner may exceed.")
-@click.option("--test", type=click.IntRange(min=1), default=4096, show_default=True, help="Number of test examples.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=6,
+    show_default=True,
+    help="Settings that each learner may try at each n.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    help="Examples that no learner may exceed.",
+)
+@click.option(
+    "--test",
+    type=click.IntRange(min=1),
+    default=4096,
+    show_default=True,
+    help="Number of test examples.",
+)
 @store_option
 @data_option
 @json_option
@@ -67,14 +91,18 @@ def scaling(
     style: str,
     engine: Callable[[Path], Any],
 ) -> None:
-    """Measure how many examples learners need on TASK as one of its numbers grows, and fit the exponents.
+    """Measure how many examples learners need on TASK as one of its numbers grows, and fit the
+    exponents.
 
-    Learners on fresh examples are run in one pass; for all others n is searched, and they are tuned at each n as in a contest. What is in
-    the store is not run again.
+    Learners on fresh examples are run in one pass; for all others n is searched, and they are tuned
+    at each n as in a contest. What is in the store is not run again.
     """
     prepare_outputs(json_path, figure)
     if not names:
-        raise BadInput("A scaling study needs learners: add --learner NAME once for each. `unlazy list learners` names them.")
+        raise BadInput(
+            "A scaling study needs learners: add --learner NAME once for each. `unlazy list "
+            "learners` names them."
+        )
     from unlazy.lab.api import study_of
     from unlazy.report.live import run_scaling
     from unlazy.report.scaling import print_scaling

@@ -15,9 +15,11 @@ from unlazy.cli.common import SCALES, console, data_option, default_store, store
 @store_option
 @data_option
 def show(pattern: str | None, scale: str | None, store_path: Path | None) -> None:
-    """Show what the store holds without running anything: all in short, or claims, contests and scaling studies of a name in full.
+    """Show what the store holds without running anything: all in short, or claims, contests and
+    scaling studies of a name in full.
 
-    The name is that of a claim or of the task of a contest or scaling study, or a pattern such as 'shi2022/*'.
+    The name is that of a claim or of the task of a contest or scaling study, or a pattern such as
+    'shi2022/*'.
     """
     from unlazy.lab.store import Store
     from unlazy.report.contests import contests_ledger, print_outcome

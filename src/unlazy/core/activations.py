@@ -1,4 +1,6 @@
-"""Activations, one object each: the function, its smoothed form and its Gaussian moments, for networks, kernels and features alike."""
+"""Activations, one object each: the function, its smoothed form and its Gaussian moments, for
+networks, kernels and features alike.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +19,27 @@ from unlazy.core.gaussian import ErfMoments, Moments, PiecewiseLinear, ReluMomen
 
 
 def _normal_cdf(u: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Φ(u) to absolute rounding error. `jax.scipy.stats.norm.cdf` is also exact in the far tail, at a multiple of the cost."""
+    """Φ(u) to absolute rounding error.
+
+    `jax.scipy.stats.norm.cdf` is also exact in the far tail, at a multiple of the cost.
+    """
     return 0.5 * (1 + jax.lax.erf(u * math.sqrt(0.5)))
 
 
 @jax.custom_jvp
 def smooth_ramp(z: Float[Array, "..."], s: float | Float[Array, ""]) -> Float[Array, "..."]:
-    """E max(z + ξ, 0) for ξ ~ N(0, s²): s·h(z/s) with h(u) = u·Φ(u) + φ(u). Its slope in z is Φ(z/s)."""
+    """E max(z + ξ, 0) for ξ ~ N(0, s²): s·h(z/s) with h(u) = u·Φ(u) + φ(u).
+
+    Its slope in z is Φ(z/s).
+    """
     u = z / s
     return s * (u * _normal_cdf(u) + jax.scipy.stats.norm.pdf(u))
 
 
 @smooth_ramp.defjvp
 def _smooth_ramp_jvp(primals: Any, tangents: Any) -> Any:
-    # Written out because automatic differentiation adds uφ(u) − uφ(u): slower, and a difference of rounding errors.
+    # Written out because automatic differentiation adds uφ(u) − uφ(u): slower, and a difference of
+    # rounding errors.
     (z, s), (dz, ds) = primals, tangents
     u = z / s
     return smooth_ramp(z, s), _normal_cdf(u) * dz + jax.scipy.stats.norm.pdf(u) * ds
@@ -38,7 +47,8 @@ def _smooth_ramp_jvp(primals: Any, tangents: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Activation:
-    """σ as a function of each entry, with what is known of it: `moments` under Gaussian inputs, and where it has one, the `smoothed` form.
+    """σ as a function of each entry, with what is known of it: `moments` under Gaussian inputs, and
+    where it has one, the `smoothed` form.
 
     `smoothed(z, s)` is exactly E σ(z + ξ) for ξ ~ N(0, s²).
     """
@@ -48,7 +58,9 @@ class Activation:
     moments: Moments
     smoothed: Callable[[Array, Any], Array] | None = None
 
-    def __call__(self, z: Float[Array, "..."], smoothing: float | Float[Array, ""] | None = None) -> Float[Array, "..."]:
+    def __call__(
+        self, z: Float[Array, "..."], smoothing: float | Float[Array, ""] | None = None
+    ) -> Float[Array, "..."]:
         """σ(z), or exactly E σ(z + ξ) for Gaussian ξ of standard deviation `smoothing`."""
         if smoothing is None:
             return self.function(z)
@@ -68,7 +80,12 @@ def _clipped(name: str, low: float, high: float) -> Activation:
         ramps = smooth_ramp(z - low if low else z, s) - smooth_ramp(z - high, s)
         return ramps + low if low else ramps
 
-    return Activation(name, lambda z: jnp.clip(z, low, high), PiecewiseLinear((low, high), (0.0, 1.0, 0.0), low), smoothed)
+    return Activation(
+        name,
+        lambda z: jnp.clip(z, low, high),
+        PiecewiseLinear((low, high), (0.0, 1.0, 0.0), low),
+        smoothed,
+    )
 
 
 _gelu = functools.partial(jax.nn.gelu, approximate=False)
@@ -89,7 +106,9 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def activation_of(activation: str | Activation | Moments | Callable[[Array], Array]) -> Activation:
-    """An activation by its name, as a `PiecewiseLinear`, or from any function that acts on each entry alone."""
+    """An activation by its name, as a `PiecewiseLinear`, or from any function that acts on each
+    entry alone.
+    """
     if isinstance(activation, Activation):
         return activation
     if isinstance(activation, str):
@@ -98,5 +117,7 @@ def activation_of(activation: str | Activation | Moments | Callable[[Array], Arr
         return ACTIVATIONS[activation]
     if isinstance(activation, PiecewiseLinear):
         return Activation("piecewise linear", activation, activation)
-    require(callable(activation), f"activation must be a name or a function, but is {activation!r}.")
+    require(
+        callable(activation), f"activation must be a name or a function, but is {activation!r}."
+    )
     return Activation(getattr(activation, "__name__", "function"), activation, Series(activation))  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""Angles between vectors from inner products, fast and to rounding: what all closed-form kernels of networks are made of."""
+"""Angles between vectors from inner products, fast and to rounding: what all closed-form kernels of
+networks are made of.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,15 @@ def inverse_root(q: Float[Array, "..."]) -> Float[Array, "..."]:
     return jnp.where(positive, jax.lax.rsqrt(jnp.where(positive, q, 1)), 0)
 
 
-def cosine(c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]) -> Float[Array, "n m"]:
+def cosine(
+    c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
+) -> Float[Array, "n m"]:
     """c/√(qx·qz), kept within [−1, 1] against rounding."""
     return jnp.clip(c * inverse_root(qx) * inverse_root(qz), -1, 1)
 
 
-#: arcsin(t) = t + t·z·P(z)/Q(z) with z = t² for |t| ≤ ½: the coefficients of Sun's fdlibm (asin, error below 1 ulp) and, for single
-#: precision, of Moshier's Cephes (asinf, a polynomial).
+#: arcsin(t) = t + t·z·P(z)/Q(z) with z = t² for |t| ≤ ½: the coefficients of Sun's fdlibm (asin,
+#: error below 1 ulp) and, for single precision, of Moshier's Cephes (asinf, a polynomial).
 _ASIN_P = (
     3.47933107596021167570e-05,
     7.91534994289814532176e-04,
@@ -30,12 +34,21 @@ _ASIN_P = (
     -3.25565818622400915405e-01,
     1.66666666666666657415e-01,
 )
-_ASIN_Q = (7.70381505559019352791e-02, -6.88283971605453293030e-01, 2.02094576023350569471, -2.40339491173441421878, 1.0)
+_ASIN_Q = (
+    7.70381505559019352791e-02,
+    -6.88283971605453293030e-01,
+    2.02094576023350569471,
+    -2.40339491173441421878,
+    1.0,
+)
 _ASIN_SINGLE = (4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2, 7.4953002686e-2, 1.6666752422e-1)
 
 
 def arcsin(t: Float[Array, "..."]) -> Float[Array, "..."]:
-    """arcsin(t) for |t| ≤ 1 to rounding. Branch-free, and several times faster on processors than `jnp.arcsin`."""
+    """arcsin(t) for |t| ≤ 1 to rounding.
+
+    Branch-free, and several times faster on processors than `jnp.arcsin`.
+    """
     # Above ½ by arcsin(t) = π/2 − 2·arcsin(√((1 − t)/2)).
     size = jnp.abs(t)
     far = size > 0.5

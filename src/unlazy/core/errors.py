@@ -11,7 +11,9 @@ class UnlazyError(Exception):
 
 
 class BadInput(UnlazyError, ValueError):
-    """A parameter, name or file that cannot be used, with a sentence that says what was expected."""
+    """A parameter, name or file that cannot be used, with a sentence that says what was
+    expected.
+    """
 
 
 class StoreError(UnlazyError):
@@ -28,5 +30,9 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> BadInput:
     """The error for a name that does not exist, with the nearest names that do."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-    hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"Known: {', '.join(known) or 'none'}."
+    hint = (
+        f"Did you mean {' or '.join(repr(n) for n in near)}?"
+        if near
+        else f"Known: {', '.join(known) or 'none'}."
+    )
     return BadInput(f"There is no {kind} named {name!r}. {hint}")

@@ -1,10 +1,13 @@
-"""Gaussian moments of activations: E[σ(u)·σ(v)] and E[σ'(u)·σ'(v)] for u and v jointly Gaussian with mean 0.
+"""Gaussian moments of activations: E[σ(u)·σ(v)] and E[σ'(u)·σ'(v)] for u and v jointly Gaussian
+with mean 0.
 
-ReLU and erf have closed forms. Piecewise linear activations need one integral that is not elementary, done by a quadrature that knows where
-its integrand is steep. For each pair of kinks its absolute error is below 1e-10 for values and 1e-6 for slopes (1e-8 and 1e-5 in single
-precision), and that for slopes only where u and v are all but equal with unequal variances: rounding level below a correlation of 0.98. A
-further layer sees the angle between near-duplicates to the root of an error in values. Everything else is done by its Hermite series, whose
-error is computed by `series_error`.
+ReLU and erf have closed forms. Piecewise linear activations need one integral that is not
+elementary, done by a quadrature that knows where its integrand is steep. For each pair of kinks its
+absolute error is below 1e-10 for values and 1e-6 for slopes (1e-8 and 1e-5 in single precision),
+and that for slopes only where u and v are all but equal with unequal variances: rounding level
+below a correlation of 0.98. A further layer sees the angle between near-duplicates to the root of
+an error in values. Everything else is done by its Hermite series, whose error is computed by
+`series_error`.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ class Moments(ABC):
     """Values and slopes of an activation under Gaussian inputs."""
 
     @abstractmethod
-    def pair(self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]) -> Pair:
+    def pair(
+        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
+    ) -> Pair:
         """E[σ(u)·σ(v)] and E[σ'(u)·σ'(v)] for (u, v) with variances qx, qz and covariance c."""
 
     @abstractmethod
@@ -45,13 +50,22 @@ class Moments(ABC):
 
 
 class ReluMoments(Moments):
-    """σ(t) = max(t, 0): the arc-cosine kernels of orders 1 and 0, halved. At variance 0 the slope is taken to be ½."""
+    """σ(t) = max(t, 0): the arc-cosine kernels of orders 1 and 0, halved.
 
-    def pair(self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]) -> Pair:
-        """With ρ the correlation, E σ'σ' = ¼ + arcsin(ρ)/2π and E σσ = √(qx·qz·(1 − ρ²))/2π + c·E σ'σ'."""
+    At variance 0 the slope is taken to be ½.
+    """
+
+    def pair(
+        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
+    ) -> Pair:
+        """With ρ the correlation, E σ'σ' = ¼ + arcsin(ρ)/2π and E σσ = √(qx·qz·(1 − ρ²))/2π + c·E
+        σ'σ'.
+        """
         t = cosine(c, qx, qz)
         slope = 0.25 + arcsin(t) * (0.5 / math.pi)
-        return jnp.sqrt(qx) * jnp.sqrt(qz) * jnp.sqrt((1 - t) * (1 + t)) * (0.5 / math.pi) + c * slope, slope
+        return jnp.sqrt(qx) * jnp.sqrt(qz) * jnp.sqrt((1 - t) * (1 + t)) * (
+            0.5 / math.pi
+        ) + c * slope, slope
 
     def single(self, q: Float[Array, "..."]) -> Single:
         """q/2 and ½."""
@@ -65,7 +79,9 @@ class ReluMoments(Moments):
 class ErfMoments(Moments):
     """σ(t) = erf(t): the arcsine kernel."""
 
-    def pair(self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]) -> Pair:
+    def pair(
+        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
+    ) -> Pair:
         """(2/π)·arcsin(2c/√((1 + 2qx)(1 + 2qz))) and (4/π)/√((1 + 2qx)(1 + 2qz) − 4c²)."""
         value = arcsin(cosine(2 * c, 1 + 2 * qx, 1 + 2 * qz)) * (2 / math.pi)
         # Multiplied out, so that large variances do not cancel.
@@ -83,10 +99,12 @@ class ErfMoments(Moments):
 
 @dataclasses.dataclass(frozen=True)
 class PiecewiseLinear(Moments):
-    """An activation that is linear between kinks t_1 < … < t_k, with k + 1 slopes from left to right and σ(t_1) = `value`.
+    """An activation that is linear between kinks t_1 < … < t_k, with k + 1 slopes from left to
+    right and σ(t_1) = `value`.
 
-    With jumps s_i of the slope, σ'' = Σ_i s_i·δ(t − t_i), and by Price's theorem E σ'σ' and E σσ are the first and second integral over the
-    covariance of Σ_ij s_i·s_j·p(t_i, t_j), where p is the density of (u, v); at covariance 0 they are products of means.
+    With jumps s_i of the slope, σ'' = Σ_i s_i·δ(t − t_i), and by Price's theorem E σ'σ' and E σσ
+    are the first and second integral over the covariance of Σ_ij s_i·s_j·p(t_i, t_j), where p is
+    the density of (u, v); at covariance 0 they are products of means.
     """
 
     kinks: tuple[float, ...]
@@ -95,14 +113,26 @@ class PiecewiseLinear(Moments):
 
     def __post_init__(self) -> None:
         numbers = (*self.kinks, *self.slopes, self.value)
-        require(len(self.kinks) > 0 and len(self.slopes) == len(self.kinks) + 1, "A piecewise linear function of k kinks has k + 1 slopes.")
-        require(all(math.isfinite(number) for number in numbers), "Kinks, slopes and value must be finite numbers.")
-        require(list(self.kinks) == sorted(set(self.kinks)), f"Kinks must increase, but are {self.kinks}.")
+        require(
+            len(self.kinks) > 0 and len(self.slopes) == len(self.kinks) + 1,
+            "A piecewise linear function of k kinks has k + 1 slopes.",
+        )
+        require(
+            all(math.isfinite(number) for number in numbers),
+            "Kinks, slopes and value must be finite numbers.",
+        )
+        require(
+            list(self.kinks) == sorted(set(self.kinks)),
+            f"Kinks must increase, but are {self.kinks}.",
+        )
 
     @property
     def _jumps(self) -> list[tuple[float, float]]:
         """Kinks with the jumps of the slope there."""
-        return [(t, right - left) for t, left, right in zip(self.kinks, self.slopes, self.slopes[1:], strict=False)]
+        return [
+            (t, right - left)
+            for t, left, right in zip(self.kinks, self.slopes, self.slopes[1:], strict=False)
+        ]
 
     @property
     def _line(self) -> tuple[float, float]:
@@ -125,7 +155,9 @@ class PiecewiseLinear(Moments):
             slope = slope + s * beyond
         return value, slope
 
-    def pair(self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]) -> Pair:
+    def pair(
+        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
+    ) -> Pair:
         """The products of the means and the integrals over the covariance."""
         (value_x, slope_x), (value_z, slope_z) = self._means(qx), self._means(qz)
         t = cosine(c, qx, qz)
@@ -143,11 +175,16 @@ class PiecewiseLinear(Moments):
         if centre is not None:
             first = centre * angle
             second = centre * (angle * t + jnp.sqrt((1 - t) * (1 + t)) - 1)
-        others = [(weight, _in_roots(kink_x, qx), _in_roots(kink_z, qz)) for (kink_x, kink_z), weight in pairs.items()]
+        others = [
+            (weight, _in_roots(kink_x, qx), _in_roots(kink_z, qz))
+            for (kink_x, kink_z), weight in pairs.items()
+        ]
         if others:
             more = _density_integrals(t, angle, others)
             first, second = first + more[0], second + more[1]
-        return value + jnp.sqrt(qx) * jnp.sqrt(qz) * second * (0.5 / math.pi), slope + first * (0.5 / math.pi)
+        return value + jnp.sqrt(qx) * jnp.sqrt(qz) * second * (0.5 / math.pi), slope + first * (
+            0.5 / math.pi
+        )
 
     def single(self, q: Float[Array, "..."]) -> Single:
         """Closed forms: second moments of ramps."""
@@ -172,7 +209,9 @@ class PiecewiseLinear(Moments):
 
 
 def _in_roots(t: float, q: Float[Array, "..."]) -> Float[Array, "..."]:
-    """t/√q, capped where all that follows from it has long become 0 or 1, so that no squares overflow."""
+    """t/√q, capped where all that follows from it has long become 0 or 1, so that no squares
+    overflow.
+    """
     return jnp.clip(t / jnp.maximum(jnp.sqrt(q), abs(t) * 1e-4 + 1e-30), -1e4, 1e4)
 
 
@@ -186,11 +225,15 @@ def _tail(t: float, q: Float[Array, "..."]) -> Single:
 _NODES = {np.dtype(np.float32): 24, np.dtype(np.float64): 40}
 
 
-def _density_integrals(t: Float[Array, "n m"], angle: Float[Array, "n m"], terms: list[tuple[float, Array, Array]]) -> Pair:
-    """Σ_i s_i·∫₀^ψ e_i(a) da and Σ_i s_i·∫₀^ψ (sin ψ − sin a)·e_i(a) da for ψ = arcsin(t), e_i(a) = exp(−(A² + B² − 2AB·sin a)/(2·cos² a)).
+def _density_integrals(
+    t: Float[Array, "n m"], angle: Float[Array, "n m"], terms: list[tuple[float, Array, Array]]
+) -> Pair:
+    """Σ_i s_i·∫₀^ψ e_i(a) da and Σ_i s_i·∫₀^ψ (sin ψ − sin a)·e_i(a) da for ψ = arcsin(t), e_i(a) =
+    exp(−(A² + B² − 2AB·sin a)/(2·cos² a)).
 
-    `terms` are (s_i, A, B). With y = tan(w/2) for the distance w = π/2 − |a| everything but the exponential is rational. The integrand is
-    steep only near w = 0, where A and B differ by little: hence the Gauss-Legendre rule in the cube root of the distance from the end.
+    `terms` are (s_i, A, B). With y = tan(w/2) for the distance w = π/2 − |a| everything but the
+    exponential is rational. The integrand is steep only near w = 0, where A and B differ by little:
+    hence the Gauss-Legendre rule in the cube root of the distance from the end.
     """
     nodes, weights = np.polynomial.legendre.leggauss(_NODES[np.dtype(t.dtype)])
     nodes, weights = (nodes + 1) / 2, weights / 2
@@ -203,8 +246,17 @@ def _density_integrals(t: Float[Array, "n m"], angle: Float[Array, "n m"], terms
         place, weight = node
         y = least + length * place
         square = y * y
-        far, joint = jnp.square((1 + square) / y) / 8, (1 + square) / 2  # 1/(2·cos² a) and 1/(1 + sin|a|)
-        total = functools.reduce(jnp.add, (s * jnp.exp(-jnp.square(A - sign * B) * far - sign * (A * B) * joint) for s, A, B in terms))
+        far, joint = (
+            jnp.square((1 + square) / y) / 8,
+            (1 + square) / 2,
+        )  # 1/(2·cos² a) and 1/(1 + sin|a|)
+        total = functools.reduce(
+            jnp.add,
+            (
+                s * jnp.exp(-jnp.square(A - sign * B) * far - sign * (A * B) * joint)
+                for s, A, B in terms
+            ),
+        )
         total = total * (length * weight) / joint
         # sin|ψ| − sin|a|, without cancellation.
         rest = (square - least * least) * (1 + size) / (2 * joint)
@@ -215,7 +267,8 @@ def _density_integrals(t: Float[Array, "n m"], angle: Float[Array, "n m"], terms
     return jax.lax.scan(step, start, places)[0]
 
 
-#: Terms of a Hermite series, and the grid on which its coefficients are integrated (the trapezoidal rule, to 12 standard deviations).
+#: Terms of a Hermite series, and the grid on which its coefficients are integrated (the trapezoidal
+#: rule, to 12 standard deviations).
 TERMS = 128
 _GRID = np.linspace(-12, 12, 1201)
 
@@ -232,9 +285,11 @@ def _hermite_weights() -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Series(Moments):
-    """Any activation, by its Hermite series: E[σ(u)·σ(v)] = Σ_k a_k(qx)·a_k(qz)·ρ^k with a_k(q) = E[σ(√q·g)·He_k(g)]/√k!, g ~ N(0, 1).
+    """Any activation, by its Hermite series: E[σ(u)·σ(v)] = Σ_k a_k(qx)·a_k(qz)·ρ^k with a_k(q) =
+    E[σ(√q·g)·He_k(g)]/√k!, g ~ N(0, 1).
 
-    The slopes are the series of σ', which is found by automatic differentiation. Truncated series are still positive semi-definite.
+    The slopes are the series of σ', which is found by automatic differentiation. Truncated series
+    are still positive semi-definite.
     """
 
     function: Callable[[Array], Array]
@@ -243,7 +298,9 @@ class Series(Moments):
         z = jnp.sqrt(q)[..., None] * jnp.asarray(_GRID, q.dtype)
         return jax.jvp(self.function, (z,), (jnp.ones_like(z),))
 
-    def pair(self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]) -> Pair:
+    def pair(
+        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
+    ) -> Pair:
         """Both series by Horner's rule."""
         t = cosine(c, qx, qz)
         weights = jnp.asarray(_hermite_weights(), t.dtype)
@@ -269,16 +326,21 @@ class Series(Moments):
 
 
 def series_error(moments: Moments, variance: float) -> tuple[float, float]:
-    """Bounds of the truncation errors of the Hermite series for E σσ and E σ'σ' at this variance of u and v.
+    """Bounds of the truncation errors of the Hermite series for E σσ and E σ'σ' at this variance of
+    u and v.
 
-    By Parseval the rest of the series at correlation 1 is E[σ(u)²] − Σ_{k < 128} a_k², and by the inequality of Cauchy and Schwarz no other
-    correlation has a greater rest; unequal variances have at most the geometric mean of both bounds. 0 for closed forms.
+    By Parseval the rest of the series at correlation 1 is E[σ(u)²] − Σ_{k < 128} a_k², and by the
+    inequality of Cauchy and Schwarz no other correlation has a greater rest; unequal variances have
+    at most the geometric mean of both bounds. 0 for closed forms.
     """
     if not isinstance(moments, Series):
         return 0.0, 0.0
     with jax.enable_x64(True):
         q = jnp.asarray([variance])
-        rest = [float(jnp.maximum(whole - part, 0)[0]) for whole, part in zip(moments.single(q), _partial_sums(moments, q), strict=True)]
+        rest = [
+            float(jnp.maximum(whole - part, 0)[0])
+            for whole, part in zip(moments.single(q), _partial_sums(moments, q), strict=True)
+        ]
     return rest[0], rest[1]
 
 

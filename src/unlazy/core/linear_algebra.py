@@ -1,8 +1,9 @@
 """Factorisations inside programs of many trials: one matrix after the other.
 
-Under `vmap` JAX would hand LAPACK a batch of matrices, which it spreads over XLA's own pool of threads and waits for, on a thread of that
-pool. Where two such calls run at once, as in a program with two readouts on a machine with two cores, all threads wait and none is left to
-work: the program hangs for ever. One matrix at a time is done by the thread that asks.
+Under `vmap` JAX would hand LAPACK a batch of matrices, which it spreads over XLA's own pool of
+threads and waits for, on a thread of that pool. Where two such calls run at once, as in a program
+with two readouts on a machine with two cores, all threads wait and none is left to work: the
+program hangs for ever. One matrix at a time is done by the thread that asks.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from jaxtyping import Array, Float
 
 
 @jax.custom_batching.sequential_vmap
-def solve_positive(matrix: Float[Array, "m m"], right: Float[Array, "m ..."]) -> Float[Array, "m ..."]:
+def solve_positive(
+    matrix: Float[Array, "m m"], right: Float[Array, "m ..."]
+) -> Float[Array, "m ..."]:
     """The solution of matrix · x = right for a positive definite matrix."""
     return jax.scipy.linalg.solve(matrix, right, assume_a="pos")
 
 
 @jax.custom_batching.sequential_vmap
-def orthogonal_triangular(matrix: Float[Array, "n m"]) -> tuple[Float[Array, "n r"], Float[Array, "r m"]]:
+def orthogonal_triangular(
+    matrix: Float[Array, "n m"],
+) -> tuple[Float[Array, "n r"], Float[Array, "r m"]]:
     """Q with orthonormal columns and an upper triangular R with matrix = Q·R."""
     q, upper = jnp.linalg.qr(matrix)
     return q, upper

@@ -1,4 +1,6 @@
-"""Losses ℓ(score, label), one place for each: elementwise, and softmax, which belongs to several outputs together."""
+"""Losses ℓ(score, label), one place for each: elementwise, and softmax, which belongs to several
+outputs together.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ LOSSES: dict[str, Callable[[Float[Array, " n"], Float[Array, " n"]], Float[Array
 
 
 def softmax(score: Float[Array, "n o"], y: Float[Array, "n o"]) -> Float[Array, "n o"]:
-    """−y·log softmax(score), where y is 1 in the column of the class and 0 elsewhere: summed over outputs, the cross entropy."""
+    """−y·log softmax(score), where y is 1 in the column of the class and 0 elsewhere: summed over
+    outputs, the cross entropy.
+    """
     return -y * jax.nn.log_softmax(score, axis=1)
 
 

@@ -11,13 +11,15 @@ from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
 
-#: A score this close to zero is rounding, not a decision: a mirrored network is zero at first. It counts as half right.
+#: A score this close to zero is rounding, not a decision: a mirrored network is zero at first. It
+#: counts as half right.
 TIE = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
 class Outputs:
-    """What a label is: a sign ±1 (`signs`, no axis of its own), one of `count` classes (one-hot rows), or `count` real numbers.
+    """What a label is: a sign ±1 (`signs`, no axis of its own), one of `count` classes (one-hot
+    rows), or `count` real numbers.
 
     Real numbers with `count` None are one number without an axis of its own.
     """
@@ -27,10 +29,21 @@ class Outputs:
 
     def check(self) -> None:
         """Refuse what is no output."""
-        require(self.kind in ("signs", "classes", "reals"), f"Outputs are signs, classes or reals, but kind is {self.kind!r}.")
-        require(self.kind != "signs" or self.count is None, "Signs have no axis of their own: leave count out.")
-        require(self.kind != "classes" or (self.count or 0) > 1, f"Classes need count ≥ 2, but count is {self.count}.")
-        require(self.count is None or self.count > 0, f"count must be positive, but is {self.count}.")
+        require(
+            self.kind in ("signs", "classes", "reals"),
+            f"Outputs are signs, classes or reals, but kind is {self.kind!r}.",
+        )
+        require(
+            self.kind != "signs" or self.count is None,
+            "Signs have no axis of their own: leave count out.",
+        )
+        require(
+            self.kind != "classes" or (self.count or 0) > 1,
+            f"Classes need count ≥ 2, but count is {self.count}.",
+        )
+        require(
+            self.count is None or self.count > 0, f"count must be positive, but is {self.count}."
+        )
 
 
 SIGNS = Outputs()
@@ -38,9 +51,11 @@ SIGNS = Outputs()
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A number that says how good scores are: its name, whether more is better, what a person calls it, and its unit.
+    """A number that says how good scores are: its name, whether more is better, what a person calls
+    it, and its unit.
 
-    `error` turns a value into an error that falls to zero: the share of wrong labels, or the squared error itself.
+    `error` turns a value into an error that falls to zero: the share of wrong labels, or the
+    squared error itself.
     """
 
     name: str
@@ -60,7 +75,9 @@ class Metric:
 
 
 def right(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, " n"]:
-    """1 for each example whose score has the sign of the label, or is greatest for its class, else 0; a tie of signs is one half."""
+    """1 for each example whose score has the sign of the label, or is greatest for its class, else
+    0; a tie of signs is one half.
+    """
     finite = jnp.isfinite(score)
     if y.ndim == 2:
         first = jnp.argmax(jnp.where(finite, score, -jnp.inf), axis=1) == jnp.argmax(y, axis=1)
@@ -79,8 +96,12 @@ def squared_error(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[A
     return jnp.mean(each if each.ndim == 1 else jnp.sum(each, axis=1))
 
 
-ACCURACY = Metric("accuracy", "test accuracy (%)", "%", True, accuracy, lambda value: 1 - value / 100)
-SQUARED_ERROR = Metric("squared_error", "test squared error", "", False, squared_error, lambda value: value)
+ACCURACY = Metric(
+    "accuracy", "test accuracy (%)", "%", True, accuracy, lambda value: 1 - value / 100
+)
+SQUARED_ERROR = Metric(
+    "squared_error", "test squared error", "", False, squared_error, lambda value: value
+)
 METRICS = {metric.name: metric for metric in (ACCURACY, SQUARED_ERROR)}
 
 

@@ -1,7 +1,9 @@
-"""Names by which trials are known: what a family, learner or probe is, as plain data that survive a move of its file.
+"""Names by which trials are known: what a family, learner or probe is, as plain data that survive a
+move of its file.
 
-A class of this package is written by its own name, which is unique in the house. Anything from outside is written by its name and a hash of
-the source it comes from: an edited file makes other keys, and so never answers from old records.
+A class of this package is written by its own name, which is unique in the house. Anything from
+outside is written by its name and a hash of the source it comes from: an edited file makes other
+keys, and so never answers from old records.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ class Named(NamedTuple):
 
 
 class Identified(eqx.Module):
-    """Something of which its fields do not say all, such as the name of a file: its `identity` is part of its description."""
+    """Something of which its fields do not say all, such as the name of a file: its `identity` is
+    part of its description.
+    """
 
     @property
     @abstractmethod
@@ -48,15 +52,21 @@ def type_name(thing: Any) -> str:
 
 
 def _source_hash(thing: Any) -> str:
-    """Of the file or package that defines it and of what these use from outside; of what has no file, of its code.
+    """Of the file or package that defines it and of what these use from outside; of what has no
+    file, of its code.
 
-    The code of the thing itself always counts: functions and classes that are made by functions share a name and a file.
+    The code of the thing itself always counts: functions and classes that are made by functions
+    share a name and a file.
     """
     if not _is_users(thing):
         return _digest(_version(thing.__module__.split(".")[0]).encode())
     module = sys.modules.get(thing.__module__ or "")
     file = _file_of(module)
-    if module is None or file is None or (module.__name__ == "__main__" and not _is_written_in(thing, file)):
+    if (
+        module is None
+        or file is None
+        or (module.__name__ == "__main__" and not _is_written_in(thing, file))
+    ):
         return _digest(_code(thing, set()))
     return _digest(_modules_hash(module).encode(), _code(thing, set()))
 
@@ -71,12 +81,18 @@ def _file_of(module: types.ModuleType | None) -> Path | None:
 
 
 def _is_installed(module: types.ModuleType) -> bool:
-    """Whether it belongs to Python or to an installed library, of which the version says what source it is."""
+    """Whether it belongs to Python or to an installed library, of which the version says what
+    source it is.
+    """
     root = module.__name__.split(".")[0]
     if root == "__main__":
         return False
-    file = getattr(sys.modules.get(root, module), "__file__", None) or getattr(module, "__file__", None)
-    return root in sys.stdlib_module_names or (file is not None and bool({"site-packages", "dist-packages"} & set(Path(file).parts)))
+    file = getattr(sys.modules.get(root, module), "__file__", None) or getattr(
+        module, "__file__", None
+    )
+    return root in sys.stdlib_module_names or (
+        file is not None and bool({"site-packages", "dist-packages"} & set(Path(file).parts))
+    )
 
 
 def _is_users(thing: Any) -> bool:
@@ -84,13 +100,17 @@ def _is_users(thing: Any) -> bool:
     module = getattr(thing, "__module__", None) or "builtins"
     if module == "builtins":  # so is called what was executed without a module
         return not hasattr(builtins, thing.__qualname__.split(".")[0])
-    return module.split(".")[0] != "unlazy" and (module not in sys.modules or not _is_installed(sys.modules[module]))
+    return module.split(".")[0] != "unlazy" and (
+        module not in sys.modules or not _is_installed(sys.modules[module])
+    )
 
 
 def _is_written_in(thing: Any, file: Path) -> bool:
     """Whether it comes from the text of a script, and was not typed in while the script ran."""
     functions = vars(thing).values() if isinstance(thing, type) else [thing]
-    names = {code.co_filename for f in functions if (code := getattr(f, "__code__", None)) is not None}
+    names = {
+        code.co_filename for f in functions if (code := getattr(f, "__code__", None)) is not None
+    }
     return any(name == str(file) or Path(name).resolve() == file.resolve() for name in names)
 
 
@@ -102,12 +122,15 @@ def _version(root: str) -> str:
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names) or root
 
 
-#: Source hashes as they were when a module was first asked for: a file that is edited later is not what runs.
+#: Source hashes as they were when a module was first asked for: a file that is edited later is not
+#: what runs.
 _known: weakref.WeakKeyDictionary[types.ModuleType, str] = weakref.WeakKeyDictionary()
 
 
 def _modules_hash(module: types.ModuleType) -> str:
-    """Of the sources of a module and of all others of the user's that it uses; each counts by its text, not by its place."""
+    """Of the sources of a module and of all others of the user's that it uses; each counts by its
+    text, not by its place.
+    """
     if module not in _known:
         reached: dict[str, types.ModuleType] = {}
         _reach(module, reached)
@@ -121,8 +144,17 @@ def _reach(module: types.ModuleType, reached: dict[str, types.ModuleType]) -> No
         return
     reached[module.__name__] = module
     for value in list(vars(module).values()):
-        other = value if isinstance(value, types.ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
-        own = other is not None and other.__name__.split(".")[0] != "unlazy" and _file_of(other) is not None and not _is_installed(other)
+        other = (
+            value
+            if isinstance(value, types.ModuleType)
+            else sys.modules.get(getattr(value, "__module__", None) or "")
+        )
+        own = (
+            other is not None
+            and other.__name__.split(".")[0] != "unlazy"
+            and _file_of(other) is not None
+            and not _is_installed(other)
+        )
         if own:
             _reach(other, reached)  # type: ignore[arg-type]
 
@@ -132,8 +164,14 @@ def _sources(module: types.ModuleType) -> list[bytes]:
     loaded = getattr(module, SOURCE, None)
     if loaded is not None:
         return [loaded]
-    top = _file_of(sys.modules.get(module.__name__.split(".")[0])) if "." in module.__name__ else None
-    files = top.parent.rglob("*.py") if top is not None else [file for file in [_file_of(module)] if file is not None]
+    top = (
+        _file_of(sys.modules.get(module.__name__.split(".")[0])) if "." in module.__name__ else None
+    )
+    files = (
+        top.parent.rglob("*.py")
+        if top is not None
+        else [file for file in [_file_of(module)] if file is not None]
+    )
     return [path.read_bytes() for path in files]
 
 
@@ -142,7 +180,9 @@ SOURCE = "__unlazy_source__"
 
 
 def _code(thing: Any, seen: set[int]) -> bytes:
-    """The code of a class or function, and of what it was made with: its bases, defaults and closure, and functions beside it."""
+    """The code of a class or function, and of what it was made with: its bases, defaults and
+    closure, and functions beside it.
+    """
     thing = getattr(thing, "__func__", thing)  # of a class method or a static one
     if id(thing) in seen:
         return b""
@@ -150,7 +190,9 @@ def _code(thing: Any, seen: set[int]) -> bytes:
     if isinstance(thing, type):
         if not _is_users(thing):
             return thing.__qualname__.encode()
-        members = [(name, value) for name, value in sorted(vars(thing).items()) if name not in _GENERATED]
+        members = [
+            (name, value) for name, value in sorted(vars(thing).items()) if name not in _GENERATED
+        ]
         parts = [name.encode() + _code(value, seen) for name, value in members]
         fields = repr(list(vars(thing).get("__annotations__", {}).items())).encode()
         return b"".join([fields, *parts, *(_code(base, seen) for base in thing.__bases__)])
@@ -159,16 +201,38 @@ def _code(thing: Any, seen: set[int]) -> bytes:
     if isinstance(thing, types.FunctionType):
         inner = inspect.unwrap(thing)
         cells = [cell.cell_contents for cell in inner.__closure__ or () if _is_filled(cell)]
-        beside = [inner.__globals__[name] for name in inner.__code__.co_names if name in inner.__globals__] if _is_users(inner) else []
-        made_with = [*(inner.__defaults__ or ()), *(inner.__kwdefaults__ or {}).values(), *cells, *beside]
+        beside = (
+            [
+                inner.__globals__[name]
+                for name in inner.__code__.co_names
+                if name in inner.__globals__
+            ]
+            if _is_users(inner)
+            else []
+        )
+        made_with = [
+            *(inner.__defaults__ or ()),
+            *(inner.__kwdefaults__ or {}).values(),
+            *cells,
+            *beside,
+        ]
         return b"".join([_plain(inner.__code__), *(_code(value, seen) for value in made_with)])
     return _plain(thing)
 
 
-#: What `class` statements and dataclasses add, and what says nothing or another thing in each process.
+#: What `class` statements and dataclasses add, and what says nothing or another thing in each
+#: process.
 _GENERATED = frozenset(
     {
-        *("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__firstlineno__", "__static_attributes__"),
+        *(
+            "__module__",
+            "__doc__",
+            "__dict__",
+            "__weakref__",
+            "__annotations__",
+            "__firstlineno__",
+            "__static_attributes__",
+        ),
         "__slotnames__",  # which copying and pickling leave behind
     }
 )
@@ -183,15 +247,21 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _plain(value: Any) -> bytes:
-    """A constant as bytes that are the same in every process; nothing for what has no value that can be written down."""
+    """A constant as bytes that are the same in every process; nothing for what has no value that
+    can be written down.
+    """
     if isinstance(value, types.CodeType):
-        return b"".join([value.co_code, repr(value.co_names).encode(), *map(_plain, value.co_consts)])
+        return b"".join(
+            [value.co_code, repr(value.co_names).encode(), *map(_plain, value.co_consts)]
+        )
     if isinstance(value, (tuple, list)):
         return b"(" + b",".join(map(_plain, value)) + b")"
     if isinstance(value, (set, frozenset)):
         return b"{" + b",".join(sorted(map(_plain, value))) + b"}"
     if isinstance(value, dict):
-        return b"{" + b",".join(sorted(_plain(k) + b":" + _plain(v) for k, v in value.items())) + b"}"
+        return (
+            b"{" + b",".join(sorted(_plain(k) + b":" + _plain(v) for k, v in value.items())) + b"}"
+        )
     if isinstance(value, np.ndarray):
         return value.tobytes()
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, type(...))):
@@ -200,9 +270,13 @@ def _plain(value: Any) -> bytes:
 
 
 def describe(value: Any) -> Any:
-    """Plain JSON data that say all there is to say of a family, learner or probe; equal exactly where the values are equal."""
+    """Plain JSON data that say all there is to say of a family, learner or probe; equal exactly
+    where the values are equal.
+    """
     if isinstance(value, eqx.Module):
-        fields = {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        fields = {
+            field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
         own = {"identity": value.identity} if isinstance(value, Identified) else {}
         return {"type": type_name(type(value)), **fields, **own}
     if isinstance(value, Mapping):
@@ -212,12 +286,24 @@ def describe(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.ndarray):
-        return {"array": hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16], "shape": list(value.shape)}
+        return {
+            "array": hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16],
+            "shape": list(value.shape),
+        }
     if isinstance(value, functools.partial):
-        return {**describe(value.func), "arguments": describe(value.args), "options": describe(value.keywords)}
+        return {
+            **describe(value.func),
+            "arguments": describe(value.args),
+            "options": describe(value.keywords),
+        }
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         return {"function": type_name(value)}
     if callable(getattr(value, "get_params", None)):  # an estimator in the manner of scikit-learn
-        parameters = {name: describe(entry) for name, entry in sorted(value.get_params(deep=False).items())}
+        parameters = {
+            name: describe(entry) for name, entry in sorted(value.get_params(deep=False).items())
+        }
         return {"type": type_name(type(value)), **parameters}
-    raise TypeError(f"a trial is described by plain numbers, strings, tuples and modules of these, not by {type(value).__name__}")
+    raise TypeError(
+        "a trial is described by plain numbers, strings, tuples and modules of these, not by "
+        f"{type(value).__name__}"
+    )

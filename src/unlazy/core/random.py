@@ -1,7 +1,8 @@
 """Random draws that are the same numbers in single and in double precision.
 
-JAX spends other bits on a float64 than on a float32, so a trial run in double precision would meet another secret, sample and initial
-network. Drawing in single precision and widening keeps trials paired across precisions.
+JAX spends other bits on a float64 than on a float32, so a trial run in double precision would meet
+another secret, sample and initial network. Drawing in single precision and widening keeps trials
+paired across precisions.
 """
 
 from __future__ import annotations
@@ -25,12 +26,17 @@ def bernoulli(key: PRNGKeyArray, p: Float[Array, "..."]) -> Bool[Array, "..."]:
 
 
 def signs(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
-    """Fair signs ±1. Each costs one random bit: words of 32 bits are drawn and unpacked along the last axis."""
+    """Fair signs ±1.
+
+    Each costs one random bit: words of 32 bits are drawn and unpacked along the last axis.
+    """
     *rows, d = shape
     words = jax.random.bits(key, (*rows, -(-d // 32)), jnp.uint32)
     # The k-th bit of a word becomes the sign bit of the number 1.0, whose bits are 0x3F800000.
     shifted = words[..., None] << jnp.arange(32, dtype=jnp.uint32)
-    ones = jax.lax.bitcast_convert_type((shifted & jnp.uint32(0x80000000)) | jnp.uint32(0x3F800000), jnp.float32)
+    ones = jax.lax.bitcast_convert_type(
+        (shifted & jnp.uint32(0x80000000)) | jnp.uint32(0x3F800000), jnp.float32
+    )
     return ones.reshape(*rows, -1)[..., :d].astype(jnp.result_type(float))
 
 
@@ -43,15 +49,17 @@ def categorical(key: PRNGKeyArray, p: Float[Array, " c"], n: int) -> Int[Array, 
 def shuffled(key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
     """The numbers 0 … n−1 in random order.
 
-    `jax.random.permutation` sorts pairs of random bits and numbers, which takes half of the training of small networks on a CPU. Here both
-    share one word, whose sort is about seven times as fast; the second sort leaves its ties in the random order of the first.
+    `jax.random.permutation` sorts pairs of random bits and numbers, which takes half of the
+    training of small networks on a CPU. Here both share one word, whose sort is about seven times
+    as fast; the second sort leaves its ties in the random order of the first.
     """
     mask = (1 << (n - 1).bit_length()) - 1
     order = jnp.arange(n)
     for bits in jax.random.bits(key, (2, n), jnp.uint32):
         words = jnp.bitwise_or(bits & ~jnp.uint32(mask), jnp.arange(n, dtype=jnp.uint32))
         order = order[jax.lax.sort(words, is_stable=False) & mask]
-    # Computed once: what uses the order must not be fused with it, or it is looked up anew for every coordinate.
+    # Computed once: what uses the order must not be fused with it, or it is looked up anew for
+    # every coordinate.
     return jax.lax.optimization_barrier(order)
 
 
@@ -62,5 +70,9 @@ def orthonormal(key: PRNGKeyArray, d: int, r: int) -> Float[Array, "r d"]:
 
 
 def host_generator(key: PRNGKeyArray) -> np.random.Generator:
-    """A fast generator of NumPy for work on the host, seeded by the key: the same key gives the same numbers."""
-    return np.random.Generator(np.random.SFC64(np.asarray(jax.random.key_data(key)).ravel().tolist()))
+    """A fast generator of NumPy for work on the host, seeded by the key: the same key gives the
+    same numbers.
+    """
+    return np.random.Generator(
+        np.random.SFC64(np.asarray(jax.random.key_data(key)).ravel().tolist())
+    )

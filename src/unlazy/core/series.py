@@ -1,4 +1,5 @@
-"""Smooth functions by their Taylor series at zero, φ(z) = Σ c_i·z^i: what smooth concept classes are made of.
+"""Smooth functions by their Taylor series at zero, φ(z) = Σ c_i·z^i: what smooth concept classes
+are made of.
 
 Reference: allenzhu2019, Section 4.
 """
@@ -21,7 +22,10 @@ from unlazy.core.errors import require, unknown
 
 @dataclasses.dataclass(frozen=True)
 class TaylorSeries:
-    """A function of each entry, and log|c_i| of its first coefficients (−∞ where one is zero). `degree`: of a polynomial."""
+    """A function of each entry, and log|c_i| of its first coefficients (−∞ where one is zero).
+
+    `degree`: of a polynomial.
+    """
 
     name: str
     function: Callable[[Array], Array]
@@ -45,19 +49,31 @@ def _only(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
 def exponential(c: float = 1.0) -> TaylorSeries:
     """e^{cz} − 1."""
     require(c > 0, f"c must be positive, but is {c}.")
-    return TaylorSeries(f"exp({c:g}z) − 1", lambda z: jnp.expm1(c * z), lambda n: _only(_powers(c, n), np.arange(n) > 0))
+    return TaylorSeries(
+        f"exp({c:g}z) − 1",
+        lambda z: jnp.expm1(c * z),
+        lambda n: _only(_powers(c, n), np.arange(n) > 0),
+    )
 
 
 def sine(c: float = 1.0) -> TaylorSeries:
     """sin(cz)."""
     require(c > 0, f"c must be positive, but is {c}.")
-    return TaylorSeries(f"sin({c:g}z)", lambda z: jnp.sin(c * z), lambda n: _only(_powers(c, n), np.arange(n) % 2 == 1))
+    return TaylorSeries(
+        f"sin({c:g}z)",
+        lambda z: jnp.sin(c * z),
+        lambda n: _only(_powers(c, n), np.arange(n) % 2 == 1),
+    )
 
 
 def cosine(c: float = 1.0) -> TaylorSeries:
     """cos(cz)."""
     require(c > 0, f"c must be positive, but is {c}.")
-    return TaylorSeries(f"cos({c:g}z)", lambda z: jnp.cos(c * z), lambda n: _only(_powers(c, n), np.arange(n) % 2 == 0))
+    return TaylorSeries(
+        f"cos({c:g}z)",
+        lambda z: jnp.cos(c * z),
+        lambda n: _only(_powers(c, n), np.arange(n) % 2 == 0),
+    )
 
 
 def polynomial_series(*coefficients: float) -> TaylorSeries:

@@ -1,8 +1,9 @@
 """The random generator of JAX, written out.
 
-On a processor JAX runs Threefry's rounds as a loop, and XLA compiles such a loop as half a dozen little functions. A program of this
-project holds some thirty of them, a third of all that is compiled. Here the rounds follow each other without a loop: the same numbers, bit
-for bit, from programs that are compiled sooner.
+On a processor JAX runs Threefry's rounds as a loop, and XLA compiles such a loop as half a dozen
+little functions. A program of this project holds some thirty of them, a third of all that is
+compiled. Here the rounds follow each other without a loop: the same numbers, bit for bit, from
+programs that are compiled sooner.
 
 Reference: Salmon, Moraes, Dror, Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3".
 """
@@ -21,7 +22,9 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 @jax.jit
-def _hash(k: UInt32[Array, " 2"], high: UInt32[Array, "*s"], low: UInt32[Array, "*s"]) -> tuple[UInt32[Array, "*s"], UInt32[Array, "*s"]]:
+def _hash(
+    k: UInt32[Array, " 2"], high: UInt32[Array, "*s"], low: UInt32[Array, "*s"]
+) -> tuple[UInt32[Array, "*s"], UInt32[Array, "*s"]]:
     """Threefry-2x32 with twenty rounds: two words for each counter of two words."""
     keys = (k[0], k[1], k[0] ^ k[1] ^ np.uint32(0x1BD11BDA))
     a, b = high + keys[0], low + keys[1]
@@ -33,7 +36,9 @@ def _hash(k: UInt32[Array, " 2"], high: UInt32[Array, "*s"], low: UInt32[Array, 
     return a, b
 
 
-def _counted(k: UInt32[Array, " 2"], shape: tuple[int, ...]) -> tuple[UInt32[Array, "*s"], UInt32[Array, "*s"]]:
+def _counted(
+    k: UInt32[Array, " 2"], shape: tuple[int, ...]
+) -> tuple[UInt32[Array, "*s"], UInt32[Array, "*s"]]:
     """The hash of 0, 1, 2, … in an array of the given shape."""
     if math.prod(shape) >= 2**32:
         raise NotImplementedError("More than 2³² random words in one draw.")
@@ -42,7 +47,9 @@ def _counted(k: UInt32[Array, " 2"], shape: tuple[int, ...]) -> tuple[UInt32[Arr
 
 
 def _seed(seed: Int[Array, ""]) -> UInt32[Array, " 2"]:
-    high = jax.lax.shift_right_logical(seed, jnp.array(32, seed.dtype))  # zero for a seed of 32 bits
+    high = jax.lax.shift_right_logical(
+        seed, jnp.array(32, seed.dtype)
+    )  # zero for a seed of 32 bits
     return jnp.stack([high.astype(jnp.uint32), seed.astype(jnp.uint32)])
 
 
@@ -63,7 +70,13 @@ def _random_bits(k: UInt32[Array, " 2"], bit_width: int, shape: tuple[int, ...])
 
 
 _THREEFRY = jax.extend.random.define_prng_impl(
-    key_shape=(2,), seed=_seed, split=_split, random_bits=_random_bits, fold_in=_fold_in, name="threefry, written out", tag="fry"
+    key_shape=(2,),
+    seed=_seed,
+    split=_split,
+    random_bits=_random_bits,
+    fold_in=_fold_in,
+    name="threefry, written out",
+    tag="fry",
 )
 
 

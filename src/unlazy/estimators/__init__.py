@@ -1,4 +1,6 @@
-"""The scikit-learn face: kernels of wide networks, random features, trained networks and recursive feature machines as estimators."""
+"""The scikit-learn face: kernels of wide networks, random features, trained networks and recursive
+feature machines as estimators.
+"""
 
 from unlazy.estimators.committee import KernelCommitteeClassifier, KernelCommitteeRegressor
 from unlazy.estimators.features import RandomFeatureClassifier, RandomFeatureRegressor
@@ -18,7 +20,10 @@ from unlazy.estimators.network import (
     TwoLayerClassifier,
     TwoLayerRegressor,
 )
-from unlazy.estimators.recursion import RecursiveFeatureMachineClassifier, RecursiveFeatureMachineRegressor
+from unlazy.estimators.recursion import (
+    RecursiveFeatureMachineClassifier,
+    RecursiveFeatureMachineRegressor,
+)
 
 __all__ = [
     "ConjugateKernelClassifier",

@@ -1,6 +1,7 @@
 """What all estimators share: checked data, targets as columns of scores, labels from scores.
 
-An estimator gives `_fit_scores` and `_scores`. Parameters are dataclass fields: stored as they are and checked in `fit`.
+An estimator gives `_fit_scores` and `_scores`. Parameters are dataclass fields: stored as they are
+and checked in `fit`.
 """
 
 from __future__ import annotations
@@ -37,22 +38,35 @@ class Scoring(BaseEstimator):
         return self._scores(validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
 
 
-def weighted(X: np.ndarray, y: np.ndarray, sample_weight: Any, *, least: int = 2) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def weighted(
+    X: np.ndarray, y: np.ndarray, sample_weight: Any, *, least: int = 2
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Without the examples of weight 0, which count as not there; at least so many must be left."""
     if sample_weight is None:
         return X, y, np.ones(len(X))
     weight = np.asarray(sample_weight, np.float64)
     if weight.ndim == 0:
         weight = np.full(len(X), float(weight))
-    require(weight.shape == (len(X),), f"sample_weight must be {len(X)} numbers, one for each sample, but has the shape {weight.shape}.")
-    require(bool(np.all(np.isfinite(weight)) and np.all(weight >= 0)), "sample_weight must be finite numbers ≥ 0.")
+    require(
+        weight.shape == (len(X),),
+        f"sample_weight must be {len(X)} numbers, one for each sample, but has the shape "
+        f"{weight.shape}.",
+    )
+    require(
+        bool(np.all(np.isfinite(weight)) and np.all(weight >= 0)),
+        "sample_weight must be finite numbers ≥ 0.",
+    )
     keep = weight > 0
-    require(int(keep.sum()) >= least, f"At least {least} samples must have a weight that is not zero.")
+    require(
+        int(keep.sum()) >= least, f"At least {least} samples must have a weight that is not zero."
+    )
     return X[keep], y[keep], weight[keep]
 
 
 class Classifier(ClassifierMixin, Scoring):
-    """One score for each class, or with two classes one score, positive for the second; coded ±1."""
+    """One score for each class, or with two classes one score, positive for the second; coded
+    ±1.
+    """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled samples; a sample of weight 2 counts as two samples."""
@@ -60,7 +74,11 @@ class Classifier(ClassifierMixin, Scoring):
         check_classification_targets(y)
         X, y, weight = weighted(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        require(len(self.classes_) > 1, f"A classifier needs samples of at least 2 classes, but all are of class {self.classes_[0]!r}.")
+        require(
+            len(self.classes_) > 1,
+            "A classifier needs samples of at least 2 classes, but all are of class "
+            f"{self.classes_[0]!r}.",
+        )
         self._fit_scores(X, self._coded(codes), weight)
         return self
 
@@ -77,15 +95,28 @@ class Classifier(ClassifierMixin, Scoring):
     def predict(self, X: Any) -> np.ndarray:
         """The class of the greatest score."""
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
+        return self.classes_[
+            (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
+        ]
 
 
 class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
-    """Real targets, one or several. Several are learned in units of their standard deviations, so that none outweighs the others."""
+    """Real targets, one or several.
+
+    Several are learned in units of their standard deviations, so that none outweighs the others.
+    """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from samples with targets; a sample of weight 2 counts as two samples."""
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2, multi_output=True, y_numeric=True)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2,
+            multi_output=True,
+            y_numeric=True,
+        )
         X, y, weight = weighted(X, np.asarray(y, np.float64), sample_weight)
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         self._single = y.ndim == 1
@@ -101,7 +132,9 @@ class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
 
 
 def standard(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of each column; 1 for a column that is constant up to rounding."""
+    """Weighted mean and standard deviation of each column; 1 for a column that is constant up to
+    rounding.
+    """
     mean = weight @ values / weight.sum()
     scale = np.sqrt(weight @ np.square(values - mean) / weight.sum())
     rounding = 16 * np.finfo(np.float64).eps * np.max(np.abs(values), axis=0)

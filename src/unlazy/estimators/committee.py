@@ -1,4 +1,6 @@
-"""A committee of kernel machines: each chooses its own ridge, and the mean of their scores counts."""
+"""A committee of kernel machines: each chooses its own ridge, and the mean of their scores
+counts.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,13 @@ from unlazy.estimators.kernel import KernelMachine, NamedKernel
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.wide import NTK
 
-#: The kernels of a committee where none are named: two tangent kernels, without and with much bias, and one that is rough at every point.
-COMMITTEE: tuple[str | Kernel, ...] = (NTK(1, "relu", 2.0, 0.1), NTK(1, "relu", 2.0, 1.0), "laplace")
+#: The kernels of a committee where none are named: two tangent kernels, without and with much bias,
+#: and one that is rough at every point.
+COMMITTEE: tuple[str | Kernel, ...] = (
+    NTK(1, "relu", 2.0, 0.1),
+    NTK(1, "relu", 2.0, 1.0),
+    "laplace",
+)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -24,8 +31,8 @@ class _Committee(KernelMachine):
     Parameters
     ----------
     kernels : sequence of str or Kernel, optional
-        Names of `unlazy.kernels.shelf.KERNELS` or kernels; by default tangent kernels of one hidden layer with little and with much bias,
-        and "laplace".
+        Names of `unlazy.kernels.shelf.KERNELS` or kernels; by default tangent kernels of one hidden
+        layer with little and with much bias, and "laplace".
 
     `members_` are the fitted machines. The other parameters are those of each.
     """
@@ -38,7 +45,10 @@ class _Committee(KernelMachine):
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
         kernels = COMMITTEE if self.kernels is None else tuple(self.kernels)
         require(len(kernels) > 0, "A committee needs at least one kernel.")
-        given = {name: getattr(self, name) for name in ("ridge", "ridges", "fit_intercept", "solver", "memory")}
+        given = {
+            name: getattr(self, name)
+            for name in ("ridge", "ridges", "fit_intercept", "solver", "memory")
+        }
         self.members_ = [NamedKernel(kernel=kernel, **given) for kernel in kernels]
         for member in self.members_:
             member._fit_scores(X, Y, weight)

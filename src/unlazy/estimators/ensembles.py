@@ -1,9 +1,11 @@
-"""Many networks trained as one program: settings times held-out parts to choose by, then seeds to average over.
+"""Many networks trained as one program: settings times held-out parts to choose by, then seeds to
+average over.
 
-All members see the same rows; which of them a member learns from is its weights, and a row that is held out has the weight 0. The number
-of steps is an input of the program. So the networks that choose and those that are kept are one compiled program. Sizes are rounded up so
-that tables of about the same size share it: columns of zeros, which change nothing, and repeated rows whose weights are shared with the
-originals.
+All members see the same rows; which of them a member learns from is its weights, and a row that is
+held out has the weight 0. The number of steps is an input of the program. So the networks that
+choose and those that are kept are one compiled program. Sizes are rounded up so that tables of
+about the same size share it: columns of zeros, which change nothing, and repeated rows whose
+weights are shared with the originals.
 """
 
 from __future__ import annotations
@@ -36,28 +38,41 @@ SHARPNESS = np.geomspace(0.05, 4.0, 40)
 
 
 def rounded_up(size: int, least: int) -> int:
-    """The next of `least`·2^k, in eighths of a power of two beyond 1024: at most an eighth too much where it costs time."""
+    """The next of `least`·2^k, in eighths of a power of two beyond 1024: at most an eighth too much
+    where it costs time.
+    """
     power = max(least, 1 << (size - 1).bit_length())
     step = power // 16 if power > 1024 else power
     return -(-size // step) * step
 
 
 class DistinctRows(NamedTuple):
-    """Distinct rows with their weights: a row of weight 2 and the same row twice are the same table."""
+    """Distinct rows with their weights: a row of weight 2 and the same row twice are the same
+    table.
+    """
 
     x: Float[np.ndarray, "n d"]
     y: Float[np.ndarray, "n o"]
     weight: Float[np.ndarray, " n"]
 
     @classmethod
-    def of(cls, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n o"], weight: Float[np.ndarray, " n"]) -> DistinctRows:
+    def of(
+        cls,
+        x: Float[np.ndarray, "n d"],
+        y: Float[np.ndarray, "n o"],
+        weight: Float[np.ndarray, " n"],
+    ) -> DistinctRows:
         """In an order that depends on the rows alone."""
         both = np.column_stack([x, y])
         distinct, same = np.unique(both, axis=0, return_inverse=True)
-        return cls(distinct[:, : x.shape[1]], distinct[:, x.shape[1] :], np.bincount(same.ravel(), weight))
+        return cls(
+            distinct[:, : x.shape[1]], distinct[:, x.shape[1] :], np.bincount(same.ravel(), weight)
+        )
 
     def parts(self, seed: int) -> Int[np.ndarray, "p h"]:
-        """For each of `PARTS`, the rows that it holds out: an equal number, spread over the targets, the same rows never in two."""
+        """For each of `PARTS`, the rows that it holds out: an equal number, spread over the
+        targets, the same rows never in two.
+        """
         draw = np.random.default_rng(seed)
         first = np.argmax(self.y, axis=1) if self.y.shape[1] > 1 else self.y[:, 0]
         order = np.lexsort([draw.random(len(first)), first])
@@ -66,7 +81,10 @@ class DistinctRows(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How a member is drawn and trained. Recipes that are trained together differ in numbers only."""
+    """How a member is drawn and trained.
+
+    Recipes that are trained together differ in numbers only.
+    """
 
     init: Init
     stage: Descent
@@ -74,12 +92,16 @@ class Recipe(NamedTuple):
 
 @eqx.filter_jit
 def _train(recipes: Recipe, x: Any, y: Any, weight: Any, lengths: Any, keys: Any) -> Network:
-    """Each member by its own recipe, with its own weights of the rows and its own key; the networks after each of `lengths` steps."""
+    """Each member by its own recipe, with its own weights of the rows and its own key; the networks
+    after each of `lengths` steps.
+    """
 
     def one(recipe: Recipe, weight: Any, key: Any) -> Network:
         key_init, key_order = jax.random.split(key)
         network = recipe.init(x.shape[1], outputs=y.shape[1], key=key_init)
-        return recipe.stage.run(network, SampleGradients(), WeightedBatch(x, y, weight), lengths, key_order)[0]
+        return recipe.stage.run(
+            network, SampleGradients(), WeightedBatch(x, y, weight), lengths, key_order
+        )[0]
 
     return eqx.filter_vmap(one)(recipes, weight, keys)
 
@@ -106,7 +128,9 @@ def _went_on(stage: Descent, states: Any, batch: WeightedBatch, steps: Any, keys
 
 @eqx.filter_jit
 def _held_out_scores(networks: Network, x: Any) -> Any:
-    """Of each member's networks along training, the scores of its own rows: members steps rows outputs."""
+    """Of each member's networks along training, the scores of its own rows: members steps rows
+    outputs.
+    """
     arrays, rest = eqx.partition(networks, eqx.is_array)
     of_steps = jax.vmap(lambda one, rows: eqx.combine(one, rest)(rows), in_axes=(0, None))
     return jax.vmap(of_steps)(arrays, x)
@@ -120,7 +144,9 @@ def mean_scores(networks: Network, x: Any) -> Any:
 
 
 class HeldOutChoice(NamedTuple):
-    """What held-out rows say: places of the setting and of the stop, the factor of the scores, and the loss of every setting and stop."""
+    """What held-out rows say: places of the setting and of the stop, the factor of the scores, and
+    the loss of every setting and stop.
+    """
 
     setting: int
     stop: int
@@ -137,23 +163,43 @@ class Members:
         self.repeated = np.arange(rounded_up(n, ROWS)) % n
         self.copies = np.bincount(self.repeated, minlength=n)
         self.x = padded(rows.x)
-        self._x, self._y = (jnp.asarray(part[self.repeated], jnp.float32) for part in (self.x, rows.y))
+        self._x, self._y = (
+            jnp.asarray(part[self.repeated], jnp.float32) for part in (self.x, rows.y)
+        )
 
-    def train(self, recipes: Sequence[Recipe], stops: Sequence[int], weights: Float[np.ndarray, "m n"], keys: Any) -> Network:
-        """The networks of all members at each of `stops`, the last of which ends training, in single precision."""
+    def train(
+        self,
+        recipes: Sequence[Recipe],
+        stops: Sequence[int],
+        weights: Float[np.ndarray, "m n"],
+        keys: Any,
+    ) -> Network:
+        """The networks of all members at each of `stops`, the last of which ends training, in
+        single precision.
+        """
         lengths = jnp.asarray(np.diff(stops, prepend=0), jnp.int32)
         size = min(self.at_once, len(recipes))  # of all groups: one program
-        groups = [np.minimum(np.arange(start, start + size), len(recipes) - 1) for start in range(0, len(recipes), size)]
+        groups = [
+            np.minimum(np.arange(start, start + size), len(recipes) - 1)
+            for start in range(0, len(recipes), size)
+        ]
 
         def trained(group: Int[np.ndarray, " g"], lengths: Any) -> Network:
-            stacked = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *[recipes[index] for index in group])
+            stacked = jax.tree.map(
+                lambda *leaves: jnp.asarray(leaves, jnp.float32),
+                *[recipes[index] for index in group],
+            )
             shares = (weights[group] / self.copies)[:, self.repeated]
             shares = shares * (shares.shape[1] / shares.sum(axis=1, keepdims=True))
-            networks = _train(stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), lengths, keys[group])
+            networks = _train(
+                stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), lengths, keys[group]
+            )
             return jax.tree.map(np.asarray, networks)
 
         if len(groups) > 1:
-            trained(groups[0], jnp.zeros_like(lengths))  # no step: the program is compiled once, not by each thread
+            trained(
+                groups[0], jnp.zeros_like(lengths)
+            )  # no step: the program is compiled once, not by each thread
         found = in_threads(lambda group: trained(group, lengths), groups)
         together = jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
         return jax.tree.map(lambda leaf: leaf[: len(recipes)], together)
@@ -173,8 +219,12 @@ class Members:
         batch = WeightedBatch(self._x, self._y, jnp.asarray(share, jnp.float32))
         return _went_on(stage, states, batch, jnp.asarray(steps, jnp.int32), keys)
 
-    def choose(self, settings: Sequence[Recipe], stops: Sequence[int], splits: int, seed: int, key: Any) -> HeldOutChoice:
-        """The setting and stop of the least loss on rows that are held out, summed over `splits` held-out parts."""
+    def choose(
+        self, settings: Sequence[Recipe], stops: Sequence[int], splits: int, seed: int, key: Any
+    ) -> HeldOutChoice:
+        """The setting and stop of the least loss on rows that are held out, summed over `splits`
+        held-out parts.
+        """
         held = self.rows.parts(seed)[:splits]  # s h
         recipes = [setting for setting in settings for _ in range(splits)]
         out = np.tile(held, (len(settings), 1))
@@ -183,16 +233,22 @@ class Members:
         # Settings meet the same initial networks and orders.
         keys = jax.random.split(key, splits)[np.tile(np.arange(splits), len(settings))]
         networks = self.train(recipes, stops, weights, keys)
-        scores = np.asarray(_held_out_scores(networks, jnp.asarray(self.x[out], jnp.float32)), np.float64)  # (g s) k h o
+        scores = np.asarray(
+            _held_out_scores(networks, jnp.asarray(self.x[out], jnp.float32)), np.float64
+        )  # (g s) k h o
         scores = scores.reshape(len(settings), splits, *scores.shape[1:])
         losses = np.full((len(settings), scores.shape[2], len(SHARPNESS)), np.inf)
         y, weight = self.rows.y[held], self.rows.weight[held]
         for setting, of_setting in enumerate(scores):
             for step in range(scores.shape[2]):
                 if np.all(np.isfinite(of_setting[:, step])):
-                    losses[setting, step] = sharpened_losses(self.loss, of_setting[:, step], y, weight)
+                    losses[setting, step] = sharpened_losses(
+                        self.loss, of_setting[:, step], y, weight
+                    )
         best = np.unravel_index(int(np.argmin(losses)), losses.shape)
-        return HeldOutChoice(int(best[0]), int(best[1]), float(SHARPNESS[best[2]]), losses.min(axis=2))
+        return HeldOutChoice(
+            int(best[0]), int(best[1]), float(SHARPNESS[best[2]]), losses.min(axis=2)
+        )
 
 
 def padded(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n e"]:
@@ -201,7 +257,8 @@ def padded(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n e"]:
 
 
 def sharpened_losses(loss: Loss, scores: Any, y: Any, weight: Any) -> Float[np.ndarray, " t"]:
-    """Mean loss with the scores times each of `SHARPNESS`, so that confidence, which is mended later, is not held against a network.
+    """Mean loss with the scores times each of `SHARPNESS`, so that confidence, which is mended
+    later, is not held against a network.
 
     Targets of a regression have no such factor: there the losses are all the same.
     """
@@ -209,7 +266,12 @@ def sharpened_losses(loss: Loss, scores: Any, y: Any, weight: Any) -> Float[np.n
     if loss == "squared":
         return np.full(len(SHARPNESS), float(np.sum(share[..., None] * np.square(scores - y))))
     if loss == "logistic":
-        return np.array([float(np.sum(share * np.logaddexp(0, -factor * (y * scores)[..., 0]))) for factor in SHARPNESS])
+        return np.array(
+            [
+                float(np.sum(share * np.logaddexp(0, -factor * (y * scores)[..., 0])))
+                for factor in SHARPNESS
+            ]
+        )
     found = []
     for factor in SHARPNESS:
         logs = factor * scores - scipy.special.logsumexp(factor * scores, axis=-1, keepdims=True)

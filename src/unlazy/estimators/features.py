@@ -25,9 +25,10 @@ class _RandomFeatures(Scoring):
     Parameters
     ----------
     features : str
-        A name of `unlazy.core.activations.ACTIVATIONS` for one such neuron a feature, "fourier" for random cosines, or "tangent" for the
-        gradients of a random ReLU network. Inner products of features approach the kernels `NNGP` and `NTK` of depth 1 without their last
-        bias, and `RBF(gamma)` for "fourier": see `unlazy.kernels.feature_maps`.
+        A name of `unlazy.core.activations.ACTIVATIONS` for one such neuron a feature, "fourier" for
+        random cosines, or "tangent" for the gradients of a random ReLU network. Inner products of
+        features approach the kernels `NNGP` and `NTK` of depth 1 without their last bias, and
+        `RBF(gamma)` for "fourier": see `unlazy.kernels.feature_maps`.
     width : int
         Number of neurons. "tangent" makes d + 2 features of each.
     w_variance, b_variance : float
@@ -39,7 +40,8 @@ class _RandomFeatures(Scoring):
     random_state : int, RandomState instance or None
         Draws the features.
 
-    `map_` is the feature map that was drawn, whose features are times √(w_variance/width), or √(1/width) for "fourier".
+    `map_` is the feature map that was drawn, whose features are times √(w_variance/width), or
+    √(1/width) for "fourier".
     """
 
     features: str = "relu"
@@ -60,7 +62,9 @@ class _RandomFeatures(Scoring):
             self.map_ = jax.tree.map(np.asarray, law.draw(d, key=random_key(self.random_state)))
         self._scale = math.sqrt((1.0 if self.features == FOURIER else self.w_variance) / self.width)
         ridges = self.ridges if isinstance(self.ridge, str) else float(self.ridge)
-        fit = fit_features(self._transform(X), Y, ridges, weight=weight, intercept=self.fit_intercept)
+        fit = fit_features(
+            self._transform(X), Y, ridges, weight=weight, intercept=self.fit_intercept
+        )
         self.coef_, self.intercept_, self.ridge_ = fit.coefficients, fit.intercept, fit.ridge
 
     def _law(self, n: int, d: int) -> Features:
@@ -68,7 +72,8 @@ class _RandomFeatures(Scoring):
         if self.features not in kinds:
             raise unknown("kind of random features", str(self.features), kinds)
         require(
-            isinstance(self.width, int | np.integer) and self.width > 0, f"width must be a positive whole number, but is {self.width!r}."
+            isinstance(self.width, int | np.integer) and self.width > 0,
+            f"width must be a positive whole number, but is {self.width!r}.",
         )
         if isinstance(self.ridge, str) and self.ridge != "loo":
             raise unknown("ridge", self.ridge, ["loo"])
@@ -86,10 +91,14 @@ class _RandomFeatures(Scoring):
                 else RandomFeatures(self.features, int(self.width), *scales)
             )
         p = law.count(d)
-        need, have = 8 * (3 * n * p + 3 * min(n, p) ** 2), machine_memory() if self.memory is None else self.memory
+        need, have = (
+            8 * (3 * n * p + 3 * min(n, p) ** 2),
+            machine_memory() if self.memory is None else self.memory,
+        )
         require(
             need <= have,
-            f"{p:,} features of {n:,} samples need {need / 1e9:.3g} GB of memory, but {have / 1e9:.3g} GB may be used. Lower the width.",
+            f"{p:,} features of {n:,} samples need {need / 1e9:.3g} GB of memory, but "
+            f"{have / 1e9:.3g} GB may be used. Lower the width.",
         )
         return law
 

@@ -20,12 +20,15 @@ from unlazy.solvers.policy import fit_stored, require_memory
 from unlazy.solvers.ridge import RidgeFit
 from unlazy.solvers.single import QUICK_POINTS
 
-#: The metric is learned from at most so many samples; then the kernel with this metric is fitted to all of them.
+#: The metric is learned from at most so many samples; then the kernel with this metric is fitted to
+#: all of them.
 METRIC_POINTS = 4_000
-#: The number of iterations is chosen by so many held-out parts, with more than `FEW` samples by one of them. With fewer than `FEWEST`
-#: distinct samples it is 0: no features can be learned from so few.
+#: The number of iterations is chosen by so many held-out parts, with more than `FEW` samples by one
+#: of them. With fewer than `FEWEST` distinct samples it is 0: no features can be learned from so
+#: few.
 HELD_OUT_PARTS, FEW, FEWEST = 5, 400, 20
-#: Where at least `FEW` samples are left over by the metric, it is chosen by at most so many of those, and nothing is fitted twice.
+#: Where at least `FEW` samples are left over by the metric, it is chosen by at most so many of
+#: those, and nothing is fitted twice.
 LEFT_OVER = 1_000
 
 #: Points, targets and weights.
@@ -43,18 +46,21 @@ class _RecursiveFeatureMachine(KernelMachine):
     kernel : "laplace" or "rbf"
         The kernel of the learned distance.
     gamma : float, optional
-        By default 1/√d for "laplace" and 1/d for "rbf", with d features; the metric has the trace d.
+        By default 1/√d for "laplace" and 1/d for "rbf", with d features; the metric has the trace
+        d.
     diagonal : bool
         Whether the metric only weighs the columns.
     centred : bool
         Whether the mean gradient is subtracted: a linear trend then does not count as a feature.
     metric_samples : int
-        The metric is learned from at most so many samples, drawn by `random_state`; the last fit is to all samples.
+        The metric is learned from at most so many samples, drawn by `random_state`; the last fit is
+        to all samples.
     random_state : int, RandomState instance or None
         Draws the samples of the metric where there are more than `metric_samples`.
 
-    With `ridge="loo"` the iteration of the least error on samples that are held out is kept, otherwise the last one. `metric_` is its
-    metric, `held_out_errors_` are the errors of all (None where nothing was held out).
+    With `ridge="loo"` the iteration of the least error on samples that are held out is kept,
+    otherwise the last one. `metric_` is its metric, `held_out_errors_` are the errors of all (None
+    where nothing was held out).
     """
 
     iterations: int = 4
@@ -84,19 +90,39 @@ class _RecursiveFeatureMachine(KernelMachine):
         )
         kernel, X = self._stationary(X.shape[1]), X.astype(np.float64)
         require_memory(
-            min(len(X), self.metric_samples), self.memory, "Lower metric_samples, or use a KernelRidge estimator with solver='cg'."
+            min(len(X), self.metric_samples),
+            self.memory,
+            "Lower metric_samples, or use a KernelRidge estimator with solver='cg'.",
         )
         best = self._learned(kernel, X, Y, weight)
         self.metric_, self._root = best.metric, best.root
         chosen_quickly = self.ridge == "loo" and len(X) > QUICK_POINTS
         if len(X) > self.metric_samples or chosen_quickly:
-            # With many samples the ridge is not chosen anew: factorisations of all of them would take most of the time.
-            self._fit_points(kernel, X @ self._root, Y, weight, best.fit.ridge if len(X) > self.metric_samples else self._ridges())
+            # With many samples the ridge is not chosen anew: factorisations of all of them would
+            # take most of the time.
+            self._fit_points(
+                kernel,
+                X @ self._root,
+                Y,
+                weight,
+                best.fit.ridge if len(X) > self.metric_samples else self._ridges(),
+            )
             return
-        self.kernel_, self.X_fit_, self._precision, self.solver_ = kernel, X @ self._root, "float64", "exact"
-        self.dual_coef_, self.intercept_, self.ridge_ = best.fit.coefficients, best.fit.intercept, best.fit.ridge
+        self.kernel_, self.X_fit_, self._precision, self.solver_ = (
+            kernel,
+            X @ self._root,
+            "float64",
+            "exact",
+        )
+        self.dual_coef_, self.intercept_, self.ridge_ = (
+            best.fit.coefficients,
+            best.fit.intercept,
+            best.fit.ridge,
+        )
 
-    def _learned(self, kernel: Stationary, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> MetricFit[RidgeFit]:
+    def _learned(
+        self, kernel: Stationary, X: np.ndarray, Y: np.ndarray, weight: np.ndarray
+    ) -> MetricFit[RidgeFit]:
         """The iteration that is kept, of fits to at most `metric_samples` samples."""
         order = np.arange(len(X))
         if len(X) > self.metric_samples:
@@ -124,23 +150,48 @@ class _RecursiveFeatureMachine(KernelMachine):
         assert best is not None
         return best
 
-    def _fits(self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> Iterator[MetricFit[RidgeFit]]:
+    def _fits(
+        self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray
+    ) -> Iterator[MetricFit[RidgeFit]]:
         ridges = self._ridges()
 
         def solve(moved: np.ndarray) -> RidgeFit:
-            return fit_stored(kernel, moved, Y, ridges, weight=weight, intercept=self.fit_intercept, quick=True, originals=x)
+            return fit_stored(
+                kernel,
+                moved,
+                Y,
+                ridges,
+                weight=weight,
+                intercept=self.fit_intercept,
+                quick=True,
+                originals=x,
+            )
 
-        return recursive_fits(kernel, x, solve, self.iterations, weight=weight, centred=bool(self.centred), diagonal=bool(self.diagonal))
+        return recursive_fits(
+            kernel,
+            x,
+            solve,
+            self.iterations,
+            weight=weight,
+            centred=bool(self.centred),
+            diagonal=bool(self.diagonal),
+        )
 
-    def _held_out_errors(self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
-        """The mean squared error of each iteration on samples that it was not fitted to; None where nothing is chosen or too few to do so.
+    def _held_out_errors(
+        self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray | None:
+        """The mean squared error of each iteration on samples that it was not fitted to; None where
+        nothing is chosen or too few to do so.
 
-        Leave-one-out would flatter later iterations: their metric has seen the label that is left out. Equal samples are held out together.
+        Leave-one-out would flatter later iterations: their metric has seen the label that is left
+        out. Equal samples are held out together.
         """
         distinct, same = np.unique(x, axis=0, return_inverse=True)
         if self.ridge != "loo" or not self.iterations > 0 or len(distinct) < FEWEST:
             return None
-        part = np.random.default_rng(0).permutation(np.arange(len(distinct)) % HELD_OUT_PARTS)[same.ravel()]
+        part = np.random.default_rng(0).permutation(np.arange(len(distinct)) % HELD_OUT_PARTS)[
+            same.ravel()
+        ]
         errors = np.zeros(int(self.iterations) + 1)
         for held in range(HELD_OUT_PARTS if len(x) <= FEW else 1):
             out = part == held
@@ -153,10 +204,14 @@ class _RecursiveFeatureMachine(KernelMachine):
         return KernelMachine._scores(self, X.astype(np.float64) @ self._root)
 
 
-def _squared_error(kernel: Stationary, sample: Sample, step: MetricFit[RidgeFit], held_out: Sample) -> float:
+def _squared_error(
+    kernel: Stationary, sample: Sample, step: MetricFit[RidgeFit], held_out: Sample
+) -> float:
     """The sum over samples that are held out, with their weights."""
     x, Y, weight = held_out
-    found = metric_scores(kernel, sample[0], step.root, step.fit.coefficients, x) + step.fit.intercept
+    found = (
+        metric_scores(kernel, sample[0], step.root, step.fit.coefficients, x) + step.fit.intercept
+    )
     return float(weight @ np.sum(np.square(found - Y), axis=1))
 
 
@@ -165,4 +220,6 @@ class RecursiveFeatureMachineRegressor(Regressor, _RecursiveFeatureMachine):
 
 
 class RecursiveFeatureMachineClassifier(Classifier, _RecursiveFeatureMachine):
-    """Classification by a recursive feature machine: least squares to labels of ±1, each class against the rest."""
+    """Classification by a recursive feature machine: least squares to labels of ±1, each class
+    against the rest.
+    """

@@ -1,7 +1,13 @@
 """Kernels: fixed features, given by their inner products."""
 
 from unlazy.kernels.base import BLOCK, Kernel, Points, ProductKernel, squared_norm
-from unlazy.kernels.feature_maps import FeatureMap, Features, RandomFeatures, RandomGradients, RawFeatures
+from unlazy.kernels.feature_maps import (
+    FeatureMap,
+    Features,
+    RandomFeatures,
+    RandomGradients,
+    RawFeatures,
+)
 from unlazy.kernels.finite import Conjugate, Tangent
 from unlazy.kernels.gram import gram
 from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial

@@ -1,7 +1,9 @@
-"""Feature maps: the inputs themselves, random neurons, their gradients, and random cosines, each a law from which a map is drawn.
+"""Feature maps: the inputs themselves, random neurons, their gradients, and random cosines, each a
+law from which a map is drawn.
 
-With weights w ~ N(0, bandwidth²·I) and biases b ~ N(0, bias²), a map of `width` neurons has features of order one, and the mean over
-neurons of the products of features approaches a kernel as their number grows. With bandwidth² = w_variance/d and bias² = b_variance,
+With weights w ~ N(0, bandwidth²·I) and biases b ~ N(0, bias²), a map of `width` neurons has
+features of order one, and the mean over neurons of the products of features approaches a kernel as
+their number grows. With bandwidth² = w_variance/d and bias² = b_variance,
 
     RandomFeatures(σ):        w_variance·⟨φ(x), φ(z)⟩/width + b_variance → NNGP(1, σ, w_variance, b_variance),
     RandomGradients(σ):       w_variance·⟨φ(x), φ(z)⟩/width + b_variance → NTK(1, σ, w_variance, b_variance),
@@ -56,13 +58,19 @@ class RandomMap(FeatureMap):
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n f"]:
         before = x @ self.w.T + self.b
-        return math.sqrt(2) * jnp.cos(before) if self.kind == FOURIER else activation_of(self.kind)(before)
+        return (
+            math.sqrt(2) * jnp.cos(before)
+            if self.kind == FOURIER
+            else activation_of(self.kind)(before)
+        )
 
 
 class GradientMap(FeatureMap):
-    """The gradients of a random network by its last layer, σ(z_i), and by its first, σ'(z_i)·(scale·x, bias), for z_i = ⟨w_i, x⟩ + b_i.
+    """The gradients of a random network by its last layer, σ(z_i), and by its first,
+    σ'(z_i)·(scale·x, bias), for z_i = ⟨w_i, x⟩ + b_i.
 
-    With w and b standard normal numbers times `scale` and `bias`: gradients are by these numbers. Features of the last layer come first.
+    With w and b standard normal numbers times `scale` and `bias`: gradients are by these numbers.
+    Features of the last layer come first.
     """
 
     w: Float[Array, "m d"]
@@ -74,7 +82,9 @@ class GradientMap(FeatureMap):
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n f"]:
         hidden, slopes = activation_of(self.activation).with_slope(x @ self.w.T + self.b)
         inputs = jnp.concatenate([self.scale * x, jnp.broadcast_to(self.bias, (len(x), 1))], axis=1)
-        return jnp.concatenate([hidden, (slopes[:, :, None] * inputs[:, None, :]).reshape(len(x), -1)], axis=1)
+        return jnp.concatenate(
+            [hidden, (slopes[:, :, None] * inputs[:, None, :]).reshape(len(x), -1)], axis=1
+        )
 
 
 class Features(eqx.Module):
@@ -89,7 +99,9 @@ class Features(eqx.Module):
         """Number of features."""
 
     def for_shape(self, shape: tuple[int, ...]) -> Features:
-        """This law on inputs that were laid out as vectors and had that shape; one that knows no neighbouring pixels stays as it is."""
+        """This law on inputs that were laid out as vectors and had that shape; one that knows no
+        neighbouring pixels stays as it is.
+        """
         return self
 
     @property
@@ -117,7 +129,9 @@ def _optional_float(value: float | None) -> float | None:
 
 
 class _Neurons(Features):
-    """Random neurons: `width` of them, with weights of standard deviation `bandwidth` and biases of `bias`, by default the same."""
+    """Random neurons: `width` of them, with weights of standard deviation `bandwidth` and biases of
+    `bias`, by default the same.
+    """
 
     kind: str = eqx.field(static=True, default="relu")
     width: int = eqx.field(static=True, default=2000)
@@ -129,9 +143,18 @@ class _Neurons(Features):
         kinds = self.kinds()
         if self.kind not in kinds:
             raise unknown("kind of random features", str(self.kind), kinds)
-        require(isinstance(self.width, int) and self.width > 0, f"width must be a positive number of features, but is {self.width!r}.")
-        require(0 < self.bandwidth < math.inf, f"bandwidth must be a finite number > 0, but is {self.bandwidth}.")
-        require(self.bias is None or 0 <= self.bias < math.inf, f"bias must be a finite number ≥ 0, but is {self.bias}.")
+        require(
+            isinstance(self.width, int) and self.width > 0,
+            f"width must be a positive number of features, but is {self.width!r}.",
+        )
+        require(
+            0 < self.bandwidth < math.inf,
+            f"bandwidth must be a finite number > 0, but is {self.bandwidth}.",
+        )
+        require(
+            self.bias is None or 0 <= self.bias < math.inf,
+            f"bias must be a finite number ≥ 0, but is {self.bias}.",
+        )
 
     @classmethod
     def kinds(cls) -> tuple[str, ...]:
@@ -142,7 +165,9 @@ class _Neurons(Features):
         key_w, key_b = jax.random.split(key)
         w = self.bandwidth * normal(key_w, (self.width, d))
         if self.kind == FOURIER:
-            return w, 2 * math.pi * jax.random.uniform(key_b, (self.width,), jnp.float32).astype(w.dtype)
+            return w, 2 * math.pi * jax.random.uniform(key_b, (self.width,), jnp.float32).astype(
+                w.dtype
+            )
         return w, self._bias * normal(key_b, (self.width,))
 
     @property
@@ -156,11 +181,16 @@ class _Neurons(Features):
 
     def others(self) -> list[Features]:
         """Other bandwidths."""
-        return [dataclasses.replace(self, bandwidth=self.bandwidth * factor) for factor in (1 / 2, 2, 1 / 4, 4, 1 / 8, 8)]
+        return [
+            dataclasses.replace(self, bandwidth=self.bandwidth * factor)
+            for factor in (1 / 2, 2, 1 / 4, 4, 1 / 8, 8)
+        ]
 
 
 class RandomFeatures(_Neurons):
-    """One feature a neuron: σ(⟨w, x⟩ + b) for σ any named activation, or √2·cos(⟨w, x⟩ + b) with b uniform on the circle for "fourier"."""
+    """One feature a neuron: σ(⟨w, x⟩ + b) for σ any named activation, or √2·cos(⟨w, x⟩ + b) with b
+    uniform on the circle for "fourier".
+    """
 
     @classmethod
     def kinds(cls) -> tuple[str, ...]:
@@ -174,11 +204,15 @@ class RandomFeatures(_Neurons):
 
 
 class RandomGradients(_Neurons):
-    """d + 2 features a neuron: the gradients of a network of one hidden layer by its weights and biases, at random weights."""
+    """d + 2 features a neuron: the gradients of a network of one hidden layer by its weights and
+    biases, at random weights.
+    """
 
     def draw(self, d: int, *, key: PRNGKeyArray) -> GradientMap:
         w, b = self._drawn(d, key)
-        return GradientMap(w, b, jnp.asarray(self.bandwidth, w.dtype), jnp.asarray(self._bias, w.dtype), self.kind)
+        return GradientMap(
+            w, b, jnp.asarray(self.bandwidth, w.dtype), jnp.asarray(self._bias, w.dtype), self.kind
+        )
 
     def count(self, d: int) -> int:
         return self.width * (d + 2)
@@ -188,12 +222,15 @@ _compiled = eqx.filter_jit(lambda features, x: features(x))
 
 
 def featured(features: FeatureMap, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n f"]:
-    """φ(x) on the host, in double precision, computed in that of x by at most `ROWS` rows at a time."""
+    """φ(x) on the host, in double precision, computed in that of x by at most `ROWS` rows at a
+    time.
+    """
     parts = []
     with jax.enable_x64(x.dtype == np.float64):
         for start in range(0, len(x), ROWS):
             rows = x[start : start + ROWS]
-            # Up to a power of two, so that few programs are compiled where many small tables are seen.
+            # Up to a power of two, so that few programs are compiled where many small tables are
+            # seen.
             size = max(16, 1 << (len(rows) - 1).bit_length()) if len(rows) <= 1024 else len(rows)
             padded = np.pad(rows, ((0, size - len(rows)), (0, 0)))
             parts.append(np.asarray(_compiled(features, padded), np.float64)[: len(rows)])

@@ -1,4 +1,6 @@
-"""Kernels of networks of finite width, at the parameters they have: the conjugate kernel of the hidden layer and the tangent kernel."""
+"""Kernels of networks of finite width, at the parameters they have: the conjugate kernel of the
+hidden layer and the tangent kernel.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,19 @@ from unlazy.networks import Linearised, Network, ThreeLayer, ThreeLayerResNet, T
 
 
 class Conjugate(Kernel):
-    """The conjugate kernel of a network of finite width: k(x, z) = ⟨h(x), h(z)⟩ with h its last hidden layer, `network.hidden`."""
+    """The conjugate kernel of a network of finite width: k(x, z) = ⟨h(x), h(z)⟩ with h its last
+    hidden layer, `network.hidden`.
+    """
 
     network: Network
 
     def __check_init__(self) -> None:
         """Refuse networks that do not show their hidden layer."""
         kind = type(self.network).__name__
-        require(callable(getattr(self.network, "hidden", None)), f"The conjugate kernel needs a network with `hidden`, which {kind} lacks.")
+        require(
+            callable(getattr(self.network, "hidden", None)),
+            f"The conjugate kernel needs a network with `hidden`, which {kind} lacks.",
+        )
 
     def _features(self, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
         return self.network.hidden(x)  # type: ignore[attr-defined]
@@ -40,10 +47,11 @@ class Conjugate(Kernel):
 
 
 class LayerGradients(NamedTuple):
-    """The gradient of the scores in one layer h ↦ W·h + b: the product δ·hᵀ, and δ itself where the layer has a bias.
+    """The gradient of the scores in one layer h ↦ W·h + b: the product δ·hᵀ, and δ itself where the
+    layer has a bias.
 
-    With several outputs δ holds those of all of them, divided by the root of their number. The last layer has δ = 1: of an output's score
-    only its own weights count.
+    With several outputs δ holds those of all of them, divided by the root of their number. The last
+    layer has δ = 1: of an output's score only its own weights count.
     """
 
     delta: Float[Array, "n m"]
@@ -55,18 +63,24 @@ def has_dense_layers(network: Network) -> bool:
     """Whether all layers are dense and share no weights."""
     if isinstance(network, Linearised):
         network = network.base
-    return isinstance(network, TwoLayer) or (isinstance(network, ThreeLayerResNet) and not network.bottleneck)
+    return isinstance(network, TwoLayer) or (
+        isinstance(network, ThreeLayerResNet) and not network.bottleneck
+    )
 
 
 def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] | None:
-    """The gradients layer by layer, of the networks whose layers are dense and share no weights; None for any other."""
+    """The gradients layer by layer, of the networks whose layers are dense and share no weights;
+    None for any other.
+    """
     if not has_dense_layers(network):
         return None
     if isinstance(network, Linearised):
         network = network.base  # whose gradients are those of the displacement
     one = jnp.ones_like(x, shape=(len(x), 1))
     if isinstance(network, TwoLayer):
-        hidden, slope = activation_of(network.activation).with_slope(x @ network.first_layer.T + network.b)
+        hidden, slope = activation_of(network.activation).with_slope(
+            x @ network.first_layer.T + network.b
+        )
         to_first = slope[:, :, None] * _columns(network.a)
         return [LayerGradients(one, hidden, True), LayerGradients(_flat(to_first), x, True)]
     if isinstance(network, ThreeLayerResNet):
@@ -97,20 +111,25 @@ def _flat(delta: Float[Array, "n m o"]) -> Float[Array, "n mo"]:
 
 
 class Tangent(Kernel):
-    """The tangent kernel of a network of finite width: k(x, z) = Σ_p ∂_p f(x)·∂_p f(z), over all its parameters p.
+    """The tangent kernel of a network of finite width: k(x, z) = Σ_p ∂_p f(x)·∂_p f(z), over all
+    its parameters p.
 
-    With several outputs it is the mean over them: the tangent kernel of wide networks is the same for all outputs, between which it is 0.
+    With several outputs it is the mean over them: the tangent kernel of wide networks is the same
+    for all outputs, between which it is 0.
 
-    Networks of dense layers are done by structure (`by_layers`): k = Σ_layers ⟨δ(x), δ(z)⟩·(⟨h(x), h(z)⟩ + 1), with h what a layer sees
-    and δ the derivative of the score in what it gives, so that no gradient is ever made. For any other network the gradients of the given
-    points are made and contracted, all x with all z: `gram` takes few at a time.
+    Networks of dense layers are done by structure (`by_layers`): k = Σ_layers ⟨δ(x), δ(z)⟩·(⟨h(x),
+    h(z)⟩ + 1), with h what a layer sees and δ the derivative of the score in what it gives, so that
+    no gradient is ever made. For any other network the gradients of the given points are made and
+    contracted, all x with all z: `gram` takes few at a time.
     """
 
     network: Network
 
     @property
     def block(self) -> int:
-        """As many points as have gradients of 64 MB, if the network has to be done by its gradients."""
+        """As many points as have gradients of 64 MB, if the network has to be done by its
+        gradients.
+        """
         if has_dense_layers(self.network):
             return BLOCK
         leaves = jax.tree.leaves(eqx.filter(self.network, eqx.is_inexact_array))
@@ -120,13 +139,19 @@ class Tangent(Kernel):
         parameters, rest = eqx.partition(self.network, eqx.is_inexact_array)
         one = jax.jacrev(lambda parameters, point: eqx.combine(parameters, rest)(point[None])[0])
         outputs = jax.eval_shape(self.network, x[:1]).size
-        return [leaf.reshape(len(x), -1) / math.sqrt(outputs) for leaf in jax.tree.leaves(jax.vmap(one, (None, 0))(parameters, x))]
+        return [
+            leaf.reshape(len(x), -1) / math.sqrt(outputs)
+            for leaf in jax.tree.leaves(jax.vmap(one, (None, 0))(parameters, x))
+        ]
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
         """Inner products of gradients."""
         of_x, of_z = by_layers(self.network, x), by_layers(self.network, z)
         if of_x is not None and of_z is not None:
-            parts = [(p.delta @ q.delta.T) * (p.inputs @ q.inputs.T + p.bias) for p, q in zip(of_x, of_z, strict=True)]
+            parts = [
+                (p.delta @ q.delta.T) * (p.inputs @ q.inputs.T + p.bias)
+                for p, q in zip(of_x, of_z, strict=True)
+            ]
         else:
             parts = [a @ b.T for a, b in zip(self._gradients(x), self._gradients(z), strict=True)]
         return functools.reduce(jnp.add, parts)
@@ -135,6 +160,13 @@ class Tangent(Kernel):
         """‖∇f(x)‖²."""
         layers = by_layers(self.network, x)
         if layers is not None:
-            return functools.reduce(jnp.add, (squared_norm(p.delta) * (squared_norm(p.inputs) + p.bias) for p in layers))
+            return functools.reduce(
+                jnp.add, (squared_norm(p.delta) * (squared_norm(p.inputs) + p.bias) for p in layers)
+            )
         # One point at a time: the gradients of all points together are what must not be stored.
-        return jax.lax.map(lambda point: functools.reduce(jnp.add, (squared_norm(g)[0] for g in self._gradients(point[None]))), x)
+        return jax.lax.map(
+            lambda point: functools.reduce(
+                jnp.add, (squared_norm(g)[0] for g in self._gradients(point[None]))
+            ),
+            x,
+        )

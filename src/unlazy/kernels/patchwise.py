@@ -1,4 +1,5 @@
-"""Fixed features that know which pixels are neighbours: the tangent kernel of infinitely many filters, and random filters with pooling.
+"""Fixed features that know which pixels are neighbours: the tangent kernel of infinitely many
+filters, and random filters with pooling.
 
 Pictures come laid out as vectors; `for_shape` tells their height, width and channels.
 """
@@ -23,21 +24,25 @@ from unlazy.kernels.feature_maps import FeatureMap, Features
 
 #: Pictures that are looked at together.
 ABREAST = 64
-#: A filter looks at every other pixel of a row and at every other row: neighbours see nearly the same.
+#: A filter looks at every other pixel of a row and at every other row: neighbours see nearly the
+#: same.
 STRIDE = 2
 
 
 class ConvolutionalNTK(Kernel):
-    """The tangent kernel of a convolutional ReLU network with infinitely many filters a layer, and a linear head on all pixels.
+    """The tangent kernel of a convolutional ReLU network with infinitely many filters a layer, and
+    a linear head on all pixels.
 
     With P(C)[p] the mean of C over the side × side pixels around p (zero beyond the edge),
 
         C¹ = w·P(⟨x, z⟩/channels) + b,  Θ¹ = C¹;   C^{l+1} = w·P(E σσ) + b,  Θ^{l+1} = C^{l+1} + w·P(E σ'σ'·Θ^l),
 
-    and k(x, z) is the mean over all pixels p of E[σσ](p) + E[σ'σ'](p)·Θ^depth(p): only equal places of both pictures are compared, so that
-    depth 1 is the kernel that adds up a tangent kernel of patches. `w_variance` = w, `b_variance` = b.
+    and k(x, z) is the mean over all pixels p of E[σσ](p) + E[σ'σ'](p)·Θ^depth(p): only equal places
+    of both pictures are compared, so that depth 1 is the kernel that adds up a tangent kernel of
+    patches. `w_variance` = w, `b_variance` = b.
 
-    Reference: Arora et al., On exact computation with an infinitely wide neural net, 2019, Section 4 (without pooling).
+    Reference: Arora et al., On exact computation with an infinitely wide neural net, 2019, Section
+    4 (without pooling).
     """
 
     depth: int = eqx.field(static=True, default=1)
@@ -47,9 +52,18 @@ class ConvolutionalNTK(Kernel):
     shape: tuple[int, int, int] | None = eqx.field(static=True, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(isinstance(self.depth, int) and self.depth > 0, f"depth must be a positive number of layers, but is {self.depth!r}.")
-        require(self.side > 0 and self.side % 2 == 1, f"side must be odd, so that a patch has a middle, but is {self.side}.")
-        require(self.w_variance > 0 <= self.b_variance, f"variances must be ≥ 0, but are {self.w_variance} and {self.b_variance}.")
+        require(
+            isinstance(self.depth, int) and self.depth > 0,
+            f"depth must be a positive number of layers, but is {self.depth!r}.",
+        )
+        require(
+            self.side > 0 and self.side % 2 == 1,
+            f"side must be odd, so that a patch has a middle, but is {self.side}.",
+        )
+        require(
+            self.w_variance > 0 <= self.b_variance,
+            f"variances must be ≥ 0, but are {self.w_variance} and {self.b_variance}.",
+        )
 
     def for_shape(self, shape: tuple[int, ...]) -> ConvolutionalNTK:
         return dataclasses.replace(self, shape=as_picture(shape))
@@ -60,7 +74,10 @@ class ConvolutionalNTK(Kernel):
         return 32
 
     def _pictures(self, x: Float[Array, "n d"]) -> Float[Array, "n h w c"]:
-        require(self.shape is not None, "This kernel compares pictures: tell it their shape with `for_shape`.")
+        require(
+            self.shape is not None,
+            "This kernel compares pictures: tell it their shape with `for_shape`.",
+        )
         assert self.shape is not None
         return x.reshape(len(x), *self.shape)
 
@@ -80,7 +97,9 @@ class ConvolutionalNTK(Kernel):
         left, right = self._pictures(x), self._pictures(z)
         c = self._affine(jnp.einsum("nhwc,mhwc->nmhw", left, right) / left.shape[-1])
         tangent = c
-        for layer, (qx, qz) in enumerate(zip(self._variances(left), self._variances(right), strict=True)):
+        for layer, (qx, qz) in enumerate(
+            zip(self._variances(left), self._variances(right), strict=True)
+        ):
             value, slope = moments.pair(c, qx[:, None], qz[None])
             if layer + 1 == self.depth:
                 return jnp.mean(value + slope * tangent, axis=(2, 3))
@@ -102,7 +121,11 @@ class ConvolutionalNTK(Kernel):
     def neighbours(self) -> list[Self]:
         """Other depths and sizes of a patch."""
         others = [(1, 5), (2, 3), (1, 9), (2, 5), (3, 3), (1, 3)]
-        return [dataclasses.replace(self, depth=depth, side=side) for depth, side in others if (depth, side) != (self.depth, self.side)]
+        return [
+            dataclasses.replace(self, depth=depth, side=side)
+            for depth, side in others
+            if (depth, side) != (self.depth, self.side)
+        ]
 
     def input_scale(self, d: int) -> float:
         """√d: then a pixel is about 1."""
@@ -117,7 +140,13 @@ def around(values: Float[Array, "... h w"], side: int) -> Float[Array, "... h w"
         padding = [(0, 0)] * values.ndim
         padding[axis] = (reach, reach)
         padded = jnp.pad(values, padding)
-        values = sum(jax.lax.slice_in_dim(padded, start, start + length, axis=axis) for start in range(side)) / side  # type: ignore[assignment]
+        values = (
+            sum(
+                jax.lax.slice_in_dim(padded, start, start + length, axis=axis)
+                for start in range(side)
+            )
+            / side
+        )  # type: ignore[assignment]
     return values
 
 
@@ -135,14 +164,24 @@ class ConvolutionMap(FeatureMap):
 
         # A few pictures at a time: before they are averaged, the features of a picture are many.
         def some(pictures: Any) -> Any:
-            seen = jax.lax.conv_general_dilated(pictures, kernel, (STRIDE, STRIDE), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            seen = jax.lax.conv_general_dilated(
+                pictures,
+                kernel,
+                (STRIDE, STRIDE),
+                "SAME",
+                dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            )
             hidden = jax.nn.relu(seen + self.biases)  # n h w f
             rows, columns = (_edges(length, self.cells) for length in hidden.shape[1:3])
-            means = [jnp.mean(hidden[:, a:b, c:d], axis=(1, 2)) for a, b in rows for c, d in columns]
+            means = [
+                jnp.mean(hidden[:, a:b, c:d], axis=(1, 2)) for a, b in rows for c, d in columns
+            ]
             return jnp.concatenate(means, axis=1)
 
         count = -(-len(x) // ABREAST)
-        padded = jnp.pad(x, ((0, count * ABREAST - len(x)), (0, 0))).reshape(count, ABREAST, *self.shape)
+        padded = jnp.pad(x, ((0, count * ABREAST - len(x)), (0, 0))).reshape(
+            count, ABREAST, *self.shape
+        )
         return jax.lax.map(some, padded).reshape(count * ABREAST, -1)[: len(x)]
 
 
@@ -153,7 +192,9 @@ def _edges(length: int, cells: int) -> list[tuple[int, int]]:
 
 
 class RandomConvolutions(Features):
-    """`filters` random ReLU filters of side × side pixels, averaged over cells × cells parts of the picture."""
+    """`filters` random ReLU filters of side × side pixels, averaged over cells × cells parts of the
+    picture.
+    """
 
     filters: int = eqx.field(static=True, default=200)
     side: int = eqx.field(static=True, default=5)
@@ -162,8 +203,14 @@ class RandomConvolutions(Features):
     shape: tuple[int, int, int] | None = eqx.field(static=True, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(min(self.filters, self.side, self.cells) > 0, f"filters, side and cells must be positive, but one is not: {self}.")
-        require(0 < self.bandwidth < math.inf, f"bandwidth must be a finite number > 0, but is {self.bandwidth}.")
+        require(
+            min(self.filters, self.side, self.cells) > 0,
+            f"filters, side and cells must be positive, but one is not: {self}.",
+        )
+        require(
+            0 < self.bandwidth < math.inf,
+            f"bandwidth must be a finite number > 0, but is {self.bandwidth}.",
+        )
 
     def for_shape(self, shape: tuple[int, ...]) -> RandomConvolutions:
         return dataclasses.replace(self, shape=as_picture(shape))
@@ -191,4 +238,8 @@ class RandomConvolutions(Features):
     def others(self) -> list[Features]:
         """Other patches and cells."""
         sizes = [(7, 3), (5, 4), (3, 4), (9, 2), (5, 2), (7, 4)]
-        return [dataclasses.replace(self, side=side, cells=cells) for side, cells in sizes if (side, cells) != (self.side, self.cells)]
+        return [
+            dataclasses.replace(self, side=side, cells=cells)
+            for side, cells in sizes
+            if (side, cells) != (self.side, self.cells)
+        ]

@@ -18,7 +18,9 @@ from unlazy.kernels.base import ProductKernel, squared_norm
 class Linear(ProductKernel):
     """k(x, z) = ⟨x, z⟩."""
 
-    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+    def of_products(
+        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+    ) -> Float[Array, "n m"]:
         """The inner products."""
         return xz
 
@@ -34,10 +36,19 @@ class Polynomial(ProductKernel):
     offset: float = eqx.field(converter=float, default=1.0)
 
     def __check_init__(self) -> None:
-        require(isinstance(self.degree, int) and self.degree > 0, f"degree must be a positive whole number, but is {self.degree!r}.")
-        require(0 <= self.offset < math.inf, f"offset must be a finite number ≥ 0, or the kernel is indefinite, but is {self.offset}.")
+        require(
+            isinstance(self.degree, int) and self.degree > 0,
+            f"degree must be a positive whole number, but is {self.degree!r}.",
+        )
+        require(
+            0 <= self.offset < math.inf,
+            "offset must be a finite number ≥ 0, or the kernel is indefinite, but is "
+            f"{self.offset}.",
+        )
 
-    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+    def of_products(
+        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+    ) -> Float[Array, "n m"]:
         """The shifted inner products to a power."""
         return (xz + self.offset) ** self.degree
 
@@ -46,16 +57,23 @@ class Polynomial(ProductKernel):
         return (squared_norm(x) + self.offset) ** self.degree
 
     def neighbours(self) -> list[Self]:
-        """Other degrees. Without an offset the kernel has the monomials of one degree alone, and those of another are another question."""
+        """Other degrees.
+
+        Without an offset the kernel has the monomials of one degree alone, and those of another are
+        another question.
+        """
         degrees = (2, 3, 5, 4, 7, 6) if self.offset > 0 else ()
-        return [dataclasses.replace(self, degree=degree) for degree in degrees if degree != self.degree]
+        return [
+            dataclasses.replace(self, degree=degree) for degree in degrees if degree != self.degree
+        ]
 
 
 class ArcCosine(ProductKernel):
-    """k(x, z) = 2·E[σ(⟨g, x⟩)·σ(⟨g, z⟩)] for g ~ N(0, I) and σ(t) = max(t, 0)^order; at order 0, σ is a step with σ(0) = ½.
+    """k(x, z) = 2·E[σ(⟨g, x⟩)·σ(⟨g, z⟩)] for g ~ N(0, I) and σ(t) = max(t, 0)^order; at order 0, σ
+    is a step with σ(0) = ½.
 
-    With θ the angle between x and z, k = (‖x‖‖z‖)^order·J(θ)/π, where J is π − θ, sin θ + (π − θ)·cos θ and
-    3·sin θ·cos θ + (π − θ)(1 + 2·cos² θ) at the orders 0, 1 and 2.
+    With θ the angle between x and z, k = (‖x‖‖z‖)^order·J(θ)/π, where J is π − θ, sin θ + (π −
+    θ)·cos θ and 3·sin θ·cos θ + (π − θ)(1 + 2·cos² θ) at the orders 0, 1 and 2.
 
     Reference: Cho and Saul, Kernel methods for deep learning, 2009.
     """
@@ -66,7 +84,9 @@ class ArcCosine(ProductKernel):
         """Refuse other orders."""
         require(self.order in (0, 1, 2), f"order must be 0, 1 or 2, but is {self.order!r}.")
 
-    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+    def of_products(
+        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+    ) -> Float[Array, "n m"]:
         """The kernel from the angle and the norms."""
         t = cosine(xz, xx, zz)
         rest = 0.5 + arcsin(t) / math.pi  # 1 − θ/π
@@ -86,9 +106,11 @@ class ArcCosine(ProductKernel):
 
 
 class ArcSine(ProductKernel):
-    """k(x, z) = E[erf(⟨g, x⟩ + h)·erf(⟨g, z⟩ + h)] for g ~ N(0, w_variance·I) and h ~ N(0, b_variance).
+    """k(x, z) = E[erf(⟨g, x⟩ + h)·erf(⟨g, z⟩ + h)] for g ~ N(0, w_variance·I) and h ~ N(0,
+    b_variance).
 
-    With s(x, z) = w_variance·⟨x, z⟩ + b_variance it is (2/π)·arcsin(2·s(x, z)/√((1 + 2·s(x, x))·(1 + 2·s(z, z)))).
+    With s(x, z) = w_variance·⟨x, z⟩ + b_variance it is (2/π)·arcsin(2·s(x, z)/√((1 + 2·s(x, x))·(1
+    + 2·s(z, z)))).
 
     Reference: Williams, Computing with infinite networks, 1996.
     """
@@ -100,7 +122,9 @@ class ArcSine(ProductKernel):
         """Refuse negative variances."""
         require_variances(self.w_variance, self.b_variance)
 
-    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+    def of_products(
+        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+    ) -> Float[Array, "n m"]:
         """The arcsine of a cosine in a space with one dimension more."""
         c, qx, qz = (self.w_variance * product + self.b_variance for product in (xz, xx, zz))
         return arcsin(cosine(2 * c, 1 + 2 * qx, 1 + 2 * qz)) * (2 / math.pi)
@@ -113,5 +137,9 @@ class ArcSine(ProductKernel):
 
 def require_variances(w_variance: float, b_variance: float) -> None:
     """Raise `BadInput` unless both are variances and the weights are random at all."""
-    require(0 < w_variance < math.inf, f"w_variance must be a finite number > 0, but is {w_variance}.")
-    require(0 <= b_variance < math.inf, f"b_variance must be a finite number ≥ 0, but is {b_variance}.")
+    require(
+        0 < w_variance < math.inf, f"w_variance must be a finite number > 0, but is {w_variance}."
+    )
+    require(
+        0 <= b_variance < math.inf, f"b_variance must be a finite number ≥ 0, but is {b_variance}."
+    )

@@ -1,4 +1,7 @@
-"""Kernels by name: one meaning each, in contests, scaling studies and estimators. Their numbers are where tuning starts."""
+"""Kernels by name: one meaning each, in contests, scaling studies and estimators.
+
+Their numbers are where tuning starts.
+"""
 
 from __future__ import annotations
 

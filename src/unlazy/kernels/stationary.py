@@ -21,17 +21,22 @@ class Stationary(Kernel):
     gamma: float = eqx.field(converter=float)
 
     def __check_init__(self) -> None:
-        require(0 < self.gamma < math.inf, f"gamma must be a finite number > 0, but is {self.gamma}.")
+        require(
+            0 < self.gamma < math.inf, f"gamma must be a finite number > 0, but is {self.gamma}."
+        )
 
     @abstractmethod
     def of_distance(self, squared: Float[Array, "n m"]) -> Float[Array, "n m"]:
         """The kernel from squared distances."""
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        # Far from the origin, ‖x‖² + ‖z‖² − 2⟨x, z⟩ would lose the distance to rounding; distances do not mind the shift.
+        # Far from the origin, ‖x‖² + ‖z‖² − 2⟨x, z⟩ would lose the distance to rounding; distances
+        # do not mind the shift.
         centre = jnp.mean(z, axis=0)
         x, z = x - centre, z - centre
-        return self.of_distance(jnp.maximum(squared_norm(x)[:, None] + squared_norm(z)[None, :] - 2 * (x @ z.T), 0))
+        return self.of_distance(
+            jnp.maximum(squared_norm(x)[:, None] + squared_norm(z)[None, :] - 2 * (x @ z.T), 0)
+        )
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """1."""
@@ -39,7 +44,10 @@ class Stationary(Kernel):
 
     def neighbours(self) -> list[Self]:
         """Other bandwidths."""
-        return [dataclasses.replace(self, gamma=self.gamma * factor) for factor in (1 / 4, 4, 1 / 16, 16, 1 / 2, 2)]
+        return [
+            dataclasses.replace(self, gamma=self.gamma * factor)
+            for factor in (1 / 4, 4, 1 / 16, 16, 1 / 2, 2)
+        ]
 
 
 class RBF(Stationary):
@@ -51,7 +59,9 @@ class RBF(Stationary):
 
 
 class Laplace(Stationary):
-    """k(x, z) = exp(−gamma·‖x − z‖₂), with the Euclidean distance (scikit-learn's `laplacian_kernel` takes ‖·‖₁)."""
+    """k(x, z) = exp(−gamma·‖x − z‖₂), with the Euclidean distance (scikit-learn's
+    `laplacian_kernel` takes ‖·‖₁).
+    """
 
     def of_distance(self, squared: Float[Array, "n m"]) -> Float[Array, "n m"]:
         """The exponential of the distance."""

@@ -4,7 +4,8 @@ Networks are in NTK parametrisation: with N(0, 1) entries in all W and b, h⁰ =
 
     z^l = √(w_variance/width_{l−1})·W^l·h^{l−1} + √b_variance·b^l,   h^l = σ(z^l),   l = 1, …, depth,
 
-where width_0 = d, and the score is z^{depth+1}, one more such map. All weights and biases of all layers are trained.
+where width_0 = d, and the score is z^{depth+1}, one more such map. All weights and biases of all
+layers are trained.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from unlazy.kernels.products import require_variances
 class WideNetwork(ProductKernel):
     """Base of the kernels of infinitely wide networks.
 
-    `depth` counts hidden layers. `activation` is a name of `unlazy.core.activations.ACTIVATIONS`, a `PiecewiseLinear`, or any function of
-    one array that acts on each entry alone. "relu" and "erf" are closed forms; for the accuracy of the others see `unlazy.core.gaussian`.
+    `depth` counts hidden layers. `activation` is a name of `unlazy.core.activations.ACTIVATIONS`, a
+    `PiecewiseLinear`, or any function of one array that acts on each entry alone. "relu" and "erf"
+    are closed forms; for the accuracy of the others see `unlazy.core.gaussian`.
     """
 
     depth: int = eqx.field(static=True, default=1)
@@ -37,7 +39,10 @@ class WideNetwork(ProductKernel):
     b_variance: float = eqx.field(converter=float, default=0.0)
 
     def __check_init__(self) -> None:
-        require(isinstance(self.depth, int) and self.depth > 0, f"depth must be a positive number of hidden layers, but is {self.depth!r}.")
+        require(
+            isinstance(self.depth, int) and self.depth > 0,
+            f"depth must be a positive number of hidden layers, but is {self.depth!r}.",
+        )
         require_variances(self.w_variance, self.b_variance)
         activation_of(self.activation)
 
@@ -47,13 +52,19 @@ class WideNetwork(ProductKernel):
         return activation_of(self.activation).moments
 
     def affine(self, covariance: Float[Array, "..."]) -> Float[Array, "..."]:
-        """w_variance·covariance + b_variance: what a layer of random weights makes of the covariance of its inputs."""
+        """w_variance·covariance + b_variance: what a layer of random weights makes of the
+        covariance of its inputs.
+        """
         return self.w_variance * covariance + self.b_variance
 
     def neighbours(self) -> list[Self]:
         """Other depths and variances of the biases."""
         others = [(1, 0.0), (2, 0.1), (3, 0.1), (1, 1.0), (2, 1.0), (1, 0.1)]
-        return [dataclasses.replace(self, depth=depth, b_variance=b) for depth, b in others if (depth, b) != (self.depth, self.b_variance)]
+        return [
+            dataclasses.replace(self, depth=depth, b_variance=b)
+            for depth, b in others
+            if (depth, b) != (self.depth, self.b_variance)
+        ]
 
     def input_scale(self, d: int) -> float:
         """√d: the first layer divides by it."""
@@ -61,13 +72,17 @@ class WideNetwork(ProductKernel):
 
 
 class NNGP(WideNetwork):
-    """The conjugate kernel: the covariance of the scores of a random network over its weights and biases, Σ^{depth}(x, z).
+    """The conjugate kernel: the covariance of the scores of a random network over its weights and
+    biases, Σ^{depth}(x, z).
 
-    Σ⁰ = w_variance·⟨x, z⟩/d + b_variance and Σ^l = w_variance·E[σ(u)·σ(v)] + b_variance, where u and v are Gaussian with variances
-    Σ^{l−1}(x, x), Σ^{l−1}(z, z) and covariance Σ^{l−1}(x, z). With ReLU, depth 1 and no bias this is ½·w_variance²·`ArcCosine(1)`/d.
+    Σ⁰ = w_variance·⟨x, z⟩/d + b_variance and Σ^l = w_variance·E[σ(u)·σ(v)] + b_variance, where u
+    and v are Gaussian with variances Σ^{l−1}(x, x), Σ^{l−1}(z, z) and covariance Σ^{l−1}(x, z).
+    With ReLU, depth 1 and no bias this is ½·w_variance²·`ArcCosine(1)`/d.
     """
 
-    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+    def of_products(
+        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+    ) -> Float[Array, "n m"]:
         """The recursion over layers."""
         c, qx, qz = (self.affine(product / d) for product in (xz, xx, zz))
         for layer in range(self.depth):
@@ -85,14 +100,17 @@ class NNGP(WideNetwork):
 
 
 class NTK(WideNetwork):
-    """The neural tangent kernel: the sum over all weights and biases of products of derivatives of the score, Θ^{depth}(x, z).
+    """The neural tangent kernel: the sum over all weights and biases of products of derivatives of
+    the score, Θ^{depth}(x, z).
 
     Θ⁰ = Σ⁰ and Θ^l = Σ^l + w_variance·E[σ'(u)·σ'(v)]·Θ^{l−1}, with Σ, u and v as for `NNGP`.
 
     Reference: Jacot, Gabriel and Hongler, Neural tangent kernel, 2018.
     """
 
-    def of_products(self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int) -> Float[Array, "n m"]:
+    def of_products(
+        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+    ) -> Float[Array, "n m"]:
         """The recursion over layers."""
         c, qx, qz = (self.affine(product / d) for product in (xz, xx, zz))
         tangent = c

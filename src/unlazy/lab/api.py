@@ -5,8 +5,9 @@
     unlazy.scaling("glasgow2023/task", ["rbf", "sgd"], vary="d=16..64")
     unlazy.reproduce("shi2022/table1", scale="smoke")
 
-Tasks and learners are names, places such as `my.py:Halfspace`, or the things themselves. Without a store, nothing is kept. An engine is an
-object, or a name as on the command line: "processes", "dask", "tcp://host:port", "slurm".
+Tasks and learners are names, places such as `my.py:Halfspace`, or the things themselves. Without a
+store, nothing is kept. An engine is an object, or a name as on the command line: "processes",
+"dask", "tcp://host:port", "slurm".
 """
 
 from __future__ import annotations
@@ -52,8 +53,20 @@ def compare(
     store: Store | Path | str | None = None,
     engine: Engine | str | None = None,
 ) -> ContestOutcome:
-    """Let learners compete on a task: the same examples and the same tuning budget for each. `set`: changes of the task, as "d=100"."""
-    contest = contest_of(task, learners, n=n, changes=set, seeds=seeds, first_seed=first_seed, budget=budget, test=test)
+    """Let learners compete on a task: the same examples and the same tuning budget for each.
+
+    `set`: changes of the task, as "d=100".
+    """
+    contest = contest_of(
+        task,
+        learners,
+        n=n,
+        changes=set,
+        seeds=seeds,
+        first_seed=first_seed,
+        budget=budget,
+        test=test,
+    )
     with opened(store) as place, _engine(engine, place) as runner:
         return contests.run(contest, place, runner)
 
@@ -73,7 +86,9 @@ def scaling(
     store: Store | Path | str | None = None,
     engine: Engine | str | None = None,
 ) -> ScalingOutcome:
-    """Measure how many examples learners need for a target error as a number of the task grows: `vary` is "d=16..64" or {"d": [16, 32]}."""
+    """Measure how many examples learners need for a target error as a number of the task grows:
+    `vary` is "d=16..64" or {"d": [16, 32]}.
+    """
     study = study_of(
         task,
         learners,
@@ -100,7 +115,9 @@ def reproduce(
     store: Store | Path | str | None = None,
     engine: Engine | str | None = None,
 ) -> list[Verdict]:
-    """Run claims, by their ids or patterns such as "shi2022/*", and judge them, by default on judging seeds. `controls`: theirs too."""
+    """Run claims, by their ids or patterns such as "shi2022/*", and judge them, by default on
+    judging seeds. `controls`: theirs too.
+    """
     claims = find_claims([ids] if isinstance(ids, str) else ids)
     studies = [running.study(claim, scale, seeds=seeds, first_seed=first_seed) for claim in claims]
     if controls:
@@ -124,7 +141,9 @@ def opened(store: Store | Path | str | None) -> Iterator[Store]:
 
 @contextlib.contextmanager
 def _engine(engine: Engine | str | None, store: Store) -> Iterator[Engine]:
-    """An engine that was handed over, or one by its name that lives only as long as it is needed."""
+    """An engine that was handed over, or one by its name that lives only as long as it is
+    needed.
+    """
     if isinstance(engine, Engine):
         yield engine
         return
@@ -188,7 +207,11 @@ def study_of(
         places = numeric(field, tuple(values))
     written = f"{field}={','.join(map(str, places))}"
     options = [
-        *("--vary", vary if isinstance(vary, str) else written, *(() if target is None else ("--target-error", target))),
+        *(
+            "--vary",
+            vary if isinstance(vary, str) else written,
+            *(() if target is None else ("--target-error", target)),
+        ),
         *("--seeds", seeds, "--first-seed", first_seed),
         *("--budget", budget, "--most", most, "--test", test),
     ]
@@ -211,23 +234,42 @@ def _task(task: str | Family, changes: tuple[str, ...]) -> tuple[Family, str]:
     """The family, and what it is called."""
     if isinstance(task, str):
         return family_of(task, changes), task + (f" with {', '.join(changes)}" if changes else "")
-    require(not changes, "Changes belong to a task that is given by its name; change the family itself with dataclasses.replace.")
+    require(
+        not changes,
+        "Changes belong to a task that is given by its name; change the family itself with "
+        "dataclasses.replace.",
+    )
     numbers = {f.name: getattr(task, f.name) for f in dataclasses.fields(task)}
-    told = ", ".join(f"{name}={value}" for name, value in numbers.items() if isinstance(value, (bool, int, float, str)))
+    told = ", ".join(
+        f"{name}={value}"
+        for name, value in numbers.items()
+        if isinstance(value, (bool, int, float, str))
+    )
     return task, f"{type(task).__name__}({told})"
 
 
 def labelled(learners: Learners) -> dict[str, Learner]:
-    """Learners by the labels they have in tables: what follows the colon of a place where that is unique, or the name of the class."""
+    """Learners by the labels they have in tables: what follows the colon of a place where that is
+    unique, or the name of the class.
+    """
     if isinstance(learners, Mapping):
-        return {label: learner_of(each) if isinstance(each, str) else each for label, each in learners.items()}
+        return {
+            label: learner_of(each) if isinstance(each, str) else each
+            for label, each in learners.items()
+        }
     given = _listed(learners)
-    short = [each.rpartition(":")[2] if isinstance(each, str) else type(each).__name__ for each in given]
+    short = [
+        each.rpartition(":")[2] if isinstance(each, str) else type(each).__name__ for each in given
+    ]
     found: dict[str, Learner] = {}
     for each, label in zip(given, short, strict=True):
         unique = label
         if short.count(label) > 1:
-            unique = each if isinstance(each, str) else f"{label} {sum(known.startswith(label) for known in found) + 1}"
+            unique = (
+                each
+                if isinstance(each, str)
+                else f"{label} {sum(known.startswith(label) for known in found) + 1}"
+            )
         if unique in found:
             raise BadInput(f"The learner {unique} was given twice.")
         found[unique] = learner_of(each) if isinstance(each, str) else each
@@ -238,7 +280,9 @@ def _listed(learners: Learners) -> list[str | Learner]:
     return [learners] if isinstance(learners, (str, Learner)) else list(learners)
 
 
-def _command(verb: str, task: Any, changes: tuple[str, ...], learners: Learners, options: list[Any]) -> str:
+def _command(
+    verb: str, task: Any, changes: tuple[str, ...], learners: Learners, options: list[Any]
+) -> str:
     """What makes it again in a terminal; nothing where a thing was handed over that has no name."""
     given = list(learners.values()) if isinstance(learners, Mapping) else _listed(learners)
     if not all(isinstance(each, str) for each in [task, *given]):

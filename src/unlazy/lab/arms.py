@@ -1,8 +1,11 @@
-"""What a study is made of: arms, each of which gives trials for seeds and joins their records to one record a seed.
+"""What a study is made of: arms, each of which gives trials for seeds and joins their records to
+one record a seed.
 
-An `Arm` is a learner on a family; an `Instrument` computes; a `Row` is an arm for each place on an axis (widths, dimensions, numbers of
-examples), joined along it; `Repeats` averages several runs of an arm; a `Comparison` holds arms against each other. Two choose: `Tuned` is
-a learner at the best of its own settings, chosen on examples that it holds out; `Chosen` is the best of a grid of arms by a measure.
+An `Arm` is a learner on a family; an `Instrument` computes; a `Row` is an arm for each place on an
+axis (widths, dimensions, numbers of examples), joined along it; `Repeats` averages several runs of
+an arm; a `Comparison` holds arms against each other. Two choose: `Tuned` is a learner at the best
+of its own settings, chosen on examples that it holds out; `Chosen` is the best of a grid of arms by
+a measure.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from unlazy.probes.base import Probe
 from unlazy.tasks.base import Family
 from unlazy.tasks.relabelled import Relabelled
 
-#: The r-th repetition under a seed has the seed plus r times this: far from all seeds that anyone asks for.
+#: The r-th repetition under a seed has the seed plus r times this: far from all seeds that anyone
+#: asks for.
 REPEAT = 1 << 20
 
 
@@ -54,7 +58,9 @@ class Arm:
 
 
 class _Joint:
-    """Base of arms made of arms: their trials one after the other, and for each seed one record from theirs."""
+    """Base of arms made of arms: their trials one after the other, and for each seed one record
+    from theirs.
+    """
 
     @property
     @abstractmethod
@@ -76,11 +82,18 @@ class _Joint:
             found[name] = part.join(records[start : start + count], seeds)
             start += count
         require(start == len(records), f"{len(records)} records were given for {start} trials.")
-        return [self.joined({name: rows[place] for name, rows in found.items()}) for place in range(len(seeds))]
+        return [
+            self.joined({name: rows[place] for name, rows in found.items()})
+            for place in range(len(seeds))
+        ]
 
 
-def together(records: Sequence[Record], steps: Sequence[int], measurements: Mapping[str, Any]) -> Record:
-    """A record that sums several up: it is diverged where one of them is, and took the time of all."""
+def together(
+    records: Sequence[Record], steps: Sequence[int], measurements: Mapping[str, Any]
+) -> Record:
+    """A record that sums several up: it is diverged where one of them is, and took the time of
+    all.
+    """
     first = records[0]
     return dataclasses.replace(
         first,
@@ -93,16 +106,19 @@ def together(records: Sequence[Record], steps: Sequence[int], measurements: Mapp
     )
 
 
-#: What a row adds to its measures: from the places on its axis and the measures along it, further series, or one number for all places.
+#: What a row adds to its measures: from the places on its axis and the measures along it, further
+#: series, or one number for all places.
 Summary = Callable[[np.ndarray, Mapping[str, np.ndarray]], Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Row(_Joint):
-    """An arm for each place on an axis. The joined record has the places as its steps, and of each arm what it measured at its last step.
+    """An arm for each place on an axis. The joined record has the places as its steps, and of each
+    arm what it measured at its last step.
 
-    `picks` names further measures by measure and step: {"first": ("ratio", 1)}. `summaries` add what only the whole row tells, such as an
-    exponent; `after` computes measures of one place's record before it is joined.
+    `picks` names further measures by measure and step: {"first": ("ratio", 1)}. `summaries` add
+    what only the whole row tells, such as an exponent; `after` computes measures of one place's
+    record before it is joined.
     """
 
     arms: Mapping[int, StudyArm]
@@ -117,7 +133,11 @@ class Row(_Joint):
     def joined(self, records: Mapping[int, Record]) -> Record:
         places = np.array(list(records), float)
         columns = [self._column(place, record) for place, record in records.items()]
-        table = {name: np.array([column[name] for column in columns], float) for name in columns[0] if all(name in c for c in columns)}
+        table = {
+            name: np.array([column[name] for column in columns], float)
+            for name in columns[0]
+            if all(name in c for c in columns)
+        }
         for summary in self.summaries:
             for name, value in summary(places, table).items():
                 table[name] = np.broadcast_to(np.asarray(value, float), places.shape)
@@ -131,7 +151,9 @@ class Row(_Joint):
 
 @dataclasses.dataclass(frozen=True)
 class Repeats(_Joint):
-    """The mean over `count` runs of an arm under one seed, for what is noisy: each run has a seed of its own."""
+    """The mean over `count` runs of an arm under one seed, for what is noisy: each run has a seed
+    of its own.
+    """
 
     arm: StudyArm
     count: int
@@ -142,8 +164,14 @@ class Repeats(_Joint):
 
     def joined(self, records: Mapping[int, Record]) -> Record:
         runs = list(records.values())
-        names = [name for name in runs[0].measurements if all(name in run.measurements for run in runs)]
-        return together(runs, runs[0].steps, {name: np.mean([run.measurements[name] for run in runs], axis=0) for name in names})
+        names = [
+            name for name in runs[0].measurements if all(name in run.measurements for run in runs)
+        ]
+        return together(
+            runs,
+            runs[0].steps,
+            {name: np.mean([run.measurements[name] for run in runs], axis=0) for name in names},
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +186,10 @@ class _Shifted:
 
     def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
         found = self.arm.join(records, [seed + self.shift for seed in seeds])
-        return [dataclasses.replace(r, trial=r.trial | {"seed": seed}) for r, seed in zip(found, seeds, strict=True)]
+        return [
+            dataclasses.replace(r, trial=r.trial | {"seed": seed})
+            for r, seed in zip(found, seeds, strict=True)
+        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,15 +204,20 @@ class Comparison(_Joint):
         return self.arms
 
     def joined(self, records: Mapping[str, Record]) -> Record:
-        return together(list(records.values()), (0,), {name: (value,) for name, value in self.measure(records).items()})
+        return together(
+            list(records.values()),
+            (0,),
+            {name: (value,) for name, value in self.measure(records).items()},
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """A learner on a family at the best of at most `budget` settings, chosen seed by seed on a `share` of its n examples, as in a contest.
+    """A learner on a family at the best of at most `budget` settings, chosen seed by seed on a
+    `share` of its n examples, as in a contest.
 
-    Every setting is tried on the rest of the examples and also fitted to all of them; the record is that of the one chosen, at its last
-    step, with `validation`, its metric on what was held out.
+    Every setting is tried on the rest of the examples and also fitted to all of them; the record is
+    that of the one chosen, at its last step, with `validation`, its metric on what was held out.
     """
 
     family: Family
@@ -196,7 +232,12 @@ class Tuned:
         return self.learner.suited(self.family).tuning(self.budget)
 
     def trials(self, seeds: Sequence[int]) -> list[Runnable]:
-        return [trial for seed in seeds for learner in self._candidates for trial in self._both(learner, seed)]
+        return [
+            trial
+            for seed in seeds
+            for learner in self._candidates
+            for trial in self._both(learner, seed)
+        ]
 
     def _both(self, learner: Learner, seed: int) -> tuple[Trial, Trial]:
         """The rehearsal and the fit to all examples."""
@@ -211,25 +252,39 @@ class Tuned:
             pairs = [(learner, next(rows), next(rows)) for learner in candidates]
             best: tuple[tuple[float, float], Record] | None = None
             for learner, rehearsal, final in pairs:
-                tried, kept = HoldOut.of(learner, self.share).options(self.n), learner.options(self.n)
+                tried, kept = (
+                    HoldOut.of(learner, self.share).options(self.n),
+                    learner.options(self.n),
+                )
                 for step, last in zip(tried, kept, strict=True):
-                    value, lost = (rehearsal.value(f"validation_{name}", step) for name in (metric.name, "loss"))
+                    value, lost = (
+                        rehearsal.value(f"validation_{name}", step)
+                        for name in (metric.name, "loss")
+                    )
                     rank = (_or_infinite(-value if metric.higher else value), _or_infinite(lost))
                     if best is None or rank < best[0]:
-                        chosen = {name: (final.value(name, last),) for name in final.measurements} | {"validation": (value,)}
+                        chosen = {
+                            name: (final.value(name, last),) for name in final.measurements
+                        } | {"validation": (value,)}
                         best = (rank, together([final], (0,), chosen))
             assert best is not None
-            found.append(dataclasses.replace(best[1], seconds=sum(record.seconds for pair in pairs for record in pair[1:])))
+            found.append(
+                dataclasses.replace(
+                    best[1], seconds=sum(record.seconds for pair in pairs for record in pair[1:])
+                )
+            )
         return found
 
 
 @dataclasses.dataclass(frozen=True)
 class Chosen(_Joint):
-    """Of a grid of arms, under each seed the one with the least `by`, by default the error on examples held out for that.
+    """Of a grid of arms, under each seed the one with the least `by`, by default the error on
+    examples held out for that.
 
-    The record is that of the arm chosen, at its last step, or where `along` at the step with the least `by`. To its measures come those
-    named in `beside`, as the least over the grid: what choosing on them would have shown. A run that is not finite is never chosen, unless
-    all are; the record is "diverged" only where the chosen run is. `chosen` counts the place in the grid.
+    The record is that of the arm chosen, at its last step, or where `along` at the step with the
+    least `by`. To its measures come those named in `beside`, as the least over the grid: what
+    choosing on them would have shown. A run that is not finite is never chosen, unless all are; the
+    record is "diverged" only where the chosen run is. `chosen` counts the place in the grid.
     """
 
     arms: Mapping[Any, StudyArm]
@@ -243,7 +298,11 @@ class Chosen(_Joint):
 
     def joined(self, records: Mapping[Any, Record]) -> Record:
         runs = list(records.values())
-        places = [(run, step) for run in runs for step in (range(len(run.steps)) if self.along else [len(run.steps) - 1])]
+        places = [
+            (run, step)
+            for run in runs
+            for step in (range(len(run.steps)) if self.along else [len(run.steps) - 1])
+        ]
         scores = [_or_infinite(run.measurements[self.by][at]) for run, at in places]
         chosen = scores.index(min(scores))
         best, step = places[chosen]
@@ -252,7 +311,9 @@ class Chosen(_Joint):
             for name in self.beside
             if all(name in run.measurements for run in runs)
         }
-        own: dict[str, tuple[float, ...]] = {name: (series[step],) for name, series in best.measurements.items()}
+        own: dict[str, tuple[float, ...]] = {
+            name: (series[step],) for name, series in best.measurements.items()
+        }
         return dataclasses.replace(
             best,
             steps=(best.steps[step],),
@@ -268,11 +329,15 @@ def _or_infinite(value: float) -> float:
 
 
 def relabelled(arm: StudyArm) -> StudyArm | None:
-    """The same arm where labels are drawn without regard to the inputs; None where nothing in it learns from labels of a family."""
+    """The same arm where labels are drawn without regard to the inputs; None where nothing in it
+    learns from labels of a family.
+    """
     if isinstance(arm, (Arm, Tuned)):
         return dataclasses.replace(arm, family=Relabelled(arm.family))
     if isinstance(arm, (Row, Comparison, Chosen)):
-        found: dict[Any, StudyArm | None] = {name: relabelled(part) for name, part in arm.parts.items()}
+        found: dict[Any, StudyArm | None] = {
+            name: relabelled(part) for name, part in arm.parts.items()
+        }
         parts: Any = {name: found[name] or part for name, part in arm.parts.items()}
         return dataclasses.replace(arm, arms=parts) if any(found.values()) else None
     if isinstance(arm, Repeats):

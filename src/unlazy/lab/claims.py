@@ -1,4 +1,6 @@
-"""Claims: what a paper asserts, the study that tests it, the rule that decides, and the world in which it must not hold."""
+"""Claims: what a paper asserts, the study that tests it, the rule that decides, and the world in
+which it must not hold.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,18 @@ from unlazy.lab.rules import JUDGING, Change, Check, Condition, Control, Publish
 from unlazy.lab.statistics import LEVEL, runs_for_share
 
 Kind = Literal["task", "learner", "lemma", "table", "figure", "bound"]
-#: Of seeds that all agree, so many show that most do: what has no spread is decided by their number.
+#: Of seeds that all agree, so many show that most do: what has no spread is decided by their
+#: number.
 AGREEING = runs_for_share(0.5)
 
 
 @dataclasses.dataclass(frozen=True)
 class PlotLine:
-    """One line of a plot: a measure of an arm against its steps, or against another measure `x` of the same arm.
+    """One line of a plot: a measure of an arm against its steps, or against another measure `x` of
+    the same arm.
 
-    `theory` draws it as a thin dashed line without marks, as is fit for a bound or a prediction; `points` as marks without a line.
+    `theory` draws it as a thin dashed line without marks, as is fit for a bound or a prediction;
+    `points` as marks without a line.
     """
 
     arm: str
@@ -47,12 +52,14 @@ class Plot:
 class Claim:
     """A checkable statement of a paper.
 
-    `statement` says what the paper asserts, and nothing that was found here. `study` gives the arms at a scale. `seeds` is the number of
-    seeds a scale takes by default, `least_seeds` the number below which nothing is decided; an exact computation may ask for one, whose
-    interval then has no width. `conditions` are those of the theorem: where a run misses one, the statement is not judged. `control` is a
-    world in which the statement is false. `whatever_labels`: why the statement is true even of labels that say nothing, where it is; then
-    showing learners such labels cannot make it false. `corrections` names errata without which it would not hold. `deviations` says what
-    had to differ from the paper, `history` what was changed after a run.
+    `statement` says what the paper asserts, and nothing that was found here. `study` gives the arms
+    at a scale. `seeds` is the number of seeds a scale takes by default, `least_seeds` the number
+    below which nothing is decided; an exact computation may ask for one, whose interval then has no
+    width. `conditions` are those of the theorem: where a run misses one, the statement is not
+    judged. `control` is a world in which the statement is false. `whatever_labels`: why the
+    statement is true even of labels that say nothing, where it is; then showing learners such
+    labels cannot make it false. `corrections` names errata without which it would not hold.
+    `deviations` says what had to differ from the paper, `history` what was changed after a run.
     """
 
     id: str
@@ -63,7 +70,9 @@ class Claim:
     checks: tuple[Check, ...]
     published: tuple[Published, ...] = ()
     deviations: tuple[str, ...] = ()
-    seeds: Mapping[Scale, int] = dataclasses.field(default_factory=lambda: {"smoke": 1, "laptop": AGREEING, "paper": AGREEING})
+    seeds: Mapping[Scale, int] = dataclasses.field(
+        default_factory=lambda: {"smoke": 1, "laptop": AGREEING, "paper": AGREEING}
+    )
     least_seeds: int = 3
     plots: tuple[Plot, ...] = ()
     conditions: tuple[Condition, ...] = ()
@@ -79,28 +88,47 @@ class Claim:
 
     @property
     def first_seed(self) -> int:
-        """The first of the seeds on which it is judged: after a change, of those that no run had before."""
+        """The first of the seeds on which it is judged: after a change, of those that no run had
+        before.
+        """
         return max((change.first_seed for change in self.history), default=JUDGING)
 
     @property
     def quantities(self) -> list[Quantity]:
         """All that is compared with something, each once."""
-        return list(dict.fromkeys([*(check.quantity for check in self.checks), *(number.quantity for number in self.published)]))
+        return list(
+            dict.fromkeys(
+                [
+                    *(check.quantity for check in self.checks),
+                    *(number.quantity for number in self.published),
+                ]
+            )
+        )
 
     @property
     def rule(self) -> str:
         """The rule as a sentence."""
-        interval = f"the {LEVEL:.0%} interval of the mean over at least {self.least_seeds} seeds lies"
-        return f"holds if {'what was computed exactly lies' if self.exact else interval} within the bounds of every check: " + "; ".join(
-            f"{check} ({' and '.join(check.scales)})" if check.scales != ("laptop", "paper") else str(check)
-            for check in self.checks
-            if check.counts
+        interval = (
+            f"the {LEVEL:.0%} interval of the mean over at least {self.least_seeds} seeds lies"
+        )
+        return (
+            f"holds if {'what was computed exactly lies' if self.exact else interval} within "
+            "the bounds of every check: "
+            + "; ".join(
+                f"{check} ({' and '.join(check.scales)})"
+                if check.scales != ("laptop", "paper")
+                else str(check)
+                for check in self.checks
+                if check.counts
+            )
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class NotRun:
-    """A checkable statement that nothing here runs yet: it stands in the ledger, with the reason."""
+    """A checkable statement that nothing here runs yet: it stands in the ledger, with the
+    reason.
+    """
 
     id: str
     where: str
@@ -110,12 +138,17 @@ class NotRun:
 
     def to_json(self) -> dict[str, object]:
         """The row as plain data."""
-        return dataclasses.asdict(self) | {"verdict": "not run", "numbers": {"reproduced": 0, "of": 0}}
+        return dataclasses.asdict(self) | {
+            "verdict": "not run",
+            "numbers": {"reproduced": 0, "of": 0},
+        }
 
 
 @dataclasses.dataclass(frozen=True)
 class Erratum:
-    """A slip in a paper: where, what is printed, what is meant, what shows it, and the test that keeps the proof."""
+    """A slip in a paper: where, what is printed, what is meant, what shows it, and the test that
+    keeps the proof.
+    """
 
     id: str
     where: str

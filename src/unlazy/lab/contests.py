@@ -1,8 +1,10 @@
-"""The fair contest: the same examples and the same tuning budget for every learner, and differences that are paired by seed.
+"""The fair contest: the same examples and the same tuning budget for every learner, and differences
+that are paired by seed.
 
-For each learner, sample size and seed, at most `budget` settings are tried on a part of the n examples and scored on the rest of them; the
-best is fitted to all n and meets the test. Nobody sees the test examples before. Everything is a trial in the store: a contest that was
-stopped goes on where it was, and what was chosen, and in how many seconds, can be looked up.
+For each learner, sample size and seed, at most `budget` settings are tried on a part of the n
+examples and scored on the rest of them; the best is fitted to all n and meets the test. Nobody sees
+the test examples before. Everything is a trial in the store: a contest that was stopped goes on
+where it was, and what was chosen, and in how many seconds, can be looked up.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from unlazy.tasks.base import Family
 
 @dataclasses.dataclass(frozen=True)
 class Contest:
-    """Learners on one family at several sample sizes. `budget`: settings tried for each; `share`: part of the examples held out for it.
+    """Learners on one family at several sample sizes. `budget`: settings tried for each; `share`:
+    part of the examples held out for it.
 
     `task` is what the family is called, `command` what makes the contest again.
     """
@@ -44,22 +47,39 @@ class Contest:
     def __post_init__(self) -> None:
         """Refuse what is no contest."""
         require(bool(self.learners), "A contest needs at least one learner.")
-        require(bool(self.sizes) and min(self.sizes) >= 2, f"Sample sizes must be whole numbers of at least 2, but are {list(self.sizes)}.")
-        require(len(set(self.sizes)) == len(self.sizes), f"Each sample size may be given once, but they are {list(self.sizes)}.")
+        require(
+            bool(self.sizes) and min(self.sizes) >= 2,
+            f"Sample sizes must be whole numbers of at least 2, but are {list(self.sizes)}.",
+        )
+        require(
+            len(set(self.sizes)) == len(self.sizes),
+            f"Each sample size may be given once, but they are {list(self.sizes)}.",
+        )
         require(bool(self.seeds), "A contest needs at least one seed.")
-        require(self.budget >= 1, f"The budget is a number of settings to try, at least 1, but is {self.budget}.")
+        require(
+            self.budget >= 1,
+            f"The budget is a number of settings to try, at least 1, but is {self.budget}.",
+        )
 
     @property
     def places(self) -> list[Place]:
         """All of them."""
-        return [Place(name, n, seed) for name in self.learners for n in self.sizes for seed in self.seeds]
+        return [
+            Place(name, n, seed)
+            for name in self.learners
+            for n in self.sizes
+            for seed in self.seeds
+        ]
 
     def rehearsals(self, place: Place) -> list[Trial]:
         """The trials that tune a learner: each holds a part of its examples out."""
         candidates = self.learners[place.learner].suited(self.family).tuning(self.budget)
         tried = [HoldOut.of(candidate, self.share) for candidate in candidates]
         count = sum(len(trial.options(place.n)) for trial in tried)
-        require(count <= self.budget, f"{place.learner} tries {count} settings, but only {self.budget} are allowed.")
+        require(
+            count <= self.budget,
+            f"{place.learner} tries {count} settings, but only {self.budget} are allowed.",
+        )
         return [Trial(self.family, trial, place.n, place.seed, ()) for trial in tried]
 
     @property
@@ -74,7 +94,9 @@ class Contest:
 
     def finals(self, store: Store) -> dict[Place, Trial]:
         """The trials of the learners that were chosen, on all examples."""
-        return {place: self.final(place, self.choice(place, store).learner) for place in self.places}
+        return {
+            place: self.final(place, self.choice(place, store).learner) for place in self.places
+        }
 
     def final(self, place: Place, chosen: Learner) -> Trial:
         """The trial of the learner that was chosen, on all examples."""
@@ -87,7 +109,9 @@ class Contest:
 
 
 class Choice(NamedTuple):
-    """What tuning chose: the learner, its metric on the examples held out, how many settings were tried and in how many seconds."""
+    """What tuning chose: the learner, its metric on the examples held out, how many settings were
+    tried and in how many seconds.
+    """
 
     learner: Learner
     validation: float
@@ -97,17 +121,28 @@ class Choice(NamedTuple):
 
 
 def choose(trials: Sequence[Trial], records: Mapping[str, Record]) -> Choice:
-    """The setting with the best metric on the examples held out; of equal ones the least loss, then the first."""
+    """The setting with the best metric on the examples held out; of equal ones the least loss, then
+    the first.
+    """
     metric = trials[0].family.metric
     found: list[tuple[float, float, float, Learner]] = []
     for trial in trials:
         record = records[trial.key]
         for step, learner in trial.learner.options(trial.n).items():
-            value, lost = record.value(f"validation_{metric.name}", step), record.value("validation_loss", step)
+            value, lost = (
+                record.value(f"validation_{metric.name}", step),
+                record.value("validation_loss", step),
+            )
             found.append((_rank(value if metric.higher else -value), _rank(-lost), value, learner))
     best = max(found, key=lambda entry: entry[:2])
     used = [records[trial.key] for trial in trials]
-    return Choice(best[3], best[2], len(found), sum(r.status == "diverged" for r in used), sum(r.seconds for r in used))
+    return Choice(
+        best[3],
+        best[2],
+        len(found),
+        sum(r.status == "diverged" for r in used),
+        sum(r.seconds for r in used),
+    )
 
 
 def _rank(value: float) -> float:
@@ -130,7 +165,18 @@ def finish(contest: Contest, store: Store) -> ContestOutcome:
     for place, final in finals.items():
         arms[place.learner] += [*(trial.key for trial in contest.rehearsals(place)), final.key]
     kept = {name: list(dict.fromkeys(keys)) for name, keys in arms.items()}
-    store.add_run(Run("contest", found.task, found.settings, contest.seeds[0], len(contest.seeds), kept, now(), found.to_json()))
+    store.add_run(
+        Run(
+            "contest",
+            found.task,
+            found.settings,
+            contest.seeds[0],
+            len(contest.seeds),
+            kept,
+            now(),
+            found.to_json(),
+        )
+    )
     return found
 
 

@@ -1,6 +1,8 @@
-"""What trials cost: seconds as a line in their work, a + b·work, fitted for each kind of trial to what the store has seen of it.
+"""What trials cost: seconds as a line in their work, a + b·work, fitted for each kind of trial to
+what the store has seen of it.
 
-Trials of one kind have one learner and one family, or one instrument; their sizes differ. So one run at a small scale tells of larger ones.
+Trials of one kind have one learner and one family, or one instrument; their sizes differ. So one
+run at a small scale tells of larger ones.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from scipy.optimize import nnls
 
 from unlazy.lab.trials import Runnable, Trial
 
-#: Multiply-adds a second assumed where nothing is known; training runs near half the speed of a plain matrix product.
+#: Multiply-adds a second assumed where nothing is known; training runs near half the speed of a
+#: plain matrix product.
 SPEED = 2.5e10
 #: Seconds assumed for compiling the programs of one shape of trials that are not in the cache.
 COMPILE_SECONDS = 4.0
@@ -38,7 +41,9 @@ def kind_of(trial: Runnable) -> str:
 
 
 class CostTeller:
-    """A watcher that notes what trials cost, of so many shapes, and tells another one all it hears."""
+    """A watcher that notes what trials cost, of so many shapes, and tells another one all it
+    hears.
+    """
 
     def __init__(self, shapes: int, watcher: Any) -> None:
         self._watcher, self._shapes, self._compiled = watcher, shapes, 0.0
@@ -48,7 +53,11 @@ class CostTeller:
     def costs(self) -> list[Cost]:
         """What was heard: the median of each kind and size, and what compiling took."""
         found = [Cost(*of, statistics.median(seconds)) for of, seconds in self._seconds.items()]
-        return [*found, Cost(COMPILING, self._shapes, self._compiled)] if self._compiled and self._shapes else found
+        return (
+            [*found, Cost(COMPILING, self._shapes, self._compiled)]
+            if self._compiled and self._shapes
+            else found
+        )
 
     def compiling(self, programs: int) -> None:
         self._watcher.compiling(programs)
@@ -86,8 +95,16 @@ class Costs:
         compiling = [cost for cost in past if cost.kind == COMPILING]
         trials = [cost for cost in past if cost.kind != COMPILING]
         self.known = bool(trials)
-        self.compile_seconds = statistics.median(cost.seconds / cost.work for cost in compiling) if compiling else COMPILE_SECONDS
-        self._typical = fitted([(cost.work, cost.seconds) for cost in trials], 1 / SPEED) if trials else Price(0.0, 1 / SPEED)
+        self.compile_seconds = (
+            statistics.median(cost.seconds / cost.work for cost in compiling)
+            if compiling
+            else COMPILE_SECONDS
+        )
+        self._typical = (
+            fitted([(cost.work, cost.seconds) for cost in trials], 1 / SPEED)
+            if trials
+            else Price(0.0, 1 / SPEED)
+        )
         by_kind: dict[str, list[tuple[float, float]]] = {}
         for cost in trials:
             by_kind.setdefault(cost.kind, []).append((cost.work, cost.seconds))
@@ -99,11 +116,15 @@ class Costs:
 
 
 def fitted(points: list[tuple[float, float]], typical: float) -> Price:
-    """The line with least relative errors whose parts are not negative; from sizes that hardly differ, the price of work is `typical`."""
+    """The line with least relative errors whose parts are not negative; from sizes that hardly
+    differ, the price of work is `typical`.
+    """
     work, seconds = (np.array(column) for column in zip(*points, strict=True))
     if work.max() < 2 * work.min():
         w, s = float(np.median(work)), float(np.median(seconds))
         return Price(s - typical * w, typical) if s > typical * w else Price(0.0, s / w)
     scale = work.max()
-    (fixed, each), _ = nnls(np.column_stack([1 / seconds, work / scale / seconds]), np.ones(len(work)))
+    (fixed, each), _ = nnls(
+        np.column_stack([1 / seconds, work / scale / seconds]), np.ones(len(work))
+    )
     return Price(float(fixed), float(each / scale))

@@ -1,4 +1,6 @@
-"""What a scaling study found: examples needed at each place, their exponents, and where learners cross. Plain data that a store keeps."""
+"""What a scaling study found: examples needed at each place, their exponents, and where learners
+cross. Plain data that a store keeps.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,15 @@ from jaxtyping import Float
 from unlazy.core.metrics import METRICS, Metric
 from unlazy.lab.power_laws import PowerLaw, crossing, fit
 
-#: How examples were counted: along one pass over fresh ones, or by a search over n with the tuning of a contest at each.
+#: How examples were counted: along one pass over fresh ones, or by a search over n with the tuning
+#: of a contest at each.
 How = Literal["one pass", "search"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Needed:
-    """How many examples a learner needed at one place under each seed; None where it did not reach the target.
+    """How many examples a learner needed at one place under each seed; None where it did not reach
+    the target.
 
     `errors[i][j]` is the test error from `sizes[i]` examples under the j-th seed.
     """
@@ -52,7 +56,9 @@ class Needed:
             "place": self.place,
             "examples": [None if n is None else round(n, 3) for n in self.examples],
             "sizes": list(self.sizes),
-            "errors": [[round(e, 6) if math.isfinite(e) else None for e in row] for row in self.errors],
+            "errors": [
+                [round(e, 6) if math.isfinite(e) else None for e in row] for row in self.errors
+            ],
         }
 
     @classmethod
@@ -96,7 +102,9 @@ class ScalingRow:
         return sorted(set(self.places) & set(other.places))
 
     def below(self, other: ScalingRow, place: float) -> bool:
-        """Whether this learner needed fewer examples at a place under each seed than the other under any."""
+        """Whether this learner needed fewer examples at a place under each seed than the other
+        under any.
+        """
         mine, theirs = (row.samples[:, list(row.places).index(place)] for row in (self, other))
         return bool(np.max(mine) < np.min(theirs))
 
@@ -108,13 +116,21 @@ class ScalingRow:
             "how": self.how,
             "cells": [cell.to_json() for cell in self.cells],
             "predicted": [[place, round(n, 3)] for place, n in self.predicted.items()],
-            **{name: [*map(_finite, value)] if isinstance(value, tuple) else _finite(value) for name, value in law.items()},
+            **{
+                name: [*map(_finite, value)] if isinstance(value, tuple) else _finite(value)
+                for name, value in law.items()
+            },
         }
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
         """Undo `to_json`; the power law is fitted anew."""
-        return cls(told["learner"], told["how"], tuple(map(Needed.from_json, told["cells"])), {place: n for place, n in told["predicted"]})
+        return cls(
+            told["learner"],
+            told["how"],
+            tuple(map(Needed.from_json, told["cells"])),
+            {place: n for place, n in told["predicted"]},
+        )
 
 
 def _finite(value: float) -> float | None:
@@ -123,7 +139,8 @@ def _finite(value: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class ScalingOutcome:
-    """A scaling study that was run. `field` is what was varied; `command` makes it again, where it was given by names.
+    """A scaling study that was run. `field` is what was varied; `command` makes it again, where it
+    was given by names.
 
     `note` says why the target is not the usual one.
     """
@@ -145,11 +162,17 @@ class ScalingOutcome:
         """What tells this study from others on the task."""
         places = ", ".join(f"{cell.place:g}" for cell in self.rows[0].cells)
         learners = ", ".join(row.learner for row in self.rows)
-        return self.command or f"{self.field} = {places}; {learners}; error {self.target:g}; {self.budget} settings; at most {self.most}"
+        return (
+            self.command
+            or f"{self.field} = {places}; {learners}; error {self.target:g}; {self.budget} "
+            f"settings; at most {self.most}"
+        )
 
     @property
     def crossings(self) -> dict[tuple[str, str], float]:
-        """For each pair, the place above which the first needs fewer examples, where both were measured and no seed says otherwise."""
+        """For each pair, the place above which the first needs fewer examples, where both were
+        measured and no seed says otherwise.
+        """
         found = {}
         for one, other in itertools.permutations(self.rows, 2):
             shared = one.shared(other)
@@ -161,8 +184,15 @@ class ScalingOutcome:
 
     @property
     def sentences(self) -> list[str]:
-        """What does not reach the target, what exponents came out, and who needs fewer examples than whom."""
-        return [*([self.note] if self.note else []), *self._exponents, *self._not_reached, *self._order]
+        """What does not reach the target, what exponents came out, and who needs fewer examples
+        than whom.
+        """
+        return [
+            *([self.note] if self.note else []),
+            *self._exponents,
+            *self._not_reached,
+            *self._order,
+        ]
 
     @property
     def _exponents(self) -> list[str]:
@@ -170,19 +200,28 @@ class ScalingOutcome:
         for row in self.rows:
             if row.law is not None:
                 low, high = row.law.interval
-                interval = f" (95 % interval {low:.2f} to {high:.2f})" if math.isfinite(low) else " (one seed: no interval)"
+                interval = (
+                    f" (95 % interval {low:.2f} to {high:.2f})"
+                    if math.isfinite(low)
+                    else " (one seed: no interval)"
+                )
                 over = (
                     ""
                     if len(row.places) == len(row.cells)
-                    else f", fitted where it reaches the target, at {self.field} = {_list(row.places)}"
+                    else f", fitted where it reaches the target, at {self.field} = "
+                    f"{_list(row.places)}"
                 )
-                told.append(f"{row.learner} needs about {self.field}^{row.law.exponent:.2f} examples{interval}{over}.")
+                told.append(
+                    f"{row.learner} needs about {self.field}^{row.law.exponent:.2f} "
+                    f"examples{interval}{over}."
+                )
         return told
 
     @property
     def _not_reached(self) -> list[str]:
         return [
-            f"{row.learner} at {self.field} = {cell.place:g}, {not_reached(cell)}: so it has no exponent there."
+            f"{row.learner} at {self.field} = {cell.place:g}, {not_reached(cell)}: so it has no "
+            "exponent there."
             for row in self.rows
             for cell in row.cells
             if not cell.whole
@@ -190,15 +229,31 @@ class ScalingOutcome:
 
     @property
     def _order(self) -> list[str]:
-        told = [f"{a} needs fewer examples than {b} above {self.field} ≈ {place:.3g}." for (a, b), place in self.crossings.items()]
+        told = [
+            f"{a} needs fewer examples than {b} above {self.field} ≈ {place:.3g}."
+            for (a, b), place in self.crossings.items()
+        ]
         crossed = {frozenset(pair) for pair in self.crossings}
         for one, other in itertools.permutations(self.rows, 2):
             shared = one.shared(other)
-            if shared and frozenset((one.learner, other.learner)) not in crossed and all(one.below(other, place) for place in shared):
-                here, there = (dict(zip(row.places, row.means, strict=True)) for row in (one, other))
+            if (
+                shared
+                and frozenset((one.learner, other.learner)) not in crossed
+                and all(one.below(other, place) for place in shared)
+            ):
+                here, there = (
+                    dict(zip(row.places, row.means, strict=True)) for row in (one, other)
+                )
                 ratios = [there[place] / here[place] for place in shared]
-                times = f"{min(ratios):.2g} to {max(ratios):.2g}" if len(ratios) > 1 else f"{ratios[0]:.2g}"
-                told.append(f"{one.learner} needs {times} times fewer examples than {other.learner} at {self.field} = {_list(shared)}.")
+                times = (
+                    f"{min(ratios):.2g} to {max(ratios):.2g}"
+                    if len(ratios) > 1
+                    else f"{ratios[0]:.2g}"
+                )
+                told.append(
+                    f"{one.learner} needs {times} times fewer examples than {other.learner} at "
+                    f"{self.field} = {_list(shared)}."
+                )
         return told
 
     def to_json(self) -> dict[str, Any]:
@@ -217,7 +272,10 @@ class ScalingOutcome:
             "test_examples": self.test,
             "sentences": self.sentences,
             "learners": [row.to_json() for row in self.rows],
-            "crossings": [{"first": one, "second": other, "place": place} for (one, other), place in self.crossings.items()],
+            "crossings": [
+                {"first": one, "second": other, "place": place}
+                for (one, other), place in self.crossings.items()
+            ],
         }
 
     @classmethod
@@ -253,7 +311,11 @@ class ScalingOutcome:
 def not_reached(cell: Needed) -> str:
     """Of a place where some seed did not reach the target: how far it came."""
     error = f"error {cell.last_error:.3f} at n = {cell.sizes[-1]:,}"
-    return f"not reached: {error}" if not cell.reached else f"reached under {cell.reached} of {len(cell.examples)} seeds: {error}"
+    return (
+        f"not reached: {error}"
+        if not cell.reached
+        else f"reached under {cell.reached} of {len(cell.examples)} seeds: {error}"
+    )
 
 
 def _list(places: Any) -> str:

@@ -1,4 +1,6 @@
-"""Is this installation healthy: machine, versions, compiled programs, store, engines; and what to do where it is not."""
+"""Is this installation healthy: machine, versions, compiled programs, store, engines; and what to
+do where it is not.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,24 @@ class Sign(NamedTuple):
 def signs(store: Path, engine: str | None = None) -> Iterator[Sign]:
     """All that can be looked at without running anything; with `engine`, one trial is run there."""
     origin = provenance()
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30 if hasattr(os, "sysconf") else 0.0
-    yield Sign("machine", f"{platform.node()}, {origin['machine']}, {memory:.0f} GiB, {origin['device']}")
-    yield Sign("a program may use", f"{default_memory() / 2**30:.1f} GiB", default_memory() >= 1 << 28)
-    yield Sign("versions", ", ".join(f"{name} {origin[name]}" for name in ("unlazy", "python", "jax", "numpy", "scipy", "scikit-learn")))
+    memory = (
+        os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+        if hasattr(os, "sysconf")
+        else 0.0
+    )
+    yield Sign(
+        "machine", f"{platform.node()}, {origin['machine']}, {memory:.0f} GiB, {origin['device']}"
+    )
+    yield Sign(
+        "a program may use", f"{default_memory() / 2**30:.1f} GiB", default_memory() >= 1 << 28
+    )
+    yield Sign(
+        "versions",
+        ", ".join(
+            f"{name} {origin[name]}"
+            for name in ("unlazy", "python", "jax", "numpy", "scipy", "scikit-learn")
+        ),
+    )
     yield Sign("source", origin["source"])
     yield _cache()
     yield from _store(store)
@@ -67,7 +83,11 @@ def _cache() -> Sign:
     trouble = _writable(folder)
     files = [file for file in folder.glob("*") if file.is_file()]
     size = sum(file.stat().st_size for file in files) / 2**20
-    return Sign("compiled programs", f"{len(files)} files, {size:.0f} MiB in {folder}{f': {trouble}' if trouble else ''}", not trouble)
+    return Sign(
+        "compiled programs",
+        f"{len(files)} files, {size:.0f} MiB in {folder}{f': {trouble}' if trouble else ''}",
+        not trouble,
+    )
 
 
 def _store(path: Path) -> Iterator[Sign]:
@@ -81,7 +101,11 @@ def _store(path: Path) -> Iterator[Sign]:
         yield Sign("store", str(error), False)
         return
     what = f"{path}: {found.records} records, {found.runs} runs, {found.failures} failures"
-    yield Sign("store", "; ".join([what, *found.problems[:3], *([trouble] if trouble else [])]), not found.problems and not trouble)
+    yield Sign(
+        "store",
+        "; ".join([what, *found.problems[:3], *([trouble] if trouble else [])]),
+        not found.problems and not trouble,
+    )
 
 
 def _extra(extra: str, package: str) -> Sign:
@@ -94,7 +118,13 @@ def _slurm() -> Sign:
     if shutil.which("sinfo") is None:
         return Sign("SLURM", "none here")
     try:
-        done = subprocess.run(["sinfo", "-h", "-o", "%P %a %D nodes %T"], capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(
+            ["sinfo", "-h", "-o", "%P %a %D nodes %T"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return Sign("SLURM", "sinfo does not answer", False)
     told = ", ".join(done.stdout.split("\n")[:4]).strip(", ")
@@ -109,7 +139,11 @@ def _engine(name: str, store: Path) -> Sign:
     from unlazy.lab.trials import Record
 
     small = min(
-        (trial for trial in study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10).trials), key=lambda trial: trial.work
+        (
+            trial
+            for trial in study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10).trials
+        ),
+        key=lambda trial: trial.work,
     )
     try:
         with engine_named(name, store=str(store)) as engine:
@@ -118,4 +152,10 @@ def _engine(name: str, store: Path) -> Sign:
     except UnlazyError as error:
         return Sign(f"engine {name}", str(error), False)
     good = len(found) == 1 and isinstance(found[0], Record)
-    return Sign(f"engine {name}", f"ran a trial. {where}" if good else f"could not run a trial: {getattr(found[0], 'reason', '')}", good)
+    return Sign(
+        f"engine {name}",
+        f"ran a trial. {where}"
+        if good
+        else f"could not run a trial: {getattr(found[0], 'reason', '')}",
+        good,
+    )

@@ -1,16 +1,19 @@
 """Judging: rules fixed before the run, and the verdict of two parts that records lead to.
 
-*The statement.* A check compares the mean of a measurement over seeds with bounds. It holds where the whole confidence interval of the mean
-lies within the bounds. It fails where the mean is outside beyond chance, at a level that Holm's method shares among all checks of a claim,
-so that one of many does not fail it by luck. A quantity without spread over seeds that are no exact computation tells how often it
-lies within the bounds, no more: then, and where a check speaks of a share of seeds, Clopper and Pearson's bound decides. A statement
-holds where all its checks hold, and fails where one fails; where a condition of its theorem is not met, it is not judged, and what was seen
-is told all the same.
+*The statement.* A check compares the mean of a measurement over seeds with bounds. It holds where
+the whole confidence interval of the mean lies within the bounds. It fails where the mean is outside
+beyond chance, at a level that Holm's method shares among all checks of a claim, so that one of many
+does not fail it by luck. A quantity without spread over seeds that are no exact computation tells
+how often it lies within the bounds, no more: then, and where a check speaks of a share of seeds,
+Clopper and Pearson's bound decides. A statement holds where all its checks hold, and fails where
+one fails; where a condition of its theorem is not met, it is not judged, and what was seen is told
+all the same.
 
-*The numbers.* A published value is reproduced where the whole 90 % interval of the mean lies within its margin: two one-sided tests at 5 %.
+*The numbers.* A published value is reproduced where the whole 90 % interval of the mean lies within
+its margin: two one-sided tests at 5 %.
 
-Looking again and again at more seeds until a claim is decided gives chance more than one occasion: the j-th look takes the (2^j)-th part of
-the error, so that all looks together stay within it.
+Looking again and again at more seeds until a claim is decided gives chance more than one occasion:
+the j-th look takes the (2^j)-th part of the error, so that all looks together stay within it.
 """
 
 from __future__ import annotations
@@ -24,11 +27,22 @@ import scipy.stats
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.rules import SCALES, Check, Met, Published, Quantity, Scale
-from unlazy.lab.statistics import LEVEL, Estimate, chance_of_mean, estimate, holm, runs_for_share, seeds_for, share_interval
+from unlazy.lab.statistics import (
+    LEVEL,
+    Estimate,
+    chance_of_mean,
+    estimate,
+    holm,
+    runs_for_share,
+    seeds_for,
+    share_interval,
+)
 from unlazy.lab.trials import Record
 
 Ruling = Literal["holds", "fails", "undecided"]
-Outcome = Literal["holds", "holds after correction", "fails", "undecided", "outside hypotheses", "not run"]
+Outcome = Literal[
+    "holds", "holds after correction", "fails", "undecided", "outside hypotheses", "not run"
+]
 #: The outcomes with which a statement stands.
 STANDING: tuple[Outcome, ...] = ("holds", "holds after correction")
 
@@ -65,12 +79,18 @@ class Numbers:
             return "–"
         if self.reproduced == self.of:
             return f"reproduced ({self.of} of {self.of})"
-        return f"partly ({self.reproduced} of {self.of})" if self.reproduced else f"not reproduced (0 of {self.of})"
+        return (
+            f"partly ({self.reproduced} of {self.of})"
+            if self.reproduced
+            else f"not reproduced (0 of {self.of})"
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class ControlVerdict:
-    """What the rule says in the world where the statement is false; `held` are the checks that cannot tell the worlds apart."""
+    """What the rule says in the world where the statement is false; `held` are the checks that
+    cannot tell the worlds apart.
+    """
 
     what: str
     outcome: Outcome
@@ -85,9 +105,11 @@ class ControlVerdict:
 class Verdict:
     """The outcome of a claim, with all that led to it.
 
-    `seen` is what the checks say, whether or not the theorem's conditions are met. `look` is the number of the look where seeds were added
-    until the claim was decided, 0 where their number was fixed. `other_source` counts records that another version of the source made;
-    `older_than_rule` counts records that were there before the store first saw the rule, for which the rule was not written before the run.
+    `seen` is what the checks say, whether or not the theorem's conditions are met. `look` is the
+    number of the look where seeds were added until the claim was decided, 0 where their number was
+    fixed. `other_source` counts records that another version of the source made; `older_than_rule`
+    counts records that were there before the store first saw the rule, for which the rule was not
+    written before the run.
     """
 
     claim: Claim
@@ -156,7 +178,9 @@ class Verdict:
                 for j in self.judgements
             ],
             "published": {str(p.quantity): p.value for p in self.claim.published},
-            "published_outcomes": {str(p.quantity): outcome for p, outcome in self.numbers.outcomes.items()},
+            "published_outcomes": {
+                str(p.quantity): outcome for p, outcome in self.numbers.outcomes.items()
+            },
             "measured": {str(q): _plain(e.mean) for q, e in self.measured.items()},
             "interval": {str(q): [_plain(e.low), _plain(e.high)] for q, e in self.measured.items()},
             "seeds": list(self.seeds),
@@ -186,19 +210,25 @@ def _plain(value: float) -> float | None:
 
 
 def level_of(look: int) -> float:
-    """The confidence level of a look: 95 % where there is one; the j-th of several takes the (2^j)-th part of the error."""
+    """The confidence level of a look: 95 % where there is one; the j-th of several takes the
+    (2^j)-th part of the error.
+    """
     return 1 - (1 - LEVEL) / 2**look
 
 
 @dataclasses.dataclass(frozen=True)
 class _Tried:
-    """A check held against values: what it says if it does not fail, and the chance of such values if it were true."""
+    """A check held against values: what it says if it does not fail, and the chance of such values
+    if it were true.
+    """
 
     judgement: Judgement
     chance: float
 
 
-def _try(check: Check, values: Sequence[float], *, exact: bool, least_seeds: int, level: float) -> _Tried:
+def _try(
+    check: Check, values: Sequence[float], *, exact: bool, least_seeds: int, level: float
+) -> _Tried:
     measured = estimate(values, exact=exact, level=level, within=check.quantity.range)
 
     def said(outcome: Ruling, reason: str = "", chance: float = 1.0) -> _Tried:
@@ -215,31 +245,71 @@ def _try(check: Check, values: Sequence[float], *, exact: bool, least_seeds: int
         return _try_share(check, values, measured, still, level)
     if check.lower <= measured.low and measured.high <= check.upper:
         return said("holds")
-    gaps = {bound: abs(measured.mean - bound) for bound in (check.lower, check.upper) if math.isfinite(bound)}
+    gaps = {
+        bound: abs(measured.mean - bound)
+        for bound in (check.lower, check.upper)
+        if math.isfinite(bound)
+    }
     nearest = min(gaps, key=gaps.__getitem__)
     more = seeds_for(gaps[nearest] / measured.deviation, level=level)
-    reason = f"the interval crosses a bound: about {more:,} seeds would decide" if more < 10_000 else "the mean lies at a bound"
-    return said("undecided", reason, 1.0 if check.allows(measured.mean) else chance_of_mean(measured, nearest))
+    reason = (
+        f"the interval crosses a bound: about {more:,} seeds would decide"
+        if more < 10_000
+        else "the mean lies at a bound"
+    )
+    return said(
+        "undecided",
+        reason,
+        1.0 if check.allows(measured.mean) else chance_of_mean(measured, nearest),
+    )
 
 
-def _try_share(check: Check, values: Sequence[float], measured: Estimate, still: bool, level: float) -> _Tried:
+def _try_share(
+    check: Check, values: Sequence[float], measured: Estimate, still: bool, level: float
+) -> _Tried:
     """By how many seeds lie within the bounds."""
     share = 0.5 if check.share is None else check.share
     inside = sum(check.allows(value) for value in values)
     if share_interval(inside, len(values), level)[0] > share:
-        return _Tried(Judgement(check, "holds", measured, f"{inside} of {len(values)} seeds" if check.share else ""), 1.0)
+        return _Tried(
+            Judgement(
+                check, "holds", measured, f"{inside} of {len(values)} seeds" if check.share else ""
+            ),
+            1.0,
+        )
     enough = runs_for_share(share, level)
-    reason = f"{inside} of {len(values)} seeds within the bounds; {enough} that all are would show that {share:.0%} are"
+    reason = (
+        f"{inside} of {len(values)} seeds within the bounds; {enough} that all are would show "
+        f"that {share:.0%} are"
+    )
     if still and inside:
         reason = f"{len(values)} equal values; {enough} would decide"
-    return _Tried(Judgement(check, "undecided", measured, reason), float(scipy.stats.binom.cdf(inside, len(values), share)))
+    return _Tried(
+        Judgement(check, "undecided", measured, reason),
+        float(scipy.stats.binom.cdf(inside, len(values), share)),
+    )
 
 
-def judge_checks(claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]], level: float = LEVEL) -> tuple[Judgement, ...]:
-    """Apply the checks of a scale whose arms are there. Those that count share the error of failing."""
-    checks = [check for check in claim.checks if scale in check.scales and all(arm in records for arm in check.quantity.arms)]
+def judge_checks(
+    claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]], level: float = LEVEL
+) -> tuple[Judgement, ...]:
+    """Apply the checks of a scale whose arms are there.
+
+    Those that count share the error of failing.
+    """
+    checks = [
+        check
+        for check in claim.checks
+        if scale in check.scales and all(arm in records for arm in check.quantity.arms)
+    ]
     tried = [
-        _try(check, check.quantity.values(records), exact=claim.exact or check.exact, least_seeds=claim.least_seeds, level=level)
+        _try(
+            check,
+            check.quantity.values(records),
+            exact=claim.exact or check.exact,
+            least_seeds=claim.least_seeds,
+            level=level,
+        )
         for check in checks
     ]
     counted = [place for place, check in enumerate(checks) if check.counts]
@@ -251,7 +321,9 @@ def judge_checks(claim: Claim, scale: Scale, records: Mapping[str, Sequence[Reco
             told = judgement.reason if math.isnan(judgement.measured.mean) else ""
             judgement = dataclasses.replace(judgement, outcome="fails", reason=told)
         elif each.chance <= 1 - level:
-            judgement = dataclasses.replace(judgement, reason=f"outside, but not beyond chance among {len(counted)} checks")
+            judgement = dataclasses.replace(
+                judgement, reason=f"outside, but not beyond chance among {len(counted)} checks"
+            )
         judgements.append(judgement)
     return tuple(judgements)
 
@@ -263,19 +335,32 @@ def _ruling(claim: Claim, scale: Scale, judgements: Sequence[Judgement]) -> tupl
     failed = [j for j in counted if j.outcome == "fails"]
     unsure = [j for j in counted if j.outcome == "undecided"]
     if not counted:
-        return "undecided", f"the {scale} scale only shows that everything runs; the rule speaks of {_scales(claim)}"
+        return (
+            "undecided",
+            f"the {scale} scale only shows that everything runs; the rule speaks of "
+            f"{_scales(claim)}",
+        )
     if broken:
         told = "; ".join(f"{j.check}, but {j.measured.mean:.4g} was measured" for j in broken)
-        return "undecided", f"an identity of the construction is broken ({told}), so the measurements cannot be trusted"
+        return (
+            "undecided",
+            f"an identity of the construction is broken ({told}), so the measurements cannot be "
+            "trusted",
+        )
     if failed:
-        return "fails", "; ".join(f"{j.check}, but {j.reason or f'{j.measured.mean:.4g} was measured'}" for j in failed)
+        return "fails", "; ".join(
+            f"{j.check}, but {j.reason or f'{j.measured.mean:.4g} was measured'}" for j in failed
+        )
     if unsure:
         return "undecided", "; ".join(f"{j.check}: {j.reason}" for j in unsure)
     return "holds", ""
 
 
 def judge_numbers(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Numbers:
-    """Hold every published value against what was measured. An arm that a scale does not have, such as a larger network, is not counted."""
+    """Hold every published value against what was measured.
+
+    An arm that a scale does not have, such as a larger network, is not counted.
+    """
     outcomes: dict[Published, Ruling] = {}
     lines = []
     for number in claim.published:
@@ -283,22 +368,36 @@ def judge_numbers(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Numb
             continue
         within = Check(number.quantity, number.value - number.margin, number.value + number.margin)
         values = number.quantity.values(records)
-        tried = _try(within, values, exact=claim.exact, least_seeds=claim.least_seeds, level=2 * LEVEL - 1)
+        tried = _try(
+            within, values, exact=claim.exact, least_seeds=claim.least_seeds, level=2 * LEVEL - 1
+        )
         outcome: Ruling = "fails" if tried.chance <= 1 - LEVEL else tried.judgement.outcome
         outcomes[number] = outcome
         if outcome != "holds":
             found = tried.judgement.measured
-            told = f"{number.quantity}: published {number.printed} ± {number.margin:.2g}, measured {found.mean:.4g}"
-            lines.append(told + (f" [{found.low:.4g}, {found.high:.4g}]: open" if outcome == "undecided" else ""))
+            told = (
+                f"{number.quantity}: published {number.printed} ± {number.margin:.2g}, measured "
+                f"{found.mean:.4g}"
+            )
+            lines.append(
+                told
+                + (f" [{found.low:.4g}, {found.high:.4g}]: open" if outcome == "undecided" else "")
+            )
     return Numbers(outcomes, tuple(lines))
 
 
-def judge_control(claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]]) -> ControlVerdict:
+def judge_control(
+    claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]]
+) -> ControlVerdict:
     """What the rule says of the records of the claim's control."""
     assert claim.control is not None
     judgements = judge_checks(claim, scale, records)
     outcome, _ = _ruling(claim, scale, judgements)
-    return ControlVerdict(claim.control.what, outcome, tuple(str(j.check) for j in judgements if j.check.counts and j.outcome == "holds"))
+    return ControlVerdict(
+        claim.control.what,
+        outcome,
+        tuple(str(j.check) for j in judgements if j.check.counts and j.outcome == "holds"),
+    )
 
 
 def judge(
@@ -311,15 +410,20 @@ def judge(
     look: int = 0,
     control: Mapping[str, Sequence[Record]] | None = None,
 ) -> Verdict:
-    """The verdict on a claim from the records of each arm. A diverged run counts with what it measured; it is never dropped.
+    """The verdict on a claim from the records of each arm. A diverged run counts with what it
+    measured; it is never dropped.
 
-    `source`: hash of the present source; `registered`: when the rule was first seen. Both only serve to point out what differs. `control`:
-    the records of the claim's control, where it was run.
+    `source`: hash of the present source; `registered`: when the rule was first seen. Both only
+    serve to point out what differs. `control`: the records of the claim's control, where it was
+    run.
     """
     everything = [record for arm in records.values() for record in arm]
     level = level_of(look)
     there = [q for q in claim.quantities if q.measured(records)]
-    measured = {q: estimate(q.values(records), exact=claim.exact, level=level, within=q.range) for q in there}
+    measured = {
+        q: estimate(q.values(records), exact=claim.exact, level=level, within=q.range)
+        for q in there
+    }
     judgements = judge_checks(claim, scale, records, level)
     seen, reason = _ruling(claim, scale, judgements)
     conditions = tuple(condition.at(scale, records) for condition in claim.conditions)
@@ -327,7 +431,9 @@ def judge(
     outcome: Outcome = "holds after correction" if seen == "holds" and claim.corrections else seen
     if missed and any(j.check.counts for j in judgements):
         outcome = "outside hypotheses"
-        reason = "; ".join(map(str, missed)) + f". Seen all the same: {reason or 'every check holds'}"
+        reason = (
+            "; ".join(map(str, missed)) + f". Seen all the same: {reason or 'every check holds'}"
+        )
     without = ControlVerdict(claim.control.what, "not run") if claim.control else None
     return Verdict(
         claim=claim,
@@ -345,8 +451,13 @@ def judge(
         diverged=sum(record.status == "diverged" for record in everything),
         trials=len(everything),
         seconds=sum(record.seconds for record in everything),
-        other_source=sum(source is not None and record.provenance.get("source") != source for record in everything),
-        older_than_rule=sum(registered is not None and record.created < registered for record in everything),
+        other_source=sum(
+            source is not None and record.provenance.get("source") != source
+            for record in everything
+        ),
+        older_than_rule=sum(
+            registered is not None and record.created < registered for record in everything
+        ),
         provenance=_provenance(everything),
     )
 
@@ -354,8 +465,13 @@ def judge(
 def _provenance(records: Sequence[Record]) -> dict[str, list[str]]:
     """Everything that the records say of where they come from; usually one value each."""
     names = dict.fromkeys(name for record in records for name in record.provenance)
-    return {name: sorted({str(r.provenance[name]) for r in records if name in r.provenance}) for name in names}
+    return {
+        name: sorted({str(r.provenance[name]) for r in records if name in r.provenance})
+        for name in names
+    }
 
 
 def _scales(claim: Claim) -> str:
-    return " and ".join(scale for scale in SCALES if any(scale in check.scales for check in claim.checks))
+    return " and ".join(
+        scale for scale in SCALES if any(scale in check.scales for check in claim.checks)
+    )

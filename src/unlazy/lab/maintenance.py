@@ -1,4 +1,6 @@
-"""Keeping stores: is one whole, joining those of several machines, and removing what no run refers to."""
+"""Keeping stores: is one whole, joining those of several machines, and removing what no run refers
+to.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def check(path: Path) -> Checked:
             try:
                 record = store.get(key)
                 if key_of(record.trial) != key:
-                    problems.append(f"The record {key:.40} does not belong to the trial that it describes.")
+                    problems.append(
+                        f"The record {key:.40} does not belong to the trial that it describes."
+                    )
             except StoreError as error:
                 problems.append(str(error))
             if len(problems) > MOST_LISTED:
@@ -58,7 +62,9 @@ def key_of(description: object) -> str:
 
 
 class Merged(NamedTuple):
-    """What came in new, what was there already, trials whose two records differ by more than rounding, and what is damaged."""
+    """What came in new, what was there already, trials whose two records differ by more than
+    rounding, and what is damaged.
+    """
 
     added: int
     known: int
@@ -68,7 +74,10 @@ class Merged(NamedTuple):
 
 
 def merge(target: Store, sources: Iterable[Path]) -> Merged:
-    """Bring other stores into one. What is there is kept; of two times at which a rule was seen, the earlier."""
+    """Bring other stores into one.
+
+    What is there is kept; of two times at which a rule was seen, the earlier.
+    """
     added = known = runs = 0
     differing, damaged = [], []
     for path in sources:
@@ -81,12 +90,18 @@ def merge(target: Store, sources: Iterable[Path]) -> Merged:
                     damaged.append(str(error))
                     continue
                 if key_of(record.trial) != key:
-                    damaged.append(f"The record {key:.40} of {path} does not belong to the trial that it describes.")
+                    damaged.append(
+                        f"The record {key:.40} of {path} does not belong to the trial that it "
+                        "describes."
+                    )
                 elif target.add(record):
                     added += 1
                 else:
                     known += 1
-                    if any(not each.equal for each in differences(target.get(key, arrays=False), record)):
+                    if any(
+                        not each.equal
+                        for each in differences(target.get(key, arrays=False), record)
+                    ):
                         differing.append(key)
             there = {run[:5]: run.created for run in target.runs()}
             for run in source.runs():
@@ -99,7 +114,9 @@ def merge(target: Store, sources: Iterable[Path]) -> Merged:
 
 
 def unreferred(store: Store, days: float) -> list[str]:
-    """Keys of records that no run refers to and that are older than so many days: a run is noted when it ends, so the young are spared."""
+    """Keys of records that no run refers to and that are older than so many days: a run is noted
+    when it ends, so the young are spared.
+    """
     wanted = {key for run in store.runs() for arm in run.arms.values() for key in arm}
     before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
     return [key for key, created in store.created() if key not in wanted and created < before]

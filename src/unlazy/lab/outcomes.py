@@ -1,4 +1,6 @@
-"""What became of a contest: plain data that a store keeps and gives back, with means, leads and conclusions read off them."""
+"""What became of a contest: plain data that a store keeps and gives back, with means, leads and
+conclusions read off them.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,11 @@ class Place(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What became of one learner under one seed: its metric on the test and on the examples held out, what was chosen, and the price.
+    """What became of one learner under one seed: its metric on the test and on the examples held
+    out, what was chosen, and the price.
 
-    `trial` is the key of the record. `learner` is what tuning chose, as long as it is at hand: a store keeps its settings alone.
+    `trial` is the key of the record. `learner` is what tuning chose, as long as it is at hand: a
+    store keeps its settings alone.
     """
 
     place: Place
@@ -59,13 +63,20 @@ class Result:
     def from_json(cls, told: Mapping[str, Any], metric: Metric) -> Self:
         """Undo `to_json`."""
         place = Place(told["learner"], told["n"], told["seed"])
-        value, validation = (_number(told[f"{part}_{metric.name}"]) for part in ("test", "validation"))
-        rest = (told[name] for name in ("chosen", "tried", "diverged", "tuning_seconds", "seconds", "trial"))
+        value, validation = (
+            _number(told[f"{part}_{metric.name}"]) for part in ("test", "validation")
+        )
+        rest = (
+            told[name]
+            for name in ("chosen", "tried", "diverged", "tuning_seconds", "seconds", "trial")
+        )
         return cls(place, value, validation, *rest)
 
 
 class Lead(NamedTuple):
-    """By how much the leader is ahead of another learner, in units of the metric, on the same secrets, samples and test examples."""
+    """By how much the leader is ahead of another learner, in units of the metric, on the same
+    secrets, samples and test examples.
+    """
 
     other: str
     ahead: Estimate
@@ -90,7 +101,10 @@ class ContestOutcome:
     @property
     def settings(self) -> str:
         """What tells this contest from others on the task."""
-        what = f"{', '.join(self.learners)}; n = {', '.join(map(str, self.sizes))}; {self.budget} settings; {self.test} test examples"
+        what = (
+            f"{', '.join(self.learners)}; n = {', '.join(map(str, self.sizes))}; {self.budget} "
+            f"settings; {self.test} test examples"
+        )
         return self.command or what
 
     def values(self, learner: str, n: int) -> list[float]:
@@ -108,15 +122,20 @@ class ContestOutcome:
         return sorted(means, key=lambda learner: (means[learner] != means[learner], means[learner]))
 
     def leads(self, n: int) -> tuple[str, list[Lead]]:
-        """The learner with the best mean at n, and how far it is ahead of each other, the nearest first.
+        """The learner with the best mean at n, and how far it is ahead of each other, the nearest
+        first.
 
-        The leader was picked by looking, so each interval is at level 1 − (1 − LEVEL)/(number of others): all of them hold together.
+        The leader was picked by looking, so each interval is at level 1 − (1 − LEVEL)/(number of
+        others): all of them hold together.
         """
         leader, *others = self.order(n)
         leads = []
         for other in others:
             pairs = zip(self.values(leader, n), self.values(other, n), strict=True)
-            ahead = _widened(estimate([(a - b) if self.metric.higher else (b - a) for a, b in pairs]), len(others))
+            ahead = _widened(
+                estimate([(a - b) if self.metric.higher else (b - a) for a, b in pairs]),
+                len(others),
+            )
             leads.append(Lead(other, ahead, bool(ahead.low > 0)))
         return leader, sorted(leads, key=lambda lead: lead.ahead.mean)
 
@@ -126,25 +145,42 @@ class ContestOutcome:
         best = self._said(self.mean(leader, n).mean)
         if not leads:
             return f"At n = {n:,}, {leader} has {best}; it is alone."
-        behind, tied = [lead for lead in leads if lead.decided], [lead for lead in leads if not lead.decided]
+        behind, tied = (
+            [lead for lead in leads if lead.decided],
+            [lead for lead in leads if not lead.decided],
+        )
         seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}"
         if not tied:
             first = behind[0]
             rest = ", and farther ahead of the others," if len(behind) > 1 else ""
             return (
-                f"At n = {n:,}, {leader} ({best}) is ahead of {first.other}{rest} by {self._ahead(first.ahead)} on the same "
+                f"At n = {n:,}, {leader} ({best}) is ahead of {first.other}{rest} by "
+                f"{self._ahead(first.ahead)} on the same "
                 f"secrets and samples ({seeds}): decided."
             )
-        names = " and ".join(lead.other for lead in tied) if len(tied) < 3 else f"{tied[0].other} and {len(tied) - 1} others"
-        apart = f"; it is ahead of {len(behind)} other{'s' * (len(behind) != 1)}, decided" if behind else ""
+        names = (
+            " and ".join(lead.other for lead in tied)
+            if len(tied) < 3
+            else f"{tied[0].other} and {len(tied) - 1} others"
+        )
+        apart = (
+            f"; it is ahead of {len(behind)} other{'s' * (len(behind) != 1)}, decided"
+            if behind
+            else ""
+        )
         greatest = "greatest" if self.metric.higher else "least"
         return (
-            f"At n = {n:,}, {leader} ({best}) has the {greatest} mean, but its lead over {names} is not decided "
+            f"At n = {n:,}, {leader} ({best}) has the {greatest} mean, but its lead over "
+            f"{names} is not decided "
             f"({self._ahead(tied[0].ahead)}, {seeds}){apart}."
         )
 
     def _said(self, value: float) -> str:
-        return f"{value:.2f} %" if self.metric.unit == "%" else f"{value:.4g} {self.metric.label.removeprefix('test ')}"
+        return (
+            f"{value:.2f} %"
+            if self.metric.unit == "%"
+            else f"{value:.4g} {self.metric.label.removeprefix('test ')}"
+        )
 
     def _ahead(self, ahead: Estimate) -> str:
         digits, unit = (".2f", " points") if self.metric.unit == "%" else (".3g", "")
@@ -165,7 +201,12 @@ class ContestOutcome:
             "test_examples": self.test,
             "conclusions": [self.conclusion(n) for n in self.sizes],
             "means": [
-                {"learner": learner, "n": n, "mean": _finite(e.mean), "interval": [_finite(e.low), _finite(e.high)]}
+                {
+                    "learner": learner,
+                    "n": n,
+                    "mean": _finite(e.mean),
+                    "interval": [_finite(e.low), _finite(e.high)],
+                }
                 for n in self.sizes
                 for learner in self.learners
                 for e in [self.mean(learner, n)]
@@ -232,4 +273,6 @@ def _widened(e: Estimate, comparisons: int) -> Estimate:
         return e
     t = scipy.stats.t(e.seeds - 1)
     factor = t.ppf(1 - (1 - LEVEL) / (2 * comparisons)) / t.ppf((1 + LEVEL) / 2)
-    return dataclasses.replace(e, low=float(e.mean - factor * e.half), high=float(e.mean + factor * e.half))
+    return dataclasses.replace(
+        e, low=float(e.mean - factor * e.half), high=float(e.mean + factor * e.half)
+    )

@@ -1,4 +1,7 @@
-"""The plain formats of the store and of files of records: JSON, and numbers as bytes. Whatever is read is checked, and never run."""
+"""The plain formats of the store and of files of records: JSON, and numbers as bytes.
+
+Whatever is read is checked, and never run.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,11 @@ from typing import Any
 
 import numpy as np
 
-#: One encoder for all: `json.dumps` would make a new one at each call, which costs as much as the writing.
-dumps = json.JSONEncoder(check_circular=False, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+#: One encoder for all: `json.dumps` would make a new one at each call, which costs as much as the
+#: writing.
+dumps = json.JSONEncoder(
+    check_circular=False, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+).encode
 #: Numbers and truth values of a fixed size; objects have no place in a store.
 _NUMBERS = re.compile(r"[<>|=][biufc]\d{1,2}")
 
@@ -26,7 +32,9 @@ def text(values: tuple[Any, ...]) -> str:
 
 
 def pack(measurements: Mapping[str, Sequence[float]]) -> bytes:
-    """All series, one after the other, as doubles of 8 bytes: writing them as decimals would take longer than storing them."""
+    """All series, one after the other, as doubles of 8 bytes: writing them as decimals would take
+    longer than storing them.
+    """
     values = tuple(itertools.chain.from_iterable(measurements.values()))
     return struct.pack(f"<{len(values)}d", *values)
 
@@ -46,7 +54,9 @@ def plain_array(dtype: Any, shape: Any, data: bytes) -> np.ndarray:
     """Numbers of one kind from their bytes."""
     if not isinstance(dtype, str) or not _NUMBERS.fullmatch(dtype):
         raise ValueError(f"{dtype!r} is no kind of number")
-    if not isinstance(shape, list) or not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in shape):
+    if not isinstance(shape, list) or not all(
+        isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in shape
+    ):
         raise ValueError(f"{shape!r} is no shape")
     try:
         kind = np.dtype(dtype)

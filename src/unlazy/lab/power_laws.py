@@ -1,4 +1,6 @@
-"""Sample sizes from errors, exponents of power laws from sample sizes, with bootstrap intervals; and where two curves cross."""
+"""Sample sizes from errors, exponents of power laws from sample sizes, with bootstrap intervals;
+and where two curves cross.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,15 @@ STABLE = 3
 
 
 def first_stable_crossing(
-    sizes: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"], target: float, *, stable: int = STABLE
+    sizes: Float[np.ndarray, " n"],
+    errors: Float[np.ndarray, " n"],
+    target: float,
+    *,
+    stable: int = STABLE,
 ) -> float | None:
-    """The size at which the error reaches the target, between the looks by linear interpolation; None if it does not, or not for long."""
+    """The size at which the error reaches the target, between the looks by linear interpolation;
+    None if it does not, or not for long.
+    """
     below = errors <= target
     for i in range(len(errors) - stable + 1):
         if np.all(below[i : i + stable]):
@@ -30,7 +38,9 @@ def first_stable_crossing(
 
 
 def last_crossing(errors: Mapping[int, float], target: float) -> float | None:
-    """The size from which on every measured error is at or below the target, interpolated in log n; None where the last one is not."""
+    """The size from which on every measured error is at or below the target, interpolated in log n;
+    None where the last one is not.
+    """
     sizes = sorted(errors)
     if not errors[sizes[-1]] <= target:
         return None
@@ -52,10 +62,11 @@ def slope(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class PowerLaw:
-    """samples ≈ factor·d^exponent, fitted to the mean logarithms over seeds, with 95 % bootstrap intervals over seeds.
+    """samples ≈ factor·d^exponent, fitted to the mean logarithms over seeds, with 95 % bootstrap
+    intervals over seeds.
 
-    `with_log` is the exponent where one factor log d is granted: samples ≈ factor·d^exponent·log d. It is NaN where log d is not positive.
-    The intervals of one seed are infinitely wide.
+    `with_log` is the exponent where one factor log d is granted: samples ≈ factor·d^exponent·log d.
+    It is NaN where log d is not positive. The intervals of one seed are infinitely wide.
     """
 
     exponent: float
@@ -70,7 +81,9 @@ class PowerLaw:
 
 
 def _replicates(logs: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "b n"]:
-    """Mean logarithms with the seeds drawn anew, for each dimension by itself: its runs are independent of the others'."""
+    """Mean logarithms with the seeds drawn anew, for each dimension by itself: its runs are
+    independent of the others'.
+    """
     seeds, sizes = logs.shape
     chosen = np.random.default_rng(0).integers(0, seeds, (REPLICATES, seeds, sizes))
     return np.mean(np.take_along_axis(logs[None], chosen, axis=1), axis=1)
@@ -91,11 +104,14 @@ def fit(dimensions: Float[np.ndarray, " n"], samples: Float[np.ndarray, "s n"]) 
     factor = float(np.exp(np.mean(mean) - exponent * np.mean(x)))
     if np.min(x) <= 0:
         return PowerLaw(exponent, interval(0.0), math.nan, (math.nan, math.nan), factor)
-    return PowerLaw(exponent, interval(0.0), slope(x, mean - np.log(x)), interval(np.log(x)), factor)
+    return PowerLaw(
+        exponent, interval(0.0), slope(x, mean - np.log(x)), interval(np.log(x)), factor
+    )
 
 
 def crossing(d1: np.ndarray, n1: np.ndarray, d2: np.ndarray, n2: np.ndarray) -> float | None:
-    """The dimension above which the first curve lies below the second, straight between the measured points in log-log; None without one.
+    """The dimension above which the first curve lies below the second, straight between the
+    measured points in log-log; None without one.
 
     Only dimensions that both curves cover count.
     """

@@ -12,7 +12,8 @@ from typing import Any
 
 import unlazy
 
-#: Rooms that no measurement depends on: reports, the command line, the scikit-learn face, and the laboratory but for its engines.
+#: Rooms that no measurement depends on: reports, the command line, the scikit-learn face, and the
+#: laboratory but for its engines.
 NOT_COMPUTING = ("__main__.py", "cli", "estimators", "lab", "report")
 #: The part of the laboratory that computes.
 ENGINES = "lab/engines"
@@ -20,7 +21,9 @@ ENGINES = "lab/engines"
 
 def computing(root: Path) -> list[Path]:
     """The files of the package on which a measurement can depend."""
-    files = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in NOT_COMPUTING]
+    files = [
+        path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in NOT_COMPUTING
+    ]
     return sorted([*files, *(root / ENGINES).glob("*.py")])
 
 

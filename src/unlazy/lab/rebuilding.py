@@ -1,7 +1,8 @@
-"""Trials from their descriptions: what a record says is enough to run it again, where it is made of things of this package.
+"""Trials from their descriptions: what a record says is enough to run it again, where it is made of
+things of this package.
 
-Nothing is run that a description names by itself: names lead to classes of this package, or of files that the user names. Whether it is the
-same trial is decided by its key.
+Nothing is run that a description names by itself: names lead to classes of this package, or of
+files that the user names. Whether it is the same trial is decided by its key.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ DEEPEST = 40
 def rebuilt(key: str, description: dict[str, Any], files: Iterable[ModuleType] = ()) -> Runnable:
     """The trial of a description, or an error that says why it cannot be made again."""
     own = {
-        name: value for module in files for name, value in vars(module).items() if isinstance(value, type) and issubclass(value, eqx.Module)
+        name: value
+        for module in files
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, eqx.Module)
     }
     try:
         fields = {name: _value(value, own, 0) for name, value in description.items()}
@@ -34,10 +38,13 @@ def rebuilt(key: str, description: dict[str, Any], files: Iterable[ModuleType] =
     except BadInput as error:
         raise BadInput(f"The trial {key} cannot be made from its record: {error}") from error
     except Exception as error:
-        raise BadInput(f"The trial {key} cannot be made from its record: {type(error).__name__}: {error}.") from error
+        raise BadInput(
+            f"The trial {key} cannot be made from its record: {type(error).__name__}: {error}."
+        ) from error
     if found != key:
         raise BadInput(
-            f"The trial {key} cannot be made from its record: its classes are no longer what they were, or the record was changed."
+            f"The trial {key} cannot be made from its record: its classes are no longer what "
+            "they were, or the record was changed."
         )
     return trial
 
@@ -51,7 +58,9 @@ def _value(value: Any, own: dict[str, type], depth: int) -> Any:
         return value
     if "array" in value or "function" in value:
         raise BadInput("it holds an array or a function, of which a record keeps only a hash.")
-    fields = {name: _value(entry, own, depth + 1) for name, entry in value.items() if name != "type"}
+    fields = {
+        name: _value(entry, own, depth + 1) for name, entry in value.items() if name != "type"
+    }
     if "type" not in value:
         return fields
     name = str(value["type"])
@@ -61,11 +70,18 @@ def _value(value: Any, own: dict[str, type], depth: int) -> Any:
     short = name.partition("#")[0]
     if "#" in name and short in own:
         return _made(own[short], fields)
-    raise BadInput(f"there is no class {short}." + (" Name the file that defines it with --load." if "#" in name else ""))
+    raise BadInput(
+        f"there is no class {short}."
+        + (" Name the file that defines it with --load." if "#" in name else "")
+    )
 
 
 def _made(kind: type, fields: dict[str, Any]) -> Any:
-    """A module from its fields. What it finds out by itself, such as the state of its data, is left out: its key says if it is the same."""
+    """A module from its fields.
+
+    What it finds out by itself, such as the state of its data, is left out: its key says if it is
+    the same.
+    """
     given = {field.name for field in dataclasses.fields(kind) if field.init}
     return kind(**{name: value for name, value in fields.items() if name in given})
 

@@ -1,8 +1,9 @@
 """The registry: every name once, with one meaning everywhere.
 
-A name is looked up among what the package offers to any task, what its papers offer, and what installed packages offer through the entry
-point group `unlazy` (each a module with `TASKS`, `LEARNERS`, `KERNELS`, `CLAIMS`). `file.py:Name` and `package.module:Name` lead to things
-that nobody registered, and `table.csv:column` to the rows of a table as a task.
+A name is looked up among what the package offers to any task, what its papers offer, and what
+installed packages offer through the entry point group `unlazy` (each a module with `TASKS`,
+`LEARNERS`, `KERNELS`, `CLAIMS`). `file.py:Name` and `package.module:Name` lead to things that
+nobody registered, and `table.csv:column` to the rows of a table as a task.
 """
 
 from __future__ import annotations
@@ -33,9 +34,14 @@ GROUP = "unlazy"
 
 @functools.cache
 def shelves() -> tuple[ModuleType, ...]:
-    """All modules that offer something: the package's, its papers', and those of installed packages."""
+    """All modules that offer something: the package's, its papers', and those of installed
+    packages.
+    """
     papers = importlib.import_module("unlazy.papers").PAPERS
-    own = [importlib.import_module(name) for name in (*SHELVES, *(f"unlazy.papers.{paper}" for paper in papers))]
+    own = [
+        importlib.import_module(name)
+        for name in (*SHELVES, *(f"unlazy.papers.{paper}" for paper in papers))
+    ]
     return (*own, *map(_offered_by, importlib.metadata.entry_points(group=GROUP)))
 
 
@@ -44,14 +50,20 @@ def _offered_by(entry: importlib.metadata.EntryPoint) -> Any:
         return entry.load()
     except Exception as error:
         package = entry.dist.name if entry.dist is not None else "a package"
-        raise BadInput(f"{package} offers {entry.name!r} to unlazy, but it cannot be loaded: {type(error).__name__}: {error}") from error
+        raise BadInput(
+            f"{package} offers {entry.name!r} to unlazy, but it cannot be loaded: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _collected(attribute: str) -> dict[str, Named]:
     found: dict[str, Named] = {}
     for shelf in shelves():
         for name, entry in getattr(shelf, attribute, {}).items():
-            require(name not in found, f"{name!r} is offered twice, the second time by {shelf.__name__}.")
+            require(
+                name not in found,
+                f"{name!r} is offered twice, the second time by {shelf.__name__}.",
+            )
             found[name] = entry
     return found
 
@@ -97,7 +109,9 @@ def family_of(name: str, changes: Iterable[str] = ()) -> Family:
     found: dict[str, Any] = {}
     for change in changes:
         field, sign, text = change.partition("=")
-        require(bool(sign), f"A change is written NAME=VALUE, such as d=100, but {change!r} has no '='.")
+        require(
+            bool(sign), f"A change is written NAME=VALUE, such as d=100, but {change!r} has no '='."
+        )
         found[field] = value_of(family, field, text, name)
     return dataclasses.replace(family, **found)
 
@@ -111,7 +125,9 @@ def _rows(place: str) -> Family:
 def value_of(family: Family, field: str, text: str, name: str) -> Any:
     """A text as a value of a field of a family, of the type that it has now."""
     fields = {f.name: getattr(family, f.name) for f in dataclasses.fields(family)}
-    adjustable = {key: value for key, value in fields.items() if isinstance(value, (bool, int, float, str))}
+    adjustable = {
+        key: value for key, value in fields.items() if isinstance(value, (bool, int, float, str))
+    }
     if field not in adjustable:
         raise unknown(f"number of {name}", field, adjustable)
     now = adjustable[field]
@@ -127,11 +143,16 @@ def value_of(family: Family, field: str, text: str, name: str) -> Any:
 
 def find_not_run(patterns: Iterable[str]) -> list[NotRun]:
     """The statements that nothing runs yet whose ids match any of the patterns."""
-    return [row for name, row in not_run().items() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    return [
+        row
+        for name, row in not_run().items()
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    ]
 
 
 def find_claims(patterns: Iterable[str]) -> list[Claim]:
-    """The claims whose ids match any of the patterns (`*` matches anything), each once, in the order of the ledger; or a user's own.
+    """The claims whose ids match any of the patterns (`*` matches anything), each once, in the
+    order of the ledger; or a user's own.
 
     What is not run yet may be named too, and gives nothing here.
     """
@@ -143,7 +164,9 @@ def find_claims(patterns: Iterable[str]) -> list[Claim]:
         matched = fnmatch.filter(known, pattern)
         if not matched and not find_not_run([pattern]):
             if any(mark in pattern for mark in "*?["):
-                raise BadInput(f"No claim matches the pattern {pattern!r}. Known: {', '.join(known)}.")
+                raise BadInput(
+                    f"No claim matches the pattern {pattern!r}. Known: {', '.join(known)}."
+                )
             raise unknown("claim", pattern, known)
         chosen.update(matched)
     return [claim for name, claim in known.items() if name in chosen] + own
@@ -159,14 +182,23 @@ def _thing(kind: str, name: str, known: dict[str, Named], wanted: type) -> Any:
 
 
 def _at(place: str, kind: str, wanted: type) -> Any:
-    """What `file.py:Name` or `package.module:Name` leads to; a class is called without arguments, so its fields need defaults."""
+    """What `file.py:Name` or `package.module:Name` leads to; a class is called without arguments,
+    so its fields need defaults.
+    """
     where, _, name = place.rpartition(":")
     module = load_file(Path(where)) if where.endswith(".py") else _import(where, place)
-    offered = [n for n, v in vars(module).items() if _is(v, wanted) and not (isinstance(v, type) and v.__module__ != module.__name__)]
+    offered = [
+        n
+        for n, v in vars(module).items()
+        if _is(v, wanted) and not (isinstance(v, type) and v.__module__ != module.__name__)
+    ]
     if not hasattr(module, name):
         raise BadInput(f"{where}: {unknown(kind, name, offered)}")
     thing = getattr(module, name)
-    require(_is(thing, wanted), f"{place} is no {kind}: a {wanted.__name__} was expected, but it is {_what(thing)}.")
+    require(
+        _is(thing, wanted),
+        f"{place} is no {kind}: a {wanted.__name__} was expected, but it is {_what(thing)}.",
+    )
     if not isinstance(thing, type):
         return thing
     lacking = sorted(getattr(thing, "__abstractmethods__", ()))
@@ -176,7 +208,8 @@ def _at(place: str, kind: str, wanted: type) -> Any:
     except TypeError as error:
         missing = str(error).split(": ", 1)[-1]
         raise BadInput(
-            f"{place} cannot be made without arguments ({missing}). Give its fields defaults, or name an instance of it."
+            f"{place} cannot be made without arguments ({missing}). Give its fields defaults, "
+            "or name an instance of it."
         ) from None
 
 
@@ -185,11 +218,19 @@ def _is(value: Any, wanted: type) -> bool:
 
 
 def _what(thing: Any) -> str:
-    return f"a class, {thing.__name__}" if isinstance(thing, type) else f"of type {type(thing).__name__}"
+    return (
+        f"a class, {thing.__name__}"
+        if isinstance(thing, type)
+        else f"of type {type(thing).__name__}"
+    )
 
 
 def load_file(path: Path) -> ModuleType:
-    """A user's file as a module. Each text of a file is a module of its own: what was made of an older one keeps its code and keys."""
+    """A user's file as a module.
+
+    Each text of a file is a module of its own: what was made of an older one keeps its code and
+    keys.
+    """
     require(path.is_file(), f"There is no file {path}. A thing of your own is named file.py:Name.")
     whole = path.resolve()
     source = whole.read_bytes()
@@ -210,7 +251,10 @@ def load_source(name: str, file: str, source: bytes) -> ModuleType:
     except Exception as error:
         del sys.modules[name]
         where = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        raise BadInput(f"{file} cannot be loaded: {type(error).__name__}{where}: {getattr(error, 'msg', error)}") from error
+        raise BadInput(
+            f"{file} cannot be loaded: {type(error).__name__}{where}: "
+            f"{getattr(error, 'msg', error)}"
+        ) from error
     return module
 
 
@@ -218,6 +262,11 @@ def _import(where: str, place: str) -> ModuleType:
     try:
         return importlib.import_module(where)
     except ImportError as error:
-        raise BadInput(f"{place}: the module {where} cannot be imported ({error}). A file is named file.py:Name.") from None
+        raise BadInput(
+            f"{place}: the module {where} cannot be imported ({error}). A file is named "
+            "file.py:Name."
+        ) from None
     except Exception as error:
-        raise BadInput(f"{place}: the module {where} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise BadInput(
+            f"{place}: the module {where} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error

@@ -1,7 +1,9 @@
-"""Running one record again, alone, and comparing: numbers must not depend on what else was run, where, or in which order.
+"""Running one record again, alone, and comparing: numbers must not depend on what else was run,
+where, or in which order.
 
-A trial that runs in another group is another compiled program, which may round otherwise; what that leads to in the end is allowed to
-differ by a ten-thousandth of its size, or of 1 where it is smaller. Records of one group on one kind of machine are equal bit by bit.
+A trial that runs in another group is another compiled program, which may round otherwise; what that
+leads to in the end is allowed to differ by a ten-thousandth of its size, or of 1 where it is
+smaller. Records of one group on one kind of machine are equal bit by bit.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ TOLERANCE = 1e-4
 
 
 class Difference(NamedTuple):
-    """How far two records are apart in one measure: the largest difference over all steps, relative to the numbers or to 1."""
+    """How far two records are apart in one measure: the largest difference over all steps, relative
+    to the numbers or to 1.
+    """
 
     measure: str
     largest: float
@@ -28,7 +32,11 @@ def differences(one: Record, other: Record, tolerance: float = TOLERANCE) -> lis
     found = []
     for name in sorted(one.measurements.keys() | other.measurements.keys()):
         a, b = one.measurements.get(name), other.measurements.get(name)
-        apart = math.inf if a is None or b is None or len(a) != len(b) else max(map(_apart, a, b), default=0.0)
+        apart = (
+            math.inf
+            if a is None or b is None or len(a) != len(b)
+            else max(map(_apart, a, b), default=0.0)
+        )
         found.append(Difference(name, apart, apart <= tolerance))
     if one.status != other.status or one.steps != other.steps:
         found.append(Difference("status and steps", math.inf, False))

@@ -1,7 +1,9 @@
-"""What decides a claim: checks, published values, the conditions of a theorem, a control that must not hold, and the history of all that.
+"""What decides a claim: checks, published values, the conditions of a theorem, a control that must
+not hold, and the history of all that.
 
-Seeds come in three ranges. Settings are chosen on tuning seeds and looked at on development seeds; verdicts rest on judging seeds, from
-which nothing was chosen. A rule that was changed after a run is judged on judging seeds that no run had before.
+Seeds come in three ranges. Settings are chosen on tuning seeds and looked at on development seeds;
+verdicts rest on judging seeds, from which nothing was chosen. A rule that was changed after a run
+is judged on judging seeds that no run had before.
 """
 
 from __future__ import annotations
@@ -18,15 +20,19 @@ from unlazy.lab.trials import Record
 
 Scale = Literal["smoke", "laptop", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
-#: The first seed of each range: settings are chosen on seeds from 0, looked at from 10, judged from 1000.
+#: The first seed of each range: settings are chosen on seeds from 0, looked at from 10, judged from
+#: 1000.
 TUNING, DEVELOPMENT, JUDGING = 0, 10, 1000
-#: Who set a bound: the paper; we, to make a statement checkable; or nobody: an identity of the construction, which decides nothing.
+#: Who set a bound: the paper; we, to make a statement checkable; or nobody: an identity of the
+#: construction, which decides nothing.
 Origin = Literal["paper", "ours", "identity"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """A measurement of an arm, at a step (None: the last); or, with `minus`, how far it is above another under the same seed."""
+    """A measurement of an arm, at a step (None: the last); or, with `minus`, how far it is above
+    another under the same seed.
+    """
 
     arm: str
     measure: str
@@ -45,11 +51,16 @@ class Quantity:
         return [mine - other for mine, other in zip(own, self.minus.values(records), strict=True)]
 
     def measured(self, records: Mapping[str, Sequence[Record]]) -> bool:
-        """Whether the records have it: an arm or a place of a row may be there at a larger scale alone."""
+        """Whether the records have it: an arm or a place of a row may be there at a larger scale
+        alone.
+        """
         there = all(
-            self.measure in record.measurements and (self.step is None or self.step in record.steps) for record in records.get(self.arm, ())
+            self.measure in record.measurements and (self.step is None or self.step in record.steps)
+            for record in records.get(self.arm, ())
         )
-        return self.arm in records and there and (self.minus is None or self.minus.measured(records))
+        return (
+            self.arm in records and there and (self.minus is None or self.minus.measured(records))
+        )
 
     @property
     def range(self) -> tuple[float, float]:
@@ -68,10 +79,11 @@ class Quantity:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """lower ≤ mean of the quantity over seeds ≤ upper; with `share`: in more than this share of all seeds it lies between them.
+    """lower ≤ mean of the quantity over seeds ≤ upper; with `share`: in more than this share of all
+    seeds it lies between them.
 
-    `scales`: where the bounds are meant to hold. `origin`: whose bounds they are. `exact`: the quantity is computed without chance, so that
-    equal values need no spread to be believed.
+    `scales`: where the bounds are meant to hold. `origin`: whose bounds they are. `exact`: the
+    quantity is computed without chance, so that equal values need no spread to be believed.
     """
 
     quantity: Quantity
@@ -85,9 +97,19 @@ class Check:
     def __post_init__(self) -> None:
         """Refuse what cannot fail."""
         low, high = self.quantity.range
-        require(self.lower <= self.upper, f"{self.quantity}: the lower bound {self.lower:g} is above the upper bound {self.upper:g}.")
-        require(self.lower > low or self.upper < high, f"{self.quantity} lies in [{low:g}, {high:g}] anyway: this check cannot fail.")
-        require(self.share is None or 0 < self.share < 1, f"{self.quantity}: a share lies between 0 and 1, but is {self.share}.")
+        require(
+            self.lower <= self.upper,
+            f"{self.quantity}: the lower bound {self.lower:g} is above the upper bound "
+            f"{self.upper:g}.",
+        )
+        require(
+            self.lower > low or self.upper < high,
+            f"{self.quantity} lies in [{low:g}, {high:g}] anyway: this check cannot fail.",
+        )
+        require(
+            self.share is None or 0 < self.share < 1,
+            f"{self.quantity}: a share lies between 0 and 1, but is {self.share}.",
+        )
 
     @property
     def counts(self) -> bool:
@@ -103,7 +125,11 @@ class Check:
         """The bounds, as they stand behind the quantity."""
         if math.isinf(self.upper):
             return f"≥ {self.lower:g}"
-        return f"≤ {self.upper:g}" if math.isinf(self.lower) else f"in [{self.lower:g}, {self.upper:g}]"
+        return (
+            f"≤ {self.upper:g}"
+            if math.isinf(self.lower)
+            else f"in [{self.lower:g}, {self.upper:g}]"
+        )
 
     def __str__(self) -> str:
         often = "" if self.share is None else f" for more than {self.share:.0%} of seeds"
@@ -112,10 +138,12 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """A number as it is printed in the paper, with the standard deviation that the paper states for it.
+    """A number as it is printed in the paper, with the standard deviation that the paper states for
+    it.
 
-    It is reproduced where the whole interval of the measured mean lies within half a unit of the last printed digit plus two such
-    deviations. Each number counts once, under the quantity whose description in the paper it carries.
+    It is reproduced where the whole interval of the measured mean lies within half a unit of the
+    last printed digit plus two such deviations. Each number counts once, under the quantity whose
+    description in the paper it carries.
     """
 
     quantity: Quantity
@@ -136,9 +164,11 @@ class Published:
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A condition of a theorem as a quantity: `value` at the sizes of a scale, and what the theorem asks of it, `needed`.
+    """A condition of a theorem as a quantity: `value` at the sizes of a scale, and what the theorem
+    asks of it, `needed`.
 
-    `value` may be something that is measured. Where the paper leaves a constant open, it is taken as 1, and `text` says so.
+    `value` may be something that is measured. Where the paper leaves a constant open, it is taken
+    as 1, and `text` says so.
     """
 
     text: str
@@ -167,28 +197,40 @@ class Met:
     @property
     def met(self) -> bool:
         """Whether the run meets it."""
-        return self.value >= self.needed if self.condition.sense == "≥" else self.value <= self.needed
+        return (
+            self.value >= self.needed if self.condition.sense == "≥" else self.value <= self.needed
+        )
 
     @property
     def factor(self) -> float:
         """By what factor it is missed; at most 1 where it is met."""
-        above, below = (self.needed, self.value) if self.condition.sense == "≥" else (self.value, self.needed)
+        above, below = (
+            (self.needed, self.value) if self.condition.sense == "≥" else (self.value, self.needed)
+        )
         return math.inf if below <= 0 < above else above / below if below else 0.0
 
     def __str__(self) -> str:
-        told = f"{self.condition.text}: {self.value:.3g} where {self.condition.sense} {self.needed:.3g} is asked"
+        told = (
+            f"{self.condition.text}: {self.value:.3g} where {self.condition.sense} "
+            f"{self.needed:.3g} is asked"
+        )
         return told + ("" if self.met else f", missed {self.factor:.3g}-fold")
 
 
 @dataclasses.dataclass(frozen=True)
 class Control:
-    """A world in which the statement is false: the same arms by name, on which the same rule must not say "holds"."""
+    """A world in which the statement is false: the same arms by name, on which the same rule must
+    not say "holds".
+    """
 
     what: str
     study: Callable[[Scale], Mapping[str, StudyArm]]
 
 
-def shuffled(study: Callable[[Scale], Mapping[str, StudyArm]], what: str = "learners see labels of other inputs") -> Control:
+def shuffled(
+    study: Callable[[Scale], Mapping[str, StudyArm]],
+    what: str = "learners see labels of other inputs",
+) -> Control:
     """The control in which every learner of a study is shown labels that say nothing."""
 
     def null(scale: Scale) -> Mapping[str, StudyArm]:
@@ -197,7 +239,9 @@ def shuffled(study: Callable[[Scale], Mapping[str, StudyArm]], what: str = "lear
     return Control(what, null)
 
 
-def relabelled_arms(study: Callable[[Scale], Mapping[str, StudyArm]], names: Sequence[str]) -> Control:
+def relabelled_arms(
+    study: Callable[[Scale], Mapping[str, StudyArm]], names: Sequence[str]
+) -> Control:
     """The same for some arms of a study, where the others add nothing to what decides."""
 
     def null(scale: Scale) -> Mapping[str, StudyArm]:
@@ -208,7 +252,9 @@ def relabelled_arms(study: Callable[[Scale], Mapping[str, StudyArm]], names: Seq
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """That a bound, a size or an arm was changed after a run: from then on the rule is judged on seeds from `first_seed`."""
+    """That a bound, a size or an arm was changed after a run: from then on the rule is judged on
+    seeds from `first_seed`.
+    """
 
     date: str
     what: str

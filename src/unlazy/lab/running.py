@@ -1,4 +1,6 @@
-"""From a claim to its verdict: what is not in the store is run, everything is judged from the store."""
+"""From a claim to its verdict: what is not in the store is run, everything is judged from the
+store.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ World = Literal["claim", "control"]
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """A claim, or its control, at a scale on chosen seeds: its trials by arm. `look`: see `judging`."""
+    """A claim, or its control, at a scale on chosen seeds: its trials by arm.
+
+    `look`: see `judging`.
+    """
 
     claim: Claim
     scale: Scale
@@ -45,7 +50,16 @@ class Study:
     def note(self) -> Run:
         """What the store keeps of it."""
         arms = {name: [trial.key for trial in arm] for name, arm in self.arms.items()}
-        return Run(self.world, self.claim.id, self.scale, self.seeds[0], len(self.seeds), arms, now(), {"look": self.look})
+        return Run(
+            self.world,
+            self.claim.id,
+            self.scale,
+            self.seeds[0],
+            len(self.seeds),
+            arms,
+            now(),
+            {"look": self.look},
+        )
 
 
 def arms_of(claim: Claim, scale: Scale, world: World = "claim") -> Mapping[str, StudyArm]:
@@ -58,7 +72,13 @@ def arms_of(claim: Claim, scale: Scale, world: World = "claim") -> Mapping[str, 
 
 
 def study(
-    claim: Claim, scale: Scale, *, seeds: int | None = None, first_seed: int | None = None, world: World = "claim", look: int = 0
+    claim: Claim,
+    scale: Scale,
+    *,
+    seeds: int | None = None,
+    first_seed: int | None = None,
+    world: World = "claim",
+    look: int = 0,
 ) -> Study:
     """Lay out the trials of a claim, by default on the seeds on which it is judged."""
     require(scale in SCALES, f"The scale must be one of {', '.join(SCALES)}, but is {scale!r}.")
@@ -71,9 +91,18 @@ def study(
 
 
 def lacking(claim: Claim, scale: Scale) -> str | None:
-    """One sentence on data that a claim needs and that are not there, and how to get them; None where it can be run."""
+    """One sentence on data that a claim needs and that are not there, and how to get them; None
+    where it can be run.
+    """
     trials = (trial for arm in arms_of(claim, scale).values() for trial in arm.trials([0]))
-    return next((found for trial in trials if isinstance(trial, Trial) and (found := trial.family.missing) is not None), None)
+    return next(
+        (
+            found
+            for trial in trials
+            if isinstance(trial, Trial) and (found := trial.family.missing) is not None
+        ),
+        None,
+    )
 
 
 def waiting_for_data(claims: Iterable[Claim], scale: Scale) -> tuple[list[Claim], list[NotRun]]:
@@ -91,19 +120,32 @@ def waiting_for_data(claims: Iterable[Claim], scale: Scale) -> tuple[list[Claim]
 def controls_of(studies: Iterable[Study]) -> list[Study]:
     """The controls of claims that have one, at the same scale on the same seeds."""
     return [
-        study(each.claim, each.scale, seeds=len(each.seeds), first_seed=each.seeds[0], world="control")
+        study(
+            each.claim, each.scale, seeds=len(each.seeds), first_seed=each.seeds[0], world="control"
+        )
         for each in studies
         if each.claim.control is not None
     ]
 
 
 def null_of(claim: Claim) -> Claim | None:
-    """The claim where all learners see labels of other inputs; None where nothing in it learns from labels, or it is true of any."""
-    if claim.whatever_labels or all(relabelled(arm) is None for arm in claim.study("laptop").values()):
+    """The claim where all learners see labels of other inputs; None where nothing in it learns from
+    labels, or it is true of any.
+    """
+    if claim.whatever_labels or all(
+        relabelled(arm) is None for arm in claim.study("laptop").values()
+    ):
         return None
     null = shuffled(claim.study)
     return dataclasses.replace(
-        claim, id=f"{claim.id} (null)", study=null.study, published=(), conditions=(), control=None, corrections=(), plots=()
+        claim,
+        id=f"{claim.id} (null)",
+        study=null.study,
+        published=(),
+        conditions=(),
+        control=None,
+        corrections=(),
+        plots=(),
     )
 
 
@@ -114,10 +156,14 @@ def absent(trials: Iterable[R], store: Store) -> list[R]:
     return [trial for key, trial in wanted.items() if key not in known]
 
 
-def keep(trials: Iterable[Runnable], store: Store, engine: Engine, watcher: Watcher | None = None) -> None:
-    """Run what the store lacks, and keep each record as it comes. Whatever ends it, the engine is told to stop.
+def keep(
+    trials: Iterable[Runnable], store: Store, engine: Engine, watcher: Watcher | None = None
+) -> None:
+    """Run what the store lacks, and keep each record as it comes. Whatever ends it, the engine is
+    told to stop.
 
-    The store keeps what trials cost, and why some could not be run; those are tried again by the next run.
+    The store keeps what trials cost, and why some could not be run; those are tried again by the
+    next run.
     """
     waiting = absent(trials, store)
     engine.costs = Costs(store.costs())
@@ -138,16 +184,23 @@ def keep(trials: Iterable[Runnable], store: Store, engine: Engine, watcher: Watc
 
 
 def run(studies: Sequence[Study], store: Store, engine: Engine) -> list[Verdict]:
-    """Register the rules, run what is missing, and judge; controls are part of the verdicts on their claims.
+    """Register the rules, run what is missing, and judge; controls are part of the verdicts on
+    their claims.
 
-    A study with a trial that could not be run is not judged: `incomplete` names those, and a warning does.
+    A study with a trial that could not be run is not judged: `incomplete` names those, and a
+    warning does.
     """
     store.register_rules({each.claim.id: each.claim.rule for each in studies})
     keep([trial for each in studies for trial in each.trials], store, engine)
     lacking = incomplete(studies, store)
     for each in lacking:
-        warnings.warn(f"{each.claim.id} is not judged: trials of it could not be run. The store says why.", stacklevel=2)
-    noted = [(each.claim, each.note) for each in studies if not any(each is other for other in lacking)]
+        warnings.warn(
+            f"{each.claim.id} is not judged: trials of it could not be run. The store says why.",
+            stacklevel=2,
+        )
+    noted = [
+        (each.claim, each.note) for each in studies if not any(each is other for other in lacking)
+    ]
     for _, note in noted:
         store.add_run(note)
     return [verdict_of(claim, note, store) for claim, note in noted if note.kind == "claim"]
@@ -158,12 +211,16 @@ def incomplete(studies: Iterable[Study], store: Store) -> list[Study]:
     return [each for each in studies if absent(each.trials, store)]
 
 
-def records_of(claim: Claim, run: Run, store: Store, *, arrays: bool = False) -> dict[str, list[Record]]:
+def records_of(
+    claim: Claim, run: Run, store: Store, *, arrays: bool = False
+) -> dict[str, list[Record]]:
     """The records of a run by arm, joined to one a seed."""
     seeds = range(run.first_seed, run.first_seed + run.seeds)
     arms = arms_of(claim, run.setting, run.kind)  # type: ignore[arg-type]
     return {
-        name: arms[name].join([store.get(key, arrays=arrays) for key in keys], seeds) for name, keys in run.arms.items() if name in arms
+        name: arms[name].join([store.get(key, arrays=arrays) for key in keys], seeds)
+        for name, keys in run.arms.items()
+        if name in arms
     }
 
 
@@ -171,11 +228,17 @@ def is_current(claim: Claim, run: Run) -> bool:
     """Whether the trials of a run are those that the claim's study has now."""
     seeds = range(run.first_seed, run.first_seed + run.seeds)
     arms = arms_of(claim, run.setting, run.kind)  # type: ignore[arg-type]
-    return {name: [trial.key for trial in arm.trials(seeds)] for name, arm in arms.items()} == run.arms
+    return {
+        name: [trial.key for trial in arm.trials(seeds)] for name, arm in arms.items()
+    } == run.arms
 
 
-def newest(store: Store, runs: Iterable[Run], claim: Claim, world: World, scale: str | None = None) -> Run | None:
-    """The newest run of a claim or of its control whose records are all there and whose study is still the present one."""
+def newest(
+    store: Store, runs: Iterable[Run], claim: Claim, world: World, scale: str | None = None
+) -> Run | None:
+    """The newest run of a claim or of its control whose records are all there and whose study is
+    still the present one.
+    """
     for run in runs:  # the newest first
         if (
             run.setting in SCALES

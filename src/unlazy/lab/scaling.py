@@ -1,9 +1,11 @@
-"""A scaling study: how many examples learners need for a target error, as a number of the task grows.
+"""A scaling study: how many examples learners need for a target error, as a number of the task
+grows.
 
-A learner on fresh examples is run once at each place, in one pass that is looked at often: what it needs is where its error first falls to
-the target and stays there. For any other learner n is searched: it doubles until every seed reaches the target, then the bracket is
-halved; at each n the learner is tuned and tested as in a contest. All of it are trials in the store, so a study that was stopped goes on
-where it was.
+A learner on fresh examples is run once at each place, in one pass that is looked at often: what it
+needs is where its error first falls to the target and stays there. For any other learner n is
+searched: it doubles until every seed reaches the target, then the bracket is halved; at each n the
+learner is tuned and tested as in a contest. All of it are trials in the store, so a study that was
+stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ from unlazy.theory.cube_kernels import predicted_examples
 
 #: A search begins with so many examples at the first place, and never asks for fewer.
 START, LEAST = 64, 8
-#: The error to be reached where none is named, and what is taken where that is too hard for some learner.
+#: The error to be reached where none is named, and what is taken where that is too hard for some
+#: learner.
 TARGET = 0.05
 EASIER = (0.1, 0.2, 0.3, 0.4)
 #: How often the bracket around the target is halved.
@@ -49,22 +52,37 @@ def places_of(family: Family, text: str, name: str) -> tuple[str, tuple[float, .
     """`d=32..256` (every doubling) or `d=16,24,32` as a field of the family and its values."""
     field, sign, values = text.replace(" ", "").partition("=")
     if not sign or not values:
-        raise BadInput(f"--vary takes NAME=FIRST..LAST, which doubles, or a list such as d=16,24,32, but got {text!r}.")
+        raise BadInput(
+            "--vary takes NAME=FIRST..LAST, which doubles, or a list such as d=16,24,32, but "
+            f"got {text!r}."
+        )
     if (ends := re.fullmatch(r"(.+?)\.\.(.+)", values)) is not None:
         first, last = (value_of(family, field, end, name) for end in ends.groups())
         numeric(field, (first, last))
-        require(0 < first <= last, f"--vary goes from a smaller to a larger number above zero, but got {text!r}.")
+        require(
+            0 < first <= last,
+            f"--vary goes from a smaller to a larger number above zero, but got {text!r}.",
+        )
         row = [first]
         while 2 * row[-1] <= last:
             row.append(2 * row[-1])
         return field, tuple(row)
-    return field, numeric(field, tuple(value_of(family, field, part, name) for part in values.split(",")))
+    return field, numeric(
+        field, tuple(value_of(family, field, part, name) for part in values.split(","))
+    )
 
 
 def numeric(field: str, values: Sequence[Any]) -> tuple[float, ...]:
     """The values in order, each once, where they are positive numbers."""
-    fit = all(isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 for value in values)
-    require(fit and len(values) > 0, f"What varies is a number above zero, but {field} is {', '.join(map(str, values)) or 'nothing'}.")
+    fit = all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+        for value in values
+    )
+    require(
+        fit and len(values) > 0,
+        f"What varies is a number above zero, but {field} is "
+        f"{', '.join(map(str, values)) or 'nothing'}.",
+    )
     return tuple(sorted(set(values)))
 
 
@@ -85,9 +103,11 @@ class Answer(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """Learners on a family whose `field` takes several values. `most`: examples that no learner may exceed; the rest as in a contest.
+    """Learners on a family whose `field` takes several values. `most`: examples that no learner may
+    exceed; the rest as in a contest.
 
-    With no `target` it is `TARGET`, or where some learner cannot reach that at the first place, the least of `EASIER` that all reach there.
+    With no `target` it is `TARGET`, or where some learner cannot reach that at the first place, the
+    least of `EASIER` that all reach there.
     """
 
     family: Family
@@ -105,10 +125,19 @@ class Scaling:
     def __post_init__(self) -> None:
         """Refuse what is no study, before anything is run."""
         require(bool(self.learners), "A scaling study needs at least one learner.")
-        require(bool(self.places) and bool(self.seeds), "A scaling study needs at least one place and one seed.")
+        require(
+            bool(self.places) and bool(self.seeds),
+            "A scaling study needs at least one place and one seed.",
+        )
         require(self.goal > 0, f"The target error must be above zero, but is {self.target}.")
-        require(self.metric.unit != "%" or self.goal < 1, f"The target error is a share of wrong labels, but is {self.target}.")
-        require(self.most >= START, f"At least {START} examples must be allowed, but most is {self.most}.")
+        require(
+            self.metric.unit != "%" or self.goal < 1,
+            f"The target error is a share of wrong labels, but is {self.target}.",
+        )
+        require(
+            self.most >= START,
+            f"At least {START} examples must be allowed, but most is {self.most}.",
+        )
         for place in self.places:
             for learner in self.learners.values():
                 learner.suited(self.at(place))
@@ -138,7 +167,9 @@ class Scaling:
 
     def _contest(self, ask: Ask) -> Contest:
         learners = {ask.learner: self.learners[ask.learner]}
-        return Contest(self.at(ask.place), learners, (ask.n,), self.seeds, budget=self.budget, test=self.test)
+        return Contest(
+            self.at(ask.place), learners, (ask.n,), self.seeds, budget=self.budget, test=self.test
+        )
 
     def rehearsals(self, ask: Ask) -> list[Trial]:
         """The trials that tune a learner; one on fresh examples is taken as it is."""
@@ -149,7 +180,10 @@ class Scaling:
         if not self.streams(ask.learner):
             return list(self._contest(ask).finals(store).values())
         learner = self._looked_at(ask)
-        return [Trial(self.at(ask.place), learner, ask.n, seed, (Performance(self.test),)) for seed in self.seeds]
+        return [
+            Trial(self.at(ask.place), learner, ask.n, seed, (Performance(self.test),))
+            for seed in self.seeds
+        ]
 
     def _looked_at(self, ask: Ask) -> GradientDescent:
         learner = self.learners[ask.learner].suited(self.at(ask.place))
@@ -165,7 +199,9 @@ class Scaling:
         if not self.streams(ask.learner):
             return Answer((ask.n,), np.array([errors[-1] for errors in found])[None])
         learner = trials[0].learner
-        return Answer(tuple(learner.examples_at(step, ask.n) for step in trials[0].steps), np.array(found).T)
+        return Answer(
+            tuple(learner.examples_at(step, ask.n) for step in trials[0].steps), np.array(found).T
+        )
 
     def _errors(self, record: Record) -> list[float]:
         values = record.measurements[f"test_{self.metric.name}"]
@@ -174,9 +210,16 @@ class Scaling:
     def predicted(self, name: str) -> dict[float, float]:
         """What theory says a kernel needs, at the places where it speaks."""
         learner = self.learners[name]
-        if not isinstance(learner, KernelRidge) or not isinstance(learner.kernel, Kernel) or self.metric.unit != "%":
+        if (
+            not isinstance(learner, KernelRidge)
+            or not isinstance(learner.kernel, Kernel)
+            or self.metric.unit != "%"
+        ):
             return {}
-        found = {place: predicted_examples(self.at(place), learner.kernel, self.goal) for place in self.places}
+        found = {
+            place: predicted_examples(self.at(place), learner.kernel, self.goal)
+            for place in self.places
+        }
         return {place: n for place, n in found.items() if n is not None}
 
 
@@ -189,7 +232,9 @@ def _streamed(study: Scaling, name: str) -> Rounds:
     answers = yield [Ask(name, place, study.ceiling(place)) for place in study.places]
     found = []
     for place, (sizes, errors) in zip(study.places, answers, strict=True):
-        needed = tuple(first_stable_crossing(np.array(sizes, float), column, study.goal) for column in errors.T)
+        needed = tuple(
+            first_stable_crossing(np.array(sizes, float), column, study.goal) for column in errors.T
+        )
         found.append(Needed(place, needed, sizes, _rows(errors)))
     return found
 
@@ -210,8 +255,15 @@ def _searched(study: Scaling, name: str) -> Rounds:
             except StopIteration:
                 break
         sizes = sorted(errors)
-        columns = [{size: float(errors[size][j]) for size in sizes} for j in range(len(study.seeds))]
-        cell = Needed(place, tuple(last_crossing(c, study.goal) for c in columns), tuple(sizes), _rows([errors[s] for s in sizes]))
+        columns = [
+            {size: float(errors[size][j]) for size in sizes} for j in range(len(study.seeds))
+        ]
+        cell = Needed(
+            place,
+            tuple(last_crossing(c, study.goal) for c in columns),
+            tuple(sizes),
+            _rows([errors[s] for s in sizes]),
+        )
         found.append(cell)
         start = _start_after(cell, study.most)
     return found
@@ -222,7 +274,9 @@ def _rows(errors: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def _start_after(cell: Needed, most: int) -> int:
-    """The doubling of `START` at or below what was needed; where that was too much, all there is."""
+    """The doubling of `START` at or below what was needed; where that was too much, all there
+    is.
+    """
     if not cell.whole:
         return most
     mean = math.exp(float(np.mean(np.log(np.array(cell.examples, float)))))
@@ -230,7 +284,9 @@ def _start_after(cell: Needed, most: int) -> int:
 
 
 def sizes_to_try(start: int, most: int, target: float) -> Generator[int, np.ndarray, None]:
-    """Numbers of examples to measure, each answered by the errors of all seeds: doubled until all reach the target, then between."""
+    """Numbers of examples to measure, each answered by the errors of all seeds: doubled until all
+    reach the target, then between.
+    """
     reached: dict[int, bool] = {}
     n = min(start, most)
     while True:
@@ -241,7 +297,9 @@ def sizes_to_try(start: int, most: int, target: float) -> Generator[int, np.ndar
         n = min(2 * n, most)
     if not reached[n]:
         return
-    while all(reached.values()) and n > LEAST:  # the first size was enough already: the answer lies below
+    while (
+        all(reached.values()) and n > LEAST
+    ):  # the first size was enough already: the answer lies below
         n = max(LEAST, n // 2)
         errors = yield n
         reached[n] = bool(np.all(errors <= target))
@@ -270,7 +328,10 @@ def run(
     keep: Keep = keep,
     told: Callable[[Ask, Answer, float], None] = lambda ask, answer, target: None,
 ) -> ScalingOutcome:
-    """Round by round, all learners at once; what the store already holds is not run again. `told` hears of each answer and the target."""
+    """Round by round, all learners at once; what the store already holds is not run again.
+
+    `told` hears of each answer and the target.
+    """
     trials: dict[str, list[str]] = {name: [] for name in study.learners}
 
     def measured(study: Scaling) -> dict[str, list[Needed]]:
@@ -281,12 +342,25 @@ def run(
         study, note = _settled(study, measured(dataclasses.replace(study, places=study.places[:1])))
     found = dataclasses.replace(_outcome(study, measured(study)), note=note)
     kept = {name: list(dict.fromkeys(keys)) for name, keys in trials.items()}
-    store.add_run(Run("scaling", found.task, found.settings, study.seeds[0], len(study.seeds), kept, now(), found.to_json()))
+    store.add_run(
+        Run(
+            "scaling",
+            found.task,
+            found.settings,
+            study.seeds[0],
+            len(study.seeds),
+            kept,
+            now(),
+            found.to_json(),
+        )
+    )
     return found
 
 
 def _settled(study: Scaling, first: Mapping[str, list[Needed]]) -> tuple[Scaling, str]:
-    """The study with its target, as what was found at the first place asks for, and why it is that one."""
+    """The study with its target, as what was found at the first place asks for, and why it is that
+    one.
+    """
     short = {name: cell for name, (cell,) in first.items() if not cell.whole}
     worst = max((max(cell.errors[-1]) for cell in short.values()), default=0.0)
     target = next((easier for easier in EASIER if worst <= easier), None)
@@ -294,17 +368,26 @@ def _settled(study: Scaling, first: Mapping[str, list[Needed]]) -> tuple[Scaling
         return dataclasses.replace(study, target=TARGET), ""
     (name, cell), *_ = sorted(short.items(), key=lambda item: -item[1].last_error)
     why = (
-        f"The target is an error of {target:g}: {TARGET:g} is more than {name} reaches at {study.field} = {cell.place:g} "
+        f"The target is an error of {target:g}: {TARGET:g} is more than {name} reaches at "
+        f"{study.field} = {cell.place:g} "
         f"(error {cell.last_error:.3f} at n = {cell.sizes[-1]:,})."
     )
     return dataclasses.replace(study, target=target), why
 
 
 def _measured(
-    study: Scaling, store: Store, engine: Engine, trials: dict[str, list[str]], keep: Keep, told: Callable[[Ask, Answer, float], None]
+    study: Scaling,
+    store: Store,
+    engine: Engine,
+    trials: dict[str, list[str]],
+    keep: Keep,
+    told: Callable[[Ask, Answer, float], None],
 ) -> dict[str, list[Needed]]:
     """What each learner needed at each place; the keys of all `trials` are noted."""
-    rows: dict[str, Rounds] = {name: (_streamed if study.streams(name) else _searched)(study, name) for name in study.learners}
+    rows: dict[str, Rounds] = {
+        name: (_streamed if study.streams(name) else _searched)(study, name)
+        for name in study.learners
+    }
     waiting = {name: next(row) for name, row in rows.items()}
     cells: dict[str, list[Needed]] = {}
     while waiting:
@@ -314,7 +397,9 @@ def _measured(
         for name, asks in list(waiting.items()):
             answers = []
             for ask in asks:
-                trials[name] += [trial.key for trial in [*study.rehearsals(ask), *study.finals(ask, store)]]
+                trials[name] += [
+                    trial.key for trial in [*study.rehearsals(ask), *study.finals(ask, store)]
+                ]
                 answers.append(study.answer(ask, store))
                 told(ask, answers[-1], study.goal)
             try:
@@ -330,7 +415,12 @@ def _outcome(study: Scaling, cells: Mapping[str, list[Needed]]) -> ScalingOutcom
         task=study.task or type(study.family).__name__,
         field=study.field,
         rows=tuple(
-            ScalingRow(name, "one pass" if study.streams(name) else "search", tuple(cells[name]), study.predicted(name))
+            ScalingRow(
+                name,
+                "one pass" if study.streams(name) else "search",
+                tuple(cells[name]),
+                study.predicted(name),
+            )
             for name in study.learners
         ),
         target=study.goal,

@@ -1,4 +1,5 @@
-"""Means over seeds and their intervals, shares of seeds, how many seeds decide, and many checks at once.
+"""Means over seeds and their intervals, shares of seeds, how many seeds decide, and many checks at
+once.
 
 Reference: Clopper, Pearson (1934) for shares; Holm (1979) for many checks.
 """
@@ -18,12 +19,20 @@ LEVEL = 0.95
 #: The chance of deciding that a number of seeds is planned for.
 POWER = 0.9
 #: Ends of what measures can be, by how their names end.
-RANGES = {"accuracy": (0.0, 100.0), "cosine": (-1.0, 1.0), "loss": (0.0, math.inf), "squared_error": (0.0, math.inf)}
+RANGES = {
+    "accuracy": (0.0, 100.0),
+    "cosine": (-1.0, 1.0),
+    "loss": (0.0, math.inf),
+    "squared_error": (0.0, math.inf),
+}
 
 
 def range_of(measure: str) -> tuple[float, float]:
     """Between which ends a measure can lie at all."""
-    return next((ends for name, ends in RANGES.items() if f"_{measure}".endswith(f"_{name}")), (-math.inf, math.inf))
+    return next(
+        (ends for name, ends in RANGES.items() if f"_{measure}".endswith(f"_{name}")),
+        (-math.inf, math.inf),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,9 +52,14 @@ class Estimate:
 
 
 def estimate(
-    values: Sequence[float], *, exact: bool = False, level: float = LEVEL, within: tuple[float, float] = (-math.inf, math.inf)
+    values: Sequence[float],
+    *,
+    exact: bool = False,
+    level: float = LEVEL,
+    within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Estimate:
-    """Mean of `values` and Student's interval, cut off where the quantity cannot lie; NaN where a value is not finite.
+    """Mean of `values` and Student's interval, cut off where the quantity cannot lie; NaN where a
+    value is not finite.
 
     For one value it is as wide as it can be, unless the value is `exact`: then it has no width.
     """
@@ -58,18 +72,26 @@ def estimate(
     if len(array) < 2:
         return Estimate(mean, *within, len(array))
     deviation = float(np.std(array, ddof=1))
-    half = float(scipy.stats.t.ppf((1 + level) / 2, len(array) - 1)) * deviation / math.sqrt(len(array))
+    half = (
+        float(scipy.stats.t.ppf((1 + level) / 2, len(array) - 1))
+        * deviation
+        / math.sqrt(len(array))
+    )
     low, high = max(mean - half, min(within[0], mean)), min(mean + half, max(within[1], mean))
     return Estimate(mean, low, high, len(array), deviation)
 
 
 def estimate_of(measure: str, values: Sequence[float]) -> Estimate:
-    """As `estimate`, within the ends of the measure; of one value alone the interval stays without ends."""
+    """As `estimate`, within the ends of the measure; of one value alone the interval stays without
+    ends.
+    """
     return estimate(values, within=range_of(measure)) if len(values) > 1 else estimate(values)
 
 
 def chance_of_mean(measured: Estimate, bound: float) -> float:
-    """Student's two-sided chance of a mean at least so far from `bound`, if the true mean were there."""
+    """Student's two-sided chance of a mean at least so far from `bound`, if the true mean were
+    there.
+    """
     error = measured.deviation / math.sqrt(measured.seeds)
     if not error > 0:
         return 1.0 if measured.mean == bound else 0.0
@@ -77,9 +99,19 @@ def chance_of_mean(measured: Estimate, bound: float) -> float:
 
 
 def share_interval(successes: int, runs: int, level: float = LEVEL) -> tuple[float, float]:
-    """Clopper and Pearson's one-sided bounds of a probability, from below and from above, each at `level`."""
-    low = 0.0 if successes == 0 else float(scipy.stats.beta.ppf(1 - level, successes, runs - successes + 1))
-    high = 1.0 if successes == runs else float(scipy.stats.beta.ppf(level, successes + 1, runs - successes))
+    """Clopper and Pearson's one-sided bounds of a probability, from below and from above, each at
+    `level`.
+    """
+    low = (
+        0.0
+        if successes == 0
+        else float(scipy.stats.beta.ppf(1 - level, successes, runs - successes + 1))
+    )
+    high = (
+        1.0
+        if successes == runs
+        else float(scipy.stats.beta.ppf(level, successes + 1, runs - successes))
+    )
     return low, high
 
 
@@ -88,10 +120,14 @@ def runs_for_share(share: float, level: float = LEVEL) -> int:
     return math.ceil(math.log(1 - level) / math.log(share) - 1e-9)
 
 
-def seeds_for(distance: float, *, power: float = POWER, level: float = LEVEL, most: int = 10_000) -> int:
-    """How many seeds decide with this power where the true mean lies `distance` standard deviations inside a bound.
+def seeds_for(
+    distance: float, *, power: float = POWER, level: float = LEVEL, most: int = 10_000
+) -> int:
+    """How many seeds decide with this power where the true mean lies `distance` standard deviations
+    inside a bound.
 
-    Student's test at its non-central distribution: 2 deviations inside take 5 seeds, 1 deviation 13.
+    Student's test at its non-central distribution: 2 deviations inside take 5 seeds, 1 deviation
+    13.
     """
     return _seeds_for(float(f"{distance:.2g}"), power, level, most)
 
@@ -114,7 +150,9 @@ def _seeds_for(distance: float, power: float, level: float, most: int) -> int:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Chances of many tests, adjusted so that one below α is found by error in at most a share α of all cases."""
+    """Chances of many tests, adjusted so that one below α is found by error in at most a share α of
+    all cases.
+    """
     order = sorted(range(len(chances)), key=lambda place: chances[place])
     adjusted, greatest = [1.0] * len(chances), 0.0
     for rank, place in enumerate(order):

@@ -1,4 +1,7 @@
-"""Being told to stop: by Ctrl-C, or by SIGTERM as clusters send it. A write that has begun is finished first."""
+"""Being told to stop: by Ctrl-C, or by SIGTERM as clusters send it.
+
+A write that has begun is finished first.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """Within it SIGTERM and Ctrl-C raise `Terminated` and `KeyboardInterrupt`, but not in the middle of a write."""
+    """Within it SIGTERM and Ctrl-C raise `Terminated` and `KeyboardInterrupt`, but not in the
+    middle of a write.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -30,10 +30,11 @@ def now() -> str:
 
 
 class Instrument(eqx.Module):
-    """An exact computation without a learner on a task: a count, a bound beside what it bounds, a spectrum.
+    """An exact computation without a learner on a task: a count, a bound beside what it bounds, a
+    spectrum.
 
-    It runs on the host, once a seed, and may call compiled functions; in a study it stands beside the arms. `steps` is the
-    axis along which it measures (sizes, times, …).
+    It runs on the host, once a seed, and may call compiled functions; in a study it stands beside
+    the arms. `steps` is the axis along which it measures (sizes, times, …).
     """
 
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
@@ -75,18 +76,23 @@ class _Runnable:
 
     def describe(self) -> dict[str, Any]:
         """The content as plain JSON data."""
-        return {field.name: describe(getattr(self, field.name)) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {
+            field.name: describe(getattr(self, field.name)) for field in dataclasses.fields(self)
+        }  # type: ignore[arg-type]
 
     @functools.cached_property
     def key(self) -> str:
         """The content as a hash: the name under which the record is stored."""
-        text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(
+            self.describe(), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial(_Runnable):
-    """One run: a task drawn from `family` and a `learner` given `n` examples, both by `seed`, and the `probes` that look at it.
+    """One run: a task drawn from `family` and a `learner` given `n` examples, both by `seed`, and
+    the `probes` that look at it.
 
     The learner is kept as it suits the family.
     """
@@ -100,13 +106,21 @@ class Trial(_Runnable):
     def __post_init__(self) -> None:
         """Refuse numbers that cannot be run."""
         super().__post_init__()
-        require(isinstance(self.n, int) and self.n > 0, f"n must be a positive whole number of examples, but is {self.n!r}.")
+        require(
+            isinstance(self.n, int) and self.n > 0,
+            f"n must be a positive whole number of examples, but is {self.n!r}.",
+        )
         most = self.family.most_examples
-        require(most is None or self.n <= most, f"There are {most} examples to learn from, but n={self.n} were asked for.")
+        require(
+            most is None or self.n <= most,
+            f"There are {most} examples to learn from, but n={self.n} were asked for.",
+        )
         outputs = self.family.outputs
         name = type(self.learner).__name__
         require(
-            self.learner.suits(outputs), f"{name} cannot learn {outputs.kind}{'' if outputs.count is None else f' of {outputs.count}'}."
+            self.learner.suits(outputs),
+            f"{name} cannot learn "
+            f"{outputs.kind}{'' if outputs.count is None else f' of {outputs.count}'}.",
         )
         # One whose settings follow the dimension becomes another here, which is asked no more.
         object.__setattr__(self, "learner", self.learner.suited(self.family))
@@ -126,10 +140,14 @@ class Trial(_Runnable):
 
     @property
     def work(self) -> float:
-        """Multiply-adds: the training, and the models at the recorded steps looked at with about 20,000 examples each."""
+        """Multiply-adds: the training, and the models at the recorded steps looked at with about
+        20,000 examples each.
+        """
         r = self.family.coordinates
         looks = len(self.steps) * 2e4
-        return (self.learner.work(self.n, r) + looks * self.learner.prediction_work(r)) * (self.precision / 32)
+        return (self.learner.work(self.n, r) + looks * self.learner.prediction_work(r)) * (
+            self.precision / 32
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,8 +182,9 @@ Runnable = Trial | Measurement
 class Record:
     """The outcome of one trial, at all its recorded steps.
 
-    `measurements[name][i]` and `arrays[name][i]` belong to `steps[i]`. `status` is "diverged" where training left the finite numbers.
-    `seconds` is the trial's share of the time its compiled program ran, `created` the moment it ended.
+    `measurements[name][i]` and `arrays[name][i]` belong to `steps[i]`. `status` is "diverged" where
+    training left the finite numbers. `seconds` is the trial's share of the time its compiled
+    program ran, `created` the moment it ended.
     """
 
     key: str
@@ -191,7 +210,9 @@ class Record:
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """That a trial could not be run, and why: it killed the processes that ran it, or raised an error. It has no numbers and no record."""
+    """That a trial could not be run, and why: it killed the processes that ran it, or raised an
+    error. It has no numbers and no record.
+    """
 
     key: str
     trial: dict[str, Any]

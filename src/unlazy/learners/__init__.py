@@ -5,7 +5,13 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.kernel import KernelRidge, KernelSVM
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.learners.parts import Stage
-from unlazy.learners.sources import FreshGradients, GradientSource, LawGradients, QueryGradients, SampleGradients
+from unlazy.learners.sources import (
+    FreshGradients,
+    GradientSource,
+    LawGradients,
+    QueryGradients,
+    SampleGradients,
+)
 
 __all__ = [
     "Descent",

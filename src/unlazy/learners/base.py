@@ -1,4 +1,6 @@
-"""What a learner is: hyperparameters with a `fit` that is handed a sampler and a number of examples."""
+"""What a learner is: hyperparameters with a `fit` that is handed a sampler and a number of
+examples.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from unlazy.tasks.base import Batch, Family, Sampler, draw
 
 #: At most so many of the training examples are kept in a trace, for measuring the training error.
 SEEN = 10_000
-#: How the parts of a fit are called: at once, or by an engine that compiles each part by itself and shares it between learners.
+#: How the parts of a fit are called: at once, or by an engine that compiles each part by itself and
+#: shares it between learners.
 Call = Callable[..., Any]
 
 
@@ -31,9 +34,10 @@ def at_once(part: Callable[..., Any], *arguments: Any) -> Any:
 class Trace(eqx.Module):
     """What a learner leaves behind: its model at the recorded steps, and the losses between.
 
-    `losses[i]` is the mean training loss over the steps since the previous record (NaN for a record before any step). `seen` holds up to
-    `SEEN` of the examples it was trained on, by coordinates (see `Sampler`). `notes` are measurements that only the learner can make, such
-    as an error on examples that it held out.
+    `losses[i]` is the mean training loss over the steps since the previous record (NaN for a record
+    before any step). `seen` holds up to `SEEN` of the examples it was trained on, by coordinates
+    (see `Sampler`). `notes` are measurements that only the learner can make, such as an error on
+    examples that it held out.
     """
 
     models: Model
@@ -44,10 +48,22 @@ class Trace(eqx.Module):
 
     @classmethod
     def of(cls, model: Model, seen: Batch, loss: Any = jnp.nan) -> Trace:
-        """The trace of a learner that leaves its last model alone. `seen`: its sample as `sampler.draw` gave it, by coordinates."""
+        """The trace of a learner that leaves its last model alone.
+
+        `seen`: its sample as `sampler.draw` gave it, by coordinates.
+        """
         arrays, rest = eqx.partition(model, eqx.is_array)
-        models = eqx.combine(jax.tree.map(lambda leaf: leaf[None], arrays), rest) if model.stacked else model
-        return cls(models, jnp.reshape(jnp.asarray(loss, jnp.result_type(float)), 1), Batch(seen.x[:SEEN], seen.y[:SEEN]), (1,))
+        models = (
+            eqx.combine(jax.tree.map(lambda leaf: leaf[None], arrays), rest)
+            if model.stacked
+            else model
+        )
+        return cls(
+            models,
+            jnp.reshape(jnp.asarray(loss, jnp.result_type(float)), 1),
+            Batch(seen.x[:SEEN], seen.y[:SEEN]),
+            (1,),
+        )
 
     def at(self, index: int) -> Model:
         """The model of `steps[index]`."""
@@ -65,7 +81,9 @@ class Trace(eqx.Module):
                 return np.ones(len(self.steps), bool)  # type: ignore[return-value]
             return np.array([_all_finite(self.at(index)) for index in range(len(self.steps))])  # type: ignore[return-value]
         leaves = jax.tree.leaves(eqx.filter(self.models, eqx.is_inexact_array))
-        flags = [jnp.all(jnp.isfinite(leaf).reshape(len(self.steps), -1), axis=1) for leaf in leaves]
+        flags = [
+            jnp.all(jnp.isfinite(leaf).reshape(len(self.steps), -1), axis=1) for leaf in leaves
+        ]
         return jnp.all(jnp.stack(flags), axis=0) if flags else jnp.ones(len(self.steps), bool)
 
 
@@ -75,7 +93,10 @@ def _all_finite(model: Model) -> bool:
 
 
 def keys_of(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray, PRNGKeyArray]:
-    """The keys of the initial model, of the sample and of all else. Learners that split alike meet the same sample under one seed."""
+    """The keys of the initial model, of the sample and of all else.
+
+    Learners that split alike meet the same sample under one seed.
+    """
     key_init, key_data, key_rest = jax.random.split(key, 3)
     return key_init, key_data, key_rest
 
@@ -83,25 +104,32 @@ def keys_of(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray, PRNGKeyArray
 class Learner(eqx.Module):
     """An algorithm with all its hyperparameters.
 
-    `fit` is pure and can be traced: no globals, no mutation, no Python loop over steps; a learner that solves on the host says so by
-    `on_host`. Fields annotated `float` may differ between trials of one compiled program, all others are static. `precision` is the width
-    of floating point numbers: a trial with `precision=64` runs in double precision from the first draw on.
+    `fit` is pure and can be traced: no globals, no mutation, no Python loop over steps; a learner
+    that solves on the host says so by `on_host`. Fields annotated `float` may differ between trials
+    of one compiled program, all others are static. `precision` is the width of floating point
+    numbers: a trial with `precision=64` runs in double precision from the first draw on.
     """
 
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
 
     def __check_init__(self) -> None:
         """Refuse another precision than the two there are."""
-        require(self.precision in (32, 64), f"precision must be 32 or 64, but is {self.precision!r}.")
+        require(
+            self.precision in (32, 64), f"precision must be 32 or 64, but is {self.precision!r}."
+        )
 
     @property
     def on_host(self) -> bool:
-        """Whether `fit` solves on the host, with NumPy: then it is not traced, and its trials run one by one."""
+        """Whether `fit` solves on the host, with NumPy: then it is not traced, and its trials run
+        one by one.
+        """
         return False
 
     @property
     def draws_fresh(self) -> bool:
-        """Whether every step takes examples that were never seen before, so that examples are counted by steps."""
+        """Whether every step takes examples that were never seen before, so that examples are
+        counted by steps.
+        """
         return False
 
     def suited(self, family: Family) -> Learner:
@@ -121,11 +149,17 @@ class Learner(eqx.Module):
         """Learn from at most `n` examples."""
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
-        """The same as `fit`, with every computation a part that `call` may compile by itself; by default it is one part."""
+        """The same as `fit`, with every computation a part that `call` may compile by itself; by
+        default it is one part.
+        """
         return call(Fit(self, n), sampler, key)
 
-    def fit_prefixes(self, sampler: Sampler, sizes: tuple[int, ...], key: PRNGKeyArray, call: Call) -> list[Trace]:
-        """A fit for each of several numbers of examples; a learner that can share work between them says how."""
+    def fit_prefixes(
+        self, sampler: Sampler, sizes: tuple[int, ...], key: PRNGKeyArray, call: Call
+    ) -> list[Trace]:
+        """A fit for each of several numbers of examples; a learner that can share work between them
+        says how.
+        """
         return [self.fit_in_parts(sampler, size, key, call) for size in sizes]
 
     def recorded(self, n: int) -> tuple[int, ...]:
@@ -145,11 +179,15 @@ class Learner(eqx.Module):
         return float(d)
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """Learners to choose among, with at most `budget` `options` in all; by default there is nothing to choose."""
+        """Learners to choose among, with at most `budget` `options` in all; by default there is
+        nothing to choose.
+        """
         return (self,)
 
     def options(self, n: int) -> dict[int, Learner]:
-        """The recorded steps that may be chosen, and the learner whose last model each of them is: a path offers all its steps."""
+        """The recorded steps that may be chosen, and the learner whose last model each of them is:
+        a path offers all its steps.
+        """
         return {self.recorded(n)[-1]: self}
 
     @property
@@ -169,20 +207,30 @@ class Fit(eqx.Module):
 
 
 class PlainLearner(Learner):
-    """A learner written plainly: `learn` makes a model of a sample. It meets the sample that all learners meet under one key."""
+    """A learner written plainly: `learn` makes a model of a sample.
+
+    It meets the sample that all learners meet under one key.
+    """
 
     @abstractmethod
     def learn(self, x: Any, y: Any, *, key: PRNGKeyArray) -> Model:
-        """A model of examples, such as `Predictor(function, parameters)`; on the host, where examples are NumPy's, a `HostModel`."""
+        """A model of examples, such as `Predictor(function, parameters)`; on the host, where
+        examples are NumPy's, a `HostModel`.
+        """
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         key_init, key_data, _ = keys_of(key)
         sample = draw(sampler, n, key_data) if self.on_host else sampler.draw(n, key_data)
         x = sample.x if sampler.basis is None else sample.x @ sampler.basis
-        model = self.learn(np.asarray(x), np.asarray(sample.y), key=key_init) if self.on_host else self.learn(x, sample.y, key=key_init)
+        model = (
+            self.learn(np.asarray(x), np.asarray(sample.y), key=key_init)
+            if self.on_host
+            else self.learn(x, sample.y, key=key_init)
+        )
         name = type(self).__name__
         require(
             isinstance(model, Model),
-            f"{name}.learn gave {type(model).__name__}, which is no Model: return Predictor(function, parameters).",
+            f"{name}.learn gave {type(model).__name__}, which is no Model: return "
+            "Predictor(function, parameters).",
         )
         return Trace.of(model, sample)

@@ -1,6 +1,7 @@
 """The trivial rivals: one direction that the data point out, and a histogram of the label along it.
 
-They learn one feature, in the cheapest way there is. Where they win, feature learning is easy and fixed features are the problem.
+They learn one feature, in the cheapest way there is. Where they win, feature learning is easy and
+fixed features are the problem.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ BINS = (20, 50, 10, 100, 6, 200, 3, 30, 15, 70, 150, 300)
 
 
 class Histogram(PathModel):
-    """The mean label in the bin into which ⟨direction, x⟩ falls. A path has tables of several numbers of bins."""
+    """The mean label in the bin into which ⟨direction, x⟩ falls.
+
+    A path has tables of several numbers of bins.
+    """
 
     direction: np.ndarray
     edges: tuple[np.ndarray, ...]
@@ -35,14 +39,21 @@ class Histogram(PathModel):
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         place = np.asarray(x, np.float64) @ self.direction
-        return np.stack([values[np.searchsorted(edges, place)] for edges, values in zip(self.edges, self.values, strict=True)])
+        return np.stack(
+            [
+                values[np.searchsorted(edges, place)]
+                for edges, values in zip(self.edges, self.values, strict=True)
+            ]
+        )
 
 
 class DirectionHistogram(PathLearner):
-    """The direction is E[y·x] ("mean") or the top principal direction of the inputs ("principal"); bins are equally wide.
+    """The direction is E[y·x] ("mean") or the top principal direction of the inputs ("principal");
+    bins are equally wide.
 
-    They cut the middle 99.8 % of the examples; the first and last are open. A bin's value is its mean label, drawn towards zero as if one
-    more example of each label had been seen. `bins` is a path, whose places are the recorded steps.
+    They cut the middle 99.8 % of the examples; the first and last are open. A bin's value is its
+    mean label, drawn towards zero as if one more example of each label had been seen. `bins` is a
+    path, whose places are the recorded steps.
     """
 
     path, setting = "bins", "bins"
@@ -51,8 +62,14 @@ class DirectionHistogram(PathLearner):
 
     def __check_init__(self) -> None:
         """Refuse what cannot be done."""
-        require(self.direction in ("mean", "principal"), f"direction must be 'mean' or 'principal', but is {self.direction!r}.")
-        require(bool(self.bins) and min(self.bins) >= 1, f"bins must be positive whole numbers, but are {self.bins}.")
+        require(
+            self.direction in ("mean", "principal"),
+            f"direction must be 'mean' or 'principal', but is {self.direction!r}.",
+        )
+        require(
+            bool(self.bins) and min(self.bins) >= 1,
+            f"bins must be positive whole numbers, but are {self.bins}.",
+        )
 
     def suits(self, outputs: Outputs) -> bool:
         return outputs.count is None
@@ -74,14 +91,18 @@ class DirectionHistogram(PathLearner):
         sample = draw(sampler, n, keys_of(key)[1])
         z, y = np.asarray(sample.x, np.float64).reshape(n, -1), np.asarray(sample.y, np.float64)
         inside = z.T @ y / n if self.direction == "mean" else _top_direction(z)
-        direction = inside if sampler.basis is None else inside @ np.asarray(sampler.basis, np.float64)
+        direction = (
+            inside if sampler.basis is None else inside @ np.asarray(sampler.basis, np.float64)
+        )
         edges, values, losses = [], [], []
         place = z @ inside
         for bins in self.bins:
             low, high = np.quantile(place, (0.001, 0.999))
             edge = np.linspace(low, high, bins + 1)[1:-1]
             bin_of = np.searchsorted(edge, place)
-            total, size = (np.bincount(bin_of, weights, minlength=len(edge) + 1) for weights in (y, np.ones(n)))
+            total, size = (
+                np.bincount(bin_of, weights, minlength=len(edge) + 1) for weights in (y, np.ones(n))
+            )
             edges.append(edge)
             values.append(total / (size + 2))
             losses.append(0.5 * np.mean(np.square(values[-1][bin_of] - y)))

@@ -1,4 +1,7 @@
-"""Linear models on fixed features: the inputs themselves, or random features. Ridge regression along a path, and logistic regression."""
+"""Linear models on fixed features: the inputs themselves, or random features.
+
+Ridge regression along a path, and logistic regression.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ from unlazy.tasks.base import Sampler
 
 
 class FeatureModel(PathModel):
-    """f(x) = ⟨weights, φ(scale·x)⟩ + offset. A path has weights and offset for each of its steps, and shares the features."""
+    """f(x) = ⟨weights, φ(scale·x)⟩ + offset.
+
+    A path has weights and offset for each of its steps, and shares the features.
+    """
 
     features: FeatureMap
     scale: float
@@ -30,29 +36,40 @@ class FeatureModel(PathModel):
     offset: np.ndarray  # steps, or steps o
 
     def at(self, index: int) -> Self:
-        return dataclasses.replace(self, weights=self.weights[index][None], offset=self.offset[index][None])
+        return dataclasses.replace(
+            self, weights=self.weights[index][None], offset=self.offset[index][None]
+        )
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         """From one set of features for all steps."""
         scaled = x * x.dtype.type(self.scale)
-        parts = [_products(featured(self.features, scaled[i : i + ROWS]), self.weights) for i in range(0, len(x), ROWS)]
+        parts = [
+            _products(featured(self.features, scaled[i : i + ROWS]), self.weights)
+            for i in range(0, len(x), ROWS)
+        ]
         return np.concatenate(parts, axis=1) + self.offset[:, None]
 
 
 def _products(phi: Float[np.ndarray, "n f"], weights: np.ndarray) -> np.ndarray:
-    """φ times the weights of each step: steps first, then points, then outputs where there are several."""
+    """φ times the weights of each step: steps first, then points, then outputs where there are
+    several.
+    """
     return np.moveaxis(np.tensordot(phi, weights, axes=(1, 1)), 1, 0)
 
 
 class FeatureLearner(PathLearner):
-    """Base of the linear models on features, which are standardised on the sample before they are penalised; the offset is not."""
+    """Base of the linear models on features, which are standardised on the sample before they are
+    penalised; the offset is not.
+    """
 
     path, setting = "penalties", "penalty"
     features: Features
     penalties: tuple[float, ...] = eqx.field(static=True, default=(1.0,), converter=positive)
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """Laws of features like this one, each with a path; where there is no other law, all of the budget goes into the path."""
+        """Laws of features like this one, each with a path; where there is no other law, all of the
+        budget goes into the path.
+        """
         laws = [self.features, *self.features.others()][: max(1, budget // PLACES)]
         penalties = path_of(min(budget, PLACES) if len(laws) > 1 else budget)
         return tuple(dataclasses.replace(self, features=law, penalties=penalties) for law in laws)
@@ -78,23 +95,32 @@ class FeatureLearner(PathLearner):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Solve the whole path."""
         sample, x, norm, y = drawn(sampler, n, key)
-        features = self.features.for_shape(sampler.input_shape).draw(x.shape[1], key=keys_of(key)[0])
+        features = self.features.for_shape(sampler.input_shape).draw(
+            x.shape[1], key=keys_of(key)[0]
+        )
         phi = featured(features, x)
         mean, spread = phi.mean(axis=0), phi.std(axis=0)
-        # A feature that is constant on the sample gets no weight; its spread need not come out as zero.
+        # A feature that is constant on the sample gets no weight; its spread need not come out as
+        # zero.
         alive = spread > 1e-6 * np.maximum(np.abs(mean), spread.max(initial=0.0))
         phi = np.where(alive, (phi - mean) / np.where(alive, spread, 1), 0)
         weights, offset = self._solve(phi, y)
         residuals = _products(phi, weights) + offset[:, None] - y
-        losses = 0.5 * np.mean(np.square(residuals).reshape(*residuals.shape[:2], -1).sum(axis=2), axis=1)
+        losses = 0.5 * np.mean(
+            np.square(residuals).reshape(*residuals.shape[:2], -1).sum(axis=2), axis=1
+        )
         scales = np.where(alive, 1 / np.where(alive, spread, 1), 0)
         weights = weights * (scales if weights.ndim == 2 else scales[:, None])
-        model = FeatureModel(features, 1 / norm, weights, offset - np.tensordot(weights, mean, axes=(1, 0)))
+        model = FeatureModel(
+            features, 1 / norm, weights, offset - np.tensordot(weights, mean, axes=(1, 0))
+        )
         return self.traced(model, losses, sample)
 
 
 class FeatureRidge(FeatureLearner):
-    """Ridge regression of the labels: min ‖Φw + c − y‖² + penalty·f·‖w‖² with f features, so that a penalty is in units of φᵀφ."""
+    """Ridge regression of the labels: min ‖Φw + c − y‖² + penalty·f·‖w‖² with f features, so that a
+    penalty is in units of φᵀφ.
+    """
 
     def _solve(self, phi: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         offset = np.mean(y, axis=0)
@@ -103,7 +129,9 @@ class FeatureRidge(FeatureLearner):
 
 
 class LogisticRegression(FeatureLearner):
-    """Logistic regression by scikit-learn: the mean logistic loss plus penalty·‖w‖²/(2n)·f, each from where the last one ended."""
+    """Logistic regression by scikit-learn: the mean logistic loss plus penalty·‖w‖²/(2n)·f, each
+    from where the last one ended.
+    """
 
     def suits(self, outputs: Outputs) -> bool:
         return outputs.kind != "reals"
@@ -114,13 +142,19 @@ class LogisticRegression(FeatureLearner):
 
         labels = y if y.ndim == 1 else np.argmax(y, axis=1)
         seen = np.unique(labels)
-        require(len(seen) > 1, f"Logistic regression needs examples of both classes, but the {len(y)} examples are of one.")
+        require(
+            len(seen) > 1,
+            f"Logistic regression needs examples of both classes, but the {len(y)} examples are "
+            "of one.",
+        )
         machine = Peer(warm_start=True, max_iter=300, tol=1e-5)
         weights, offsets = [], []
         # From the strongest penalty to the weakest, which is the hardest.
         for penalty in sorted(self.penalties, reverse=True):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # separable classes have no optimum; 300 iterations are then the answer
+                warnings.simplefilter(
+                    "ignore", ConvergenceWarning
+                )  # separable classes have no optimum; 300 iterations are then the answer
                 machine.set_params(C=1 / (penalty * phi.shape[1])).fit(phi, labels)
             if y.ndim == 1:
                 weights.append(machine.coef_[0].copy())
@@ -133,7 +167,9 @@ class LogisticRegression(FeatureLearner):
 
 
 def _by_class(columns: np.ndarray, seen: np.ndarray, count: int, absent: float) -> np.ndarray:
-    """Columns of the classes that were seen among all classes; two classes have one column, positive for the second."""
+    """Columns of the classes that were seen among all classes; two classes have one column,
+    positive for the second.
+    """
     if len(seen) == 2:
         columns = np.column_stack([-columns[:, 0] / 2, columns[:, 0] / 2])
     found = np.full((len(columns), count), absent if np.isfinite(absent) else -1e6)

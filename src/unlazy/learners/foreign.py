@@ -1,4 +1,6 @@
-"""Learners from elsewhere: estimators in the manner of scikit-learn, on the host, in contests like all others."""
+"""Learners from elsewhere: estimators in the manner of scikit-learn, on the host, in contests like
+all others.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,20 @@ class HostModel(Model):
     def at(self, index: int) -> Self:
         return self
 
-    def scores(self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None) -> Float[Array, "s n ..."]:
+    def scores(
+        self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None
+    ) -> Float[Array, "s n ..."]:
         return self(x if basis is None else x @ basis)[None]
 
 
 class ScikitLearner(Learner):
-    """An estimator with `fit` and `predict`. Signs and classes go to a classifier by their labels, to a regressor as numbers.
+    """An estimator with `fit` and `predict`. Signs and classes go to a classifier by their labels,
+    to a regressor as numbers.
 
-    Scores are what `decision_function` gives, or the (logarithms of) `predict_proba`, or `predict` itself. `regressor`, where it is given,
-    stands in for the estimator on real numbers. Each `random_state` is set by the key. Inputs are as they are, laid out as vectors. `grid`
-    is what tuning tries; `shown` names the settings that it chose.
+    Scores are what `decision_function` gives, or the (logarithms of) `predict_proba`, or `predict`
+    itself. `regressor`, where it is given, stands in for the estimator on real numbers. Each
+    `random_state` is set by the key. Inputs are as they are, laid out as vectors. `grid` is what
+    tuning tries; `shown` names the settings that it chose.
     """
 
     estimator: Any = eqx.field(static=True)
@@ -54,22 +60,43 @@ class ScikitLearner(Learner):
     shown: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
 
     @classmethod
-    def of(cls, estimator: Any, *, regressor: Any = None, grid: Mapping[str, Sequence[Any]] | None = None) -> Self:
+    def of(
+        cls,
+        estimator: Any,
+        *,
+        regressor: Any = None,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Self:
         """An estimator with a grid such as {"C": [0.1, 1, 10]}."""
-        return cls(estimator, regressor=regressor, grid=tuple((name, tuple(values)) for name, values in (grid or {}).items()))
+        return cls(
+            estimator,
+            regressor=regressor,
+            grid=tuple((name, tuple(values)) for name, values in (grid or {}).items()),
+        )
 
     def __check_init__(self) -> None:
         """Refuse what is no estimator, and a grid of settings that it does not have."""
         for each in (self.estimator, self.regressor):
             if each is not None:
-                lacking = [name for name in ("fit", "predict", "get_params", "set_params") if not callable(getattr(each, name, None))]
+                lacking = [
+                    name
+                    for name in ("fit", "predict", "get_params", "set_params")
+                    if not callable(getattr(each, name, None))
+                ]
                 require(
                     not lacking and not isinstance(each, type),
-                    f"An estimator has fit, predict, get_params and set_params, but {each!r} is none.",
+                    f"An estimator has fit, predict, get_params and set_params, but {each!r} is "
+                    "none.",
                 )
                 strange = sorted({name for name, _ in self.grid} - set(each.get_params()))
-                require(not strange, f"{type(each).__name__} has no {' or '.join(strange)} that a grid could vary.")
-        require(all(values for _, values in self.grid), "Every entry of a grid needs at least one value.")
+                require(
+                    not strange,
+                    f"{type(each).__name__} has no {' or '.join(strange)} that a grid could vary.",
+                )
+        require(
+            all(values for _, values in self.grid),
+            "Every entry of a grid needs at least one value.",
+        )
 
     @property
     def on_host(self) -> bool:
@@ -84,26 +111,44 @@ class ScikitLearner(Learner):
         return dataclasses.replace(self, estimator=self.regressor, regressor=None)
 
     def suits(self, outputs: Outputs) -> bool:
-        return outputs.kind != "reals" or self.regressor is not None or not _classifies(self.estimator)
+        return (
+            outputs.kind != "reals" or self.regressor is not None or not _classifies(self.estimator)
+        )
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """The settings of the grid, evenly taken from it where there are more than the budget allows."""
+        """The settings of the grid, evenly taken from it where there are more than the budget
+        allows.
+        """
         names = tuple(name for name, _ in self.grid)
         settings = list(itertools.product(*(values for _, values in self.grid)))
         if len(settings) > budget:
-            settings = [settings[(2 * index + 1) * len(settings) // (2 * budget)] for index in range(budget)]
-        return tuple(self._with(dict(zip(names, chosen, strict=True))) for chosen in settings) if names else (self,)
+            settings = [
+                settings[(2 * index + 1) * len(settings) // (2 * budget)] for index in range(budget)
+            ]
+        return (
+            tuple(self._with(dict(zip(names, chosen, strict=True))) for chosen in settings)
+            if names
+            else (self,)
+        )
 
     def _with(self, chosen: dict[str, Any]) -> ScikitLearner:
         from sklearn.base import clone
 
-        changed = [None if each is None else clone(each).set_params(**chosen) for each in (self.estimator, self.regressor)]
-        return dataclasses.replace(self, estimator=changed[0], regressor=changed[1], grid=(), shown=tuple(chosen))
+        changed = [
+            None if each is None else clone(each).set_params(**chosen)
+            for each in (self.estimator, self.regressor)
+        ]
+        return dataclasses.replace(
+            self, estimator=changed[0], regressor=changed[1], grid=(), shown=tuple(chosen)
+        )
 
     @property
     def settings(self) -> Mapping[str, float | str]:
         parameters = self.estimator.get_params()
-        return {name: value if isinstance(value := parameters[name], (int, float)) else str(value) for name in self.shown}
+        return {
+            name: value if isinstance(value := parameters[name], (int, float)) else str(value)
+            for name in self.shown
+        }
 
     def work(self, n: int, r: int) -> float:
         """A guess: about as much as a few thousand passes over the sample."""
@@ -119,7 +164,13 @@ class ScikitLearner(Learner):
         key_init, key_data, _ = keys_of(key)
         sample = draw(sampler, n, key_data)
         x = np.asarray(sample.x if sampler.basis is None else sample.x @ sampler.basis)
-        fitted = _fitted(suited.estimator, x.reshape(n, -1), np.asarray(sample.y), sampler.outputs, _seed(key_init))
+        fitted = _fitted(
+            suited.estimator,
+            x.reshape(n, -1),
+            np.asarray(sample.y),
+            sampler.outputs,
+            _seed(key_init),
+        )
         return Trace.of(HostModel(fitted), sample)
 
 
@@ -145,22 +196,30 @@ def _seeded(estimator: Any, seed: int) -> Any:
     return fresh.set_params(**dict.fromkeys(states, seed))
 
 
-def _fitted(estimator: Any, x: np.ndarray, y: np.ndarray, outputs: Outputs, seed: int) -> Callable[[np.ndarray], np.ndarray]:
+def _fitted(
+    estimator: Any, x: np.ndarray, y: np.ndarray, outputs: Outputs, seed: int
+) -> Callable[[np.ndarray], np.ndarray]:
     """The estimator on a sample, as a function that gives scores in the shape of the labels."""
     if not _classifies(estimator):
         columns = y if y.ndim == 2 else y[:, None]
         # Estimators that take one output at a time are fitted to each.
         if y.ndim == 2 and _takes_columns(estimator):
             whole = _seeded(estimator, seed).fit(x, y)
-            return lambda rows: np.asarray(whole.predict(_laid_out(rows))).reshape(len(rows), y.shape[1])
+            return lambda rows: np.asarray(whole.predict(_laid_out(rows))).reshape(
+                len(rows), y.shape[1]
+            )
         each = [_seeded(estimator, seed).fit(x, column) for column in columns.T]
-        return lambda rows: np.stack([one.predict(_laid_out(rows)) for one in each], axis=1).reshape(len(rows), *y.shape[1:])
+        return lambda rows: np.stack(
+            [one.predict(_laid_out(rows)) for one in each], axis=1
+        ).reshape(len(rows), *y.shape[1:])
     labels = np.argmax(y, axis=1) if y.ndim == 2 else np.where(y > 0, 1, 0)
     count = y.shape[1] if y.ndim == 2 else 2
     seen = np.unique(labels)
     if len(seen) == 1:  # many classifiers refuse to learn that there is one answer
         constant = np.where(np.arange(count) == seen[0], 0.0, np.log(LEAST))
-        by_class: Callable[[np.ndarray], np.ndarray] = lambda rows: np.tile(constant, (len(rows), 1))  # noqa: E731
+        by_class: Callable[[np.ndarray], np.ndarray] = lambda rows: np.tile(
+            constant, (len(rows), 1)
+        )  # noqa: E731
     else:
         fitted = _seeded(estimator, seed).fit(x, labels)
         by_class = lambda rows: _class_scores(fitted, _laid_out(rows), count)  # noqa: E731
@@ -183,7 +242,9 @@ def _takes_columns(estimator: Any) -> bool:
 
 
 def _class_scores(fitted: Any, x: np.ndarray, count: int) -> np.ndarray:
-    """A score for each class, the lowest for classes that were not seen: its decision, the logarithm of its probability, or its choice."""
+    """A score for each class, the lowest for classes that were not seen: its decision, the
+    logarithm of its probability, or its choice.
+    """
     seen = np.asarray(fitted.classes_, int)
     if callable(getattr(fitted, "decision_function", None)):
         scores = np.asarray(fitted.decision_function(x), np.float64)

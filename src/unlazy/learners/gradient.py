@@ -24,7 +24,8 @@ from unlazy.learners.sources import GradientSource, Groups, SampleGradients
 from unlazy.networks.base import HasNeurons, Init, Network, Smoothable
 from unlazy.tasks.base import Family, Sampler, WeightedBatch
 
-#: The loss that suits the outputs: logistic for signs, softmax for classes, squared for real numbers.
+#: The loss that suits the outputs: logistic for signs, softmax for classes, squared for real
+#: numbers.
 NATURAL = "natural"
 
 
@@ -37,17 +38,19 @@ def _optional_float(value: float | None) -> float | None:
 
 
 class Descent(Resumable):
-    """Gradient steps p ← p − rate·(∇loss + 2·decay·p) on the parameter groups named in `rates`; all others are frozen.
+    """Gradient steps p ← p − rate·(∇loss + 2·decay·p) on the parameter groups named in `rates`; all
+    others are frozen.
 
-    `steps`: how many (None: one pass over fresh data, n // batch). `batch`: examples a step (None: all).
-    `decay`: λ of the penalty λ‖p‖² by group. `forget`: groups with 2·rate·λ = 1, for which the step is p ← −rate·∇loss exactly;
-    in floating point p − rate·(g + 2λp) would leave a rounding residue larger than a small gradient.
-    `momentum`: heavy ball. `smoothing`: standard deviation of the Gaussian noise averaged over in each neuron.
-    `class_weighted`: weight each example by 1 / (2·share of its class). The loss is the mean over examples, each with its weight where the
-    data hand out a `WeightedBatch`, of the sum over outputs.
-    `spread`: choose the step size of the forgotten group w from the sample, such that the root mean square of ⟨w_i, x⟩ over neurons and
-    examples is this number (its `rate` then only sets a unit).
-    `drop`: the share of the steps after which all step sizes fall to a tenth. `loss`: "natural" is the one that suits the outputs.
+    `steps`: how many (None: one pass over fresh data, n // batch). `batch`: examples a step (None:
+    all). `decay`: λ of the penalty λ‖p‖² by group. `forget`: groups with 2·rate·λ = 1, for which
+    the step is p ← −rate·∇loss exactly; in floating point p − rate·(g + 2λp) would leave a rounding
+    residue larger than a small gradient. `momentum`: heavy ball. `smoothing`: standard deviation of
+    the Gaussian noise averaged over in each neuron. `class_weighted`: weight each example by 1 /
+    (2·share of its class). The loss is the mean over examples, each with its weight where the data
+    hand out a `WeightedBatch`, of the sum over outputs. `spread`: choose the step size of the
+    forgotten group w from the sample, such that the root mean square of ⟨w_i, x⟩ over neurons and
+    examples is this number (its `rate` then only sets a unit). `drop`: the share of the steps after
+    which all step sizes fall to a tenth. `loss`: "natural" is the one that suits the outputs.
     """
 
     rates: dict[str, float] = eqx.field(converter=_floats)
@@ -65,40 +68,60 @@ class Descent(Resumable):
 
     def __check_init__(self) -> None:
         """Refuse settings that contradict each other."""
-        require(bool(self.rates), "A descent stage needs the step size of at least one parameter group.")
+        require(
+            bool(self.rates), "A descent stage needs the step size of at least one parameter group."
+        )
         for group, rate in self.rates.items():
             require(
                 rate > 0,
-                f"The step size of {group!r} must be positive, but is {rate}. To freeze a group, leave it out.",
+                f"The step size of {group!r} must be positive, but is {rate}. To freeze a "
+                "group, leave it out.",
             )
         require(self.steps is None or self.steps >= 0, f"steps must be ≥ 0, but is {self.steps}.")
-        require(self.batch is None or self.batch > 0, f"batch must be positive, but is {self.batch}.")
-        known = (*get_args(Loss), NATURAL)
-        require(self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}.")
-        require(self.optimiser in ("sgd", "adam"), f"optimiser must be sgd or adam, but is {self.optimiser!r}.")
         require(
-            self.smoothing is None or self.smoothing > 0, f"smoothing must be positive, but is {self.smoothing}; leave it out for none."
+            self.batch is None or self.batch > 0, f"batch must be positive, but is {self.batch}."
+        )
+        known = (*get_args(Loss), NATURAL)
+        require(
+            self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}."
+        )
+        require(
+            self.optimiser in ("sgd", "adam"),
+            f"optimiser must be sgd or adam, but is {self.optimiser!r}.",
+        )
+        require(
+            self.smoothing is None or self.smoothing > 0,
+            f"smoothing must be positive, but is {self.smoothing}; leave it out for none.",
         )
         named = {*self.decay, *self.forget}
         require(
             named <= set(self.rates),
-            f"decay and forget name the groups {sorted(named)}, but only {sorted(self.rates)} are trained.",
+            f"decay and forget name the groups {sorted(named)}, but only {sorted(self.rates)} "
+            "are trained.",
         )
         require(
             self.spread is None or "w" in self.forget,
             "spread sets the step size of w and needs w among the forgotten groups.",
         )
         require(self.spread is None or self.steps == 1, "spread belongs to a stage of one step.")
-        require(self.drop is None or 0 < self.drop < 1, f"drop is a share of the steps, in (0, 1), but is {self.drop}: leave it out.")
+        require(
+            self.drop is None or 0 < self.drop < 1,
+            f"drop is a share of the steps, in (0, 1), but is {self.drop}: leave it out.",
+        )
 
     def scaled(self, factor: float, decay: float) -> Descent:
-        """The same stage with all step sizes times `factor` and a further penalty decay·‖p‖² on all groups."""
+        """The same stage with all step sizes times `factor` and a further penalty decay·‖p‖² on all
+        groups.
+        """
         rates = {group: rate * factor for group, rate in self.rates.items()}
-        return dataclasses.replace(self, rates=rates, decay={group: self.decay.get(group, 0.0) + decay for group in rates})
+        return dataclasses.replace(
+            self, rates=rates, decay={group: self.decay.get(group, 0.0) + decay for group in rates}
+        )
 
     @property
     def body(self) -> Descent:
-        # A field is replaced by hand: the numbers may be stacked for many trials, which the checks of a new stage cannot read.
+        # A field is replaced by hand: the numbers may be stacked for many trials, which the checks
+        # of a new stage cannot read.
         bare = copy.copy(self)
         object.__setattr__(bare, "steps", 1 if self.spread is not None else None)
         return bare
@@ -106,11 +129,15 @@ class Descent(Resumable):
     def suited(self, outputs: Outputs) -> Descent:
         """The same stage with a loss for such outputs, where it takes the natural one."""
         natural: dict[str, Any] = {"signs": "logistic", "classes": "softmax", "reals": "squared"}
-        return self if self.loss != NATURAL else dataclasses.replace(self, loss=natural[outputs.kind])
+        return (
+            self if self.loss != NATURAL else dataclasses.replace(self, loss=natural[outputs.kind])
+        )
 
     @property
     def commutes_with_rotations(self) -> bool:
-        """Adam scales each coordinate by itself: coordinates in a hidden dictionary would tell it of the dictionary."""
+        """Adam scales each coordinate by itself: coordinates in a hidden dictionary would tell it
+        of the dictionary.
+        """
         return self.optimiser != "adam"
 
     def length(self, n: int) -> int:
@@ -118,36 +145,55 @@ class Descent(Resumable):
             return self.steps
         require(
             self.batch is not None,
-            "A stage without a number of steps makes one pass over fresh data and needs a batch size.",
+            "A stage without a number of steps makes one pass over fresh data and needs a batch "
+            "size.",
         )
         assert self.batch is not None
         return n // self.batch
 
     def work(self, n: int, r: int, width: int) -> float:
-        """The forward pass, and the gradient of the first layer where it is trained: a product of batch × r × width each.
+        """The forward pass, and the gradient of the first layer where it is trained: a product of
+        batch × r × width each.
 
-        Smoothing needs an error function and an exponential for each neuron and example, together about a hundred multiply-adds.
+        Smoothing needs an error function and an exponential for each neuron and example, together
+        about a hundred multiply-adds.
         """
-        each = r * (2.0 if "w" in self.rates else 1.0) + (100.0 if self.smoothing is not None else 0.0)
+        each = r * (2.0 if "w" in self.rates else 1.0) + (
+            100.0 if self.smoothing is not None else 0.0
+        )
         return self.length(n) * (self.batch or n) * width * each
 
     @property
     def _optimiser(self) -> optax.GradientTransformation:
         optimiser = optax.scale_by_adam() if self.optimiser == "adam" else optax.identity()
-        return optimiser if self.momentum is None else optax.chain(optimiser, optax.trace(decay=self.momentum))
+        return (
+            optimiser
+            if self.momentum is None
+            else optax.chain(optimiser, optax.trace(decay=self.momentum))
+        )
 
     def begin(self, model: Network) -> tuple[Network, Any]:
         """The network, and the memory of the optimiser."""
         return model, self._optimiser.init(model.get(tuple(self.rates)))
 
     def go_on(
-        self, state: Any, source: GradientSource, material: Any, spans: Int[Array, "s 2"], total: Int[Array, ""], key: PRNGKeyArray
+        self,
+        state: Any,
+        source: GradientSource,
+        material: Any,
+        spans: Int[Array, "s 2"],
+        total: Int[Array, ""],
+        key: PRNGKeyArray,
     ) -> tuple[Any, Network, Float[Array, " s"]]:
         model, memory = state
-        require(self.loss != NATURAL, "The natural loss is known once the outputs are: fit the learner, or call `suited`.")
+        require(
+            self.loss != NATURAL,
+            "The natural loss is known once the outputs are: fit the learner, or call `suited`.",
+        )
         source.accept(self.loss)
         require(
-            self.smoothing is None or isinstance(model, Smoothable), f"{type(model).__name__} cannot average over noise inside its neurons."
+            self.smoothing is None or isinstance(model, Smoothable),
+            f"{type(model).__name__} cannot average over noise inside its neurons.",
         )
         noise: dict[str, Any] = {} if self.smoothing is None else {"smoothing": self.smoothing}
 
@@ -156,12 +202,19 @@ class Descent(Resumable):
 
         def step(carry: Any, answer: Any, batch: Any, t: Int[Array, ""]) -> Any:
             groups, memory, sum_of_losses = carry
-            slower = 1.0 if self.drop is None else jnp.where(t < jnp.round(self.drop * total), 1.0, 0.1)
+            slower = (
+                1.0 if self.drop is None else jnp.where(t < jnp.round(self.drop * total), 1.0, 0.1)
+            )
             value, gradient = answer(groups)
             for group, penalty in self.decay.items():
-                gradient[group] = jax.tree.map(lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group])
+                gradient[group] = jax.tree.map(
+                    lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group]
+                )
             direction, memory = self._optimiser.update(gradient, memory, groups)
-            moved = {group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group]) for group, rate in self.rates.items()}
+            moved = {
+                group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group])
+                for group, rate in self.rates.items()
+            }
             kept = {group: groups[group] for group in groups if group not in self.forget}
             moved |= jax.tree.map(jnp.add, kept, {group: moved[group] for group in kept})
             if self.spread is not None:
@@ -182,7 +235,9 @@ class Descent(Resumable):
             )
             return (groups, memory), (groups, sum_of_losses / (span[1] - span[0]))
 
-        (last, memory), (trained, losses) = jax.lax.scan(segment, (model.get(tuple(self.rates)), memory), spans)
+        (last, memory), (trained, losses) = jax.lax.scan(
+            segment, (model.get(tuple(self.rates)), memory), spans
+        )
         frozen = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(spans), *leaf.shape)), model)
         return (model.put(last), memory), frozen.put(trained), losses
 
@@ -191,8 +246,14 @@ class Descent(Resumable):
         return jnp.mean(weight * example_losses(self.loss, score, y))
 
     def _weights(self, batch: Any, whole: Any) -> Float[Array, " n"]:
-        """Weights of a batch's examples; where classes are weighted, by their shares in the whole."""
-        weight = batch.weight if isinstance(batch, WeightedBatch) else jnp.ones_like(batch.y, shape=len(batch.y))
+        """Weights of a batch's examples; where classes are weighted, by their shares in the
+        whole.
+        """
+        weight = (
+            batch.weight
+            if isinstance(batch, WeightedBatch)
+            else jnp.ones_like(batch.y, shape=len(batch.y))
+        )
         if not self.class_weighted:
             return weight
         require(batch.y.ndim == 1, "Class weights need labels that are signs.")
@@ -214,10 +275,12 @@ class Descent(Resumable):
 
 
 class GradientDescent(Learner):
-    """A network from `init`, trained by `stages` one after the other, with gradients from `source`: by default a fixed sample of size n.
+    """A network from `init`, trained by `stages` one after the other, with gradients from `source`:
+    by default a fixed sample of size n.
 
-    Step 0 is the initial network; `record` names the steps whose models are kept, and the last step is always kept. All learners of this
-    class draw the same initial network and the same sample from the same key, so trials are paired by seed.
+    Step 0 is the initial network; `record` names the steps whose models are kept, and the last step
+    is always kept. All learners of this class draw the same initial network and the same sample
+    from the same key, so trials are paired by seed.
     """
 
     init: Init
@@ -243,28 +306,46 @@ class GradientDescent(Learner):
         taken, begin = 0, 0
         for stage in self.stages:
             steps = min(max(step - begin, 0), stage.length(n))
-            taken, begin = taken + steps * (getattr(stage, "batch", None) or n), begin + stage.length(n)
+            taken, begin = (
+                taken + steps * (getattr(stage, "batch", None) or n),
+                begin + stage.length(n),
+            )
         return taken
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """All step sizes times a factor, with a penalty on all weights or none. Steps that forget have their step size from theory."""
+        """All step sizes times a factor, with a penalty on all weights or none.
+
+        Steps that forget have their step size from theory.
+        """
         decays = (0.0, 1e-3, 1e-4)[: max(1, min(3, budget // 4))]
         count = budget // len(decays)
         factors = [float(f"{10 ** ((index - count // 2) / 2):.3g}") for index in range(count)]
         return tuple(self.scaled(factor, decay) for decay in decays for factor in factors)
 
     def scaled(self, factor: float, decay: float) -> GradientDescent:
-        """The learner with all step sizes times `factor` and a further penalty decay·‖p‖², in the stages that do not forget."""
-        stages = tuple(stage.scaled(factor, decay) if isinstance(stage, Descent) and not stage.forget else stage for stage in self.stages)
+        """The learner with all step sizes times `factor` and a further penalty decay·‖p‖², in the
+        stages that do not forget.
+        """
+        stages = tuple(
+            stage.scaled(factor, decay)
+            if isinstance(stage, Descent) and not stage.forget
+            else stage
+            for stage in self.stages
+        )
         return dataclasses.replace(self, stages=stages)
 
     @property
     def settings(self) -> Mapping[str, float | str]:
         """Step size and penalty by group, of the first stage that does not forget."""
-        stage = next((stage for stage in self.stages if isinstance(stage, Descent) and not stage.forget), None)
+        stage = next(
+            (stage for stage in self.stages if isinstance(stage, Descent) and not stage.forget),
+            None,
+        )
         if stage is None:
             return {}
-        return {f"rate {group}": rate for group, rate in stage.rates.items()} | {"decay": max(stage.decay.values(), default=0.0)}
+        return {f"rate {group}": rate for group, rate in stage.rates.items()} | {
+            "decay": max(stage.decay.values(), default=0.0)
+        }
 
     def recorded(self, n: int) -> tuple[int, ...]:
         """The recorded steps up to the last one, which is always among them."""
@@ -283,12 +364,15 @@ class GradientDescent(Learner):
         return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
-        """The start, each stage and the end are parts of their own: learners share those that are equal."""
+        """The start, each stage and the end are parts of their own: learners share those that are
+        equal.
+        """
         require(n > 0, f"A learner needs at least one example, but n={n}.")
         if self.draws_fresh:
             self._check_budget(n)
         rotates = all(stage.commutes_with_rotations for stage in self.stages)
-        # Of fresh examples n only says how many stand for those seen: budgets beyond that share a program.
+        # Of fresh examples n only says how many stand for those seen: budgets beyond that share a
+        # program.
         count = min(n, SEEN) if self.draws_fresh else n
         start: Start = call(Begin(self.init, self.source, count, rotates), sampler, key)
         steps = self.recorded(n)
@@ -300,22 +384,38 @@ class GradientDescent(Learner):
             if end > begin:
                 lengths = [b - a for a, b in itertools.pairwise(bounds)]
                 idle = _canonical(len(lengths)) - len(lengths)
-                run = RunStage(stage.body, self.source, np.array([0] * idle + lengths, np.int32), np.array(index, np.uint32))
+                run = RunStage(
+                    stage.body,
+                    self.source,
+                    np.array([0] * idle + lengths, np.int32),
+                    np.array(index, np.uint32),
+                )
                 models, losses, model = call(run, model, start.material, start.key)
                 runs.append((models, losses))
                 kept.append(Kept(idle, len(cuts), begin, end, tuple(getattr(stage, "rates", ()))))
             begin = end
-        return call(End(steps, tuple(kept), self.source), start.model, tuple(runs), start.basis, start.seen)
+        return call(
+            End(steps, tuple(kept), self.source), start.model, tuple(runs), start.basis, start.seen
+        )
 
     def _check_budget(self, n: int) -> None:
         """Refuse to draw more fresh examples than allowed, or none."""
-        needed = sum(stage.length(n) * (stage.batch or n) for stage in self.stages if isinstance(stage, Descent))
+        needed = sum(
+            stage.length(n) * (stage.batch or n)
+            for stage in self.stages
+            if isinstance(stage, Descent)
+        )
         require(needed <= n, f"These stages take {needed} fresh examples, but n={n} are allowed.")
-        require(self.recorded(n)[-1] > 0, f"n={n} fresh examples are less than one batch: no step would be taken.")
+        require(
+            self.recorded(n)[-1] > 0,
+            f"n={n} fresh examples are less than one batch: no step would be taken.",
+        )
 
 
 def _canonical(segments: int) -> int:
-    """Numbers of recorded segments are filled up with empty ones to one of few, so that stages of many lengths share one program."""
+    """Numbers of recorded segments are filled up with empty ones to one of few, so that stages of
+    many lengths share one program.
+    """
     if segments <= 4:
         return segments
     power = 1 << (segments - 1).bit_length()

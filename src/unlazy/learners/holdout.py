@@ -1,4 +1,7 @@
-"""Holding out: a learner is given a part of the sample, and its models are scored on the rest. This is how learners are tuned."""
+"""Holding out: a learner is given a part of the sample, and its models are scored on the rest.
+
+This is how learners are tuned.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +33,20 @@ class FixedSample(eqx.Module):
 
 def with_sample(sampler: Sampler, sample: Batch) -> Sampler:
     """The sampler that hands out this sample."""
-    return Sampler(FixedSample(sample), sampler.dimension, sampler.basis, sampler.outputs, sampler.shape)
+    return Sampler(
+        FixedSample(sample), sampler.dimension, sampler.basis, sampler.outputs, sampler.shape
+    )
 
 
 class HoldOut(Learner):
-    """`learner` on the first examples of a sample of n; `share` of them are held out, and score its models.
+    """`learner` on the first examples of a sample of n; `share` of them are held out, and score its
+    models.
 
-    The notes of the trace are the metric of such outputs (`validation_accuracy` in percent, or `validation_squared_error`) and
-    `validation_loss` (hinge, softmax or squared) of each recorded model. The sample is that which the learner itself would draw under the
-    same key, so that a choice made here and the learner chosen see n examples altogether. A learner on fresh draws gets fresh draws.
+    The notes of the trace are the metric of such outputs (`validation_accuracy` in percent, or
+    `validation_squared_error`) and `validation_loss` (hinge, softmax or squared) of each recorded
+    model. The sample is that which the learner itself would draw under the same key, so that a
+    choice made here and the learner chosen see n examples altogether. A learner on fresh draws gets
+    fresh draws.
     """
 
     learner: Learner
@@ -50,9 +58,17 @@ class HoldOut(Learner):
         return cls(learner, share, precision=learner.precision)
 
     def __check_init__(self) -> None:
-        """Refuse a share that leaves nothing on one side, and a precision that is not the learner's."""
-        require(0 < self.share < 1, f"share is the part that is held out, between 0 and 1, but is {self.share}.")
-        require(self.precision == self.learner.precision, "HoldOut runs in the precision of its learner: make it with `HoldOut.of`.")
+        """Refuse a share that leaves nothing on one side, and a precision that is not the
+        learner's.
+        """
+        require(
+            0 < self.share < 1,
+            f"share is the part that is held out, between 0 and 1, but is {self.share}.",
+        )
+        require(
+            self.precision == self.learner.precision,
+            "HoldOut runs in the precision of its learner: make it with `HoldOut.of`.",
+        )
 
     def _given(self, n: int) -> int:
         given = n - max(1, round(self.share * n))
@@ -87,7 +103,9 @@ class HoldOut(Learner):
         sample = draw(sampler, n, keys_of(key)[1])
         given = self._given(n)
         trace = self.learner.fit(with_sample(sampler, sample), given, key=key)
-        return scored(trace, Batch(sample.x[given:], sample.y[given:]), sampler.basis, sampler.outputs)
+        return scored(
+            trace, Batch(sample.x[given:], sample.y[given:]), sampler.basis, sampler.outputs
+        )
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
         given = self._given(n)
@@ -126,4 +144,6 @@ def scored(trace: Trace, rest: Batch, basis: Float[Array, "r d"] | None, outputs
     scores = trace.models.scores(rest.x, basis)
     good = jnp.stack([metric(score, rest.y) for score in scores])
     lost = jnp.stack([jnp.mean(example_losses(loss, score, rest.y)) for score in scores])
-    return dataclasses.replace(trace, notes={f"validation_{metric.name}": good, "validation_loss": lost})
+    return dataclasses.replace(
+        trace, notes={f"validation_{metric.name}": good, "validation_loss": lost}
+    )

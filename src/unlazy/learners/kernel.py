@@ -1,4 +1,6 @@
-"""Fixed features given by a kernel: ridge regression along a whole path of ridges, and support vector machines. Both solve on the host."""
+"""Fixed features given by a kernel: ridge regression along a whole path of ridges, and support
+vector machines. Both solve on the host.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ from unlazy.tasks.base import Batch, Sampler
 
 
 class RandomKernel(eqx.Module):
-    """A kernel that is drawn with the learner: that of a network of finite width at its initialisation."""
+    """A kernel that is drawn with the learner: that of a network of finite width at its
+    initialisation.
+    """
 
     @abstractmethod
     def draw(self, d: int, *, key: PRNGKeyArray) -> Kernel:
@@ -39,7 +43,9 @@ class RandomKernel(eqx.Module):
 
 
 class TangentFeatures(RandomKernel):
-    """The tangent features of a network drawn from `init`: all its derivatives at initialisation."""
+    """The tangent features of a network drawn from `init`: all its derivatives at
+    initialisation.
+    """
 
     init: Init
 
@@ -48,7 +54,10 @@ class TangentFeatures(RandomKernel):
 
 
 class KernelModel(PathModel):
-    """f(x) = Σ_i k(s·x, s·x_i)·α_i + offset. A path has α and offset for each of its steps, and shares the points."""
+    """f(x) = Σ_i k(s·x, s·x_i)·α_i + offset.
+
+    A path has α and offset for each of its steps, and shares the points.
+    """
 
     kernel: Kernel
     points: np.ndarray
@@ -57,18 +66,28 @@ class KernelModel(PathModel):
     offset: np.ndarray  # steps, or steps o
 
     def at(self, index: int) -> Self:
-        return dataclasses.replace(self, coefficients=self.coefficients[index][None], offset=self.offset[index][None])
+        return dataclasses.replace(
+            self, coefficients=self.coefficients[index][None], offset=self.offset[index][None]
+        )
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         """From one Gram matrix for all steps."""
         steps, n = self.coefficients.shape[:2]
         columns = np.moveaxis(self.coefficients, 0, 1).reshape(n, -1)
-        found = Solution(self.kernel, self.points, columns, self.points.dtype.name).predict(x * self.scale)
-        return np.moveaxis(found.reshape(len(x), steps, *self.coefficients.shape[2:]), 1, 0) + self.offset[:, None]
+        found = Solution(self.kernel, self.points, columns, self.points.dtype.name).predict(
+            x * self.scale
+        )
+        return (
+            np.moveaxis(found.reshape(len(x), steps, *self.coefficients.shape[2:]), 1, 0)
+            + self.offset[:, None]
+        )
 
 
 class KernelLearner(PathLearner):
-    """Base of the learners with a kernel. Inputs are scaled as the kernel asks: by √d for those of wide networks, which divide by d."""
+    """Base of the learners with a kernel.
+
+    Inputs are scaled as the kernel asks: by √d for those of wide networks, which divide by d.
+    """
 
     kernel: Kernel | RandomKernel
 
@@ -77,7 +96,9 @@ class KernelLearner(PathLearner):
         return 0.0
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """Kernels like this one, each with a path; where there is no other kernel, all of the budget goes into the path."""
+        """Kernels like this one, each with a path; where there is no other kernel, all of the
+        budget goes into the path.
+        """
         kernels = [self.kernel, *self.kernel.neighbours()][: max(1, budget // PLACES)]
         path = path_of(min(budget, PLACES) if len(kernels) > 1 else budget)
         return tuple(dataclasses.replace(self, kernel=kernel).along(path) for kernel in kernels)
@@ -87,7 +108,9 @@ class KernelLearner(PathLearner):
         """The kernel's numbers and the place in the path."""
         return {**numbers_of(self.kernel), **super().settings}
 
-    def _prepared(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> tuple[Batch, Kernel, np.ndarray, float, np.ndarray]:
+    def _prepared(
+        self, sampler: Sampler, n: int, key: PRNGKeyArray
+    ) -> tuple[Batch, Kernel, np.ndarray, float, np.ndarray]:
         """The sample as drawn, the kernel, the scaled points with their scale, and the labels."""
         sample, x, norm, y = drawn(sampler, n, key)
         if isinstance(self.kernel, RandomKernel):
@@ -99,10 +122,12 @@ class KernelLearner(PathLearner):
 
 
 class KernelRidge(KernelLearner):
-    """Ridge regression of the labels, at each of `ridges`: the recorded steps are places in this path.
+    """Ridge regression of the labels, at each of `ridges`: the recorded steps are places in this
+    path.
 
-    A ridge is in units of the mean of k(x, x). The mean label is not penalised. Where n² numbers do not fit into `memory` bytes (by default
-    a third of the machine's), the kernel is computed anew for each product.
+    A ridge is in units of the mean of k(x, x). The mean label is not penalised. Where n² numbers do
+    not fit into `memory` bytes (by default a third of the machine's), the kernel is computed anew
+    for each product.
     """
 
     path, setting = "ridges", "ridge"
@@ -110,7 +135,9 @@ class KernelRidge(KernelLearner):
     memory: int | None = eqx.field(static=True, default=None, kw_only=True)
 
     def work(self, n: int, r: int) -> float:
-        """Three Gram matrices, and a hundred products, which wait for the memory and so count four times."""
+        """Three Gram matrices, and a hundred products, which wait for the memory and so count four
+        times.
+        """
         return 3.0 * n * n * (r + 30) + 400.0 * n * n
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
@@ -119,17 +146,23 @@ class KernelRidge(KernelLearner):
         offset = np.mean(y, axis=0)
         with jax.enable_x64(x.dtype == np.float64):
             diagonal = float(jnp.mean(kernel.diagonal(jnp.asarray(x))))
-        coefficients = kernel_path(kernel, x, y - offset, [ridge * diagonal for ridge in self.ridges], memory=self.memory)
+        coefficients = kernel_path(
+            kernel, x, y - offset, [ridge * diagonal for ridge in self.ridges], memory=self.memory
+        )
         models = KernelModel(kernel, x, scale, coefficients, np.stack([offset] * len(self.ridges)))
         # The residual of a ridge regression is λ·α.
         pairs = zip(self.ridges, coefficients, strict=True)
-        squares = [0.5 * np.mean(np.square(ridge * diagonal * alpha), axis=0) for ridge, alpha in pairs]
+        squares = [
+            0.5 * np.mean(np.square(ridge * diagonal * alpha), axis=0) for ridge, alpha in pairs
+        ]
         losses = [float(np.sum(each)) for each in squares]
         return self.traced(models, losses, sample)
 
 
 class KernelSVM(KernelLearner):
-    """The support vector machine, hinge loss, at each of `penalties` (scikit-learn's C, for a kernel whose mean of k(x, x) is 1)."""
+    """The support vector machine, hinge loss, at each of `penalties` (scikit-learn's C, for a
+    kernel whose mean of k(x, x) is 1).
+    """
 
     path, setting = "penalties", "penalty"
     penalties: tuple[float, ...] = eqx.field(static=True, default=(1.0,), converter=positive)
@@ -151,12 +184,18 @@ class KernelSVM(KernelLearner):
             K = np.asarray(gram(kernel, x), np.float64)
         unit = float(np.mean(np.diagonal(K)))
         count = len(self.penalties)
-        coefficients, offsets, losses = np.zeros((count, n, columns.shape[1])), np.zeros((count, columns.shape[1])), np.zeros(count)
+        coefficients, offsets, losses = (
+            np.zeros((count, n, columns.shape[1])),
+            np.zeros((count, columns.shape[1])),
+            np.zeros(count),
+        )
         for index, penalty in enumerate(self.penalties):
             for place, labels in enumerate(columns.T):
                 if len(np.unique(labels)) < 2:
                     require(
-                        columns.shape[1] > 1, f"A support vector machine needs examples of both classes, but the {n} examples are of one."
+                        columns.shape[1] > 1,
+                        f"A support vector machine needs examples of both classes, but the {n} "
+                        "examples are of one.",
                     )
                     offsets[index, place] = -1.0  # a class that was not seen
                     continue
@@ -171,4 +210,8 @@ class KernelSVM(KernelLearner):
 
 def numbers_of(kernel: Any) -> Mapping[str, float | str]:
     """The numbers of a kernel, by name."""
-    return {f.name: v for f in dataclasses.fields(kernel) if isinstance(v := getattr(kernel, f.name), (int, float, str))}
+    return {
+        f.name: v
+        for f in dataclasses.fields(kernel)
+        if isinstance(v := getattr(kernel, f.name), (int, float, str))
+    }

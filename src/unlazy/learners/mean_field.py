@@ -3,8 +3,9 @@
     f(x) = (1/p)·Σ_j a_j·relu(⟨w_j, x⟩),   w_j uniform on the sphere of radius θ,   a_j = ±‖w_j‖,
     w ← w − η·p·∂L/∂w,   a ← a − η·p·∂L/∂a,   L = mean over the minibatch of 2·log(1 + e^{−y·f})
 
-`TwoLayer` holds a_j/p as its second layer, and the library's logistic loss is half of the paper's. With α = a/p the same steps are
-w ← w − 2ηp·∂ℓ/∂w and α ← α − (2η/p)·∂ℓ/∂α: p and 2 are absorbed in the step sizes, and nothing else differs.
+`TwoLayer` holds a_j/p as its second layer, and the library's logistic loss is half of the paper's.
+With α = a/p the same steps are w ← w − 2ηp·∂ℓ/∂w and α ← α − (2η/p)·∂ℓ/∂α: p and 2 are absorbed in
+the step sizes, and nothing else differs.
 
 `width` = p, `radius` = θ, `step` = η, `batch` = m. `MeanFieldSGD` lets m follow the dimension.
 
@@ -45,7 +46,12 @@ def mean_field_sgd(
     if not freeze_second:
         rates["a"] = 2 * step / width
     stage = Descent(rates, steps=steps, batch=batch, loss="logistic")
-    return GradientDescent(SphereInit(p=width, radius=radius, bias=bias), (stage,), record=record, source=FreshGradients())
+    return GradientDescent(
+        SphereInit(p=width, radius=radius, bias=bias),
+        (stage,),
+        record=record,
+        source=FreshGradients(),
+    )
 
 
 class MeanFieldSGD(Learner):

@@ -1,4 +1,6 @@
-"""A learner on fixed features of the inputs, such as a kernel on random filters: fixed features that are not linear in any one of them."""
+"""A learner on fixed features of the inputs, such as a kernel on random filters: fixed features
+that are not linear in any one of them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ class FeaturedPath(PathModel):
 
 
 class OnFeatures(Learner):
-    """`learner`, which solves on the host, on standardised `features` of inputs that are divided by the root of their mean squared norm.
+    """`learner`, which solves on the host, on standardised `features` of inputs that are divided by
+    the root of their mean squared norm.
 
     The features are drawn with the learner, as those of `FeatureRidge`.
     """
@@ -64,10 +67,15 @@ class OnFeatures(Learner):
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
         """What the learner would try, on these features."""
-        return tuple(OnFeatures.of(learner, self.features) for learner in self.learner.tuning(budget))
+        return tuple(
+            OnFeatures.of(learner, self.features) for learner in self.learner.tuning(budget)
+        )
 
     def options(self, n: int) -> dict[int, Learner]:
-        return {step: OnFeatures.of(learner, self.features) for step, learner in self.learner.options(n).items()}
+        return {
+            step: OnFeatures.of(learner, self.features)
+            for step, learner in self.learner.options(n).items()
+        }
 
     @property
     def settings(self) -> Mapping[str, float | str]:
@@ -79,11 +87,18 @@ class OnFeatures(Learner):
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         sample, x, norm, _ = drawn(sampler, n, key)
-        features = self.features.for_shape(sampler.input_shape).draw(x.shape[1], key=keys_of(key)[0])
+        features = self.features.for_shape(sampler.input_shape).draw(
+            x.shape[1], key=keys_of(key)[0]
+        )
         phi = featured(features, x)
-        mean, spread = phi.mean(axis=0), np.maximum(phi.std(axis=0), 1e-6 * max(1e-30, float(np.abs(phi).max())))
+        mean, spread = (
+            phi.mean(axis=0),
+            np.maximum(phi.std(axis=0), 1e-6 * max(1e-30, float(np.abs(phi).max()))),
+        )
         rows: Array = jnp.asarray(((phi - mean) / spread).astype(x.dtype))
         inner = Sampler(FixedSample(Batch(rows, sample.y)), phi.shape[1], None, sampler.outputs)
         trace = self.learner.fit(inner, n, key=key)
         models = FeaturedPath(trace.models, features, 1 / norm, mean, spread)
-        return dataclasses.replace(trace, models=models, seen=Batch(sample.x[: len(trace.seen.y)], trace.seen.y))
+        return dataclasses.replace(
+            trace, models=models, seen=Batch(sample.x[: len(trace.seen.y)], trace.seen.y)
+        )

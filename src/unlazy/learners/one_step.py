@@ -1,7 +1,9 @@
-"""Feature learning in one step: a network whose first step replaces its first layer, and the best readout of the neurons it then has.
+"""Feature learning in one step: a network whose first step replaces its first layer, and the best
+readout of the neurons it then has.
 
-From small weights and wide biases, all neurons with b > 0 see all of the sample. A step that forgets where it started leaves each of them
-with a multiple of the mean of y·x: so they all look along one direction, with kinks at different places of it.
+From small weights and wide biases, all neurons with b > 0 see all of the sample. A step that
+forgets where it started leaves each of them with a multiple of the mean of y·x: so they all look
+along one direction, with kinks at different places of it.
 """
 
 from __future__ import annotations
@@ -22,28 +24,42 @@ SPREADS = (1.0, 0.3, 3.0, 0.1)
 
 
 class ReadoutDescent(GradientDescent):
-    """Gradient descent that begins with a step that forgets and ends with a readout: those two are tuned."""
+    """Gradient descent that begins with a step that forgets and ends with a readout: those two are
+    tuned.
+    """
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
         """Ridges for a few spreads."""
         spreads = SPREADS[: max(1, budget // len(RIDGES))]
-        return tuple(self.with_settings(spread, ridge) for spread in spreads for ridge in RIDGES[: min(budget, len(RIDGES))])
+        return tuple(
+            self.with_settings(spread, ridge)
+            for spread in spreads
+            for ridge in RIDGES[: min(budget, len(RIDGES))]
+        )
 
     def with_settings(self, spread: float, ridge: float) -> ReadoutDescent:
         """The same with another spread and ridge."""
         first, *between, _ = self.stages
         assert isinstance(first, Descent)
-        return dataclasses.replace(self, stages=(dataclasses.replace(first, spread=spread), *between, RidgeReadout(ridge)))
+        return dataclasses.replace(
+            self, stages=(dataclasses.replace(first, spread=spread), *between, RidgeReadout(ridge))
+        )
 
     def suits(self, outputs: Outputs) -> bool:
         """A hinge loss needs signs."""
-        return outputs.kind == "signs" or all(stage.loss != "hinge" for stage in self.stages if isinstance(stage, Descent))
+        return outputs.kind == "signs" or all(
+            stage.loss != "hinge" for stage in self.stages if isinstance(stage, Descent)
+        )
 
     @property
     def settings(self) -> Mapping[str, float | str]:
         """The spread after the first step and the ridge of the readout."""
         first, last = self.stages[0], self.stages[-1]
-        assert isinstance(first, Descent) and isinstance(last, RidgeReadout) and first.spread is not None
+        assert (
+            isinstance(first, Descent)
+            and isinstance(last, RidgeReadout)
+            and first.spread is not None
+        )
         return {"spread": first.spread, "ridge": last.ridge}
 
 
@@ -51,18 +67,37 @@ def _init(m: int) -> MirroredInit:
     return MirroredInit(m=m, w_scale=0.02, b_scale=1.0, a_scale=1.0, activation="relu")
 
 
-def one_step_readout(m: int = 128, *, spread: float = 1.0, ridge: float = 1e-4, record: tuple[int, ...] = ()) -> ReadoutDescent:
+def one_step_readout(
+    m: int = 128, *, spread: float = 1.0, ridge: float = 1e-4, record: tuple[int, ...] = ()
+) -> ReadoutDescent:
     """One step of 2m neurons on inputs of unit norm, then the readout."""
     first = Descent({"w": 1.0}, steps=1, forget=("w",), spread=spread, loss="natural")
     return ReadoutDescent(_init(m), (first, RidgeReadout(ridge)), record=record, precision=64)
 
 
 def first_step_network(
-    m: int = 128, *, steps: int = 1000, rate: float = 0.03, decay: float = 1e-3, ridge: float = 1e-5, record: tuple[int, ...] = ()
+    m: int = 128,
+    *,
+    steps: int = 1000,
+    rate: float = 0.03,
+    decay: float = 1e-3,
+    ridge: float = 1e-5,
+    record: tuple[int, ...] = (),
 ) -> ReadoutDescent:
-    """The same with `steps` of minibatch descent between, on both layers but for the biases. Its penalty on the first layer cleans the
-    direction that one step found: what the examples do not ask for fades.
+    """The same with `steps` of minibatch descent between, on both layers but for the biases. Its
+    penalty on the first layer cleans the direction that one step found: what the examples do not
+    ask for fades.
     """
     first = Descent({"w": 1.0, "a": 1e-3}, steps=1, forget=("w", "a"), spread=1.0, loss="natural")
-    descent = Descent({"w": rate, "a": rate}, steps=steps, batch=100, loss="hinge", momentum=0.9, drop=0.75, decay={"w": decay})
-    return ReadoutDescent(_init(m), (first, descent, RidgeReadout(ridge)), record=record, precision=64)
+    descent = Descent(
+        {"w": rate, "a": rate},
+        steps=steps,
+        batch=100,
+        loss="hinge",
+        momentum=0.9,
+        drop=0.75,
+        decay={"w": decay},
+    )
+    return ReadoutDescent(
+        _init(m), (first, descent, RidgeReadout(ridge)), record=record, precision=64
+    )

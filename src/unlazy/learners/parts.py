@@ -1,4 +1,7 @@
-"""The parts of which training by stages is made: the start, each stage, and the end. An engine compiles each by itself and shares it."""
+"""The parts of which training by stages is made: the start, each stage, and the end.
+
+An engine compiles each by itself and shares it.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,16 @@ from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 
 class Stage(eqx.Module):
-    """A part of training. `run` returns the model after each of `lengths` consecutive runs of steps, and the mean losses."""
+    """A part of training.
+
+    `run` returns the model after each of `lengths` consecutive runs of steps, and the mean losses.
+    """
 
     @property
     def commutes_with_rotations(self) -> bool:
-        """Whether training on rotated inputs gives the rotated network: then it may see inputs by their coordinates."""
+        """Whether training on rotated inputs gives the rotated network: then it may see inputs by
+        their coordinates.
+        """
         return True
 
     def suited(self, outputs: Outputs) -> Stage:
@@ -37,14 +45,23 @@ class Stage(eqx.Module):
 
     @property
     def body(self) -> Stage:
-        """This stage without its number of steps, which is an input of the program that runs it: stages of any length share one."""
+        """This stage without its number of steps, which is an input of the program that runs it:
+        stages of any length share one.
+        """
         return self
 
     @abstractmethod
     def run(
-        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
+        self,
+        model: Network,
+        source: GradientSource,
+        material: Any,
+        lengths: Int[Array, " s"],
+        key: PRNGKeyArray,
     ) -> tuple[Network, Float[Array, " s"]]:
-        """Train with gradients that `source` makes of `material`; the first axis of what is returned runs over `lengths`."""
+        """Train with gradients that `source` makes of `material`; the first axis of what is
+        returned runs over `lengths`.
+        """
 
     @abstractmethod
     def work(self, n: int, r: int, width: int) -> float:
@@ -52,7 +69,9 @@ class Stage(eqx.Module):
 
 
 class Resumable(Stage):
-    """A stage that can be taken in pieces: whoever watches training goes on, looks, and goes on again. `run` is one such piece."""
+    """A stage that can be taken in pieces: whoever watches training goes on, looks, and goes on
+    again. `run` is one such piece.
+    """
 
     @abstractmethod
     def begin(self, model: Network) -> Any:
@@ -60,21 +79,38 @@ class Resumable(Stage):
 
     @abstractmethod
     def go_on(
-        self, state: Any, source: GradientSource, material: Any, spans: Int[Array, "s 2"], total: Int[Array, ""], key: PRNGKeyArray
+        self,
+        state: Any,
+        source: GradientSource,
+        material: Any,
+        spans: Int[Array, "s 2"],
+        total: Int[Array, ""],
+        key: PRNGKeyArray,
     ) -> tuple[Any, Network, Float[Array, " s"]]:
-        """Do the steps span[0] ≤ t < span[1] of each span, out of `total`; returns what the next ones start from, models and losses."""
+        """Do the steps span[0] ≤ t < span[1] of each span, out of `total`; returns what the next
+        ones start from, models and losses.
+        """
 
     def run(
-        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
+        self,
+        model: Network,
+        source: GradientSource,
+        material: Any,
+        lengths: Int[Array, " s"],
+        key: PRNGKeyArray,
     ) -> tuple[Network, Float[Array, " s"]]:
         ends = jnp.cumsum(lengths)
         spans = jnp.stack([ends - lengths, ends], axis=1)
-        _, models, losses = self.go_on(self.begin(model), source, material, spans, jnp.sum(lengths), key)
+        _, models, losses = self.go_on(
+            self.begin(model), source, material, spans, jnp.sum(lengths), key
+        )
         return models, losses
 
 
 class Start(NamedTuple):
-    """Before the first step: the network (by coordinates, if there is a basis), what the source made of the data, and what was seen."""
+    """Before the first step: the network (by coordinates, if there is a basis), what the source
+    made of the data, and what was seen.
+    """
 
     model: Network
     material: Any
@@ -93,20 +129,37 @@ class Begin(eqx.Module):
 
     def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> Start:
         key_init, key_data, key_order = keys_of(key)
-        model = drawn_for(self.init, sampler.input_shape, outputs=sampler.outputs.count, key=key_init)
+        model = drawn_for(
+            self.init, sampler.input_shape, outputs=sampler.outputs.count, key=key_init
+        )
         inside = sampler.basis is not None and self.rotates and isinstance(model, Rotatable)
         if inside:
             assert isinstance(model, Rotatable) and sampler.basis is not None
             model = model.enter(sampler.basis)
         trained_on = sampler if inside or sampler.basis is None else sampler.on_inputs
         material = self.source.material(trained_on, self.n, key_data)
-        # Of a stream, or of a law, examples of the same law stand for those seen; a sample was seen itself.
+        # Of a stream, or of a law, examples of the same law stand for those seen; a sample was seen
+        # itself.
         count = min(self.n, SEEN)
-        sample = material if isinstance(material, (Batch, WeightedBatch)) else sampler.draw(count, key_data)
+        sample = (
+            material
+            if isinstance(material, (Batch, WeightedBatch))
+            else sampler.draw(count, key_data)
+        )
         z = sample.x[:count]
-        if not inside and sampler.basis is not None and isinstance(material, (Batch, WeightedBatch)):
+        if (
+            not inside
+            and sampler.basis is not None
+            and isinstance(material, (Batch, WeightedBatch))
+        ):
             z = z @ sampler.basis.T  # what was seen is always kept by coordinates
-        return Start(model, material, key_order, sampler.basis if inside else None, Batch(z, sample.y[:count]))
+        return Start(
+            model,
+            material,
+            key_order,
+            sampler.basis if inside else None,
+            Batch(z, sample.y[:count]),
+        )
 
 
 class RunStage(eqx.Module):
@@ -117,14 +170,20 @@ class RunStage(eqx.Module):
     lengths: np.ndarray
     index: np.ndarray
 
-    def __call__(self, model: Network, material: Any, key: PRNGKeyArray) -> tuple[Network, Float[Array, " s"], Network]:
+    def __call__(
+        self, model: Network, material: Any, key: PRNGKeyArray
+    ) -> tuple[Network, Float[Array, " s"], Network]:
         stage_key = jax.random.fold_in(key, jnp.asarray(self.index))
-        models, losses = self.stage.run(model, self.source, material, jnp.asarray(self.lengths), stage_key)
+        models, losses = self.stage.run(
+            model, self.source, material, jnp.asarray(self.lengths), stage_key
+        )
         return models, losses, models.at(-1)
 
 
 class Kept(NamedTuple):
-    """Of the segments of a stage: how many are empty, how many of the others are recorded; the steps between which it trained, and what."""
+    """Of the segments of a stage: how many are empty, how many of the others are recorded; the
+    steps between which it trained, and what.
+    """
 
     idle: int
     recorded: int
@@ -140,7 +199,9 @@ class End(eqx.Module):
     kept: tuple[Kept, ...] = eqx.field(static=True)
     source: GradientSource
 
-    def __call__(self, first: Network, runs: Any, basis: Float[Array, "r d"] | None, seen: Batch) -> Trace:
+    def __call__(
+        self, first: Network, runs: Any, basis: Float[Array, "r d"] | None, seen: Batch
+    ) -> Trace:
         parts, losses = [], []
         if 0 in self.steps:
             parts.append(jax.tree.map(lambda leaf: leaf[None], first))
@@ -157,7 +218,12 @@ class End(eqx.Module):
     def _notes(self, model: Network) -> dict[str, Array]:
         """The number of queries asked so far, of a source that counts them."""
         asked = [
-            [self.source.queries(model.get(kept.groups), min(max(step - kept.begin, 0), kept.end - kept.begin)) for kept in self.kept]
+            [
+                self.source.queries(
+                    model.get(kept.groups), min(max(step - kept.begin, 0), kept.end - kept.begin)
+                )
+                for kept in self.kept
+            ]
             for step in self.steps
         ]
         if any(count is None for row in asked for count in row):

@@ -1,4 +1,6 @@
-"""Learners that solve on the host for a whole path of settings at once: a path of ridges, of penalties, of numbers of bins."""
+"""Learners that solve on the host for a whole path of settings at once: a path of ridges, of
+penalties, of numbers of bins.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +26,25 @@ PLACES = 6
 def positive(values: Any) -> tuple[float, ...]:
     """A path of positive numbers, as a field holds it."""
     path = tuple(map(float, values))
-    require(bool(path) and all(0 < value < math.inf for value in path), f"A path is one or more finite numbers > 0, but is {values}.")
+    require(
+        bool(path) and all(0 < value < math.inf for value in path),
+        f"A path is one or more finite numbers > 0, but is {values}.",
+    )
     return path
 
 
 def path_of(count: int) -> tuple[float, ...]:
-    """So many ridges, from next to none to far more than is good, evenly spaced in their logarithm."""
-    return tuple(float(f"{ridge:.3g}") for ridge in np.logspace(-3, 3, count)) if count > 1 else (1.0,)
+    """So many ridges, from next to none to far more than is good, evenly spaced in their
+    logarithm.
+    """
+    return (
+        tuple(float(f"{ridge:.3g}") for ridge in np.logspace(-3, 3, count)) if count > 1 else (1.0,)
+    )
 
 
 class Drawn(NamedTuple):
-    """A sample on the host: as it was drawn, its inputs divided by the root of their mean squared norm, that divisor, and the labels.
+    """A sample on the host: as it was drawn, its inputs divided by the root of their mean squared
+    norm, that divisor, and the labels.
 
     Inputs with several axes are laid out as vectors.
     """
@@ -55,7 +65,9 @@ def drawn(sampler: Sampler, n: int, key: PRNGKeyArray) -> Drawn:
 
 
 class PathModel(Model):
-    """The models along a path, on the host: a subclass scores them all at once, and picks one by `at`."""
+    """The models along a path, on the host: a subclass scores them all at once, and picks one by
+    `at`.
+    """
 
     stacked: ClassVar[bool] = False
 
@@ -63,7 +75,9 @@ class PathModel(Model):
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         """The scores of all models of the path, steps first."""
 
-    def scores(self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None) -> Float[Array, "s n ..."]:
+    def scores(
+        self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None
+    ) -> Float[Array, "s n ..."]:
         rows = np.asarray(x if basis is None else x @ basis)
         return jnp.asarray(self.path_scores(rows.reshape(len(rows), -1)))
 
@@ -73,9 +87,11 @@ class PathModel(Model):
 
 
 class PathLearner(Learner):
-    """Base of these learners. The field that `path` names holds the settings; the recorded steps are places in it.
+    """Base of these learners. The field that `path` names holds the settings; the recorded steps
+    are places in it.
 
-    Inputs are divided by the root of their mean squared norm (`drawn`), so that a bandwidth means the same for every task.
+    Inputs are divided by the root of their mean squared norm (`drawn`), so that a bandwidth means
+    the same for every task.
     """
 
     path: ClassVar[str]
@@ -108,4 +124,9 @@ class PathLearner(Learner):
 
     def traced(self, models: Model, losses: Any, sample: Batch) -> Trace:
         """The trace of models along the path."""
-        return Trace(models, jnp.asarray(np.asarray(losses)), Batch(sample.x[:SEEN], sample.y[:SEEN]), self.recorded(len(sample.y)))
+        return Trace(
+            models,
+            jnp.asarray(np.asarray(losses)),
+            Batch(sample.x[:SEEN], sample.y[:SEEN]),
+            self.recorded(len(sample.y)),
+        )

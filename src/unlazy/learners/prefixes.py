@@ -1,4 +1,6 @@
-"""Learners on growing prefixes of one sample: the recorded steps are the numbers of examples, so that one trial is a learning curve."""
+"""Learners on growing prefixes of one sample: the recorded steps are the numbers of examples, so
+that one trial is a learning curve.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,19 @@ def _sizes(values: Any) -> tuple[int, ...]:
 
 
 def _require_sizes(sizes: tuple[int, ...]) -> None:
-    require(all(size > 0 for size in sizes) and list(sizes) == sorted(set(sizes)), f"sizes must be positive and increase, but are {sizes}.")
+    require(
+        all(size > 0 for size in sizes) and list(sizes) == sorted(set(sizes)),
+        f"sizes must be positive and increase, but are {sizes}.",
+    )
 
 
 class PrefixRidge(Learner):
-    """Kernel ridge regression f(x) = Σ_i k(x, x_i)·α_i on the prefixes of one sample, all from one Cholesky factor.
+    """Kernel ridge regression f(x) = Σ_i k(x, x_i)·α_i on the prefixes of one sample, all from one
+    Cholesky factor.
 
-    `sizes` are the prefixes, those up to n; by default they lie about `fineness` apart from n/4 to n. `ridge` is in units of the mean of
-    k(x, x). Nothing is done to inputs and labels: the kernel sees the inputs as they are, and the mean label is penalised like all else.
+    `sizes` are the prefixes, those up to n; by default they lie about `fineness` apart from n/4 to
+    n. `ridge` is in units of the mean of k(x, x). Nothing is done to inputs and labels: the kernel
+    sees the inputs as they are, and the mean label is penalised like all else.
     """
 
     kernel: Kernel
@@ -57,7 +64,11 @@ class PrefixRidge(Learner):
         if self.sizes:
             return tuple(size for size in self.sizes if size <= n)
         back = np.arange(int(math.log(4) / self.fineness), -1, -1)
-        return tuple(np.unique(np.maximum(1, np.round(n * np.exp(-self.fineness * back)))).astype(int).tolist())
+        return tuple(
+            np.unique(np.maximum(1, np.round(n * np.exp(-self.fineness * back))))
+            .astype(int)
+            .tolist()
+        )
 
     def examples_at(self, step: int, n: int) -> int:
         return step
@@ -76,18 +87,30 @@ class PrefixRidge(Learner):
         sample = draw(sampler, n, keys_of(key)[1])
         x = np.asarray(sample.x if sampler.basis is None else sample.x @ sampler.basis, np.float64)
         x = x.reshape(len(x), -1)[: sizes[-1]]
-        with jax.enable_x64(True):  # nearly ridgeless systems are below the rounding errors of single precision
+        with jax.enable_x64(
+            True
+        ):  # nearly ridgeless systems are below the rounding errors of single precision
             K = np.asarray(gram(self.kernel, x))
         ridge = self.ridge * float(np.mean(np.diagonal(K)))
-        coefficients = prefix_coefficients(K, np.asarray(sample.y, np.float64)[: sizes[-1]], ridge, sizes)
-        models = KernelModel(self.kernel, x, 1.0, coefficients, np.zeros((len(sizes), *coefficients.shape[2:])))
+        coefficients = prefix_coefficients(
+            K, np.asarray(sample.y, np.float64)[: sizes[-1]], ridge, sizes
+        )
+        models = KernelModel(
+            self.kernel, x, 1.0, coefficients, np.zeros((len(sizes), *coefficients.shape[2:]))
+        )
         # The residual of a ridge regression is λ·α.
-        squares = 0.5 * np.sum(np.square(ridge * coefficients).reshape(len(sizes), -1), axis=1) / np.array(sizes)
+        squares = (
+            0.5
+            * np.sum(np.square(ridge * coefficients).reshape(len(sizes), -1), axis=1)
+            / np.array(sizes)
+        )
         return Trace(models, jnp.asarray(squares), Batch(sample.x[:SEEN], sample.y[:SEEN]), sizes)
 
 
 class OnPrefixes(Learner):
-    """Any learner on the first examples of one sample, as many as each of `sizes` says: what is kept is the last model of each fit."""
+    """Any learner on the first examples of one sample, as many as each of `sizes` says: what is
+    kept is the last model of each fit.
+    """
 
     learner: Learner
     sizes: tuple[int, ...] = eqx.field(static=True, converter=_sizes)
@@ -101,8 +124,15 @@ class OnPrefixes(Learner):
         """Refuse streams, which have no prefixes but their steps."""
         _require_sizes(self.sizes)
         require(bool(self.sizes), "There must be at least one size.")
-        require(not self.learner.draws_fresh, "A learner on fresh examples has a model for every number of them: record its steps instead.")
-        require(self.precision == self.learner.precision, "Make it with `OnPrefixes.of`, which takes over the learner's precision.")
+        require(
+            not self.learner.draws_fresh,
+            "A learner on fresh examples has a model for every number of them: record its steps "
+            "instead.",
+        )
+        require(
+            self.precision == self.learner.precision,
+            "Make it with `OnPrefixes.of`, which takes over the learner's precision.",
+        )
 
     @property
     def on_host(self) -> bool:
@@ -134,11 +164,17 @@ class OnPrefixes(Learner):
         return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
-        """One fit after the other, each in the learner's own parts: all meet the same sample, cut off at their size."""
+        """One fit after the other, each in the learner's own parts: all meet the same sample, cut
+        off at their size.
+        """
         sizes = self.recorded(n)
         require(bool(sizes), f"Of the sizes {self.sizes} none is at most n={n}.")
         # On the host nobody else compiles the draw.
-        whole = draw(sampler, sizes[-1], keys_of(key)[1]) if self.on_host else call(_Whole(sizes[-1]), sampler, key)
+        whole = (
+            draw(sampler, sizes[-1], keys_of(key)[1])
+            if self.on_host
+            else call(_Whole(sizes[-1]), sampler, key)
+        )
         cut = with_sample(sampler, whole)
         return call(_Curve(sizes), tuple(self.learner.fit_prefixes(cut, sizes, key, call)))
 
@@ -160,9 +196,21 @@ class _Curve(eqx.Module):
     def __call__(self, traces: tuple[Trace, ...]) -> Trace:
         last = [trace.at(len(trace.steps) - 1) for trace in traces]
         stacked = all(model.stacked for model in last)
-        models = jax.tree.map(lambda *leaves: jnp.stack(leaves), *last) if stacked else Several(tuple(last))
-        notes = {name: jnp.stack([trace.notes[name][-1] for trace in traces]) for name in traces[0].notes}
-        return Trace(models, jnp.stack([jnp.asarray(trace.losses[-1]) for trace in traces]), traces[-1].seen, self.sizes, notes)
+        models = (
+            jax.tree.map(lambda *leaves: jnp.stack(leaves), *last)
+            if stacked
+            else Several(tuple(last))
+        )
+        notes = {
+            name: jnp.stack([trace.notes[name][-1] for trace in traces]) for name in traces[0].notes
+        }
+        return Trace(
+            models,
+            jnp.stack([jnp.asarray(trace.losses[-1]) for trace in traces]),
+            traces[-1].seen,
+            self.sizes,
+            notes,
+        )
 
 
 class Several(Model):
@@ -174,8 +222,12 @@ class Several(Model):
     def at(self, index: int) -> Any:
         return self.models[index]
 
-    def scores(self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None) -> Float[Array, "s n ..."]:
-        return jnp.stack([(model if basis is None else model.enter(basis))(x) for model in self.models])
+    def scores(
+        self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None
+    ) -> Float[Array, "s n ..."]:
+        return jnp.stack(
+            [(model if basis is None else model.enter(basis))(x) for model in self.models]
+        )
 
     def __call__(self, x: Float[Array, "n *d"]) -> Scores:
         """Scores of the last."""

@@ -1,4 +1,6 @@
-"""The converged readout: the best linear classifier on the hidden features that a network has right now."""
+"""The converged readout: the best linear classifier on the hidden features that a network has right
+now.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,13 @@ from unlazy.tasks.base import Batch
 
 
 class RidgeReadout(Stage):
-    """Replace the second layer by the ridge regression of the labels on the standardised hidden features, with intercept.
+    """Replace the second layer by the ridge regression of the labels on the standardised hidden
+    features, with intercept.
 
-    min over (a, c) of mean (a·φ(x) + c − y)² + ridge·‖a‖², where φ is centred and scaled to unit variance on the sample. Standardising
-    makes the answer independent of the features' scale, which after one tiny step is far below the bias: run such a
-    network in double precision. Counts as one step.
+    min over (a, c) of mean (a·φ(x) + c − y)² + ridge·‖a‖², where φ is centred and scaled to unit
+    variance on the sample. Standardising makes the answer independent of the features' scale, which
+    after one tiny step is far below the bias: run such a network in double precision. Counts as one
+    step.
     """
 
     ridge: float = eqx.field(converter=float, default=1e-6)
@@ -41,15 +45,27 @@ class RidgeReadout(Stage):
         return float(n) * width * (r + width)
 
     def run(
-        self, model: Network, source: GradientSource, material: Any, lengths: Int[Array, " s"], key: PRNGKeyArray
+        self,
+        model: Network,
+        source: GradientSource,
+        material: Any,
+        lengths: Int[Array, " s"],
+        key: PRNGKeyArray,
     ) -> tuple[Network, Float[Array, " s"]]:
-        require(isinstance(model, TwoLayer), "A converged readout needs the hidden features of a two-layer network.")
-        require(isinstance(material, Batch), "A converged readout needs a fixed sample, not fresh draws.")
+        require(
+            isinstance(model, TwoLayer),
+            "A converged readout needs the hidden features of a two-layer network.",
+        )
+        require(
+            isinstance(material, Batch),
+            "A converged readout needs a fixed sample, not fresh draws.",
+        )
         assert isinstance(model, TwoLayer)
         x, y = material
         features, middle = model.hidden(x), jnp.mean(y, axis=0)  # n m
         mean, scale = jnp.mean(features, axis=0), jnp.std(features, axis=0)
-        # A neuron that is constant on the sample gets no weight. Its mean is rounded, so its spread need not come out as zero.
+        # A neuron that is constant on the sample gets no weight. Its mean is rounded, so its spread
+        # need not come out as zero.
         rounding = 16 * jnp.finfo(mean.dtype).eps * jnp.abs(mean)
         scale = jnp.where(scale > rounding, scale, jnp.inf)
         centred = (features - mean) / scale

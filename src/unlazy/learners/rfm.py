@@ -24,7 +24,10 @@ ITERATIONS = (0, 1, 2, 3, 4, 5)
 
 
 class MetricModel(PathModel):
-    """f(x) = Σ_i k(R·x, R·x_i)·α_i + offset with the root R of a metric, scale included. A path has R and α for each of its steps."""
+    """f(x) = Σ_i k(R·x, R·x_i)·α_i + offset with the root R of a metric, scale included.
+
+    A path has R and α for each of its steps.
+    """
 
     kernel: Stationary
     points: np.ndarray
@@ -34,7 +37,9 @@ class MetricModel(PathModel):
     offset: np.ndarray
 
     def at(self, index: int) -> Self:
-        return dataclasses.replace(self, roots=self.roots[index][None], coefficients=self.coefficients[index][None])
+        return dataclasses.replace(
+            self, roots=self.roots[index][None], coefficients=self.coefficients[index][None]
+        )
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         z = np.asarray(x, np.float64) * self.scale
@@ -48,11 +53,11 @@ class _Coefficients(NamedTuple):
 
 
 class RecursiveFeatureMachine(PathLearner):
-    """Ridge regression with a kernel whose metric is the average gradient outer product of the last fit
-    (`unlazy.solvers.gradient_outer_product`).
+    """Ridge regression with a kernel whose metric is the average gradient outer product of the last
+    fit (`unlazy.solvers.gradient_outer_product`).
 
-    The recorded steps are the fits after so many of `iterations`, which increase; after none it is the plain kernel. A ridge is in units of
-    k(x, x) = 1.
+    The recorded steps are the fits after so many of `iterations`, which increase; after none it is
+    the plain kernel. A ridge is in units of k(x, x) = 1.
     """
 
     path, setting = "iterations", "iterations"
@@ -64,15 +69,20 @@ class RecursiveFeatureMachine(PathLearner):
         """Refuse what cannot be run."""
         increasing = all(a < b for a, b in zip(self.iterations, self.iterations[1:], strict=False))
         require(
-            bool(self.iterations) and self.iterations[0] >= 0 and increasing, f"iterations must increase from 0, but are {self.iterations}."
+            bool(self.iterations) and self.iterations[0] >= 0 and increasing,
+            f"iterations must increase from 0, but are {self.iterations}.",
         )
-        require(0 < self.ridge < math.inf, f"ridge must be a finite number > 0, but is {self.ridge}.")
+        require(
+            0 < self.ridge < math.inf, f"ridge must be a finite number > 0, but is {self.ridge}."
+        )
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
         """Numbers of iterations for a few ridges."""
         iterations = ITERATIONS[: min(budget, len(ITERATIONS))]
         ridges = (1.0, 0.03, 30.0, 1e-3, 0.3, 100.0)[: max(1, budget // len(ITERATIONS))]
-        return tuple(dataclasses.replace(self, ridge=ridge, iterations=iterations) for ridge in ridges)
+        return tuple(
+            dataclasses.replace(self, ridge=ridge, iterations=iterations) for ridge in ridges
+        )
 
     @property
     def settings(self) -> Mapping[str, float | str]:
@@ -80,7 +90,9 @@ class RecursiveFeatureMachine(PathLearner):
         return {"gamma": self.kernel.gamma, "ridge": self.ridge, **super().settings}
 
     def work(self, n: int, r: int) -> float:
-        """For each iteration two Gram matrices and the gradients, and products that wait for the memory."""
+        """For each iteration two Gram matrices and the gradients, and products that wait for the
+        memory.
+        """
         return (self.iterations[-1] + 1) * (4.0 * n * n * (r + 30) + 200.0 * n * n)
 
     def prediction_work(self, d: int) -> float:
@@ -95,8 +107,20 @@ class RecursiveFeatureMachine(PathLearner):
         def solve(points: Float[np.ndarray, "n d"]) -> _Coefficients:
             return _Coefficients(kernel_path(self.kernel, points, y - offset, (self.ridge,))[0])
 
-        fits = [step for i, step in enumerate(recursive_fits(self.kernel, x, solve, self.iterations[-1])) if i in self.iterations]
+        fits = [
+            step
+            for i, step in enumerate(recursive_fits(self.kernel, x, solve, self.iterations[-1]))
+            if i in self.iterations
+        ]
         found = np.stack([step.fit.coefficients for step in fits])
         # The residual of a ridge regression is λ·α.
-        losses = [0.5 * float(np.sum(np.mean(np.square(self.ridge * alpha), axis=0))) for alpha in found]
-        return self.traced(MetricModel(self.kernel, x, 1 / norm, np.stack([step.root for step in fits]), found, offset), losses, sample)
+        losses = [
+            0.5 * float(np.sum(np.mean(np.square(self.ridge * alpha), axis=0))) for alpha in found
+        ]
+        return self.traced(
+            MetricModel(
+                self.kernel, x, 1 / norm, np.stack([step.root for step in fits]), found, offset
+            ),
+            losses,
+            sample,
+        )

@@ -1,4 +1,7 @@
-"""The shelf: learners for any task, by name. Their numbers are where tuning starts; a contest gives all of them the same budget."""
+"""The shelf: learners for any task, by name.
+
+Their numbers are where tuning starts; a contest gives all of them the same budget.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import MirroredInit, TangentInit
 
-#: Neurons of networks and of finite-width features: 2·M in mirrored pairs, so that the initial network is zero.
+#: Neurons of networks and of finite-width features: 2·M in mirrored pairs, so that the initial
+#: network is zero.
 M = 100
 
 
@@ -40,31 +44,64 @@ _RELU = MirroredInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="rel
 _FOREST = ScikitLearner.of(
     RandomForestClassifier(),
     regressor=RandomForestRegressor(),
-    grid={"max_features": ["sqrt", 0.2, 0.5, 1.0], "min_samples_leaf": [1, 3, 10], "max_depth": [None, 8]},
+    grid={
+        "max_features": ["sqrt", 0.2, 0.5, 1.0],
+        "min_samples_leaf": [1, 3, 10],
+        "max_depth": [None, 8],
+    },
 )
 _BOOSTING = ScikitLearner.of(
     HistGradientBoostingClassifier(),
     regressor=HistGradientBoostingRegressor(),
-    grid={"learning_rate": [0.03, 0.1, 0.3], "max_leaf_nodes": [4, 31], "l2_regularization": [0.0, 10.0]},
+    grid={
+        "learning_rate": [0.03, 0.1, 0.3],
+        "max_leaf_nodes": [4, 31],
+        "l2_regularization": [0.0, 10.0],
+    },
 )
 _NEIGHBOURS = ScikitLearner.of(
     KNeighborsClassifier(),
     regressor=KNeighborsRegressor(),
-    grid={"n_neighbors": [1, 2, 3, 5, 8, 13, 21, 34], "weights": ["uniform", "distance"], "metric": ["euclidean"]},
+    grid={
+        "n_neighbors": [1, 2, 3, 5, 8, 13, 21, 34],
+        "weights": ["uniform", "distance"],
+        "metric": ["euclidean"],
+    },
 )
 
 LEARNERS = {
     "linear": Named(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
     "logistic": Named(LogisticRegression(RawFeatures()), "linear model, logistic regression"),
-    "linear-kernel": Named(KernelRidge(kernel_named("linear")), "the linear model again, solved with its kernel"),
-    "polynomial": Named(KernelRidge(kernel_named("polynomial")), "polynomial kernel, ridge regression; degree 2 to 7"),
-    "quadratic": Named(KernelRidge(kernel_named("quadratic")), "products of two coordinates alone, ⟨x, z⟩², ridge regression"),
+    "linear-kernel": Named(
+        KernelRidge(kernel_named("linear")), "the linear model again, solved with its kernel"
+    ),
+    "polynomial": Named(
+        KernelRidge(kernel_named("polynomial")),
+        "polynomial kernel, ridge regression; degree 2 to 7",
+    ),
+    "quadratic": Named(
+        KernelRidge(kernel_named("quadratic")),
+        "products of two coordinates alone, ⟨x, z⟩², ridge regression",
+    ),
     "rbf": Named(KernelRidge(kernel_named("rbf")), "Gaussian kernel, ridge regression"),
-    "laplace": Named(KernelRidge(kernel_named("laplace")), "Laplace kernel exp(−γ‖x − z‖), ridge regression"),
-    "arc-cosine": Named(KernelRidge(kernel_named("arc-cosine")), "arc-cosine kernel: infinitely many random ReLU features"),
-    "arcsine": Named(KernelRidge(kernel_named("arcsine")), "arcsine kernel: infinitely many random erf features"),
-    "nngp": Named(KernelRidge(kernel_named("nngp")), "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3"),
-    "ntk": Named(KernelRidge(kernel_named("ntk")), "tangent kernel of an infinitely wide ReLU network; depth 1 to 3"),
+    "laplace": Named(
+        KernelRidge(kernel_named("laplace")), "Laplace kernel exp(−γ‖x − z‖), ridge regression"
+    ),
+    "arc-cosine": Named(
+        KernelRidge(kernel_named("arc-cosine")),
+        "arc-cosine kernel: infinitely many random ReLU features",
+    ),
+    "arcsine": Named(
+        KernelRidge(kernel_named("arcsine")), "arcsine kernel: infinitely many random erf features"
+    ),
+    "nngp": Named(
+        KernelRidge(kernel_named("nngp")),
+        "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3",
+    ),
+    "ntk": Named(
+        KernelRidge(kernel_named("ntk")),
+        "tangent kernel of an infinitely wide ReLU network; depth 1 to 3",
+    ),
     "convolutional-ntk": Named(
         KernelRidge(ConvolutionalNTK()),
         "tangent kernel of a convolutional network with infinitely many filters; depth 1 to 3",
@@ -75,25 +112,65 @@ LEARNERS = {
     ),
     "rbf-svm": Named(KernelSVM(kernel_named("rbf")), "Gaussian kernel, support vector machine"),
     "ntk-svm": Named(KernelSVM(kernel_named("ntk")), "tangent kernel, support vector machine"),
-    "relu-features": Named(FeatureRidge(RandomFeatures("relu")), "2000 random ReLU features, ridge regression"),
-    "truncated-relu-features": Named(FeatureRidge(RandomFeatures("truncated_relu")), "2000 random truncated ReLU features, ridge"),
-    "convolutional-features": Named(FeatureRidge(RandomConvolutions()), "200 random ReLU filters, averaged over parts of a picture, ridge"),
-    "fourier-features": Named(FeatureRidge(RandomFeatures("fourier")), "2000 random Fourier features, ridge regression"),
-    "tangent-features": Named(
-        KernelRidge(TangentFeatures(_RELU)), "all derivatives of a random ReLU network of 200 neurons, ridge regression"
+    "relu-features": Named(
+        FeatureRidge(RandomFeatures("relu")), "2000 random ReLU features, ridge regression"
     ),
-    "relu-features-sgd": Named(_network(_RELU, {"a": 0.05}), "200 random ReLU features, gradient descent on the second layer"),
-    "tangent-sgd": Named(_network(TangentInit(_RELU), {"w": 0.01, "b": 0.01, "a": 0.01}), "tangent model of 200 neurons, gradient descent"),
-    "network": Named(_network(_RELU, {"w": 0.1, "b": 0.1, "a": 0.1}), "two-layer ReLU network of 200 neurons, gradient descent"),
-    "one-step": Named(UnitNorm.of(one_step_readout()), "two-layer ReLU network after one large step, and the best readout of its neurons"),
-    "one-step-network": Named(UnitNorm.of(first_step_network()), "the same with gradient descent on both layers before the readout"),
-    "sgd": Named(MeanFieldSGD(), "two-layer ReLU network in mean-field scaling, one pass of SGD, fresh minibatches of d examples"),
+    "truncated-relu-features": Named(
+        FeatureRidge(RandomFeatures("truncated_relu")), "2000 random truncated ReLU features, ridge"
+    ),
+    "convolutional-features": Named(
+        FeatureRidge(RandomConvolutions()),
+        "200 random ReLU filters, averaged over parts of a picture, ridge",
+    ),
+    "fourier-features": Named(
+        FeatureRidge(RandomFeatures("fourier")), "2000 random Fourier features, ridge regression"
+    ),
+    "tangent-features": Named(
+        KernelRidge(TangentFeatures(_RELU)),
+        "all derivatives of a random ReLU network of 200 neurons, ridge regression",
+    ),
+    "relu-features-sgd": Named(
+        _network(_RELU, {"a": 0.05}),
+        "200 random ReLU features, gradient descent on the second layer",
+    ),
+    "tangent-sgd": Named(
+        _network(TangentInit(_RELU), {"w": 0.01, "b": 0.01, "a": 0.01}),
+        "tangent model of 200 neurons, gradient descent",
+    ),
+    "network": Named(
+        _network(_RELU, {"w": 0.1, "b": 0.1, "a": 0.1}),
+        "two-layer ReLU network of 200 neurons, gradient descent",
+    ),
+    "one-step": Named(
+        UnitNorm.of(one_step_readout()),
+        "two-layer ReLU network after one large step, and the best readout of its neurons",
+    ),
+    "one-step-network": Named(
+        UnitNorm.of(first_step_network()),
+        "the same with gradient descent on both layers before the readout",
+    ),
+    "sgd": Named(
+        MeanFieldSGD(),
+        "two-layer ReLU network in mean-field scaling, one pass of SGD, fresh minibatches of d "
+        "examples",
+    ),
     "sgd-frozen": Named(MeanFieldSGD(freeze_second=True), "the same, the first layer alone"),
-    "sgd-bias": Named(MeanFieldSGD(bias=True), "the same on both layers, with a constant coordinate, for odd parities"),
-    "rfm": Named(RecursiveFeatureMachine(), "recursive feature machine: a Laplace kernel that learns its metric"),
+    "sgd-bias": Named(
+        MeanFieldSGD(bias=True),
+        "the same on both layers, with a constant coordinate, for odd parities",
+    ),
+    "rfm": Named(
+        RecursiveFeatureMachine(),
+        "recursive feature machine: a Laplace kernel that learns its metric",
+    ),
     "random-forest": Named(_FOREST, "random forest by scikit-learn"),
     "gradient-boosting": Named(_BOOSTING, "histogram gradient boosting by scikit-learn"),
     "knn": Named(_NEIGHBOURS, "nearest neighbours by scikit-learn"),
-    "mean-histogram": Named(DirectionHistogram("mean"), "the direction E[y·x] and a histogram of the label along it"),
-    "principal-histogram": Named(DirectionHistogram("principal"), "the top principal direction and a histogram of the label along it"),
+    "mean-histogram": Named(
+        DirectionHistogram("mean"), "the direction E[y·x] and a histogram of the label along it"
+    ),
+    "principal-histogram": Named(
+        DirectionHistogram("principal"),
+        "the top principal direction and a histogram of the label along it",
+    ),
 }

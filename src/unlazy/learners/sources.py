@@ -1,12 +1,15 @@
 """Where a step of training gets its gradient from: the seam of the one training loop.
 
-A source is chosen with the learner (`GradientDescent.source`) and knows nothing of any task. Before training it takes what it needs from
-the sampler (`material`); then it answers each step with a loss and its gradient.
+A source is chosen with the learner (`GradientDescent.source`) and knows nothing of any task. Before
+training it takes what it needs from the sampler (`material`); then it answers each step with a loss
+and its gradient.
 
-- `SampleGradients`: a fixed sample of n examples, whole or by minibatches in a new random order each epoch.
+- `SampleGradients`: a fixed sample of n examples, whole or by minibatches in a new random order
+  each epoch.
 - `FreshGradients`: examples that were never seen before, at each step.
 - `LawGradients`: the exact population, where the data offer it.
-- `QueryGradients`: a statistical query oracle that answers each coordinate within a tolerance. Learners that are no gradient descent may
+- `QueryGradients`: a statistical query oracle that answers each coordinate within a tolerance.
+  Learners that are no gradient descent may
   ask the same `QueryOracle` any query.
 """
 
@@ -30,15 +33,18 @@ from unlazy.tasks.base import Population, Sampler, WeightedBatch
 Groups = dict[str, Any]  # parameter group name -> arrays
 #: Mean loss of parameter groups over examples with weights.
 BatchLoss = Callable[[Groups, Array, Array, Array], Float[Array, ""]]
-#: A step of a stage: carry, (loss, gradient) as a function of the groups, the batch to look at, and the number of the step.
+#: A step of a stage: carry, (loss, gradient) as a function of the groups, the batch to look at, and
+#: the number of the step.
 Step = Callable[[Any, Callable[[Groups], tuple[Array, Groups]], Any, Int[Array, ""]], Any]
 
-#: Gradients over larger batches are summed up over pieces of at most this many rows, so that memory stays flat.
+#: Gradients over larger batches are summed up over pieces of at most this many rows, so that memory
+#: stays flat.
 PIECE = 4096
 Mode = Literal["honest", "adversarial", "sampled"]
 #: q(x, y) ∈ [−1, 1] for all points of a population: one row a point, one column a query.
 Query = Callable[[Float[Array, "p r"], Float[Array, " p"]], Float[Array, "p q"]]
-#: Probability with which the average over a sample may leave the tolerance, by Hoeffding's inequality.
+#: Probability with which the average over a sample may leave the tolerance, by Hoeffding's
+#: inequality.
 MISS = 1e-9
 #: Points of a sample that stands for a law whose points are too many to be listed.
 POINTS = 20_000
@@ -47,12 +53,16 @@ ROUNDING = 1e-5
 
 
 def pieces(rows: int) -> int:
-    """Into how many equal pieces a batch is cut: the fewest of at most `PIECE` rows, or one where no fair cut exists."""
+    """Into how many equal pieces a batch is cut: the fewest of at most `PIECE` rows, or one where
+    no fair cut exists.
+    """
     fewest = -(-rows // PIECE)
     return next((count for count in range(fewest, 4 * fewest) if rows % count == 0), 1)
 
 
-def batch_gradient(loss: BatchLoss, groups: Groups, x: Array, y: Array, weight: Array) -> tuple[Float[Array, ""], Groups]:
+def batch_gradient(
+    loss: BatchLoss, groups: Groups, x: Array, y: Array, weight: Array
+) -> tuple[Float[Array, ""], Groups]:
     """Mean loss over a batch and its gradient, summed up over pieces of bounded size."""
     value_and_gradient = jax.value_and_grad(loss)
     count = pieces(len(y))
@@ -97,7 +107,10 @@ class GradientSource(eqx.Module):
         model: Network,
         key: PRNGKeyArray,
     ) -> Any:
-        """Do the steps span[0] ≤ t < span[1], each with the gradient that the source gives. `weigh(batch, whole)`: weights of examples."""
+        """Do the steps span[0] ≤ t < span[1], each with the gradient that the source gives.
+
+        `weigh(batch, whole)`: weights of examples.
+        """
 
     def queries(self, groups: Groups, steps: int) -> int | None:
         """How many queries so many steps on these groups ask, where they are counted."""
@@ -114,7 +127,19 @@ class SampleGradients(GradientSource):
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
         return sampler.draw(n, key)
 
-    def fold(self, step: Step, carry: Any, material: Any, span: Any, *, batch: Any, loss: Any, weigh: Any, model: Any, key: Any) -> Any:
+    def fold(
+        self,
+        step: Step,
+        carry: Any,
+        material: Any,
+        span: Any,
+        *,
+        batch: Any,
+        loss: Any,
+        weigh: Any,
+        model: Any,
+        key: Any,
+    ) -> Any:
         """On the whole sample, or on the next part of the epoch's random order.
 
         An epoch's order depends on the epoch alone, so a span may begin in the middle of one.
@@ -134,7 +159,10 @@ class SampleGradients(GradientSource):
             first = index * length
 
             def part(t: Int[Array, ""]) -> Any:
-                return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, (t - first) * batch, batch), mixed)
+                return jax.tree.map(
+                    lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, (t - first) * batch, batch),
+                    mixed,
+                )
 
             low, high = jnp.maximum(begin, first), jnp.minimum(end, first + length)
             return jax.lax.fori_loop(low, high, lambda t, c: go(t, c, part(t)), carry)
@@ -152,7 +180,19 @@ class FreshGradients(GradientSource):
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
         return sampler
 
-    def fold(self, step: Step, carry: Any, material: Any, span: Any, *, batch: Any, loss: Any, weigh: Any, model: Any, key: Any) -> Any:
+    def fold(
+        self,
+        step: Step,
+        carry: Any,
+        material: Any,
+        span: Any,
+        *,
+        batch: Any,
+        loss: Any,
+        weigh: Any,
+        model: Any,
+        key: Any,
+    ) -> Any:
         require(batch is not None, "Fresh data need a batch size.")
 
         def go(t: Any, carry: Any) -> Any:
@@ -166,27 +206,46 @@ class LawGradients(GradientSource):
     """The exact population: every step sees the expected loss."""
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
-        require(sampler.exact_law is not None, "These data do not offer their exact law: take a sample, or a smaller task.")
+        require(
+            sampler.exact_law is not None,
+            "These data do not offer their exact law: take a sample, or a smaller task.",
+        )
         assert sampler.exact_law is not None
         return sampler.exact_law()
 
-    def fold(self, step: Step, carry: Any, material: Any, span: Any, *, batch: Any, loss: Any, weigh: Any, model: Any, key: Any) -> Any:
+    def fold(
+        self,
+        step: Step,
+        carry: Any,
+        material: Any,
+        span: Any,
+        *,
+        batch: Any,
+        loss: Any,
+        weigh: Any,
+        model: Any,
+        key: Any,
+    ) -> Any:
         whole = material.batch
         answer = _answer(loss, whole, weigh(whole, whole))
         return jax.lax.fori_loop(span[0], span[1], lambda t, c: step(c, answer, whole, t), carry)
 
 
 def examples_needed(tolerance: float) -> int:
-    """2·log(2/δ)/τ²: examples whose average of a query in [−1, 1] is within τ of its mean but for a probability δ = `MISS`."""
+    """2·log(2/δ)/τ²: examples whose average of a query in [−1, 1] is within τ of its mean but for a
+    probability δ = `MISS`.
+    """
     return math.ceil(2 * math.log(2 / MISS) / tolerance**2)
 
 
 class QueryOracle(eqx.Module):
-    """The statistical query model: who asks it sees no examples, only averages over the law, each within `tolerance` of the truth.
+    """The statistical query model: who asks it sees no examples, only averages over the law, each
+    within `tolerance` of the truth.
 
-    A query is a function q(x, y) ∈ [−1, 1]. `honest` gives its mean itself, `adversarial` goes as far as it may towards what coin-flip
-    labels would give, `sampled` averages over examples, as many as keep within the tolerance with certainty for all purposes. Where the law
-    cannot be listed, a sample of `points` stands for it. Every answer is checked, whatever made it.
+    A query is a function q(x, y) ∈ [−1, 1]. `honest` gives its mean itself, `adversarial` goes as
+    far as it may towards what coin-flip labels would give, `sampled` averages over examples, as
+    many as keep within the tolerance with certainty for all purposes. Where the law cannot be
+    listed, a sample of `points` stands for it. Every answer is checked, whatever made it.
 
     Reference: shi2022, Section 4 and Appendix D (after Kearns, 1998).
     """
@@ -203,12 +262,20 @@ class QueryOracle(eqx.Module):
 
     def __check_init__(self) -> None:
         """Refuse what is no oracle."""
-        require(self.mode in get_args(Mode), f"mode must be one of {', '.join(get_args(Mode))}, but is {self.mode!r}.")
+        require(
+            self.mode in get_args(Mode),
+            f"mode must be one of {', '.join(get_args(Mode))}, but is {self.mode!r}.",
+        )
         require(0 < self.tolerance <= 1, f"tolerance lies in (0, 1], but is {self.tolerance}.")
-        require(self.mode != "sampled" or self.examples > 0, "A sampled oracle needs a number of examples: make it with `QueryOracle.of`.")
+        require(
+            self.mode != "sampled" or self.examples > 0,
+            "A sampled oracle needs a number of examples: make it with `QueryOracle.of`.",
+        )
 
     def law(self, sampler: Sampler, key: PRNGKeyArray) -> Population:
-        """What it averages over: the exact law where it is offered, or else a large sample that stands for it."""
+        """What it averages over: the exact law where it is offered, or else a large sample that
+        stands for it.
+        """
         law = None if sampler.exact_law is None else sampler.exact_law()
         if isinstance(law, Population):
             return law
@@ -224,26 +291,44 @@ class QueryOracle(eqx.Module):
         truth = mean(law.y, law.weight)
         return self.answer(truth, mean, law, jnp.ones_like(truth), key=key)
 
-    def answer(self, truth: Any, mean: Callable[[Array, Array], Any], law: Population, scales: Any, *, key: PRNGKeyArray) -> Any:
-        """Answers near the `truth`, by trees of arrays. `mean(y, weight)`: the truth where labels and weights were these; `scales`: the
-        greatest possible size of each query, by which it is divided before it is asked.
+    def answer(
+        self,
+        truth: Any,
+        mean: Callable[[Array, Array], Any],
+        law: Population,
+        scales: Any,
+        *,
+        key: PRNGKeyArray,
+    ) -> Any:
+        """Answers near the `truth`, by trees of arrays. `mean(y, weight)`: the truth where labels
+        and weights were these; `scales`: the greatest possible size of each query, by which it is
+        divided before it is asked.
         """
         given = truth
         if self.mode == "adversarial":
             flipped = mean(-law.y, law.weight)
             most = jax.tree.map(lambda scale: self.tolerance * scale, scales)
-            given = jax.tree.map(lambda g, f, m: g + jnp.clip((f - g) / 2, -m, m), truth, flipped, most)
+            given = jax.tree.map(
+                lambda g, f, m: g + jnp.clip((f - g) / 2, -m, m), truth, flipped, most
+            )
         elif self.mode == "sampled":
             given = mean(law.y, shares(key, law.weight, self.examples))
         return within(given, truth, scales, self.tolerance)
 
 
 def within(given: Any, truth: Any, scales: Any, tolerance: Any) -> Any:
-    """The answers; where one of them lies outside the tolerance, none: all are NaN, so that the trial is recorded as diverged.
+    """The answers; where one of them lies outside the tolerance, none: all are NaN, so that the
+    trial is recorded as diverged.
 
-    An error raised from inside the program would end all trials that run with it, and keep the program from being cached.
+    An error raised from inside the program would end all trials that run with it, and keep the
+    program from being cached.
     """
-    gaps = jax.tree.map(lambda a, b, s: jnp.max(jnp.abs(a - b) - (tolerance + ROUNDING) * s, initial=-jnp.inf), given, truth, scales)
+    gaps = jax.tree.map(
+        lambda a, b, s: jnp.max(jnp.abs(a - b) - (tolerance + ROUNDING) * s, initial=-jnp.inf),
+        given,
+        truth,
+        scales,
+    )
     inside = jnp.max(jnp.stack(jax.tree.leaves(gaps))) <= 0
     return jax.tree.map(lambda leaf: jnp.where(inside, leaf, jnp.nan), given)
 
@@ -256,10 +341,12 @@ def shares(key: PRNGKeyArray, weight: Float[Array, " p"], n: int) -> Float[Array
 
 
 class QueryGradients(GradientSource):
-    """A statistical query oracle: each coordinate of the gradient is a query, divided by its greatest possible size to lie in [−1, 1].
+    """A statistical query oracle: each coordinate of the gradient is a query, divided by its
+    greatest possible size to lie in [−1, 1].
 
-    The network says how large a slope can be (`greatest_slopes`), for losses whose own slope is at most 1: hinge and logistic. Queries are
-    asked by coordinates in the sampler's basis where it has one: unlike training itself, tolerances do not commute with rotations.
+    The network says how large a slope can be (`greatest_slopes`), for losses whose own slope is at
+    most 1: hinge and logistic. Queries are asked by coordinates in the sampler's basis where it has
+    one: unlike training itself, tolerances do not commute with rotations.
     """
 
     oracle: QueryOracle
@@ -271,17 +358,37 @@ class QueryGradients(GradientSource):
 
     def accept(self, loss: str) -> None:
         known = ("hinge", "logistic")
-        require(loss in known, f"Queries are bounded for a loss with a slope of at most 1 ({', '.join(known)}), but the loss is {loss}.")
+        require(
+            loss in known,
+            f"Queries are bounded for a loss with a slope of at most 1 ({', '.join(known)}), "
+            f"but the loss is {loss}.",
+        )
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Population:
         return self.oracle.law(sampler, key)
 
-    def fold(self, step: Step, carry: Any, material: Any, span: Any, *, batch: Any, loss: Any, weigh: Any, model: Any, key: Any) -> Any:
-        require(isinstance(model, SlopeBounded), f"{type(model).__name__} does not say how large its slopes can be, as queries need.")
+    def fold(
+        self,
+        step: Step,
+        carry: Any,
+        material: Any,
+        span: Any,
+        *,
+        batch: Any,
+        loss: Any,
+        weigh: Any,
+        model: Any,
+        key: Any,
+    ) -> Any:
+        require(
+            isinstance(model, SlopeBounded),
+            f"{type(model).__name__} does not say how large its slopes can be, as queries need.",
+        )
         require(batch is None, "A query is about the whole law: leave the batch size out.")
         law: Population = material
         whole: WeightedBatch = law.batch
-        # Class weights multiply queries, and so their greatest possible size; the weights of the law itself do not.
+        # Class weights multiply queries, and so their greatest possible size; the weights of the
+        # law itself do not.
         factor = weigh(whole, whole) / jnp.where(whole.weight > 0, whole.weight, 1.0)
         largest, heaviest = jnp.max(jnp.abs(law.x)), jnp.max(factor)
 
@@ -291,9 +398,14 @@ class QueryGradients(GradientSource):
                     return batch_gradient(loss, groups, law.x, y, weight * len(weight) * factor)
 
                 value, truth = gradient(law.y, law.weight)
-                scales = jax.tree.map(lambda scale: scale * heaviest, model.put(groups).greatest_slopes(tuple(groups), largest))
+                scales = jax.tree.map(
+                    lambda scale: scale * heaviest,
+                    model.put(groups).greatest_slopes(tuple(groups), largest),
+                )
                 key_step = jax.random.fold_in(key, t)
-                return value, self.oracle.answer(truth, lambda y, weight: gradient(y, weight)[1], law, scales, key=key_step)
+                return value, self.oracle.answer(
+                    truth, lambda y, weight: gradient(y, weight)[1], law, scales, key=key_step
+                )
 
             return step(carry, answer, whole, t)
 
@@ -302,4 +414,6 @@ class QueryGradients(GradientSource):
     def queries(self, groups: Groups, steps: int) -> int:
         # What lies outside of the span of the inputs has no slope: there is nothing to ask.
         leaves = jax.tree.leaves(groups, is_leaf=lambda leaf: isinstance(leaf, SplitWeights))
-        return steps * sum(leaf.inside.size if isinstance(leaf, SplitWeights) else leaf.size for leaf in leaves)
+        return steps * sum(
+            leaf.inside.size if isinstance(leaf, SplitWeights) else leaf.size for leaf in leaves
+        )

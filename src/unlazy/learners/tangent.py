@@ -1,7 +1,8 @@
-"""Networks that are linear in what is trained: the tangent model, and the last layer alone. Both are solved, along a path of ridges.
+"""Networks that are linear in what is trained: the tangent model, and the last layer alone. Both
+are solved, along a path of ridges.
 
-Gradient descent with weight decay on them is a convex problem, whose solutions for all decays these learners give at once. No step size
-and no number of epochs is left to be chosen.
+Gradient descent with weight decay on them is a convex problem, whose solutions for all decays these
+learners give at once. No step size and no number of epochs is left to be chosen.
 
 Reference: allenzhu2019, Section 8.1: (NTK) and (last).
 """
@@ -78,10 +79,15 @@ class TangentPath(PathModel):
     deltas: Any
 
     def at(self, index: int) -> Self:
-        return dataclasses.replace(self, deltas=jax.tree.map(lambda leaf: leaf[index : index + 1], self.deltas))
+        return dataclasses.replace(
+            self, deltas=jax.tree.map(lambda leaf: leaf[index : index + 1], self.deltas)
+        )
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
-        parts = [np.asarray(_tangents(self.network, self.deltas, x[at : at + ROWS])) for at in range(0, len(x), ROWS)]
+        parts = [
+            np.asarray(_tangents(self.network, self.deltas, x[at : at + ROWS]))
+            for at in range(0, len(x), ROWS)
+        ]
         return np.concatenate(parts, axis=1)
 
 
@@ -95,12 +101,19 @@ class ReadoutPath(PathModel):
         return dataclasses.replace(self, weights=self.weights[index : index + 1])
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
-        phi = np.concatenate([np.asarray(_features(self.network, x[at : at + ROWS])) for at in range(0, len(x), ROWS)])
+        phi = np.concatenate(
+            [
+                np.asarray(_features(self.network, x[at : at + ROWS]))
+                for at in range(0, len(x), ROWS)
+            ]
+        )
         return np.moveaxis(np.tensordot(phi, self.weights, axes=(1, 1)), 1, 0)
 
 
 class _LinearInParameters(PathLearner):
-    """Base: a network from `init`, fitted at each of `ridges`, which are in units of the mean squared size of the features."""
+    """Base: a network from `init`, fitted at each of `ridges`, which are in units of the mean
+    squared size of the features.
+    """
 
     path, setting = "ridges", "ridge"
     init: Init
@@ -120,7 +133,9 @@ class _LinearInParameters(PathLearner):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         key_init, key_data, _ = keys_of(key)
         sample: Batch = draw(sampler, n, key_data)
-        network = drawn_for(self.init, sampler.input_shape, outputs=sampler.outputs.count, key=key_init)
+        network = drawn_for(
+            self.init, sampler.input_shape, outputs=sampler.outputs.count, key=key_init
+        )
         x = np.asarray(sample.x if sampler.basis is None else sample.x @ sampler.basis)
         y = np.asarray(sample.y)
         models = self._solve(network, x, y)
@@ -129,9 +144,11 @@ class _LinearInParameters(PathLearner):
 
 
 class TangentRidge(_LinearInParameters):
-    """min over δ of ‖g₀ + J·δ − y‖² + λ‖δ‖²: the tangent model of a network with all its parameters, of all outputs together.
+    """min over δ of ‖g₀ + J·δ − y‖² + λ‖δ‖²: the tangent model of a network with all its
+    parameters, of all outputs together.
 
-    One Krylov space of the tangent kernel J·Jᵀ, of at most `PRODUCTS` products, holds the solutions for all ridges.
+    One Krylov space of the tangent kernel J·Jᵀ, of at most `PRODUCTS` products, holds the solutions
+    for all ridges.
     """
 
     def _solve(self, network: Network, x: np.ndarray, y: np.ndarray) -> TangentPath:
@@ -141,17 +158,30 @@ class TangentRidge(_LinearInParameters):
         unit = float(np.mean(probe * np.asarray(_product(network, x, probe))))
 
         def product(v: np.ndarray) -> np.ndarray:
-            return np.asarray(_product(network, x, v.reshape(missing.shape).astype(missing.dtype))).ravel()
+            return np.asarray(
+                _product(network, x, v.reshape(missing.shape).astype(missing.dtype))
+            ).ravel()
 
-        found = krylov_path(product, missing.ravel(), [ridge * unit for ridge in self.ridges], tolerance=TOLERANCE, products=PRODUCTS)
+        found = krylov_path(
+            product,
+            missing.ravel(),
+            [ridge * unit for ridge in self.ridges],
+            tolerance=TOLERANCE,
+            products=PRODUCTS,
+        )
         alphas = found.coefficients.reshape(len(self.ridges), *missing.shape).astype(missing.dtype)
         return TangentPath(network, _pulled(network, x, jnp.asarray(alphas)))
 
 
 class LastLayerRidge(_LinearInParameters):
-    """min over A of ‖A·h − y‖² + λ‖A‖² on the hidden layer h of a random network: its conjugate kernel. There is no offset."""
+    """min over A of ‖A·h − y‖² + λ‖A‖² on the hidden layer h of a random network: its conjugate
+    kernel. There is no offset.
+    """
 
     def _solve(self, network: Network, x: np.ndarray, y: np.ndarray) -> ReadoutPath:
         phi = np.asarray(_features(network, x), np.float64)
         unit = float(np.mean(np.sum(np.square(phi), axis=1)))
-        return ReadoutPath(network, feature_path(phi, np.asarray(y, np.float64), [ridge * unit for ridge in self.ridges]))
+        return ReadoutPath(
+            network,
+            feature_path(phi, np.asarray(y, np.float64), [ridge * unit for ridge in self.ridges]),
+        )

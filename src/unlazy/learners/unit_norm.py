@@ -33,14 +33,18 @@ class Scaled(Model):
 
 
 class UnitNorm(Learner):
-    """`learner` on inputs divided by the root of their mean squared norm in the sample, so that its step sizes suit any task."""
+    """`learner` on inputs divided by the root of their mean squared norm in the sample, so that its
+    step sizes suit any task.
+    """
 
     learner: Learner
 
     @classmethod
     def of(cls, learner: Learner) -> Self:
         """Wrap a learner, in its own precision."""
-        require(not learner.draws_fresh, "A learner on fresh draws has no sample to take the norm from.")
+        require(
+            not learner.draws_fresh, "A learner on fresh draws has no sample to take the norm from."
+        )
         require(not learner.on_host, "A learner on the host scales its inputs by itself.")
         return cls(learner, precision=learner.precision)
 
@@ -70,7 +74,9 @@ class UnitNorm(Learner):
         return self.learner.prediction_work(d)
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        return UnitNorm.of(self.learner.suited_to_outputs(sampler.outputs)).fit_in_parts(sampler, n, key, at_once)
+        return UnitNorm.of(self.learner.suited_to_outputs(sampler.outputs)).fit_in_parts(
+            sampler, n, key, at_once
+        )
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
         scaled, scale, seen = call(UnitScale(n), sampler, key)
@@ -83,7 +89,9 @@ class UnitScale(eqx.Module):
 
     n: int = eqx.field(static=True)
 
-    def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> tuple[Sampler, Float[Array, ""], Batch]:
+    def __call__(
+        self, sampler: Sampler, key: PRNGKeyArray
+    ) -> tuple[Sampler, Float[Array, ""], Batch]:
         sample = sampler.draw(self.n, keys_of(key)[1])
         squared = jnp.mean(jnp.sum(jnp.square(sample.x).reshape(self.n, -1), axis=1))
         scale = 1 / jnp.sqrt(jnp.maximum(squared, jnp.finfo(squared.dtype).tiny))
@@ -95,4 +103,6 @@ class _Unscale(eqx.Module):
 
     def __call__(self, trace: Trace, scale: Float[Array, ""], sample: Batch) -> Trace:
         seen = Batch(sample.x[: len(trace.seen.y)], trace.seen.y)
-        return dataclasses.replace(trace, models=Scaled(trace.models, jnp.full(len(trace.steps), scale)), seen=seen)
+        return dataclasses.replace(
+            trace, models=Scaled(trace.models, jnp.full(len(trace.steps), scale)), seen=seen
+        )

@@ -1,9 +1,30 @@
-"""Networks: callable pytrees `model(x) -> scores`, whose fields are the parameter groups that learners name."""
+"""Networks: callable pytrees `model(x) -> scores`, whose fields are the parameter groups that
+learners name.
+"""
 
-from unlazy.networks.base import HasNeurons, Init, Model, Network, OnCoordinates, Predictor, Rotatable, Scores, Smoothable, SplitWeights
+from unlazy.networks.base import (
+    HasNeurons,
+    Init,
+    Model,
+    Network,
+    OnCoordinates,
+    Predictor,
+    Rotatable,
+    Scores,
+    Smoothable,
+    SplitWeights,
+)
 from unlazy.networks.convolutional import Convolutional, ConvolutionalInit
 from unlazy.networks.foreign import ModuleInit, ModuleNetwork
-from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SignedInit, SphereInit, TangentInit, TernaryInit
+from unlazy.networks.inits import (
+    MirroredInit,
+    PlainInit,
+    ResNetInit,
+    SignedInit,
+    SphereInit,
+    TangentInit,
+    TernaryInit,
+)
 from unlazy.networks.linearised import Linearised
 from unlazy.networks.residual import ALL, HIDDEN, ThreeLayer, ThreeLayerResNet
 from unlazy.networks.two_layer import TwoLayer

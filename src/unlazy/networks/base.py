@@ -1,7 +1,8 @@
 """What a model is, what a network is, and what a network may be able to do beyond predicting.
 
-A network is a callable pytree with named parameter groups. Taking inputs by coordinates (`Rotatable`), showing its neurons (`HasNeurons`)
-and averaging over noise inside its neurons (`Smoothable`) are capabilities, asked for where they are needed.
+A network is a callable pytree with named parameter groups. Taking inputs by coordinates
+(`Rotatable`), showing its neurons (`HasNeurons`) and averaging over noise inside its neurons
+(`Smoothable`) are capabilities, asked for where they are needed.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ Scores = Float[Array, " n"] | Float[Array, "n o"]
 class Model(eqx.Module):
     """What learning leads to: a callable that gives scores. Anything that predicts can be one.
 
-    A trace holds models stacked over the first axis of their arrays, unless a class says by `stacked` that it keeps several in a way of
-    its own; then it overrides `at` and `scores`.
+    A trace holds models stacked over the first axis of their arrays, unless a class says by
+    `stacked` that it keeps several in a way of its own; then it overrides `at` and `scores`.
     """
 
     stacked: ClassVar[bool] = True
@@ -36,7 +37,9 @@ class Model(eqx.Module):
         """Scores of a batch."""
 
     def enter(self, basis: Float[Array, "r d"]) -> Model:
-        """The same model for inputs given by their coordinates in `basis`; a model that can do so more cheaply says how."""
+        """The same model for inputs given by their coordinates in `basis`; a model that can do so
+        more cheaply says how.
+        """
         return OnCoordinates(self, basis)
 
     def at(self, index: int) -> Self:
@@ -45,14 +48,23 @@ class Model(eqx.Module):
         return eqx.combine(jax.tree.map(lambda leaf: leaf[index], stacked), rest)
 
     def each(self, function: Callable[[Model], Any], count: int) -> Any:
-        """What a function gives for each of `count` models, stacked. One model after the other: looking needs more memory than models."""
+        """What a function gives for each of `count` models, stacked.
+
+        One model after the other: looking needs more memory than models.
+        """
         if self.stacked:
             arrays, rest = eqx.partition(self, eqx.is_array)
             return jax.lax.map(lambda one: function(eqx.combine(one, rest)), arrays)
-        return jax.tree.map(lambda *leaves: np.stack(leaves), *[function(self.at(index)) for index in range(count)])
+        return jax.tree.map(
+            lambda *leaves: np.stack(leaves), *[function(self.at(index)) for index in range(count)]
+        )
 
-    def scores(self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None) -> Float[Array, "s n ..."]:
-        """Of several models, the scores of each on inputs x, or on inputs that x gives by coordinates in `basis`."""
+    def scores(
+        self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None
+    ) -> Float[Array, "s n ..."]:
+        """Of several models, the scores of each on inputs x, or on inputs that x gives by
+        coordinates in `basis`.
+        """
         arrays, rest = eqx.partition(self, eqx.is_array)
 
         def one(arrays: Any) -> Any:
@@ -63,7 +75,9 @@ class Model(eqx.Module):
 
 
 class Predictor(Model):
-    """Any function as a model: scores = function(parameters, x), such as `Predictor(lambda w, x: x @ w, w)`."""
+    """Any function as a model: scores = function(parameters, x), such as `Predictor(lambda w, x: x
+    @ w, w)`.
+    """
 
     function: Callable[[Any, Array], Scores] = eqx.field(static=True)
     parameters: Any
@@ -84,12 +98,18 @@ class OnCoordinates(Model):
 
 
 class Network(Model):
-    """A model whose fields are the parameter groups that learners name; static fields are no groups."""
+    """A model whose fields are the parameter groups that learners name; static fields are no
+    groups.
+    """
 
     @property
     def groups(self) -> tuple[str, ...]:
         """Names of the parameter groups."""
-        return tuple(field.name for field in dataclasses.fields(self) if not field.metadata.get("static", False))
+        return tuple(
+            field.name
+            for field in dataclasses.fields(self)
+            if not field.metadata.get("static", False)
+        )
 
     def get(self, groups: tuple[str, ...]) -> dict[str, Any]:
         """The named parameter groups."""
@@ -100,11 +120,15 @@ class Network(Model):
 
     def put(self, groups: dict[str, Any]) -> Self:
         """The network with the named parameter groups replaced."""
-        return eqx.tree_at(lambda net: [getattr(net, name) for name in groups], self, list(groups.values()))
+        return eqx.tree_at(
+            lambda net: [getattr(net, name) for name in groups], self, list(groups.values())
+        )
 
 
 class Rotatable(Network):
-    """A network that can be trained on coordinates in a basis of the inputs, which is the same as training it on the inputs."""
+    """A network that can be trained on coordinates in a basis of the inputs, which is the same as
+    training it on the inputs.
+    """
 
     @abstractmethod
     def enter(self, basis: Float[Array, "r d"]) -> Self:
@@ -121,14 +145,18 @@ class HasNeurons(Network):
     @property
     @abstractmethod
     def first_layer(self) -> Float[Array, "m r"]:
-        """First-layer weights as they act on the inputs, one neuron a row: by coordinates where the network has entered a basis."""
+        """First-layer weights as they act on the inputs, one neuron a row: by coordinates where the
+        network has entered a basis.
+        """
 
 
 class Smoothable(Network):
     """A network that can average over Gaussian noise inside its neurons, exactly."""
 
     @abstractmethod
-    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
+    def __call__(
+        self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
+    ) -> Scores:
         """Scores of a batch; `smoothing` is the standard deviation of the noise in each neuron."""
 
 
@@ -137,11 +165,14 @@ class SlopeBounded(Network):
 
     @abstractmethod
     def greatest_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
-        """For each entry of these groups, a bound on the slope of the score on all inputs whose entries are at most `largest`."""
+        """For each entry of these groups, a bound on the slope of the score on all inputs whose
+        entries are at most `largest`.
+        """
 
 
 class SplitWeights(eqx.Module):
-    """First-layer weights as coordinates in a basis of the inputs plus the orthogonal rest, w = inside·basis + outside.
+    """First-layer weights as coordinates in a basis of the inputs plus the orthogonal rest, w =
+    inside·basis + outside.
 
     Inputs lie in the span of the basis, so `outside` never gets a gradient; only decay moves it.
     """
@@ -170,12 +201,18 @@ class Init(eqx.Module):
 
     @property
     def takes_shapes(self) -> bool:
-        """Whether its networks take inputs with several axes, such as images, as they are; else these are laid out as vectors."""
+        """Whether its networks take inputs with several axes, such as images, as they are; else
+        these are laid out as vectors.
+        """
         return False
 
     @abstractmethod
-    def __call__(self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray) -> Network:
-        """Draw a network for inputs of size d (or of that shape) with so many outputs; None is one output without an axis for it."""
+    def __call__(
+        self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray
+    ) -> Network:
+        """Draw a network for inputs of size d (or of that shape) with so many outputs; None is one
+        output without an axis for it.
+        """
 
 
 def axes_of(outputs: int | None) -> tuple[int, ...]:

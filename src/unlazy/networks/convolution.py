@@ -1,8 +1,9 @@
 """The convolution of images that all networks share, with its gradients written out.
 
-Processors are why: left to itself, XLA makes of the gradient by the filters, inside of a loop, a program that takes eighty times as long as
-the same one outside of it; and of many networks at once a convolution by groups, which is slow as well. Here all three are plain
-convolutions of arrays that are laid out for it, of one network after the other.
+Processors are why: left to itself, XLA makes of the gradient by the filters, inside of a loop, a
+program that takes eighty times as long as the same one outside of it; and of many networks at once
+a convolution by groups, which is slow as well. Here all three are plain convolutions of arrays that
+are laid out for it, of one network after the other.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
-def convolution(x: Float[Array, "n h w i"], kernel: Float[Array, "s s i o"], stride: int = 1) -> Float[Array, "n h w o"]:
-    """Every `stride`-th pixel of the convolution, with zeros beyond the edge; of an even side one more after than before."""
+def convolution(
+    x: Float[Array, "n h w i"], kernel: Float[Array, "s s i o"], stride: int = 1
+) -> Float[Array, "n h w o"]:
+    """Every `stride`-th pixel of the convolution, with zeros beyond the edge; of an even side one
+    more after than before.
+    """
     if kernel.shape[0] == 1:
         return x[:, ::stride, ::stride] @ kernel[0, 0]
     return _one_by_one(stride)(x, kernel)
@@ -28,27 +33,45 @@ def _edges(side: int) -> tuple[int, int]:
 
 
 def _plain(x: Array, kernel: Array, stride: int, edges: tuple[int, int]) -> Array:
-    return jax.lax.conv_general_dilated(x, kernel, (stride, stride), [edges, edges], dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    return jax.lax.conv_general_dilated(
+        x, kernel, (stride, stride), [edges, edges], dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
 
 
 def _gradients(x: Array, kernel: Array, slope: Array, stride: int) -> tuple[Array, Array]:
-    """By the images: the slopes, at the pixels where they belong, convolved with the turned filter. By the filter: the images convolved
-    with the slopes, with images in the place of channels."""
+    """By the images: the slopes, at the pixels where they belong, convolved with the turned filter.
+    By the filter: the images convolved with the slopes, with images in the place of channels."""
     before, after = _edges(kernel.shape[0])
     _, height, width, _ = x.shape
-    gaps = [(0, size - (stride * (count - 1) + 1), stride - 1) for size, count in ((height, slope.shape[1]), (width, slope.shape[2]))]
-    spread = slope if stride == 1 else jax.lax.pad(slope, jnp.zeros((), slope.dtype), [(0, 0, 0), *gaps, (0, 0, 0)])
+    gaps = [
+        (0, size - (stride * (count - 1) + 1), stride - 1)
+        for size, count in ((height, slope.shape[1]), (width, slope.shape[2]))
+    ]
+    spread = (
+        slope
+        if stride == 1
+        else jax.lax.pad(slope, jnp.zeros((), slope.dtype), [(0, 0, 0), *gaps, (0, 0, 0)])
+    )
     turned = jnp.swapaxes(kernel[::-1, ::-1], 2, 3)
     by_images = _plain(spread, turned, 1, (after, before))
-    by_filter = _plain(x.transpose(3, 1, 2, 0), spread.transpose(1, 2, 0, 3), 1, (before, after)).transpose(1, 2, 0, 3)
+    by_filter = _plain(
+        x.transpose(3, 1, 2, 0), spread.transpose(1, 2, 0, 3), 1, (before, after)
+    ).transpose(1, 2, 0, 3)
     return by_images, by_filter
 
 
 @functools.cache
 def _one_by_one(stride: int) -> Any:
     """The convolution with its gradients; of many networks, of one after the other."""
-    forward = jax.custom_batching.sequential_vmap(lambda x, kernel: _plain(x, kernel, stride, _edges(kernel.shape[0])))
-    backward = jax.custom_batching.sequential_vmap(lambda x, kernel, slope: _gradients(x, kernel, slope, stride))
+    forward = jax.custom_batching.sequential_vmap(
+        lambda x, kernel: _plain(x, kernel, stride, _edges(kernel.shape[0]))
+    )
+    backward = jax.custom_batching.sequential_vmap(
+        lambda x, kernel, slope: _gradients(x, kernel, slope, stride)
+    )
     convolve = jax.custom_vjp(forward)
-    convolve.defvjp(lambda x, kernel: (forward(x, kernel), (x, kernel)), lambda kept, slope: backward(*kept, slope))
+    convolve.defvjp(
+        lambda x, kernel: (forward(x, kernel), (x, kernel)),
+        lambda kept, slope: backward(*kept, slope),
+    )
     return convolve

@@ -22,7 +22,8 @@ from unlazy.networks.convolution import convolution
 class Convolutional(Network):
     """Images of shape (height, width, channels). Groups: filters, biases, a, c.
 
-    A filter sees `side` × `side` pixels, with zeros beyond the edge; `pool` × `pool` pixels are averaged after each layer.
+    A filter sees `side` × `side` pixels, with zeros beyond the edge; `pool` × `pool` pixels are
+    averaged after each layer.
     """
 
     filters: tuple[Float[Array, "s i o"], ...]  # by pixel, channel in, channel out
@@ -36,10 +37,13 @@ class Convolutional(Network):
         """What the last layer gives, as vectors: the features on which the head is linear."""
         require(
             x.ndim == 4,
-            f"A convolutional network takes images of shape (height, width, channels), but inputs have the shape {x.shape[1:]}.",
+            "A convolutional network takes images of shape (height, width, channels), but "
+            f"inputs have the shape {x.shape[1:]}.",
         )
         for kernel, bias in zip(self.filters, self.biases, strict=True):
-            x = _pooled(activation_of(self.activation)(_convolved(x, kernel) + bias, None), self.pool)
+            x = _pooled(
+                activation_of(self.activation)(_convolved(x, kernel) + bias, None), self.pool
+            )
         return x.reshape(len(x), -1)
 
     def __call__(self, x: Float[Array, "n h w i"]) -> Scores:
@@ -48,10 +52,16 @@ class Convolutional(Network):
 
 def _require_image(shape: int | tuple[int, ...]) -> None:
     fits = isinstance(shape, tuple) and len(shape) == 3
-    require(fits, f"A convolutional network takes images of shape (height, width, channels), but inputs have the shape {shape}.")
+    require(
+        fits,
+        "A convolutional network takes images of shape (height, width, channels), but inputs "
+        f"have the shape {shape}.",
+    )
 
 
-def _convolved(x: Float[Array, "n h w i"], kernel: Float[Array, "s i o"]) -> Float[Array, "n h w o"]:
+def _convolved(
+    x: Float[Array, "n h w i"], kernel: Float[Array, "s i o"]
+) -> Float[Array, "n h w o"]:
     """The images with a filter that is kept as a list of pixels."""
     side = math.isqrt(len(kernel))
     return convolution(x, kernel.reshape(side, side, *kernel.shape[1:]))
@@ -61,11 +71,16 @@ def _pooled(x: Float[Array, "n h w i"], pool: int) -> Float[Array, "n h w i"]:
     """Means over squares; rows and columns that fill no square are left out."""
     n, height, width, channels = x.shape
     rows, columns = height // pool, width // pool
-    return jnp.mean(x[:, : rows * pool, : columns * pool].reshape(n, rows, pool, columns, pool, channels), axis=(2, 4))
+    return jnp.mean(
+        x[:, : rows * pool, : columns * pool].reshape(n, rows, pool, columns, pool, channels),
+        axis=(2, 4),
+    )
 
 
 class ConvolutionalInit(Init):
-    """A layer for each entry of `channels`: F ~ N(0, 2/(side²·channels in)), b = 0; a ~ N(0, a_scale²/f) on f features, c = 0."""
+    """A layer for each entry of `channels`: F ~ N(0, 2/(side²·channels in)), b = 0; a ~ N(0,
+    a_scale²/f) on f features, c = 0.
+    """
 
     channels: tuple[int, ...] = eqx.field(static=True, default=(16, 32))
     side: int = eqx.field(static=True, default=3, kw_only=True)
@@ -76,23 +91,37 @@ class ConvolutionalInit(Init):
     def __check_init__(self) -> None:
         """Refuse sizes that make no network."""
         activation_of(self.activation)
-        require(bool(self.channels) and min(self.channels) > 0, f"channels are one or more positive numbers, but are {self.channels}.")
-        require(self.side > 0 and self.pool > 0, f"side and pool must be positive, but are {self.side} and {self.pool}.")
-        require(0 <= self.a_scale < math.inf, f"a_scale must be a finite number ≥ 0, but is {self.a_scale}.")
+        require(
+            bool(self.channels) and min(self.channels) > 0,
+            f"channels are one or more positive numbers, but are {self.channels}.",
+        )
+        require(
+            self.side > 0 and self.pool > 0,
+            f"side and pool must be positive, but are {self.side} and {self.pool}.",
+        )
+        require(
+            0 <= self.a_scale < math.inf,
+            f"a_scale must be a finite number ≥ 0, but is {self.a_scale}.",
+        )
 
     @property
     def width(self) -> int:
-        """Multiply-adds for each number of an input, over all layers; the pictures shrink from layer to layer."""
+        """Multiply-adds for each number of an input, over all layers; the pictures shrink from
+        layer to layer.
+        """
         ins = (1, *self.channels)
         return sum(
-            self.side**2 * i * o // self.pool ** (2 * place) or 1 for place, (i, o) in enumerate(zip(ins, self.channels, strict=False))
+            self.side**2 * i * o // self.pool ** (2 * place) or 1
+            for place, (i, o) in enumerate(zip(ins, self.channels, strict=False))
         )
 
     @property
     def takes_shapes(self) -> bool:
         return True
 
-    def __call__(self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray) -> Convolutional:
+    def __call__(
+        self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray
+    ) -> Convolutional:
         _require_image(d)
         assert isinstance(d, tuple)
         height, width, *ins = d
@@ -100,13 +129,19 @@ class ConvolutionalInit(Init):
         filters = []
         for key_layer, o in zip(keys[1:], self.channels, strict=True):
             i = ins[-1]
-            filters.append(math.sqrt(2 / (self.side**2 * i)) * normal(key_layer, (self.side**2, i, o)))
+            filters.append(
+                math.sqrt(2 / (self.side**2 * i)) * normal(key_layer, (self.side**2, i, o))
+            )
             ins.append(o)
             height, width = height // self.pool, width // self.pool
         features = height * width * ins[-1]
         require(
-            features > 0, f"Nothing is left of images of {d[0]} × {d[1]} pixels after {len(self.channels)} times pooling by {self.pool}."
+            features > 0,
+            f"Nothing is left of images of {d[0]} × {d[1]} pixels after {len(self.channels)} "
+            f"times pooling by {self.pool}.",
         )
         a = self.a_scale / math.sqrt(features) * normal(keys[0], (features, *axes_of(outputs)))
         biases = tuple(jnp.zeros(o) for o in self.channels)
-        return Convolutional(tuple(filters), biases, a, jnp.zeros(axes_of(outputs)), self.pool, self.activation)
+        return Convolutional(
+            tuple(filters), biases, a, jnp.zeros(axes_of(outputs)), self.pool, self.activation
+        )

@@ -17,7 +17,10 @@ from unlazy.networks.inits import require_law
 
 
 class DeepNetwork(HasNeurons):
-    """h¹ = σ(W·x + b), h^{l+1} = σ(V_l·h^l + e_l), out = ⟨a, h^L⟩ + c. Groups: w, b, v (all V), e (all e), a, c."""
+    """h¹ = σ(W·x + b), h^{l+1} = σ(V_l·h^l + e_l), out = ⟨a, h^L⟩ + c.
+
+    Groups: w, b, v (all V), e (all e), a, c.
+    """
 
     w: Float[Array, "m d"]
     b: Float[Array, " m"]
@@ -58,9 +61,14 @@ class DeepInit(Init):
     activation: str = eqx.field(static=True, default="relu", kw_only=True)
 
     def __check_init__(self) -> None:
-        scales = {name: getattr(self, name) for name in ("w_scale", "b_scale", "v_scale", "a_scale")}
+        scales = {
+            name: getattr(self, name) for name in ("w_scale", "b_scale", "v_scale", "a_scale")
+        }
         require_law(self.m, self.activation, **scales)
-        require(isinstance(self.depth, int) and self.depth > 0, f"depth must be a positive number of hidden layers, but is {self.depth!r}.")
+        require(
+            isinstance(self.depth, int) and self.depth > 0,
+            f"depth must be a positive number of hidden layers, but is {self.depth!r}.",
+        )
 
     @property
     def width(self) -> int:

@@ -22,9 +22,11 @@ WHOLE = "all"
 
 
 class ModuleNetwork(Network):
-    """A module as a network. Groups: its top-level fields that hold floating point arrays, each by name; or "all" of them together.
+    """A module as a network. Groups: its top-level fields that hold floating point arrays, each by
+    name; or "all" of them together.
 
-    The module takes one input, or with `batched` a batch. One output may come with an axis of its own or without.
+    The module takes one input, or with `batched` a batch. One output may come with an axis of its
+    own or without.
     """
 
     trained: Any  # the module with nothing but its floating point arrays
@@ -36,10 +38,16 @@ class ModuleNetwork(Network):
     @classmethod
     def of(cls, module: Any, *, outputs: int | None = None, batched: bool = False) -> Self:
         """Wrap a module."""
-        require(callable(module), f"A module must be callable to be a network, but {type(module).__name__} is not.")
+        require(
+            callable(module),
+            f"A module must be callable to be a network, but {type(module).__name__} is not.",
+        )
         trained, other = eqx.partition(module, eqx.is_inexact_array)
         frozen, rest = eqx.partition(other, eqx.is_array)
-        require(bool(jax.tree.leaves(trained)), f"{type(module).__name__} holds no floating point arrays: there is nothing to train.")
+        require(
+            bool(jax.tree.leaves(trained)),
+            f"{type(module).__name__} holds no floating point arrays: there is nothing to train.",
+        )
         return cls(trained, frozen, rest, outputs, batched)
 
     @property
@@ -53,34 +61,54 @@ class ModuleNetwork(Network):
         if self.outputs is None and score.shape == (len(x), 1):
             score = score[:, 0]
         expected = (len(x),) if self.outputs is None else (len(x), self.outputs)
-        require(score.shape == expected, f"{type(module).__name__} gives scores of shape {score.shape} where {expected} was expected.")
+        require(
+            score.shape == expected,
+            f"{type(module).__name__} gives scores of shape {score.shape} where {expected} was "
+            "expected.",
+        )
         return score
 
     @property
     def groups(self) -> tuple[str, ...]:
         fields = dataclasses.fields(self.trained) if dataclasses.is_dataclass(self.trained) else ()
-        return (*(field.name for field in fields if jax.tree.leaves(getattr(self.trained, field.name, None))), WHOLE)
+        return (
+            *(
+                field.name
+                for field in fields
+                if jax.tree.leaves(getattr(self.trained, field.name, None))
+            ),
+            WHOLE,
+        )
 
     def get(self, groups: tuple[str, ...]) -> dict[str, Any]:
         for name in groups:
             if name not in self.groups:
                 raise unknown("parameter group", name, self.groups)
-        require(WHOLE not in groups or len(groups) == 1, f"{WHOLE!r} is all groups together: name it alone.")
-        return {name: self.trained if name == WHOLE else getattr(self.trained, name) for name in groups}
+        require(
+            WHOLE not in groups or len(groups) == 1,
+            f"{WHOLE!r} is all groups together: name it alone.",
+        )
+        return {
+            name: self.trained if name == WHOLE else getattr(self.trained, name) for name in groups
+        }
 
     def put(self, groups: dict[str, Any]) -> Self:
         if WHOLE in groups:
             return dataclasses.replace(self, trained=groups[WHOLE])
         places = lambda module: [getattr(module, name) for name in groups]  # noqa: E731
-        trained = eqx.tree_at(places, self.trained, list(groups.values()), is_leaf=lambda leaf: leaf is None)
+        trained = eqx.tree_at(
+            places, self.trained, list(groups.values()), is_leaf=lambda leaf: leaf is None
+        )
         return dataclasses.replace(self, trained=trained)
 
 
 class ModuleInit(Init):
-    """Networks that `make(d, outputs, key=key)` makes: d numbers in (or the shape of an input with several axes), so many numbers out.
+    """Networks that `make(d, outputs, key=key)` makes: d numbers in (or the shape of an input with
+    several axes), so many numbers out.
 
-    `make` is a class or a function of a module of yours, or a `functools.partial` of one. One output is asked for by `outputs=1`.
-    `neurons`: roughly how many hidden neurons it has, for planning.
+    `make` is a class or a function of a module of yours, or a `functools.partial` of one. One
+    output is asked for by `outputs=1`. `neurons`: roughly how many hidden neurons it has, for
+    planning.
     """
 
     make: Callable[..., Any] = eqx.field(static=True)
@@ -95,8 +123,12 @@ class ModuleInit(Init):
     def takes_shapes(self) -> bool:
         return True
 
-    def __call__(self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray) -> ModuleNetwork:
-        return ModuleNetwork.of(self.make(d, outputs or 1, key=key), outputs=outputs, batched=self.batched)
+    def __call__(
+        self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray
+    ) -> ModuleNetwork:
+        return ModuleNetwork.of(
+            self.make(d, outputs or 1, key=key), outputs=outputs, batched=self.batched
+        )
 
 
 class OnVectors(Network):
@@ -118,8 +150,12 @@ class OnVectors(Network):
         return OnVectors(self.network.put(groups))
 
 
-def drawn_for(init: Init, shape: tuple[int, ...], *, outputs: int | None, key: PRNGKeyArray) -> Network:
-    """A network for inputs of a shape; one that knows vectors only sees inputs with several axes laid out."""
+def drawn_for(
+    init: Init, shape: tuple[int, ...], *, outputs: int | None, key: PRNGKeyArray
+) -> Network:
+    """A network for inputs of a shape; one that knows vectors only sees inputs with several axes
+    laid out.
+    """
     if len(shape) == 1 or init.takes_shapes:
         return init(shape[0] if len(shape) == 1 else shape, outputs=outputs, key=key)
     return OnVectors(init(math.prod(shape), outputs=outputs, key=key))

@@ -1,11 +1,14 @@
 """ResNet(m): the residual network of 18 layers on small images, with m filters in its first block.
 
-A first convolution of 3 × 3 pixels to m channels; four stages of two blocks each with m, 2m, 4m and 8m channels, of which the last three
-halve height and width; the mean over all pixels; a linear head. A block is x + N(F₂ ∗ relu(N(F₁ ∗ x))), followed by a ReLU; where the
-size changes, x passes through a convolution of one pixel. N is a normalisation over groups of channels of one image, with learned scales
-and offsets: it knows no batch, so that a model is a function of its inputs and weights alone.
+A first convolution of 3 × 3 pixels to m channels; four stages of two blocks each with m, 2m, 4m and
+8m channels, of which the last three halve height and width; the mean over all pixels; a linear
+head. A block is x + N(F₂ ∗ relu(N(F₁ ∗ x))), followed by a ReLU; where the size changes, x passes
+through a convolution of one pixel. N is a normalisation over groups of channels of one image, with
+learned scales and offsets: it knows no batch, so that a model is a function of its inputs and
+weights alone.
 
-Reference: He et al., Deep residual learning for image recognition, 2016; shi2022, Appendix E.4.1, for ResNet(m).
+Reference: He et al., Deep residual learning for image recognition, 2016; shi2022, Appendix E.4.1,
+for ResNet(m).
 """
 
 from __future__ import annotations
@@ -31,7 +34,10 @@ _ROUNDING = 1e-5
 
 
 class BlockFilters(NamedTuple):
-    """The convolutions of a block: by height, width, channels in, channels out. `skip` is there where the size changes."""
+    """The convolutions of a block: by height, width, channels in, channels out.
+
+    `skip` is there where the size changes.
+    """
 
     first: Float[Array, "3 3 i o"]
     second: Float[Array, "3 3 o o"]
@@ -46,7 +52,9 @@ class Affine(NamedTuple):
 
 
 class ImageResNet(Network):
-    """Groups: stem (the first convolution), filters (those of all blocks), norms (scales and offsets), a, c (the head)."""
+    """Groups: stem (the first convolution), filters (those of all blocks), norms (scales and
+    offsets), a, c (the head).
+    """
 
     stem: Float[Array, "3 3 i m"]
     filters: tuple[BlockFilters, ...]
@@ -57,7 +65,11 @@ class ImageResNet(Network):
 
     def hidden(self, x: Float[Array, "n h w i"]) -> Float[Array, "n f"]:
         """What the head sees: means over pixels."""
-        require(x.ndim == 4, f"ResNet(m) takes images of shape (height, width, channels), but inputs have the shape {x.shape[1:]}.")
+        require(
+            x.ndim == 4,
+            "ResNet(m) takes images of shape (height, width, channels), but inputs have the "
+            f"shape {x.shape[1:]}.",
+        )
         norms = iter(self.norms)
 
         def convolved(x: Array, kernel: Array, stride: int = 1) -> Array:
@@ -72,7 +84,8 @@ class ImageResNet(Network):
         return jnp.mean(x, axis=(1, 2))
 
     def _normalised(self, x: Float[Array, "n h w o"], affine: Affine) -> Float[Array, "n h w o"]:
-        # First over pixels, then over the channels of a group: the other way round takes four times as long.
+        # First over pixels, then over the channels of a group: the other way round takes four times
+        # as long.
         mean = self._over_groups(jnp.mean(x, axis=(1, 2)))
         variance = self._over_groups(jnp.mean(jnp.square(x - mean[:, None, None]), axis=(1, 2)))
         scale = affine.scale * jax.lax.rsqrt(variance + _ROUNDING)
@@ -82,37 +95,52 @@ class ImageResNet(Network):
         """Of each channel the mean over its group."""
         n, channels = values.shape
         size = channels // self.groups_of_channels
-        return jnp.repeat(jnp.mean(values.reshape(n, self.groups_of_channels, size), axis=2), size, axis=1)
+        return jnp.repeat(
+            jnp.mean(values.reshape(n, self.groups_of_channels, size), axis=2), size, axis=1
+        )
 
     def __call__(self, x: Float[Array, "n h w i"]) -> Scores:
         return self.hidden(x) @ self.a + self.c
 
 
 class ImageResNetInit(Init):
-    """ResNet(m): filters ~ N(0, 2/numbers in), scales 1, offsets 0, a ~ N(0, 1/f) on f features, c = 0.
+    """ResNet(m): filters ~ N(0, 2/numbers in), scales 1, offsets 0, a ~ N(0, 1/f) on f features, c
+    = 0.
 
     Channels are normalised in as many groups as divide m, at most four.
 
-    Deviation: groups of channels are normalised instead of batches, and nothing is known of how the paper's network starts.
+    Deviation: groups of channels are normalised instead of batches, and nothing is known of how the
+    paper's network starts.
     """
 
     m: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        require(isinstance(self.m, int) and self.m > 0, f"m must be a positive number of filters, but is {self.m!r}.")
+        require(
+            isinstance(self.m, int) and self.m > 0,
+            f"m must be a positive number of filters, but is {self.m!r}.",
+        )
 
     @property
     def width(self) -> int:
-        """Multiply-adds for each number of a coloured input, times three for the gradients of all layers: a stage costs what others do."""
+        """Multiply-adds for each number of a coloured input, times three for the gradients of all
+        layers: a stage costs what others do.
+        """
         return 9 * self.m + 4 * 4 * 9 * self.m**2
 
     @property
     def takes_shapes(self) -> bool:
         return True
 
-    def __call__(self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray) -> ImageResNet:
+    def __call__(
+        self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray
+    ) -> ImageResNet:
         fits = isinstance(d, tuple) and len(d) == 3
-        require(fits, f"ResNet(m) takes images of shape (height, width, channels), but inputs have the shape {d}.")
+        require(
+            fits,
+            "ResNet(m) takes images of shape (height, width, channels), but inputs have the "
+            f"shape {d}.",
+        )
         assert isinstance(d, tuple)
         keys = iter(jax.random.split(key, 3 * len(STAGES) * BLOCKS + 2))
 
@@ -125,7 +153,11 @@ class ImageResNetInit(Init):
             for _ in range(BLOCKS):
                 o = stage * self.m
                 changes = o != now
-                filters.append(BlockFilters(drawn(3, now, o), drawn(3, o, o), drawn(1, now, o) if changes else None))
+                filters.append(
+                    BlockFilters(
+                        drawn(3, now, o), drawn(3, o, o), drawn(1, now, o) if changes else None
+                    )
+                )
                 sizes += [o] * (3 if changes else 2)
                 now = o
         norms = tuple(Affine(jnp.ones(size), jnp.zeros(size)) for size in sizes)

@@ -20,17 +20,25 @@ from unlazy.networks.two_layer import TwoLayer
 
 
 def require_law(m: int, activation: str, **scales: float) -> None:
-    """Raise `BadInput` unless these are a width, an activation and standard deviations of a network."""
+    """Raise `BadInput` unless these are a width, an activation and standard deviations of a
+    network.
+    """
     activation_of(activation)
-    require(isinstance(m, int) and m > 0, f"m must be a positive whole number of neurons, but is {m!r}.")
+    require(
+        isinstance(m, int) and m > 0, f"m must be a positive whole number of neurons, but is {m!r}."
+    )
     for name, value in scales.items():
-        require(0 <= value < math.inf, f"{name} is a standard deviation and must be a finite number ≥ 0, but is {value}.")
+        require(
+            0 <= value < math.inf,
+            f"{name} is a standard deviation and must be a finite number ≥ 0, but is {value}.",
+        )
 
 
 class MirroredInit(Init):
     """2m neurons in mirrored pairs, so that the initial network is exactly zero.
 
-    w_i ~ N(0, w_scale²·I), b_i ~ N(0, b_scale²), a_i ~ N(0, a_scale²) for i ≤ m; then w_{m+i} = w_i, b_{m+i} = b_i, a_{m+i} = −a_i.
+    w_i ~ N(0, w_scale²·I), b_i ~ N(0, b_scale²), a_i ~ N(0, a_scale²) for i ≤ m; then w_{m+i} =
+    w_i, b_{m+i} = b_i, a_{m+i} = −a_i.
 
     Reference: shi2022, Section 3.1.
     """
@@ -42,7 +50,13 @@ class MirroredInit(Init):
     activation: str = eqx.field(static=True, default="truncated_relu", kw_only=True)
 
     def __check_init__(self) -> None:
-        require_law(self.m, self.activation, w_scale=self.w_scale, b_scale=self.b_scale, a_scale=self.a_scale)
+        require_law(
+            self.m,
+            self.activation,
+            w_scale=self.w_scale,
+            b_scale=self.b_scale,
+            a_scale=self.a_scale,
+        )
 
     @property
     def width(self) -> int:
@@ -56,16 +70,21 @@ class MirroredInit(Init):
         b = self.b_scale * normal(key_b, (self.m,))
         a = self.a_scale * normal(key_a, (self.m, *axes_of(outputs)))
         return TwoLayer(
-            jnp.concatenate([w, w]), jnp.concatenate([b, b]), jnp.concatenate([a, -a]), jnp.zeros(axes_of(outputs)), self.activation
+            jnp.concatenate([w, w]),
+            jnp.concatenate([b, b]),
+            jnp.concatenate([a, -a]),
+            jnp.zeros(axes_of(outputs)),
+            self.activation,
         )
 
 
 class TernaryInit(Init):
     """Pairs of neurons with weights −1, 0 or 1, equally likely: `neurons` in all, `relu6`.
 
-    w_i uniform in {−1, 0, 1}^d, b_i = 1/(8k), a_i uniform in [−d/k, d/k] for the first half; then w_{q+i} = w_i, b_{q+i} = b_i, a_{q+i} =
-    −a_i, so that the initial network is exactly zero. `printed`: w_{q+i} = −w_i and b_{q+i} = −b_i, as the paper prints it; then a pair
-    gives a_i·[σ(h) − σ(−h)], which is not zero.
+    w_i uniform in {−1, 0, 1}^d, b_i = 1/(8k), a_i uniform in [−d/k, d/k] for the first half; then
+    w_{q+i} = w_i, b_{q+i} = b_i, a_{q+i} = −a_i, so that the initial network is exactly zero.
+    `printed`: w_{q+i} = −w_i and b_{q+i} = −b_i, as the paper prints it; then a pair gives
+    a_i·[σ(h) − σ(−h)], which is not zero.
 
     Reference: daniely2020, Section 2.
     """
@@ -77,9 +96,13 @@ class TernaryInit(Init):
     def __check_init__(self) -> None:
         require(
             isinstance(self.neurons, int) and self.neurons > 0 and self.neurons % 2 == 0,
-            f"Neurons come in pairs: their number must be even and positive, but is {self.neurons!r}.",
+            "Neurons come in pairs: their number must be even and positive, but is "
+            f"{self.neurons!r}.",
         )
-        require(isinstance(self.k, int) and self.k > 0, f"k must be a positive whole number of bits, but is {self.k!r}.")
+        require(
+            isinstance(self.k, int) and self.k > 0,
+            f"k must be a positive whole number of bits, but is {self.k!r}.",
+        )
 
     @property
     def width(self) -> int:
@@ -89,18 +112,31 @@ class TernaryInit(Init):
         """Draw half of the neurons and pair them."""
         key_w, key_a = jax.random.split(key)
         half, ends, number = self.neurons // 2, axes_of(outputs), jnp.result_type(float)
-        require(self.k <= d, f"A parity of k={self.k} bits needs inputs of at least as many, but they have {d}.")
+        require(
+            self.k <= d,
+            f"A parity of k={self.k} bits needs inputs of at least as many, but they have {d}.",
+        )
         w = jax.random.randint(key_w, (half, d), -1, 2).astype(number)
         b = jnp.full(half, 1 / (8 * self.k), number)
-        a = d / self.k * jax.random.uniform(key_a, (half, *ends), jnp.float32, -1.0, 1.0).astype(number)
+        a = (
+            d
+            / self.k
+            * jax.random.uniform(key_a, (half, *ends), jnp.float32, -1.0, 1.0).astype(number)
+        )
         side = -1.0 if self.printed else 1.0
         return TwoLayer(
-            jnp.concatenate([w, side * w]), jnp.concatenate([b, side * b]), jnp.concatenate([a, -a]), jnp.zeros(ends, number), "relu6"
+            jnp.concatenate([w, side * w]),
+            jnp.concatenate([b, side * b]),
+            jnp.concatenate([a, -a]),
+            jnp.zeros(ends, number),
+            "relu6",
         )
 
 
 class PlainInit(Init):
-    """`TwoLayer` with m neurons: w ~ N(0, w_scale²), b ~ N(0, b_scale²), a ~ N(0, a_scale²), c = 0."""
+    """`TwoLayer` with m neurons: w ~ N(0, w_scale²), b ~ N(0, b_scale²), a ~ N(0, a_scale²), c =
+    0.
+    """
 
     m: int = eqx.field(static=True, kw_only=True)
     w_scale: float = eqx.field(converter=float, kw_only=True)
@@ -132,9 +168,11 @@ class PlainInit(Init):
 class SphereInit(Init):
     """p neurons uniform on the sphere of radius θ, with second-layer weights ±‖w‖/p.
 
-    With `bias` the sphere has one dimension more, and the last coordinate is the neuron's bias: an input with a constant coordinate 1.
+    With `bias` the sphere has one dimension more, and the last coordinate is the neuron's bias: an
+    input with a constant coordinate 1.
 
-    Deviation: Theorem 3.1 prints the radius θ/√p, Lemma C.1 and Section 2.2 the radius θ, which fits the mean-field scaling and is used.
+    Deviation: Theorem 3.1 prints the radius θ/√p, Lemma C.1 and Section 2.2 the radius θ, which
+    fits the mean-field scaling and is used.
     """
 
     p: int = eqx.field(static=True, kw_only=True)
@@ -142,8 +180,13 @@ class SphereInit(Init):
     bias: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(isinstance(self.p, int) and self.p > 0, f"p must be a positive whole number of neurons, but is {self.p!r}.")
-        require(0 < self.radius < math.inf, f"radius must be a finite number > 0, but is {self.radius}.")
+        require(
+            isinstance(self.p, int) and self.p > 0,
+            f"p must be a positive whole number of neurons, but is {self.p!r}.",
+        )
+        require(
+            0 < self.radius < math.inf, f"radius must be a finite number > 0, but is {self.radius}."
+        )
 
     @property
     def width(self) -> int:
@@ -156,15 +199,22 @@ class SphereInit(Init):
         v = normal(key_w, (self.p, d + self.bias))
         v = self.radius * v / jnp.linalg.norm(v, axis=1, keepdims=True)
         a = signs(key_a, (self.p, *axes_of(outputs))) * self.radius / self.p
-        return TwoLayer(v[:, :d], v[:, d] if self.bias else jnp.zeros(self.p), a, jnp.zeros(axes_of(outputs)), "relu")
+        return TwoLayer(
+            v[:, :d],
+            v[:, d] if self.bias else jnp.zeros(self.p),
+            a,
+            jnp.zeros(axes_of(outputs)),
+            "relu",
+        )
 
 
 class ResNetInit(Init):
     """`ThreeLayerResNet` with independent Gaussian entries.
 
-    Standard deviations are w_scale (W), b_scale (b₁), v_scale (V or U), e_scale (b₂) and a_scale (A). The paper's theorem has
-    a_scale = 1/√m, w_scale = b_scale = σ_w and v_scale = e_scale = σ_v/√m; its experiments have 1/√m everywhere. Without `skip` it is the
-    fully connected `ThreeLayer`, in which U is m × m.
+    Standard deviations are w_scale (W), b_scale (b₁), v_scale (V or U), e_scale (b₂) and a_scale
+    (A). The paper's theorem has a_scale = 1/√m, w_scale = b_scale = σ_w and v_scale = e_scale =
+    σ_v/√m; its experiments have 1/√m everywhere. Without `skip` it is the fully connected
+    `ThreeLayer`, in which U is m × m.
     """
 
     m: int = eqx.field(static=True, kw_only=True)
@@ -178,16 +228,24 @@ class ResNetInit(Init):
     skip: bool = eqx.field(static=True, default=True, kw_only=True)
 
     def __check_init__(self) -> None:
-        scales = {name: getattr(self, name) for name in ("w_scale", "b_scale", "v_scale", "e_scale", "a_scale")}
+        scales = {
+            name: getattr(self, name)
+            for name in ("w_scale", "b_scale", "v_scale", "e_scale", "a_scale")
+        }
         require_law(self.m, self.activation, **scales)
-        require(self.skip or not self.bottleneck, "Without the skip there is no base signal for a bottleneck: set bottleneck=False.")
+        require(
+            self.skip or not self.bottleneck,
+            "Without the skip there is no base signal for a bottleneck: set bottleneck=False.",
+        )
 
     @property
     def width(self) -> int:
         """Neurons of a hidden layer."""
         return self.m
 
-    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> ThreeLayerResNet:
+    def __call__(
+        self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray
+    ) -> ThreeLayerResNet:
         key_w, key_b, key_v, key_e, key_a = jax.random.split(key, 5)
         ends = axes_of(outputs)
         kind = ThreeLayerResNet if self.skip else ThreeLayer
@@ -203,7 +261,8 @@ class ResNetInit(Init):
 
 
 class SignedInit(Init):
-    """`TwoLayer` without biases: w ~ N(0, w_scale²), and a = ±1/√m with as many of each sign, which is not meant to be trained.
+    """`TwoLayer` without biases: w ~ N(0, w_scale²), and a = ±1/√m with as many of each sign, which
+    is not meant to be trained.
 
     Reference: allenzhu2019, Section 8.2.
     """
@@ -213,7 +272,10 @@ class SignedInit(Init):
 
     def __check_init__(self) -> None:
         require_law(self.m, "relu", w_scale=self.w_scale)
-        require(self.m % 2 == 0, f"Half of the m neurons have each sign: m must be even, but is {self.m}.")
+        require(
+            self.m % 2 == 0,
+            f"Half of the m neurons have each sign: m must be even, but is {self.m}.",
+        )
 
     @property
     def width(self) -> int:
@@ -223,7 +285,9 @@ class SignedInit(Init):
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
         require(outputs is None, "A network of signs has one output.")
         w = self.w_scale * normal(key, (self.m, d))
-        a = jnp.where(jnp.arange(self.m) < self.m // 2, 1.0, -1.0).astype(w.dtype) / math.sqrt(self.m)
+        a = jnp.where(jnp.arange(self.m) < self.m // 2, 1.0, -1.0).astype(w.dtype) / math.sqrt(
+            self.m
+        )
         return TwoLayer(w, jnp.zeros(self.m, w.dtype), a, jnp.zeros((), w.dtype), "relu")
 
 

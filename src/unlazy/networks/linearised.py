@@ -13,15 +13,19 @@ from unlazy.networks.two_layer import TwoLayer
 
 
 class Linearised(Rotatable, HasNeurons, Smoothable):
-    """First-order Taylor model of a network in its parameters: f(x) = g₀(x) + ⟨∇g₀(x), delta⟩. Only `delta` is trained.
+    """First-order Taylor model of a network in its parameters: f(x) = g₀(x) + ⟨∇g₀(x), delta⟩. Only
+    `delta` is trained.
 
-    Its features ∇g₀(x) are fixed at `base`: this is the finite-width tangent model, whose kernel is the NTK of `base`.
+    Its features ∇g₀(x) are fixed at `base`: this is the finite-width tangent model, whose kernel is
+    the NTK of `base`.
     """
 
     base: TwoLayer | ThreeLayerResNet
     delta: TwoLayer | ThreeLayerResNet
 
-    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
+    def __call__(
+        self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
+    ) -> Scores:
         """Scores of a batch, by one forward-mode derivative."""
         base = jax.lax.stop_gradient(self.base)
         value, slope = jax.jvp(lambda net: net(x, smoothing=smoothing), (base,), (self.delta,))

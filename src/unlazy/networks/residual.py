@@ -11,7 +11,8 @@ from jaxtyping import Array, Float
 from unlazy.core.activations import activation_of
 from unlazy.networks.base import HasNeurons, Rotatable, Scores, Smoothable, SplitWeights
 
-#: Parameter groups of `ThreeLayerResNet`: the hidden layers, which the paper's theorem trains, and all.
+#: Parameter groups of `ThreeLayerResNet`: the hidden layers, which the paper's theorem trains, and
+#: all.
 HIDDEN = ("w", "b", "v", "e")
 ALL = (*HIDDEN, "a")
 
@@ -19,9 +20,11 @@ ALL = (*HIDDEN, "a")
 class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
     """out(x) = A·(h₁ + h₂) with h₁ = σ(W·x + b₁) and h₂ = σ(U·h₁ + b₂).
 
-    `w` = W, `b` = b₁, `e` = b₂, `a` = Aᵀ, of shape (m,) or, with o outputs, (m, o). With `bottleneck`, U = V·A: then `v` = V has one column
-    for each output and h₂ = σ(V·out₁ + b₂) sees only the base signal out₁ = A·h₁, as in the paper's theorem. Without, `v` = U is m × m.
-    Groups: w, b, v, e (the hidden layers, `HIDDEN`) and a (`ALL`). `smoothing` is applied in both hidden layers.
+    `w` = W, `b` = b₁, `e` = b₂, `a` = Aᵀ, of shape (m,) or, with o outputs, (m, o). With
+    `bottleneck`, U = V·A: then `v` = V has one column for each output and h₂ = σ(V·out₁ + b₂) sees
+    only the base signal out₁ = A·h₁, as in the paper's theorem. Without, `v` = U is m × m. Groups:
+    w, b, v, e (the hidden layers, `HIDDEN`) and a (`ALL`). `smoothing` is applied in both hidden
+    layers.
     """
 
     w: Float[Array, "m d"] | SplitWeights
@@ -45,12 +48,16 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
         skipped = (first @ self.a).reshape(len(x), -1) if self.bottleneck else first
         return first, activate(skipped @ self.v.T + self.e, smoothing)
 
-    def hidden(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Float[Array, "n m"]:
+    def hidden(
+        self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
+    ) -> Float[Array, "n m"]:
         """h₁ + h₂: the features on which the last layer is linear."""
         first, second = self.layers(x, smoothing=smoothing)
         return first + second
 
-    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
+    def __call__(
+        self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
+    ) -> Scores:
         return self.hidden(x, smoothing=smoothing) @ self.a
 
     def enter(self, basis: Float[Array, "r d"]) -> ThreeLayerResNet:
@@ -65,8 +72,12 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
 
 
 class ThreeLayer(ThreeLayerResNet):
-    """The fully connected network out(x) = A·h₂, h₂ = σ(U·h₁ + b₂), h₁ = σ(W·x + b₁): the same groups, without the skip."""
+    """The fully connected network out(x) = A·h₂, h₂ = σ(U·h₁ + b₂), h₁ = σ(W·x + b₁): the same
+    groups, without the skip.
+    """
 
-    def hidden(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Float[Array, "n m"]:
+    def hidden(
+        self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
+    ) -> Float[Array, "n m"]:
         """h₂: the features on which the last layer is linear."""
         return self.layers(x, smoothing=smoothing)[1]

@@ -1,4 +1,5 @@
-"""A network whose output is scaled: from rich training (small scale) to lazy training (large scale) with everything else the same.
+"""A network whose output is scaled: from rich training (small scale) to lazy training (large scale)
+with everything else the same.
 
 Reference: Chizat, Oyallon and Bach, On lazy training in differentiable programming, 2019.
 """
@@ -19,17 +20,23 @@ from unlazy.networks.two_layer import TwoLayer
 
 
 class ScaledTwoLayer(TwoLayer):
-    """α·(g(x) − g₀(x)) with g the two-layer network and g₀ what it was at the start: `scale` = α. Zero at the start for every α.
+    """α·(g(x) − g₀(x)) with g the two-layer network and g₀ what it was at the start: `scale` = α.
+    Zero at the start for every α.
 
-    With step sizes divided by α² the function moves equally fast at first, and the larger α, the less the weights move.
+    With step sizes divided by α² the function moves equally fast at first, and the larger α, the
+    less the weights move.
     """
 
     start: TwoLayer = eqx.field(kw_only=True)
     scale: Float[Array, ""] = eqx.field(kw_only=True)
 
-    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
+    def __call__(
+        self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
+    ) -> Scores:
         start = jax.lax.stop_gradient(self.start)
-        return self.scale * (TwoLayer.__call__(self, x, smoothing=smoothing) - start(x, smoothing=smoothing))
+        return self.scale * (
+            TwoLayer.__call__(self, x, smoothing=smoothing) - start(x, smoothing=smoothing)
+        )
 
     @property
     def unscaled(self) -> TwoLayer:
@@ -53,4 +60,6 @@ class ScaledInit(Init):
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> ScaledTwoLayer:
         net = self.of(d, outputs=outputs, key=key)
-        return ScaledTwoLayer(net.w, net.b, net.a, net.c, net.activation, start=net, scale=jnp.asarray(self.scale))
+        return ScaledTwoLayer(
+            net.w, net.b, net.a, net.c, net.activation, start=net, scale=jnp.asarray(self.scale)
+        )

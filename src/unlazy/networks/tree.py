@@ -1,4 +1,5 @@
-"""Trees of neural gates: each gate a small network on two inputs, ±1 or close to it, whose output two gates above may read.
+"""Trees of neural gates: each gate a small network on two inputs, ±1 or close to it, whose output
+two gates above may read.
 
     B(x)_j = φ(Σ_l v_jl·max(⟨w_jl, (x_{2j−1}, x_{2j})⟩, 0)),   φ(u) = min(max(u, −1), 1)
 
@@ -29,7 +30,8 @@ class GateNeurons(NamedTuple):
 
 
 def width_for(n: int, delta: float) -> int:
-    """k ≥ log(8·n·d/δ) / log(4/3), with which all gates have the neurons they need with probability 1 − δ (Lemma 14 for every layer).
+    """k ≥ log(8·n·d/δ) / log(4/3), with which all gates have the neurons they need with probability
+    1 − δ (Lemma 14 for every layer).
 
     Rounded up to a multiple of 32, so that circuits of many sizes share one compiled program.
     """
@@ -41,7 +43,9 @@ def initial_neurons(gates: int, k: int, *, key: PRNGKeyArray) -> GateNeurons:
     """w uniform in [−1/(4√2·k), 1/(4√2·k)]², v uniform in ±1."""
     key_w, key_v = jax.random.split(key)
     scale = 1 / (4 * math.sqrt(2) * k)
-    w = jax.random.uniform(key_w, (gates, k, 2), jnp.float32, -scale, scale).astype(jnp.result_type(float))
+    w = jax.random.uniform(key_w, (gates, k, 2), jnp.float32, -scale, scale).astype(
+        jnp.result_type(float)
+    )
     v = jnp.where(jax.random.bits(key_v, (gates, k), jnp.uint32) & 1, 1.0, -1.0)
     return GateNeurons(w, v)
 
@@ -53,7 +57,10 @@ def initial_tree(n: int, k: int, *, key: PRNGKeyArray) -> list[GateNeurons]:
 
 def levels_of(w: Array, v: Array) -> list[GateNeurons]:
     """The neurons of all gates, level by level."""
-    return [GateNeurons(w[2**i - 1 : 2 ** (i + 1) - 1], v[2**i - 1 : 2 ** (i + 1) - 1]) for i in range(len(v).bit_length())]
+    return [
+        GateNeurons(w[2**i - 1 : 2 ** (i + 1) - 1], v[2**i - 1 : 2 ** (i + 1) - 1])
+        for i in range(len(v).bit_length())
+    ]
 
 
 def hard_tanh(u: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -63,7 +70,10 @@ def hard_tanh(u: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 class TreeNetwork(HasNeurons):
-    """A tree of neural gates. Groups: w, the first layers of all gates, and v, their second layers; level 0 first."""
+    """A tree of neural gates.
+
+    Groups: w, the first layers of all gates, and v, their second layers; level 0 first.
+    """
 
     w: tuple[Float[Array, "g k 2"], ...]
     v: tuple[Float[Array, "g k"], ...]
@@ -98,7 +108,9 @@ class TreeNetwork(HasNeurons):
         """What each gate gives on the four patterns of ±1, level 0 first."""
         patterns = jnp.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
         levels = [
-            hard_tanh(jnp.einsum("pgk,gk->gp", jax.nn.relu(jnp.einsum("pi,gki->pgk", patterns, w)), v))
+            hard_tanh(
+                jnp.einsum("pgk,gk->gp", jax.nn.relu(jnp.einsum("pi,gki->pgk", patterns, w)), v)
+            )
             for w, v in zip(self.w, self.v, strict=True)
         ]
         return jnp.concatenate(levels)
@@ -117,9 +129,11 @@ class TreeNetwork(HasNeurons):
 
 
 class TreeInit(Init):
-    """A tree of neural gates with `k` neurons each, as Algorithm 1 starts it; `scale` multiplies its first layers.
+    """A tree of neural gates with `k` neurons each, as Algorithm 1 starts it; `scale` multiplies
+    its first layers.
 
-    End-to-end training starts from a larger scale: as small as in Algorithm 1, the signal dies out from level to level.
+    End-to-end training starts from a larger scale: as small as in Algorithm 1, the signal dies out
+    from level to level.
     """
 
     k: int = eqx.field(static=True)
@@ -134,4 +148,6 @@ class TreeInit(Init):
         """Draw a tree on d inputs."""
         require(outputs is None, "A tree of gates has one output, a sign.")
         tree = initial_tree(d, self.k, key=key)
-        return TreeNetwork(tuple(self.scale * layer.w for layer in tree), tuple(layer.v for layer in tree))
+        return TreeNetwork(
+            tuple(self.scale * layer.w for layer in tree), tuple(layer.v for layer in tree)
+        )

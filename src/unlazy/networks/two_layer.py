@@ -10,14 +10,24 @@ from jaxtyping import Array, Float
 
 from unlazy.core.activations import activation_of
 from unlazy.core.errors import require
-from unlazy.networks.base import HasNeurons, Rotatable, Scores, SlopeBounded, Smoothable, SplitWeights
+from unlazy.networks.base import (
+    HasNeurons,
+    Rotatable,
+    Scores,
+    SlopeBounded,
+    Smoothable,
+    SplitWeights,
+)
 
 #: Activations whose values and slopes lie in [−1, 1].
 BOUNDED = ("truncated_relu", "hard_tanh", "tanh")
 
 
 class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
-    """g(x) = Σ_i a_i σ(⟨w_i, x⟩ + b_i) + c. Groups: w, b, a, c. With `a` of shape (m, o) and `c` of shape (o,) it has o outputs."""
+    """g(x) = Σ_i a_i σ(⟨w_i, x⟩ + b_i) + c.
+
+    Groups: w, b, a, c. With `a` of shape (m, o) and `c` of shape (o,) it has o outputs.
+    """
 
     w: Float[Array, "m d"] | SplitWeights
     b: Float[Array, " m"]
@@ -29,11 +39,15 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
     def first_layer(self) -> Float[Array, "m r"]:
         return self.w.inside if isinstance(self.w, SplitWeights) else self.w
 
-    def hidden(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Float[Array, "n m"]:
+    def hidden(
+        self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
+    ) -> Float[Array, "n m"]:
         """Outputs of the hidden neurons: the features on which the second layer is linear."""
         return activation_of(self.activation)(x @ self.first_layer.T + self.b, smoothing)
 
-    def __call__(self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None) -> Scores:
+    def __call__(
+        self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
+    ) -> Scores:
         return self.hidden(x, smoothing=smoothing) @ self.a + self.c
 
     def enter(self, basis: Float[Array, "r d"]) -> TwoLayer:
@@ -47,9 +61,18 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
         return self.put({"w": self.w.join(basis)})
 
     def greatest_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
-        """|a_i|·largest in w, |a_i| in b, and 1 in a and c; weights outside of the span of the inputs have slope zero."""
-        require(self.activation in BOUNDED, f"Slopes are bounded for the activations {', '.join(BOUNDED)}, not for {self.activation}.")
-        require(self.a.ndim == 1, f"Slopes are bounded for one output, but there are {self.a.shape[-1]}.")
+        """|a_i|·largest in w, |a_i| in b, and 1 in a and c; weights outside of the span of the
+        inputs have slope zero.
+        """
+        require(
+            self.activation in BOUNDED,
+            f"Slopes are bounded for the activations {', '.join(BOUNDED)}, not for "
+            f"{self.activation}.",
+        )
+        require(
+            self.a.ndim == 1,
+            f"Slopes are bounded for one output, but there are {self.a.shape[-1]}.",
+        )
         size = jnp.abs(self.a)
         w: Any = jnp.broadcast_to(size[:, None] * largest, self.first_layer.shape)
         if isinstance(self.w, SplitWeights):

@@ -1,4 +1,6 @@
-"""What is sent to the page at each look: errors of all learners, and of the first one what is seen of it, as plain numbers."""
+"""What is sent to the page at each look: errors of all learners, and of the first one what is seen
+of it, as plain numbers.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ RIVAL_BUDGET = 4
 
 
 class Reel:
-    """A run as a row of frames, each made from the moment before: all watched learners side by side."""
+    """A run as a row of frames, each made from the moment before: all watched learners side by
+    side.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -45,13 +49,17 @@ class Reel:
         return next(iter(self.scene.watched))
 
     def open(self) -> dict[str, Any]:
-        """Draw tasks and networks, of the first learner alone: its first frame is there before the others are compiled."""
+        """Draw tasks and networks, of the first learner alone: its first frame is there before the
+        others are compiled.
+        """
         self._add(self.name)
         self.steps = list(grid(self.trainings[self.name].lengths, LOOKS))
         return self.frame(0)
 
     def _add(self, name: str) -> None:
-        training = LiveTraining(self.scene.family, self.scene.watched[name], self.scene.n, self.scene.seeds, test=TEST)
+        training = LiveTraining(
+            self.scene.family, self.scene.watched[name], self.scene.n, self.scene.seeds, test=TEST
+        )
         self.trainings[name] = training
         if not self.moments:
             self.moments.append({})
@@ -72,34 +80,63 @@ class Reel:
         """Train on from the frame before, and look."""
         del self.moments[index:]
         before, step = self.moments[index - 1], self.steps[index]
-        self.moments.append({name: training.advance(before[name], step) for name, training in self.trainings.items()})
+        self.moments.append(
+            {
+                name: training.advance(before[name], step)
+                for name, training in self.trainings.items()
+            }
+        )
         return self.frame(index)
 
     def change(self, scene: Scene) -> bool:
         """Go on with other numbers; False where that needs other networks."""
-        same = scene.n == self.scene.n and scene.seeds == self.scene.seeds and scene.watched.keys() == self.scene.watched.keys()
-        if not same or any(_lengths(scene, name) != self.trainings[name].lengths for name in self.trainings):
+        same = (
+            scene.n == self.scene.n
+            and scene.seeds == self.scene.seeds
+            and scene.watched.keys() == self.scene.watched.keys()
+        )
+        if not same or any(
+            _lengths(scene, name) != self.trainings[name].lengths for name in self.trainings
+        ):
             return False
-        if not all(training.change(scene.family, scene.watched[name]) for name, training in self.trainings.items()):
+        if not all(
+            training.change(scene.family, scene.watched[name])
+            for name, training in self.trainings.items()
+        ):
             return False
         self.scene, self._examiners = scene, []
         return True
 
     def frame(self, index: int) -> dict[str, Any]:
         """All that is shown of one look."""
-        found = {name: self.trainings[name].look(moment) for name, moment in self.moments[index].items()}
+        found = {
+            name: self.trainings[name].look(moment) for name, moment in self.moments[index].items()
+        }
         seen = found[self.name]
         frame: dict[str, Any] = {
             "index": index,
             "step": self.steps[index],
             "count": self.count,
             "errors": {name: errors_of(self.scene.family, each) for name, each in found.items()},
-            "signals": {name: {part: _plain(each[part], 3) for part in SIGNALS} for name, each in found.items() if "base" in each},
+            "signals": {
+                name: {part: _plain(each[part], 3) for part in SIGNALS}
+                for name, each in found.items()
+                if "base" in each
+            },
         }
         if "places" in seen:
-            frame |= {name: [_plain(one, 3) for one in seen[name].reshape(len(seen[name]), -1)] for name in ("places", "stars")}
-            frame |= {"lengths": [_plain(one, 3) for one in seen["lengths"]], "votes": [_plain(one, 0) for one in seen["votes"]]}
-            frame |= {"tiles": [_plain(row, 2) for row in seen["tiles"][0]], "hidden": int(seen["stars"].shape[1])}
+            frame |= {
+                name: [_plain(one, 3) for one in seen[name].reshape(len(seen[name]), -1)]
+                for name in ("places", "stars")
+            }
+            frame |= {
+                "lengths": [_plain(one, 3) for one in seen["lengths"]],
+                "votes": [_plain(one, 0) for one in seen["votes"]],
+            }
+            frame |= {
+                "tiles": [_plain(row, 2) for row in seen["tiles"][0]],
+                "hidden": int(seen["stars"].shape[1]),
+            }
             frame["secret"] = self.trainings[self.name].has_secret
         if "gates" in seen:
             frame["tree"] = self._tree(seen)
@@ -107,7 +144,9 @@ class Reel:
         return frame
 
     def _tree(self, seen: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The circuit of the first seed, gate by gate: what it computes, how surely, and whether that is right up to sign."""
+        """The circuit of the first seed, gate by gate: what it computes, how surely, and whether
+        that is right up to sign.
+        """
         wanted, learned = (Circuit(seen[name][0].astype(int)) for name in ("wanted", "gates"))
         if not self._examiners:
             task = self.scene.family.task(key=_key_of(self.scene.seeds[0]))
@@ -127,20 +166,30 @@ class Reel:
         told = [f"{name} {_mean(values)}{unit}" for name, values in frame["errors"].items()]
         text = f"Step {frame['step']}: test error of {', '.join(told)}."
         if frame.get("secret") and frame["hidden"] in (1, 2):
-            places = np.array([value for one in frame["places"] for value in one], float).reshape(-1, 2)
+            places = np.array([value for one in frame["places"] for value in one], float).reshape(
+                -1, 2
+            )
             near = np.mean(_nearness(places, frame["hidden"]) >= NEAR)
-            text += f" {near:.0%} of neurons lie within cosine {NEAR:g} of a hidden direction or its opposite."
+            text += (
+                f" {near:.0%} of neurons lie within cosine {NEAR:g} of a hidden direction or "
+                "its opposite."
+            )
         if "tree" in frame:
             right = sum(status == 1 for status in frame["tree"]["status"])
             of = sum(status != 0 for status in frame["tree"]["status"])
             text += f" {right} of {of} gates that matter are right, up to sign."
         for name, parts in frame["signals"].items():
-            text += f" {name.capitalize()}: {_mean(parts['base'], 2)} of F and {_mean(parts['composite'], 2)} of G(F)."
+            text += (
+                f" {name.capitalize()}: {_mean(parts['base'], 2)} of F and "
+                f"{_mean(parts['composite'], 2)} of G(F)."
+            )
         return text
 
 
 def _nearness(places: np.ndarray, hidden: int) -> np.ndarray:
-    """|cosine| with the nearest hidden direction: the first coordinate is that with the only one, or both are."""
+    """|cosine| with the nearest hidden direction: the first coordinate is that with the only one,
+    or both are.
+    """
     return np.abs(places[:, 0]) if hidden == 1 else np.abs(places).max(axis=1)
 
 
@@ -160,7 +209,10 @@ def rival_trials(scene: Scene, learner: Learner, n: int) -> Any:
 
 def final_trials(scene: Scene, learner: Learner) -> list[Trial]:
     """A watched learner run to its end, as ordinary trials."""
-    return [Trial(scene.family, learner, scene.n, seed, (Performance(RIVAL_TEST),)) for seed in scene.seeds]
+    return [
+        Trial(scene.family, learner, scene.n, seed, (Performance(RIVAL_TEST),))
+        for seed in scene.seeds
+    ]
 
 
 def _lengths(scene: Scene, name: str) -> list[int]:
@@ -178,7 +230,9 @@ def _key_of(seed: int) -> Any:
 
 
 def _plain(values: Any, digits: int) -> list[float | None]:
-    return [round(float(value), digits) if math.isfinite(value) else None for value in np.ravel(values)]
+    return [
+        round(float(value), digits) if math.isfinite(value) else None for value in np.ravel(values)
+    ]
 
 
 def _mean(values: list[float | None], digits: int = 1) -> str:

@@ -1,4 +1,6 @@
-"""Any task as a preset: its own numbers as sliders, a learner to watch, and rivals with fixed features beside it."""
+"""Any task as a preset: its own numbers as sliders, a learner to watch, and rivals with fixed
+features beside it.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,33 @@ def task_preset(name: str) -> Preset:
 
     def build(values: Values) -> Scene:
         changed = {field: values[slider] for field, slider in fields.items()}
-        now = dataclasses.replace(family, **{field: value for field, value in changed.items() if value != getattr(family, field)})
+        now = dataclasses.replace(
+            family,
+            **{field: value for field, value in changed.items() if value != getattr(family, field)},
+        )
         main = watched_learner(values["learner"], now, values)
-        beside = {"random features": watched_learner("relu-features-sgd", now, values)} if values["learner"] == "network" else {}
+        beside = (
+            {"random features": watched_learner("relu-features-sgd", now, values)}
+            if values["learner"] == "network"
+            else {}
+        )
         rivals = {each: learners()[each].thing for each in RIVALS}
         n = values["n"] if now.most_examples is None else min(values["n"], now.most_examples)
-        return Scene(now, {values["learner"]: main, **beside}, rivals, n, min(n, 2000), seeds_of(values))
+        return Scene(
+            now, {values["learner"]: main, **beside}, rivals, n, min(n, 2000), seeds_of(values)
+        )
 
-    grows = next((slider for slider in numbers if slider.name in ("task.d", "task.n") and slider.kind == "whole"), None)
-    along = tuple(sorted({max(1, int(grows.default) // part) for part in (4, 2, 1)})) if grows else ()
+    grows = next(
+        (
+            slider
+            for slider in numbers
+            if slider.name in ("task.d", "task.n") and slider.kind == "whole"
+        ),
+        None,
+    )
+    along = (
+        tuple(sorted({max(1, int(grows.default) // part) for part in (4, 2, 1)})) if grows else ()
+    )
     return Preset(
         name,
         name,
@@ -76,22 +96,32 @@ def _told(name: str, family: Family) -> str:
 
 def _examples(family: Family) -> Slider:
     most = min(10_000, family.most_examples or 10_000)
-    return Slider("n", "n, examples", min(1000, most), min(50, most), most, 50 if most == 10_000 else 1)
+    return Slider(
+        "n", "n, examples", min(1000, most), min(50, most), most, 50 if most == 10_000 else 1
+    )
 
 
 def sliders_of(family: Family) -> list[Slider]:
-    """The numbers of a family; what it refuses is said beside the slider, so their limits may be wide."""
+    """The numbers of a family; what it refuses is said beside the slider, so their limits may be
+    wide.
+    """
     found = []
     for field in dataclasses.fields(family):
         value = getattr(family, field.name)
-        common: dict[str, Any] = {"name": f"task.{field.name}", "label": field.name, "default": value}
+        common: dict[str, Any] = {
+            "name": f"task.{field.name}",
+            "label": field.name,
+            "default": value,
+        }
         if isinstance(value, bool):
             found.append(Slider(**common))
         elif isinstance(value, int):
             found.append(Slider(**common, low=1, high=max(4 * value, 16)))
         elif isinstance(value, float):
             high = 1.0 if 0 <= value <= 1 else 4 * value
-            found.append(Slider(**common, low=min(0.0, value), high=high, step=high / 40, live=True))
+            found.append(
+                Slider(**common, low=min(0.0, value), high=high, step=high / 40, live=True)
+            )
     return found
 
 
@@ -101,13 +131,19 @@ def watched_learner(name: str, family: Family, values: Values) -> Learner:
     if not learner.suits(family.outputs):
         raise BadInput(f"{name} cannot learn {family.outputs.kind}.")
     if isinstance(learner, MeanFieldSGD):
-        return dataclasses.replace(learner, width=values["width"], step=learner.step * values["pace"])
+        return dataclasses.replace(
+            learner, width=values["width"], step=learner.step * values["pace"]
+        )
     assert isinstance(learner, UnitNorm)
     inner = learner.learner
     assert isinstance(inner, GradientDescent)
     init: Any = inner.init
     half = max(1, values["width"] // 2)
-    sized = dataclasses.replace(init, m=half) if hasattr(init, "m") else dataclasses.replace(init, of=dataclasses.replace(init.of, m=half))
+    sized = (
+        dataclasses.replace(init, m=half)
+        if hasattr(init, "m")
+        else dataclasses.replace(init, of=dataclasses.replace(init.of, m=half))
+    )
     stages = tuple(_lasting(stage, values["steps"]) for stage in inner.stages)
     resized = dataclasses.replace(inner, init=sized, stages=stages)
     return UnitNorm.of(paced(resized, values["pace"]))

@@ -1,4 +1,6 @@
-"""Recordings: a run without a page, as the messages that a page would have got; and the page that plays them without a server."""
+"""Recordings: a run without a page, as the messages that a page would have got; and the page that
+plays them without a server.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ KEPT = ("begun", "frame", "rival")
 
 
 def record(
-    preset: Preset, values: dict[str, Any], *, rivals: bool = True, watch: Callable[[dict[str, Any]], None] = lambda message: None
+    preset: Preset,
+    values: dict[str, Any],
+    *,
+    rivals: bool = True,
+    watch: Callable[[dict[str, Any]], None] = lambda message: None,
 ) -> dict[str, Any]:
     """Run a preset to its end, and keep what a page would have seen of it."""
     messages: list[dict[str, Any]] = []
@@ -57,7 +63,11 @@ def record(
     frames = {message["index"]: message for message in messages if message["type"] == "frame"}
     begun = next(message for message in messages if message["type"] == "begun")
     solved = [message for message in messages if message["type"] == "rival"]
-    return {"preset": preset.to_json(), "values": preset.read(values), "messages": [begun, *frames.values(), *solved]}
+    return {
+        "preset": preset.to_json(),
+        "values": preset.read(values),
+        "messages": [begun, *frames.values(), *solved],
+    }
 
 
 def write_recording(found: dict[str, Any], path: Path) -> None:

@@ -1,4 +1,6 @@
-"""What the live page is asked for: numbers with their limits, and the scene that is made of them."""
+"""What the live page is asked for: numbers with their limits, and the scene that is made of
+them.
+"""
 
 from __future__ import annotations
 
@@ -54,21 +56,42 @@ class Slider:
         """A value, of a text or a number; refused where it is none."""
         if self.kind == "choice":
             if given not in self.choices:
-                raise WrongNumber(self.name, f"{self.label} is one of {', '.join(self.choices)}, but {given!r} was given.")
+                raise WrongNumber(
+                    self.name,
+                    f"{self.label} is one of {', '.join(self.choices)}, but {given!r} was given.",
+                )
             return given
         if self.kind == "switch":
-            known = {"true": True, "false": False, "True": True, "False": False, True: True, False: False}
+            known = {
+                "true": True,
+                "false": False,
+                "True": True,
+                "False": False,
+                True: True,
+                False: False,
+            }
             if given not in known:
-                raise WrongNumber(self.name, f"{self.label} is true or false, but {given!r} was given.")
+                raise WrongNumber(
+                    self.name, f"{self.label} is true or false, but {given!r} was given."
+                )
             return known[given]
         try:
             number = float(given)
         except (TypeError, ValueError):
-            raise WrongNumber(self.name, f"{self.label} is a number, such as {self.default}, but {given!r} was given.") from None
+            raise WrongNumber(
+                self.name,
+                f"{self.label} is a number, such as {self.default}, but {given!r} was given.",
+            ) from None
         if self.kind == "whole" and number != int(number):
-            raise WrongNumber(self.name, f"{self.label} is a whole number, but {given!r} was given.")
+            raise WrongNumber(
+                self.name, f"{self.label} is a whole number, but {given!r} was given."
+            )
         if not self.low <= number <= self.high:
-            raise WrongNumber(self.name, f"{self.label} lies between {self.low:g} and {self.high:g} here, but {number:g} was given.")
+            raise WrongNumber(
+                self.name,
+                f"{self.label} lies between {self.low:g} and {self.high:g} here, but {number:g} "
+                "was given.",
+            )
         return int(number) if self.kind == "whole" else number
 
     def to_json(self) -> dict[str, Any]:
@@ -76,13 +99,29 @@ class Slider:
         return dataclasses.asdict(self) | {"kind": self.kind}
 
 
-SEEDS = Slider("seeds", "seeds at once", 3, 1, MOST_SEEDS, why="each has its own secret, examples and initial network")
-FIRST_SEED = Slider("seed", "first seed", 10, 0, 100_000, why="the same seed gives the same run, here and in every command")
+SEEDS = Slider(
+    "seeds",
+    "seeds at once",
+    3,
+    1,
+    MOST_SEEDS,
+    why="each has its own secret, examples and initial network",
+)
+FIRST_SEED = Slider(
+    "seed",
+    "first seed",
+    10,
+    0,
+    100_000,
+    why="the same seed gives the same run, here and in every command",
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class GrowingGap:
-    """How the distance to the rivals grows: the number that grows, its values, and the scene at each of them."""
+    """How the distance to the rivals grows: the number that grows, its values, and the scene at
+    each of them.
+    """
 
     field: str
     label: str
@@ -91,7 +130,8 @@ class GrowingGap:
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """All that is run: learners that are watched, the first of them in full, and rivals that are solved at once beside them.
+    """All that is run: learners that are watched, the first of them in full, and rivals that are
+    solved at once beside them.
 
     `commands`: what does the same in a terminal, by what it is.
     """
@@ -114,9 +154,9 @@ class Scene:
 class Preset:
     """A story: what is seen, the numbers that may be changed, and how a scene is made of them.
 
-    `story`: sentences, each with the share of the run from which on it is told. `look`: the view that is shown first. `claims` of the
-    ledger belong to it; `contest` is the task and `entrants` the learners of a contest that shows the same, `changes` the fields of that
-    task by slider.
+    `story`: sentences, each with the share of the run from which on it is told. `look`: the view
+    that is shown first. `claims` of the ledger belong to it; `contest` is the task and `entrants`
+    the learners of a contest that shows the same, `changes` the fields of that task by slider.
     """
 
     id: str
@@ -141,11 +181,18 @@ class Preset:
         """All values, those not given by default."""
         known = {slider.name: slider for slider in self.all_sliders}
         for name in given:
-            require(name in known, f"There is no number {name!r} in {self.id}. Known: {', '.join(known)}.")
-        return {name: slider.read(given.get(name, slider.default)) for name, slider in known.items()}
+            require(
+                name in known,
+                f"There is no number {name!r} in {self.id}. Known: {', '.join(known)}.",
+            )
+        return {
+            name: slider.read(given.get(name, slider.default)) for name, slider in known.items()
+        }
 
     def scene(self, given: Values, changed: str | None = None) -> Scene:
-        """The scene; numbers that do not go together are refused beside the one that was changed last."""
+        """The scene; numbers that do not go together are refused beside the one that was changed
+        last.
+        """
         values = self.read(given)
         try:
             scene = self.build(values)
@@ -158,13 +205,36 @@ class Preset:
     def commands(self, values: Values, scene: Scene) -> dict[str, str]:
         """The same in a terminal."""
         defaults = {slider.name: slider.default for slider in self.all_sliders}
-        changes = [f"{name}={_word(value)}" for name, value in values.items() if value != defaults[name]]
-        found = {"this view": shlex.join(["unlazy", "play", self.id, *(word for change in changes for word in ("--set", change))])}
+        changes = [
+            f"{name}={_word(value)}" for name, value in values.items() if value != defaults[name]
+        ]
+        found = {
+            "this view": shlex.join(
+                [
+                    "unlazy",
+                    "play",
+                    self.id,
+                    *(word for change in changes for word in ("--set", change)),
+                ]
+            )
+        }
         if self.contest:
             of_task = [f"{field}={_word(values[name])}" for name, field in self.changes.items()]
-            words = ["unlazy", "compare", self.contest, *(word for change in of_task for word in ("--set", change))]
+            words = [
+                "unlazy",
+                "compare",
+                self.contest,
+                *(word for change in of_task for word in ("--set", change)),
+            ]
             words += [word for name in self.entrants for word in ("--learner", name)]
-            sizes = ["--n", str(scene.rival_n), "--seeds", str(len(scene.seeds)), "--first-seed", str(scene.seeds[0])]
+            sizes = [
+                "--n",
+                str(scene.rival_n),
+                "--seeds",
+                str(len(scene.seeds)),
+                "--first-seed",
+                str(scene.seeds[0]),
+            ]
             found["a fair contest on this task"] = shlex.join([*words, *sizes])
         if self.claims:
             found["the claims of the paper"] = shlex.join(["unlazy", "reproduce", *self.claims])
@@ -178,9 +248,17 @@ class Preset:
             "about": self.about,
             "look": self.look,
             "sliders": [slider.to_json() for slider in self.all_sliders],
-            "gap": None if self.gap is None else {"label": self.gap.label, "values": [str(value) for value in self.gap.values]},
+            "gap": None
+            if self.gap is None
+            else {"label": self.gap.label, "values": [str(value) for value in self.gap.values]},
         }
 
 
 def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )

@@ -27,7 +27,10 @@ from unlazy.play.session import Session
 #: Names under which this machine may be asked: a foreign name that leads here is refused.
 HOSTS = ["127.0.0.1", "localhost"]
 #: The browser is told to load nothing from anywhere, and to talk to this server alone.
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'"
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: "
+    "blob:; connect-src 'self'"
+)
 #: Parts of the page, in their order.
 SCRIPTS = ("drawing.js", "views.js", "player.js")
 
@@ -54,10 +57,14 @@ def page(recording: dict[str, Any] | None = None, *, opening: dict[str, Any] | N
 
 def embedded(data: Any) -> str:
     """JSON that can stand in a script element: no text within can end it."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace(
+        "<", "\\u003c"
+    )
 
 
-def application(presets: dict[str, Preset], token: str, opening: dict[str, Any] | None = None) -> Starlette:
+def application(
+    presets: dict[str, Preset], token: str, opening: dict[str, Any] | None = None
+) -> Starlette:
     """The application. `opening`: the preset and values with which the page starts."""
     sessions: set[Session] = set()
 
@@ -66,20 +73,31 @@ def application(presets: dict[str, Preset], token: str, opening: dict[str, Any] 
 
     async def show(request: Request) -> Response:
         if not known(request.query_params.get("token")):
-            return PlainTextResponse("This page needs the token that `unlazy play` printed.", status_code=403)
-        headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+            return PlainTextResponse(
+                "This page needs the token that `unlazy play` printed.", status_code=403
+            )
+        headers = {
+            "Content-Security-Policy": POLICY,
+            "Cache-Control": "no-store",
+            "Referrer-Policy": "no-referrer",
+        }
         start = {"presets": [preset.to_json() for preset in presets.values()], **(opening or {})}
         return HTMLResponse(page(opening=start), headers=headers)
 
     async def status(request: Request) -> Response:
         if not known(request.query_params.get("token")):
             return PlainTextResponse("no token", status_code=403)
-        return JSONResponse({"sessions": len(sessions), "busy": any(session.busy for session in sessions)})
+        return JSONResponse(
+            {"sessions": len(sessions), "busy": any(session.busy for session in sessions)}
+        )
 
     async def live(ws: WebSocket) -> None:
-        # A page from elsewhere may open sockets to this machine, but it knows no token, and browsers say where it comes from.
+        # A page from elsewhere may open sockets to this machine, but it knows no token, and
+        # browsers say where it comes from.
         origin = ws.headers.get("origin")
-        if not known(ws.query_params.get("token")) or (origin is not None and origin.partition("://")[2] != ws.headers.get("host")):
+        if not known(ws.query_params.get("token")) or (
+            origin is not None and origin.partition("://")[2] != ws.headers.get("host")
+        ):
             await ws.close(code=4403)
             return
         await ws.accept()
@@ -113,7 +131,11 @@ def application(presets: dict[str, Preset], token: str, opening: dict[str, Any] 
             session.stop(wait=False)
 
     routes = [Route("/", show), Route("/status", status), WebSocketRoute("/live", live)]
-    return Starlette(routes=routes, middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)], lifespan=lifespan)
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)],
+        lifespan=lifespan,
+    )
 
 
 async def _talk(ws: WebSocket, outbox: asyncio.Queue[dict[str, Any]]) -> None:
@@ -131,13 +153,18 @@ def free_port(wanted: int = 0) -> socket.socket:
         found.bind(("127.0.0.1", wanted))
     except OSError as error:
         found.close()
-        raise BadInput(f"Port {wanted} cannot be used ({error.strerror}): leave --port out, and a free one is taken.") from None
+        raise BadInput(
+            f"Port {wanted} cannot be used ({error.strerror}): leave --port out, and a free one "
+            "is taken."
+        ) from None
     return found
 
 
 @contextmanager
 def served(app: Starlette) -> Iterator[str]:
-    """Serve in a thread of its own for as long as the context lasts; gives the address, as host and port."""
+    """Serve in a thread of its own for as long as the context lasts; gives the address, as host and
+    port.
+    """
     import uvicorn
 
     sock = free_port()
@@ -156,5 +183,7 @@ def serve(app: Starlette, sock: socket.socket) -> None:
     """Serve until interrupted."""
     import uvicorn
 
-    config = uvicorn.Config(app, log_level="warning", ws_max_size=1 << 20, timeout_graceful_shutdown=2)
+    config = uvicorn.Config(
+        app, log_level="warning", ws_max_size=1 << 20, timeout_graceful_shutdown=2
+    )
     uvicorn.Server(config).run(sockets=[sock])

@@ -1,7 +1,9 @@
-"""A session: one open page, the run it watches, and the threads that work for it. When the page closes, the work stops.
+"""A session: one open page, the run it watches, and the threads that work for it. When the page
+closes, the work stops.
 
-The page says which frame it shows; training stays at most `AHEAD` frames before it, so that a pause costs nothing and a changed number
-acts from the frame that is seen. Every frame can be gone back to: the networks of all of them are kept, as far as `MEMORY` allows.
+The page says which frame it shows; training stays at most `AHEAD` frames before it, so that a pause
+costs nothing and a changed number acts from the frame that is seen. Every frame can be gone back
+to: the networks of all of them are kept, as far as `MEMORY` allows.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class Session:
         self._inbox.put(command)
 
     def stop(self, wait: bool = True) -> None:
-        """End all work: at the end of the piece that is being trained, and of the trial that is being solved."""
+        """End all work: at the end of the piece that is being trained, and of the trial that is
+        being solved.
+        """
         self.stopped.set()
         self._inbox.put(None)
         self._beside.shutdown(wait=wait, cancel_futures=True)
@@ -65,7 +69,11 @@ class Session:
 
         use_compilation_cache()
         while not self.stopped.is_set():
-            wait = self._reel is None or self._paused or self._made >= min(self._reel.count, self._seen + AHEAD)
+            wait = (
+                self._reel is None
+                or self._paused
+                or self._made >= min(self._reel.count, self._seen + AHEAD)
+            )
             try:
                 command = self._inbox.get(block=wait)
             except queue.Empty:
@@ -119,16 +127,22 @@ class Session:
         self._send({"type": "fits", "commands": scene.commands})
 
     def _start(self, command: dict[str, Any]) -> None:
-        self._run += 1  # also for one that is refused: the page counts what it asked for, and hears no more of the run before
+        # also for one that is refused: the page counts what it asked for, and hears no more of the
+        # run before
+        self._run += 1
         self._preset, scene = self._found(command)
-        self._send({"type": "status", "run": self._run, "text": "drawing the task and the network …"})
+        self._send(
+            {"type": "status", "run": self._run, "text": "drawing the task and the network …"}
+        )
         self._reel = reel = Reel(scene)
         self._seen, self._made, self._paused = 0, 1, False
         first = reel.open()
         self._announce(scene)
         self._send({"type": "frame", "run": self._run, **first})
         if len(scene.watched) > 1:
-            self._send({"type": "status", "run": self._run, "text": "getting the other learners ready …"})
+            self._send(
+                {"type": "status", "run": self._run, "text": "getting the other learners ready …"}
+            )
             reel.complete()
             self._send({"type": "frame", "run": self._run, **reel.frame(0)})
         self._send({"type": "status", "run": self._run, "text": "training"})
@@ -160,7 +174,9 @@ class Session:
         frame = self._reel.next(self._made)
         self._made += 1
         self._send({"type": "frame", "run": self._run, **frame})
-        held = sum(moment.bytes for moment in self._reel.moments[-1].values()) * len(self._reel.moments)
+        held = sum(moment.bytes for moment in self._reel.moments[-1].values()) * len(
+            self._reel.moments
+        )
         if held > MEMORY:  # the oldest but the first go; winding back ends there
             self._forget()
         if self._made == self._reel.count:
@@ -169,14 +185,20 @@ class Session:
     def _forget(self) -> None:
         assert self._reel is not None
         moments = self._reel.moments
-        kept = [place for place, moment in enumerate(moments) if moment and 0 < place < len(moments) - AHEAD]
+        kept = [
+            place
+            for place, moment in enumerate(moments)
+            if moment and 0 < place < len(moments) - AHEAD
+        ]
         for place in kept[1::2]:
             moments[place] = {}
 
     def _wind_back(self, index: int) -> None:
         """To a frame whose networks are still there, at or before the one that was asked for."""
         assert self._reel is not None
-        place = max(place for place in range(min(index, self._made - 1) + 1) if self._reel.moments[place])
+        place = max(
+            place for place in range(min(index, self._made - 1) + 1) if self._reel.moments[place]
+        )
         self._made = place + 1
         self._seen = min(self._seen, place)
         self._send({"type": "rewound", "run": self._run, "index": place})
@@ -185,19 +207,32 @@ class Session:
         """Go on, from the frame that is seen."""
         if self._reel is None:
             raise BadInput("Nothing is running: press start first.")
-        if "index" in command and int(command["index"]) < self._made - 1 and command.get("from_here"):
+        if (
+            "index" in command
+            and int(command["index"]) < self._made - 1
+            and command.get("from_here")
+        ):
             self._wind_back(int(command["index"]))
         self._paused = False
 
     def _change(self, command: dict[str, Any]) -> None:
-        """Other numbers from the frame that is seen on; where they need another network, from the start."""
+        """Other numbers from the frame that is seen on; where they need another network, from the
+        start.
+        """
         preset, scene = self._found(command)
         if self._reel is None or preset is not self._preset or not self._reel.moments:
             return self._start(command)
         self._wind_back(int(command.get("index", self._made - 1)))
         if not self._reel.change(scene):
             return self._start(command)
-        self._send({"type": "changed", "run": self._run, "commands": scene.commands, "index": self._made - 1})
+        self._send(
+            {
+                "type": "changed",
+                "run": self._run,
+                "commands": scene.commands,
+                "index": self._made - 1,
+            }
+        )
         self._rivals(scene)
         return None
 
@@ -224,7 +259,9 @@ class Session:
                 return
             self._send({"type": "rival", "run": run, "name": name, "errors": found})
 
-    def _tuned(self, scene: Scene, learner: Any, n: int, outdated: Callable[[], bool]) -> list[float | None] | None:
+    def _tuned(
+        self, scene: Scene, learner: Any, n: int, outdated: Callable[[], bool]
+    ) -> list[float | None] | None:
         """What a tuned rival reaches, by seed; None where nobody waits for it any more."""
         from unlazy.lab.engines.local import LocalEngine
 
@@ -240,14 +277,21 @@ class Session:
             time.sleep(0)  # let the training thread have its turn
         joined = arm.join([records[trial.key] for trial in trials], scene.seeds)
         metric = scene.family.metric
-        return errors_of(scene.family, {f"test_{metric.name}": [record.value(f"test_{metric.name}") for record in joined]})
+        return errors_of(
+            scene.family,
+            {f"test_{metric.name}": [record.value(f"test_{metric.name}") for record in joined]},
+        )
 
     def _gap(self, command: dict[str, Any]) -> None:
-        """How the distance grows: the first watched learner and the rivals at each value of a number."""
+        """How the distance grows: the first watched learner and the rivals at each value of a
+        number.
+        """
         preset, _ = self._found(command)
         if preset.gap is None:
             raise BadInput(f"{preset.id} has no number along which a gap is drawn.")
-        self._beside.submit(self._aside, self._grow, preset, dict(command.get("values", {})), self._run)
+        self._beside.submit(
+            self._aside, self._grow, preset, dict(command.get("values", {})), self._run
+        )
 
     def _grow(self, preset: Preset, values: dict[str, Any], run: int) -> None:
         from unlazy.lab.engines.local import LocalEngine

@@ -1,4 +1,6 @@
-"""What the live page sees of a network: its neurons in a plane that stays, its weights as tiles, its gates, its signals."""
+"""What the live page sees of a network: its neurons in a plane that stays, its weights as tiles,
+its gates, its signals.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,25 @@ from unlazy.tasks.hierarchy import HierarchyTask
 
 #: More hidden directions than these have no place of their own around the circle.
 MOST_STARS = 8
-#: Inputs without a secret are drawn by their main directions up to this dimension: these are found anew for each picture.
+#: Inputs without a secret are drawn by their main directions up to this dimension: these are found
+#: anew for each picture.
 MOST_COLUMNS = 500
 #: Directions beside the hidden ones that tiles show.
 OTHERS = 12
 
 
 class NeuronSight(ModelProbe):
-    """Where neurons point, in a plane that is the same at all steps, so that they can be seen to move.
+    """Where neurons point, in a plane that is the same at all steps, so that they can be seen to
+    move.
 
-    Of data without a secret the two directions in which the inputs vary most stand for the hidden ones (`main_directions`). The plane of
-    one hidden direction u is spanned by u and a random direction; two directions span it themselves. Of more, the j-th of f
-    is drawn at the angle π·j/f, and a neuron at the sum of these places with its cosines as weights. `places`: of up to `count` neurons;
-    `stars`: of the hidden directions; `lengths`: ‖w‖; `votes`: the sign of the second layer, 0 where it has no one sign; `tiles`: cosines
-    of the first `rows` neurons with the hidden directions and then with others that are random; without a secret, with the first columns.
+    Of data without a secret the two directions in which the inputs vary most stand for the hidden
+    ones (`main_directions`). The plane of one hidden direction u is spanned by u and a random
+    direction; two directions span it themselves. Of more, the j-th of f is drawn at the angle
+    π·j/f, and a neuron at the sum of these places with its cosines as weights. `places`: of up to
+    `count` neurons; `stars`: of the hidden directions; `lengths`: ‖w‖; `votes`: the sign of the
+    second layer, 0 where it has no one sign; `tiles`: cosines of the first `rows` neurons with the
+    hidden directions and then with others that are random; without a secret, with the first
+    columns.
     """
 
     count: int = eqx.field(static=True, default=64)
@@ -50,27 +57,39 @@ class NeuronSight(ModelProbe):
         hidden = task.features[:MOST_STARS] if isinstance(task, Task) else main_directions(seen.x)
         others = _others(hidden, key)
         plane = _plane(hidden, others)  # d 2
-        votes = jnp.sign(model.a[::every]) if isinstance(model, TwoLayer) and model.a.ndim == 1 else jnp.zeros(len(w))
+        votes = (
+            jnp.sign(model.a[::every])
+            if isinstance(model, TwoLayer) and model.a.ndim == 1
+            else jnp.zeros(len(w))
+        )
         return {
             "places": units @ plane,
             "stars": hidden @ plane,
             "lengths": jnp.linalg.norm(w, axis=1),
             "votes": votes,
-            "tiles": units[: self.rows] @ jnp.concatenate([hidden, others]).T if secret else units[: self.rows, : MOST_STARS + OTHERS],
+            "tiles": units[: self.rows] @ jnp.concatenate([hidden, others]).T
+            if secret
+            else units[: self.rows, : MOST_STARS + OTHERS],
         }
 
 
 def main_directions(x: Float[Array, "n d"]) -> Float[Array, "f d"]:
-    """The two orthogonal unit directions in which inputs vary most; one where there is no second."""
+    """The two orthogonal unit directions in which inputs vary most; one where there is no
+    second.
+    """
     centred = x - jnp.mean(x, axis=0)
     return eigenvectors(centred.T @ centred)[1][:, ::-1].T[:2]
 
 
 def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d"]:
-    """Random directions that are orthogonal to the hidden ones and to each other, as many as there is room for."""
+    """Random directions that are orthogonal to the hidden ones and to each other, as many as there
+    is room for.
+    """
     f, d = hidden.shape
     drawn = normal(key, (d, min(OTHERS, d - f)))
-    return orthogonal_triangular(jnp.concatenate([hidden.T.astype(drawn.dtype), drawn], axis=1))[0][:, f:].T
+    return orthogonal_triangular(jnp.concatenate([hidden.T.astype(drawn.dtype), drawn], axis=1))[0][
+        :, f:
+    ].T
 
 
 def _plane(hidden: Float[Array, "f d"], others: Float[Array, "o d"]) -> Float[Array, "d 2"]:
@@ -83,20 +102,33 @@ def _plane(hidden: Float[Array, "f d"], others: Float[Array, "o d"]) -> Float[Ar
 
 
 class GateSight(ModelProbe):
-    """`gates`: what each gate of a tree computes, by number; `outputs`: its answers to the four patterns; `wanted`: the target's gates."""
+    """`gates`: what each gate of a tree computes, by number; `outputs`: its answers to the four
+    patterns; `wanted`: the target's gates.
+    """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         require(isinstance(model, TreeNetwork), f"{type(model).__name__} is no tree of gates.")
-        require(isinstance(task, (GenerativeTask, ProductCircuitTask)), f"{type(task).__name__} is no circuit of gates.")
-        assert isinstance(model, TreeNetwork) and isinstance(task, (GenerativeTask, ProductCircuitTask))
+        require(
+            isinstance(task, (GenerativeTask, ProductCircuitTask)),
+            f"{type(task).__name__} is no circuit of gates.",
+        )
+        assert isinstance(model, TreeNetwork) and isinstance(
+            task, (GenerativeTask, ProductCircuitTask)
+        )
         number = jnp.result_type(float)
-        return {"gates": model.gates.astype(number), "outputs": model.gate_outputs, "wanted": task.gates.astype(number)}
+        return {
+            "gates": model.gates.astype(number),
+            "outputs": model.gate_outputs,
+            "wanted": task.gates.astype(number),
+        }
 
 
 class SignalSight(ModelProbe):
-    """`base` and `composite`: how much of β·F and of α·G(F) is in the output, as slopes of a regression on both; 1 is all of it.
+    """`base` and `composite`: how much of β·F and of α·G(F) is in the output, as slopes of a
+    regression on both; 1 is all of it.
 
-    The two signals are uncorrelated on the tasks that are drawn so; `examples` fresh inputs measure it.
+    The two signals are uncorrelated on the tasks that are drawn so; `examples` fresh inputs measure
+    it.
     """
 
     examples: int = eqx.field(static=True, default=2000)
@@ -119,7 +151,9 @@ def sights_of(family_task: Data, model: Model) -> tuple[ModelProbe, ...]:
     """All sights that fit a task and a network."""
     found: list[ModelProbe] = []
     if isinstance(model, TreeNetwork):
-        return (GateSight(),) if isinstance(family_task, (GenerativeTask, ProductCircuitTask)) else ()
+        return (
+            (GateSight(),) if isinstance(family_task, (GenerativeTask, ProductCircuitTask)) else ()
+        )
     flat = len(family_task.shape) == 1 and family_task.dimension <= MOST_COLUMNS
     if isinstance(model, HasNeurons) and (isinstance(family_task, Task) or flat):
         found.append(NeuronSight())

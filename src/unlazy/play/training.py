@@ -1,7 +1,9 @@
-"""Training in pieces: the one loop, taken a few steps at a time for all seeds at once, so that it can be watched and wound back.
+"""Training in pieces: the one loop, taken a few steps at a time for all seeds at once, so that it
+can be watched and wound back.
 
-A piece is one call of a compiled program; its numbers (step sizes, noise, the steps between which it trains) are inputs of the program, so
-that changing one compiles nothing. Taken in any pieces, a run is the trial of the same family, learner, n and seed.
+A piece is one call of a compiled program; its numbers (step sizes, noise, the steps between which
+it trains) are inputs of the program, so that changing one compiles nothing. Taken in any pieces, a
+run is the trial of the same family, learner, n and seed.
 """
 
 from __future__ import annotations
@@ -30,13 +32,17 @@ from unlazy.tasks.base import Batch, Data, Family, Task
 
 
 def is_live(learner: Learner, family: Family) -> bool:
-    """Whether a learner can be watched: it is gradient descent by stages, on inputs as they are or of unit norm."""
+    """Whether a learner can be watched: it is gradient descent by stages, on inputs as they are or
+    of unit norm.
+    """
     suited = learner.suited(family)
     return isinstance(suited.learner if isinstance(suited, UnitNorm) else suited, GradientDescent)
 
 
 class Ground(eqx.Module):
-    """What a seed stands on: the task, what training starts from, the scale of the inputs, what was seen, and the key of the probes."""
+    """What a seed stands on: the task, what training starts from, the scale of the inputs, what was
+    seen, and the key of the probes.
+    """
 
     task: Data
     start: Start
@@ -47,7 +53,9 @@ class Ground(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class Moment:
-    """A run after `step` steps: in `stage`, from `state`, with the networks (one a seed) and the mean losses since the moment before."""
+    """A run after `step` steps: in `stage`, from `state`, with the networks (one a seed) and the
+    mean losses since the moment before.
+    """
 
     step: int
     stage: int
@@ -58,17 +66,24 @@ class Moment:
     @property
     def bytes(self) -> int:
         """Memory that it holds."""
-        return sum(leaf.nbytes for leaf in jax.tree.leaves((self.state, self.models)) if eqx.is_array(leaf))
+        return sum(
+            leaf.nbytes for leaf in jax.tree.leaves((self.state, self.models)) if eqx.is_array(leaf)
+        )
 
 
 class LiveTraining:
     """A learner on a family, with n examples and some seeds, in pieces."""
 
-    def __init__(self, family: Family, learner: Learner, n: int, seeds: Sequence[int], *, test: int = 2000) -> None:
+    def __init__(
+        self, family: Family, learner: Learner, n: int, seeds: Sequence[int], *, test: int = 2000
+    ) -> None:
         suited = learner.suited(family)
         self.unit = isinstance(suited, UnitNorm)
         inner = suited.learner if isinstance(suited, UnitNorm) else suited
-        require(isinstance(inner, GradientDescent), f"{type(inner).__name__} is no gradient descent by stages: it cannot be watched.")
+        require(
+            isinstance(inner, GradientDescent),
+            f"{type(inner).__name__} is no gradient descent by stages: it cannot be watched.",
+        )
         assert isinstance(inner, GradientDescent)
         self.learner = inner.suited_to_outputs(family.outputs)
         self.n, self.seeds, self.test = n, tuple(seeds), test
@@ -84,7 +99,9 @@ class LiveTraining:
 
     def _drawn(self) -> Ground:
         with self._precision():
-            return _drawn(self.family, self._numbers, self.n, self.unit, jnp.array(self.seeds, jnp.uint32))
+            return _drawn(
+                self.family, self._numbers, self.n, self.unit, jnp.array(self.seeds, jnp.uint32)
+            )
 
     @property
     def has_secret(self) -> bool:
@@ -129,21 +146,37 @@ class LiveTraining:
         return moment
 
     def _piece(self, moment: Moment, begun: int, step: int) -> Moment:
-        stage, source, start = self._numbers.stages[moment.stage].body, self._numbers.source, self.ground.start
+        stage, source, start = (
+            self._numbers.stages[moment.stage].body,
+            self._numbers.source,
+            self.ground.start,
+        )
         with self._precision():
             index = jnp.asarray(moment.stage, jnp.uint32)
             if not isinstance(stage, Resumable):  # solved at once
-                models, losses = _solved(stage, source, moment.models, start.material, start.key, index)
-                return Moment(begun + self.lengths[moment.stage], moment.stage, None, models, losses)
+                models, losses = _solved(
+                    stage, source, moment.models, start.material, start.key, index
+                )
+                return Moment(
+                    begun + self.lengths[moment.stage], moment.stage, None, models, losses
+                )
             span = jnp.asarray([[moment.step - begun, step - begun]], jnp.int32)
             total = jnp.asarray(self.lengths[moment.stage], jnp.int32)
-            state, models, losses = _went_on(stage, source, moment.state, start.material, start.key, span, total, index)
+            state, models, losses = _went_on(
+                stage, source, moment.state, start.material, start.key, span, total, index
+            )
         return Moment(step, moment.stage, state, models, losses)
 
     def change(self, family: Family, learner: Learner) -> bool:
-        """Go on with other numbers: step sizes at once, those of the task by drawing its examples anew. False where sizes differ."""
+        """Go on with other numbers: step sizes at once, those of the task by drawing its examples
+        anew. False where sizes differ.
+        """
         other = LiveTraining(family, learner, self.n, self.seeds, test=self.test)
-        pairs = ((self.family, other.family), (self._numbers, other._numbers), (self.ground, other.ground))
+        pairs = (
+            (self.family, other.family),
+            (self._numbers, other._numbers),
+            (self.ground, other.ground),
+        )
         same = all(_kind(a) == _kind(b) for a, b in pairs)
         if same:
             self.family, self._numbers, self.ground = other.family, other._numbers, other.ground
@@ -157,7 +190,8 @@ class LiveTraining:
 
 
 def grid(lengths: Sequence[int], count: int) -> Iterator[int]:
-    """Steps at which to look, about `count` in all: of each stage the first and the last, some spaced by ratios and some evenly.
+    """Steps at which to look, about `count` in all: of each stage the first and the last, some
+    spaced by ratios and some evenly.
 
     Early steps change most, and late ones must not take for ever.
     """
@@ -211,25 +245,42 @@ def _begun(stage: Resumable, models: Network) -> Any:
 
 
 @eqx.filter_jit
-def _went_on(stage: Resumable, source: Any, states: Any, materials: Any, keys: Array, span: Array, total: Array, index: Array) -> Any:
+def _went_on(
+    stage: Resumable,
+    source: Any,
+    states: Any,
+    materials: Any,
+    keys: Array,
+    span: Array,
+    total: Array,
+    index: Array,
+) -> Any:
     def one(state: Any, material: Any, key: Array) -> Any:
-        state, models, losses = stage.go_on(state, source, material, span, total, jax.random.fold_in(key, index))
+        state, models, losses = stage.go_on(
+            state, source, material, span, total, jax.random.fold_in(key, index)
+        )
         return state, models.at(-1), losses[-1]
 
     return eqx.filter_vmap(one)(states, materials, keys)
 
 
 @eqx.filter_jit
-def _solved(stage: Stage, source: Any, models: Network, materials: Any, keys: Array, index: Array) -> Any:
+def _solved(
+    stage: Stage, source: Any, models: Network, materials: Any, keys: Array, index: Array
+) -> Any:
     def one(model: Network, material: Any, key: Array) -> Any:
-        found, losses = stage.run(model, source, material, jnp.ones(1, jnp.int32), jax.random.fold_in(key, index))
+        found, losses = stage.run(
+            model, source, material, jnp.ones(1, jnp.int32), jax.random.fold_in(key, index)
+        )
         return found.at(-1), losses[-1]
 
     return eqx.filter_vmap(one)(models, materials, keys)
 
 
 @eqx.filter_jit
-def _looked(ground: Ground, models: Network, scores: tuple[Probe, ...], sights: tuple[Probe, ...]) -> dict[str, Array]:
+def _looked(
+    ground: Ground, models: Network, scores: tuple[Probe, ...], sights: tuple[Probe, ...]
+) -> dict[str, Array]:
     def one(ground: Ground, model: Any) -> dict[str, Array]:
         basis = ground.start.basis
         inner: Model = model if basis is None else model.leave(basis)
@@ -238,7 +289,9 @@ def _looked(ground: Ground, models: Network, scores: tuple[Probe, ...], sights: 
         for which, probes in ((outer, scores), (inner, sights)):
             trace = Trace(_stacked(which), jnp.full(1, jnp.nan), ground.seen, (0,))
             for index, probe in enumerate(probes):
-                found |= probe(ground.task, trace, found=found, key=jax.random.fold_in(ground.key, index))
+                found |= probe(
+                    ground.task, trace, found=found, key=jax.random.fold_in(ground.key, index)
+                )
         return found
 
     return eqx.filter_vmap(one)(ground, models)

@@ -1,4 +1,7 @@
-"""What a probe is: it looks at a trace, and so at how training went. Numbers go into a record's measurements, arrays into its arrays."""
+"""What a probe is: it looks at a trace, and so at how training went.
+
+Numbers go into a record's measurements, arrays into its arrays.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,30 @@ from unlazy.tasks.base import Batch, Data
 
 
 class Probe(eqx.Module):
-    """Measures a whole trace on a task: `(task, trace) -> {name: one entry for each recorded step}`. It may read the secret."""
+    """Measures a whole trace on a task: `(task, trace) -> {name: one entry for each recorded
+    step}`. It may read the secret.
+    """
 
     @abstractmethod
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         """Measure. `found` is what the probes before this one found."""
 
 
 class ModelProbe(Probe):
     """Measures one model; a trace is measured model by model."""
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         """Look at each recorded model."""
         return trace.each(lambda model: self.look(task, model, seen=trace.seen, key=key))
 
     @abstractmethod
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        """Measure one model. `seen` holds training examples by coordinates (see `Sampler`), `key` is the same for all models."""
+        """Measure one model.
+
+        `seen` holds training examples by coordinates (see `Sampler`), `key` is the same for all
+        models.
+        """

@@ -1,7 +1,8 @@
-"""What models make of parities with two parts (`tasks/equal_bits.py`): errors by part, weights by part, the score by number of ones.
+"""What models make of parities with two parts (`tasks/equal_bits.py`): errors by part, weights by
+part, the score by number of ones.
 
-The all-equal part can be solved by a linear function, the uniform part by no fixed embedding of moderate size: an error on the whole tells
-too little.
+The all-equal part can be solved by a linear function, the uniform part by no fixed embedding of
+moderate size: an error on the whole tells too little.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from unlazy.tasks.equal_bits import EqualBitsTask
 
 
 def _parity(task: Data) -> EqualBitsTask:
-    require(isinstance(task, EqualBitsTask), f"Only the parities of EqualBits have two parts, not {type(task).__name__}.")
+    require(
+        isinstance(task, EqualBitsTask),
+        f"Only the parities of EqualBits have two parts, not {type(task).__name__}.",
+    )
     assert isinstance(task, EqualBitsTask)
     return task
 
@@ -37,9 +41,11 @@ def _some(count: int, what: str) -> None:
 
 
 class PartErrors(Probe):
-    """Shares of wrong labels: `uniform_error` and `structured_error`, each on `test` fresh examples of that part, and `whole_error`.
+    """Shares of wrong labels: `uniform_error` and `structured_error`, each on `test` fresh examples
+    of that part, and `whole_error`.
 
-    The whole is both parts with their weights in the task, and so is zero only where no label on either part is wrong. A tie is half wrong.
+    The whole is both parts with their weights in the task, and so is zero only where no label on
+    either part is wrong. A tie is half wrong.
     """
 
     test: int = eqx.field(static=True, default=4000)
@@ -48,7 +54,9 @@ class PartErrors(Probe):
         """Refuse an empty test."""
         _some(self.test, "test examples")
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         parity = _parity(task)
         keys = jax.random.split(key)
         errors = []
@@ -71,10 +79,12 @@ def _wrong(scores: Float[Array, "s n"], y: Float[Array, " n"]) -> Float[Array, "
 
 
 class PartWeights(ModelProbe):
-    """Where a neuron's weights lie: `neuron_on`, its mean weight on A, and `neuron_off`, the root mean square of the others.
+    """Where a neuron's weights lie: `neuron_on`, its mean weight on A, and `neuron_off`, the root
+    mean square of the others.
 
-    Both for up to `count` neurons spread evenly over the layer; `separation`: the median, over neurons that are
-    not zero, of |mean on A| over the root mean square outside, about 1/√k for weights drawn alike.
+    Both for up to `count` neurons spread evenly over the layer; `separation`: the median, over
+    neurons that are not zero, of |mean on A| over the root mean square outside, about 1/√k for
+    weights drawn alike.
     """
 
     count: int = eqx.field(static=True, default=400)
@@ -85,25 +95,43 @@ class PartWeights(ModelProbe):
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         parity = _parity(task)
-        require(parity.k < parity.d, f"All {parity.d} bits are in the parity: there are no weights outside of it.")
-        require(isinstance(model, HasNeurons), f"Only networks with neurons can be looked at so, not {type(model).__name__}.")
+        require(
+            parity.k < parity.d,
+            f"All {parity.d} bits are in the parity: there are no weights outside of it.",
+        )
+        require(
+            isinstance(model, HasNeurons),
+            f"Only networks with neurons can be looked at so, not {type(model).__name__}.",
+        )
         assert isinstance(model, HasNeurons)
         w = model.first_layer
         on = jnp.mean(w[:, parity.where], axis=1)
         outside = w.at[:, parity.where].set(0)
         # Squares of weights after one tiny step underflow.
         top = jnp.maximum(jnp.max(jnp.abs(outside), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
-        off = top[:, 0] * jnp.sqrt(jnp.sum(jnp.square(outside / top), axis=1) / (parity.d - parity.k))
-        ratio = jnp.where(jnp.any(w != 0, axis=1), jnp.abs(on) / jnp.maximum(off, jnp.finfo(w.dtype).tiny), jnp.nan)
+        off = top[:, 0] * jnp.sqrt(
+            jnp.sum(jnp.square(outside / top), axis=1) / (parity.d - parity.k)
+        )
+        ratio = jnp.where(
+            jnp.any(w != 0, axis=1),
+            jnp.abs(on) / jnp.maximum(off, jnp.finfo(w.dtype).tiny),
+            jnp.nan,
+        )
         every = -(-len(w) // self.count)
-        return {"neuron_on": on[::every], "neuron_off": off[::every], "separation": jnp.nan_to_num(jnp.nanmedian(ratio))}
+        return {
+            "neuron_on": on[::every],
+            "neuron_off": off[::every],
+            "separation": jnp.nan_to_num(jnp.nanmedian(ratio)),
+        }
 
 
 class ScoreByOnes(Probe):
-    """The score as a function of the number of ones among the bits of A. Along a parity it is a zigzag.
+    """The score as a function of the number of ones among the bits of A. Along a parity it is a
+    zigzag.
 
-    `ones_mean`, `ones_low`, `ones_high`: for 0, 1, …, k ones the mean score and its deciles over `examples` inputs each, all else uniform;
-    `ones_right`: the share of these numbers at which the mean score has the sign of the parity.
+    `ones_mean`, `ones_low`, `ones_high`: for 0, 1, …, k ones the mean score and its deciles over
+    `examples` inputs each, all else uniform; `ones_right`: the share of these numbers at which the
+    mean score has the sign of the parity.
     """
 
     examples: int = eqx.field(static=True, default=200)
@@ -112,7 +140,9 @@ class ScoreByOnes(Probe):
         """Refuse an empty look."""
         _some(self.examples, "inputs")
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         parity = _parity(task)
         x = _with_ones(parity, self.examples, key)
         scores = jnp.asarray(trace.models.scores(x)).reshape(-1, parity.k + 1, self.examples)

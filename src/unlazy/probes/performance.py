@@ -19,10 +19,12 @@ from unlazy.tasks.base import Data, Population
 
 
 class Performance(Probe):
-    """The metric of the data on up to `test` test examples and on the examples seen: `test_accuracy` and `train_accuracy` in percent, or
-    `test_squared_error` and `train_squared_error`; and `test_loss`, `train_loss`.
+    """The metric of the data on up to `test` test examples and on the examples seen:
+    `test_accuracy` and `train_accuracy` in percent, or `test_squared_error` and
+    `train_squared_error`; and `test_loss`, `train_loss`.
 
-    `loss`: "auto" is the hinge loss for signs, softmax for classes and the squared loss for real numbers.
+    `loss`: "auto" is the hinge loss for signs, softmax for classes and the squared loss for real
+    numbers.
     """
 
     test: int = eqx.field(static=True, default=10_000)
@@ -31,28 +33,44 @@ class Performance(Probe):
     def __check_init__(self) -> None:
         """Refuse an empty test set."""
         known = ("auto", *get_args(Loss))
-        require(self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}.")
+        require(
+            self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}."
+        )
         require(self.test > 0, f"The number of test examples must be positive, but is {self.test}.")
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         metric = task.metric
-        loss = {"signs": "hinge", "classes": "softmax", "reals": "squared"}[task.outputs.kind] if self.loss == "auto" else self.loss
+        loss = (
+            {"signs": "hinge", "classes": "softmax", "reals": "squared"}[task.outputs.kind]
+            if self.loss == "auto"
+            else self.loss
+        )
         measured: dict[str, Array] = {}
         for name, (z, y) in {"test": _test(task, self.test, key), "train": trace.seen}.items():
             scores = trace.models.scores(z, task.basis)
 
             def judged(score: Array, y: Array = y) -> tuple[Array, Array]:
-                # XLA may take max(NaN, 0) for 0: a score that is not finite must not look like a loss of zero.
-                finite = jnp.isfinite(score) if score.ndim == 1 else jnp.all(jnp.isfinite(score), axis=1)
-                return metric(score, y), jnp.mean(jnp.where(finite, example_losses(loss, score, y), jnp.nan))
+                # XLA may take max(NaN, 0) for 0: a score that is not finite must not look like a
+                # loss of zero.
+                finite = (
+                    jnp.isfinite(score) if score.ndim == 1 else jnp.all(jnp.isfinite(score), axis=1)
+                )
+                return metric(score, y), jnp.mean(
+                    jnp.where(finite, example_losses(loss, score, y), jnp.nan)
+                )
 
-            measured[f"{name}_{metric.name}"], measured[f"{name}_loss"] = _over_models(judged, scores)
+            measured[f"{name}_{metric.name}"], measured[f"{name}_loss"] = _over_models(
+                judged, scores
+            )
         return measured
 
 
 class Validation(Probe):
-    """The metric of the data on `count` examples that are neither trained nor tested on: `validation_accuracy`, or
-    `validation_squared_error`. This is what a choice among settings may look at.
+    """The metric of the data on `count` examples that are neither trained nor tested on:
+    `validation_accuracy`, or `validation_squared_error`. This is what a choice among settings may
+    look at.
     """
 
     count: int = eqx.field(static=True, default=1000)
@@ -61,25 +79,41 @@ class Validation(Probe):
         """Refuse an empty set."""
         require(self.count > 0, f"The number of examples must be positive, but is {self.count}.")
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         # Its own key: the test examples beside it must be others, whatever the order of the probes.
         z, y = _test(task, self.count, jax.random.fold_in(key, _VALIDATION))
         metric = task.metric
-        return {f"validation_{metric.name}": _over_models(lambda score: metric(score, y), trace.models.scores(z, task.basis))}
+        return {
+            f"validation_{metric.name}": _over_models(
+                lambda score: metric(score, y), trace.models.scores(z, task.basis)
+            )
+        }
 
 
 class LawAccuracy(Probe):
-    """`accuracy` in percent over the exact law, where the data offer it as a list of points, or else over `test` fresh examples."""
+    """`accuracy` in percent over the exact law, where the data offer it as a list of points, or
+    else over `test` fresh examples.
+    """
 
     test: int = eqx.field(static=True, default=20_000)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         law = None if task.exact_law is None else task.exact_law()
         if isinstance(law, Population):
             scores = trace.models.scores(law.x, task.basis)
-            return {"accuracy": jax.vmap(lambda score: 100 * law.weight @ right(score, law.y))(scores)}
+            return {
+                "accuracy": jax.vmap(lambda score: 100 * law.weight @ right(score, law.y))(scores)
+            }
         z, y = task.test(self.test, key)
-        return {"accuracy": jax.vmap(lambda score: accuracy(score, y))(trace.models.scores(z, task.basis))}
+        return {
+            "accuracy": jax.vmap(lambda score: accuracy(score, y))(
+                trace.models.scores(z, task.basis)
+            )
+        }
 
 
 #: Sets the draws of `Validation` apart from all others.

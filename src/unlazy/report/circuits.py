@@ -24,12 +24,16 @@ LOOKS: dict[int, tuple[str, str, str, str]] = {
     -1: ("wrong", "✗", "#D55E00", "s"),
     0: ("without influence", "·", "#B0B0B0", "D"),
 }
-#: Trees with more inputs than this are drawn without names; those with more than `MOST` are not drawn.
+#: Trees with more inputs than this are drawn without names; those with more than `MOST` are not
+#: drawn.
 NAMED, MOST = 32, 1024
 
 
 def recovery_text(target: Circuit, learned: Circuit, seen: Recovery) -> str:
-    """The learned circuit as an indented tree; of a wrong gate the target's is shown too. The last lines count."""
+    """The learned circuit as an indented tree; of a wrong gate the target's is shown too.
+
+    The last lines count.
+    """
     lines: list[str] = []
 
     def write(level: int, place: int, before: str, branch: str) -> None:
@@ -50,7 +54,9 @@ def recovery_text(target: Circuit, learned: Circuit, seen: Recovery) -> str:
 
 def summary(seen: Recovery) -> str:
     """One line: how many gates of each status, and the exact error."""
-    counts = {status: sum(int((level == status).sum()) for level in seen.status) for status in LOOKS}
+    counts = {
+        status: sum(int((level == status).sum()) for level in seen.status) for status in LOOKS
+    }
     parts = ", ".join(f"{counts[status]} {LOOKS[status][0]}" for status in LOOKS if counts[status])
     return f"{parts}; error {100 * seen.error:.4g} %"
 
@@ -60,7 +66,10 @@ def draw_recovery(target: Circuit, learned: Circuit, seen: Recovery) -> Figure:
     require(target.n <= MOST, f"A tree of {target.n} inputs is too wide to draw: at most {MOST}.")
     named = target.n <= NAMED
     with matplotlib.rc_context(PRINT_STYLE):
-        figure = Figure(figsize=(max(5.0, min(14.0, 0.62 * target.n)), 0.75 * target.depth + 1.6), layout="constrained")
+        figure = Figure(
+            figsize=(max(5.0, min(14.0, 0.62 * target.n)), 0.75 * target.depth + 1.6),
+            layout="constrained",
+        )
         axes = figure.subplots()
 
         def across(level: int, place: int) -> float:
@@ -69,15 +78,29 @@ def draw_recovery(target: Circuit, learned: Circuit, seen: Recovery) -> Figure:
         for level in range(target.depth):
             for child in range(2 ** (level + 1)):
                 faint: dict[str, Any] = {"color": "#C8C8C8", "linewidth": 0.8, "zorder": 0}
-                axes.plot([across(level, child // 2), across(level + 1, child)], [-level, -level - 1], **faint)
+                axes.plot(
+                    [across(level, child // 2), across(level + 1, child)],
+                    [-level, -level - 1],
+                    **faint,
+                )
             for place, status in enumerate(seen.status[level]):
                 _, _, colour, marker = LOOKS[int(status)]
                 size = 90 if named else max(4.0, 60.0 * NAMED / target.n)
                 axes.scatter(
-                    across(level, place), -level, s=size, color=colour, marker=marker, edgecolors="white", linewidths=0.5, zorder=2
+                    across(level, place),
+                    -level,
+                    s=size,
+                    color=colour,
+                    marker=marker,
+                    edgecolors="white",
+                    linewidths=0.5,
+                    zorder=2,
                 )
                 if named:
-                    name, wanted = NAMES[learned.levels[level][place]], NAMES[target.levels[level][place]]
+                    name, wanted = (
+                        NAMES[learned.levels[level][place]],
+                        NAMES[target.levels[level][place]],
+                    )
                     text = name if name == wanted or not status else f"{name}\n(for {wanted})"
                     axes.annotate(
                         text,
@@ -88,11 +111,23 @@ def draw_recovery(target: Circuit, learned: Circuit, seen: Recovery) -> Figure:
                         va="bottom",
                         fontsize=7 if level < target.depth - 1 or target.n <= 16 else 5.5,
                         zorder=3,
-                        bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
+                        bbox={
+                            "boxstyle": "round,pad=0.1",
+                            "facecolor": "white",
+                            "edgecolor": "none",
+                            "alpha": 0.85,
+                        },
                     )
         if named:
             for place in range(target.n):
-                axes.text(across(target.depth, place), -target.depth - 0.08, f"x{place + 1}", ha="center", va="top", fontsize=7)
+                axes.text(
+                    across(target.depth, place),
+                    -target.depth - 0.08,
+                    f"x{place + 1}",
+                    ha="center",
+                    va="top",
+                    fontsize=7,
+                )
         axes.set(xlim=(0, 1), ylim=(-target.depth - 0.5, 0.6), xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
         axes.set_title(f"Learned circuit, {target.n} inputs: {summary(seen)}", loc="left")

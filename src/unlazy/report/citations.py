@@ -33,9 +33,18 @@ def papers() -> dict[str, str]:
 
 
 def entries(ids: Iterable[str]) -> list[str]:
-    """The papers that ids belong to, each once, and the tool. An id is that of a claim, a task, a learner, or of the paper itself."""
+    """The papers that ids belong to, each once, and the tool.
+
+    An id is that of a claim, a task, a learner, or of the paper itself.
+    """
     known = papers()
-    names = {*known, *registry.claims(), *registry.not_run(), *registry.tasks(), *registry.learners()}
+    names = {
+        *known,
+        *registry.claims(),
+        *registry.not_run(),
+        *registry.tasks(),
+        *registry.learners(),
+    }
     found: dict[str, str] = {}
     for each in ids:
         paper = each.partition("/")[0]

@@ -20,7 +20,9 @@ from unlazy.report.tables import Rows, number, spread, terminal
 
 
 def standings(outcome: ContestOutcome) -> Rows:
-    """A row a learner, the best at the largest n first: accuracy at each n, what was chosen there, and what it cost."""
+    """A row a learner, the best at the largest n first: accuracy at each n, what was chosen there,
+    and what it cost.
+    """
     last = outcome.sizes[-1]
     order = outcome.order(last)
     header = ["learner", *(f"n = {n:,}" for n in outcome.sizes), "chosen", "tried", "tuning", "fit"]
@@ -30,7 +32,16 @@ def standings(outcome: ContestOutcome) -> Rows:
         tuning = statistics.mean(result.tuning_seconds for result in results)
         fit = statistics.mean(result.seconds for result in results)
         cells = [spread(outcome.mean(learner, n), outcome.metric.name) for n in outcome.sizes]
-        rows.append([learner, *cells, chosen(results), str(results[0].tried), duration(tuning), duration(fit)])
+        rows.append(
+            [
+                learner,
+                *cells,
+                chosen(results),
+                str(results[0].tried),
+                duration(tuning),
+                duration(fit),
+            ]
+        )
     return header, rows
 
 
@@ -39,17 +50,23 @@ def chosen(results: Sequence[Result]) -> str:
     names = dict.fromkeys(name for result in results for name in result.chosen)
     parts = []
     for name in names:
-        values = sorted({result.chosen[name] for result in results if name in result.chosen}, key=str)
+        values = sorted(
+            {result.chosen[name] for result in results if name in result.chosen}, key=str
+        )
         if all(isinstance(value, (int, float)) for value in values):
             low, high = min(values), max(values)
-            parts.append(f"{name} {number(float(low))}" + (f"…{number(float(high))}" if high != low else ""))
+            parts.append(
+                f"{name} {number(float(low))}" + (f"…{number(float(high))}" if high != low else "")
+            )
     return ", ".join(parts)
 
 
 def caption(outcome: ContestOutcome) -> str:
     """What the numbers of the table are."""
     seeds = f"{len(outcome.seeds)} seed{'s' * (len(outcome.seeds) != 1)}"
-    over = f"mean over {seeds} ± half of the 95 % interval" if len(outcome.seeds) > 1 else "one seed"
+    over = (
+        f"mean over {seeds} ± half of the 95 % interval" if len(outcome.seeds) > 1 else "one seed"
+    )
     return f"{outcome.metric.label}, {over}; settings at n = {outcome.sizes[-1]:,}"
 
 
@@ -58,7 +75,15 @@ def contests_ledger(outcomes: Sequence[ContestOutcome]) -> Rows:
     rows = []
     for outcome in outcomes:
         sizes = ", ".join(f"{n:,}" for n in outcome.sizes)
-        rows.append([outcome.task, sizes, str(len(outcome.learners)), str(len(outcome.seeds)), outcome.conclusion(outcome.sizes[-1])])
+        rows.append(
+            [
+                outcome.task,
+                sizes,
+                str(len(outcome.learners)),
+                str(len(outcome.seeds)),
+                outcome.conclusion(outcome.sizes[-1]),
+            ]
+        )
     return ["task", "n", "learners", "seeds", "conclusion"], rows
 
 
@@ -68,7 +93,11 @@ def print_outcome(outcome: ContestOutcome, console: Console) -> None:
     console.print(terminal(standings(outcome), f"{outcome.task}: {caption(outcome)}"))
     diverged = sum(result.diverged for result in outcome.results.values())
     if diverged:
-        console.print(f"[yellow]Note:[/] {diverged} runs left the finite numbers; they count with what they measured.", highlight=False)
+        console.print(
+            f"[yellow]Note:[/] {diverged} runs left the finite numbers; they count with what "
+            "they measured.",
+            highlight=False,
+        )
     for n in outcome.sizes:
         console.print(f"[bold]{escape(outcome.conclusion(n))}[/]", highlight=False)
 
@@ -86,7 +115,10 @@ def learning_curves(outcome: ContestOutcome) -> Figure:
             halves = [e.half if e.half < float("inf") else 0.0 for e in found]
             # Side by side, so that intervals do not cover one another.
             shift = 1 + 0.02 * (place - (len(order) - 1) / 2)
-            colour, marker = ARM_COLOURS[place % len(ARM_COLOURS)], ARM_MARKERS[place % len(ARM_MARKERS)][0]
+            colour, marker = (
+                ARM_COLOURS[place % len(ARM_COLOURS)],
+                ARM_MARKERS[place % len(ARM_MARKERS)][0],
+            )
             axes.errorbar(
                 [n * shift for n in outcome.sizes],
                 [e.mean for e in found],
@@ -118,7 +150,14 @@ def _bars(outcome: ContestOutcome) -> Figure:
         figure = Figure(figsize=(6.4, 0.34 * len(order) + 1.3), layout="constrained")
         axes = figure.subplots()
         halves = [e.half if e.half < float("inf") else 0.0 for e in found]
-        axes.barh(order, [e.mean for e in found], xerr=halves, color="#56B4E9", ecolor="#333333", height=0.65)
+        axes.barh(
+            order,
+            [e.mean for e in found],
+            xerr=halves,
+            color="#56B4E9",
+            ecolor="#333333",
+            height=0.65,
+        )
         for place, e in enumerate(found):
             axes.annotate(
                 number(e.mean, outcome.metric.name),
@@ -141,7 +180,16 @@ def contest_chart(outcome: ContestOutcome) -> dict[str, Any]:
     if len(outcome.sizes) == 1:
         (n,) = outcome.sizes
         label = f"{outcome.metric.label} from n = {n:,} examples"
-        return bar_chart({learner: outcome.mean(learner, n) for learner in order}, label, outcome.metric.name)
-    found = [Line(learner, tuple(map(float, outcome.sizes)), tuple(outcome.mean(learner, n) for n in outcome.sizes)) for learner in order]
+        return bar_chart(
+            {learner: outcome.mean(learner, n) for learner in order}, label, outcome.metric.name
+        )
+    found = [
+        Line(
+            learner,
+            tuple(map(float, outcome.sizes)),
+            tuple(outcome.mean(learner, n) for n in outcome.sizes),
+        )
+        for learner in order
+    ]
     plot = Plot(outcome.task, "examples n", outcome.metric.label, (), log_x=True)
     return plot_chart(plot, found, ticks=outcome.sizes)

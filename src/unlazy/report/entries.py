@@ -1,4 +1,6 @@
-"""What a store has to show: the newest run of each claim, judged; contests and scaling studies as they were found."""
+"""What a store has to show: the newest run of each claim, judged; contests and scaling studies as
+they were found.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,29 @@ Entry = tuple[Verdict, dict[str, list[Record]]]
 
 
 class Found(NamedTuple):
-    """Claims in the order of the ledger, with their records by arm; contests and scaling studies, the newest first."""
+    """Claims in the order of the ledger, with their records by arm; contests and scaling studies,
+    the newest first.
+    """
 
     claims: list[Entry]
     contests: list[ContestOutcome]
     scalings: list[ScalingOutcome]
 
 
-def found_in(store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False) -> Found:
+def found_in(
+    store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False
+) -> Found:
     """All that the store holds under a name or pattern; a scale asks for claims alone."""
     runs = store.runs()
-    others = [] if scale else [run for run in runs if run.kind in ("contest", "scaling") and run.outcome and _matches(run.name, pattern)]
+    others = (
+        []
+        if scale
+        else [
+            run
+            for run in runs
+            if run.kind in ("contest", "scaling") and run.outcome and _matches(run.name, pattern)
+        ]
+    )
     found = Found(
         _claims(store, [run for run in runs if run.kind == "claim"], pattern, scale, arrays),
         [_outcome(ContestOutcome, run, store) for run in others if run.kind == "contest"],
@@ -42,27 +56,43 @@ def found_in(store: Store, pattern: str | None = None, scale: str | None = None,
 
 
 def _outcome(kind: type[Outcome], run: Run, store: Store) -> Outcome:
-    """What became of a contest or scaling study, as the store keeps it; whatever else stands there is named."""
+    """What became of a contest or scaling study, as the store keeps it; whatever else stands there
+    is named.
+    """
     try:
         return kind.from_json(run.outcome or {})
     except Exception as error:
-        raise StoreError(f"The run {run.name:.60} in {store.path} is damaged: {type(error).__name__}: {error}.") from error
+        raise StoreError(
+            f"The run {run.name:.60} in {store.path} is damaged: {type(error).__name__}: {error}."
+        ) from error
 
 
 def _matches(name: str, pattern: str | None) -> bool:
     """A task may be named without what was changed of it, and one's own without its file."""
     plain = name.partition(" with ")[0]
-    return pattern is None or any(fnmatch.fnmatchcase(each, pattern) for each in (name, plain, plain.rpartition(":")[2]))
+    return pattern is None or any(
+        fnmatch.fnmatchcase(each, pattern) for each in (name, plain, plain.rpartition(":")[2])
+    )
 
 
-def _claims(store: Store, runs: list[Run], pattern: str | None, scale: str | None, arrays: bool) -> list[Entry]:
+def _claims(
+    store: Store, runs: list[Run], pattern: str | None, scale: str | None, arrays: bool
+) -> list[Entry]:
     if pattern is not None and ":" in pattern:
         wanted = {claim.id: claim for claim in _own(pattern)}
     else:
         wanted = {name: claim for name, claim in claims().items() if _matches(name, pattern)}
-    # A run is not one any more where its records were removed, as by a --fresh that was stopped, or where the study has changed since.
-    chosen = [(claim, run) for claim in wanted.values() if (run := newest(store, runs, claim, "claim", scale))]
-    return [(verdict_of(claim, run, store), records_of(claim, run, store, arrays=arrays)) for claim, run in chosen]
+    # A run is not one any more where its records were removed, as by a --fresh that was stopped, or
+    # where the study has changed since.
+    chosen = [
+        (claim, run)
+        for claim in wanted.values()
+        if (run := newest(store, runs, claim, "claim", scale))
+    ]
+    return [
+        (verdict_of(claim, run, store), records_of(claim, run, store, arrays=arrays))
+        for claim, run in chosen
+    ]
 
 
 def _own(pattern: str) -> list[Claim]:
@@ -79,5 +109,10 @@ def _refuse(store: Store, runs: list[Run], pattern: str | None, scale: str | Non
         if not any(_matches(name, pattern) for name in known):
             find_claims([pattern])  # which suggests the nearest name
     where = f" at {scale} scale" if scale else ""
-    hint = f"unlazy reproduce {pattern or 'ID'}{f' --scale {scale}' if scale else ''} --store {store.path}"
-    raise BadInput(f"The store holds no run of {pattern or 'any claim'}{where}. Make one with `{hint}`.")
+    hint = (
+        f"unlazy reproduce {pattern or 'ID'}{f' --scale {scale}' if scale else ''} --store "
+        f"{store.path}"
+    )
+    raise BadInput(
+        f"The store holds no run of {pattern or 'any claim'}{where}. Make one with `{hint}`."
+    )

@@ -25,13 +25,16 @@ COLUMNS = (
 def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, Any]]:
     """The long table. A trial that several runs share is listed once, under the newest of them.
 
-    `claim` is the claim or the task of the run, `scale` the scale of a claim or the kind of another run, `arm` the arm or learner.
+    `claim` is the claim or the task of the run, `scale` the scale of a claim or the kind of another
+    run, `arm` the arm or learner.
     """
     used: dict[str, tuple[str, str, str]] = {}
     for run in runs:
         for arm, keys in run.arms.items():
             for key in keys:
-                used.setdefault(key, (run.name, run.setting if run.kind == "claim" else run.kind, arm))
+                used.setdefault(
+                    key, (run.name, run.setting if run.kind == "claim" else run.kind, arm)
+                )
     for record in records:
         claim, scale, arm = used.get(record.key, ("", "", ""))
         trial = record.trial
@@ -54,7 +57,10 @@ def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, A
 
 
 def _names(trial: Mapping[str, Any]) -> dict[str, Any]:
-    """What was run. An instrument is put in the learner's place, and has neither a family nor a number of examples."""
+    """What was run.
+
+    An instrument is put in the learner's place, and has neither a family nor a number of examples.
+    """
     family, learner = trial.get("family"), trial.get("learner") or trial["instrument"]
     return {
         "family": family["type"].partition("#")[0] if family else "",
@@ -65,14 +71,20 @@ def _names(trial: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_export(table: Iterable[Mapping[str, Any]], kind: Literal["csv", "jsonl", "parquet"], out: Path | None) -> int:
+def write_export(
+    table: Iterable[Mapping[str, Any]], kind: Literal["csv", "jsonl", "parquet"], out: Path | None
+) -> int:
     """Write the table to a file, or to standard output; returns the number of rows."""
     if kind == "parquet":
         assert out is not None, "Parquet needs a file"
         return _write_parquet(table, out)
     with contextlib.ExitStack() as stack:
         file = (
-            sys.stdout if out is None else stack.enter_context(stack.enter_context(replacing(out)).open("w", encoding="utf-8", newline=""))
+            sys.stdout
+            if out is None
+            else stack.enter_context(
+                stack.enter_context(replacing(out)).open("w", encoding="utf-8", newline="")
+            )
         )
         writer = csv.DictWriter(file, COLUMNS)
         if kind == "csv":
@@ -92,7 +104,10 @@ def _write_parquet(table: Iterable[Mapping[str, Any]], out: Path) -> int:
         import pyarrow as arrow
         import pyarrow.parquet
     except ImportError:
-        raise BadInput("Parquet needs the optional extra: pip install 'unlazy[parquet]'. Or choose --format csv.") from None
+        raise BadInput(
+            "Parquet needs the optional extra: pip install 'unlazy[parquet]'. Or choose "
+            "--format csv."
+        ) from None
     listed = list(table)
     columns = {name: [row[name] for row in listed] for name in COLUMNS}
     with replacing(out) as draft:

@@ -29,10 +29,12 @@ from unlazy.report.parities import has_parity, parity_figure
 from unlazy.report.plots import draw, lines
 from unlazy.report.prints import save_all
 
-#: Red and orange as in the paper, in shades that also differ in lightness; grey for neurons near neither star.
+#: Red and orange as in the paper, in shades that also differ in lightness; grey for neurons near
+#: neither star.
 SIDE_COLOURS = {1: "#C8102E", -1: "#F0A30A", 0: "#808080"}
 SIDE_MARKERS = {1: ("o", "circle"), -1: ("D", "diamond"), 0: ("x", "x-thin-open")}
-#: Unequal, because a mirrored initialisation puts two neurons at each place, and both should be seen.
+#: Unequal, because a mirrored initialisation puts two neurons at each place, and both should be
+#: seen.
 SIDE_SIZES = {1: 3.4, -1: 1.7, 0: 3.0}
 
 #: Accuracy of a guess of signs, in percent.
@@ -43,7 +45,8 @@ LEAST_STEPS = 4
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """The test metric of an arm against the step, as mean over seeds with its interval; `published` is the paper's last value, if any.
+    """The test metric of an arm against the step, as mean over seeds with its interval; `published`
+    is the paper's last value, if any.
 
     `chance` is what guessing gives, where that is known: for the accuracy of signs.
     """
@@ -59,11 +62,15 @@ class Curve:
 
     @property
     def band(self) -> tuple[list[float], list[float]] | None:
-        """Lower and upper edge of the interval, cut to what the metric can be; None where one seed gives no interval."""
+        """Lower and upper edge of the interval, cut to what the metric can be; None where one seed
+        gives no interval.
+        """
         if not all(math.isfinite(e.half) for e in self.estimates):
             return None
         most = 100.0 if self.metric.unit == "%" else math.inf
-        return [max(e.low, 0.0) for e in self.estimates], [min(e.high, most) for e in self.estimates]
+        return [max(e.low, 0.0) for e in self.estimates], [
+            min(e.high, most) for e in self.estimates
+        ]
 
 
 def arm_order(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[str]:
@@ -73,26 +80,60 @@ def arm_order(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list
 
 
 def curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[Curve]:
-    """The curves of all arms that have more than three recorded steps, by the metric that the first of them was measured with.
+    """The curves of all arms that have more than three recorded steps, by the metric that the first
+    of them was measured with.
 
-    What a row or an instrument measures at its places, such as dimensions, is no curve of training: the claim's own plots draw it.
+    What a row or an instrument measures at its places, such as dimensions, is no curve of training:
+    the claim's own plots draw it.
     """
-    places = {name for name, arm in verdict.claim.study(verdict.scale).items() if isinstance(arm, Row | Instrument)}
+    places = {
+        name
+        for name, arm in verdict.claim.study(verdict.scale).items()
+        if isinstance(arm, Row | Instrument)
+    }
     order = [name for name in arm_order(verdict, records) if name not in places and records[name]]
     order = [name for name in order if len(records[name][0].steps) >= LEAST_STEPS]
-    metric = next((each for arm in order for each in METRICS.values() if _has(records[arm], each)), None)
+    metric = next(
+        (each for arm in order for each in METRICS.values() if _has(records[arm], each)), None
+    )
     if metric is None:
         return []
     measure = f"test_{metric.name}"
-    published = {p.quantity.arm: p.value for p in verdict.claim.published if p.quantity.measure == measure and p.quantity.step is None}
+    published = {
+        p.quantity.arm: p.value
+        for p in verdict.claim.published
+        if p.quantity.measure == measure and p.quantity.step is None
+    }
     found = []
     for place, arm in enumerate(arm for arm in order if _has(records[arm], metric)):
         steps = records[arm][0].steps
-        # A value that is not finite would spoil the whole mean with a warning; as NaN it leaves a gap.
-        values = [[_or_nan(record.value(measure, step)) for record in records[arm] if step in record.steps] for step in steps]
-        colour, marker = ARM_COLOURS[place % len(ARM_COLOURS)], ARM_MARKERS[place % len(ARM_MARKERS)]
+        # A value that is not finite would spoil the whole mean with a warning; as NaN it leaves a
+        # gap.
+        values = [
+            [
+                _or_nan(record.value(measure, step))
+                for record in records[arm]
+                if step in record.steps
+            ]
+            for step in steps
+        ]
+        colour, marker = (
+            ARM_COLOURS[place % len(ARM_COLOURS)],
+            ARM_MARKERS[place % len(ARM_MARKERS)],
+        )
         chance = CHANCE if metric is ACCURACY and _signs(records[arm][0]) else None
-        found.append(Curve(arm, colour, marker, steps, tuple(map(estimate, values)), published.get(arm), metric, chance))
+        found.append(
+            Curve(
+                arm,
+                colour,
+                marker,
+                steps,
+                tuple(map(estimate, values)),
+                published.get(arm),
+                metric,
+                chance,
+            )
+        )
     return found
 
 
@@ -111,21 +152,32 @@ def _or_nan(value: float) -> float:
 
 
 def step_ticks(steps: Iterable[int], digit: float) -> list[int]:
-    """Steps whose labels have room on an axis of log(1 + step), the last always; `digit` is a digit's width as a share of the axis."""
+    """Steps whose labels have room on an axis of log(1 + step), the last always; `digit` is a
+    digit's width as a share of the axis.
+    """
     steps = sorted(set(steps))
     length = max(math.log1p(steps[-1]), SHORT)
     ticks = [steps[-1]]
     for step in steps[:-1]:
-        gaps = ((abs(math.log1p(step) - math.log1p(tick)) / length, len(f"{step}{tick}") / 2) for tick in ticks)
+        gaps = (
+            (abs(math.log1p(step) - math.log1p(tick)) / length, len(f"{step}{tick}") / 2)
+            for tick in ticks
+        )
         if all(gap >= digit * (digits + 0.6) for gap, digits in gaps):
             ticks.append(step)
     return sorted(ticks)
 
 
 def accuracy_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> Figure:
-    """The test metric against the step (Figure 5 of Shi et al.), one panel an arm: intervals of few seeds would cover one another."""
+    """The test metric against the step (Figure 5 of Shi et al.), one panel an arm: intervals of few
+    seeds would cover one another.
+    """
     lines = curves(verdict, records)
-    require(bool(lines), f"No arm of {verdict.claim.id} has more than three recorded steps, so there is no curve to draw.")
+    require(
+        bool(lines),
+        f"No arm of {verdict.claim.id} has more than three recorded steps, so there is no curve "
+        "to draw.",
+    )
     columns = min(3, len(lines))
     rows = -(-len(lines) // columns)
     with matplotlib.rc_context(PRINT_STYLE):
@@ -138,14 +190,25 @@ def accuracy_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -
             # Panels above a gap in the last row are the lowest of their column.
             lowest = place + columns >= len(lines)
             axes.tick_params(labelbottom=lowest)
-            axes.set(xlabel="gradient step" if lowest else "", ylabel="" if place % columns else lines[0].metric.label)
+            axes.set(
+                xlabel="gradient step" if lowest else "",
+                ylabel="" if place % columns else lines[0].metric.label,
+            )
         steps = {step for line in lines for step in line.steps}
         ticks = step_ticks(steps, digit=0.036)
         panels[0, 0].set_xticks(ticks, labels=[str(tick) for tick in ticks])
         panels[0, 0].set(xlim=(0, max(*steps, 1) * 1.06), ylim=_limits(lines))
         seeds = len(verdict.seeds)
-        figure.suptitle(f"{verdict.claim.id}, {verdict.scale} scale, {seeds} seed{'s' * (seeds != 1)}", fontsize=11)
-        figure.legend(handles=_curve_legend(lines), loc="outside lower center", ncols=4 if columns == 3 else 2, fontsize=9)
+        figure.suptitle(
+            f"{verdict.claim.id}, {verdict.scale} scale, {seeds} seed{'s' * (seeds != 1)}",
+            fontsize=11,
+        )
+        figure.legend(
+            handles=_curve_legend(lines),
+            loc="outside lower center",
+            ncols=4 if columns == 3 else 2,
+            fontsize=9,
+        )
     return figure
 
 
@@ -159,7 +222,13 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
     if line.published is not None:
         axes.axhline(line.published, color="black", linewidth=0.8, linestyle=(0, (6, 4)))
     axes.plot(
-        line.steps, [e.mean for e in line.estimates], color=line.colour, marker=line.marker[0], markersize=3.5, linewidth=1.6, clip_on=False
+        line.steps,
+        [e.mean for e in line.estimates],
+        color=line.colour,
+        marker=line.marker[0],
+        markersize=3.5,
+        linewidth=1.6,
+        clip_on=False,
     )
     axes.minorticks_off()
     last = line.estimates[-1]
@@ -169,7 +238,9 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
 
 
 def _limits(lines: Sequence[Curve]) -> tuple[float, float]:
-    """Room for the means and the published values; wide intervals are cut rather than that they press the means together."""
+    """Room for the means and the published values; wide intervals are cut rather than that they
+    press the means together.
+    """
     values = [e.mean for line in lines for e in line.estimates if math.isfinite(e.mean)]
     values += [each for line in lines for each in (line.published, line.chance) if each is not None]
     if lines[0].metric.unit != "%":
@@ -183,39 +254,75 @@ def _curve_legend(lines: Sequence[Curve]) -> list[Line2D]:
     if any(line.band for line in lines):
         handles.append(Line2D([], [], alpha=0.3, linewidth=8, label="95 % interval", **grey))
     if any(line.published is not None for line in lines):
-        handles.append(Line2D([], [], color="black", linewidth=0.8, linestyle=(0, (6, 3)), label="published final value"))
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color="black",
+                linewidth=0.8,
+                linestyle=(0, (6, 3)),
+                label="published final value",
+            )
+        )
     if any(line.chance is not None for line in lines):
         handles.append(Line2D([], [], linewidth=0.8, linestyle=":", label="chance", **grey))
     return handles
 
 
 def neuron_map(record: Record, steps: Sequence[int] | None = None) -> Figure:
-    """The neurons around the hidden direction (Figure 6 of Shi et al.), one panel a step: by default 0, 1, 2 and the last."""
-    require(has_neurons(record), "This record holds no neurons: its trial had no Silhouette probe, or it was read without arrays.")
+    """The neurons around the hidden direction (Figure 6 of Shi et al.), one panel a step: by
+    default 0, 1, 2 and the last.
+    """
+    require(
+        has_neurons(record),
+        "This record holds no neurons: its trial had no Silhouette probe, or it was read "
+        "without arrays.",
+    )
     wanted = dict.fromkeys([*record.steps[:3], record.steps[-1]] if steps is None else steps)
     absent = [step for step in wanted if step not in record.steps]
-    require(not absent, f"Step {absent[:1]} is not recorded. Recorded: {', '.join(map(str, record.steps))}.")
+    require(
+        not absent,
+        f"Step {absent[:1]} is not recorded. Recorded: {', '.join(map(str, record.steps))}.",
+    )
     shown, side = [frame for frame in frames(record) if frame.step in wanted], sides(record)
     with matplotlib.rc_context(PRINT_STYLE):
         figure = Figure(figsize=(max(2.2 * len(shown), 6.0), 3.4), layout="constrained")
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, frame in zip(panels, shown, strict=True):
             _draw(axes, frame, side)
-        figure.legend(handles=_neuron_legend(record), loc="outside lower center", ncols=2, fontsize=9)
+        figure.legend(
+            handles=_neuron_legend(record), loc="outside lower center", ncols=2, fontsize=9
+        )
     return figure
 
 
 def _draw(axes: Axes, frame: Frame, side: np.ndarray) -> None:
     angle = np.linspace(0, 2 * np.pi, 200)
-    # Neurons that lie in the plane altogether are on this circle; the farther inside, the less of them is seen.
+    # Neurons that lie in the plane altogether are on this circle; the farther inside, the less of
+    # them is seen.
     axes.plot(np.cos(angle), np.sin(angle), color="#C0C0C0", linewidth=0.7, zorder=0)
     for sign, stars in frame.stars.items():
-        look: dict[str, Any] = {"s": star_size(frame) ** 2, "linewidths": 0.8 if star_size(frame) > 15 else 0.4}
-        axes.scatter(stars[:, 0], stars[:, 1], marker="*", color=star_colour(sign, frame.stars), edgecolors="black", zorder=1, **look)
+        look: dict[str, Any] = {
+            "s": star_size(frame) ** 2,
+            "linewidths": 0.8 if star_size(frame) > 15 else 0.4,
+        }
+        axes.scatter(
+            stars[:, 0],
+            stars[:, 1],
+            marker="*",
+            color=star_colour(sign, frame.stars),
+            edgecolors="black",
+            zorder=1,
+            **look,
+        )
     for sign in (0, 1, -1):
         chosen = frame.points[(side == sign) & np.isfinite(frame.points[:, 0])]
         edge: dict[str, Any] = {} if sign == 0 else {"edgecolors": "white", "linewidths": 0.3}
-        look = {"marker": SIDE_MARKERS[sign][0], "s": SIDE_SIZES[sign] ** 2, "color": SIDE_COLOURS[sign]}
+        look = {
+            "marker": SIDE_MARKERS[sign][0],
+            "s": SIDE_SIZES[sign] ** 2,
+            "color": SIDE_COLOURS[sign],
+        }
         axes.scatter(chosen[:, 0], chosen[:, 1], zorder=2, **look, **edge)
     stage = "initialisation" if frame.step == 0 else f"step {frame.step}"
     axes.set_title(f"{stage}\n{_short(frame)}")
@@ -230,7 +337,9 @@ def _short(frame: Frame) -> str:
 
 
 def star_colour(sign: int, stars: Collection[int]) -> str:
-    """That of the neurons on its side; where there are no opposites, the other one, on which those neurons are seen."""
+    """That of the neurons on its side; where there are no opposites, the other one, on which those
+    neurons are seen.
+    """
     return SIDE_COLOURS[sign if -1 in stars else -1]
 
 
@@ -242,14 +351,29 @@ def star_size(frame: Frame) -> float:
 def _neuron_legend(record: Record) -> list[Line2D]:
     side, names = sides(record), star_names(record)
     stars = [
-        Line2D([], [], linestyle="", marker="*", markersize=13, color=star_colour(sign, names), markeredgecolor="black", label=name)
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            marker="*",
+            markersize=13,
+            color=star_colour(sign, names),
+            markeredgecolor="black",
+            label=name,
+        )
         for sign, name in names.items()
     ]
     dots = []
     for sign, name in side_names(record).items():
         if (side == sign).any():
-            look: dict[str, Any] = {"marker": SIDE_MARKERS[sign][0], "markersize": SIDE_SIZES[sign], "color": SIDE_COLOURS[sign]}
-            dots.append(Line2D([], [], linestyle="", label=f"{name} ({(side == sign).sum()})", **look))
+            look: dict[str, Any] = {
+                "marker": SIDE_MARKERS[sign][0],
+                "markersize": SIDE_SIZES[sign],
+                "color": SIDE_COLOURS[sign],
+            }
+            dots.append(
+                Line2D([], [], linestyle="", label=f"{name} ({(side == sign).sum()})", **look)
+            )
     return stars + dots
 
 
@@ -258,14 +382,23 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], folder: Path | str, style: str = "page") -> list[Path]:
-    """Write all figures that the records allow, each as PNG and PDF with its numbers, and name the files; maps are of the first seed."""
+def save_figures(
+    verdict: Verdict,
+    records: Mapping[str, Sequence[Record]],
+    folder: Path | str,
+    style: str = "page",
+) -> list[Path]:
+    """Write all figures that the records allow, each as PNG and PDF with its numbers, and name the
+    files; maps are of the first seed.
+    """
     folder = Path(folder)
     name = f"{slug(verdict.claim.id)}-{verdict.scale}"
     made: dict[str, Figure] = {}
     trained = curves(verdict, records)
     if trained:
-        made[f"{name}-{'accuracy' if trained[0].metric is ACCURACY else slug(trained[0].metric.name)}"] = accuracy_curves(verdict, records)
+        made[
+            f"{name}-{'accuracy' if trained[0].metric is ACCURACY else slug(trained[0].metric.name)}"
+        ] = accuracy_curves(verdict, records)
     for plot in verdict.claim.plots:
         found = lines(plot, records)
         if found:
@@ -278,7 +411,9 @@ def save_figures(verdict: Verdict, records: Mapping[str, Sequence[Record]], fold
     return save_all(made, folder, style)
 
 
-def save_outcomes(outcomes: Sequence[ContestOutcome | ScalingOutcome], folder: Path, style: str = "page") -> list[Path]:
+def save_outcomes(
+    outcomes: Sequence[ContestOutcome | ScalingOutcome], folder: Path, style: str = "page"
+) -> list[Path]:
     """Write the figures of contests and scaling studies, each as PNG and PDF with its numbers."""
     made: dict[str, Figure] = {}
     for outcome in outcomes:

@@ -18,14 +18,18 @@ def check_writable(path: Path) -> None:
     if path.exists() and not path.is_file():
         raise BadInput(f"{path} is not an ordinary file; choose another name.")
     if not path.parent.is_dir():
-        raise BadInput(f"The folder {path.parent} does not exist; make it first, or choose another file.")
+        raise BadInput(
+            f"The folder {path.parent} does not exist; make it first, or choose another file."
+        )
     if not os.access(path.parent, os.W_OK):
         raise BadInput(f"The folder {path.parent} cannot be written; choose another file.")
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when the block ends well, and vanishes when it does not."""
+    """A temporary file beside `path` that takes its place when the block ends well, and vanishes
+    when it does not.
+    """
     check_writable(path)
     path = path.resolve()  # write through a symbolic link
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -36,7 +40,9 @@ def replacing(path: Path) -> Iterator[Path]:
         draft.chmod(0o666 & ~_umask())  # mkstemp makes files that only their owner can read
         draft.replace(path)
     except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror or error}. It was left as it was.") from error
+        raise BadInput(
+            f"{path} cannot be written: {error.strerror or error}. It was left as it was."
+        ) from error
     finally:
         draft.unlink(missing_ok=True)
 

@@ -1,8 +1,10 @@
-"""Where neurons lie among the hidden directions: their cosine similarities, drawn in the plane by multidimensional scaling.
+"""Where neurons lie among the hidden directions: their cosine similarities, drawn in the plane by
+multidimensional scaling.
 
-Each hidden direction u gives two stars, +u and -u; where there are many directions, such as the centres of a mixture, each gives one. The
-stars and neurons of one step are placed together, so that distances in the plane are as near as a plane allows to the distances between the
-normalised weights.
+Each hidden direction u gives two stars, +u and -u; where there are many directions, such as the
+centres of a mixture, each gives one. The stars and neurons of one step are placed together, so that
+distances in the plane are as near as a plane allows to the distances between the normalised
+weights.
 """
 
 from __future__ import annotations
@@ -19,19 +21,25 @@ from unlazy.lab.trials import Record
 SHORT = 1e-6
 #: The step by which neurons are told apart, as in the paper: "closest to the star after two steps".
 SORTING_STEP = 2
-#: Of more directions than these, opposites are not drawn, and neurons are told apart by whether they end near one.
+#: Of more directions than these, opposites are not drawn, and neurons are told apart by whether
+#: they end near one.
 FEW = 2
 #: The cosine from which on a neuron is near a direction.
 NEAR = 0.9
-#: The cosine from which on a neuron is drawn as a member of a cluster that was found, and not known beforehand.
+#: The cosine from which on a neuron is drawn as a member of a cluster that was found, and not known
+#: beforehand.
 LINKED = 0.5
 
 
 def normalise(vectors: np.ndarray) -> np.ndarray:
-    """Rows of length one. A row of zeros stays zero, a row with a value that is not finite becomes NaN."""
+    """Rows of length one.
+
+    A row of zeros stays zero, a row with a value that is not finite becomes NaN.
+    """
     rows = np.array(vectors, float)
     rows[~np.isfinite(rows).all(axis=1)] = np.nan
-    # Scaled before the norm is taken: squares of tiny weights underflow, squares of huge ones overflow.
+    # Scaled before the norm is taken: squares of tiny weights underflow, squares of huge ones
+    # overflow.
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     rows = np.divide(rows, largest, out=np.zeros_like(rows), where=largest != 0)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -39,13 +47,17 @@ def normalise(vectors: np.ndarray) -> np.ndarray:
 
 
 def scale_to_plane(similarity: np.ndarray) -> np.ndarray:
-    """Classical multidimensional scaling of a matrix of inner products: one point of the plane a row.
+    """Classical multidimensional scaling of a matrix of inner products: one point of the plane a
+    row.
 
-    Written out, because scikit-learn has `ClassicalMDS` only in releases later than the oldest one supported, and its `MDS` (SMACOF) starts
-    at random, so that the frames of one run could not be compared.
+    Written out, because scikit-learn has `ClassicalMDS` only in releases later than the oldest one
+    supported, and its `MDS` (SMACOF) starts at random, so that the frames of one run could not be
+    compared.
     """
     count = len(similarity)
-    centred = similarity - similarity.mean(axis=0) - similarity.mean(axis=1)[:, None] + similarity.mean()
+    centred = (
+        similarity - similarity.mean(axis=0) - similarity.mean(axis=1)[:, None] + similarity.mean()
+    )
     top = min(2, count)
     values, vectors = scipy.linalg.eigh(centred, subset_by_index=(count - top, count - 1))
     points = np.zeros((count, 2))
@@ -54,19 +66,27 @@ def scale_to_plane(similarity: np.ndarray) -> np.ndarray:
     return points
 
 
-def embed(neurons: np.ndarray, directions: np.ndarray, like: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Points of the neurons `(count, 2)` and stars `(2 r, 2)`: the r directions, then their opposites.
+def embed(
+    neurons: np.ndarray, directions: np.ndarray, like: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points of the neurons `(count, 2)` and stars `(2 r, 2)`: the r directions, then their
+    opposites.
 
-    The origin is where a zero weight lies, and the first star lies on the positive x axis. What is left, a reflection at that axis, is
-    chosen to come nearest to the points `like` (those of the step before), or else by the neurons themselves. A neuron that is not finite
-    is left out: its point is NaN.
+    The origin is where a zero weight lies, and the first star lies on the positive x axis. What is
+    left, a reflection at that axis, is chosen to come nearest to the points `like` (those of the
+    step before), or else by the neurons themselves. A neuron that is not finite is left out: its
+    point is NaN.
     """
     units, ways = normalise(neurons), normalise(directions)
-    require(bool(np.isfinite(ways).all() and len(ways)), "A map of neurons needs at least one hidden direction, of finite numbers.")
+    require(
+        bool(np.isfinite(ways).all() and len(ways)),
+        "A map of neurons needs at least one hidden direction, of finite numbers.",
+    )
     finite = np.isfinite(units).all(axis=1)
     rows = np.concatenate([ways, -ways, units[finite]])
     plane = scale_to_plane(rows @ rows.T)
-    # Opposite stars are mirror images of one another in the zero vector, so that their middle is its picture.
+    # Opposite stars are mirror images of one another in the zero vector, so that their middle is
+    # its picture.
     plane = plane - plane[: 2 * len(ways)].mean(axis=0)
     plane = _turn(plane)
     points = np.full((len(units), 2), np.nan)
@@ -88,7 +108,10 @@ def _turn(plane: np.ndarray) -> np.ndarray:
 
 
 def _upside_down(points: np.ndarray, like: np.ndarray | None) -> bool:
-    """Whether the reflected points are the better choice. Without a model, the neurons high up should be fewer and farther out."""
+    """Whether the reflected points are the better choice.
+
+    Without a model, the neurons high up should be fewer and farther out.
+    """
     y = points[:, 1]
     if like is not None and np.isfinite(like).all(axis=1).any():
         agreement = float(np.nansum(y * like[:, 1]))
@@ -104,7 +127,9 @@ def _upside_down(points: np.ndarray, like: np.ndarray | None) -> bool:
 
 
 def nearest_star(neurons: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """+1 for neurons whose nearest star is a direction, -1 for an opposite, 0 where there is none: weight zero, orthogonal, not finite."""
+    """+1 for neurons whose nearest star is a direction, -1 for an opposite, 0 where there is none:
+    weight zero, orthogonal, not finite.
+    """
     cosines = np.nan_to_num(normalise(neurons)) @ normalise(directions).T
     best = np.take_along_axis(cosines, np.abs(cosines).argmax(axis=1)[:, None], axis=1)[:, 0]
     return np.sign(best).astype(int)
@@ -112,19 +137,30 @@ def nearest_star(neurons: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """The neurons of one recorded step in the plane. `cosine` is the greatest of the step; `left_out` counts those not finite."""
+    """The neurons of one recorded step in the plane.
+
+    `cosine` is the greatest of the step; `left_out` counts those not finite.
+    """
 
     step: int
     points: np.ndarray
-    stars: dict[int, np.ndarray]  # directions under +1; where they are few, their opposites under −1
+    stars: dict[
+        int, np.ndarray
+    ]  # directions under +1; where they are few, their opposites under −1
     cosine: float
     left_out: int
 
     @property
     def caption(self) -> str:
         """One line on what is seen."""
-        text = f"greatest cosine {self.cosine:.3f}" if np.isfinite(self.cosine) else "no finite cosine"
-        return text + (f"; {self.left_out} of {len(self.points)} neurons are not finite and left out" if self.left_out else "")
+        text = (
+            f"greatest cosine {self.cosine:.3f}" if np.isfinite(self.cosine) else "no finite cosine"
+        )
+        return text + (
+            f"; {self.left_out} of {len(self.points)} neurons are not finite and left out"
+            if self.left_out
+            else ""
+        )
 
 
 def has_neurons(record: Record) -> bool:
@@ -133,12 +169,18 @@ def has_neurons(record: Record) -> bool:
 
 
 def has_centres(record: Record) -> bool:
-    """Whether no hidden direction is known, and neurons are seen among the centres of their own clusters at the end."""
-    return {"neurons", "centres"} <= record.arrays.keys() and bool(np.any(record.arrays["centres"][-1]))
+    """Whether no hidden direction is known, and neurons are seen among the centres of their own
+    clusters at the end.
+    """
+    return {"neurons", "centres"} <= record.arrays.keys() and bool(
+        np.any(record.arrays["centres"][-1])
+    )
 
 
 def _directions(record: Record, place: int) -> np.ndarray:
-    """The stars of a step: hidden directions, or centres; a place for a centre that there is none of is left out."""
+    """The stars of a step: hidden directions, or centres; a place for a centre that there is none
+    of is left out.
+    """
     if "directions" in record.arrays:
         return record.arrays["directions"][place]
     return record.arrays["centres"][place][np.any(record.arrays["centres"][-1] != 0, axis=1)]
@@ -165,7 +207,9 @@ def _count(record: Record) -> int:
 
 
 def _is_crowded(record: Record) -> bool:
-    """Whether only the directions themselves are drawn: there are many, or they are centres, whose opposites mean nothing."""
+    """Whether only the directions themselves are drawn: there are many, or they are centres, whose
+    opposites mean nothing.
+    """
     return has_centres(record) or _count(record) > FEW
 
 
@@ -183,17 +227,26 @@ def side_names(record: Record) -> dict[int, str]:
         return {1: f"neuron that ends within cosine {LINKED:g} of a centre", 0: "other neuron"}
     if _count(record) > FEW:
         return {1: f"neuron that ends within cosine {NEAR:g} of one", 0: "other neuron"}
-    return {1: "neuron nearest +u after two steps", -1: "neuron nearest −u after two steps", 0: "neuron near neither"}
+    return {
+        1: "neuron nearest +u after two steps",
+        -1: "neuron nearest −u after two steps",
+        0: "neuron near neither",
+    }
 
 
 def sides(record: Record) -> np.ndarray:
     """The side of each neuron, by which it is coloured at every step.
 
-    Of few directions, it is `nearest_star` after two steps (or at the last step, if that was earlier); of many, +1 for neurons that are
-    near a direction at the end.
+    Of few directions, it is `nearest_star` after two steps (or at the last step, if that was
+    earlier); of many, +1 for neurons that are near a direction at the end.
     """
     if _is_crowded(record):
-        cosines = np.nan_to_num(normalise(record.arrays["neurons"][-1])) @ normalise(_directions(record, -1)).T
+        cosines = (
+            np.nan_to_num(normalise(record.arrays["neurons"][-1]))
+            @ normalise(_directions(record, -1)).T
+        )
         return (cosines.max(axis=1) >= (LINKED if has_centres(record) else NEAR)).astype(int)
-    place = max(i for i, step in enumerate(record.steps) if step <= max(SORTING_STEP, record.steps[0]))
+    place = max(
+        i for i, step in enumerate(record.steps) if step <= max(SORTING_STEP, record.steps[0])
+    )
     return nearest_star(record.arrays["neurons"][place], record.arrays["directions"][place])

@@ -1,4 +1,6 @@
-"""What notebooks show of an outcome: its sentences, its table, and its figure as a picture inside the HTML."""
+"""What notebooks show of an outcome: its sentences, its table, and its figure as a picture inside
+the HTML.
+"""
 
 from __future__ import annotations
 
@@ -26,26 +28,41 @@ def contest_html(outcome: ContestOutcome) -> str:
     """A contest."""
     sentences = [outcome.conclusion(n) for n in outcome.sizes]
     return _whole(
-        outcome.task, sentences, table_html(contest_caption(outcome), standings(outcome)), _picture(learning_curves(outcome), outcome.task)
+        outcome.task,
+        sentences,
+        table_html(contest_caption(outcome), standings(outcome)),
+        _picture(learning_curves(outcome), outcome.task),
     )
 
 
 def scaling_html(outcome: ScalingOutcome) -> str:
     """A scaling study."""
     return _whole(
-        outcome.task, outcome.sentences, table_html(scaling_caption(outcome), table(outcome)), _picture(figure(outcome), outcome.task)
+        outcome.task,
+        outcome.sentences,
+        table_html(scaling_caption(outcome), table(outcome)),
+        _picture(figure(outcome), outcome.task),
     )
 
 
 def verdict_html(verdict: Verdict) -> str:
-    """A verdict: the rule check by check, and published beside measured values. A notebook has no record to draw from."""
+    """A verdict: the rule check by check, and published beside measured values.
+
+    A notebook has no record to draw from.
+    """
     claim = verdict.claim
     parts = [table_html("Published and measured", comparison(verdict))] if claim.published else []
     parts += [table_html("The rule, check by check", checks(verdict))] if verdict.judgements else []
-    parts += [table_html("The conditions of the theorem", conditions(verdict))] if verdict.conditions else []
+    parts += (
+        [table_html("The conditions of the theorem", conditions(verdict))]
+        if verdict.conditions
+        else []
+    )
     said = [claim.statement, *([verdict.reason] if verdict.reason else []), *notes(verdict)]
     numbers = f" Numbers: {verdict.numbers}." if verdict.numbers.of else ""
-    return f"<p>{badge(verdict.outcome)}{numbers}</p>" + _whole(f"{claim.id}, {claim.where}", said, *parts)
+    return f"<p>{badge(verdict.outcome)}{numbers}</p>" + _whole(
+        f"{claim.id}, {claim.where}", said, *parts
+    )
 
 
 def _whole(title: str, sentences: Iterable[str], *parts: str) -> str:
@@ -57,4 +74,7 @@ def _picture(drawn: Figure, label: str) -> str:
     buffer = io.BytesIO()
     with matplotlib.rc_context(PRINT_STYLE):
         drawn.savefig(buffer, format="png", dpi=110)
-    return f'<img alt="{escape(label)}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+    return (
+        f'<img alt="{escape(label)}" '
+        f'src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+    )

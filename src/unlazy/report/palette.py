@@ -4,11 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Okabe and Ito's colours, told apart with any colour vision, without the yellow and the black that vanish on one of the two backgrounds;
-#: then a wine red and a grey, and for figures of many lines an indigo and an olive.
-ARM_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#A23B72", "#808080", "#5B4FC4", "#8A8A22")
+#: Okabe and Ito's colours, told apart with any colour vision, without the yellow and the black that
+#: vanish on one of the two backgrounds; then a wine red and a grey, and for figures of many lines
+#: an indigo and an olive.
+ARM_COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#A23B72",
+    "#808080",
+    "#5B4FC4",
+    "#8A8A22",
+)
 #: A second sign beside the colour, by arm: Matplotlib's marker and Plotly's.
-ARM_MARKERS = (("o", "circle"), ("s", "square"), ("^", "triangle-up"), ("D", "diamond"), ("v", "triangle-down"), ("X", "x"), ("P", "cross"))
+ARM_MARKERS = (
+    ("o", "circle"),
+    ("s", "square"),
+    ("^", "triangle-up"),
+    ("D", "diamond"),
+    ("v", "triangle-down"),
+    ("X", "x"),
+    ("P", "cross"),
+)
 
 PRINT_STYLE: dict[Any, Any] = {
     "font.size": 10,

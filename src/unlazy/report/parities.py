@@ -1,4 +1,5 @@
-"""How a network learns a parity: its neurons' weights on the bits of the parity against those off them, and its score by number of ones.
+"""How a network learns a parity: its neurons' weights on the bits of the parity against those off
+them, and its score by number of ones.
 
 Made from the arrays of `PartWeights` and `ScoreByOnes`, step by step.
 """
@@ -55,10 +56,17 @@ def parity_signs(record: Record) -> np.ndarray:
 
 def parity_figure(record: Record, steps: Sequence[int] | None = None) -> Figure:
     """One column a step: the weights of the neurons above, the score by number of ones below."""
-    require(has_parity(record), "This record holds no weights by part and scores by ones: its trial lacked these probes, or their arrays.")
+    require(
+        has_parity(record),
+        "This record holds no weights by part and scores by ones: its trial lacked these "
+        "probes, or their arrays.",
+    )
     wanted = shown_steps(record) if steps is None else list(steps)
     absent = [step for step in wanted if step not in record.steps]
-    require(not absent, f"Step {absent[:1]} is not recorded. Recorded: {', '.join(map(str, record.steps))}.")
+    require(
+        not absent,
+        f"Step {absent[:1]} is not recorded. Recorded: {', '.join(map(str, record.steps))}.",
+    )
     with matplotlib.rc_context(PRINT_STYLE):
         figure = Figure(figsize=(max(2.5 * len(wanted), 5.0), 5.6), layout="constrained")
         panels = figure.subplots(2, len(wanted), squeeze=False)
@@ -75,7 +83,9 @@ def parity_figure(record: Record, steps: Sequence[int] | None = None) -> Figure:
 
 def _draw_weights(axes: Axes, record: Record, place: int) -> None:
     off, on = record.arrays["neuron_off"][place], record.arrays["neuron_on"][place]
-    reach = 1.1 * max(float(np.nanmax(np.abs(on), initial=0.0)), float(np.nanmax(off, initial=0.0)), 1e-30)
+    reach = 1.1 * max(
+        float(np.nanmax(np.abs(on), initial=0.0)), float(np.nanmax(off, initial=0.0)), 1e-30
+    )
     axes.plot([0, reach], [0, reach], color="#A0A0A0", linewidth=0.8, linestyle=":")
     axes.plot([0, reach], [0, -reach], color="#A0A0A0", linewidth=0.8, linestyle=":")
     axes.scatter(off, on, s=9, color=ARM_COLOURS[2], alpha=0.6, linewidths=0)
@@ -93,7 +103,15 @@ def _draw_scores(axes: Axes, record: Record, place: int) -> None:
     axes.plot(ones, mean, color="#606060", linewidth=1.2, zorder=1)
     for side, colour in SIGN_COLOURS.items():
         chosen = sign == side
-        axes.plot(ones[chosen], mean[chosen], linestyle="", marker=_mark(side)[0], markersize=6, color=colour, zorder=2)
+        axes.plot(
+            ones[chosen],
+            mean[chosen],
+            linestyle="",
+            marker=_mark(side)[0],
+            markersize=6,
+            color=colour,
+            zorder=2,
+        )
     axes.set(xlabel="ones among the bits of A", xticks=ones)
     axes.locator_params(axis="y", nbins=5)
     axes.yaxis.set_major_formatter(_SHORT)
@@ -106,11 +124,20 @@ def _mark(side: int) -> tuple[str, str]:
 
 
 def _legend() -> list[Line2D]:
-    neurons = Line2D([], [], linestyle="", marker="o", markersize=4, color=ARM_COLOURS[2], label="neuron")
-    equal = Line2D([], [], linestyle=":", linewidth=0.8, color="#A0A0A0", label="as much on A as off it")
+    neurons = Line2D(
+        [], [], linestyle="", marker="o", markersize=4, color=ARM_COLOURS[2], label="neuron"
+    )
+    equal = Line2D(
+        [], [], linestyle=":", linewidth=0.8, color="#A0A0A0", label="as much on A as off it"
+    )
     signs = [
         Line2D(
-            [], [], linestyle="", marker=_mark(side)[0], color=colour, label=f"mean score where the parity is {'1' if side > 0 else '−1'}"
+            [],
+            [],
+            linestyle="",
+            marker=_mark(side)[0],
+            color=colour,
+            label=f"mean score where the parity is {'1' if side > 0 else '−1'}",
         )
         for side, colour in SIGN_COLOURS.items()
     ]
@@ -118,36 +145,86 @@ def _legend() -> list[Line2D]:
 
 
 def weights_chart(record: Record) -> dict[str, Any]:
-    """Plotly's data and layout of the weights: one cloud a step, in units of the step's root mean square weight."""
+    """Plotly's data and layout of the weights: one cloud a step, in units of the step's root mean
+    square weight.
+    """
     data = []
     for index, step in enumerate(shown_steps(record)):
         place = record.steps.index(step)
-        off, on = record.arrays["neuron_off"][place].astype(float), record.arrays["neuron_on"][place].astype(float)
+        off, on = (
+            record.arrays["neuron_off"][place].astype(float),
+            record.arrays["neuron_on"][place].astype(float),
+        )
         unit = max(float(np.sqrt(np.mean(on**2 + off**2))), 1e-30)
         colour, marker = ARM_COLOURS[index], ARM_MARKERS[index]
         look = {"color": colour, "symbol": marker[1], "size": 6, "opacity": 0.7}
         data.append(
-            {"type": "scatter", "mode": "markers", "name": _name(step), "x": _plain(off / unit), "y": _plain(on / unit), "marker": look}
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": _name(step),
+                "x": _plain(off / unit),
+                "y": _plain(on / unit),
+                "marker": look,
+            }
         )
-    return {"data": data, "layout": _layout("root mean square weight off A", "mean weight on A, in units of the step")}
+    return {
+        "data": data,
+        "layout": _layout(
+            "root mean square weight off A", "mean weight on A, in units of the step"
+        ),
+    }
 
 
 def scores_chart(record: Record) -> dict[str, Any]:
-    """Plotly's data and layout of the score by number of ones: one line a step, in units of its greatest mean."""
+    """Plotly's data and layout of the score by number of ones: one line a step, in units of its
+    greatest mean.
+    """
     data: list[dict[str, Any]] = []
     sign = parity_signs(record)
     for index, step in enumerate(shown_steps(record)):
         place = record.steps.index(step)
-        mean, low, high = (record.arrays[f"ones_{part}"][place].astype(float) for part in ("mean", "low", "high"))
+        mean, low, high = (
+            record.arrays[f"ones_{part}"][place].astype(float) for part in ("mean", "low", "high")
+        )
         unit, ones, name = max(float(np.max(np.abs(mean))), TIE), np.arange(len(mean)), _name(step)
         colour, marker = ARM_COLOURS[index], ARM_MARKERS[index]
-        band = {"fill": "toself", "fillcolor": translucent(colour), "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-        around = {"x": _plain([*ones, *ones[::-1]]), "y": _plain([*(low / unit), *(high[::-1] / unit)])}
+        band = {
+            "fill": "toself",
+            "fillcolor": translucent(colour),
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
+        around = {
+            "x": _plain([*ones, *ones[::-1]]),
+            "y": _plain([*(low / unit), *(high[::-1] / unit)]),
+        }
         data.append({"type": "scatter", "mode": "lines", "legendgroup": name, **around, **band})
-        told = [f"{count} ones, parity {side}: mean score {value:.3g}" for count, side, value in zip(ones, sign, mean, strict=True)]
-        line = {"line": {"color": colour, "width": 2.5}, "marker": {"color": colour, "symbol": marker[1], "size": 9}}
-        text = {"customdata": told, "hovertemplate": f"{escape(name)}<br>%{{customdata}}<extra></extra>", "legendgroup": name}
-        data.append({"type": "scatter", "mode": "lines+markers", "name": name, "x": _plain(ones), "y": _plain(mean / unit), **line, **text})
+        told = [
+            f"{count} ones, parity {side}: mean score {value:.3g}"
+            for count, side, value in zip(ones, sign, mean, strict=True)
+        ]
+        line = {
+            "line": {"color": colour, "width": 2.5},
+            "marker": {"color": colour, "symbol": marker[1], "size": 9},
+        }
+        text = {
+            "customdata": told,
+            "hovertemplate": f"{escape(name)}<br>%{{customdata}}<extra></extra>",
+            "legendgroup": name,
+        }
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name,
+                "x": _plain(ones),
+                "y": _plain(mean / unit),
+                **line,
+                **text,
+            }
+        )
     layout = _layout("ones among the bits of A", "mean score, in units of the step")
     layout["xaxis"] |= {"tickvals": _plain(np.arange(len(sign)))}
     return {"data": data, "layout": layout}

@@ -1,4 +1,6 @@
-"""Plots: what a claim or a contest wants to see drawn, resolved from records, for print and for the page."""
+"""Plots: what a claim or a contest wants to see drawn, resolved from records, for print and for the
+page.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,20 @@ class Line:
 
 def lines(plot: Plot, records: Mapping[str, Sequence[Record]]) -> list[Line]:
     """The lines of a plot. What was not measured is left out."""
-    found = [_line(series, records[series.arm]) for series in plot.series if _has(series, records.get(series.arm, ()))]
+    found = [
+        _line(series, records[series.arm])
+        for series in plot.series
+        if _has(series, records.get(series.arm, ()))
+    ]
     return [_above_zero(line) for line in found] if plot.log_y else found
 
 
 def _above_zero(line: Line) -> Line:
     """A logarithmic axis has no place for zero, as a distance from the start is at the start."""
     kept = [i for i, e in enumerate(line.estimates) if not e.mean <= 0]
-    return dataclasses.replace(line, x=tuple(line.x[i] for i in kept), estimates=tuple(line.estimates[i] for i in kept))
+    return dataclasses.replace(
+        line, x=tuple(line.x[i] for i in kept), estimates=tuple(line.estimates[i] for i in kept)
+    )
 
 
 def _has(series: PlotLine, records: Sequence[Record]) -> bool:
@@ -62,16 +70,31 @@ def _line(series: PlotLine, records: Sequence[Record]) -> Line:
     if series.x is None:
         x = [float(step) for step in records[0].steps]
     else:
-        x = [estimate(values).mean for values in zip(*(record.measurements[series.x] for record in records), strict=True)]
+        x = [
+            estimate(values).mean
+            for values in zip(*(record.measurements[series.x] for record in records), strict=True)
+        ]
     values = zip(*(record.measurements[series.measure] for record in records), strict=True)
-    estimates = [estimate_of(series.measure, [v if math.isfinite(v) else math.nan for v in column]) for column in values]
+    estimates = [
+        estimate_of(series.measure, [v if math.isfinite(v) else math.nan for v in column])
+        for column in values
+    ]
     order = sorted(range(len(x)), key=lambda i: x[i])
-    return Line(series.name, tuple(x[i] for i in order), tuple(estimates[i] for i in order), series.theory, series.points)
+    return Line(
+        series.name,
+        tuple(x[i] for i in order),
+        tuple(estimates[i] for i in order),
+        series.theory,
+        series.points,
+    )
 
 
 def _looks(found: Sequence[Line]) -> list[tuple[str, tuple[str, str]]]:
     """Colour and mark of each line."""
-    return [(ARM_COLOURS[i % len(ARM_COLOURS)], ARM_MARKERS[i % len(ARM_MARKERS)]) for i in range(len(found))]
+    return [
+        (ARM_COLOURS[i % len(ARM_COLOURS)], ARM_MARKERS[i % len(ARM_MARKERS)])
+        for i in range(len(found))
+    ]
 
 
 def draw(plot: Plot, found: Sequence[Line]) -> Figure:
@@ -83,11 +106,15 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
             if line.band:
                 axes.fill_between(line.x, *line.band, color=colour, alpha=0.18, linewidth=0)
             look: dict[str, Any] = (
-                {"linestyle": (0, (5, 3)), "linewidth": 1.1} if line.theory else {"marker": marker[0], "markersize": 4.5, "linewidth": 1.7}
+                {"linestyle": (0, (5, 3)), "linewidth": 1.1}
+                if line.theory
+                else {"marker": marker[0], "markersize": 4.5, "linewidth": 1.7}
             )
             if line.points:
                 look |= {"linestyle": "", "markersize": 6}
-            axes.plot(line.x, [e.mean for e in line.estimates], color=colour, label=line.name, **look)
+            axes.plot(
+                line.x, [e.mean for e in line.estimates], color=colour, label=line.name, **look
+            )
         if plot.log_x:
             axes.set_xscale("log")
             _plain_ticks(axes, sorted({x for line in found for x in line.x}))
@@ -100,7 +127,9 @@ def draw(plot: Plot, found: Sequence[Line]) -> Figure:
         axes.set_axisbelow(True)
         longest = max((len(line.name) for line in found), default=0)
         columns = 3 if longest < 22 else 2 if longest < 40 else 1
-        figure.legend(loc="outside lower center", ncols=min(columns, max(1, len(found))), fontsize=9)
+        figure.legend(
+            loc="outside lower center", ncols=min(columns, max(1, len(found))), fontsize=9
+        )
     return figure
 
 
@@ -114,7 +143,9 @@ def ticks_of_few_decades(axes: Axes) -> None:
 
 
 def _plain_ticks(axes: Axes, places: Sequence[float]) -> None:
-    """Ticks of a logarithmic axis at the measured places, as plain numbers; where they are many, at powers of ten."""
+    """Ticks of a logarithmic axis at the measured places, as plain numbers; where they are many, at
+    powers of ten.
+    """
     axes.xaxis.set_minor_formatter(NullFormatter())
     if len(places) <= MOST_TICKS:
         axes.set_xticks(places, [f"{place:,.10g}" for place in places])
@@ -155,7 +186,10 @@ def plot_chart(plot: Plot, found: Sequence[Line], *, ticks: Sequence[float] = ()
                 "legendgroup": line.name,
                 "x": _plain(line.x),
                 "y": _plain([e.mean for e in line.estimates]),
-                "customdata": [f"{number(x)}: {_interval(e)}" for x, e in zip(line.x, line.estimates, strict=True)],
+                "customdata": [
+                    f"{number(x)}: {_interval(e)}"
+                    for x, e in zip(line.x, line.estimates, strict=True)
+                ],
                 "hovertemplate": f"{escape(line.name)}<br>%{{customdata}}<extra></extra>",
                 **look,
             }
@@ -166,21 +200,40 @@ def plot_chart(plot: Plot, found: Sequence[Line], *, ticks: Sequence[float] = ()
         "font": {"size": 14},
         "hovermode": "closest",
         "dragmode": False,
-        "xaxis": {"title": {"text": escape(plot.x), "standoff": 8}, "zeroline": False, "type": "log" if plot.log_x else "linear"},
-        "yaxis": {"title": {"text": escape(plot.y)}, "zeroline": False, "type": "log" if plot.log_y else "linear"},
+        "xaxis": {
+            "title": {"text": escape(plot.x), "standoff": 8},
+            "zeroline": False,
+            "type": "log" if plot.log_x else "linear",
+        },
+        "yaxis": {
+            "title": {"text": escape(plot.y)},
+            "zeroline": False,
+            "type": "log" if plot.log_y else "linear",
+        },
         "legend": {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
     }
     marks = _decade_ticks(found) if plot.log_y else []
     if marks:
         layout["yaxis"] |= {"tickvals": marks, "ticktext": [f"{mark:,.10g}" for mark in marks]}  # type: ignore[operator]
     if ticks:
-        layout["xaxis"] |= {"tickvals": _plain(ticks), "ticktext": [f"{tick:,.10g}" for tick in ticks]}  # type: ignore[operator]
+        layout["xaxis"] |= {
+            "tickvals": _plain(ticks),
+            "ticktext": [f"{tick:,.10g}" for tick in ticks],
+        }  # type: ignore[operator]
     return {"data": data, "layout": layout}
 
 
 def _decade_ticks(found: Sequence[Line]) -> list[float]:
-    """1, 2 and 5 times the powers of ten that lines reach, where these are few: Plotly would write the digits alone."""
-    values = [v for line in found for e in line.estimates for v in (e.mean, e.low, e.high) if math.isfinite(v) and v > 0]
+    """1, 2 and 5 times the powers of ten that lines reach, where these are few: Plotly would write
+    the digits alone.
+    """
+    values = [
+        v
+        for line in found
+        for e in line.estimates
+        for v in (e.mean, e.low, e.high)
+        if math.isfinite(v) and v > 0
+    ]
     if not values or max(values) / min(values) >= 300:
         return []
     powers = range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)
@@ -214,7 +267,11 @@ def bar_chart(values: Mapping[str, Estimate], label: str, measure: str = "") -> 
 
 
 def _interval(e: Estimate) -> str:
-    return f"{number(e.mean)} [{number(e.low)}, {number(e.high)}]" if math.isfinite(e.half) and e.half else number(e.mean)
+    return (
+        f"{number(e.mean)} [{number(e.low)}, {number(e.high)}]"
+        if math.isfinite(e.half) and e.half
+        else number(e.mean)
+    )
 
 
 def _plain(values: Sequence[float]) -> list[float | None]:

@@ -1,4 +1,6 @@
-"""Figures as files: in the style of where they go, and with the numbers that are drawn beside them."""
+"""Figures as files: in the style of where they go, and with the numbers that are drawn beside
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from unlazy.report.palette import PRINT_STYLE
 
 
 class PrintStyle(NamedTuple):
-    """Width in inches, None for as it is drawn; sizes of letters and lines, relative to that; columns of the legend at most."""
+    """Width in inches, None for as it is drawn; sizes of letters and lines, relative to that;
+    columns of the legend at most.
+    """
 
     width: float | None
     letters: float
@@ -59,15 +63,25 @@ def styled(figure: Figure, style: str) -> Figure:
 
 
 def numbers_of(figure: Figure) -> Iterator[dict[str, Any]]:
-    """What is drawn, row by row: the panel, the name of the series, and x and y; of a series without a name its kind and place."""
+    """What is drawn, row by row: the panel, the name of the series, and x and y; of a series
+    without a name its kind and place.
+    """
     for panel, axes in enumerate(figure.axes):
         title = axes.get_title(loc="left") or axes.get_title() or f"panel {panel + 1}"
-        common = {"panel": title.replace("\n", ", "), "x_label": axes.get_xlabel(), "y_label": axes.get_ylabel()}
+        common = {
+            "panel": title.replace("\n", ", "),
+            "x_label": axes.get_xlabel(),
+            "y_label": axes.get_ylabel(),
+        }
         for container in axes.containers:
             if isinstance(container, BarContainer):
                 names = [label.get_text() for label in axes.get_yticklabels()]
                 for place, bar in enumerate(container):
-                    yield common | {"series": names[place] if place < len(names) else f"bar {place + 1}", "x": bar.get_width(), "y": place}
+                    yield common | {
+                        "series": names[place] if place < len(names) else f"bar {place + 1}",
+                        "x": bar.get_width(),
+                        "y": place,
+                    }
         bars = {id(line) for container in axes.containers for line in container.get_children()}
         for place, line in enumerate(axes.lines):
             label = str(line.get_label())
@@ -79,7 +93,12 @@ def numbers_of(figure: Figure) -> Iterator[dict[str, Any]]:
         for place, cloud in enumerate(clouds):
             label = str(cloud.get_label())
             offsets = np.asarray(cloud.get_offsets(), float)
-            yield from _points(common, f"points {place + 1}" if label.startswith("_") else label, offsets[:, 0], offsets[:, 1])
+            yield from _points(
+                common,
+                f"points {place + 1}" if label.startswith("_") else label,
+                offsets[:, 0],
+                offsets[:, 1],
+            )
 
 
 def _points(common: dict[str, Any], name: str, xs: Any, ys: Any) -> Iterator[dict[str, Any]]:
@@ -97,9 +116,14 @@ def save_numbers(figure: Figure, path: Path) -> Path:
 
 
 def save_figure(figure: Figure, path: Path, style: str = "page") -> None:
-    """Write a figure, in the format that its name ends with. Without date and version, equal records give equal files."""
+    """Write a figure, in the format that its name ends with.
+
+    Without date and version, equal records give equal files.
+    """
     kind = path.suffix.removeprefix(".")
-    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
+    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[
+        kind
+    ]
     with matplotlib.rc_context(PRINT_STYLE), replacing(path) as draft:
         styled(figure, style).savefig(draft, format=kind, metadata=undated)
 

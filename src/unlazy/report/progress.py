@@ -7,7 +7,14 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from unlazy.lab.engines.base import Plan
 from unlazy.lab.trials import Runnable
@@ -21,7 +28,8 @@ def duration(seconds: float) -> str:
 
 
 class ProgressBar:
-    """A `Watcher` that draws a bar. The time left is estimated from the work already done in this run.
+    """A `Watcher` that draws a bar. The time left is estimated from the work already done in this
+    run.
 
     `programs`, `compile_seconds`: what the engine has compiled so far.
     """
@@ -40,7 +48,13 @@ class ProgressBar:
             MofNCompleteColumn(),
             TextColumn("trials ·"),
         )
-        self._bar = Progress(*columns, TimeElapsedColumn(), TextColumn("· {task.fields[left]}"), console=console, transient=transient)
+        self._bar = Progress(
+            *columns,
+            TimeElapsedColumn(),
+            TextColumn("· {task.fields[left]}"),
+            console=console,
+            transient=transient,
+        )
         self._task = self._bar.add_task("starting", total=plan.trials, left="")
 
     def __enter__(self) -> Self:
@@ -48,10 +62,19 @@ class ProgressBar:
         self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Leave the bar as it stands."""
         done = self._bar.finished
-        self._bar.update(self._task, description="done" if done else "stopped", left="" if done else "what is finished is kept")
+        self._bar.update(
+            self._task,
+            description="done" if done else "stopped",
+            left="" if done else "what is finished is kept",
+        )
         self._bar.stop()
 
     def compiling(self, programs: int) -> None:
@@ -69,7 +92,9 @@ class ProgressBar:
         if self._begin:
             self._waited += time.perf_counter() - self._begin
             self._begin = 0.0
-        self._bar.update(self._task, description=f"running {trials} at once" if trials > 1 else "running")
+        self._bar.update(
+            self._task, description=f"running {trials} at once" if trials > 1 else "running"
+        )
 
     def finished(self, trial: Runnable, seconds: float) -> None:
         self._work += trial.work
@@ -82,5 +107,10 @@ class ProgressBar:
         if self._workers:  # they run and compile at once: only the clock on the wall knows
             passed = time.perf_counter() - self._start
             left = self._left * passed / max(self._work, 1.0)
-            speed = f"{self._done / max(passed, 1e-9):.2g} a second, {self._workers} worker{'s' if self._workers > 1 else ''}, "
-        self._bar.update(self._task, advance=1, left=f"{speed}about {duration(left)} left" if self._left else "")
+            speed = (
+                f"{self._done / max(passed, 1e-9):.2g} a second, {self._workers} "
+                f"worker{'s' if self._workers > 1 else ''}, "
+            )
+        self._bar.update(
+            self._task, advance=1, left=f"{speed}about {duration(left)} left" if self._left else ""
+        )

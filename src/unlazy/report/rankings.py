@@ -1,4 +1,6 @@
-"""Our estimators among the published classifiers: a table, plain data, and a ranking with intervals."""
+"""Our estimators among the published classifiers: a table, plain data, and a ranking with
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from unlazy.tables.yardstick import PairedTest, Standing
 SHOWN = 12
 
 
-def print_ranking(found: Sequence[Standing], tests: Sequence[PairedTest], tables: int, console: Console) -> None:
+def print_ranking(
+    found: Sequence[Standing], tests: Sequence[PairedTest], tables: int, console: Console
+) -> None:
     """Ours and the best of the published, by mean rank."""
     table = RichTable(title=f"{tables} tables, published folds; ours in bold", title_justify="left")
     for name in ("classifier", "mean rank", "accuracy (%)", "P90 (%)", "P95 (%)", "PMA (%)"):
@@ -30,25 +34,33 @@ def print_ranking(found: Sequence[Standing], tests: Sequence[PairedTest], tables
     console.print(table)
     for test in tests:
         console.print(
-            f"{test.first} − {test.second}: {test.difference:+.2f} points, {test.won} tables won, {test.lost} lost, p = {test.chance:.2g}",
+            f"{test.first} − {test.second}: {test.difference:+.2f} points, {test.won} tables "
+            f"won, {test.lost} lost, p = {test.chance:.2g}",
             highlight=False,
         )
 
 
 def _shown(found: Sequence[Standing]) -> list[Standing]:
     best = [standing for standing in found if not standing.ours][:SHOWN]
-    most = max((standing for standing in found if not standing.ours), key=lambda standing: standing.mean)
+    most = max(
+        (standing for standing in found if not standing.ours), key=lambda standing: standing.mean
+    )
     wanted = [*best, *([] if most in best else [most])]
     return [standing for standing in found if standing.ours or standing in wanted]
 
 
 def ranking_json(
-    found: Sequence[Standing], same: Sequence[Standing], tests: Sequence[PairedTest], measured: Mapping[str, Mapping[str, float]]
+    found: Sequence[Standing],
+    same: Sequence[Standing],
+    tests: Sequence[PairedTest],
+    measured: Mapping[str, Mapping[str, float]],
 ) -> dict[str, Any]:
     """All of it as plain data."""
     return {
         "standings": [dataclasses.asdict(standing) for standing in found],
-        "standings on tables without a test set": [dataclasses.asdict(standing) for standing in same],
+        "standings on tables without a test set": [
+            dataclasses.asdict(standing) for standing in same
+        ],
         "paired tests": [test._asdict() for test in tests],
         "accuracies": {name: dict(values) for name, values in measured.items()},
     }
@@ -63,9 +75,25 @@ def save_ranking(found: Sequence[Standing], path: Path) -> None:
         figure, axes = plt.subplots(figsize=(7, 0.9 + 0.28 * len(shown)), layout="constrained")
         for place, standing in enumerate(shown):
             colour = ARM_COLOURS[1] if standing.ours else ARM_COLOURS[7]
-            axes.errorbar(standing.rank, place, xerr=standing.rank_half, elinewidth=1, fmt="o" if standing.ours else "s", color=colour)
-            axes.annotate(f"{standing.mean:.1f} %", (standing.rank, place), (0, 4), textcoords="offset points", fontsize=8, color=colour)
+            axes.errorbar(
+                standing.rank,
+                place,
+                xerr=standing.rank_half,
+                elinewidth=1,
+                fmt="o" if standing.ours else "s",
+                color=colour,
+            )
+            axes.annotate(
+                f"{standing.mean:.1f} %",
+                (standing.rank, place),
+                (0, 4),
+                textcoords="offset points",
+                fontsize=8,
+                color=colour,
+            )
         axes.set_yticks(range(len(shown)), [standing.name for standing in shown])
-        axes.set_xlabel("mean rank among the 179 published classifiers\n(over each: its mean accuracy)")
+        axes.set_xlabel(
+            "mean rank among the 179 published classifiers\n(over each: its mean accuracy)"
+        )
         axes.margins(x=0.12)
         save_figure(figure, path)

@@ -42,7 +42,13 @@ def number(value: float, measure: str = "") -> str:
     """A number with the digits that its measure deserves."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    return f"{value:.3f}" if measure == "cosine" else f"{value:.2f}" if "accuracy" in measure else f"{value:.4g}"
+    return (
+        f"{value:.3f}"
+        if measure == "cosine"
+        else f"{value:.2f}"
+        if "accuracy" in measure
+        else f"{value:.4g}"
+    )
 
 
 def spread(estimate: Estimate, measure: str = "") -> str:
@@ -67,7 +73,9 @@ def comparison(verdict: Verdict) -> Rows:
         for measure in measures:
             quantity = Quantity(arm, measure)
             row.append(published.get(quantity, ""))
-            row.append(spread(verdict.measured[quantity], measure) if quantity in verdict.measured else "")
+            row.append(
+                spread(verdict.measured[quantity], measure) if quantity in verdict.measured else ""
+            )
         rows.append(row)
     return header, rows
 
@@ -105,33 +113,46 @@ def notes(verdict: Verdict) -> list[str]:
     found = []
     first, seeds = verdict.claim.first_seed, len(verdict.seeds)
     if any(seed < first for seed in verdict.seeds) and not verdict.claim.exact:
-        ranges = ((DEVELOPMENT, "settings were chosen"), (JUDGING, "rules were looked at"), (first, "an older rule was judged"))
+        ranges = (
+            (DEVELOPMENT, "settings were chosen"),
+            (JUDGING, "rules were looked at"),
+            (first, "an older rule was judged"),
+        )
         used = next(use for end, use in ranges if verdict.seeds[0] < end)
         found.append(
-            f"{sum(seed < first for seed in verdict.seeds)} of {seeds} seeds lie below {first}; on such seeds {used}, so this run tests "
+            f"{sum(seed < first for seed in verdict.seeds)} of {seeds} seeds lie below {first}; "
+            f"on such seeds {used}, so this run tests "
             "less than one on judging seeds would."
         )
     if verdict.look:
         found.append(
-            f"Seeds were added until it was decided: this is look {verdict.look}, whose intervals are at {level_of(verdict.look):.2%}."
+            f"Seeds were added until it was decided: this is look {verdict.look}, whose "
+            f"intervals are at {level_of(verdict.look):.2%}."
         )
     if verdict.older_than_rule:
         found.append(
-            f"{verdict.older_than_rule} of {verdict.trials} records are older than the rule in this store: for them the rule was not "
+            f"{verdict.older_than_rule} of {verdict.trials} records are older than the rule in "
+            "this store: for them the rule was not "
             "written before the run; --fresh runs them anew."
         )
     if verdict.other_source:
         found.append(
-            f"{verdict.other_source} of {verdict.trials} records were made by another version of the source; --fresh runs them anew."
+            f"{verdict.other_source} of {verdict.trials} records were made by another version "
+            "of the source; --fresh runs them anew."
         )
     if verdict.diverged:
-        found.append(f"{verdict.diverged} of {verdict.trials} runs diverged; they count with what they measured.")
+        found.append(
+            f"{verdict.diverged} of {verdict.trials} runs diverged; they count with what they "
+            "measured."
+        )
     return found
 
 
 def ledger(verdicts: Sequence[Verdict]) -> Rows:
     """One row a claim."""
-    rows = [[v.claim.id, MARKS[v.outcome], str(v.numbers), control_mark(v), v.scale] for v in verdicts]
+    rows = [
+        [v.claim.id, MARKS[v.outcome], str(v.numbers), control_mark(v), v.scale] for v in verdicts
+    ]
     return ["claim", "statement", "numbers", "control", "scale"], rows
 
 
@@ -154,7 +175,9 @@ def control_mark(verdict: Verdict) -> str:
 
 def control_word(outcome: str) -> str:
     """A control's outcome as people read it."""
-    return {"not run": "not run", "holds": "✗ holds there too", "undecided": "✓ not held"}.get(outcome, "✓ rejected")
+    return {"not run": "not run", "holds": "✗ holds there too", "undecided": "✓ not held"}.get(
+        outcome, "✓ rejected"
+    )
 
 
 def terminal(table: Rows, title: str | None = None) -> Table:
@@ -172,7 +195,8 @@ def terminal(table: Rows, title: str | None = None) -> Table:
     rows = [[cell.replace(" ± ", "±") for cell in row] for row in rows]
     for index, name in enumerate(header):
         longest = max(map(len, [*name.split(), *(row[index] for row in rows)]), default=0)
-        # Numbers and names stay whole on a narrow screen, and take no more than they need; sentences may be folded.
+        # Numbers and names stay whole on a narrow screen, and take no more than they need;
+        # sentences may be folded.
         drawn.add_column(name, overflow="fold", width=longest if longest <= 24 else None)
     for row in rows:
         drawn.add_row(*(_coloured(cell) for cell in row))
@@ -180,12 +204,16 @@ def terminal(table: Rows, title: str | None = None) -> Table:
 
 
 def _coloured(cell: str) -> str:
-    colour = next((COLOURS[outcome] for outcome, mark in MARKS.items() if cell.startswith(mark)), None)
+    colour = next(
+        (COLOURS[outcome] for outcome, mark in MARKS.items() if cell.startswith(mark)), None
+    )
     return f"[{colour}]{escape(cell)}[/]" if colour else escape(cell)
 
 
 def print_verdict(verdict: Verdict, console: Console) -> None:
-    """The whole verdict: published beside measured, the rule check by check, and what differs from the paper."""
+    """The whole verdict: published beside measured, the rule check by check, and what differs from
+    the paper.
+    """
     claim = verdict.claim
     console.print()
     if claim.published:

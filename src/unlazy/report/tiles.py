@@ -28,7 +28,10 @@ def shown_steps(record: Record) -> list[int]:
 
 
 def sheet(tiles: np.ndarray) -> np.ndarray:
-    """All tiles of a step on one sheet of bytes, row by row, in grey or in colour. A weight of zero is the middle grey."""
+    """All tiles of a step on one sheet of bytes, row by row, in grey or in colour.
+
+    A weight of zero is the middle grey.
+    """
     count, height, width, channels = tiles.shape
     times = max(1, SIZE // max(height, width))
     large = np.repeat(np.repeat(tiles, times, axis=1), times, axis=2)
@@ -46,7 +49,9 @@ def png(pixels: np.ndarray) -> bytes:
     from PIL import Image
 
     out = BytesIO()
-    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(out, "PNG", optimize=True)
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(
+        out, "PNG", optimize=True
+    )
     return out.getvalue()
 
 
@@ -54,7 +59,8 @@ def tiles_html(arm: str, record: Record) -> str:
     """The sheets of a few steps, each with its step."""
     title = f"<h3>Neurons of {escape(arm)} as pictures, seed {record.seed}</h3>"
     caption = (
-        '<p class="soft">First-layer weights, each neuron a tile, scaled by its largest weight; grey is zero. Neurons of different '
+        '<p class="soft">First-layer weights, each neuron a tile, scaled by its largest weight; '
+        "grey is zero. Neurons of different "
         "clusters take turns, the largest cluster first; loose neurons come last.</p>"
     )
     parts = []

@@ -1,4 +1,6 @@
-"""Kernel ridge regression on more points than a Gram matrix can hold: preconditioned conjugate gradients that compute the kernel anew."""
+"""Kernel ridge regression on more points than a Gram matrix can hold: preconditioned conjugate
+gradients that compute the kernel anew.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,13 @@ def default_rank(n: int) -> int:
     return min(n, max(1, int(5 * n**0.5)))
 
 
-def product(kernel: Kernel, x: Matrix, V: Float[np.ndarray, "n o"], *, block: int = BLOCK) -> Float[np.ndarray, "n o"]:
-    """K·V for the Gram matrix K of x, from half of its blocks, none of which is stored. In the precision of `x`."""
+def product(
+    kernel: Kernel, x: Matrix, V: Float[np.ndarray, "n o"], *, block: int = BLOCK
+) -> Float[np.ndarray, "n o"]:
+    """K·V for the Gram matrix K of x, from half of its blocks, none of which is stored.
+
+    In the precision of `x`.
+    """
     n = len(x)
     block = min(block, n)
     pad = ((0, -n % block), (0, 0))
@@ -65,9 +72,11 @@ def _diagonal_product(kernel: Kernel, x: Any, of_x: Any) -> Any:
 
 
 class Nystroem:
-    """The preconditioner P⁻¹ = I + U·diag((s_k + λ)/(s + λ) − 1)·Uᵀ, where U·diag(s)·Uᵀ is the kernel's Nyström approximation.
+    """The preconditioner P⁻¹ = I + U·diag((s_k + λ)/(s + λ) − 1)·Uᵀ, where U·diag(s)·Uᵀ is the
+    kernel's Nyström approximation.
 
-    It is made from k random points and turns the k greatest eigenvalues of K + λI into s_k + λ, the least of them.
+    It is made from k random points and turns the k greatest eigenvalues of K + λI into s_k + λ, the
+    least of them.
 
     Reference: Frangella, Tropp and Udell, Randomized Nyström preconditioning, 2023.
     """
@@ -77,7 +86,8 @@ class Nystroem:
         with jax.enable_x64(x.dtype == np.float64):
             columns = np.asarray(gram(kernel, x, chosen), np.float64)
             values, vectors = np.linalg.eigh(np.asarray(gram(kernel, chosen), np.float64))
-        # Directions below the rounding errors, such as those of duplicated points, are left to the iteration.
+        # Directions below the rounding errors, such as those of duplicated points, are left to the
+        # iteration.
         keep = values > rank * np.finfo(x.dtype).eps * values[-1]
         self.factor = columns @ (vectors[:, keep] / np.sqrt(values[keep]))
         del columns
@@ -103,16 +113,20 @@ def conjugate_gradients(
     block: int = BLOCK,
     seed: int = 0,
 ) -> Solution:
-    """Solve (K + λI)·α = Y without storing K, by preconditioned conjugate gradients, each output with its own step sizes.
+    """Solve (K + λI)·α = Y without storing K, by preconditioned conjugate gradients, each output
+    with its own step sizes.
 
-    Each iteration minimises the residual (the conjugate residuals of Hestenes and Stiefel), in the norm of the preconditioner. The plain
-    method minimises the error of α instead and fits noise first, so that its early iterations regularise nothing.
+    Each iteration minimises the residual (the conjugate residuals of Hestenes and Stiefel), in the
+    norm of the preconditioner. The plain method minimises the error of α instead and fits noise
+    first, so that its early iterations regularise nothing.
 
-    It stops when the residual of every output is at most `tolerance` times its norm, or after `iterations`. `rank` is the number of points
-    of the preconditioner (`Nystroem`), by default 5·√n.
+    It stops when the residual of every output is at most `tolerance` times its norm, or after
+    `iterations`. `rank` is the number of points of the preconditioner (`Nystroem`), by default
+    5·√n.
 
-    The kernel is computed in the precision of `x`. If single precision makes K + λI indefinite or the true residual stays behind the one
-    that is iterated, the iteration goes on in double precision from where it was.
+    The kernel is computed in the precision of `x`. If single precision makes K + λI indefinite or
+    the true residual stays behind the one that is iterated, the iteration goes on in double
+    precision from where it was.
     """
     x, Y = points_and_targets(x, Y)
     n = len(x)
@@ -124,12 +138,17 @@ def conjugate_gradients(
     state = _State(Y.reshape(n, -1))
     for precision in ("float32", "float64") if x.dtype == np.float32 else ("float64",):
         points = x.astype(precision)
-        precondition: Callable[[np.ndarray], np.ndarray] = Nystroem(kernel, points, ridge, rank, seed) if rank else lambda V: V
+        precondition: Callable[[np.ndarray], np.ndarray] = (
+            Nystroem(kernel, points, ridge, rank, seed) if rank else lambda V: V
+        )
         outcome = _iterate(kernel, points, ridge, state, precondition, tolerance, iterations, block)
         if outcome != "too coarse":
             break
     else:
-        raise BadInput("K + ridge·I is not positive definite in double precision: use a greater ridge, or check that this is a kernel.")
+        raise BadInput(
+            "K + ridge·I is not positive definite in double precision: use a greater ridge, or "
+            "check that this is a kernel."
+        )
     return Solution(
         kernel,
         x,
@@ -172,10 +191,14 @@ def _iterate(
     while len(state.residuals) < iterations:
         if fresh:
             R = state.targets - apply(state.alpha) if state.alpha.any() else state.targets.copy()
-            if len(state.residuals) > begin and float(np.max(np.linalg.norm(R, axis=0) / norms)) <= 2 * tolerance:
+            if (
+                len(state.residuals) > begin
+                and float(np.max(np.linalg.norm(R, axis=0) / norms)) <= 2 * tolerance
+            ):
                 return "converged"
             if len(state.residuals) > begin and single:
-                return "too coarse"  # the residual that is iterated does not know the rounding errors of the products
+                # the residual that is iterated does not know the rounding errors of the products
+                return "too coarse"
             Z = precondition(R)
             AZ = apply(Z)
             P, AP, curvature = Z, AZ, np.sum(Z * AZ, axis=0)

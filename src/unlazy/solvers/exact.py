@@ -1,7 +1,9 @@
-"""Exact solvers of kernel ridge regression, on the host in double precision: whole ridge paths, leave-one-out, learning curves.
+"""Exact solvers of kernel ridge regression, on the host in double precision: whole ridge paths,
+leave-one-out, learning curves.
 
-For a Gram matrix K and a ridge λ the coefficients are α = (K + λI)⁻¹·Y and the prediction at z is Σ_i k(z, x_i)·α_i; λ is scikit-learn's
-`alpha`, not divided by the number of points. `unlazy.solvers.policy` says when these are used, and when not.
+For a Gram matrix K and a ridge λ the coefficients are α = (K + λI)⁻¹·Y and the prediction at z is
+Σ_i k(z, x_i)·α_i; λ is scikit-learn's `alpha`, not divided by the number of points.
+`unlazy.solvers.policy` says when these are used, and when not.
 """
 
 from __future__ import annotations
@@ -30,10 +32,11 @@ Targets = Float[np.ndarray, "n"] | Float[np.ndarray, "n o"]
 
 @dataclasses.dataclass(frozen=True)
 class RidgePath:
-    """Kernel ridge regressions on the same points with many ridges, all from one reduction K = Q·T·Qᵀ to a tridiagonal T.
+    """Kernel ridge regressions on the same points with many ridges, all from one reduction K =
+    Q·T·Qᵀ to a tridiagonal T.
 
-    It takes about half of the time of an eigendecomposition, and each ridge then costs n² operations: T + λI = L·D·Lᵀ with a bidiagonal L,
-    and G = (K + λI)⁻¹ = Zᵀ·D⁻¹·Z with Z = L⁻¹·Qᵀ.
+    It takes about half of the time of an eigendecomposition, and each ridge then costs n²
+    operations: T + λI = L·D·Lᵀ with a bidiagonal L, and G = (K + λI)⁻¹ = Zᵀ·D⁻¹·Z with Z = L⁻¹·Qᵀ.
 
     Results have the ridges as their first axis, and an axis of outputs if Y had one.
     """
@@ -52,7 +55,9 @@ class RidgePath:
         return result.reshape(*result.shape[:2], *self.Y.shape[1:])
 
     def _factors(self) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, "n r"]]:
-        """D, and the entries of L below its diagonal (the last row is not used), for all ridges at once."""
+        """D, and the entries of L below its diagonal (the last row is not used), for all ridges at
+        once.
+        """
         n = len(self.diagonal)
         D, below = np.empty((n, len(self.ridges))), np.zeros((n, len(self.ridges)))
         D[0] = self.diagonal[0] + self.ridges
@@ -65,7 +70,12 @@ class RidgePath:
         """α for all ridges."""
         inside = self.rotation.T @ self._targets
         found = [
-            scipy.linalg.solveh_banded(np.stack([self.diagonal + ridge, np.r_[self.beside, 0]]), inside, lower=True, check_finite=False)
+            scipy.linalg.solveh_banded(
+                np.stack([self.diagonal + ridge, np.r_[self.beside, 0]]),
+                inside,
+                lower=True,
+                check_finite=False,
+            )
             for ridge in self.ridges
         ]
         n, o = inside.shape
@@ -94,21 +104,33 @@ class RidgePath:
 def ridge_path(K: Matrix, Y: Targets, ridges: Sequence[float]) -> RidgePath:
     """Factorise the Gram matrix K once for all `ridges`. Only its lower triangle is read.
 
-    Duplicated points are fine with ridges > 0. A K that lost its definiteness to rounding by more than the smallest ridge is refused.
+    Duplicated points are fine with ridges > 0. A K that lost its definiteness to rounding by more
+    than the smallest ridge is refused.
     """
     K, Y = _regression(K, Y)
     values = finite_array("ridges", np.atleast_1d(ridges), 1)
-    require(values.size > 0 and bool(np.all(values >= 0)), f"ridges must be numbers ≥ 0, but are {list(values)}.")
+    require(
+        values.size > 0 and bool(np.all(values >= 0)),
+        f"ridges must be numbers ≥ 0, but are {list(values)}.",
+    )
     diagonal, beside, rotation = tridiagonal(K)
     ends = [
-        float(scipy.linalg.eigvalsh_tridiagonal(diagonal, beside, select="i", select_range=(place, place))[0]) for place in (0, len(K) - 1)
+        float(
+            scipy.linalg.eigvalsh_tridiagonal(
+                diagonal, beside, select="i", select_range=(place, place)
+            )[0]
+        )
+        for place in (0, len(K) - 1)
     ]
     floor = least_eigenvalue(ends[0], ends[1], len(K), float(values.min()))
     return RidgePath(values, Y, diagonal + max(floor - ends[0], 0.0), beside, rotation)
 
 
 def least_eigenvalue(least: float, greatest: float, n: int, ridge: float) -> float:
-    """The least eigenvalue of n: 0 where it is negative by rounding only. One that the ridge does not make positive is refused."""
+    """The least eigenvalue of n: 0 where it is negative by rounding only.
+
+    One that the ridge does not make positive is refused.
+    """
     noise = n * np.finfo(np.float64).eps * max(greatest, 0)
     floor = least if least < -noise else max(least, 0.0)
     if floor + ridge <= (noise if ridge == 0 else 0):
@@ -117,18 +139,24 @@ def least_eigenvalue(least: float, greatest: float, n: int, ridge: float) -> flo
 
 
 def tridiagonal(K: Matrix) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n-1"], Matrix]:
-    """The diagonal and subdiagonal of T, and Q, in K = Q·T·Qᵀ for a symmetric K, of which the lower triangle is read.
+    """The diagonal and subdiagonal of T, and Q, in K = Q·T·Qᵀ for a symmetric K, of which the lower
+    triangle is read.
 
-    By one thread: half of it waits for the memory, and on a machine with other work several threads wait for each other.
+    By one thread: half of it waits for the memory, and on a machine with other work several threads
+    wait for each other.
     """
     n = len(K)
     with one_thread():
         size = int(scipy.linalg.lapack.dsytrd_lwork(n, lower=1)[0])
-        reflectors, diagonal, beside, scales, _ = scipy.linalg.lapack.dsytrd(np.asfortranarray(K), lower=1, lwork=max(size, 1))
+        reflectors, diagonal, beside, scales, _ = scipy.linalg.lapack.dsytrd(
+            np.asfortranarray(K), lower=1, lwork=max(size, 1)
+        )
         rotation = np.eye(n)
         if n > 1:
             # LAPACK's dorgtr, which SciPy lacks, is dorgqr on the part below the diagonal.
-            rotation[1:, 1:] = scipy.linalg.lapack.dorgqr(reflectors[1:, :-1], scales, lwork=64 * n)[0]
+            rotation[1:, 1:] = scipy.linalg.lapack.dorgqr(
+                reflectors[1:, :-1], scales, lwork=64 * n
+            )[0]
     return diagonal, beside, rotation
 
 
@@ -144,7 +172,9 @@ def one_thread() -> Any:
 
 
 def _threads(n: int, small: int) -> Any:
-    """One thread for small matrices: several gain little there, and lose much on a busy machine, where they wait for each other."""
+    """One thread for small matrices: several gain little there, and lose much on a busy machine,
+    where they wait for each other.
+    """
     return one_thread() if n <= small else contextlib.nullcontext()
 
 
@@ -155,17 +185,28 @@ def eigh(K: Matrix) -> tuple[Float[np.ndarray, " n"], Matrix]:
 
 
 def learning_curve(
-    K: Matrix, K_test: Float[np.ndarray, "t n"], Y: Targets, ridge: float, *, sizes: Sequence[int] | None = None
+    K: Matrix,
+    K_test: Float[np.ndarray, "t n"],
+    Y: Targets,
+    ridge: float,
+    *,
+    sizes: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """Predictions by fits to the first n points, for every n in `sizes` (by default 1, …, all), from one Cholesky factorisation.
+    """Predictions by fits to the first n points, for every n in `sizes` (by default 1, …, all),
+    from one Cholesky factorisation.
 
-    With L·Lᵀ = K + λI, V = L⁻¹·K_testᵀ and z = L⁻¹·Y, the fit to the first n points predicts Σ_{i ≤ n} V_i·z_i. The sizes are the first
-    axis of the result, the rows of `K_test` = k(z_i, x_j) the second.
+    With L·Lᵀ = K + λI, V = L⁻¹·K_testᵀ and z = L⁻¹·Y, the fit to the first n points predicts Σ_{i ≤
+    n} V_i·z_i. The sizes are the first axis of the result, the rows of `K_test` = k(z_i, x_j) the
+    second.
     """
     K, Y = _regression(K, Y)
     K_test = finite_array("K_test", K_test, 2)
     n = len(K)
-    require(K_test.shape[1] == n, f"K_test must have one column for each of the {n} points, but has the shape {K_test.shape}.")
+    require(
+        K_test.shape[1] == n,
+        f"K_test must have one column for each of the {n} points, but has the shape "
+        f"{K_test.shape}.",
+    )
     wanted = np.arange(1, n + 1) if sizes is None else _prefixes(sizes, n)
     L = cholesky(K, ridge)
     targets = Y.reshape(n, -1)
@@ -180,26 +221,37 @@ def learning_curve(
 
 
 def prefix_coefficients(K: Matrix, Y: Targets, ridge: float, sizes: Sequence[int]) -> np.ndarray:
-    """α of the fits to the first n points, for every n in `sizes` (the first axis), with zeros for the points beyond.
+    """α of the fits to the first n points, for every n in `sizes` (the first axis), with zeros for
+    the points beyond.
 
-    With L·Lᵀ = K + λI and z = L⁻¹·Y, the prefixes of z are those of the prefixes' own systems, so that Lᵀ·α_n = z cut off at n: one
-    factorisation and one triangular solve for all sizes.
+    With L·Lᵀ = K + λI and z = L⁻¹·Y, the prefixes of z are those of the prefixes' own systems, so
+    that Lᵀ·α_n = z cut off at n: one factorisation and one triangular solve for all sizes.
     """
     K, Y = _regression(K, Y)
     n = len(K)
     wanted = _prefixes(sizes, n)
     with _threads(n, 3000):
         L = cholesky(K, ridge)
-        z = scipy.linalg.solve_triangular(L, Y.reshape(n, -1), lower=True, check_finite=False)  # n o
+        z = scipy.linalg.solve_triangular(
+            L, Y.reshape(n, -1), lower=True, check_finite=False
+        )  # n o
         cut = (np.arange(n)[:, None] < wanted)[:, :, None] * z[:, None]  # n s o
-        found = scipy.linalg.solve_triangular(L, cut.reshape(n, -1), lower=True, trans="T", overwrite_b=True, check_finite=False)
+        found = scipy.linalg.solve_triangular(
+            L, cut.reshape(n, -1), lower=True, trans="T", overwrite_b=True, check_finite=False
+        )
     return np.moveaxis(found.reshape(n, len(wanted), *Y.shape[1:]), 1, 0)
 
 
 def _prefixes(sizes: Sequence[int], n: int) -> np.ndarray:
     wanted = np.asarray(sizes)
     require(
-        bool(wanted.ndim == 1 and wanted.size > 0 and np.all(np.diff(wanted) > 0) and 1 <= wanted[0] and wanted[-1] <= n),
+        bool(
+            wanted.ndim == 1
+            and wanted.size > 0
+            and np.all(np.diff(wanted) > 0)
+            and 1 <= wanted[0]
+            and wanted[-1] <= n
+        ),
         f"sizes must increase from 1 or more to {n} or less, but are {sizes}.",
     )
     return wanted
@@ -209,8 +261,8 @@ def _prefixes(sizes: Sequence[int], n: int) -> np.ndarray:
 class Solution:
     """A fitted kernel ridge regression f(z) = Σ_i k(z, x_i)·α_i, and how it was found.
 
-    `precision` is that in which the kernel was computed. An iterative solver tells its number of `iterations`, the relative `residuals`
-    after each, and whether it `converged` to its tolerance.
+    `precision` is that in which the kernel was computed. An iterative solver tells its number of
+    `iterations`, the relative `residuals` after each, and whether it `converged` to its tolerance.
     """
 
     kernel: Kernel
@@ -227,7 +279,14 @@ class Solution:
         rows = max(1, 2**24 // len(self.x))
         with jax.enable_x64(self.precision == "float64"):
             parts = [
-                np.asarray(gram(self.kernel, z[i : i + rows].astype(self.precision), self.x.astype(self.precision)), np.float64)
+                np.asarray(
+                    gram(
+                        self.kernel,
+                        z[i : i + rows].astype(self.precision),
+                        self.x.astype(self.precision),
+                    ),
+                    np.float64,
+                )
                 @ self.coefficients
                 for i in range(0, len(z), rows)
             ]
@@ -247,20 +306,29 @@ def finite_array(name: str, value: Any, ndim: int) -> np.ndarray:
     array = np.asarray(value, np.float64)
     require(array.ndim == ndim, f"{name} must have {ndim} axes, but has the shape {array.shape}.")
     bad = int(np.sum(~np.isfinite(array)))
-    require(bad == 0, f"{name} must be finite, but {bad} of its {array.size} entries are NaN or infinite.")
+    require(
+        bad == 0,
+        f"{name} must be finite, but {bad} of its {array.size} entries are NaN or infinite.",
+    )
     return array
 
 
 def targets_of(Y: Any, n: int) -> np.ndarray:
     """Targets of n points in double precision."""
     Y = np.asarray(Y, np.float64)
-    require(Y.ndim in (1, 2) and len(Y) == n, f"Y must have one row for each of the {n} points, but has the shape {Y.shape}.")
+    require(
+        Y.ndim in (1, 2) and len(Y) == n,
+        f"Y must have one row for each of the {n} points, but has the shape {Y.shape}.",
+    )
     return finite_array("Y", Y, Y.ndim)
 
 
 def _regression(K: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
     K = finite_array("K", K, 2)
-    require(bool(K.shape[0] == K.shape[1] > 0), f"K must be a square Gram matrix, but has the shape {K.shape}.")
+    require(
+        bool(K.shape[0] == K.shape[1] > 0),
+        f"K must be a square Gram matrix, but has the shape {K.shape}.",
+    )
     return K, targets_of(Y, len(K))
 
 
@@ -285,6 +353,7 @@ def cholesky(K: Matrix, ridge: float) -> Matrix:
 def _indefinite(ridge: float, eigenvalue: float | None = None) -> BadInput:
     seen = "" if eigenvalue is None else f" (its least eigenvalue is {eigenvalue:.2e})"
     return BadInput(
-        f"K + {ridge:g}·I is not positive definite{seen}. Use a greater ridge, compute K in double precision, within "
+        f"K + {ridge:g}·I is not positive definite{seen}. Use a greater ridge, compute K in "
+        "double precision, within "
         "`jax.enable_x64(True)`, or check that K is the Gram matrix of a kernel."
     )

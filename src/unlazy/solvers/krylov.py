@@ -1,7 +1,9 @@
-"""Ridge paths on many points: one Krylov space, found by products with the kernel, solves for all ridges at once.
+"""Ridge paths on many points: one Krylov space, found by products with the kernel, solves for all
+ridges at once.
 
-After k products, Lanczos' method has an orthonormal basis Q of span{y, Ky, …, K^{k−1}y} and a tridiagonal T = QᵀKQ; Q·(T + λI)⁻¹·Qᵀy is
-the conjugate gradient solution of (K + λI)·α = y after k iterations, for every λ. An eigendecomposition costs about 9n³, k products 2k·n².
+After k products, Lanczos' method has an orthonormal basis Q of span{y, Ky, …, K^{k−1}y} and a
+tridiagonal T = QᵀKQ; Q·(T + λI)⁻¹·Qᵀy is the conjugate gradient solution of (K + λI)·α = y after k
+iterations, for every λ. An eigendecomposition costs about 9n³, k products 2k·n².
 
 Reference: Frommer and Maass, Fast CG-based methods for Tikhonov-Phillips regularization, 1999.
 """
@@ -23,7 +25,9 @@ LOOK = 10
 
 
 class KrylovPath(NamedTuple):
-    """α for each ridge, the relative residual of each as Lanczos' method knows it, and the number of products."""
+    """α for each ridge, the relative residual of each as Lanczos' method knows it, and the number
+    of products.
+    """
 
     coefficients: Float[np.ndarray, "r n"]
     residuals: Float[np.ndarray, " r"]
@@ -38,13 +42,21 @@ def krylov_path(
     tolerance: float = 1e-6,
     products: int = 500,
 ) -> KrylovPath:
-    """Solve (K + λI)·α = y for all `ridges`, where `product(v)` is K·v, to residuals of at most tolerance·‖y‖ or with so many products.
+    """Solve (K + λI)·α = y for all `ridges`, where `product(v)` is K·v, to residuals of at most
+    tolerance·‖y‖ or with so many products.
 
-    The basis is kept orthogonal in double precision by full reorthogonalisation, so that it takes n·products numbers of memory.
+    The basis is kept orthogonal in double precision by full reorthogonalisation, so that it takes
+    n·products numbers of memory.
     """
     values = np.asarray(ridges, np.float64)
-    require(values.size > 0 and bool(np.all(values > 0)), f"ridges must be positive numbers, but are {list(ridges)}.")
-    require(0 < tolerance < 1 and products > 0, "tolerance must be between 0 and 1, and products positive.")
+    require(
+        values.size > 0 and bool(np.all(values > 0)),
+        f"ridges must be positive numbers, but are {list(ridges)}.",
+    )
+    require(
+        0 < tolerance < 1 and products > 0,
+        "tolerance must be between 0 and 1, and products positive.",
+    )
     n, norm = len(y), float(np.linalg.norm(y))
     if norm == 0:
         return KrylovPath(np.zeros((len(values), n)), np.zeros(len(values)), 0)
@@ -63,10 +75,16 @@ def krylov_path(
         size += 1
         if not exhausted:
             vector = image / beside[size - 1]
-        if exhausted or size == most or (size % LOOK == 0 and _residual(diagonal, beside, size, values.min()) <= tolerance):
+        if (
+            exhausted
+            or size == most
+            or (size % LOOK == 0 and _residual(diagonal, beside, size, values.min()) <= tolerance)
+        ):
             break
     inside = np.stack([_tridiagonal(diagonal, beside, size, ridge) for ridge in values])
-    return KrylovPath(norm * (inside @ basis[:size]), beside[size - 1] * np.abs(inside[:, -1]), size)
+    return KrylovPath(
+        norm * (inside @ basis[:size]), beside[size - 1] * np.abs(inside[:, -1]), size
+    )
 
 
 def _tridiagonal(diagonal: np.ndarray, beside: np.ndarray, size: int, ridge: float) -> np.ndarray:
@@ -76,7 +94,8 @@ def _tridiagonal(diagonal: np.ndarray, beside: np.ndarray, size: int, ridge: flo
     bands[1, :-1] = beside[: size - 1]
     first = np.zeros(size)
     first[0] = 1
-    # T has the rounding errors of the products and need not be definite, so it is solved as a general band matrix.
+    # T has the rounding errors of the products and need not be definite, so it is solved as a
+    # general band matrix.
     banded = np.stack([np.r_[0, bands[1, :-1]], bands[0], bands[1]])
     return scipy.linalg.solve_banded((1, 1), banded, first, check_finite=False)
 

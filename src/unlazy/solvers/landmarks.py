@@ -1,9 +1,12 @@
-"""Ridge regression on tens of thousands of points: functions that are spanned by the kernel at some of them, the landmarks (Nyström).
+"""Ridge regression on tens of thousands of points: functions that are spanned by the kernel at some
+of them, the landmarks (Nyström).
 
-With landmarks z and K_zz = L·Lᵀ, kernel ridge regression within the span of k(·, z) is ridge regression on the features φ(x) = L⁻¹·k(z, x).
-The sums of k(z, x)·k(z, x)ᵀ and k(z, x)·y over all points x are made from blocks of points in double precision, so that the memory is that
-of a few matrices of the landmarks. A ridge is first chosen by leave-one-out on `CHOOSING_POINTS` points; then points that are held out look
-at that ridge and go downhill, and the fit with the best one is to all points.
+With landmarks z and K_zz = L·Lᵀ, kernel ridge regression within the span of k(·, z) is ridge
+regression on the features φ(x) = L⁻¹·k(z, x). The sums of k(z, x)·k(z, x)ᵀ and k(z, x)·y over all
+points x are made from blocks of points in double precision, so that the memory is that of a few
+matrices of the landmarks. A ridge is first chosen by leave-one-out on `CHOOSING_POINTS` points;
+then points that are held out look at that ridge and go downhill, and the fit with the best one is
+to all points.
 
 Reference: Rudi, Camoriano and Rosasco, Less is more: Nyström computational regularization, 2015.
 """
@@ -28,12 +31,15 @@ from unlazy.solvers.single import CHOOSING_POINTS
 LANDMARKS, BLOCK = 5_000, 2_048
 #: At most so many points, or this share, are held out to choose a ridge.
 HELD_OUT, SHARE = 2_000, 0.1
-#: Added to the diagonal of K_zz, in units of its mean: landmarks may lie so near to each other that rounding makes it indefinite.
+#: Added to the diagonal of K_zz, in units of its mean: landmarks may lie so near to each other that
+#: rounding makes it indefinite.
 JITTER = 1e-10
 
 
 def landmark_bytes(n: int) -> int:
-    """Memory of a fit to n points: K_zz with its factor, the sums, their turned copy and a factor of it, and a block."""
+    """Memory of a fit to n points: K_zz with its factor, the sums, their turned copy and a factor
+    of it, and a block.
+    """
     m = min(n, LANDMARKS)
     return 8 * m * (6 * m + 2 * BLOCK)
 
@@ -49,9 +55,11 @@ def fit_landmarks(
     landmarks: int = LANDMARKS,
     seed: int = 0,
 ) -> tuple[Matrix, RidgeFit]:
-    """The landmarks, drawn among distinct points, and a fit f(·) = Σ_j k(·, z_j)·α_j + c; `ridges` and `weight` as for `fit_gram`.
+    """The landmarks, drawn among distinct points, and a fit f(·) = Σ_j k(·, z_j)·α_j + c; `ridges`
+    and `weight` as for `fit_gram`.
 
-    `errors` of the fit are mean squared errors of points held out, NaN for ridges that were not looked at.
+    `errors` of the fit are mean squared errors of points held out, NaN for ridges that were not
+    looked at.
     """
     x, n = np.asarray(x, np.float64), len(x)
     weight = np.ones(n) if weight is None else weight
@@ -63,9 +71,16 @@ def fit_landmarks(
     if isinstance(ridges, int | float):
         require(0 < ridges < np.inf, f"ridge must be a finite number > 0, but is {ridges}.")
         sums = _Sums(span, Y.shape[1], intercept).add(x, Y, weight)
-        return z, RidgeFit(*sums.solver()(float(ridges)), float(ridges), np.array([float(ridges)]), np.array([np.nan]))
+        return z, RidgeFit(
+            *sums.solver()(float(ridges)),
+            float(ridges),
+            np.array([float(ridges)]),
+            np.array([np.nan]),
+        )
     some = draw.permutation(first)[:CHOOSING_POINTS]
-    few = fit_gram(double_gram(kernel, x[some]), Y[some], ridges, weight=weight[some], intercept=intercept)
+    few = fit_gram(
+        double_gram(kernel, x[some]), Y[some], ridges, weight=weight[some], intercept=intercept
+    )
     order = np.argsort(few.ridges)
     grid, place = few.ridges[order], int(np.argmin(few.errors[order]))
     # Points that are the same are held out together: else the least ridge would be the best.
@@ -80,7 +95,9 @@ def fit_landmarks(
             wrong = np.square(Y[held] - columns @ alpha - constant).sum(axis=1)
             errors[place] = weight[held] @ wrong / weight[held].sum()
             best = int(np.nanargmin(errors))
-            place = next((i for i in (best + 1, best - 1) if 0 <= i < len(grid) and np.isnan(errors[i])), -1)
+            place = next(
+                (i for i in (best + 1, best - 1) if 0 <= i < len(grid) and np.isnan(errors[i])), -1
+            )
         place = best
         sums.add(x[held], Y[held], weight[held])
     return z, RidgeFit(*sums.solver()(float(grid[place])), float(grid[place]), grid, errors)
@@ -102,12 +119,18 @@ class _Span:
 
 
 class _Sums:
-    """Sums over points, with weights: of k(z, x)·k(z, x)ᵀ (its lower half), k(z, x), k(z, x)·yᵀ, y and 1."""
+    """Sums over points, with weights: of k(z, x)·k(z, x)ᵀ (its lower half), k(z, x), k(z, x)·yᵀ, y
+    and 1.
+    """
 
     def __init__(self, span: _Span, outputs: int, intercept: bool) -> None:
         m = len(span.z)
         self.span, self.intercept = span, intercept
-        self.squares, self.firsts, self.with_targets = np.zeros((m, m), order="F"), np.zeros(m), np.zeros((m, outputs))
+        self.squares, self.firsts, self.with_targets = (
+            np.zeros((m, m), order="F"),
+            np.zeros(m),
+            np.zeros((m, outputs)),
+        )
         self.targets, self.weight = np.zeros(outputs), 0.0
 
     def add(self, x: Matrix, Y: Matrix, weight: Float[np.ndarray, " n"]) -> _Sums:
@@ -116,7 +139,9 @@ class _Sums:
             rows = slice(start, start + BLOCK)
             columns, root = self.span.columns(x[rows]), np.sqrt(weight[rows])[:, None]
             scaled = root * columns
-            self.squares = scipy.linalg.blas.dsyrk(1.0, scaled.T, beta=1.0, c=self.squares, lower=1, overwrite_c=1)
+            self.squares = scipy.linalg.blas.dsyrk(
+                1.0, scaled.T, beta=1.0, c=self.squares, lower=1, overwrite_c=1
+            )
             self.firsts += columns.T @ weight[rows]
             self.with_targets += scaled.T @ (root * Y[rows])
             self.targets += weight[rows] @ Y[rows]
@@ -129,17 +154,26 @@ class _Sums:
         mean_y = self.targets / self.weight if self.intercept else np.zeros_like(self.targets)
         centred = self.squares - np.outer(self.weight * mean_k, mean_k)
         factor = self.span.factor
-        turned, _ = scipy.linalg.lapack.dsygst(np.asfortranarray(centred), factor, itype=1, lower=1, overwrite_a=1)
+        turned, _ = scipy.linalg.lapack.dsygst(
+            np.asfortranarray(centred), factor, itype=1, lower=1, overwrite_a=1
+        )
         right = scipy.linalg.solve_triangular(
-            factor, self.with_targets - np.outer(self.weight * mean_k, mean_y), lower=True, check_finite=False
+            factor,
+            self.with_targets - np.outer(self.weight * mean_k, mean_y),
+            lower=True,
+            check_finite=False,
         )
 
         def solve(ridge: float) -> tuple[Matrix, Float[np.ndarray, " o"]]:
             shifted = turned.copy(order="F")
             shifted.flat[:: len(shifted) + 1] += ridge
-            chosen = scipy.linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+            chosen = scipy.linalg.cho_factor(
+                shifted, lower=True, overwrite_a=True, check_finite=False
+            )
             inner = scipy.linalg.cho_solve(chosen, right, check_finite=False)
-            alpha = scipy.linalg.solve_triangular(factor, inner, lower=True, trans=1, check_finite=False)
+            alpha = scipy.linalg.solve_triangular(
+                factor, inner, lower=True, trans=1, check_finite=False
+            )
             return alpha, mean_y - mean_k @ alpha
 
         return solve

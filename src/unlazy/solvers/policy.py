@@ -1,20 +1,25 @@
-"""The one place where a solver is chosen, for learners and estimators alike, and the fits by whatever was chosen.
+"""The one place where a solver is chosen, for learners and estimators alike, and the fits by
+whatever was chosen.
 
 A "path" is the coefficients for given ridges, to a residual of `TOLERANCE`:
 
 - up to `FEW` points by a factorisation of the Gram matrix K in double precision;
-- where K fits into a third of the memory by a Krylov space of products with K, in single precision where the ridges allow it;
+- where K fits into a third of the memory by a Krylov space of products with K, in single precision
+  where the ridges allow it;
 - beyond by the same with a kernel that is computed anew for each product.
 
 A "choice" is the best of several ridges by leave-one-out, with weights and an intercept:
 
 - up to `DECOMPOSED` points by one eigendecomposition in double precision, exact for all ridges;
-- up to `EXACT_POINTS` points, if it fits, by Cholesky factorisations in single precision with refinement, where the ridge is chosen with
+- up to `EXACT_POINTS` points, if it fits, by Cholesky factorisations in single precision with
+  refinement, where the ridge is chosen with
   all points or some thousands of them (`unlazy.solvers.single`);
 - beyond within the span of some thousands of points (`unlazy.solvers.landmarks`);
-- where even that does not fit, by conjugate gradients without K, the ridge being chosen on `CHOOSING_POINTS` points.
+- where even that does not fit, by conjugate gradients without K, the ridge being chosen on
+  `CHOOSING_POINTS` points.
 
-An eigendecomposition costs about 9n³, a Krylov space of k products 2k·n², so that few points and many ridges are factorised.
+An eigendecomposition costs about 9n³, a Krylov space of k products 2k·n², so that few points and
+many ridges are factorised.
 """
 
 from __future__ import annotations
@@ -44,7 +49,8 @@ from unlazy.solvers.single import CHOOSING_POINTS, QUICK_POINTS, fit_factored
 FEW = 400
 #: Relative residual to which paths are solved by products.
 TOLERANCE = 1e-5
-#: A ridge this small, as a multiple of eps·√n·k(x, x), is below the rounding errors of a kernel in single precision.
+#: A ridge this small, as a multiple of eps·√n·k(x, x), is below the rounding errors of a kernel in
+#: single precision.
 COARSE = 16.0
 #: Up to so many points an eigendecomposition takes no longer than a few looks at ridges.
 DECOMPOSED = 2_500
@@ -58,26 +64,44 @@ Solver = Literal["auto", "exact", "landmarks", "cg"]
 
 
 class SolverChoice(NamedTuple):
-    """How a fit is solved: the method, whether the Gram matrix is stored, and the precision of the kernel."""
+    """How a fit is solved: the method, whether the Gram matrix is stored, and the precision of the
+    kernel.
+    """
 
     method: Method
     stored: bool
     precision: Literal["float32", "float64"]
 
 
-_EXACT, _LANDMARKS = SolverChoice("exact", True, "float64"), SolverChoice("landmarks", False, "float64")
+_EXACT, _LANDMARKS = (
+    SolverChoice("exact", True, "float64"),
+    SolverChoice("landmarks", False, "float64"),
+)
 
 
-def choose(n: int, purpose: Purpose, *, dtype: Any = np.float64, ridge: float = math.inf, memory: float | None = None) -> SolverChoice:
-    """The choice for n points of precision `dtype`; `ridge` is the least one, in units of the greatest k(x, x).
+def choose(
+    n: int,
+    purpose: Purpose,
+    *,
+    dtype: Any = np.float64,
+    ridge: float = math.inf,
+    memory: float | None = None,
+) -> SolverChoice:
+    """The choice for n points of precision `dtype`; `ridge` is the least one, in units of the
+    greatest k(x, x).
 
-    `memory` is how many bytes may be used: by default all that the machine has, or a third of it for a path, which runs beside others.
+    `memory` is how many bytes may be used: by default all that the machine has, or a third of it
+    for a path, which runs beside others.
     """
     if purpose == "choice":
         allowed = machine_memory() if memory is None else memory
         if n <= EXACT_POINTS and exact_bytes(n) <= allowed:
             return _EXACT
-        return _LANDMARKS if n > EXACT_POINTS and landmark_bytes(n) <= allowed else SolverChoice("cg", False, np.dtype(dtype).name)
+        return (
+            _LANDMARKS
+            if n > EXACT_POINTS and landmark_bytes(n) <= allowed
+            else SolverChoice("cg", False, np.dtype(dtype).name)
+        )
     too_coarse = ridge < COARSE * float(np.finfo(np.float32).eps) * math.sqrt(n)
     precision = np.dtype(np.float64 if n <= FEW or too_coarse else dtype)
     stored = n * n * precision.itemsize <= path_memory(memory)
@@ -90,8 +114,9 @@ def path_memory(memory: float | None) -> float:
 
 
 def exact_bytes(n: int) -> int:
-    """Memory of a fit that holds the Gram matrix of n points: with a scaled copy and its eigenvectors with their work space, or beyond
-    `DECOMPOSED` points with a scaled copy and a factor."""
+    """Memory of a fit that holds the Gram matrix of n points: with a scaled copy and its
+    eigenvectors with their work space, or beyond `DECOMPOSED` points with a scaled copy and a
+    factor."""
     return (6 if n <= DECOMPOSED else 3) * 8 * n * n
 
 
@@ -99,12 +124,19 @@ def require_memory(n: int, memory: float | None, instead: str) -> None:
     """Raise `BadInput` if n points cannot be fitted exactly, and say what can be done `instead`."""
     need, have = exact_bytes(n), machine_memory() if memory is None else memory
     require(
-        need <= have, f"An exact fit to {n:,} samples needs {need / 1e9:.3g} GB of memory, but {have / 1e9:.3g} GB may be used. {instead}"
+        need <= have,
+        f"An exact fit to {n:,} samples needs {need / 1e9:.3g} GB of memory, but "
+        f"{have / 1e9:.3g} GB may be used. {instead}",
     )
 
 
-def kernel_path(kernel: Kernel, x: Matrix, y: Targets, ridges: Sequence[float], *, memory: float | None = None) -> np.ndarray:
-    """(K + λI)⁻¹·y for each ridge, K being the kernel of the points x. The ridges are the first axis, the others are those of y."""
+def kernel_path(
+    kernel: Kernel, x: Matrix, y: Targets, ridges: Sequence[float], *, memory: float | None = None
+) -> np.ndarray:
+    """(K + λI)⁻¹·y for each ridge, K being the kernel of the points x.
+
+    The ridges are the first axis, the others are those of y.
+    """
     n = len(x)
     with jax.enable_x64(x.dtype == np.float64):
         top = float(jnp.max(kernel.diagonal(jnp.asarray(x))))
@@ -116,12 +148,16 @@ def kernel_path(kernel: Kernel, x: Matrix, y: Targets, ridges: Sequence[float], 
             return matrix_path(np.asarray(gram(kernel, points)), y, ridges)
 
     def solve(column: Float[np.ndarray, " n"]) -> Float[np.ndarray, "r n"]:
-        found = krylov_path(lambda v: product(kernel, points, v[:, None])[:, 0], column, ridges, tolerance=TOLERANCE)
+        found = krylov_path(
+            lambda v: product(kernel, points, v[:, None])[:, 0], column, ridges, tolerance=TOLERANCE
+        )
         worst = float(np.max(found.residuals))
         require(
             worst <= 10 * TOLERANCE,
-            f"The ridge {min(ridges):.2g} is too small to be solved without storing the kernel of {n:,} points, for which "
-            f"{path_memory(memory) / 1e9:.1f} GB are too few: after {found.products} products the residual is {worst:.1e}. Take greater "
+            f"The ridge {min(ridges):.2g} is too small to be solved without storing the kernel "
+            f"of {n:,} points, for which "
+            f"{path_memory(memory) / 1e9:.1f} GB are too few: after {found.products} products "
+            f"the residual is {worst:.1e}. Take greater "
             "ridges, or allow more memory.",
         )
         return found.coefficients
@@ -130,10 +166,11 @@ def kernel_path(kernel: Kernel, x: Matrix, y: Targets, ridges: Sequence[float], 
 
 
 def matrix_path(K: Float[np.ndarray, "n n"], y: Targets, ridges: Sequence[float]) -> np.ndarray:
-    """(K + λI)⁻¹·y for each ridge, K being stored: by a factorisation if it is small, else by products with it, in its precision.
+    """(K + λI)⁻¹·y for each ridge, K being stored: by a factorisation if it is small, else by
+    products with it, in its precision.
 
-    The ridges are the first axis of the result; the others are those of y. Where a ridge is so small that products do not get there, it is
-    solved by a factorisation.
+    The ridges are the first axis of the result; the others are those of y. Where a ridge is so
+    small that products do not get there, it is solved by a factorisation.
     """
     if choose(len(K), "path", dtype=K.dtype, memory=math.inf).method == "exact":
         return ridge_path(K, y, ridges).coefficients
@@ -149,7 +186,9 @@ def matrix_path(K: Float[np.ndarray, "n n"], y: Targets, ridges: Sequence[float]
 
 
 def feature_path(phi: Float[np.ndarray, "n f"], y: Targets, ridges: Sequence[float]) -> np.ndarray:
-    """The weights w that minimise ‖Φw − y‖² + λ‖w‖² for each ridge, by the smaller of the matrices ΦᵀΦ and ΦΦᵀ."""
+    """The weights w that minimise ‖Φw − y‖² + λ‖w‖² for each ridge, by the smaller of the matrices
+    ΦᵀΦ and ΦΦᵀ.
+    """
     n, f = phi.shape
     if f <= n:
         return matrix_path(phi.T @ phi, phi.T @ y, ridges)
@@ -162,7 +201,9 @@ def _by_column(solve: Callable[[np.ndarray], np.ndarray], y: Targets) -> np.ndar
 
 @dataclasses.dataclass(frozen=True)
 class KernelFit:
-    """A ridge regression with a kernel at `points`, how it was solved, and the relative residual at which an iteration ended."""
+    """A ridge regression with a kernel at `points`, how it was solved, and the relative residual at
+    which an iteration ended.
+    """
 
     points: Matrix
     fit: RidgeFit
@@ -182,16 +223,28 @@ def fit_kernel(
     solver: Solver = "auto",
     memory: float | None = None,
 ) -> KernelFit:
-    """Fit with weights and an intercept (`unlazy.solvers.ridge`), the ridge given or chosen, by the solver that is asked for or chosen."""
+    """Fit with weights and an intercept (`unlazy.solvers.ridge`), the ridge given or chosen, by the
+    solver that is asked for or chosen.
+    """
     if solver not in get_args(Solver):
         raise unknown("solver", str(solver), get_args(Solver))
-    method = choose(len(x), "choice", dtype=x.dtype, memory=memory).method if solver == "auto" else solver
+    method = (
+        choose(len(x), "choice", dtype=x.dtype, memory=memory).method
+        if solver == "auto"
+        else solver
+    )
     if method == "exact":
         require_memory(len(x), memory, "solver='cg' needs no Gram matrix.")
-        return KernelFit(x, fit_stored(kernel, x, Y, ridges, weight=weight, intercept=intercept), _EXACT)
+        return KernelFit(
+            x, fit_stored(kernel, x, Y, ridges, weight=weight, intercept=intercept), _EXACT
+        )
     if method == "landmarks":
-        return KernelFit(*fit_landmarks(kernel, x, Y, ridges, weight=weight, intercept=intercept), _LANDMARKS)
-    return _fit_without_gram(kernel, x, Y, ridges, np.ones(len(x)) if weight is None else weight, intercept)
+        return KernelFit(
+            *fit_landmarks(kernel, x, Y, ridges, weight=weight, intercept=intercept), _LANDMARKS
+        )
+    return _fit_without_gram(
+        kernel, x, Y, ridges, np.ones(len(x)) if weight is None else weight, intercept
+    )
 
 
 def fit_stored(
@@ -205,14 +258,29 @@ def fit_stored(
     quick: bool = False,
     originals: Matrix | None = None,
 ) -> RidgeFit:
-    """Fit with a Gram matrix in memory: few points for all ridges at once, more with looks at a few (`unlazy.solvers.single`)."""
+    """Fit with a Gram matrix in memory: few points for all ridges at once, more with looks at a few
+    (`unlazy.solvers.single`).
+    """
     if len(x) > (QUICK_POINTS if quick else DECOMPOSED):
-        return fit_factored(kernel, x, Y, ridges, weight=weight, intercept=intercept, quick=quick, originals=originals)
-    return fit_gram(double_gram(kernel, x, originals), Y, ridges, weight=weight, intercept=intercept)
+        return fit_factored(
+            kernel,
+            x,
+            Y,
+            ridges,
+            weight=weight,
+            intercept=intercept,
+            quick=quick,
+            originals=originals,
+        )
+    return fit_gram(
+        double_gram(kernel, x, originals), Y, ridges, weight=weight, intercept=intercept
+    )
 
 
 class _Weighted(Kernel):
-    """k(x, z)·√w(x)·√w(z), where √w is the last coordinate of a point: weights for a solver that knows none."""
+    """k(x, z)·√w(x)·√w(z), where √w is the last coordinate of a point: weights for a solver that
+    knows none.
+    """
 
     kernel: Kernel
 
@@ -224,14 +292,24 @@ class _Weighted(Kernel):
 
 
 def _fit_without_gram(
-    kernel: Kernel, x: Matrix, Y: Matrix, ridges: float | Sequence[float] | None, weight: Float[np.ndarray, " n"], intercept: bool
+    kernel: Kernel,
+    x: Matrix,
+    Y: Matrix,
+    ridges: float | Sequence[float] | None,
+    weight: Float[np.ndarray, " n"],
+    intercept: bool,
 ) -> KernelFit:
-    """By conjugate gradients. The constant is solved for as one more column, and then freed of its penalty."""
+    """By conjugate gradients.
+
+    The constant is solved for as one more column, and then freed of its penalty.
+    """
     if isinstance(ridges, int | float):
         ridge, grid, errors = float(ridges), np.array([ridges], float), np.array([np.nan])
     else:
         part = np.random.default_rng(0).permutation(len(x))[:CHOOSING_POINTS]
-        chosen = fit_gram(double_gram(kernel, x[part]), Y[part], ridges, weight=weight[part], intercept=intercept)
+        chosen = fit_gram(
+            double_gram(kernel, x[part]), Y[part], ridges, weight=weight[part], intercept=intercept
+        )
         ridge, grid, errors = chosen.ridge, chosen.ridges, chosen.errors
     root = np.sqrt(weight)
     equal = bool(np.all(weight == 1))
@@ -243,4 +321,6 @@ def _fit_without_gram(
         constant = (root @ solved[:, :-1]) / (root @ solved[:, -1])
         solved = without_penalty_on_constant(solved[:, :-1], solved[:, -1], root)
     fit = RidgeFit(root[:, None] * solved, constant, ridge, grid, errors)
-    return KernelFit(x, fit, SolverChoice("cg", False, found.precision), found.residuals[-1], found.converged)  # type: ignore[arg-type]
+    return KernelFit(
+        x, fit, SolverChoice("cg", False, found.precision), found.residuals[-1], found.converged
+    )  # type: ignore[arg-type]

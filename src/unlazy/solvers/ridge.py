@@ -1,8 +1,10 @@
-"""Ridge regression with weights, an unpenalised intercept and the ridge chosen by leave-one-out, on a Gram matrix or on features.
+"""Ridge regression with weights, an unpenalised intercept and the ridge chosen by leave-one-out, on
+a Gram matrix or on features.
 
-The minimiser of Σ_i w_i·(y_i − f(x_i) − c)² + λ·‖f‖² over f and c. A weight of 2 is the example twice, and a weight of 0 is no example.
-Leaving out takes one unit of weight from an example, or all that it has: r_i/(1 − h_i·min(w_i, 1)/w_i) is its error then, with r_i its
-residual and h_i its leverage.
+The minimiser of Σ_i w_i·(y_i − f(x_i) − c)² + λ·‖f‖² over f and c. A weight of 2 is the example
+twice, and a weight of 0 is no example. Leaving out takes one unit of weight from an example, or all
+that it has: r_i/(1 − h_i·min(w_i, 1)/w_i) is its error then, with r_i its residual and h_i its
+leverage.
 """
 
 from __future__ import annotations
@@ -20,19 +22,24 @@ from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
 from unlazy.solvers.exact import Matrix, eigh, finite_array, least_eigenvalue, targets_of
 
-#: The ridges to choose from where none are given, in units of the mean square of a centred feature vector.
+#: The ridges to choose from where none are given, in units of the mean square of a centred feature
+#: vector.
 RIDGES = np.logspace(-7, 1, 17)
 
 
 def double_gram(kernel: Kernel, x: Matrix, originals: Matrix | None = None) -> Matrix:
-    """The Gram matrix, always in double precision: in single precision many kernels are not definite.
+    """The Gram matrix, always in double precision: in single precision many kernels are not
+    definite.
 
-    Rounding in the angle or distance between duplicated points is undone: their entry is that of the diagonal, which is exact. `originals`
-    are the points before a linear map, by which duplicates are recognised.
+    Rounding in the angle or distance between duplicated points is undone: their entry is that of
+    the diagonal, which is exact. `originals` are the points before a linear map, by which
+    duplicates are recognised.
     """
     with jax.enable_x64(True):
         K = np.array(gram(kernel, np.asarray(x, np.float64)))
-    _, same, counts = np.unique(x if originals is None else originals, axis=0, return_inverse=True, return_counts=True)
+    _, same, counts = np.unique(
+        x if originals is None else originals, axis=0, return_inverse=True, return_counts=True
+    )
     for group in np.flatnonzero(counts > 1):
         members = np.flatnonzero(same.ravel() == group)
         K[np.ix_(members, members)] = K[members[0], members[0]]
@@ -41,9 +48,11 @@ def double_gram(kernel: Kernel, x: Matrix, originals: Matrix | None = None) -> M
 
 @dataclasses.dataclass(frozen=True)
 class RidgeFit:
-    """Coefficients (of points or of features, one column an output), intercepts, the ridge, and what it was chosen from.
+    """Coefficients (of points or of features, one column an output), intercepts, the ridge, and
+    what it was chosen from.
 
-    `errors` are the mean squared leave-one-out errors for each of `ridges`, summed over outputs; of a single given ridge they are NaN.
+    `errors` are the mean squared leave-one-out errors for each of `ridges`, summed over outputs; of
+    a single given ridge they are NaN.
     """
 
     coefficients: Matrix
@@ -66,21 +75,34 @@ def fit_gram(
     weight: Float[np.ndarray, " n"] | None = None,
     intercept: bool = True,
 ) -> RidgeFit:
-    """Fit to a Gram matrix: f(z) = Σ_i k(z, x_i)·α_i. One number is the ridge; of several, or of `RIDGES`, leave-one-out takes the best."""
+    """Fit to a Gram matrix: f(z) = Σ_i k(z, x_i)·α_i.
+
+    One number is the ridge; of several, or of `RIDGES`, leave-one-out takes the best.
+    """
     Y, weight = _targets(Y, len(K)), _weights(weight, len(K))
     root = np.sqrt(weight)
     scaled, targets = root[:, None] * K * root, root[:, None] * Y
     if isinstance(ridges, int | float):
         alpha = root[:, None] * _cholesky_fit(scaled, targets, root, float(ridges), intercept)
-        return RidgeFit(alpha, _intercept(Y - K @ alpha, weight, intercept), float(ridges), np.array([ridges]), np.array([np.nan]))
+        return RidgeFit(
+            alpha,
+            _intercept(Y - K @ alpha, weight, intercept),
+            float(ridges),
+            np.array([ridges]),
+            np.array([np.nan]),
+        )
     unit = root / np.linalg.norm(root)
     if intercept:
         scaled -= np.outer(unit, unit @ scaled)
         scaled -= np.outer(scaled @ unit, unit)
     size = float(np.trace(scaled))
     grid = _grid(ridges, size / weight.sum(), float(np.max(weight * np.diag(K))), len(K))
-    values, vectors = eigh(scaled + (2 * max(size, 0) + 1) * np.outer(unit, unit) if intercept else scaled)
-    values = np.maximum(values, least_eigenvalue(float(values[0]), float(values[-1]), len(K), float(grid.min())))
+    values, vectors = eigh(
+        scaled + (2 * max(size, 0) + 1) * np.outer(unit, unit) if intercept else scaled
+    )
+    values = np.maximum(
+        values, least_eigenvalue(float(values[0]), float(values[-1]), len(K), float(grid.min()))
+    )
     if intercept:
         # The constant is the last eigenvector, and costs nothing: an infinite eigenvalue.
         values = np.append(values[:-1], np.inf)
@@ -91,7 +113,9 @@ def fit_gram(
     errors = left_out(grid[:, None, None] * solved, leverage, weight)
     best = int(np.argmin(errors))
     alpha = root[:, None] * solved[best]
-    return RidgeFit(alpha, _intercept(Y - K @ alpha, weight, intercept), float(grid[best]), grid, errors)
+    return RidgeFit(
+        alpha, _intercept(Y - K @ alpha, weight, intercept), float(grid[best]), grid, errors
+    )
 
 
 def fit_features(
@@ -102,7 +126,10 @@ def fit_features(
     weight: Float[np.ndarray, " n"] | None = None,
     intercept: bool = True,
 ) -> RidgeFit:
-    """Fit to features φ, one row a point: f(z) = ⟨φ(z), β⟩. By the smaller of the matrices ΦᵀΦ and ΦΦᵀ."""
+    """Fit to features φ, one row a point: f(z) = ⟨φ(z), β⟩.
+
+    By the smaller of the matrices ΦᵀΦ and ΦΦᵀ.
+    """
     n, p = features.shape
     if n < p:
         fit = fit_gram(features @ features.T, Y, ridges, weight=weight, intercept=intercept)
@@ -110,50 +137,81 @@ def fit_features(
     Y, weight = _targets(Y, n), _weights(weight, n)
     root = np.sqrt(weight)[:, None]
     mean = weight @ features / weight.sum() if intercept else np.zeros(p)
-    centred, targets = root * (features - mean), root * (Y - (weight @ Y / weight.sum() if intercept else 0))
+    centred, targets = (
+        root * (features - mean),
+        root * (Y - (weight @ Y / weight.sum() if intercept else 0)),
+    )
     values, vectors = eigh(centred.T @ centred)
     values = np.maximum(values, 0)
     if isinstance(ridges, int | float):
         grid = np.array([float(ridges)])
         require(0 < grid[0] < np.inf, f"ridge must be a finite number > 0, but is {ridges}.")
     else:
-        grid = _grid(ridges, float(values.sum() / weight.sum()), float(np.max(weight * np.sum(np.square(features), axis=1))), n)
+        grid = _grid(
+            ridges,
+            float(values.sum() / weight.sum()),
+            float(np.max(weight * np.sum(np.square(features), axis=1))),
+            n,
+        )
     turned = centred @ vectors  # n p
     projections = turned.T @ targets  # p o
     solved = projections[None] / (values + grid[:, None])[:, :, None]  # r p o
     residuals = targets - turned @ solved
-    leverage = (np.square(turned) @ (1 / (values[:, None] + grid))).T + (weight / weight.sum() if intercept else 0)
+    leverage = (np.square(turned) @ (1 / (values[:, None] + grid))).T + (
+        weight / weight.sum() if intercept else 0
+    )
     errors = left_out(residuals, leverage, weight) if len(grid) > 1 else np.array([np.nan])
     best = int(np.argmin(errors)) if len(grid) > 1 else 0
     beta = vectors @ solved[best]
-    return RidgeFit(beta, _intercept(Y - features @ beta, weight, intercept), float(grid[best]), grid, errors)
+    return RidgeFit(
+        beta, _intercept(Y - features @ beta, weight, intercept), float(grid[best]), grid, errors
+    )
 
 
-def without_penalty_on_constant(solved: Matrix, of_ones: Float[np.ndarray, " n"], root: Float[np.ndarray, " n"]) -> Matrix:
-    """From α₁ = (K + λ)⁻¹·Y and α₂ = (K + λ)⁻¹·u the coefficients with the constant u free: α₁ − α₂·⟨u, α₁⟩/⟨u, α₂⟩."""
+def without_penalty_on_constant(
+    solved: Matrix, of_ones: Float[np.ndarray, " n"], root: Float[np.ndarray, " n"]
+) -> Matrix:
+    """From α₁ = (K + λ)⁻¹·Y and α₂ = (K + λ)⁻¹·u the coefficients with the constant u free: α₁ −
+    α₂·⟨u, α₁⟩/⟨u, α₂⟩.
+    """
     return solved - np.outer(of_ones, (root @ solved) / (root @ of_ones))
 
 
-def _cholesky_fit(scaled: Matrix, targets: Matrix, root: Float[np.ndarray, " n"], ridge: float, intercept: bool) -> Matrix:
+def _cholesky_fit(
+    scaled: Matrix, targets: Matrix, root: Float[np.ndarray, " n"], ridge: float, intercept: bool
+) -> Matrix:
     require(0 <= ridge < np.inf, f"ridge must be a finite number ≥ 0, but is {ridge}.")
     shifted = scaled.copy()
     shifted.flat[:: len(shifted) + 1] += ridge
     try:
         factor = scipy.linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
-        raise BadInput(f"The Gram matrix with a ridge of {ridge:g} is singular, as with duplicated points. Use a greater ridge.") from None
+        raise BadInput(
+            f"The Gram matrix with a ridge of {ridge:g} is singular, as with duplicated points. "
+            "Use a greater ridge."
+        ) from None
     solved = scipy.linalg.cho_solve(factor, np.column_stack([targets, root]), check_finite=False)
-    return without_penalty_on_constant(solved[:, :-1], solved[:, -1], root) if intercept else solved[:, :-1]
+    return (
+        without_penalty_on_constant(solved[:, :-1], solved[:, -1], root)
+        if intercept
+        else solved[:, :-1]
+    )
 
 
-def left_out(residuals: Float[np.ndarray, "r n o"], leverage: Float[np.ndarray, "r n"], weight: Float[np.ndarray, " n"]) -> np.ndarray:
+def left_out(
+    residuals: Float[np.ndarray, "r n o"],
+    leverage: Float[np.ndarray, "r n"],
+    weight: Float[np.ndarray, " n"],
+) -> np.ndarray:
     """Mean squared error with one unit of weight left out; residuals are times √w."""
     share = np.minimum(weight, 1) / weight
     room = np.maximum(1 - share * leverage, np.finfo(np.float64).eps)
     return np.sum(np.square(residuals / room[:, :, None]), axis=(1, 2)) / weight.sum()
 
 
-def _intercept(residuals: Matrix, weight: Float[np.ndarray, " n"], intercept: bool) -> Float[np.ndarray, " o"]:
+def _intercept(
+    residuals: Matrix, weight: Float[np.ndarray, " n"], intercept: bool
+) -> Float[np.ndarray, " o"]:
     return weight @ residuals / weight.sum() if intercept else np.zeros(residuals.shape[1])
 
 
@@ -165,18 +223,31 @@ def _weights(weight: Float[np.ndarray, " n"] | None, n: int) -> Float[np.ndarray
     if weight is None:
         return np.ones(n)
     weight = finite_array("weight", weight, 1)
-    require(len(weight) == n and bool(np.all(weight > 0)), f"weight must be {n} numbers > 0: drop examples of weight 0.")
+    require(
+        len(weight) == n and bool(np.all(weight > 0)),
+        f"weight must be {n} numbers > 0: drop examples of weight 0.",
+    )
     return weight
 
 
-def _grid(ridges: Sequence[float] | None, centred: float, greatest: float, n: int) -> Float[np.ndarray, " r"]:
-    """The ridges to try: those given, or `RIDGES` in units of `centred`, but none below the rounding errors of n points of size `greatest`.
+def _grid(
+    ridges: Sequence[float] | None, centred: float, greatest: float, n: int
+) -> Float[np.ndarray, " r"]:
+    """The ridges to try: those given, or `RIDGES` in units of `centred`, but none below the
+    rounding errors of n points of size `greatest`.
 
     Where the points have no spread at all, all ridges give the same fit.
     """
     if ridges is None:
         rounding = 100 * n * np.finfo(np.float64).eps * greatest
-        return np.maximum(RIDGES * centred, rounding) if RIDGES[-1] * centred > rounding else RIDGES * (greatest or 1.0)
+        return (
+            np.maximum(RIDGES * centred, rounding)
+            if RIDGES[-1] * centred > rounding
+            else RIDGES * (greatest or 1.0)
+        )
     grid = finite_array("ridges", np.atleast_1d(np.asarray(ridges)), 1)
-    require(grid.size > 0 and bool(np.all(grid > 0)), f"ridges must be numbers > 0, but are {list(grid)}.")
+    require(
+        grid.size > 0 and bool(np.all(grid > 0)),
+        f"ridges must be numbers > 0, but are {list(grid)}.",
+    )
     return grid

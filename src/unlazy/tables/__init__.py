@@ -1,1 +1,3 @@
-"""Tables that people bring: read, encoded, put into contests between fixed and learned features, and explained."""
+"""Tables that people bring: read, encoded, put into contests between fixed and learned features,
+and explained.
+"""

@@ -1,7 +1,8 @@
 """`unlazy audit`: does this table reward feature learning, or is a kernel enough?
 
-First a contest decides (`unlazy.tables.contest`), then instruments explain (`unlazy.tables.explain`). Every finished piece is written down
-at once under a name made of the table's content, so that an audit that was stopped goes on where it was.
+First a contest decides (`unlazy.tables.contest`), then instruments explain
+(`unlazy.tables.explain`). Every finished piece is written down at once under a name made of the
+table's content, so that an audit that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from unlazy.tasks.tables.problems import FOLDS, Kind, Problem, problem_of
 
 #: Below this number of rows cross-validation is repeated with other folds.
 REPEATED, REPEATS = 400, 2
-#: Seconds that a fold takes on two cores: a part for any table, for each thousand training rows, and for the cube of ten thousand rows.
+#: Seconds that a fold takes on two cores: a part for any table, for each thousand training rows,
+#: and for the cube of ten thousand rows.
 FOLD_SECONDS = (8.0, 10.0, 60.0)
 #: A contest is never cut down below so many rows.
 SMALL = 400
@@ -59,7 +61,9 @@ class _Silent:
 
 @dataclasses.dataclass(frozen=True)
 class AuditOutcome:
-    """What an audit found: the problem, the standings of the contest, the explanations, and the judgement."""
+    """What an audit found: the problem, the standings of the contest, the explanations, and the
+    judgement.
+    """
 
     problem: Problem
     standings: Standings
@@ -97,7 +101,9 @@ class AuditOutcome:
                 }
                 for name in standings.names
             },
-            "explanations": {finding.name: {"says": finding.says, **finding.data} for finding in self.findings},
+            "explanations": {
+                finding.name: {"says": finding.says, **finding.data} for finding in self.findings
+            },
             "left out": list(self.left_out),
             "seconds": self.seconds,
         }
@@ -112,8 +118,16 @@ class AuditOutcome:
 def fingerprint(problem: Problem) -> str:
     """A name made of the content of a problem."""
     content = hashlib.sha256()
-    X = problem.X if not problem.words else np.array([[str(value) for value in row] for row in problem.X])
-    for part in (repr((FORM, problem.kind, problem.names, problem.classes)).encode(), X.tobytes(), problem.y.tobytes()):
+    X = (
+        problem.X
+        if not problem.words
+        else np.array([[str(value) for value in row] for row in problem.X])
+    )
+    for part in (
+        repr((FORM, problem.kind, problem.names, problem.classes)).encode(),
+        X.tobytes(),
+        problem.y.tobytes(),
+    ):
         content.update(part)
     return content.hexdigest()[:16]
 
@@ -132,9 +146,10 @@ def audit(
 ) -> AuditOutcome:
     """Find out whether a table rewards feature learning.
 
-    `X` holds rows and columns (an array or a data frame) and `y` what is to be predicted; or `X` is a `Table`. `seconds` is the time that
-    may be spent; explanations follow as long as there is any left. `journal` is a file for finished pieces, from which a later audit of the
-    same table goes on.
+    `X` holds rows and columns (an array or a data frame) and `y` what is to be predicted; or `X` is
+    a `Table`. `seconds` is the time that may be spent; explanations follow as long as there is any
+    left. `journal` is a file for finished pieces, from which a later audit of the same table goes
+    on.
     """
     begin = time.monotonic()
     table = X if isinstance(X, Table) else table_of(X, y)
@@ -146,7 +161,10 @@ def audit(
         if each not in CONTENDERS:
             raise unknown("contender", each, CONTENDERS)
     sides = {CONTENDERS[each].side for each in names}
-    require({"fixed", "learned"} <= sides, "A contest needs at least one contender with fixed and one with learned features.")
+    require(
+        {"fixed", "learned"} <= sides,
+        "A contest needs at least one contender with fixed and one with learned features.",
+    )
     require(seconds is None or seconds > 0, f"The time must be positive, but is {seconds} seconds.")
     deadline = None if seconds is None else begin + seconds
     kept = Journal(None if journal is None else Path(journal))
@@ -161,7 +179,14 @@ def audit(
         if not standings.complete:
             raise
         left_out.append("what was not done when it was stopped")
-    return AuditOutcome(problem, standings, tuple(findings), judge(standings), tuple(left_out), time.monotonic() - begin)
+    return AuditOutcome(
+        problem,
+        standings,
+        tuple(findings),
+        judge(standings),
+        tuple(left_out),
+        time.monotonic() - begin,
+    )
 
 
 def contest_seconds(rows: int, folds: int = FOLDS) -> float:
@@ -178,13 +203,18 @@ def _fitting(problem: Problem, seconds: float | None, watcher: AuditWatcher) -> 
     if rows < len(problem):
         some = np.sort(np.random.default_rng(0).permutation(len(problem))[:rows])
         told = (
-            f"{rows:,} of {len(problem):,} rows were drawn at random, so that the contest fits into the time; more time allows more rows."
+            f"{rows:,} of {len(problem):,} rows were drawn at random, so that the contest fits "
+            "into the time; more time allows more rows."
         )
-        watched = dataclasses.replace(problem, X=problem.X[some], y=problem.y[some], decisions=(*problem.decisions, told))
+        watched = dataclasses.replace(
+            problem, X=problem.X[some], y=problem.y[some], decisions=(*problem.decisions, told)
+        )
         if problem.kind == "classification":  # a rare class may have lost too many rows
             counts = np.bincount(watched.y, minlength=len(problem.classes))
             kept = np.flatnonzero(counts[watched.y] >= FOLDS)
-            names = tuple(name for name, count in zip(problem.classes, counts, strict=True) if count >= FOLDS)
+            names = tuple(
+                name for name, count in zip(problem.classes, counts, strict=True) if count >= FOLDS
+            )
             y = np.unique(watched.y[kept], return_inverse=True)[1]
             watched = dataclasses.replace(watched, X=watched.X[kept], y=y, classes=names)
         problem = watched
@@ -193,11 +223,19 @@ def _fitting(problem: Problem, seconds: float | None, watcher: AuditWatcher) -> 
     about = contest_seconds(rows, FOLDS * repeats) / CONTEST
     length = f"{about:.0f} s" if about < 90 else f"{about / 60:.0f} min"
     size = f"{rows:,} rows, {len(problem.names)} columns, {problem.kind}"
-    watcher.planned(f"{problem.name}: {size}. About {length} on two free cores, at most {memory + 1:.1f} GB.")
+    watcher.planned(
+        f"{problem.name}: {size}. About {length} on two free cores, at most {memory + 1:.1f} GB."
+    )
     return problem
 
 
-def _contest(standings: Standings, kept: Journal, deadline: float | None, watcher: AuditWatcher, left_out: list[str]) -> None:
+def _contest(
+    standings: Standings,
+    kept: Journal,
+    deadline: float | None,
+    watcher: AuditWatcher,
+    left_out: list[str],
+) -> None:
     problem, names = standings.problem, standings.names
     places = schedule(problem, REPEATS if len(problem) < REPEATED else 1)
     mark, begin = fingerprint(problem), time.monotonic()
@@ -208,14 +246,20 @@ def _contest(standings: Standings, kept: Journal, deadline: float | None, watche
             key = f"{mark}/bout/{name}/{repeat}/{fold}"
             if key not in kept.pieces:
                 now = time.monotonic()
-                late = deadline is not None and now + (number == 0) * (now - begin) / max(index, 1) > begin + CONTEST * (deadline - begin)
+                late = deadline is not None and now + (number == 0) * (now - begin) / max(
+                    index, 1
+                ) > begin + CONTEST * (deadline - begin)
                 if late and standings.complete:
-                    left_out.append(f"{len(places) - index} of {len(places)} folds, for there was no time")
+                    left_out.append(
+                        f"{len(places) - index} of {len(places)} folds, for there was no time"
+                    )
                     return
                 data = data or Encoded(problem, test)
                 watcher.began(f"fold {index + 1} of {len(places)}: {name}")
             found = kept.get(key, functools.partial(_bout, name, data, repeat, fold))
-            standings.add(Bout(**{**found, "rows": tuple(found["rows"]), "losses": tuple(found["losses"])}))
+            standings.add(
+                Bout(**{**found, "rows": tuple(found["rows"]), "losses": tuple(found["losses"])})
+            )
             done = index * len(names) + number + 1
             watcher.went(done, total, (time.monotonic() - begin) / done * (total - done))
 
@@ -226,7 +270,12 @@ def _bout(name: str, data: Encoded | None, repeat: int, fold: int) -> dict[str, 
 
 
 def _explanations(
-    standings: Standings, findings: list[Explanation], kept: Journal, deadline: float | None, watcher: AuditWatcher, left_out: list[str]
+    standings: Standings,
+    findings: list[Explanation],
+    kept: Journal,
+    deadline: float | None,
+    watcher: AuditWatcher,
+    left_out: list[str],
 ) -> None:
     problem = standings.problem
     mark = fingerprint(problem)
@@ -238,6 +287,9 @@ def _explanations(
                 left_out.append(f"{name}, for there was no time")
                 continue
             watcher.began(name)
-        found = kept.get(key, lambda instrument=instrument: dataclasses.asdict(instrument.run(problem, standings)))  # type: ignore[misc]
+        found = kept.get(
+            key,
+            lambda instrument=instrument: dataclasses.asdict(instrument.run(problem, standings)),
+        )  # type: ignore[misc]
         findings.append(Explanation(**found))
         watcher.went(number + 1, len(INSTRUMENTS), 0.0)

@@ -1,6 +1,8 @@
-"""Who competes on a table: fixed features, learned features, and the plain methods that people would use.
+"""Who competes on a table: fixed features, learned features, and the plain methods that people
+would use.
 
-A linear model has fixed features, the columns themselves: where it is best, nothing has to be learned.
+A linear model has fixed features, the columns themselves: where it is best, nothing has to be
+learned.
 """
 
 from __future__ import annotations
@@ -23,12 +25,18 @@ from unlazy.tasks.tables.problems import Kind
 
 Side = Literal["fixed", "learned", "plain"]
 #: What each side is called in a sentence.
-SIDES: dict[Side, str] = {"fixed": "fixed features", "learned": "learned features", "plain": "plain methods"}
+SIDES: dict[Side, str] = {
+    "fixed": "fixed features",
+    "learned": "learned features",
+    "plain": "plain methods",
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Contender:
-    """A method by name, its side, and the settings that tuning tries for a number of columns, the first being the default."""
+    """A method by name, its side, and the settings that tuning tries for a number of columns, the
+    first being the default.
+    """
 
     name: str
     side: Side
@@ -40,7 +48,10 @@ def _of(stem: str, kind: Kind, **numbers: Any) -> BaseEstimator:
 
 
 def _kernel(name: str, power: float) -> Callable[[Kind, int], list[BaseEstimator]]:
-    return lambda kind, d: [_of("KernelRidge", kind, kernel=name, gamma=factor * float(d) ** power) for factor in (1.0, 0.25, 4.0, 0.06)]
+    return lambda kind, d: [
+        _of("KernelRidge", kind, kernel=name, gamma=factor * float(d) ** power)
+        for factor in (1.0, 0.25, 4.0, 0.06)
+    ]
 
 
 def _wide(stem: str) -> Callable[[Kind, int], list[BaseEstimator]]:
@@ -49,8 +60,14 @@ def _wide(stem: str) -> Callable[[Kind, int], list[BaseEstimator]]:
 
 
 def _random(kind: Kind, d: int) -> list[BaseEstimator]:
-    relu = [_of("RandomFeature", kind, features="relu", width=width, random_state=0) for width in (500, 1500)]
-    waves = [_of("RandomFeature", kind, features="fourier", width=1000, gamma=factor / d, random_state=0) for factor in (1.0, 0.25)]
+    relu = [
+        _of("RandomFeature", kind, features="relu", width=width, random_state=0)
+        for width in (500, 1500)
+    ]
+    waves = [
+        _of("RandomFeature", kind, features="fourier", width=1000, gamma=factor / d, random_state=0)
+        for factor in (1.0, 0.25)
+    ]
     return relu + waves
 
 
@@ -70,13 +87,23 @@ def _linear(kind: Kind, d: int) -> list[BaseEstimator]:
 def _forest(kind: Kind, d: int) -> list[BaseEstimator]:
     forest = RandomForestClassifier if kind == "classification" else RandomForestRegressor
     settings = ((1, "sqrt"), (1, 0.5), (5, "sqrt"), (5, 0.5))
-    return [forest(200, min_samples_leaf=leaf, max_features=share, random_state=0, n_jobs=2) for leaf, share in settings]
+    return [
+        forest(200, min_samples_leaf=leaf, max_features=share, random_state=0, n_jobs=2)
+        for leaf, share in settings
+    ]
 
 
 def _boosting(kind: Kind, d: int) -> list[BaseEstimator]:
-    boosting = HistGradientBoostingClassifier if kind == "classification" else HistGradientBoostingRegressor
+    boosting = (
+        HistGradientBoostingClassifier
+        if kind == "classification"
+        else HistGradientBoostingRegressor
+    )
     settings = ((0.1, 100, 31), (0.03, 300, 8), (0.1, 300, 31), (0.1, 100, 4))
-    return [boosting(learning_rate=rate, max_iter=steps, max_leaf_nodes=leaves, random_state=0) for rate, steps, leaves in settings]
+    return [
+        boosting(learning_rate=rate, max_iter=steps, max_leaf_nodes=leaves, random_state=0)
+        for rate, steps, leaves in settings
+    ]
 
 
 CONTENDERS: dict[str, Contender] = {
@@ -89,8 +116,12 @@ CONTENDERS: dict[str, Contender] = {
         Contender("NNGP", "fixed", _wide("ConjugateKernel")),
         Contender("random features", "fixed", _random),
         Contender("RFM", "learned", _machines),
-        Contender("two-layer network", "learned", lambda kind, d: [_of("TwoLayer", kind, random_state=0)]),
-        Contender("deep network", "learned", lambda kind, d: [_of("DeepMLP", kind, random_state=0)]),
+        Contender(
+            "two-layer network", "learned", lambda kind, d: [_of("TwoLayer", kind, random_state=0)]
+        ),
+        Contender(
+            "deep network", "learned", lambda kind, d: [_of("DeepMLP", kind, random_state=0)]
+        ),
         Contender("random forest", "plain", _forest),
         Contender("gradient boosting", "plain", _boosting),
     )

@@ -1,4 +1,6 @@
-"""What explains the answer of an audit: instruments that look at a table from several sides, each with one sentence and its numbers."""
+"""What explains the answer of an audit: instruments that look at a table from several sides, each
+with one sentence and its numbers.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,15 @@ from unlazy.tasks.tables.problems import Problem
 
 #: Rows that instruments look at: training and test rows of the first fold, at most so many each.
 LOOKED_AT = 1_000
-#: Output scales from rich to lazy, step sizes that each may take, seeds, the width and length of training, and where it may end.
-SCALES, RATES, SEEDS, WIDTH, STEPS = (0.125, 0.5, 2.0, 8.0, 32.0, 128.0), (0.1, 0.03, 0.01, 0.003), 2, 128, 1500
+#: Output scales from rich to lazy, step sizes that each may take, seeds, the width and length of
+#: training, and where it may end.
+SCALES, RATES, SEEDS, WIDTH, STEPS = (
+    (0.125, 0.5, 2.0, 8.0, 32.0, 128.0),
+    (0.1, 0.03, 0.01, 0.003),
+    2,
+    128,
+    1500,
+)
 STOPS = (1 / 16, 1 / 4, 1 / 2, 1.0)
 #: Resamplings of the rows for the spectrum of the gradients.
 BOOTSTRAP = 8
@@ -60,16 +69,24 @@ class TableInstrument:
 
 
 class _View:
-    """Training and test rows of the first fold as numbers, with targets as columns of ±1 or standardised."""
+    """Training and test rows of the first fold as numbers, with targets as columns of ±1 or
+    standardised.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.data = Encoded(problem, problem.folds(0)[0])
         draw = np.random.default_rng(0)
-        train, test = (np.sort(draw.permutation(len(y))[:LOOKED_AT]) for y in (self.data.y, self.data.y_test))
+        train, test = (
+            np.sort(draw.permutation(len(y))[:LOOKED_AT]) for y in (self.data.y, self.data.y_test)
+        )
         self.x, self.y = self.data.x[train], self.data.y[train]
         self.x_test, self.y_test = self.data.x_test[test], self.data.y_test[test]
-        self.centre, self.size = (0.0, 1.0) if problem.kind == "classification" else (float(self.y.mean()), float(self.y.std()) or 1.0)
+        self.centre, self.size = (
+            (0.0, 1.0)
+            if problem.kind == "classification"
+            else (float(self.y.mean()), float(self.y.std()) or 1.0)
+        )
 
     @property
     def columns(self) -> np.ndarray:
@@ -85,13 +102,20 @@ class _View:
         if self.problem.kind == "regression":
             found = scores[:, 0] * self.size + self.centre
         else:
-            found = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
+            found = (
+                (scores[:, 0] > 0).astype(int)
+                if scores.shape[1] == 1
+                else np.argmax(scores, axis=1)
+            )
         return float(np.mean(losses_of(self.problem.kind, found, y, self.data.unit)))
 
     def ridge_loss(self, kernel: Kernel, x: np.ndarray, x_test: np.ndarray) -> float:
         """Test loss of ridge regression with a kernel, the ridge by leave-one-out."""
         fit = fit_kernel(kernel, x, self.columns).fit
-        return self.loss(Solution(kernel, x, fit.coefficients, "float64").predict(x_test) + fit.intercept, self.y_test)
+        return self.loss(
+            Solution(kernel, x, fit.coefficients, "float64").predict(x_test) + fit.intercept,
+            self.y_test,
+        )
 
 
 def _unit(problem: Problem) -> str:
@@ -100,7 +124,9 @@ def _unit(problem: Problem) -> str:
 
 def learning_curves(problem: Problem, standings: Standings) -> Explanation:
     """Test loss of the best of each side with fewer training rows."""
-    sides: list[Side] = [side for side in SIDES if any(CONTENDERS[name].side == side for name in standings.names)]
+    sides: list[Side] = [
+        side for side in SIDES if any(CONTENDERS[name].side == side for name in standings.names)
+    ]
     curves: dict[str, dict[str, Any]] = {}
     for side in sides:
         name = standings.favourite(side)
@@ -110,9 +136,16 @@ def learning_curves(problem: Problem, standings: Standings) -> Explanation:
             found, rows = [], 0
             for each in bouts:
                 data = Encoded(problem, np.array(each.rows))
-                order = np.lexsort([np.random.default_rng(each.fold).random(len(data.y)), np.arange(len(data.y)) % round(1 / share)])
+                order = np.lexsort(
+                    [
+                        np.random.default_rng(each.fold).random(len(data.y)),
+                        np.arange(len(data.y)) % round(1 / share),
+                    ]
+                )
                 some = order[: max(10, int(share * len(data.y)))]
-                if problem.kind == "classification" and len(np.unique(data.y[some])) < len(np.unique(data.y)):
+                if problem.kind == "classification" and len(np.unique(data.y[some])) < len(
+                    np.unique(data.y)
+                ):
                     continue
                 rows = len(some)
                 estimator = CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting]
@@ -121,7 +154,11 @@ def learning_curves(problem: Problem, standings: Standings) -> Explanation:
                 sizes.append(rows)
                 losses.append(float(np.mean(found)))
         full = len(problem) - len(bouts[0].rows)
-        curves[side] = {"name": name, "rows": [*sizes, full], "losses": [*losses, float(np.mean([each.loss for each in bouts]))]}
+        curves[side] = {
+            "name": name,
+            "rows": [*sizes, full],
+            "losses": [*losses, float(np.mean([each.loss for each in bouts]))],
+        }
     fixed, learned = curves["fixed"], curves["learned"]
     gaps = [
         fixed["losses"][fixed["rows"].index(rows)] - learned["losses"][learned["rows"].index(rows)]
@@ -131,14 +168,21 @@ def learning_curves(problem: Problem, standings: Standings) -> Explanation:
     most = int(np.argmax(gaps))
     sizes = [rows for rows in learned["rows"] if rows in fixed["rows"]]
     says = (
-        f"With {sizes[0]:,} training rows the lead of learned features is {gaps[0]:+.1f} points, with {sizes[-1]:,} it is {gaps[-1]:+.1f}"
-        + (f"; it is greatest, {gaps[most]:+.1f}, with {sizes[most]:,}." if 0 < most < len(gaps) - 1 else ".")
+        f"With {sizes[0]:,} training rows the lead of learned features is {gaps[0]:+.1f} "
+        f"points, with {sizes[-1]:,} it is {gaps[-1]:+.1f}"
+        + (
+            f"; it is greatest, {gaps[most]:+.1f}, with {sizes[most]:,}."
+            if 0 < most < len(gaps) - 1
+            else "."
+        )
     )
     return Explanation("learning curves", says, {"curves": curves, "unit": _unit(problem)})
 
 
 def output_scale(problem: Problem, standings: Standings) -> Explanation:
-    """The same two-layer network trained from rich to lazy, and ridge regression on its tangent kernel before and after training."""
+    """The same two-layer network trained from rich to lazy, and ridge regression on its tangent
+    kernel before and after training.
+    """
     view = _View(problem)
     rows = DistinctRows.of(view.x, view.columns, np.ones(len(view.x)))
     members = Members(rows, "squared", 16)
@@ -149,7 +193,13 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
         rates = dict.fromkeys(("w", "b", "a", "c"), rate / scale**2)
         return Recipe(
             ScaledInit(base, scale),
-            Descent(rates, batch=min(128, len(members.repeated)), loss="squared", momentum=0.9, drop=0.75),
+            Descent(
+                rates,
+                batch=min(128, len(members.repeated)),
+                loss="squared",
+                momentum=0.9,
+                drop=0.75,
+            ),
         )
 
     held = rows.parts(0)[0]
@@ -159,19 +209,36 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
     keys = jax.random.split(new_key(0), SEEDS)[np.array([seed for _, _, seed in settings])]
     stops = [round(share * STEPS) for share in STOPS]
     networks = members.train(
-        [recipe(scale, rate) for scale, rate, _ in settings], stops, np.broadcast_to(weights, (len(settings), len(weights))), keys
+        [recipe(scale, rate) for scale, rate, _ in settings],
+        stops,
+        np.broadcast_to(weights, (len(settings), len(weights))),
+        keys,
     )
-    finite = np.all([np.isfinite(leaf).reshape(*leaf.shape[:2], -1).all(axis=2) for leaf in jax.tree.leaves(networks)], axis=0)
+    finite = np.all(
+        [
+            np.isfinite(leaf).reshape(*leaf.shape[:2], -1).all(axis=2)
+            for leaf in jax.tree.leaves(networks)
+        ],
+        axis=0,
+    )
     by_scale: dict[float, list[float]] = {scale: [] for scale in SCALES}
     richest: tuple[float, ScaledTwoLayer | None] = (math.inf, None)
     for scale in SCALES:
         for seed in range(SEEDS):
-            places = [index for index, setting in enumerate(settings) if setting[0] == scale and setting[2] == seed]
+            places = [
+                index
+                for index, setting in enumerate(settings)
+                if setting[0] == scale and setting[2] == seed
+            ]
             best: tuple[float, Any] = (math.inf, None)
             for place in places:
                 for step in np.flatnonzero(finite[place]):
-                    network = jax.tree.map(lambda leaf, place=place, step=step: leaf[place, step], networks)
-                    error = float(np.mean(np.square(np.asarray(network(members.x[held])) - rows.y[held])))
+                    network = jax.tree.map(
+                        lambda leaf, place=place, step=step: leaf[place, step], networks
+                    )
+                    error = float(
+                        np.mean(np.square(np.asarray(network(members.x[held])) - rows.y[held]))
+                    )
                     if error < best[0]:
                         best = (error, network)
             if best[1] is not None:
@@ -188,10 +255,17 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
     best_scale, diverged = int(np.nanargmin(losses)), int(np.sum(~finite[:, -1]))
     lazier = losses[-1] - losses[best_scale]
     says = (
-        f"One two-layer network, trained from rich to lazy: {losses[best_scale]:.1f} {_unit(problem)} at its best output scale, "
-        f"{losses[-1]:.1f} when it is lazy, {'a loss of' if lazier > 0.5 else 'no loss beyond'} {max(lazier, 0.5):.1f} points for not "
-        f"moving its features. Ridge regression on its tangent kernel: {before:.1f} before training, {after:.1f} after."
-        + (f" Of the {len(settings)} trainings with all step sizes {diverged} diverged." if diverged else "")
+        f"One two-layer network, trained from rich to lazy: {losses[best_scale]:.1f} "
+        f"{_unit(problem)} at its best output scale, "
+        f"{losses[-1]:.1f} when it is lazy, {'a loss of' if lazier > 0.5 else 'no loss beyond'} "
+        f"{max(lazier, 0.5):.1f} points for not "
+        f"moving its features. Ridge regression on its tangent kernel: {before:.1f} before "
+        f"training, {after:.1f} after."
+        + (
+            f" Of the {len(settings)} trainings with all step sizes {diverged} diverged."
+            if diverged
+            else ""
+        )
     )
     data = {
         "scales": list(SCALES),
@@ -206,7 +280,9 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
 
 
 def kernel_alignment(problem: Problem, standings: Standings) -> Explanation:
-    """How much of the target lies along the leading eigenvectors of fixed kernels and of a learned one, and the risk that follows."""
+    """How much of the target lies along the leading eigenvectors of fixed kernels and of a learned
+    one, and the risk that follows.
+    """
     view = _View(problem)
     x, d = view.x, view.x.shape[1]
     y = view.columns - view.columns.mean(axis=0)
@@ -218,7 +294,9 @@ def kernel_alignment(problem: Problem, standings: Standings) -> Explanation:
         "NTK": double_gram(kernel_named("ntk"), x),
         "learned kernel (RFM)": double_gram(laplace, x @ machine._root),
     }
-    ranks = sorted({max(1, round(len(x) * share)) for share in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)})
+    ranks = sorted(
+        {max(1, round(len(x) * share)) for share in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)}
+    )
     shares, risks = {}, {}
     for name, K in grams.items():
         centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
@@ -227,25 +305,36 @@ def kernel_alignment(problem: Problem, standings: Standings) -> Explanation:
         along = along / along.sum()
         shares[name] = [float(along[:rank].sum()) for rank in ranks]
         scale = float(values.sum()) / len(x)
-        risks[name] = min(_kare(values / len(x), along, ridge * scale) for ridge in np.logspace(-6, 1, 22))
-    fixed = min((name for name in risks if name != "learned kernel (RFM)"), key=lambda name: risks[name])
+        risks[name] = min(
+            _kare(values / len(x), along, ridge * scale) for ridge in np.logspace(-6, 1, 22)
+        )
+    fixed = min(
+        (name for name in risks if name != "learned kernel (RFM)"), key=lambda name: risks[name]
+    )
     tenth = ranks.index(max(1, round(len(x) * 0.1)))
     says = (
-        f"A tenth of the eigenvectors of the {fixed} carries {shares[fixed][tenth]:.0%} of the target, of the learned kernel "
-        f"{shares['learned kernel (RFM)'][tenth]:.0%}; predicted share of the target left (KARE) {risks[fixed]:.2f} and "
-        f"{risks['learned kernel (RFM)']:.2f}. The learned kernel has seen these labels, so its numbers flatter it."
+        f"A tenth of the eigenvectors of the {fixed} carries {shares[fixed][tenth]:.0%} of the "
+        "target, of the learned kernel "
+        f"{shares['learned kernel (RFM)'][tenth]:.0%}; predicted share of the target left "
+        f"(KARE) {risks[fixed]:.2f} and "
+        f"{risks['learned kernel (RFM)']:.2f}. The learned kernel has seen these labels, so its "
+        "numbers flatter it."
     )
     return Explanation("kernel alignment", says, {"ranks": ranks, "shares": shares, "kare": risks})
 
 
 def _kare(values: np.ndarray, along: np.ndarray, ridge: float) -> float:
-    """The kernel alignment risk estimate of Jacot et al. (2020): yᵀ(K/n + λ)⁻²y over (tr (K/n + λ)⁻¹)², times n, for ‖y‖² = 1."""
+    """The kernel alignment risk estimate of Jacot et al. (2020): yᵀ(K/n + λ)⁻²y over (tr (K/n +
+    λ)⁻¹)², times n, for ‖y‖² = 1.
+    """
     inverse = 1 / (values + ridge)
     return float(len(values) ** 2 * np.sum(along * np.square(inverse)) / np.square(np.sum(inverse)))
 
 
 def gradient_spectrum(problem: Problem, standings: Standings) -> Explanation:
-    """Eigenvalues of the average gradient outer product of a feature machine, and the columns that carry it, over resampled rows."""
+    """Eigenvalues of the average gradient outer product of a feature machine, and the columns that
+    carry it, over resampled rows.
+    """
     view = _View(problem)
     draw = np.random.default_rng(0)
     y = view.columns
@@ -255,7 +344,11 @@ def gradient_spectrum(problem: Problem, standings: Standings) -> Explanation:
         some = draw.integers(len(view.x), size=len(view.x))
         rows, counts = np.unique(some, return_counts=True)
         target = y[rows] if y.shape[1] > 1 else y[rows, 0]
-        metric = RecursiveFeatureMachineRegressor(iterations=3).fit(view.x[rows], target, sample_weight=counts.astype(float)).metric_
+        metric = (
+            RecursiveFeatureMachineRegressor(iterations=3)
+            .fit(view.x[rows], target, sample_weight=counts.astype(float))
+            .metric_
+        )
         spectra.append(np.sort(np.linalg.eigvalsh(metric))[::-1] / np.trace(metric))
         weight = np.bincount(sources, np.diag(metric), minlength=len(problem.names))
         carried.append(weight / weight.sum())
@@ -264,8 +357,11 @@ def gradient_spectrum(problem: Problem, standings: Standings) -> Explanation:
     count = int(np.searchsorted(np.cumsum(mean), 0.9) + 1)
     top = np.argsort(-columns.mean(axis=0))[:10]
     says = (
-        f"{count} of {view.x.shape[1]} directions carry 90 % of the gradients of a learned kernel; the columns that carry most are "
-        + ", ".join(f"{problem.names[index]} ({columns.mean(axis=0)[index]:.0%})" for index in top[:3])
+        f"{count} of {view.x.shape[1]} directions carry 90 % of the gradients of a learned "
+        "kernel; the columns that carry most are "
+        + ", ".join(
+            f"{problem.names[index]} ({columns.mean(axis=0)[index]:.0%})" for index in top[:3]
+        )
         + "."
     )
     bands = {
@@ -287,18 +383,30 @@ def _sources(problem: Problem, view: _View) -> np.ndarray:
     places: list[int] = []
     for part, transformer, which in columns.transformers_:
         if part == "numbers":
-            kept = [place for place, value in zip(which, transformer.statistics_, strict=True) if not np.isnan(value)]
-            marks = [which[index] for index in transformer.indicator_.features_] if transformer.indicator_ is not None else []
+            kept = [
+                place
+                for place, value in zip(which, transformer.statistics_, strict=True)
+                if not np.isnan(value)
+            ]
+            marks = (
+                [which[index] for index in transformer.indicator_.features_]
+                if transformer.indicator_ is not None
+                else []
+            )
             places += kept + marks
         elif part == "words":
             for place, name in zip(which, range(len(which)), strict=True):
                 prefix = f"x{name}_"
-                places += [place] * sum(str(out).startswith(prefix) for out in transformer[-1].get_feature_names_out())
+                places += [place] * sum(
+                    str(out).startswith(prefix) for out in transformer[-1].get_feature_names_out()
+                )
     return np.array(places)[encoder[-1].kept_]
 
 
 def rotation(problem: Problem, standings: Standings) -> Explanation:
-    """The best of each side again, on inputs turned by a random rotation: which side needs the columns as they are?"""
+    """The best of each side again, on inputs turned by a random rotation: which side needs the
+    columns as they are?
+    """
     found: dict[Side, dict[str, Any]] = {}
     for side in SIDES:
         if not any(CONTENDERS[name].side == side for name in standings.names):
@@ -308,26 +416,50 @@ def rotation(problem: Problem, standings: Standings) -> Explanation:
         turned = []
         for each in bouts:
             data = Encoded(problem, np.array(each.rows), rotation=each.fold)
-            turned.append(float(np.mean(data.losses(CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting]))))
-        found[side] = {"name": name, "as they are": float(np.mean([each.loss for each in bouts])), "rotated": float(np.mean(turned))}
+            turned.append(
+                float(
+                    np.mean(
+                        data.losses(
+                            CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting]
+                        )
+                    )
+                )
+            )
+        found[side] = {
+            "name": name,
+            "as they are": float(np.mean([each.loss for each in bouts])),
+            "rotated": float(np.mean(turned)),
+        }
     ahead = [min(found, key=lambda side: found[side][way]) for way in ("as they are", "rotated")]
     says = f"On rotated columns {SIDES[ahead[1]]} ({found[ahead[1]]['name']}) are ahead" + (
-        ", as before." if ahead[0] == ahead[1] else f"; on the columns as they are it was {SIDES[ahead[0]]}: the columns themselves matter."
+        ", as before."
+        if ahead[0] == ahead[1]
+        else f"; on the columns as they are it was {SIDES[ahead[0]]}: the columns themselves "
+        "matter."
     )
     return Explanation("rotation", says, {"sides": found, "unit": _unit(problem)})
 
 
 def permuted_labels(problem: Problem, standings: Standings) -> Explanation:
-    """The best of fixed and learned features on permuted targets: what the contest says where there is nothing to learn."""
+    """The best of fixed and learned features on permuted targets: what the contest says where there
+    is nothing to learn.
+    """
     y = np.random.default_rng(0).permutation(problem.y)
     losses: dict[str, float] = {}
     for side in ("fixed", "learned"):
         name = standings.favourite(side)
         each = standings.of(name)[0]
         data = Encoded(problem, np.array(each.rows), y=y)
-        losses[side] = float(np.mean(data.losses(CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting])))
+        losses[side] = float(
+            np.mean(
+                data.losses(CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting])
+            )
+        )
     gap = losses["fixed"] - losses["learned"]
-    says = f"With permuted targets the gap between the sides is {gap:+.1f} points, and stands for chance alone."
+    says = (
+        f"With permuted targets the gap between the sides is {gap:+.1f} points, and stands for "
+        "chance alone."
+    )
     return Explanation("permuted labels", says, {"losses": losses, "unit": _unit(problem)})
 
 

@@ -1,4 +1,6 @@
-"""Finished pieces of long work in a file, one a line: what was done before a stop is not done again."""
+"""Finished pieces of long work in a file, one a line: what was done before a stop is not done
+again.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-#: Raised whenever estimators or contests change what they compute: pieces made before are then made anew.
+#: Raised whenever estimators or contests change what they compute: pieces made before are then made
+#: anew.
 FORM = 3
 
 

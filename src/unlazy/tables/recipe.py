@@ -1,4 +1,6 @@
-"""Code for the winner of an audit: the contest's encoding by scikit-learn's transformers, and the setting that was chosen most often."""
+"""Code for the winner of an audit: the contest's encoding by scikit-learn's transformers, and the
+setting that was chosen most often.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,27 @@ def winner_code(standings: Standings, winner: str) -> str:
     problem = standings.problem
     telling = problem.encoder().fit(problem.X, problem.y)[-1]
     chosen = [bout.setting for bout in standings.of(winner)]
-    estimator = CONTENDERS[winner].settings(problem.kind, len(telling.kept_))[max(sorted(set(chosen)), key=chosen.count)]
-    imports = {"sklearn.pipeline": ["make_pipeline"], "sklearn.preprocessing": ["FunctionTransformer", "StandardScaler"]}
+    estimator = CONTENDERS[winner].settings(problem.kind, len(telling.kept_))[
+        max(sorted(set(chosen)), key=chosen.count)
+    ]
+    imports = {
+        "sklearn.pipeline": ["make_pipeline"],
+        "sklearn.preprocessing": ["FunctionTransformer", "StandardScaler"],
+    }
     steps, before = ["StandardScaler()", "FunctionTransformer(soft_cut)"], ""
     if problem.words:
         named = {"numbers": problem.numeric, "words": problem.words}
-        before = _MIXED.format(**{kind: ", ".join(repr(problem.names[place]) for place in places) for kind, places in named.items()})
+        before = _MIXED.format(
+            **{
+                kind: ", ".join(repr(problem.names[place]) for place in places)
+                for kind, places in named.items()
+            }
+        )
         steps = ["columns", *steps]
-        imports |= {"sklearn.compose": ["make_column_transformer"], "sklearn.impute": ["SimpleImputer"]}
+        imports |= {
+            "sklearn.compose": ["make_column_transformer"],
+            "sklearn.impute": ["SimpleImputer"],
+        }
         imports["sklearn.preprocessing"].insert(1, "OneHotEncoder")
     elif np.isnan(problem.X.astype(np.float64)).any():
         steps.insert(0, _NUMBERS)

@@ -1,9 +1,12 @@
-"""The published yardstick: 179 classifiers on UCI tables, with their folds, and how ours stand among them.
+"""The published yardstick: 179 classifiers on UCI tables, with their folds, and how ours stand
+among them.
 
-Tables have the form of Fernández-Delgado, Cernadas, Barro and Amorim (2014): four published folds, or a test set of its own. An accuracy
-that was not published (a classifier that failed) counts as the mean of the others on that table, which favours the one that failed.
+Tables have the form of Fernández-Delgado, Cernadas, Barro and Amorim (2014): four published folds,
+or a test set of its own. An accuracy that was not published (a classifier that failed) counts as
+the mean of the others on that table, which favours the one that failed.
 
-Reference: Do we need hundreds of classifiers to solve real world classification problems?, JMLR 15, 2014.
+Reference: Do we need hundreds of classifiers to solve real world classification problems?, JMLR 15,
+2014.
 """
 
 from __future__ import annotations
@@ -47,7 +50,11 @@ ENTRANTS: dict[str, Callable[[], BaseEstimator]] = {
 
 
 def measure(
-    tables: Sequence[UciTable], names: Sequence[str], journal: Journal, *, watch: Callable[[str, int, int], None] = lambda what, i, n: None
+    tables: Sequence[UciTable],
+    names: Sequence[str],
+    journal: Journal,
+    *,
+    watch: Callable[[str, int, int], None] = lambda what, i, n: None,
 ) -> dict[str, dict[str, float]]:
     """Accuracy in percent of each entrant on each table, the mean over its splits."""
     for name in names:
@@ -59,7 +66,10 @@ def measure(
         for name in names:
             watch(f"{name} on {table.name}", done, total)
             scores = [
-                journal.get(f"{FORM}/{name}/{table.name}/{index}", lambda name=name, split=split: _accuracy(ENTRANTS[name](), split))  # type: ignore[misc]
+                journal.get(
+                    f"{FORM}/{name}/{table.name}/{index}",
+                    lambda name=name, split=split: _accuracy(ENTRANTS[name](), split),
+                )  # type: ignore[misc]
                 for index, split in enumerate(table.splits)
             ]
             found[name][table.name] = float(np.mean(scores))
@@ -75,27 +85,47 @@ def _accuracy(estimator: Any, split: Split) -> float:
 
 
 def published_accuracies(path: Path) -> tuple[list[str], dict[str, np.ndarray]]:
-    """Names of the classifiers, and their accuracies on each table, NaN where none was published."""
-    require(path.exists(), f"There is no file {path}. Name the published accuracies with --published.")
-    lines = [line.split() for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    """Names of the classifiers, and their accuracies on each table, NaN where none was
+    published.
+    """
+    require(
+        path.exists(), f"There is no file {path}. Name the published accuracies with --published."
+    )
+    lines = [
+        line.split()
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+        if line.strip()
+    ]
     header = lines[0]
     if header[0] != "problema" or header[-4:] != ["min", "max", "mean", "std"]:
-        raise BadInput(f"{path.name} is not the published table: a first line 'problema CLASSIFIER … min max mean std' was expected.")
+        raise BadInput(
+            f"{path.name} is not the published table: a first line 'problema CLASSIFIER … min "
+            "max mean std' was expected."
+        )
     names = header[1:-4]
     found = {}
     for line in lines[1:]:
         if line[0] in ("mean", "std") or len(line) != len(header):
             continue
-        values = np.array([float(value) if value.replace(".", "", 1).replace("-", "", 1).isdigit() else math.nan for value in line[1:-4]])
+        values = np.array(
+            [
+                float(value)
+                if value.replace(".", "", 1).replace("-", "", 1).isdigit()
+                else math.nan
+                for value in line[1:-4]
+            ]
+        )
         found[line[0]] = np.where(values > 0, values, math.nan)
     return names, found
 
 
 @dataclasses.dataclass(frozen=True)
 class Standing:
-    """How a classifier stands among all: mean accuracy, Friedman's mean rank with half of its 95 % interval over tables, and shares.
+    """How a classifier stands among all: mean accuracy, Friedman's mean rank with half of its 95 %
+    interval over tables, and shares.
 
-    `p90` and `p95`: percent of the tables with at least 90 or 95 % of the best accuracy; `pma`: mean percentage of the best accuracy.
+    `p90` and `p95`: percent of the tables with at least 90 or 95 % of the best accuracy; `pma`:
+    mean percentage of the best accuracy.
     """
 
     name: str
@@ -115,14 +145,18 @@ def standings(
     *,
     without: Sequence[str] = (),
 ) -> list[Standing]:
-    """Everyone on the tables that all of ours have done, the best rank first; `without` names tables that do not count.
+    """Everyone on the tables that all of ours have done, the best rank first; `without` names
+    tables that do not count.
 
-    Each of ours is ranked among the published classifiers alone, so that our own entrants do not push each other down.
+    Each of ours is ranked among the published classifiers alone, so that our own entrants do not
+    push each other down.
     """
     tables = [
         name
         for name in next(iter(measured.values()))
-        if all(name in each for each in measured.values()) and name in published and name not in without
+        if all(name in each for each in measured.values())
+        and name in published
+        and name not in without
     ]
     require(bool(tables), "None of the measured tables is among the published ones.")
     others = np.array([published[name] for name in tables])  # t c
@@ -131,7 +165,9 @@ def standings(
     for name, values in measured.items():
         own = np.array([values[table] for table in tables])
         found.append(_standing(name, True, own, np.column_stack([others, own]), -1))
-    found += [_standing(name, False, others[:, index], others, index) for index, name in enumerate(names)]
+    found += [
+        _standing(name, False, others[:, index], others, index) for index, name in enumerate(names)
+    ]
     return sorted(found, key=lambda standing: standing.rank)
 
 
@@ -139,12 +175,18 @@ def _standing(name: str, ours: bool, own: np.ndarray, everyone: np.ndarray, plac
     ranks = scipy.stats.rankdata(-everyone, axis=1)[:, place]
     ratio = own / everyone.max(axis=1)
     half = estimate(ranks).half
-    shares = 100 * float(np.mean(ratio >= 0.9)), 100 * float(np.mean(ratio >= 0.95)), 100 * float(np.mean(ratio))
+    shares = (
+        100 * float(np.mean(ratio >= 0.9)),
+        100 * float(np.mean(ratio >= 0.95)),
+        100 * float(np.mean(ratio)),
+    )
     return Standing(name, ours, float(own.mean()), float(ranks.mean()), half, *shares)
 
 
 class PairedTest(NamedTuple):
-    """Two of ours on the same tables: mean difference of accuracy, tables won and lost, and Wilcoxon's two-sided chance."""
+    """Two of ours on the same tables: mean difference of accuracy, tables won and lost, and
+    Wilcoxon's two-sided chance.
+    """
 
     first: str
     second: str
@@ -162,5 +204,14 @@ def paired_tests(measured: Mapping[str, Mapping[str, float]]) -> list[PairedTest
             both = [table for table in measured[first] if table in measured[second]]
             gaps = np.array([measured[first][table] - measured[second][table] for table in both])
             chance = float(scipy.stats.wilcoxon(gaps).pvalue) if np.any(gaps) else 1.0
-            found.append(PairedTest(first, second, float(gaps.mean()), int((gaps > 0).sum()), int((gaps < 0).sum()), chance))
+            found.append(
+                PairedTest(
+                    first,
+                    second,
+                    float(gaps.mean()),
+                    int((gaps > 0).sum()),
+                    int((gaps < 0).sum()),
+                    chance,
+                )
+            )
     return found

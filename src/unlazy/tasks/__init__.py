@@ -1,8 +1,18 @@
-"""Tasks: distributions with a known secret, the families they are drawn from, and the data below them."""
+"""Tasks: distributions with a known secret, the families they are drawn from, and the data below
+them.
+"""
 
 from unlazy.core.metrics import Outputs
 from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task
-from unlazy.tasks.dictionary import HiddenPatterns, ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
+from unlazy.tasks.dictionary import (
+    HiddenPatterns,
+    ParityMixture,
+    ProductPatterns,
+    UnstructuredPatterns,
+    interval,
+    parity,
+    threshold,
+)
 from unlazy.tasks.multi_index import XOR, MultiIndex, product, staircase
 
 __all__ = [

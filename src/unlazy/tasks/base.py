@@ -1,4 +1,6 @@
-"""What examples can be drawn from: data, and below a task a secret; families, from which tasks are drawn; samplers, which learners see."""
+"""What examples can be drawn from: data, and below a task a secret; families, from which tasks are
+drawn; samplers, which learners see.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,19 @@ from unlazy.core.metrics import SIGNS, Metric, Outputs, metric_of
 
 
 class Batch(NamedTuple):
-    """Labelled examples, one a row: inputs (images have three further axes), and labels as `Outputs` says."""
+    """Labelled examples, one a row: inputs (images have three further axes), and labels as
+    `Outputs` says.
+    """
 
     x: Float[Array, "n *d"]
     y: Float[Array, " n"] | Float[Array, "n o"]
 
 
 class WeightedBatch(NamedTuple):
-    """Examples with weights ≥ 0 in the mean loss. A weight of 2 counts as the example twice where the weights have mean 1."""
+    """Examples with weights ≥ 0 in the mean loss.
+
+    A weight of 2 counts as the example twice where the weights have mean 1.
+    """
 
     x: Float[Array, "n *d"]
     y: Float[Array, " n"] | Float[Array, "n o"]
@@ -30,7 +37,9 @@ class WeightedBatch(NamedTuple):
 
 
 class Population(eqx.Module):
-    """A law as all its points with their probabilities: what an exact gradient or a query oracle averages over."""
+    """A law as all its points with their probabilities: what an exact gradient or a query oracle
+    averages over.
+    """
 
     x: Float[Array, "p r"]
     y: Float[Array, " p"]
@@ -49,10 +58,12 @@ class Population(eqx.Module):
 class Sampler(eqx.Module):
     """All that a learner sees of a task: a way to draw examples, never the secret.
 
-    `draw` may give inputs by their coordinates z in an orthonormal `basis` (rows) of the space in which all inputs lie,
-    x = z·basis. A learner that commutes with rotations may train on z, which is exactly the same algorithm at a fraction of
-    the cost; any other learner calls `sample` and sees x. `basis=None` says that z is x. `exact_law`, where the data offer it, gives the
-    law of the examples without saying what made it: a `Population` by coordinates, or what such data have in its place.
+    `draw` may give inputs by their coordinates z in an orthonormal `basis` (rows) of the space in
+    which all inputs lie, x = z·basis. A learner that commutes with rotations may train on z, which
+    is exactly the same algorithm at a fraction of the cost; any other learner calls `sample` and
+    sees x. `basis=None` says that z is x. `exact_law`, where the data offer it, gives the law of
+    the examples without saying what made it: a `Population` by coordinates, or what such data have
+    in its place.
     """
 
     draw: Callable[[int, PRNGKeyArray], Batch]
@@ -103,14 +114,18 @@ class _LawOnInputs(eqx.Module):
 
 @eqx.filter_jit
 def draw(sampler: Sampler, n: int, key: PRNGKeyArray) -> Batch:
-    """`sampler.draw(n, key)` as one compiled program, which samplers of one shape share: for those who draw outside of any program."""
+    """`sampler.draw(n, key)` as one compiled program, which samplers of one shape share: for those
+    who draw outside of any program.
+    """
     return sampler.draw(n, key)
 
 
 class Data(eqx.Module):
-    """What examples can be drawn from. A law draws fresh ones; a data set draws from its training part, and `test` from the rest.
+    """What examples can be drawn from. A law draws fresh ones; a data set draws from its training
+    part, and `test` from the rest.
 
-    A subclass gives `dimension` (or `shape`, for inputs with several axes) and `draw`; `outputs` where labels are not signs.
+    A subclass gives `dimension` (or `shape`, for inputs with several axes) and `draw`; `outputs`
+    where labels are not signs.
     """
 
     @property
@@ -148,13 +163,17 @@ class Data(eqx.Module):
 
     @property
     def exact_law(self) -> Callable[[], Any] | None:
-        """A function that gives the exact law of the examples by coordinates, where it is small or symmetric enough; None elsewhere."""
+        """A function that gives the exact law of the examples by coordinates, where it is small or
+        symmetric enough; None elsewhere.
+        """
         return None
 
     @property
     def sampler(self) -> Sampler:
         """What a learner is handed."""
-        return Sampler(self.draw, self.dimension, self.basis, self.outputs, self.shape, self.exact_law)
+        return Sampler(
+            self.draw, self.dimension, self.basis, self.outputs, self.shape, self.exact_law
+        )
 
     def sample(self, n: int, *, key: PRNGKeyArray) -> Batch:
         """`n` independent examples in the input space."""
@@ -162,7 +181,10 @@ class Data(eqx.Module):
 
 
 class Task(Data):
-    """Data with a known secret. The secret is always there, in the open; learners are handed `sampler` only."""
+    """Data with a known secret.
+
+    The secret is always there, in the open; learners are handed `sampler` only.
+    """
 
     @abstractmethod
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"] | Float[Array, "n o"]:
@@ -176,14 +198,18 @@ class Task(Data):
     @property
     @abstractmethod
     def chance(self) -> Float[Array, ""]:
-        """Risk of the best constant predictor, exactly: its share of wrong labels, or its squared error."""
+        """Risk of the best constant predictor, exactly: its share of wrong labels, or its squared
+        error.
+        """
 
 
 class Family(eqx.Module):
-    """A set of tasks that differ only in their secret, or of splits of one data set: checked parameters from which one is drawn.
+    """A set of tasks that differ only in their secret, or of splits of one data set: checked
+    parameters from which one is drawn.
 
-    Whole numbers, strings and tuples are static (they fix shapes and programs); fields annotated `float` may differ between
-    trials of one compiled program. Parameters are checked when the family is made, in `__check_init__`.
+    Whole numbers, strings and tuples are static (they fix shapes and programs); fields annotated
+    `float` may differ between trials of one compiled program. Parameters are checked when the
+    family is made, in `__check_init__`.
     """
 
     @property
@@ -203,7 +229,9 @@ class Family(eqx.Module):
 
     @property
     def coordinates(self) -> int:
-        """Number r of coordinates by which an input is given: less than d where all inputs lie in a known subspace."""
+        """Number r of coordinates by which an input is given: less than d where all inputs lie in a
+        known subspace.
+        """
         return self.dimension
 
     @property
@@ -213,7 +241,9 @@ class Family(eqx.Module):
 
     @property
     def missing(self) -> str | None:
-        """One sentence that says which data are not there and how to get them; None where nothing is missing."""
+        """One sentence that says which data are not there and how to get them; None where nothing
+        is missing.
+        """
         return None
 
     @abstractmethod

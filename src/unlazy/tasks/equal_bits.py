@@ -1,12 +1,15 @@
-"""Parities that can be found: half of the inputs are uniform bits, in the other half all bits of the parity are equal.
+"""Parities that can be found: half of the inputs are uniform bits, in the other half all bits of
+the parity are equal.
 
     z ∈ {±1}^d, x = z/√d;   A ⊂ [d], |A| = k odd;   y = Π_{j∈A} z_j
-    with probability `structured` all bits of A are one fair coin, else all bits are independent fair coins
+    with probability `structured` all bits of A are one fair coin, else all bits are independent
+    fair coins
 
-`CountedBits` is the same seen along A alone: the number of ones in A decides the label, and a network whose weights are equal on A and zero
-elsewhere sees nothing else.
+`CountedBits` is the same seen along A alone: the number of ones in A decides the label, and a
+network whose weights are equal on A and zero elsewhere sees nothing else.
 
-`where` = A. The label has no correlation with any bit outside A; within A each bit agrees with it on the all-equal part.
+`where` = A. The label has no correlation with any bit outside A; within A each bit agrees with it
+on the all-equal part.
 
 Reference: daniely2020, Section 2.
 """
@@ -58,7 +61,9 @@ class EqualBitsTask(Task):
         equal = bernoulli(key_part, jnp.full(n, self.structured))
         coin = signs(key_coin, (n,))
         bits = jnp.where(equal[:, None], coin[:, None], z[:, self.where])
-        return Batch(z.at[:, self.where].set(bits) / math.sqrt(self.d), jnp.prod(bits, axis=1)), equal
+        return Batch(
+            z.at[:, self.where].set(bits) / math.sqrt(self.d), jnp.prod(bits, axis=1)
+        ), equal
 
     @property
     def exact_law(self) -> Callable[[], Population] | None:
@@ -95,9 +100,17 @@ class EqualBits(Family):
     structured: float = eqx.field(converter=float, default=0.5, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(isinstance(self.k, int) and self.k % 2 == 1, f"k must be odd, so that both labels are equally likely, but k={self.k}.")
-        require(3 <= self.k <= self.d, f"A parity takes 3 ≤ k ≤ d bits, but k={self.k}, d={self.d}.")
-        require(0 <= self.structured <= 1, f"structured is a share of the inputs, in [0, 1], but is {self.structured}.")
+        require(
+            isinstance(self.k, int) and self.k % 2 == 1,
+            f"k must be odd, so that both labels are equally likely, but k={self.k}.",
+        )
+        require(
+            3 <= self.k <= self.d, f"A parity takes 3 ≤ k ≤ d bits, but k={self.k}, d={self.d}."
+        )
+        require(
+            0 <= self.structured <= 1,
+            f"structured is a share of the inputs, in [0, 1], but is {self.structured}.",
+        )
 
     @property
     def dimension(self) -> int:
@@ -137,7 +150,8 @@ class CountedBitsTask(Task):
         return Population(
             jnp.asarray((self.k - 2 * minus)[:, None] / math.sqrt(self.k * self.d), number),
             jnp.asarray(1.0 - 2.0 * (minus % 2), number),
-            (1 - self.structured) * jnp.asarray(coins, number) + self.structured * jnp.asarray(equal, number),
+            (1 - self.structured) * jnp.asarray(coins, number)
+            + self.structured * jnp.asarray(equal, number),
         )
 
     def target(self, x: Float[Array, "n 1"]) -> Float[Array, " n"]:
@@ -156,10 +170,12 @@ class CountedBitsTask(Task):
 
 
 class CountedBits(Family):
-    """What a network sees of `EqualBits` once its weights are the same on all bits of A and zero elsewhere.
+    """What a network sees of `EqualBits` once its weights are the same on all bits of A and zero
+    elsewhere.
 
-    The coordinate is that along the unit vector of A, so gradient descent on a weight of it, a bias and a second layer is gradient descent
-    on d bits for as long as the weights stay of this form, and on the exact law they do.
+    The coordinate is that along the unit vector of A, so gradient descent on a weight of it, a bias
+    and a second layer is gradient descent on d bits for as long as the weights stay of this form,
+    and on the exact law they do.
     """
 
     d: int = eqx.field(static=True, kw_only=True)

@@ -22,7 +22,9 @@ from unlazy.tasks.base import Batch, Family, Task
 
 
 class CubeMixture(Task):
-    """2^k Gaussians whose centres are the vertices of a cube; neighbouring vertices have opposite labels."""
+    """2^k Gaussians whose centres are the vertices of a cube; neighbouring vertices have opposite
+    labels.
+    """
 
     axes: Float[Array, "k d"]
     spread: float | Float[Array, ""]
@@ -40,7 +42,9 @@ class CubeMixture(Task):
         return Batch(signs @ self.axes + noise, jnp.prod(signs, axis=1))
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label of the nearest vertex, which is that of the input but for the far tail of the noise."""
+        """The label of the nearest vertex, which is that of the input but for the far tail of the
+        noise.
+        """
         return jnp.prod(jnp.where(x @ self.axes.T >= 0, 1.0, -1.0), axis=1)
 
     @property
@@ -64,9 +68,14 @@ class CubeGaussians(Family):
     spread: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(0 < self.k <= self.d, f"k orthonormal axes need 0 < k ≤ d, but k={self.k}, d={self.d}.")
+        require(
+            0 < self.k <= self.d, f"k orthonormal axes need 0 < k ≤ d, but k={self.k}, d={self.d}."
+        )
         require(self.k <= 10, f"All 2^k centres are followed, so k is at most 10, but k={self.k}.")
-        require(self.spread >= 0, f"spread is a standard deviation and cannot be negative, but is {self.spread}.")
+        require(
+            self.spread >= 0,
+            f"spread is a standard deviation and cannot be negative, but is {self.spread}.",
+        )
 
     @property
     def dimension(self) -> int:

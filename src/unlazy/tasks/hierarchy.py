@@ -1,10 +1,11 @@
-"""Hierarchies: a simple base signal and, of smaller size, a function of it. Labels are the real vectors
+"""Hierarchies: a simple base signal and, of smaller size, a function of it. Labels are the real
+vectors
 
     y = H(x) = β·F(x) + α·G(F(x)),   F: R^d → R^k,   G: R^k → R^k.
 
-Three forms: pairwise products of signs under a product of four of them (`PairHierarchy`, the experiments), k coordinates under their
-product, beside coordinates of any law (`HardInstance`, the lower bounds), and networks of smooth neurons (`SmoothHierarchy`, the concept
-class).
+Three forms: pairwise products of signs under a product of four of them (`PairHierarchy`, the
+experiments), k coordinates under their product, beside coordinates of any law (`HardInstance`, the
+lower bounds), and networks of smooth neurons (`SmoothHierarchy`, the concept class).
 
 Reference: allenzhu2019, Eq. (2.2), Sections 5, 7 and 8.1.
 """
@@ -99,10 +100,12 @@ class PairHierarchyTask(HierarchyTask):
 
 
 class PairHierarchy(Family):
-    """x uniform in {±1}^d, F the k = d/2 products of pairs, G_i = (−1)^i times the product of the first `order` of them.
+    """x uniform in {±1}^d, F the k = d/2 products of pairs, G_i = (−1)^i times the product of the
+    first `order` of them.
 
-    The paper pairs neighbours; here the pairs are drawn, which is the same for every learner whose law does not know the order of
-    coordinates. Where nothing of α·G(F) is learned, the squared error is k·α².
+    The paper pairs neighbours; here the pairs are drawn, which is the same for every learner whose
+    law does not know the order of coordinates. Where nothing of α·G(F) is learned, the squared
+    error is k·α².
     """
 
     d: int = eqx.field(static=True, default=30, kw_only=True)
@@ -112,8 +115,14 @@ class PairHierarchy(Family):
 
     def __check_init__(self) -> None:
         """Refuse what makes no task."""
-        require(isinstance(self.d, int) and self.d > 0 and self.d % 2 == 0, f"d must be an even number, but is {self.d!r}.")
-        require(2 <= self.order <= self.d // 2, f"order lies between 2 and the {self.d // 2} products, but is {self.order}.")
+        require(
+            isinstance(self.d, int) and self.d > 0 and self.d % 2 == 0,
+            f"d must be an even number, but is {self.d!r}.",
+        )
+        require(
+            2 <= self.order <= self.d // 2,
+            f"order lies between 2 and the {self.d // 2} products, but is {self.order}.",
+        )
         _check_sizes(self.alpha, self.beta)
 
     @property
@@ -125,11 +134,19 @@ class PairHierarchy(Family):
         return Outputs("reals", self.d // 2)
 
     def task(self, *, key: PRNGKeyArray) -> PairHierarchyTask:
-        return PairHierarchyTask(jnp.asarray(self.alpha), jnp.asarray(self.beta), jax.random.permutation(key, self.d), self.order)
+        return PairHierarchyTask(
+            jnp.asarray(self.alpha),
+            jnp.asarray(self.beta),
+            jax.random.permutation(key, self.d),
+            self.order,
+        )
 
 
 class HardInstanceTask(HierarchyTask):
-    """F(x) = √d·(x_{i₁}, …, x_{i_k}); G(h) = (Π_j h_j, …, Π_j h_j). Indices are among the first d₁ coordinates, which are fair signs/√d."""
+    """F(x) = √d·(x_{i₁}, …, x_{i_k}); G(h) = (Π_j h_j, …, Π_j h_j).
+
+    Indices are among the first d₁ coordinates, which are fair signs/√d.
+    """
 
     where: Int[Array, " k"]
     d: int = eqx.field(static=True)
@@ -174,9 +191,11 @@ class HardInstanceTask(HierarchyTask):
 
 
 class HardInstance(Family):
-    """The class (7.1): k hidden ones of the first d₁ (`fair`) coordinates and their product; the other coordinates have any law.
+    """The class (7.1): k hidden ones of the first d₁ (`fair`) coordinates and their product; the
+    other coordinates have any law.
 
-    `background`: of those others, "uniform" fair signs, one "constant", all "tied" to one sign, or signs that are + nine times in ten.
+    `background`: of those others, "uniform" fair signs, one "constant", all "tied" to one sign, or
+    signs that are + nine times in ten.
     """
 
     d: int = eqx.field(static=True, default=30, kw_only=True)
@@ -188,9 +207,15 @@ class HardInstance(Family):
 
     def __check_init__(self) -> None:
         """Refuse what makes no task."""
-        require(2 <= self.k <= self.d1 <= self.d, f"2 ≤ k ≤ d₁ ≤ d is asked, but k={self.k}, d₁={self.d1}, d={self.d}.")
+        require(
+            2 <= self.k <= self.d1 <= self.d,
+            f"2 ≤ k ≤ d₁ ≤ d is asked, but k={self.k}, d₁={self.d1}, d={self.d}.",
+        )
         known = get_args(Background)
-        require(self.background in known, f"background must be one of {', '.join(known)}, but is {self.background!r}.")
+        require(
+            self.background in known,
+            f"background must be one of {', '.join(known)}, but is {self.background!r}.",
+        )
         _check_sizes(self.alpha, self.beta)
 
     @property
@@ -208,7 +233,9 @@ class HardInstance(Family):
 
     def task(self, *, key: PRNGKeyArray) -> HardInstanceTask:
         where = jax.random.permutation(key, self.d1)[: self.k]
-        return HardInstanceTask(jnp.asarray(self.alpha), jnp.asarray(self.beta), where, self.d, self.d1, self.background)
+        return HardInstanceTask(
+            jnp.asarray(self.alpha), jnp.asarray(self.beta), where, self.d, self.d1, self.background
+        )
 
 
 class RealParityTask(HierarchyTask):
@@ -247,7 +274,9 @@ class RealParityTask(HierarchyTask):
 
 
 class RealParity(Family):
-    """A parity of k hidden coordinates of x ∈ {±1/√d}^d as a real number, learned by squared error: Section 8.2 has k = 6."""
+    """A parity of k hidden coordinates of x ∈ {±1/√d}^d as a real number, learned by squared error:
+    Section 8.2 has k = 6.
+    """
 
     d: int = eqx.field(static=True, default=40, kw_only=True)
     k: int = eqx.field(static=True, default=6, kw_only=True)
@@ -270,7 +299,9 @@ class RealParity(Family):
 
 
 class SmoothHierarchyTask(HierarchyTask):
-    """F_r(x) = Σ_i a_{r,i}·φ(⟨w_{r,i}, x⟩) and G_r(h) = Σ_i c_{r,i}·ψ(⟨v_{r,i}, h⟩) on the unit sphere."""
+    """F_r(x) = Σ_i a_{r,i}·φ(⟨w_{r,i}, x⟩) and G_r(h) = Σ_i c_{r,i}·ψ(⟨v_{r,i}, h⟩) on the unit
+    sphere.
+    """
 
     w: Float[Array, "k p d"]
     a: Float[Array, "k p"]
@@ -292,10 +323,14 @@ class SmoothHierarchyTask(HierarchyTask):
         return x / jnp.linalg.norm(x, axis=1, keepdims=True)
 
     def base_signal(self, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
-        return jnp.einsum("kp,nkp->nk", self.a, series_of(self.inner)(jnp.einsum("kpd,nd->nkp", self.w, x)))
+        return jnp.einsum(
+            "kp,nkp->nk", self.a, series_of(self.inner)(jnp.einsum("kpd,nd->nkp", self.w, x))
+        )
 
     def composite(self, h: Float[Array, "n k"]) -> Float[Array, "n k"]:
-        return jnp.einsum("kq,nkq->nk", self.c, series_of(self.outer)(jnp.einsum("kqj,nj->nkq", self.v, h)))
+        return jnp.einsum(
+            "kq,nkq->nk", self.c, series_of(self.outer)(jnp.einsum("kqj,nj->nkq", self.v, h))
+        )
 
     @property
     def features(self) -> Float[Array, "f d"]:
@@ -305,15 +340,19 @@ class SmoothHierarchyTask(HierarchyTask):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """The spread of the target over a fixed sample of `SPREAD_POINTS` points: it has no closed form."""
+        """The spread of the target over a fixed sample of `SPREAD_POINTS` points: it has no closed
+        form.
+        """
         y = self.draw(SPREAD_POINTS, jax.random.key(0)).y
         return jnp.sum(jnp.var(y, axis=0))
 
 
 class SmoothHierarchy(Family):
-    """Concept 1: `p` inner and `q` outer neurons for each of k outputs, weights of norm 1/√2, coefficients uniform in [−1, 1].
+    """Concept 1: `p` inner and `q` outer neurons for each of k outputs, weights of norm 1/√2,
+    coefficients uniform in [−1, 1].
 
-    `inner` and `outer` name smooth functions (`SERIES`). F is not scaled to norm one, as Concept 2 allows.
+    `inner` and `outer` name smooth functions (`SERIES`). F is not scaled to norm one, as Concept 2
+    allows.
     """
 
     d: int = eqx.field(static=True, default=20, kw_only=True)
@@ -327,7 +366,10 @@ class SmoothHierarchy(Family):
 
     def __check_init__(self) -> None:
         """Refuse what makes no task."""
-        require(min(self.d, self.k, self.p, self.q) > 0, f"d, k, p and q must be positive, but are {self.d}, {self.k}, {self.p}, {self.q}.")
+        require(
+            min(self.d, self.k, self.p, self.q) > 0,
+            f"d, k, p and q must be positive, but are {self.d}, {self.k}, {self.p}, {self.q}.",
+        )
         series_of(self.inner)
         series_of(self.outer)
         _check_sizes(self.alpha, self.beta)
@@ -348,7 +390,9 @@ class SmoothHierarchy(Family):
             return drawn / jnp.linalg.norm(drawn, axis=-1, keepdims=True) / jnp.sqrt(2.0)
 
         def sizes(key: PRNGKeyArray, shape: tuple[int, ...]) -> Array:
-            return 2 * jax.random.uniform(key, shape, jnp.float32).astype(jnp.result_type(float)) - 1
+            return (
+                2 * jax.random.uniform(key, shape, jnp.float32).astype(jnp.result_type(float)) - 1
+            )
 
         return SmoothHierarchyTask(
             jnp.asarray(self.alpha),

@@ -1,9 +1,11 @@
-"""Functions of a few hidden coordinates: the label is the sign of a polynomial in k of the d coordinates of the input.
+"""Functions of a few hidden coordinates: the label is the sign of a polynomial in k of the d
+coordinates of the input.
 
     z uniform in {±1}^d, or z ~ N(0, I);   u = (z_i)_{i ∈ A}, |A| = k;   y = sign g(u),   g(u) = Σ_S c_S·Π_{j∈S} u_j;   x = z·R
 
-`polynomial` = the pairs (c_S, S), `where` = A in order, `basis` = R (orthogonal; None: the axes). XOR is g(u) = −u₀u₁: its clusters ±μ₁ =
-±(e_i − e_j) have the label +1, ±μ₂ = ±(e_i + e_j) the label −1.
+`polynomial` = the pairs (c_S, S), `where` = A in order, `basis` = R (orthogonal; None: the axes).
+XOR is g(u) = −u₀u₁: its clusters ±μ₁ = ±(e_i − e_j) have the label +1, ±μ₂ = ±(e_i + e_j) the label
+−1.
 
 Reference: glasgow2023, Section 2.1 and Remark 2.1.
 """
@@ -23,7 +25,14 @@ from unlazy.core.errors import require
 from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.core.random import normal, signs
 from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
-from unlazy.tasks.spectrum import Spectrum, corners, cube_spectrum, gaussian_spectrum, information_exponent, leap
+from unlazy.tasks.spectrum import (
+    Spectrum,
+    corners,
+    cube_spectrum,
+    gaussian_spectrum,
+    information_exponent,
+    leap,
+)
 
 Law = Literal["cube", "gaussian"]
 Terms = tuple[tuple[float, tuple[int, ...]], ...]
@@ -40,11 +49,16 @@ def product(k: int) -> Terms:
 
 
 def staircase(*sizes: int) -> Terms:
-    """g(u) = u_{S₁} + u_{S₁∪S₂} + …, where each stair adds so many new coordinates; the leap is the greatest stair.
+    """g(u) = u_{S₁} + u_{S₁∪S₂} + …, where each stair adds so many new coordinates; the leap is the
+    greatest stair.
 
-    `staircase(1, 1, 1)` is u₀ + u₀u₁ + u₀u₁u₂. The number of stairs is odd, so that the sum is never zero and each stair can decide.
+    `staircase(1, 1, 1)` is u₀ + u₀u₁ + u₀u₁u₂. The number of stairs is odd, so that the sum is
+    never zero and each stair can decide.
     """
-    require(len(sizes) % 2 == 1, f"A staircase has an odd number of stairs, but {len(sizes)} were given.")
+    require(
+        len(sizes) % 2 == 1,
+        f"A staircase has an odd number of stairs, but {len(sizes)} were given.",
+    )
     ends = np.cumsum(sizes)
     return tuple((1.0, tuple(range(end))) for end in map(int, ends))
 
@@ -60,7 +74,9 @@ def evaluate(polynomial: Terms, u: Float[Array, "n k"]) -> Float[Array, " n"]:
 
 
 def _principal(polynomial: Terms) -> Float[np.ndarray, "f k"]:
-    """The directions that matter: for a quadratic form its eigenvectors, greatest eigenvalue first; otherwise the coordinates."""
+    """The directions that matter: for a quadratic form its eigenvectors, greatest eigenvalue first;
+    otherwise the coordinates.
+    """
     k = variables(polynomial)
     if any(len(subset) != 2 for _, subset in polynomial):
         return np.eye(k)
@@ -120,21 +136,31 @@ class MultiIndexTask(Task):
 
     @property
     def features(self) -> Float[Array, "f d"]:
-        """For XOR μ₁/√2 (label +1) and μ₂/√2 (label −1), the principal axes of a quadratic form; otherwise the hidden coordinates."""
+        """For XOR μ₁/√2 (label +1) and μ₂/√2 (label −1), the principal axes of a quadratic form;
+        otherwise the hidden coordinates.
+        """
         return jnp.asarray(_principal(self.polynomial), self.coordinates.dtype) @ self.coordinates
 
     @property
     def chance(self) -> Float[Array, ""]:
         if self.law == "gaussian":
             return jnp.asarray(0.5)
-        return error_of_constant(jnp.mean(self._label(jnp.asarray(corners(variables(self.polynomial)), jnp.result_type(float))) > 0))
+        return error_of_constant(
+            jnp.mean(
+                self._label(
+                    jnp.asarray(corners(variables(self.polynomial)), jnp.result_type(float))
+                )
+                > 0
+            )
+        )
 
 
 class MultiIndex(Family):
     """A random choice of coordinates and, if `rotated`, a random orthogonal map of the inputs.
 
-    `where` fixes the coordinates instead, as the first two in the paper. On Gaussian inputs only polynomials are taken whose sign a flip
-    of some coordinates reverses: both labels are then equally likely.
+    `where` fixes the coordinates instead, as the first two in the paper. On Gaussian inputs only
+    polynomials are taken whose sign a flip of some coordinates reverses: both labels are then
+    equally likely.
     """
 
     d: int = eqx.field(static=True, kw_only=True)
@@ -145,24 +171,48 @@ class MultiIndex(Family):
 
     def __check_init__(self) -> None:
         """Refuse parameters that make no task."""
-        require(bool(self.polynomial) and all(subset for _, subset in self.polynomial), "polynomial must have non-constant terms.")
-        require(all(len(set(subset)) == len(subset) for _, subset in self.polynomial), "A term may hold each coordinate once.")
+        require(
+            bool(self.polynomial) and all(subset for _, subset in self.polynomial),
+            "polynomial must have non-constant terms.",
+        )
+        require(
+            all(len(set(subset)) == len(subset) for _, subset in self.polynomial),
+            "A term may hold each coordinate once.",
+        )
         k = variables(self.polynomial)
         require(k <= 12, f"polynomial may have at most 12 coordinates, but has {k}.")
         require(
-            isinstance(self.d, int) and self.d >= k, f"d must be a whole number ≥ {k}, the polynomial's coordinates, but is {self.d!r}."
+            isinstance(self.d, int) and self.d >= k,
+            f"d must be a whole number ≥ {k}, the polynomial's coordinates, but is {self.d!r}.",
         )
-        require(self.law in get_args(Law), f"law must be one of {', '.join(get_args(Law))}, but is {self.law!r}.")
         require(
-            self.where is None or (len(set(self.where)) == len(self.where) == k and all(0 <= i < self.d for i in self.where)),
+            self.law in get_args(Law),
+            f"law must be one of {', '.join(get_args(Law))}, but is {self.law!r}.",
+        )
+        require(
+            self.where is None
+            or (
+                len(set(self.where)) == len(self.where) == k
+                and all(0 <= i < self.d for i in self.where)
+            ),
             f"where must name {k} different coordinates below d={self.d}, but is {self.where}.",
         )
         points = corners(k)
         values = sum(c * np.prod(points[:, list(subset)], axis=1) for c, subset in self.polynomial)
-        require(bool(np.all(np.abs(values) > 1e-9)), "The polynomial is zero at a corner of the cube, where the label is not defined.")
+        require(
+            bool(np.all(np.abs(values) > 1e-9)),
+            "The polynomial is zero at a corner of the cube, where the label is not defined.",
+        )
         if self.law == "gaussian":
-            flips = [all(np.prod(flip[list(subset)]) < 0 for _, subset in self.polynomial) for flip in points]
-            require(any(flips), "On Gaussian inputs the polynomial must change its sign with some flip of coordinates.")
+            flips = [
+                all(np.prod(flip[list(subset)]) < 0 for _, subset in self.polynomial)
+                for flip in points
+            ]
+            require(
+                any(flips),
+                "On Gaussian inputs the polynomial must change its sign with some flip of "
+                "coordinates.",
+            )
 
     @property
     def dimension(self) -> int:
@@ -170,11 +220,15 @@ class MultiIndex(Family):
 
     @property
     def spectrum(self) -> Spectrum:
-        """Fourier or Hermite coefficients of the label in the hidden coordinates; Hermite ones up to degree k + 2."""
+        """Fourier or Hermite coefficients of the label in the hidden coordinates; Hermite ones up
+        to degree k + 2.
+        """
         k = variables(self.polynomial)
 
         def label(u: np.ndarray) -> np.ndarray:
-            return np.sign(sum(c * np.prod(u[:, list(subset)], axis=1) for c, subset in self.polynomial))
+            return np.sign(
+                sum(c * np.prod(u[:, list(subset)], axis=1) for c, subset in self.polynomial)
+            )
 
         if self.law == "cube":
             return cube_spectrum(label(corners(k)))
@@ -194,7 +248,11 @@ class MultiIndex(Family):
         """Choose the coordinates and the rotation."""
         key_where, key_rotation = jax.random.split(key)
         k = variables(self.polynomial)
-        where = jax.random.permutation(key_where, self.d)[:k] if self.where is None else jnp.array(self.where)
+        where = (
+            jax.random.permutation(key_where, self.d)[:k]
+            if self.where is None
+            else jnp.array(self.where)
+        )
         rotation = None
         if self.rotated:
             q, r = orthogonal_triangular(normal(key_rotation, (self.d, self.d)))

@@ -1,4 +1,6 @@
-"""Files that people bring: what libraries say of a broken one becomes one sentence, and no other error comes out."""
+"""Files that people bring: what libraries say of a broken one becomes one sentence, and no other
+error comes out.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,20 @@ from pathlib import Path
 
 from unlazy.core.errors import BadInput
 
-#: What readers raise where bytes are not what they should be; a RuntimeError is an archive that asks for a password.
+#: What readers raise where bytes are not what they should be; a RuntimeError is an archive that
+#: asks for a password.
 BROKEN = (
-    *(OSError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError, ImportError, RuntimeError),
+    *(
+        OSError,
+        EOFError,
+        ValueError,
+        KeyError,
+        IndexError,
+        TypeError,
+        AttributeError,
+        ImportError,
+        RuntimeError,
+    ),
     *(csv.Error, zlib.error, zipfile.BadZipFile, tarfile.TarError, pickle.UnpicklingError),
 )
 
@@ -34,4 +47,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
 def unreadable(path: Path, what: str, error: Exception) -> BadInput:
     """The sentence."""
     told = " ".join(str(error).split())
-    return BadInput(f"{path} cannot be read as {what}; it may be truncated or another kind of file ({type(error).__name__}: {told}).")
+    return BadInput(
+        f"{path} cannot be read as {what}; it may be truncated or another kind of file "
+        f"({type(error).__name__}: {told})."
+    )

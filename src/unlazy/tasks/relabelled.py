@@ -15,9 +15,11 @@ from unlazy.tasks.base import Batch, Data, Family, Population, Sampler
 
 
 class Relabelled(Family):
-    """A family of which learners see inputs with the labels of other inputs. Probes see the task as it is.
+    """A family of which learners see inputs with the labels of other inputs. Probes see the task as
+    it is.
 
-    Labels keep their shares, and are independent of the inputs. In a law of listed points, each point has both labels.
+    Labels keep their shares, and are independent of the inputs. In a law of listed points, each
+    point has both labels.
     """
 
     family: Family
@@ -55,8 +57,21 @@ class Relabelled(Family):
         law, null = sampler.exact_law, None
         if law is not None:
             found = eqx.filter_eval_shape(law)
-            null = _NullLaw(law) if isinstance(found, Population) else _Unlabelled(law) if hasattr(found, "unlabelled") else None
-        return Sampler(_NullDraw(sampler), sampler.dimension, sampler.basis, sampler.outputs, sampler.shape, null)
+            null = (
+                _NullLaw(law)
+                if isinstance(found, Population)
+                else _Unlabelled(law)
+                if hasattr(found, "unlabelled")
+                else None
+            )
+        return Sampler(
+            _NullDraw(sampler),
+            sampler.dimension,
+            sampler.basis,
+            sampler.outputs,
+            sampler.shape,
+            null,
+        )
 
 
 class _NullDraw(eqx.Module):

@@ -8,14 +8,29 @@ from unlazy.tasks.images.families import ImageClasses, ImagePatches, StackedDigi
 from unlazy.tasks.multi_index import MultiIndex, product
 
 TASKS = {
-    "parity": Named(MultiIndex(d=32, polynomial=product(2)), "the product of two hidden coordinates out of 32 signs"),
-    "gaussians": Named(CubeGaussians(d=20, k=3, spread=0.3), "Gaussians at the vertices of a cube, neighbours with opposite labels"),
+    "parity": Named(
+        MultiIndex(d=32, polynomial=product(2)),
+        "the product of two hidden coordinates out of 32 signs",
+    ),
+    "gaussians": Named(
+        CubeGaussians(d=20, k=3, spread=0.3),
+        "Gaussians at the vertices of a cube, neighbours with opposite labels",
+    ),
     "images/mnist": Named(ImageClasses("mnist"), "MNIST: which of ten digits"),
     "images/cifar10": Named(
-        ImageClasses("cifar10"), "CIFAR-10: which of ten kinds of things; --set data=FOLDER takes pictures of your own"
+        ImageClasses("cifar10"),
+        "CIFAR-10: which of ten kinds of things; --set data=FOLDER takes pictures of your own",
     ),
     "images/svhn": Named(ImageClasses("svhn"), "SVHN: which of ten digits of house numbers"),
-    "images/tinyimagenet": Named(ImageClasses("tinyimagenet"), "Tiny ImageNet: which of up to 200 kinds of things"),
-    "images/digits": Named(StackedDigits("mnist"), "parity of the sum of two digits of MNIST, one above the other; also --set k=3"),
-    "images/patches": Named(ImagePatches("cifar10"), "the class of a CIFAR-10 image from one random patch of 3 × 3 pixels of it"),
+    "images/tinyimagenet": Named(
+        ImageClasses("tinyimagenet"), "Tiny ImageNet: which of up to 200 kinds of things"
+    ),
+    "images/digits": Named(
+        StackedDigits("mnist"),
+        "parity of the sum of two digits of MNIST, one above the other; also --set k=3",
+    ),
+    "images/patches": Named(
+        ImagePatches("cifar10"),
+        "the class of a CIFAR-10 image from one random patch of 3 × 3 pixels of it",
+    ),
 }

@@ -1,9 +1,10 @@
 """Local correlation as a diagnostic: will layerwise learning work on a binary data set?
 
-The tree behind the data is not known, so it is guessed. Inputs without correlation with the label are set aside. Of the others, those
-pairs are joined that look like the two inputs of one gate: what they tell of the label and of all other inputs goes through one bit. The
-gate is the one the label asks for, and so on, level by level, until one node is left. Half of the examples build the tree, the other half
-judge it.
+The tree behind the data is not known, so it is guessed. Inputs without correlation with the label
+are set aside. Of the others, those pairs are joined that look like the two inputs of one gate: what
+they tell of the label and of all other inputs goes through one bit. The gate is the one the label
+asks for, and so on, level by level, until one node is left. Half of the examples build the tree,
+the other half judge it.
 
 This goes beyond malach2019, which assumes that the order of the inputs is known.
 """
@@ -28,7 +29,10 @@ CONFIDENCE = 0.95
 
 @dataclasses.dataclass(frozen=True)
 class Join:
-    """Two nodes joined by a gate. Nodes below the number of inputs are inputs; the others are earlier joins, in order."""
+    """Two nodes joined by a gate.
+
+    Nodes below the number of inputs are inputs; the others are earlier joins, in order.
+    """
 
     left: int
     right: int
@@ -38,7 +42,8 @@ class Join:
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """The guessed tree and what follows from it. `correlations` are E[x·y] − E[x]·E[y], which count above `slack`.
+    """The guessed tree and what follows from it. `correlations` are E[x·y] − E[x]·E[y], which count
+    above `slack`.
 
     `error` is that of the tree on held-out examples, `chance` that of the better constant.
     """
@@ -73,10 +78,13 @@ class Diagnosis:
         answer = "will work here" if self.works else "will not work here"
         return "\n".join(
             [
-                f"Layerwise learning {answer}: the guessed tree errs on {100 * self.error:.2f} % of held-out examples (chance "
+                f"Layerwise learning {answer}: the guessed tree errs on {100 * self.error:.2f} "
+                "% of held-out examples (chance "
                 f"{100 * self.chance:.2f} %).",
-                f"Mean label {self.mean_label:+.3f}; correlations count from {self.slack:.3f} on. First: {shown}.",
-                f"{len(self.set_aside)} of {len(self.inputs)} inputs have no correlation with the label and were set aside.",
+                f"Mean label {self.mean_label:+.3f}; correlations count from {self.slack:.3f} "
+                f"on. First: {shown}.",
+                f"{len(self.set_aside)} of {len(self.inputs)} inputs have no correlation with "
+                "the label and were set aside.",
                 f"Guessed tree: {self.formula()}",
             ]
         )
@@ -85,12 +93,19 @@ class Diagnosis:
 def diagnose(x: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None = None) -> Diagnosis:
     """Guess a tree from binary inputs `(examples, inputs)` and labels, ±1 or 0 and 1."""
     x, y = np.asarray(x), np.asarray(y)
-    require(x.ndim == 2 and len(x) == len(y), f"Inputs need one row for each label, but have shape {x.shape} for {len(y)} labels.")
+    require(
+        x.ndim == 2 and len(x) == len(y),
+        f"Inputs need one row for each label, but have shape {x.shape} for {len(y)} labels.",
+    )
     require(len(y) >= 20, f"At least 20 examples are needed, but there are {len(y)}.")
-    for what, values in (*((f"input {names[j] if names else f'x{j + 1}'}", x[:, j]) for j in range(x.shape[1])), ("the label", y)):
+    for what, values in (
+        *((f"input {names[j] if names else f'x{j + 1}'}", x[:, j]) for j in range(x.shape[1])),
+        ("the label", y),
+    ):
         found = np.unique(values)
         require(
-            len(found) <= 2 and set(found.tolist()) <= {-1, 0, 1}, f"{what} must take two values of −1, 0 and 1, but takes {found[:4]}."
+            len(found) <= 2 and set(found.tolist()) <= {-1, 0, 1},
+            f"{what} must take two values of −1, 0 and 1, but takes {found[:4]}.",
         )
     bits, labels = x > 0, np.where(y > 0, 1.0, -1.0)
     half = len(y) // 2
@@ -120,16 +135,24 @@ def diagnose_file(path: Path, target: str) -> Diagnosis:
         raise unknown("column", target, header)
     place = header.index(target)
     for number, row in enumerate(rows, start=2):
-        require(len(row) == len(header), f"Line {number} of {path} has {len(row)} values, but the header names {len(header)}.")
+        require(
+            len(row) == len(header),
+            f"Line {number} of {path} has {len(row)} values, but the header names {len(header)}.",
+        )
     try:
         values = np.array(rows, float).reshape(len(rows), len(header))
     except ValueError as error:
         raise BadInput(f"{path} must hold numbers alone below its header: {error}.") from error
-    return diagnose(np.delete(values, place, axis=1), values[:, place], tuple(name for name in header if name != target))
+    return diagnose(
+        np.delete(values, place, axis=1),
+        values[:, place],
+        tuple(name for name in header if name != target),
+    )
 
 
 def _join(values: dict[int, np.ndarray], centred: np.ndarray, first: int) -> tuple[Join, ...]:
-    """Level by level, join the pairs that look most like the inputs of one gate; `centred` is the label minus its mean.
+    """Level by level, join the pairs that look most like the inputs of one gate; `centred` is the
+    label minus its mean.
 
     A node that is left over moves up.
     """
@@ -140,7 +163,9 @@ def _join(values: dict[int, np.ndarray], centred: np.ndarray, first: int) -> tup
         others -= others.mean(axis=1, keepdims=True)
         others /= np.maximum(others.std(axis=1, keepdims=True), 1e-12)
         scores = {
-            (alive[i], alive[j]): _misfit(2 * values[alive[i]] + values[alive[j]], np.delete(others, (i, j), axis=0))
+            (alive[i], alive[j]): _misfit(
+                2 * values[alive[i]] + values[alive[j]], np.delete(others, (i, j), axis=0)
+            )
             for i in range(len(alive))
             for j in range(i + 1, len(alive))
         }
@@ -158,13 +183,16 @@ def _join(values: dict[int, np.ndarray], centred: np.ndarray, first: int) -> tup
 def _misfit(pattern: np.ndarray, others: np.ndarray) -> float:
     """How much the four patterns of two nodes tell of all others beyond a gate's one bit.
 
-    Given the value of their gate, its two inputs tell nothing of the rest (Property 2). So the means of the others given the pattern take
-    two values, each for a part of the patterns: the spread that is left, for the best parting into two, over that expected of noise.
+    Given the value of their gate, its two inputs tell nothing of the rest (Property 2). So the
+    means of the others given the pattern take two values, each for a part of the patterns: the
+    spread that is left, for the best parting into two, over that expected of noise.
     """
     counts = np.bincount(pattern, minlength=4)
     sums = np.stack([np.bincount(pattern, row, 4) for row in others], axis=1)  # pattern, other
     total = _spread(sums, counts)
-    left = min(total - _spread(_grouped(sums, gate), _grouped(counts, gate)) for gate in range(1, 8))
+    left = min(
+        total - _spread(_grouped(sums, gate), _grouped(counts, gate)) for gate in range(1, 8)
+    )
     return float(left / (2 * len(others)))
 
 

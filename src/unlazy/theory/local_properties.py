@@ -1,6 +1,8 @@
-"""Which of the assumptions behind layerwise learning hold for a circuit and a law, and which gate breaks them.
+"""Which of the assumptions behind layerwise learning hold for a circuit and a law, and which gate
+breaks them.
 
-Exact for product and generative laws and their mixtures; from a sample, each statement holds, fails or stays open with confidence.
+Exact for product and generative laws and their mixtures; from a sample, each statement holds, fails
+or stays open with confidence.
 
 Reference: malach2019, Assumption 1 (LCA), Properties 1–3.
 """
@@ -25,7 +27,9 @@ Answer = Literal["holds", "fails", "open"]
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Whether an assumption holds, with its constant (Δ or ε, where it has one) and a node that breaks it."""
+    """Whether an assumption holds, with its constant (Δ or ε, where it has one) and a node that
+    breaks it.
+    """
 
     name: str
     answer: Answer
@@ -34,7 +38,9 @@ class Finding:
 
     def __str__(self) -> str:
         constant = "" if self.constant is None else f" (constant {self.constant:.4g})"
-        return f"{self.name}: {self.answer}{constant}" + (f"; {self.breaker}" if self.breaker else "")
+        return f"{self.name}: {self.answer}{constant}" + (
+            f"; {self.breaker}" if self.breaker else ""
+        )
 
 
 def node_name(circuit: Circuit, level: int, place: int) -> str:
@@ -44,11 +50,14 @@ def node_name(circuit: Circuit, level: int, place: int) -> str:
     return f"gate ({level}, {place + 1}) {NAMES[circuit.levels[level][place]]}"
 
 
-def check_properties(circuit: Circuit, law: Law | WeightedSample, *, confidence: float | None = None) -> dict[str, Finding]:
+def check_properties(
+    circuit: Circuit, law: Law | WeightedSample, *, confidence: float | None = None
+) -> dict[str, Finding]:
     """Answers for "LCA", "Property 1", "Property 2", "Property 3".
 
-    `confidence` takes the examples of a sample for independent draws and leaves a statement open where simultaneous Hoeffding intervals
-    at this level do not decide it; without it the law or weighted sample is taken for the distribution itself.
+    `confidence` takes the examples of a sample for independent draws and leaves a statement open
+    where simultaneous Hoeffding intervals at this level do not decide it; without it the law or
+    weighted sample is taken for the distribution itself.
     """
     slack = ROUNDING
     if confidence is not None:
@@ -60,16 +69,28 @@ def check_properties(circuit: Circuit, law: Law | WeightedSample, *, confidence:
         slack = math.sqrt(2 * math.log(2 * 10 * 2 * circuit.n / (1 - confidence)) / effective)
     found, known = tables(circuit, law), correlations(circuit, law)
     gaps = known.gaps
-    least = [(float(np.nanmin(g)), i, int(np.nanargmin(g))) for i, g in enumerate(gaps) if i > 0 and not np.all(np.isnan(g))]
-    margin, level, place = min(least, default=(math.inf, 0, 0))  # a constant function has no influencing node
+    least = [
+        (float(np.nanmin(g)), i, int(np.nanargmin(g)))
+        for i, g in enumerate(gaps)
+        if i > 0 and not np.all(np.isnan(g))
+    ]
+    margin, level, place = min(
+        least, default=(math.inf, 0, 0)
+    )  # a constant function has no influencing node
     doubt = slack if confidence is None else 2 * slack  # a gap is a difference of two means
     weak = f"{node_name(circuit, level, place)} has |c| − |E y| = {margin:.4g}"
     lca = _answer(margin, doubt, exact=confidence is None)
     first = [Finding("LCA", lca, margin, "" if lca == "holds" else weak)]
-    first.append(_property1(circuit, found, known.influence, first[0], slack, exact=confidence is None))
+    first.append(
+        _property1(circuit, found, known.influence, first[0], slack, exact=confidence is None)
+    )
     second = _property2(circuit, found, slack, exact=confidence is None)
-    rarest = min((float(level.min()), i, int(level.argmin())) for i, level in enumerate(known.least_pattern))
-    third = Finding("Property 3", "holds", rarest[0], f"rarest pattern at {node_name(circuit, *rarest[1:])}")
+    rarest = min(
+        (float(level.min()), i, int(level.argmin())) for i, level in enumerate(known.least_pattern)
+    )
+    third = Finding(
+        "Property 3", "holds", rarest[0], f"rarest pattern at {node_name(circuit, *rarest[1:])}"
+    )
     return {finding.name: finding for finding in (*first, second, third)}
 
 
@@ -80,20 +101,36 @@ def _answer(value: float, doubt: float, *, exact: bool) -> Answer:
     return "fails" if exact or value < -doubt else "open"
 
 
-def _property1(circuit: Circuit, found: list, influence: list, lca: Finding, slack: float, *, exact: bool) -> Finding:
+def _property1(
+    circuit: Circuit, found: list, influence: list, lca: Finding, slack: float, *, exact: bool
+) -> Finding:
     """LCA, and gates without influence independent of the label."""
     worst, where = 0.0, ""
     positive = float(found[0][:, :, 1].sum())
     for i, (table, gates) in enumerate(zip(found, circuit.levels, strict=True)):
-        joint = np.stack([(table[:, :, 1] * (TABLE[gates] == v)).sum(axis=1) for v in (0, 1)], axis=1)
-        total = np.stack([(table.sum(axis=2) * (TABLE[gates] == v)).sum(axis=1) for v in (0, 1)], axis=1)
+        joint = np.stack(
+            [(table[:, :, 1] * (TABLE[gates] == v)).sum(axis=1) for v in (0, 1)], axis=1
+        )
+        total = np.stack(
+            [(table.sum(axis=2) * (TABLE[gates] == v)).sum(axis=1) for v in (0, 1)], axis=1
+        )
         apart = np.where(influence[i] == 0, np.abs(joint - total * positive).max(axis=1), 0.0)
         if apart.max() > worst:
             worst, where = float(apart.max()), node_name(circuit, i, int(apart.argmax()))
     if worst > 3 * slack:
-        return Finding("Property 1", "fails", lca.constant, f"{where} has no influence but depends on the label")
+        return Finding(
+            "Property 1",
+            "fails",
+            lca.constant,
+            f"{where} has no influence but depends on the label",
+        )
     if lca.answer == "holds" and not exact and worst > 0:
-        return Finding("Property 1", "open", lca.constant, f"{where} has no influence; its independence of the label is not certain")
+        return Finding(
+            "Property 1",
+            "open",
+            lca.constant,
+            f"{where} has no influence; its independence of the label is not certain",
+        )
     return Finding("Property 1", lca.answer, lca.constant, lca.breaker)
 
 
@@ -104,9 +141,21 @@ def _property2(circuit: Circuit, found: list, slack: float, *, exact: bool) -> F
         for value in (0, 1):
             inside = np.where((TABLE[gates] == value)[:, :, None], table, 0.0)
             total, label, pattern = inside.sum(axis=(1, 2)), inside.sum(axis=1), inside.sum(axis=2)
-            apart = np.abs(inside * total[:, None, None] - pattern[:, :, None] * label[:, None, :]).max(axis=(1, 2))
+            apart = np.abs(
+                inside * total[:, None, None] - pattern[:, :, None] * label[:, None, :]
+            ).max(axis=(1, 2))
             if apart.max() > worst:
                 worst, where = float(apart.max()), node_name(circuit, i, int(apart.argmax()))
     if worst > 4 * slack:
-        return Finding("Property 2", "fails", None, f"the pattern at {where} tells of the label beyond the gate's value")
-    return Finding("Property 2", "holds" if exact else "open", None, "" if exact else f"no gate breaks it beyond {4 * slack:.2g}")
+        return Finding(
+            "Property 2",
+            "fails",
+            None,
+            f"the pattern at {where} tells of the label beyond the gate's value",
+        )
+    return Finding(
+        "Property 2",
+        "holds" if exact else "open",
+        None,
+        "" if exact else f"no gate breaks it beyond {4 * slack:.2g}",
+    )

@@ -1,15 +1,19 @@
-"""The first gradient of a neuron on the mixture of uniform and all-equal bits with parity labels, exactly, for any ternary weights.
+"""The first gradient of a neuron on the mixture of uniform and all-equal bits with parity labels,
+exactly, for any ternary weights.
 
     x = z/√n, z ∈ {±1}^n;  f(z) = Π_{j∈A} z_j, |A| = k odd;  half of the inputs uniform, in the other half all bits of A are equal
     a neuron σ(⟨w, x⟩ + b) with w ∈ {−1, 0, 1}^n, σ(s) = min(max(s, 0), 6);  σ' = 1 where 0 < s < 6
 
-Given the bits of A, ⟨w, z⟩ is a whole number plus a sum of M independent signs, M = the number of weights ≠ 0 outside A: twice a binomial
-number minus M. So every expectation is a sum over the bits of A of values of a binomial distribution function, and the bits of A enter by
-how many of their weights are 1, −1 and 0 only. Nothing is listed: n may be in the millions.
+Given the bits of A, ⟨w, z⟩ is a whole number plus a sum of M independent signs, M = the number of
+weights ≠ 0 outside A: twice a binomial number minus M. So every expectation is a sum over the bits
+of A of values of a binomial distribution function, and the bits of A enter by how many of their
+weights are 1, −1 and 0 only. Nothing is listed: n may be in the millions.
 
-On the uniform part f times anything that misses a bit of A has mean zero. So with Z zero weights in A:
+On the uniform part f times anything that misses a bit of A has mean zero. So with Z zero weights in
+A:
 
-- Z ≥ 2: everything vanishes; Z = 1: all but the coordinate of that weight; Z = 0: nothing need vanish.
+- Z ≥ 2: everything vanishes; Z = 1: all but the coordinate of that weight; Z = 0: nothing need
+  vanish.
 
 Reference: daniely2020, Section 4.1 (Lemmas 3 to 7) and Lemma 12.
 """
@@ -27,34 +31,43 @@ from unlazy.core.errors import require
 
 #: Where the activation stops to rise.
 CEILING = 6.0
-#: Above so many signs their sum is normal with two corrections, which is right to 1e-13; the exact sum takes milliseconds each there.
+#: Above so many signs their sum is normal with two corrections, which is right to 1e-13; the exact
+#: sum takes milliseconds each there.
 MANY_SIGNS = 1_000_000
 
 
-def binomial_cdf(c: Float[np.ndarray, "..."], M: Int[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def binomial_cdf(
+    c: Float[np.ndarray, "..."], M: Int[np.ndarray, "..."]
+) -> Float[np.ndarray, "..."]:
     """P[Bin(M, ½) ≤ c] for whole c.
 
-    For many signs by the expansion of Edgeworth: Φ(x) + φ(x)·((x³ − 3x)/12 + x/6)/M with x = (2c + 1 − M)/√M, where the second term is for
-    the kurtosis −2/M and the third for the lattice; what is left out is of order 1/M².
+    For many signs by the expansion of Edgeworth: Φ(x) + φ(x)·((x³ − 3x)/12 + x/6)/M with x = (2c +
+    1 − M)/√M, where the second term is for the kurtosis −2/M and the third for the lattice; what is
+    left out is of order 1/M².
     """
     c, M = np.broadcast_arrays(np.asarray(c, float), np.asarray(M))
     few = np.minimum(M, MANY_SIGNS)
     within = np.clip(c, 0, np.maximum(few - 1, 0))
-    exact = np.where(c < 0, 0.0, np.where(c >= few, 1.0, betainc(np.maximum(few - within, 1), within + 1, 0.5)))
+    exact = np.where(
+        c < 0, 0.0, np.where(c >= few, 1.0, betainc(np.maximum(few - within, 1), within + 1, 0.5))
+    )
     if np.all(M <= MANY_SIGNS):
         return exact
     many = np.maximum(M, 1).astype(float)
     x = (2 * c + 1 - many) / np.sqrt(many)
     density = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
-    return np.where(M <= MANY_SIGNS, exact, ndtr(x) + density * ((x**3 - 3 * x) / 12 + x / 6) / many)
+    return np.where(
+        M <= MANY_SIGNS, exact, ndtr(x) + density * ((x**3 - 3 * x) / 12 + x / 6) / many
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class NeuronGradients:
     """Expectations for each neuron on one part of the law, times √n where they carry an x_j.
 
-    `on_plus`, `on_zero`, `on_minus`: E[z_j f σ'] for j in A with w_j = 1, 0, −1. `off`: the same for j outside A with w_j = 1; with
-    w_j = −1 it is its opposite, with w_j = 0 it is 0. `bias`: E[f σ']; `output`: E[f σ].
+    `on_plus`, `on_zero`, `on_minus`: E[z_j f σ'] for j in A with w_j = 1, 0, −1. `off`: the same
+    for j outside A with w_j = 1; with w_j = −1 it is its opposite, with w_j = 0 it is 0. `bias`:
+    E[f σ']; `output`: E[f σ].
     """
 
     on_plus: Float[np.ndarray, " q"]
@@ -73,14 +86,23 @@ class NeuronGradients:
         """E[z_j f σ'] for all coordinates of neurons with these weights."""
         found = w * self.off[:, None]
         inside = w[:, relevant]
-        found[:, relevant] = np.select([inside > 0, inside < 0], [self.on_plus[:, None], self.on_minus[:, None]], self.on_zero[:, None])
+        found[:, relevant] = np.select(
+            [inside > 0, inside < 0],
+            [self.on_plus[:, None], self.on_minus[:, None]],
+            self.on_zero[:, None],
+        )
         return found
 
 
-def composition(w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def composition(
+    w: Int[np.ndarray, "q n"], relevant: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many weights in A are 1 and −1, and how many outside A are not 0, for each neuron."""
     whole = np.issubdtype(w.dtype, np.integer) or bool(np.all(w == np.round(w)))
-    require(whole and bool(np.min(w) >= -1 and np.max(w) <= 1), "The weights of a neuron must be −1, 0 or 1.")
+    require(
+        whole and bool(np.min(w) >= -1 and np.max(w) <= 1),
+        "The weights of a neuron must be −1, 0 or 1.",
+    )
     inside = w[:, relevant]
     plus, minus = np.sum(inside > 0, axis=1), np.sum(inside < 0, axis=1)
     return plus, minus, np.count_nonzero(w, axis=1) - plus - minus
@@ -95,8 +117,13 @@ class FirstGradients:
     b: float
 
     def __post_init__(self) -> None:
-        require(self.k % 2 == 1, f"k must be odd, so that both all-equal halves have opposite labels, but k={self.k}.")
-        require(1 <= self.k <= self.n, f"A has k of the n bits: 1 ≤ k ≤ n, but k={self.k}, n={self.n}.")
+        require(
+            self.k % 2 == 1,
+            f"k must be odd, so that both all-equal halves have opposite labels, but k={self.k}.",
+        )
+        require(
+            1 <= self.k <= self.n, f"A has k of the n bits: 1 ≤ k ≤ n, but k={self.k}, n={self.n}."
+        )
 
     @property
     def _window(self) -> tuple[float, float]:
@@ -109,7 +136,9 @@ class FirstGradients:
         return binomial_cdf(last, M) - binomial_cdf(first - 1, M)
 
     def surely_rising(self, M: np.ndarray) -> np.ndarray:
-        """P[k/√n < ⟨w, x⟩ outside A + b < 6 − k/√n]: σ rises whatever the bits of A are (φ of Lemma 6)."""
+        """P[k/√n < ⟨w, x⟩ outside A + b < 6 − k/√n]: σ rises whatever the bits of A are (φ of Lemma
+        6).
+        """
         low, high = self._window
         first, last = np.floor((low + self.k + M) / 2) + 1, np.ceil((high - self.k + M) / 2) - 1
         return np.maximum(binomial_cdf(last, M) - binomial_cdf(first - 1, M), 0.0)
@@ -120,12 +149,17 @@ class FirstGradients:
         return np.floor((low - shift + M) / 2) + 1, np.ceil((high - shift + M) / 2) - 1
 
     def _output(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """E σ(s). Of B ~ Bin(M, ½) restricted to B ≤ c, the mean is (M/2)·P[Bin(M − 1, ½) ≤ c − 1]."""
+        """E σ(s).
+
+        Of B ~ Bin(M, ½) restricted to B ≤ c, the mean is (M/2)·P[Bin(M − 1, ½) ≤ c − 1].
+        """
         first, last = self._ends(shift, M)
         inside = self._rising(shift, M)
         fewer = np.maximum(M - 1, 0)
         below = binomial_cdf(last - 1, fewer) - binomial_cdf(first - 2, fewer)
-        mean = (2 * np.where(M > 0, M / 2 * below, 0.0) + (shift - M) * inside) / math.sqrt(self.n) + self.b * inside
+        mean = (2 * np.where(M > 0, M / 2 * below, 0.0) + (shift - M) * inside) / math.sqrt(
+            self.n
+        ) + self.b * inside
         return mean + CEILING * (1 - binomial_cdf(last, M))
 
     def uniform(self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray) -> NeuronGradients:
@@ -134,7 +168,9 @@ class FirstGradients:
         K = plus + minus
         zeros = self.k - K
         sign = np.where(minus % 2 == 0, 1.0, -1.0)
-        rising, output, off = (self._alternating(K, M, kind) for kind in ("rising", "output", "off"))
+        rising, output, off = (
+            self._alternating(K, M, kind) for kind in ("rising", "output", "off")
+        )
         rest = self._alternating_without_one(K, M)
         full = zeros == 0
         return NeuronGradients(
@@ -163,7 +199,9 @@ class FirstGradients:
     def _tilted(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
         """E[t_j · 1{0 < s < 6}] for one t_j of the M signs outside A."""
         fewer = np.maximum(M - 1, 0)
-        return np.where(M > 0, 0.5 * (self._rising(shift + 1, fewer) - self._rising(shift - 1, fewer)), 0.0)
+        return np.where(
+            M > 0, 0.5 * (self._rising(shift + 1, fewer) - self._rising(shift - 1, fewer)), 0.0
+        )
 
     def _alternating_without_one(self, K: np.ndarray, M: np.ndarray) -> np.ndarray:
         """E[Π_{i≠j} t_i · 1{0 < s < 6}], where t_j is one of the K signs and is averaged over."""
@@ -175,8 +213,12 @@ class FirstGradients:
             total += np.where(h <= K - 1, comb(fewer, h) * 0.5**fewer * (-1.0) ** h * found, 0.0)
         return total
 
-    def structured(self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray) -> NeuronGradients:
-        """Where all bits of A are equal: ⟨w, z⟩ on A is ±(plus − minus), and z_j f = 1 for all j in A."""
+    def structured(
+        self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray
+    ) -> NeuronGradients:
+        """Where all bits of A are equal: ⟨w, z⟩ on A is ±(plus − minus), and z_j f = 1 for all j in
+        A.
+        """
         W, M = (np.asarray(plus) - np.asarray(minus)).astype(float), np.asarray(outside)
         up, down = self._rising(W, M), self._rising(-W, M)
         on = 0.5 * (up + down)
@@ -198,4 +240,6 @@ class FirstGradients:
         rows = np.stack(composition(w, relevant), axis=1)
         distinct, where = np.unique(rows, axis=0, return_inverse=True)
         found = self.mixture(*distinct.T)
-        return NeuronGradients(*(getattr(found, f.name)[where.reshape(-1)] for f in dataclasses.fields(found)))
+        return NeuronGradients(
+            *(getattr(found, f.name)[where.reshape(-1)] for f in dataclasses.fields(found))
+        )

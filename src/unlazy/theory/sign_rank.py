@@ -1,8 +1,9 @@
 """Sign-rank: what two-layer networks can express, as numbers.
 
-The sign-rank of a ±1 matrix M is the least rank of a real matrix with the same signs. A two-layer network with integer first-layer weights
-of size at most B and k neurons has sign-rank at most 4Bkn′ (Lemma 23); so whatever bounds the sign-rank of a function from below bounds the
-width of such networks. Bounds from below:
+The sign-rank of a ±1 matrix M is the least rank of a real matrix with the same signs. A two-layer
+network with integer first-layer weights of size at most B and k neurons has sign-rank at most 4Bkn′
+(Lemma 23); so whatever bounds the sign-rank of a function from below bounds the width of such
+networks. Bounds from below:
 
     Forster:              sr(M) ≥ √(rows·columns) / ‖M‖
     Razborov, Sherstov:   sr(A) ≥ γ·|A| / (‖A‖·√|A| + γ·h)   for real A with the signs of M, where all but h entries have |A_xy| ≥ γ
@@ -26,11 +27,18 @@ from unlazy.tasks.circuits.circuit import Circuit, every_input
 def sign_matrix(circuit: Circuit) -> np.ndarray:
     """M[x, y] = f(x, y), where inputs 1, 3, 5, … of the circuit are x and the others y."""
     half = circuit.n // 2
-    require(circuit.n <= 20, f"The matrix of {circuit.n} inputs has 2^{circuit.n} entries; at most 20 inputs.")
+    require(
+        circuit.n <= 20,
+        f"The matrix of {circuit.n} inputs has 2^{circuit.n} entries; at most 20 inputs.",
+    )
     inputs = every_input(circuit.n)
     interleaved = np.empty_like(inputs)
     interleaved[0::2], interleaved[1::2] = inputs[:half], inputs[half:]
-    return np.where(unpack(circuit.output(interleaved)[None], 2**circuit.n)[:, 0], 1, -1).reshape(2**half, 2**half).astype(np.int8)
+    return (
+        np.where(unpack(circuit.output(interleaved)[None], 2**circuit.n)[:, 0], 1, -1)
+        .reshape(2**half, 2**half)
+        .astype(np.int8)
+    )
 
 
 def network_matrix(w: np.ndarray, v: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -51,9 +59,11 @@ def forster_bound(matrix: np.ndarray) -> float:
 
 
 def razborov_sherstov_bound(matrix: np.ndarray, weights: int = 33) -> float:
-    """The best bound from matrices that weigh the positive entries of M by 1 and the negative ones by t, or the other way round.
+    """The best bound from matrices that weigh the positive entries of M by 1 and the negative ones
+    by t, or the other way round.
 
-    With t < 1 the light entries are those that may be fewer than γ = t: both γ = t (h = 0) and γ = 1 (h = number of light ones) are tried.
+    With t < 1 the light entries are those that may be fewer than γ = t: both γ = t (h = 0) and γ =
+    1 (h = number of light ones) are tried.
     """
     best = 0.0
     size = matrix.size
@@ -67,9 +77,11 @@ def razborov_sherstov_bound(matrix: np.ndarray, weights: int = 33) -> float:
 
 
 def shattered_rows(matrix: np.ndarray, rows: Sequence[int]) -> int:
-    """How many of these rows, the first v of them, meet all 2^v patterns of signs in the columns: the sign-rank is at least that.
+    """How many of these rows, the first v of them, meet all 2^v patterns of signs in the columns:
+    the sign-rank is at least that.
 
-    Rows of rank below v would be dependent, and the signs of the coefficients of a dependence are a pattern that cannot occur.
+    Rows of rank below v would be dependent, and the signs of the coefficients of a dependence are a
+    pattern that cannot occur.
     """
     bits = (matrix[list(rows)] > 0).astype(np.int64)
     for v in range(len(rows), 0, -1):
@@ -84,13 +96,17 @@ def is_no_product(matrix: np.ndarray) -> bool:
 
 
 def rounding_steps(B: float, k: int, half: int, gamma: float) -> int:
-    """N = ⌈2Bk(2n′ + 1)/γ⌉: weights that are multiples of 1/N change the network by at most γ/2 (proof of Theorem 12)."""
+    """N = ⌈2Bk(2n′ + 1)/γ⌉: weights that are multiples of 1/N change the network by at most γ/2
+    (proof of Theorem 12).
+    """
     return math.ceil(2 * B * k * (2 * half + 1) / gamma)
 
 
 def least_width(sign_rank: float, B: float, half: int, gamma: float) -> float:
-    """k with 4Bkn′·⌈2Bk(2n′ + 1)/γ⌉ ≥ sign-rank: the width below which the proof of Theorem 12 forbids margin γ.
+    """k with 4Bkn′·⌈2Bk(2n′ + 1)/γ⌉ ≥ sign-rank: the width below which the proof of Theorem 12
+    forbids margin γ.
 
-    Deviation: the text drops γ and bounds the product by 24B²k²n′²; here it is solved for k as it stands, without rounding up.
+    Deviation: the text drops γ and bounds the product by 24B²k²n′²; here it is solved for k as it
+    stands, without rounding up.
     """
     return math.sqrt(sign_rank * gamma / (8 * B * B * half * (2 * half + 1)))

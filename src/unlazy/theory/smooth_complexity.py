@@ -2,11 +2,12 @@
 
     C_ε(φ) = Σ_i ((C*)^i + (√log(1/ε)/√i·C*)^i)·|c_i|,     C_s(φ) = C*·Σ_i (i + 1)·|c_i|,
 
-with a large constant C*, such as 10⁴. C_ε is far beyond floating point numbers for most functions, so its logarithm is given. The term
-i = 0 has the weight 2.
+with a large constant C*, such as 10⁴. C_ε is far beyond floating point numbers for most functions,
+so its logarithm is given. The term i = 0 has the weight 2.
 
 Closed forms, with A = C*·c:   Σ_i (C*)^i|c_i| = e^A − 1 (of e^{cz} − 1), sinh A (of sin cz), cosh A (of cos cz);
-C_s/C* = (1 + c)e^c − 1, sinh c + c·cosh c, cosh c + c·sinh c, and for tanh and the sigmoid tan 1 + 1/cos² 1 and
+C_s/C* = (1 + c)e^c − 1, sinh c + c·cosh c, cosh c + c·sinh c, and for tanh and the sigmoid tan 1 +
+1/cos² 1 and
 ½ + ½·tan ½ + ¼/cos² ½: the sizes of their coefficients are those of the tangent.
 
 Reference: allenzhu2019, Section 4.
@@ -32,8 +33,16 @@ def slope_complexity(series: TaylorSeries, constant: float = CONSTANT, terms: in
     return float(constant * np.sum((np.arange(terms) + 1) * sizes))
 
 
-def log_sample_complexity(series: TaylorSeries, log_inverse: float, constant: float = CONSTANT, *, degree: int | None = None) -> float:
-    """log C_ε(φ) for log(1/ε) = `log_inverse`; of the series cut off after `degree`, where it would not converge."""
+def log_sample_complexity(
+    series: TaylorSeries,
+    log_inverse: float,
+    constant: float = CONSTANT,
+    *,
+    degree: int | None = None,
+) -> float:
+    """log C_ε(φ) for log(1/ε) = `log_inverse`; of the series cut off after `degree`, where it would
+    not converge.
+    """
     require(log_inverse > 0, f"ε must lie below 1, but log(1/ε) = {log_inverse}.")
     cut = series.degree if degree is None else degree
     top = constant * max(1.0, math.sqrt(log_inverse)) * math.e * 2 + 100
@@ -42,10 +51,24 @@ def log_sample_complexity(series: TaylorSeries, log_inverse: float, constant: fl
     sizes = series.log_sizes(terms)
     plain = i * math.log(constant) + sizes
     with np.errstate(divide="ignore"):
-        root = np.where(i > 0, i * (0.5 * math.log(log_inverse) - 0.5 * np.log(np.maximum(i, 1)) + math.log(constant)), 0.0) + sizes
+        root = (
+            np.where(
+                i > 0,
+                i
+                * (
+                    0.5 * math.log(log_inverse)
+                    - 0.5 * np.log(np.maximum(i, 1))
+                    + math.log(constant)
+                ),
+                0.0,
+            )
+            + sizes
+        )
     return float(scipy.special.logsumexp(np.concatenate([plain, root])))
 
 
 def tail(series: TaylorSeries, degree: int, terms: int = 2000) -> float:
-    """Σ_{i > degree} |c_i|: how far the series cut off there is from the function on [−1, 1], at most."""
+    """Σ_{i > degree} |c_i|: how far the series cut off there is from the function on [−1, 1], at
+    most.
+    """
     return float(np.sum(np.exp(series.log_sizes(terms)[degree + 1 :])))

@@ -1,11 +1,14 @@
-"""How much of the parities of one degree lies in the span of few functions on the cube: what no choice of weights can better.
+"""How much of the parities of one degree lies in the span of few functions on the cube: what no
+choice of weights can better.
 
-Functions g_1 … g_N on {±1}^d have Fourier coefficients M_S ∈ R^N. The best of their combinations leaves of x_i + α·χ_S the squared error
+Functions g_1 … g_N on {±1}^d have Fourier coefficients M_S ∈ R^N. The best of their combinations
+leaves of x_i + α·χ_S the squared error
 
     1 + α² − ‖P(x_i + α·χ_S)‖²,
 
-with P the orthogonal projection onto the span. As Σ_S ‖P χ_S‖² ≤ N over all sets S of k coordinates, at most N/0.9 of them have
-‖P χ_S‖² ≥ 0.9, which is what it takes to have ⟨M_S, a⟩ ≥ ¾α and Σ_{S'≠S} ⟨M_{S'}, a⟩² ≤ α²/16 with one a.
+with P the orthogonal projection onto the span. As Σ_S ‖P χ_S‖² ≤ N over all sets S of k
+coordinates, at most N/0.9 of them have ‖P χ_S‖² ≥ 0.9, which is what it takes to have ⟨M_S, a⟩ ≥ ¾α
+and Σ_{S'≠S} ⟨M_{S'}, a⟩² ≤ α²/16 with one a.
 
 Reference: allenzhu2019, Appendix D, Lemma D.2 (whose bound is R/2 < R of R columns).
 """
@@ -26,7 +29,10 @@ ENOUGH = 0.9
 
 
 def rank_leverages(M: Float[np.ndarray, "N R"]) -> Float[np.ndarray, " R"]:
-    """P_rr of the projection onto the row space of M: how far each column can be singled out. They sum to the rank of M."""
+    """P_rr of the projection onto the row space of M: how far each column can be singled out.
+
+    They sum to the rank of M.
+    """
     _, sizes, rows = scipy.linalg.svd(M, full_matrices=False)
     kept = rows[sizes > 1e-9 * max(sizes.max(initial=0.0), 1e-300)]
     return np.sum(np.square(kept), axis=0)
@@ -51,13 +57,16 @@ def sets_of_size(d: int, k: int) -> np.ndarray:
     return np.flatnonzero(degrees(d) == k)
 
 
-def span_risks(values: Float[np.ndarray, "p N"], k: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    """From the values of N functions at all points of the cube: for every S of size k the least squared error at x_i + α·χ_S over i ∈ S
-    and all weights, and ‖P χ_S‖².
+def span_risks(
+    values: Float[np.ndarray, "p N"], k: int, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """From the values of N functions at all points of the cube: for every S of size k the least
+    squared error at x_i + α·χ_S over i ∈ S and all weights, and ‖P χ_S‖².
     """
     coefficients = _walsh_columns(values)
     d = len(values).bit_length() - 1
-    # An orthonormal basis of the span by Parseval: coordinates of the projections of all characters.
+    # An orthonormal basis of the span by Parseval: coordinates of the projections of all
+    # characters.
     gram = coefficients.T @ coefficients
     sizes, vectors = scipy.linalg.eigh(gram)
     kept = sizes > 1e-12 * sizes[-1]
@@ -67,6 +76,10 @@ def span_risks(values: Float[np.ndarray, "p N"], k: int, alpha: float) -> tuple[
     single = coefficients[1 << np.arange(d - 1, -1, -1)] @ whiten  # d r
     inside = (places[:, None] >> np.arange(d - 1, -1, -1)) & 1 == 1  # sets d
     captured = np.sum(np.square(chi), axis=1)
-    both = np.sum(np.square(single), axis=1)[None] + alpha**2 * captured[:, None] + 2 * alpha * (chi @ single.T)
+    both = (
+        np.sum(np.square(single), axis=1)[None]
+        + alpha**2 * captured[:, None]
+        + 2 * alpha * (chi @ single.T)
+    )
     risks = np.where(inside, 1 + alpha**2 - both, np.inf)
     return np.min(risks, axis=1), captured

@@ -1,15 +1,18 @@
-"""Functions of up to some 22 signs, exactly: Fourier coefficients by a fast Walsh–Hadamard transform, influences, weights, risks.
+"""Functions of up to some 22 signs, exactly: Fourier coefficients by a fast Walsh–Hadamard
+transform, influences, weights, risks.
 
-A function is given by its values at all 2^m points, in the order of `points`: the bits of the place tell which signs are −1, the first sign
-by the highest bit. Coefficients come in the same order: the bits of the place tell the set S of f̂(S) = E[f(z)·Π_{j∈S} z_j].
+A function is given by its values at all 2^m points, in the order of `points`: the bits of the place
+tell which signs are −1, the first sign by the highest bit. Coefficients come in the same order: the
+bits of the place tell the set S of f̂(S) = E[f(z)·Π_{j∈S} z_j].
 
     network = CubeFunction.of(model, 12, scale=12**-0.5)
     network.largest(5), network.influences, network.risk(parity)
 
-The transform is a product with H⊗…⊗H. Its factors of two are gathered in Hadamard matrices of 8 or 16 rows, which are applied two by two
-to parts that fit the cache: small products run in registers, and 2^20 values come from memory three times instead of twenty. All is in
-double precision. An entry is wrong by at most Σ|f|·2^−53 times the sum of (rows − 1), which is 58 for 2^20 values; sums of whole numbers
-below 2^53 are exact.
+The transform is a product with H⊗…⊗H. Its factors of two are gathered in Hadamard matrices of 8 or
+16 rows, which are applied two by two to parts that fit the cache: small products run in registers,
+and 2^20 values come from memory three times instead of twenty. All is in double precision. An entry
+is wrong by at most Σ|f|·2^−53 times the sum of (rows − 1), which is 58 for 2^20 values; sums of
+whole numbers below 2^53 are exact.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from unlazy.core.threads import cores
 
 #: Most signs of which all points are listed.
 MOST = 24
-#: One pair of products takes at most so many factors of two, of parts of at most so many numbers and columns.
+#: One pair of products takes at most so many factors of two, of parts of at most so many numbers
+#: and columns.
 _PAIR, _PART, _COLUMNS = 8, 1 << 16, 256
 #: From so many numbers on, so many threads share the parts.
 _SHARED, _THREADS = 1 << 18, min(4, cores())
@@ -48,7 +52,10 @@ def signs_in(values: Float[Array, " p"] | np.ndarray) -> int:
 
 def _one(values: Float[Array, " p"] | np.ndarray) -> int:
     """The number of signs of one function."""
-    require(values.ndim == 1, f"The values of one function are one row, but they have {values.ndim} axes.")
+    require(
+        values.ndim == 1,
+        f"The values of one function are one row, but they have {values.ndim} axes.",
+    )
     return signs_in(values)
 
 
@@ -65,19 +72,29 @@ def _hadamard(factors: int) -> Float[np.ndarray, "w w"]:
 
 
 def _pair(source: np.ndarray, target: np.ndarray, low: int, high: int, right: int) -> None:
-    """Transform `low` and the next `high` bits, below which there are `right` values. Source and target may be the same."""
+    """Transform `low` and the next `high` bits, below which there are `right` values.
+
+    Source and target may be the same.
+    """
     columns = min(_COLUMNS, right)
     shape = (-1, 1 << high, 1 << low, right // columns, columns)
     x, y = source.reshape(shape), target.reshape(shape)
     depth = max(1, _PART // (columns << (low + high)))
-    parts = [(start, column) for start in range(0, len(x), depth) for column in range(right // columns)]
+    parts = [
+        (start, column) for start in range(0, len(x), depth) for column in range(right // columns)
+    ]
 
     def transform(mine: Sequence[tuple[int, int]]) -> None:
         scratch = np.empty((min(depth, len(x)), 1 << high, 1 << low, columns))
         for start, column in mine:
-            part, place = x[start : start + depth, :, :, column], y[start : start + depth, :, :, column]
+            part, place = (
+                x[start : start + depth, :, :, column],
+                y[start : start + depth, :, :, column],
+            )
             between = scratch[: len(part)]
-            if right == 1:  # rows by hundreds: a library would share more of them between threads, part by part, which costs much
+            if (
+                right == 1
+            ):  # rows by hundreds: a library would share more of them between threads, part by part, which costs much
                 rows = (-1, math.gcd(_COLUMNS, len(part) << high), 1 << low)
                 np.matmul(part.reshape(rows), _hadamard(low), out=between.reshape(rows))
             else:
@@ -100,7 +117,10 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def walsh_hadamard(values: Float[Array, "*b p"] | np.ndarray) -> Float[np.ndarray, "*b p"]:
-    """Σ_z f(z)·Π_{j∈S} z_j for all sets S, along the last axis. Applied twice it gives 2^m times the values."""
+    """Σ_z f(z)·Π_{j∈S} z_j for all sets S, along the last axis.
+
+    Applied twice it gives 2^m times the values.
+    """
     given = np.ascontiguousarray(values, np.float64)
     m, source = signs_in(given), given.reshape(-1)
     if m == 0:
@@ -120,7 +140,11 @@ def fourier(values: Float[Array, "*b p"] | np.ndarray) -> Float[np.ndarray, "*b 
 
 def degrees(m: int) -> np.ndarray:
     """|S| for all sets S."""
-    return np.bitwise_count(np.arange(1 << m, dtype=np.uint32)) if hasattr(np, "bitwise_count") else _counted(m)
+    return (
+        np.bitwise_count(np.arange(1 << m, dtype=np.uint32))
+        if hasattr(np, "bitwise_count")
+        else _counted(m)
+    )
 
 
 def _counted(m: int) -> np.ndarray:
@@ -137,36 +161,61 @@ def weights_by_degree(values: Float[Array, " p"] | np.ndarray) -> Float[np.ndarr
 
 
 def influences(values: Float[Array, " p"] | np.ndarray) -> Float[np.ndarray, " m"]:
-    """Σ_{S∋j} f̂(S)² for each sign j: for a function with values ±1, the chance that flipping z_j changes it."""
+    """Σ_{S∋j} f̂(S)² for each sign j: for a function with values ±1, the chance that flipping z_j
+    changes it.
+    """
     _one(values)
     return _influences(fourier(values))
 
 
 def _influences(coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, " m"]:
     squares = coefficients**2
-    return np.array([np.sum(squares.reshape(1 << j, 2, -1)[:, 1]) for j in range(signs_in(squares))])
+    return np.array(
+        [np.sum(squares.reshape(1 << j, 2, -1)[:, 1]) for j in range(signs_in(squares))]
+    )
 
 
-def on_all_points(function: Callable[[Array], Array], m: int, *, scale: float = 1.0, block: int = 1 << 16) -> Float[np.ndarray, " p"]:
-    """The values of a function, such as a trained network, at all points of {±scale}^m, by blocks of bounded size."""
+def on_all_points(
+    function: Callable[[Array], Array], m: int, *, scale: float = 1.0, block: int = 1 << 16
+) -> Float[np.ndarray, " p"]:
+    """The values of a function, such as a trained network, at all points of {±scale}^m, by blocks
+    of bounded size.
+    """
     run = jax.jit(lambda x: function(x))  # a network itself cannot be hashed
     count = 1 << m
     step = min(block, count)
-    return np.concatenate([np.asarray(run(jnp.asarray(scale * points(m, at, at + step)))) for at in range(0, count, step)])
+    return np.concatenate(
+        [
+            np.asarray(run(jnp.asarray(scale * points(m, at, at + step))))
+            for at in range(0, count, step)
+        ]
+    )
 
 
-def risk(values: Float[Array, " p"] | np.ndarray, labels: Float[Array, " p"] | np.ndarray, weights: np.ndarray | None = None) -> float:
-    """The share of points whose sign is not the label, a score of zero being wrong; under `weights` that sum to one, or uniformly."""
-    require(len(values) == len(labels), f"{len(values)} values were given for {len(labels)} labels.")
+def risk(
+    values: Float[Array, " p"] | np.ndarray,
+    labels: Float[Array, " p"] | np.ndarray,
+    weights: np.ndarray | None = None,
+) -> float:
+    """The share of points whose sign is not the label, a score of zero being wrong; under `weights`
+    that sum to one, or uniformly.
+    """
+    require(
+        len(values) == len(labels), f"{len(values)} values were given for {len(labels)} labels."
+    )
     wrong = np.asarray(values) * np.asarray(labels) <= 0
-    return float(np.mean(wrong)) if weights is None else float(math.fsum(np.asarray(weights)[wrong]))
+    return (
+        float(np.mean(wrong)) if weights is None else float(math.fsum(np.asarray(weights)[wrong]))
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class CubeFunction:
-    """A function of m signs by all its values, with everything that its Fourier coefficients tell, exactly.
+    """A function of m signs by all its values, with everything that its Fourier coefficients tell,
+    exactly.
 
-    `coefficients`: f̂(S) for all S in the order of `points`; sets are given and returned as tuples of places from 0 to m − 1.
+    `coefficients`: f̂(S) for all S in the order of `points`; sets are given and returned as tuples
+    of places from 0 to m − 1.
     """
 
     values: Float[np.ndarray, " p"]
@@ -193,13 +242,22 @@ class CubeFunction:
 
     def coefficient(self, places: Collection[int]) -> float:
         """f̂(S) of one set."""
-        require(all(0 <= j < self.m for j in places), f"A set holds places from 0 to {self.m - 1}, but is {sorted(places)}.")
+        require(
+            all(0 <= j < self.m for j in places),
+            f"A set holds places from 0 to {self.m - 1}, but is {sorted(places)}.",
+        )
         return float(self.coefficients[sum(1 << (self.m - 1 - j) for j in set(places))])
 
     def largest(self, count: int) -> list[tuple[tuple[int, ...], float]]:
         """The sets with the coefficients that are greatest in size, with them."""
         found = np.argsort(-np.abs(self.coefficients), kind="stable")[:count]
-        return [(tuple(j for j in range(self.m) if place >> (self.m - 1 - j) & 1), float(self.coefficients[place])) for place in found]
+        return [
+            (
+                tuple(j for j in range(self.m) if place >> (self.m - 1 - j) & 1),
+                float(self.coefficients[place]),
+            )
+            for place in found
+        ]
 
     @property
     def mean(self) -> float:

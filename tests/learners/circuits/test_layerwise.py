@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import keys_of
-from unlazy.learners.circuits.layerwise import Layerwise, StreamStatistics, learn_circuit, sample_statistics
+from unlazy.learners.circuits.layerwise import (
+    Layerwise,
+    StreamStatistics,
+    learn_circuit,
+    sample_statistics,
+)
 from unlazy.learners.circuits.neural_gates import step_size, train_gates
 from unlazy.learners.circuits.tree import layerwise_network
 from unlazy.learners.prefixes import OnPrefixes
@@ -20,7 +25,14 @@ from unlazy.tasks.circuits.bits import unpack
 from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.families import BiasedParity, FixedCircuit, GenerativeCircuits
-from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw, WeightedSample, draw, signs, stream
+from unlazy.tasks.circuits.laws import (
+    GenerativeLaw,
+    ProductLaw,
+    WeightedSample,
+    draw,
+    signs,
+    stream,
+)
 from unlazy.tasks.circuits.recovery import LawStatistics, SampleLawStatistics, recovery
 
 N, K, COUNT, LIMIT = 4, 32, 200, 3000
@@ -53,7 +65,9 @@ def test_training_on_lines_equals_training_the_neurons():
     step = step_size("lemma", 8, pull, 12)
     found = train_gates(pull, neurons, step=step, limit=5000)
     for gate in range(3):
-        _, output, taken = plain_descent(pull[gate], np.asarray(neurons.w[gate]), np.asarray(neurons.v[gate]), step[gate], 5000)
+        _, output, taken = plain_descent(
+            pull[gate], np.asarray(neurons.w[gate]), np.asarray(neurons.v[gate]), step[gate], 5000
+        )
         np.testing.assert_allclose(found.values[gate], np.clip(output, -1, 1), atol=1e-9)
         assert found.steps[gate] == taken
     # S_p > 0 pulls towards −1.
@@ -64,13 +78,20 @@ def test_training_on_lines_equals_training_the_neurons():
 
 def test_a_layer_that_is_cut_short_says_so():
     pull = np.full((1, 4), 0.01)
-    found = train_gates(pull, initial_neurons(1, 16, key=jax.random.key(0)), step=step_size("lemma", 2, pull, 16), limit=10)
+    found = train_gates(
+        pull,
+        initial_neurons(1, 16, key=jax.random.key(0)),
+        step=step_size("lemma", 2, pull, 16),
+        limit=10,
+    )
     assert not found.settled[0] and found.steps[0] == 10
 
 
 def test_step_sizes():
     pull = np.array([[0.5, -0.25, 0.1, 0.0], [0.0, 0.0, 0.0, 0.0]])
-    lemma, theorem, scaled = (step_size(rate, 8, pull, 10) for rate in ("lemma", "theorem", "scaled"))
+    lemma, theorem, scaled = (
+        step_size(rate, 8, pull, 10) for rate in ("lemma", "theorem", "scaled")
+    )
     np.testing.assert_allclose(theorem * 8, lemma)
     np.testing.assert_allclose(scaled / lemma, [2.0, 1.0])
     with pytest.raises(BadInput, match="theorem, lemma, scaled"):
@@ -79,7 +100,9 @@ def test_step_sizes():
 
 
 _LITERAL = jax.jit(
-    lambda x, y, key: layerwise_network(N, margin=0.4, steps=LIMIT, k=K).fit(Sampler(lambda n, key: Batch(x, y), N), COUNT, key=key)
+    lambda x, y, key: layerwise_network(N, margin=0.4, steps=LIMIT, k=K).fit(
+        Sampler(lambda n, key: Batch(x, y), N), COUNT, key=key
+    )
 )
 
 
@@ -94,11 +117,15 @@ def test_three_levels_give_the_same_gates_on_the_same_sample(seed):
         x, y = (np.asarray(part, float) for part in signs(batch))
         tree = initial_tree(N, K, key=jax.random.split(key, 3)[0])
         counted = learn_circuit(sample_statistics(batch), tree, margin=0.4, limit=LIMIT)
-        weighed = learn_circuit(SampleLawStatistics(WeightedSample.of(x, y)), tree, margin=0.4, limit=LIMIT)
+        weighed = learn_circuit(
+            SampleLawStatistics(WeightedSample.of(x, y)), tree, margin=0.4, limit=LIMIT
+        )
         literal = _LITERAL(x, y, key).at(0)
         assert counted.circuit == weighed.circuit == literal.circuit
         if counted.settled:
-            np.testing.assert_array_equal(np.asarray(literal(jnp.asarray(x))) > 0, _outputs(counted.circuit, batch))
+            np.testing.assert_array_equal(
+                np.asarray(literal(jnp.asarray(x))) > 0, _outputs(counted.circuit, batch)
+            )
 
 
 def _outputs(circuit, batch):
@@ -107,14 +134,18 @@ def _outputs(circuit, batch):
 
 @pytest.mark.parametrize(("printed", "least", "most"), [(False, 0.0, 0.0), (True, 0.1, 0.5)])
 def test_the_sign_of_the_regulariser(printed, least, most):
-    """The printed λ|1 − ŷ| loses OR(x1, x3), which satisfies the local correlation assumption; the proof's gradient does not."""
+    """The printed λ|1 − ŷ| loses OR(x1, x3), which satisfies the local correlation assumption; the
+    proof's gradient does not.
+    """
     task = COUNTER_EXAMPLE.task(key=jax.random.key(0))
     circuit, law = task.circuit, task.input_law
     known = correlations(circuit, law)
     assert known.margin == pytest.approx(0.28) and known.mean_label == pytest.approx(0.16)
     for seed in range(5):
         tree = initial_tree(4, 32, key=jax.random.key(seed))
-        found = learn_circuit(LawStatistics(circuit, law), tree, margin=known.margin, printed_sign=printed)
+        found = learn_circuit(
+            LawStatistics(circuit, law), tree, margin=known.margin, printed_sign=printed
+        )
         assert found.settled and least <= recovery(circuit, law, found.circuit).error <= most
 
 
@@ -128,9 +159,17 @@ def test_population_statistics_recover_every_influencing_gate(kind, seed):
     else:
         # An odd parity of bits that are mostly −1 has a negative mean: labels are swapped.
         p = 0.75 if kind == "parity" else 0.25
-        circuit, law = parity_circuit(32, rng.choice(32, 5, replace=False).tolist()), ProductLaw(np.full(32, p))
+        circuit, law = (
+            parity_circuit(32, rng.choice(32, 5, replace=False).tolist()),
+            ProductLaw(np.full(32, p)),
+        )
     margin = correlations(circuit, law).margin
-    found = learn_circuit(LawStatistics(circuit, law), initial_tree(32, 64, key=jax.random.key(seed)), margin=margin, rate="scaled")
+    found = learn_circuit(
+        LawStatistics(circuit, law),
+        initial_tree(32, 64, key=jax.random.key(seed)),
+        margin=margin,
+        rate="scaled",
+    )
     assert found.settled and recovery(circuit, law, found.circuit).exact
 
 
@@ -149,10 +188,18 @@ def test_a_stream_is_learned_from_as_a_sample_is(monkeypatch):
 
 def test_without_correlation_a_gate_is_lost():
     for correlated in (True, False):
-        # Where x1 is fair, so is the gate on x1, x2, and that on x3, x4 alone has no correlation with the label.
-        task = FixedCircuit("XNOR / XNOR XNOR", (0.85 if correlated else 0.5, 0.85, 0.85, 0.85)).task(key=jax.random.key(0))
+        # Where x1 is fair, so is the gate on x1, x2, and that on x3, x4 alone has no correlation
+        # with the label.
+        task = FixedCircuit(
+            "XNOR / XNOR XNOR", (0.85 if correlated else 0.5, 0.85, 0.85, 0.85)
+        ).task(key=jax.random.key(0))
         circuit, law = task.circuit, task.input_law
-        found = learn_circuit(LawStatistics(circuit, law), initial_tree(4, 32, key=jax.random.key(0)), margin=0.05, rate="scaled")
+        found = learn_circuit(
+            LawStatistics(circuit, law),
+            initial_tree(4, 32, key=jax.random.key(0)),
+            margin=0.05,
+            rate="scaled",
+        )
         seen = recovery(circuit, law, found.circuit)
         assert seen.exact == correlated
         gaps = correlations(circuit, law).gaps[1]
@@ -171,21 +218,34 @@ def test_rounding_does_not_swap_the_labels_of_a_balanced_sample():
     by_counts = learn_circuit(sample_statistics(sample.packed), tree, margin=0.29)
     by_weights = learn_circuit(SampleLawStatistics(sample), tree, margin=0.29)
     tilted = np.full(380, 1 / 380) * (1 - 1e-12 * y[chosen])
-    by_tilted = learn_circuit(SampleLawStatistics(WeightedSample(sample.x, sample.y, tilted)), tree, margin=0.29)
+    by_tilted = learn_circuit(
+        SampleLawStatistics(WeightedSample(sample.x, sample.y, tilted)), tree, margin=0.29
+    )
     assert by_counts.circuit == by_weights.circuit == by_tilted.circuit
 
 
 @pytest.mark.parametrize(
-    "family", [GenerativeCircuits(16), BiasedParity(16, 4, 0.75), FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5))]
+    "family",
+    [
+        GenerativeCircuits(16),
+        BiasedParity(16, 4, 0.75),
+        FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5)),
+    ],
 )
 def test_a_learner_on_the_law_sees_no_sample(family):
     task, key = family.task(key=jax.random.key(5)), jax.random.key(6)
     known = correlations(task.circuit, task.input_law)
     learner = Layerwise(margin=known.margin, rate="scaled", source="law", precision=64)
     trace = learner.fit(task.sampler, 1, key=key)
-    assert recovery(task.circuit, task.input_law, trace.at(0).circuit).exact and trace.notes["settled"] == 1 and trace.notes["steps"] > 0
+    assert (
+        recovery(task.circuit, task.input_law, trace.at(0).circuit).exact
+        and trace.notes["settled"] == 1
+        and trace.notes["steps"] > 0
+    )
     # Other examples, and more of them, change nothing.
-    blind = dataclasses.replace(task.sampler, draw=lambda n, key: Batch(jnp.ones((n, task.dimension)), jnp.ones(n)))
+    blind = dataclasses.replace(
+        task.sampler, draw=lambda n, key: Batch(jnp.ones((n, task.dimension)), jnp.ones(n))
+    )
     np.testing.assert_array_equal(learner.fit(blind, 7, key=key).models.gates, trace.models.gates)
 
 
@@ -193,17 +253,26 @@ def test_all_sources_start_from_the_sample_and_the_tree_of_the_key():
     """As the literal network does: learners that split their key alike are paired."""
     task, key = GenerativeCircuits(4).task(key=jax.random.key(0)), jax.random.key(7)
     options = dict(margin=0.4, k=K, limit=LIMIT, precision=64)
-    counted, weighed = (Layerwise(source=source, **options).fit(task.sampler, COUNT, key=key) for source in ("sample", "weighted sample"))
-    literal = layerwise_network(4, margin=0.4, k=K, steps=LIMIT, precision=64).fit(task.sampler, COUNT, key=key)
+    counted, weighed = (
+        Layerwise(source=source, **options).fit(task.sampler, COUNT, key=key)
+        for source in ("sample", "weighted sample")
+    )
+    literal = layerwise_network(4, margin=0.4, k=K, steps=LIMIT, precision=64).fit(
+        task.sampler, COUNT, key=key
+    )
     np.testing.assert_array_equal(counted.seen.x, literal.seen.x)
     assert counted.at(0).circuit == weighed.at(0).circuit == literal.at(0).circuit
-    np.testing.assert_array_equal(counted.losses, [np.mean(np.asarray(counted.at(0)(counted.seen.x)) != counted.seen.y)])
+    np.testing.assert_array_equal(
+        counted.losses, [np.mean(np.asarray(counted.at(0)(counted.seen.x)) != counted.seen.y)]
+    )
 
 
 def test_data_without_a_circuit_offer_no_law():
     with pytest.raises(BadInput, match="take a sample"):
         Layerwise(margin=0.4, source="law", precision=64).fit(
-            Sampler(GenerativeCircuits(4).task(key=jax.random.key(0)).draw, 4), 1, key=jax.random.key(0)
+            Sampler(GenerativeCircuits(4).task(key=jax.random.key(0)).draw, 4),
+            1,
+            key=jax.random.key(0),
         )
     with pytest.raises(BadInput, match="weighted sample, law"):
         Layerwise(margin=0.4, source="oracle")
@@ -222,4 +291,7 @@ def test_prefixes_learned_at_once_are_those_learned_one_by_one(source):
         sampler = Sampler(lambda n, key: Batch(whole.x[:n], whole.y[:n]), 8)
         alone = learner.fit(sampler, size, key=key)
         assert together.at(index).circuit == alone.at(0).circuit
-        assert together.losses[index] == alone.losses[0] and together.notes["steps"][index] == alone.notes["steps"][0]
+        assert (
+            together.losses[index] == alone.losses[0]
+            and together.notes["steps"][index] == alone.notes["steps"][0]
+        )

@@ -37,7 +37,9 @@ def test_a_function_of_general_complexity_need_not_vanish_at_the_origin():
 
     small = 1e-6 * np.ones(d)
     assert abs(function(np.zeros(d))) == 1
-    assert abs(function(small)) > 1e4 * complexity * np.linalg.norm(small)  # with the C* of the paper, take a smaller x still
+    assert abs(function(small)) > 1e4 * complexity * np.linalg.norm(
+        small
+    )  # with the C* of the paper, take a smaller x still
     assert abs(function(small)) <= complexity * np.linalg.norm(np.append(small, 1.0))
 
 

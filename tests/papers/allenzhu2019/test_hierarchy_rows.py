@@ -86,14 +86,19 @@ def test_layer_by_layer_freezes_what_it_should():
     joint = momentum_sgd("3resnet", "all", 8, 60, (0.05, 1e-3), 2)
     trials = Arm(PairHierarchy(d=8), layer_wise(joint), 60, (Performance(50),)).trials([3])
     (record,) = LocalEngine().run(trials)
-    assert record.status == "ok" and [tuple(stage.rates) for stage in layer_wise(joint).stages] == [("w", "b", "a"), ("v", "e")]
+    assert record.status == "ok" and [tuple(stage.rates) for stage in layer_wise(joint).stages] == [
+        ("w", "b", "a"),
+        ("v", "e"),
+    ]
 
 
 def test_spans_of_kernels_below_and_far_above_the_threshold():
     assert allowed(16, 8) == 12 and degrees_of(14) == (5, 6, 7)
     with jax.enable_x64(True):
         low = SpanRisk(kernel_named("rbf"), 14, (7,), precision=64).measure(key=jax.random.key(0))
-        high = SpanRisk(kernel_named("rbf"), 6, (3,), examples=64, precision=64).measure(key=jax.random.key(0))
+        high = SpanRisk(kernel_named("rbf"), 6, (3,), examples=64, precision=64).measure(
+            key=jax.random.key(0)
+        )
     assert low["share_hard"][0] == 1 and low["mean_captured"][0] <= 3 / 3432 + 1e-12
     assert high["share_hard"][0] == 0 and high["mean_captured"][0] == pytest.approx(1)
 
@@ -107,12 +112,21 @@ def test_instruments_tell_the_worlds_apart():
     key = jax.random.key(5)
     with jax.enable_x64(True):
         assert (
-            GradientFormula().measure(key=key)["gradient_gap"] < 1e-12 < GradientFormula(without_skip=True).measure(key=key)["gradient_gap"]
+            GradientFormula().measure(key=key)["gradient_gap"]
+            < 1e-12
+            < GradientFormula(without_skip=True).measure(key=key)["gradient_gap"]
         )
     true, steep = (GeneralClass(pairs=500, steep=steep).measure(key=key) for steep in (1.0, 5.0))
-    assert true["slope_over_bound"] < 1 and true["norm_over_lifted_bound"] < 1 < true["norm_over_printed_bound"]
+    assert (
+        true["slope_over_bound"] < 1
+        and true["norm_over_lifted_bound"] < 1 < true["norm_over_printed_bound"]
+    )
     assert steep["slope_over_bound"] > true["slope_over_bound"] and steep["lemma_a2_gap"] > 0.1
-    assert np.max(HandMade().measure(key=key)["formula_gap"]) < 1e-12 < np.max(HandMade(slip=0.1).measure(key=key)["formula_gap"])
+    assert (
+        np.max(HandMade().measure(key=key)["formula_gap"])
+        < 1e-12
+        < np.max(HandMade(slip=0.1).measure(key=key)["formula_gap"])
+    )
 
 
 def test_figure_2_has_nine_methods_and_one_program_for_each_grid():
@@ -123,7 +137,9 @@ def test_figure_2_has_nine_methods_and_one_program_for_each_grid():
 
 
 def test_figure_2_is_drawn_as_the_paper_draws_it():
-    """Error against width on logarithmic axes, a colour of its own for each of nine methods, and the line kα² = 1.35."""
+    """Error against width on logarithmic axes, a colour of its own for each of nine methods, and
+    the line kα² = 1.35.
+    """
     claim = FIGURE2A
     (plot,) = claim.plots
     assert plot.log_x and plot.log_y and len(plot.series) == 10
@@ -131,7 +147,18 @@ def test_figure_2_is_drawn_as_the_paper_draws_it():
     for index, series in enumerate(plot.series):
         value = UNLEARNED if series.theory else 0.1 + index
         records[series.arm] = [
-            Record("k", {"seed": seed}, "ok", places, {"test_squared_error": (value, value)}, {}, 0.0, {}, "now") for seed in range(3)
+            Record(
+                "k",
+                {"seed": seed},
+                "ok",
+                places,
+                {"test_squared_error": (value, value)},
+                {},
+                0.0,
+                {},
+                "now",
+            )
+            for seed in range(3)
         ]
     found = lines(plot, records)
     (axes,) = draw(plot, found).axes

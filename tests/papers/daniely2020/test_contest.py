@@ -9,7 +9,10 @@ def test_every_rival_meets_the_same_examples_at_every_k():
         for name in ("network", "one step", *FIXED, BESIDE[0]):
             row = arms[name]
             assert isinstance(row, Row) and tuple(row.arms) == COUNTS
-            assert all(part.n == SIZES[scale].n and part.family.d == SIZES[scale].d for part in row.arms.values())
+            assert all(
+                part.n == SIZES[scale].n and part.family.d == SIZES[scale].d
+                for part in row.arms.values()
+            )
             assert (name in ("network", "one step")) != isinstance(row.arms[3], Tuned)
         assert {quantity.arm for quantity in CONTEST.quantities} <= arms.keys()
     assert BESIDE[1] in contest("paper") and BESIDE[1] not in contest("laptop")

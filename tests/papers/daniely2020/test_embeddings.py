@@ -21,7 +21,13 @@ from unlazy.theory.walsh import points
 
 def by_program(features, labels):
     rows = -labels[:, None] * features / np.maximum(np.abs(features).max(axis=0), 1e-12)
-    found = scipy.optimize.linprog(np.zeros(features.shape[1]), A_ub=rows, b_ub=-np.ones(len(labels)), bounds=(None, None), method="highs")
+    found = scipy.optimize.linprog(
+        np.zeros(features.shape[1]),
+        A_ub=rows,
+        b_ub=-np.ones(len(labels)),
+        bounds=(None, None),
+        method="highs",
+    )
     return found.status == 0
 
 
@@ -41,12 +47,16 @@ def test_the_nearest_point_of_the_hull_says_what_linear_programs_say(kind, k):
     for seed in range(3):
         features = embedding(kind, z, 6 * 2**k, np.random.default_rng(seed))
         least = least_embedding(features, labels)
-        assert by_program(features[:, :least], labels) and not by_program(features[:, : least - 1], labels)
+        assert by_program(features[:, :least], labels) and not by_program(
+            features[:, : least - 1], labels
+        )
 
 
 def test_the_basis_leaves_out_what_depends():
     z = points(4)
-    features = np.concatenate([z, z[:, :2] + z[:, 2:], np.zeros((16, 1)), z[:, :1] * z[:, 1:2]], axis=1)
+    features = np.concatenate(
+        [z, z[:, :2] + z[:, 2:], np.zeros((16, 1)), z[:, :1] * z[:, 1:2]], axis=1
+    )
     basis, owners = leading_basis(features)
     assert owners.tolist() == [0, 1, 2, 3, 7]
     assert np.allclose(basis.T @ basis, np.eye(5), atol=1e-14)
@@ -69,13 +79,19 @@ def test_features_are_those_of_their_kind(kind):
 def test_polynomials_of_lower_degree_never_express_a_parity():
     z = points(4)
     w, b = np.random.default_rng(0).normal(size=(4, 200)), np.random.default_rng(1).normal(size=200)
-    assert not separable((z @ w + b) ** 3, np.prod(z, axis=1)) and separable((z @ w + b) ** 4, np.prod(z, axis=1))
+    assert not separable((z @ w + b) ** 3, np.prod(z, axis=1)) and separable(
+        (z @ w + b) ** 4, np.prod(z, axis=1)
+    )
 
 
 def test_growth_tells_exponentials_from_polynomials():
     k = np.arange(4.0, 10)
     exponential, power, square = growth(k, 2**k), growth(k, 3 * k**2), growth(k, (k - 3) ** 2 + 1)
-    assert exponential["base"] == pytest.approx(2) and exponential["degree"] > 5 and exponential["rise"] == pytest.approx(2.05, abs=0.1)
+    assert (
+        exponential["base"] == pytest.approx(2)
+        and exponential["degree"] > 5
+        and exponential["rise"] == pytest.approx(2.05, abs=0.1)
+    )
     assert power["degree"] == pytest.approx(2) and power["rise"] == pytest.approx(0, abs=1e-9)
     assert square["degree"] > 2 and square["rise"] < 0.5
     assert growth(k, 2 ** (k / 2))["rise"] > 1
@@ -83,7 +99,11 @@ def test_growth_tells_exponentials_from_polynomials():
 
 def test_parities_need_exponentially_many_features_unless_they_look_along_the_sum():
     found = LeastEmbedding("relu", (3, 4, 5, 6)).measure(key=new_key(0))
-    assert np.all(np.diff(found["least"]) > 0) and found["over_forster"][-1] >= 1 and 1.5 < found["base"][0] < 2.3
+    assert (
+        np.all(np.diff(found["least"]) > 0)
+        and found["over_forster"][-1] >= 1
+        and 1.5 < found["base"][0] < 2.3
+    )
     assert np.allclose(found["forster"], 2 ** (np.array([3, 4, 5, 6]) / 2))
     assert parities_bound(12) == 64
     few = LeastEmbedding("polynomial", (3, 4, 5, 6, 7), "along the sum").measure(key=new_key(0))
@@ -102,7 +122,9 @@ def test_ridge_errors_are_those_of_plain_least_squares():
     assert bits == 0
     assert ridge_error(np.eye(8), labels, counts, counts) == 0
     unseen = np.where(np.arange(8) == 0, 0, 5)
-    assert ridge_error(np.eye(8), labels, unseen, unseen) == 1 / 8  # what was never seen has score zero, which is wrong
+    assert (
+        ridge_error(np.eye(8), labels, unseen, unseen) == 1 / 8
+    )  # what was never seen has score zero, which is wrong
 
 
 def test_bad_input_is_told():

@@ -3,7 +3,13 @@ import pytest
 
 from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepLaw
 from unlazy.papers.daniely2020.random_start import RandomStart
-from unlazy.papers.daniely2020.separators import ReadoutFeatures, ceiling_separator, levels, printed_separator, separator
+from unlazy.papers.daniely2020.separators import (
+    ReadoutFeatures,
+    ceiling_separator,
+    levels,
+    printed_separator,
+    separator,
+)
 from unlazy.theory.parity_gradients import FirstGradients, composition
 
 
@@ -18,13 +24,23 @@ def test_shares_of_compositions_are_those_of_random_neurons():
         seen = np.mean((plus == p) & (minus == m) & (outside == M))
         assert abs(seen - exact) < 4 * np.sqrt(exact / 40_000)
     assert np.sum(start.share[start.cancelling]) == pytest.approx(np.mean(plus == minus), abs=0.01)
-    assert np.sum(RandomStart.of(n, k, cancelling=True).share) == pytest.approx(np.sum(start.share[start.cancelling]))
+    assert np.sum(RandomStart.of(n, k, cancelling=True).share) == pytest.approx(
+        np.sum(start.share[start.cancelling])
+    )
 
 
 def test_the_lemmas_hold_and_bent_bounds_do_not():
     found = FirstStepLaw((101, 201), 5).measure(key=None)
-    assert np.all(found["chance3"] <= 1) and np.all(found["chance4"] <= 1) and np.all(found["mean3"] <= 1)
-    assert np.all(found["ratio6"] <= 1) and np.all(found["ratio12"] <= 1) and np.all(found["good"] >= 1)
+    assert (
+        np.all(found["chance3"] <= 1)
+        and np.all(found["chance4"] <= 1)
+        and np.all(found["mean3"] <= 1)
+    )
+    assert (
+        np.all(found["ratio6"] <= 1)
+        and np.all(found["ratio12"] <= 1)
+        and np.all(found["good"] >= 1)
+    )
     wrong = FirstStepLaw((101, 201), 5, part="structured").measure(key=None)
     assert wrong["chance4"][-1] > 1 and wrong["mean3"][-1] > 1
     bent = FirstStepLaw((101, 201), 5, 0.5).measure(key=None)
@@ -32,7 +48,9 @@ def test_the_lemmas_hold_and_bent_bounds_do_not():
 
 
 def test_alpha_is_half_of_the_printed_one():
-    """On the all-equal half the mean of z_j f σ' is φ up to k/√n; on the mixture it is half of it."""
+    """On the all-equal half the mean of z_j f σ' is φ up to k/√n; on the mixture it is half of
+    it.
+    """
     exact = FirstGradients(20_001, 7, 1 / 56)
     neuron = (np.array([2]), np.array([2]), np.array([13_300]))
     phi = exact.surely_rising(neuron[2])[0]
@@ -59,7 +77,10 @@ def test_the_separator_is_exact_for_odd_k(k):
 
 
 def test_features_with_a_ceiling_are_not_reached():
-    free, cut = ReadoutFeatures((3, 5, 7)).measure(key=None), ReadoutFeatures((3, 5, 7), ceiling=True).measure(key=None)
+    free, cut = (
+        ReadoutFeatures((3, 5, 7)).measure(key=None),
+        ReadoutFeatures((3, 5, 7), ceiling=True).measure(key=None),
+    )
     assert np.allclose(free["error"], 1) and np.all(free["wanted"] >= 1 - 1e-9)
     assert cut["error"][0] == pytest.approx(1) and np.all(cut["error"][1:] > 100)
 
@@ -67,7 +88,11 @@ def test_features_with_a_ceiling_are_not_reached():
 def test_the_printed_start_does_not_vanish():
     draw = np.random.default_rng(0)
     n, k, q = 30, 3, 8
-    w, b, u = draw.integers(-1, 2, size=(q, n)), np.full(q, 1 / (8 * k)), draw.uniform(-n / k, n / k, size=q)
+    w, b, u = (
+        draw.integers(-1, 2, size=(q, n)),
+        np.full(q, 1 / (8 * k)),
+        draw.uniform(-n / k, n / k, size=q),
+    )
     x = draw.choice([-1.0, 1.0], size=(50, n)) / np.sqrt(n)
 
     def network(w, b, u):

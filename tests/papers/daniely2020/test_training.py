@@ -33,8 +33,14 @@ def test_the_start_vanishes_and_the_printed_one_does_not():
     assert np.max(np.abs(start(9, key=KEY)(x))) < 1e-12
     assert np.max(np.abs(dataclasses.replace(start, printed=True)(9, key=KEY)(x))) > 0.1
     net = TernaryInit(neurons=4000, k=3)(9, key=KEY)
-    assert set(np.unique(net.w)) == {-1.0, 0.0, 1.0} and np.mean(net.w == 0) == pytest.approx(1 / 3, abs=0.01)
-    assert np.all(np.asarray(net.b) == 1 / 24) and np.max(np.abs(net.a)) <= 3 and np.std(net.a) == pytest.approx(3 / np.sqrt(3), rel=0.03)
+    assert set(np.unique(net.w)) == {-1.0, 0.0, 1.0} and np.mean(net.w == 0) == pytest.approx(
+        1 / 3, abs=0.01
+    )
+    assert (
+        np.all(np.asarray(net.b) == 1 / 24)
+        and np.max(np.abs(net.a)) <= 3
+        and np.std(net.a) == pytest.approx(3 / np.sqrt(3), rel=0.03)
+    )
 
 
 def test_numbers_of_ones_have_the_law_of_the_bits():
@@ -51,7 +57,9 @@ def test_numbers_of_ones_have_the_law_of_the_bits():
 
 
 def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
-    """Neuron by neuron: weights along A, biases and second layer after a step on all inputs, beside those of the composition."""
+    """Neuron by neuron: weights along A, biases and second layer after a step on all inputs, beside
+    those of the composition.
+    """
     n, k = 11, 3
     task = EqualBits(d=n, k=k).task(key=KEY)
     schedule = ParitySchedule.theorem(n=n, k=k, q=30, T=1, record=(0, 1))
@@ -60,11 +68,16 @@ def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
     inside = np.isin(np.arange(n), np.asarray(task.where))
     rows = np.stack(composition(np.asarray(before.w).astype(int), inside), axis=1)
     start, table = RandomStart.of(n, k), _first_step(n, k, 0.5)
-    known = {tuple(row): index for index, row in enumerate(np.stack([start.plus, start.minus, start.outside], axis=1))}
+    known = {
+        tuple(row): index
+        for index, row in enumerate(np.stack([start.plus, start.minus, start.outside], axis=1))
+    }
     at = np.array([known[tuple(row)] for row in rows])
     u = np.asarray(before.a)
     assert np.allclose(after.w @ task.features[0], u * table.along[at], atol=1e-6)
-    assert np.allclose(after.b, before.b + u * table.bias[at], atol=1e-6) and np.allclose(after.a, table.output[at], atol=1e-7)
+    assert np.allclose(after.b, before.b + u * table.bias[at], atol=1e-6) and np.allclose(
+        after.a, table.output[at], atol=1e-7
+    )
 
 
 class _Given(Init):
@@ -80,7 +93,9 @@ class _Given(Init):
 
 @pytest.mark.parametrize("layers", ["both", "second"])
 def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
-    """From weights that are equal on A and zero elsewhere, all inputs of nine bits and the k + 1 atoms give the same network."""
+    """From weights that are equal on A and zero elsewhere, all inputs of nine bits and the k + 1
+    atoms give the same network.
+    """
     n, k = 9, 3
     schedule = ParitySchedule.practical(n=n, k=k, q=8, T=30, pace=2.0, layers=layers)
     schedule = dataclasses.replace(schedule, penalty=0.01)
@@ -89,16 +104,23 @@ def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
     large = TwoLayer(small.w @ task.features.astype(float), small.b, small.a, small.c, "relu6")
     found = []
     for network, on in ((small, CountedBits(d=n, k=k).task(key=KEY)), (large, task)):
-        learner = GradientDescent(_Given(network), (schedule.rest,), source=LawGradients(), precision=64)
+        learner = GradientDescent(
+            _Given(network), (schedule.rest,), source=LawGradients(), precision=64
+        )
         found.append(learner.fit(on.sampler, 1, key=KEY).at(-1))
-    # The inputs of the task are rounded to single precision by their own draw, so both agree to that.
+    # The inputs of the task are rounded to single precision by their own draw, so both agree to
+    # that.
     assert np.allclose(found[0].w @ task.features, found[1].w, atol=1e-6)
-    assert np.allclose(found[0].a, found[1].a, atol=1e-6) and np.allclose(found[0].b, found[1].b, atol=1e-6)
+    assert np.allclose(found[0].a, found[1].a, atol=1e-6) and np.allclose(
+        found[0].b, found[1].b, atol=1e-6
+    )
     assert not np.allclose(found[0].a, small.a, atol=1e-3)
 
 
 def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
-    """On 400 bits a sample stands for the law: each gradient of a network along A lies within four and a half standard errors."""
+    """On 400 bits a sample stands for the law: each gradient of a network along A lies within four
+    and a half standard errors.
+    """
     n, k, count = 400, 5, 5_000
     task = EqualBits(d=n, k=k).task(key=KEY)
     small = AfterFirstStep(n=n, k=k, neurons=16)(1, key=KEY)
@@ -111,7 +133,10 @@ def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
 
     def gradients(network, x, y):
         found = jax.vmap(jax.grad(loss), in_axes=(None, 0, 0))(network, x, y)
-        return jnp.concatenate([found.w @ (task.features[0] if x.shape[1] > 1 else jnp.ones(1)), found.b, found.a], axis=1)
+        return jnp.concatenate(
+            [found.w @ (task.features[0] if x.shape[1] > 1 else jnp.ones(1)), found.b, found.a],
+            axis=1,
+        )
 
     each = np.asarray(gradients(large, sample.x.astype(float), sample.y.astype(float)))
     exact = np.asarray(law.weight @ gradients(small, law.x, law.y))
@@ -129,7 +154,9 @@ def trained(schedule, *probes, structured=0.5):
 
 
 def test_descent_on_the_second_layer_finds_the_parity_and_only_with_structure():
-    schedule = ParitySchedule.practical(n=400, k=3, q=32, T=1000, pace=1e5, layers="second", record=(0, 10, 100, 300))
+    schedule = ParitySchedule.practical(
+        n=400, k=3, q=32, T=1000, pace=1e5, layers="second", record=(0, 10, 100, 300)
+    )
     probes = (CountErrors(), Solved(schedule.rate, 9 / np.sqrt(32)))
     found = trained(schedule, *probes)
     assert found["solved"][-1] == 1 and found["best"][-1] == 0 and found["solved"][0] == 0
@@ -143,7 +170,9 @@ def test_drift_and_regret_stay_below_their_bounds_and_false_ones_are_exceeded():
     assert all(np.all(found[name] <= 1) for name in ("u", "w", "b", "loss"))
     slow = trained(schedule, LayerDrift(10_001, 7, schedule.rate / 10_000, schedule.penalty))
     assert all(slow[name][-1] > 1 for name in ("u", "w", "b", "loss"))
-    second = ParitySchedule.practical(n=400, k=3, q=16, T=200, pace=10.0, layers="second", record=tuple(range(200)))
+    second = ParitySchedule.practical(
+        n=400, k=3, q=16, T=200, pace=10.0, layers="second", record=tuple(range(200))
+    )
     assert np.all(trained(second, Regret(second.rate, 0.0))["regret"] <= 1)
     assert trained(second, Regret(second.rate, 0.0, -1.0))["regret"][-1] > 1
 
@@ -154,7 +183,9 @@ def test_the_start_is_measured_as_it_is():
         schedule = ParitySchedule.theorem(n=7, k=3, q=8, T=1, record=(0, 1), printed=printed)
         trace = schedule.network(LawGradients()).fit(task.sampler, 1, key=KEY)
         found = ForgettingStep()(task, trace, found={}, key=KEY)
-        assert (float(found["start"][0]) > 0.1) == printed and (float(found["w"][0]) > 1e-3) == printed
+        assert (float(found["start"][0]) > 0.1) == printed and (
+            float(found["w"][0]) > 1e-3
+        ) == printed
 
 
 def test_enough_neurons_become_features():
@@ -180,4 +211,7 @@ def test_wrong_sizes_are_refused():
 
 def test_the_learner_is_told_the_number_of_bits():
     learner = ParitySchedule.practical(n=50, k=3, q=4, T=10, pace=1.0).one_step()
-    assert learner.suited(EqualBits(d=30, k=5)).init.k == 5 and learner.suited(CountedBits(d=30, k=5)).init.k == 3
+    assert (
+        learner.suited(EqualBits(d=30, k=5)).init.k == 5
+        and learner.suited(CountedBits(d=30, k=5)).init.k == 3
+    )

@@ -9,8 +9,18 @@ from unlazy.lab.arms import Arm
 from unlazy.learners.base import Trace
 from unlazy.networks.inits import SphereInit
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.glasgow2023.instruments import PopulationGradients, ReducedPhases, StartingGradients
-from unlazy.papers.glasgow2023.invariance import PairSearch, ProofChain, RotatedSteps, RotationFloor, SeenOnInputs
+from unlazy.papers.glasgow2023.instruments import (
+    PopulationGradients,
+    ReducedPhases,
+    StartingGradients,
+)
+from unlazy.papers.glasgow2023.invariance import (
+    PairSearch,
+    ProofChain,
+    RotatedSteps,
+    RotationFloor,
+    SeenOnInputs,
+)
 from unlazy.papers.glasgow2023.minibatches import MinibatchErrors
 from unlazy.papers.glasgow2023.probes import ErrorRate
 from unlazy.papers.glasgow2023.second_layer import FixedSecondInit
@@ -29,9 +39,17 @@ def test_spread_vectors_are_told_from_sparse_ones():
     rng = np.random.default_rng(0)
     assert well_spread(rng.normal(size=2000), 4.0)
     assert not well_spread(np.eye(1, 2000)[0], 4.0) and not well_spread(np.ones(2000), 4.0)
-    found, false = measured(SpreadVectors((400,), 50, precision=64)), measured(SpreadVectors((400,), 5, sparse=True, precision=64))
-    assert found["spread"][0] > 0.9 and found["small"][0] == pytest.approx(math.sqrt(2 / math.pi), rel=0.02)
-    assert false["spread"][0] == false["small"][0] == 0 and false["gaussian_gap"][0] > 1 > found["gaussian_gap"][0]
+    found, false = (
+        measured(SpreadVectors((400,), 50, precision=64)),
+        measured(SpreadVectors((400,), 5, sparse=True, precision=64)),
+    )
+    assert found["spread"][0] > 0.9 and found["small"][0] == pytest.approx(
+        math.sqrt(2 / math.pi), rel=0.02
+    )
+    assert (
+        false["spread"][0] == false["small"][0] == 0
+        and false["gaussian_gap"][0] > 1 > found["gaussian_gap"][0]
+    )
 
 
 def test_both_ways_to_the_law_agree_with_draws():
@@ -39,7 +57,9 @@ def test_both_ways_to_the_law_agree_with_draws():
     for k in (12, 200):
         v = rng.normal(size=k) / math.sqrt(k)
         x = rng.choice([-1.0, 1.0], (100_000, k)) @ v
-        assert law_within(v, [(-0.2, 0.4)])[0] == pytest.approx(np.mean((x >= -0.2) & (x <= 0.4)), abs=0.006)
+        assert law_within(v, [(-0.2, 0.4)])[0] == pytest.approx(
+            np.mean((x >= -0.2) & (x <= 0.4)), abs=0.006
+        )
 
 
 def test_coordinates_of_many_weights_agree_with_removing_each():
@@ -49,11 +69,16 @@ def test_coordinates_of_many_weights_agree_with_removing_each():
     found = SignSum(v).coordinates(0.3, 0.1)
     for i in (0, 17, 59):
         law, w = SignSum(np.delete(v, i)), abs(v[i])
-        assert found[i] == pytest.approx(w * (law.between(0.3 - w, 0.3 + w) - law.between(0.1 - w, 0.1 + w)), abs=1e-9)
+        assert found[i] == pytest.approx(
+            w * (law.between(0.3 - w, 0.3 + w) - law.between(0.1 - w, 0.1 + w)), abs=1e-9
+        )
 
 
 def test_formulas_turned_around_are_seen():
-    right, turned = measured(PopulationGradients((8,), 4, precision=64)), measured(PopulationGradients((8,), 4, turn=-1.0, precision=64))
+    right, turned = (
+        measured(PopulationGradients((8,), 4, precision=64)),
+        measured(PopulationGradients((8,), 4, turn=-1.0, precision=64)),
+    )
     for name in ("signal_error", "opposite_error", "rest_error", "coordinate_error"):
         assert right[name][0] < 1e-9 < 1e-3 < turned[name][0]
     start = measured(StartingGradients((200,), 4, precision=64))
@@ -61,8 +86,16 @@ def test_formulas_turned_around_are_seen():
 
 
 def test_phase_one_ends_in_the_reduced_dynamics_and_not_in_noise():
-    right, noise = measured(ReducedPhases(d=1e4, width=200)), measured(ReducedPhases(d=1e4, width=200, thin=3e7))
-    assert right["end_share"] > 0.1 and right["end_rest"] < 4 and right["end_size"] <= 1 and right["end_gap"] < 1
+    right, noise = (
+        measured(ReducedPhases(d=1e4, width=200)),
+        measured(ReducedPhases(d=1e4, width=200, thin=3e7)),
+    )
+    assert (
+        right["end_share"] > 0.1
+        and right["end_rest"] < 4
+        and right["end_size"] <= 1
+        and right["end_gap"] < 1
+    )
     assert noise["end_share"] < 0.1 and noise["end_rest"] > 4
 
 
@@ -78,10 +111,19 @@ def test_minibatches_keep_their_distance_and_thin_ones_do_not():
     assert isinstance(net, TwoLayer)
     m = math.ceil(d * math.log(d) ** 2)
     right = MinibatchErrors(m, 4, 16)(task, trace_of(net), found={}, key=jax.random.key(2))
-    assert all(0 < float(right[name][0]) < 1 for name in ("whole_ratio", "coordinate_ratio", "second_ratio", "first_length"))
-    false = MinibatchErrors(m, 4, 16, thin=100, gain=12.0)(task, trace_of(net), found={}, key=jax.random.key(2))
-    assert all(float(false[name][0]) > 1 for name in ("whole_ratio", "coordinate_ratio", "second_ratio"))
-    assert float(false["first_length"][0]) == pytest.approx(12 * float(right["first_length"][0]), rel=1e-3)
+    assert all(
+        0 < float(right[name][0]) < 1
+        for name in ("whole_ratio", "coordinate_ratio", "second_ratio", "first_length")
+    )
+    false = MinibatchErrors(m, 4, 16, thin=100, gain=12.0)(
+        task, trace_of(net), found={}, key=jax.random.key(2)
+    )
+    assert all(
+        float(false[name][0]) > 1 for name in ("whole_ratio", "coordinate_ratio", "second_ratio")
+    )
+    assert float(false["first_length"][0]) == pytest.approx(
+        12 * float(right["first_length"][0]), rel=1e-3
+    )
 
 
 def test_sgd_does_not_see_rotations_and_adam_does():
@@ -101,14 +143,19 @@ def test_a_learner_on_inputs_learns_on_a_rotated_cube():
 
 def test_the_floor_falls_and_ends_with_enough_examples():
     found = measured(RotationFloor(8, (1, 2, 8), pairs=6))["floor"]
-    assert found[0] > found[2] and measured(RotationFloor(8, (8,), pairs=6, copies=4))["floor"][0] == 0
-    # One example: a class is all points at one distance from it, and of a pair's products both signs are about as many.
+    assert (
+        found[0] > found[2] and measured(RotationFloor(8, (8,), pairs=6, copies=4))["floor"][0] == 0
+    )
+    # One example: a class is all points at one distance from it, and of a pair's products both
+    # signs are about as many.
     assert found[0] == pytest.approx(0.4, abs=0.1)
 
 
 def test_the_proof_reaches_its_bound_and_a_search_for_pairs_beats_it():
     chain = measured(ProofChain((1200, 100_000)))
-    assert np.all(chain["bound"] >= 0.03) and np.all(chain["reach"] >= 1) and chain["first"][0] == 941
+    assert (
+        np.all(chain["bound"] >= 0.03) and np.all(chain["reach"] >= 1) and chain["first"][0] == 941
+    )
     assert np.all(measured(ProofChain((1200,), power=1))["bound"] == 0)
     assert measured(PairSearch((1200,)))["error"][0] < 0.03
 

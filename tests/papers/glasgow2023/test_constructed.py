@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 from unlazy.papers.glasgow2023.clean import BaseCase, CleanNeurons, Neuron, clean_gradient
-from unlazy.papers.glasgow2023.constructed import DIRECTIONS, LABELS, HeavyStep, descend, scores, signal_heavy
+from unlazy.papers.glasgow2023.constructed import (
+    DIRECTIONS,
+    LABELS,
+    HeavyStep,
+    descend,
+    scores,
+    signal_heavy,
+)
 from unlazy.tasks.spectrum import corners
 
 
@@ -20,12 +27,26 @@ def test_the_network_is_signal_heavy_to_the_letter():
     other = np.abs(np.sum(net.w[:, :2] * DIRECTIONS[(net.cluster + 2) % 4], axis=1))
     rest = np.linalg.norm(net.w[:, 2:], axis=1)
     ratio = (math.exp(6 * H) * rest + other) / np.maximum(np.abs(net.signal), 1e-12)
-    assert zeta <= math.exp(-10 * H) and np.all(ratio[net.inside] <= zeta * (1 + 1e-9)) and np.all(ratio[~net.inside] > zeta)
+    assert (
+        zeta <= math.exp(-10 * H)
+        and np.all(ratio[net.inside] <= zeta * (1 + 1e-9))
+        and np.all(ratio[~net.inside] > zeta)
+    )
     assert np.max(ratio[net.saturated]) == pytest.approx(zeta)
     square = np.sum(net.w**2, axis=1)
-    margins = [np.mean(net.inside * (net.cluster == c) * np.abs(net.a) * np.maximum(math.sqrt(2) * net.signal, 0)) for c in range(4)]
+    margins = [
+        np.mean(
+            net.inside
+            * (net.cluster == c)
+            * np.abs(net.a)
+            * np.maximum(math.sqrt(2) * net.signal, 0)
+        )
+        for c in range(4)
+    ]
     assert np.mean(~net.inside * square) == pytest.approx(zeta * min(margins), rel=0.2)
-    assert np.mean(square) <= np.mean(net.a**2) + zeta * H <= 2 * H and np.all(np.abs(net.a) <= np.sqrt(square) * (1 + 1e-12))
+    assert np.mean(square) <= np.mean(net.a**2) + zeta * H <= 2 * H and np.all(
+        np.abs(net.a) <= np.sqrt(square) * (1 + 1e-12)
+    )
 
 
 def test_the_descent_direction_is_the_derivative_of_the_loss():
@@ -53,9 +74,16 @@ def test_a_step_keeps_the_hypothesis_and_false_worlds_do_not():
     assert right["least_ratio"] > 0.999 and right["greatest_ratio"] < 1.001
     assert right["mass_rate"] < 1 and right["shape_rate"] < 0 and right["norm_rate"] < 1
     frozen = measured(HeavyStep(8, 64, frozen=True, linear=True))
-    assert frozen["least_ratio"] < 0.7 and frozen["greatest_ratio"] > 1.05 and frozen["mass_rate"] > 1
+    assert (
+        frozen["least_ratio"] < 0.7 and frozen["greatest_ratio"] > 1.05 and frozen["mass_rate"] > 1
+    )
     loose = measured(HeavyStep(8, 64, loose=0.3))
-    assert loose["shape_rate"] > 1 and loose["clean_first"] > 1 and loose["gap"] > 1 and loose["margin_gap"] > 1
+    assert (
+        loose["shape_rate"] > 1
+        and loose["clean_first"] > 1
+        and loose["gap"] > 1
+        and loose["margin_gap"] > 1
+    )
 
 
 def test_growth_of_margins_is_that_of_a_real_step():
@@ -67,10 +95,18 @@ def test_growth_of_margins_is_that_of_a_real_step():
     after = net._replace(w=net.w + eta * move.w, a=net.a + eta * move.a)
 
     def margin(net, c):
-        return np.mean(net.inside * (net.cluster == c) * LABELS[c] * net.a * math.sqrt(2) * net.signal)
+        return np.mean(
+            net.inside * (net.cluster == c) * LABELS[c] * net.a * math.sqrt(2) * net.signal
+        )
 
     for c in range(4):
-        g = 2 / (1 + math.exp(LABELS[c] * scores(net, np.concatenate([math.sqrt(2) * DIRECTIONS[c], np.zeros(6)])[None])[0]))
+        g = 2 / (
+            1
+            + math.exp(
+                LABELS[c]
+                * scores(net, np.concatenate([math.sqrt(2) * DIRECTIONS[c], np.zeros(6)])[None])[0]
+            )
+        )
         growth = (margin(after, c) / margin(net, c) - 1) / eta
         assert growth == pytest.approx(2 * math.sqrt(2) / 4 * g, rel=1e-3)
 
@@ -80,7 +116,9 @@ def test_clean_gradients_agree_with_draws():
     neuron = Neuron(0.7, 0.4, rng.normal(size=5) / 3, np.array([0.3, 1.1, 0.8, 1.7]))
     x = rng.choice([-1.0, 1.0], (400_000, 7))
     cluster = np.where(x[:, 0] != x[:, 1], np.where(x[:, 0] > 0, 0, 1), np.where(x[:, 0] > 0, 2, 3))
-    w = np.concatenate([neuron.signal * DIRECTIONS[0] + neuron.opposite * DIRECTIONS[2], neuron.perpendicular])
+    w = np.concatenate(
+        [neuron.signal * DIRECTIONS[0] + neuron.opposite * DIRECTIONS[2], neuron.perpendicular]
+    )
     slope, z = -LABELS[cluster] * neuron.g[cluster], x @ w
     drawn = ((z > 0) * slope) @ x / len(x)
     found = clean_gradient(neuron)
@@ -92,7 +130,11 @@ def test_clean_gradients_agree_with_draws():
 
 def test_bounds_of_clean_gradients_are_kept_tight_and_can_be_broken():
     right = measured(CleanNeurons(60, 6))
-    assert right["rest_ratio"] == pytest.approx(1) and right["opposite_slack"] >= 0 and right["both_ratio"] >= 1
+    assert (
+        right["rest_ratio"] == pytest.approx(1)
+        and right["opposite_slack"] >= 0
+        and right["both_ratio"] >= 1
+    )
     assert right["beyond"] == 0.5 and right["second_bound"] == pytest.approx(1)
     wrong = measured(CleanNeurons(60, 6, flip=-1.0, gain=1.5, short=2.0))
     assert wrong["rest_ratio"] < 0 and wrong["opposite_slack"] < 0 and wrong["both_ratio"] < 0

@@ -16,7 +16,9 @@ from unlazy.tasks.spectrum import corners
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_printed_sign_of_b4_is_wrong_and_the_corrected_one_exact(seed):
-    """All 2¹⁰ points, the gradient written out; (B4) as a difference of two probabilities, in both orders."""
+    """All 2¹⁰ points, the gradient written out; (B4) as a difference of two probabilities, in both
+    orders.
+    """
     rng = np.random.default_rng(seed)
     d, a = 10, (-1.0) ** seed * 0.7
     w, x = rng.normal(size=d), corners(d)
@@ -26,7 +28,10 @@ def test_the_printed_sign_of_b4_is_wrong_and_the_corrected_one_exact(seed):
     s, o = math.sqrt(2) * signal, math.sqrt(2) * opposite
     for i in range(2, d):
         law, size = SignSum(np.delete(w[2:], i - 2)), abs(w[i])
-        near_signal, near_opposite = law.between(s - size, s + size), law.between(o - size, o + size)
+        near_signal, near_opposite = (
+            law.between(s - size, s + size),
+            law.between(o - size, o + size),
+        )
         printed = abs(a) * size / 4 * (near_opposite - near_signal)
         assert w[i] * descent[i] == pytest.approx(-printed, abs=1e-12)
     assert np.max(np.abs(w[2:] * descent[2:])) > 0.001  # it is not that both are zero
@@ -53,18 +58,23 @@ def test_lengths_fall_although_squares_do_not_say_so():
 
 
 def test_a_smaller_start_takes_longer_by_half_the_logarithm_of_the_width():
-    """Four numbers a neuron, d = 10⁴, p = 100: from θ/√p it takes ½·log(p)/τ more of time ηt until the margins are 1.
+    """Four numbers a neuron, d = 10⁴, p = 100: from θ/√p it takes ½·log(p)/τ more of time ηt until
+    the margins are 1.
 
     The way from there to where θ starts is made by neurons that are all signal: τ = √2/4.
     """
     d, p, theta, eta = 1e4, 100, 0.1, 0.1
     times = []
     for radius in (theta, theta / math.sqrt(p)):
-        path = simulate(initial(p, d, radius, key=jax.random.key(0)), 420, eta, d=d, key=jax.random.key(1))
+        path = simulate(
+            initial(p, d, radius, key=jax.random.key(0)), 420, eta, d=d, key=jax.random.key(1)
+        )
         least = np.min(np.asarray(jax.jit(jax.vmap(margins))(path)), axis=1)
         times.append(eta * int(np.argmax(least > 1)))
     assert 0 < times[0] < times[1]
-    assert times[1] - times[0] == pytest.approx(0.5 * math.log(p) / (math.log1p(eta * PHASE2_RATE) / eta), rel=0.05)
+    assert times[1] - times[0] == pytest.approx(
+        0.5 * math.log(p) / (math.log1p(eta * PHASE2_RATE) / eta), rel=0.05
+    )
 
 
 def test_inner_products_of_sign_vectors():
@@ -76,4 +86,6 @@ def test_inner_products_of_sign_vectors():
 def test_every_erratum_names_a_test_of_this_file():
     for erratum in ERRATA:
         path, _, name = erratum.test.partition("::")
-        assert path == "tests/papers/glasgow2023/test_errata_of_xor.py" and name in globals(), erratum.id
+        assert path == "tests/papers/glasgow2023/test_errata_of_xor.py" and name in globals(), (
+            erratum.id
+        )

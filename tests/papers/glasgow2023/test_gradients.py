@@ -5,14 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unlazy.papers.glasgow2023.gradients import SignSum, phase1_slope, population_gradient, rotation_invariant_bound
+from unlazy.papers.glasgow2023.gradients import (
+    SignSum,
+    phase1_slope,
+    population_gradient,
+    rotation_invariant_bound,
+)
 from unlazy.tasks.spectrum import corners
 
 
 def descent(w, a, x):
     """−∇_w L₀ = a·E[y·σ'(⟨w, x⟩)·x] over the given points, with σ'(0) = ½."""
     z = x @ w
-    return a * np.mean((-x[:, 0] * x[:, 1] * ((z > 0) + 0.5 * (np.abs(z) < 1e-12)))[:, None] * x, axis=0)
+    return a * np.mean(
+        (-x[:, 0] * x[:, 1] * ((z > 0) + 0.5 * (np.abs(z) < 1e-12)))[:, None] * x, axis=0
+    )
 
 
 def split(w, a):
@@ -27,7 +34,9 @@ def test_the_exact_gradient_equals_enumeration(d, seed, a, on_grid):
     rng = np.random.default_rng(seed)
     w = rng.integers(-3, 4, d) / 4.0 if on_grid else rng.normal(size=d)  # a grid has ties
     signal, opposite = split(w, a)
-    exact = population_gradient(float(np.linalg.norm(signal)), float(np.linalg.norm(opposite)), w[2:], a)
+    exact = population_gradient(
+        float(np.linalg.norm(signal)), float(np.linalg.norm(opposite)), w[2:], a
+    )
     found = descent(w, a, corners(d))
     assert exact.signal == pytest.approx(signal @ found[:2], abs=1e-9)
     assert exact.opposite == pytest.approx(opposite @ found[:2], abs=1e-9)
@@ -57,11 +66,15 @@ def test_both_ways_of_the_law_agree():
     assert listed.listed and not inverted.listed
     for c in (0.05, 0.3, 1.0):
         assert inverted.within(c) == pytest.approx(listed.within(c), abs=1e-4)
-        assert inverted.absolute_between(0.02, c) == pytest.approx(listed.absolute_between(0.02, c), abs=1e-4)
+        assert inverted.absolute_between(0.02, c) == pytest.approx(
+            listed.absolute_between(0.02, c), abs=1e-4
+        )
 
 
 def test_the_signal_rate_tends_to_its_limit():
-    """−⟨w_sig, ∇⟩ ≈ τ·‖w_sig‖²·|a|/‖w‖ for a small signal in many dimensions, and the opposite part shrinks at that rate."""
+    """−⟨w_sig, ∇⟩ ≈ τ·‖w_sig‖²·|a|/‖w‖ for a small signal in many dimensions, and the opposite part
+    shrinks at that rate.
+    """
     w = np.random.default_rng(2).normal(size=400)
     w /= np.linalg.norm(w)
     found = population_gradient(0.02, 0.02, w, 1.0, coordinates=False)

@@ -10,7 +10,15 @@ from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.glasgow2023.deviations import GradientDeviations
 from unlazy.papers.glasgow2023.gradients import PHASE2_RATE, phase1_slope
-from unlazy.papers.glasgow2023.growth import EndOfPhaseOne, GrowthLaw, LayerBalance, MarginGrowth, SignalGrowth, TimeToLoss, slope_until
+from unlazy.papers.glasgow2023.growth import (
+    EndOfPhaseOne,
+    GrowthLaw,
+    LayerBalance,
+    MarginGrowth,
+    SignalGrowth,
+    TimeToLoss,
+    slope_until,
+)
 from unlazy.papers.glasgow2023.sizes import Training
 from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex
@@ -21,7 +29,9 @@ SEEN = Batch(jnp.zeros((1, D)), jnp.zeros(1))
 
 
 def traced(w, a, steps):
-    """Networks with first layers w (steps p d) and second layers a in mean-field scaling (steps p)."""
+    """Networks with first layers w (steps p d) and second layers a in mean-field scaling (steps
+    p).
+    """
     w, a = jnp.asarray(w, jnp.float32), jnp.asarray(a, jnp.float32)
     models = TwoLayer(w, jnp.zeros(a.shape), a / a.shape[1], jnp.zeros(len(a)), "relu")
     return Trace(models, jnp.zeros(len(a)), SEEN, steps)
@@ -35,7 +45,10 @@ def start(scale=1.0):
 def grown(rate, steps, signal=0.01):
     """Neurons with signal parts that grow like e^{rate·t} and rests that stay."""
     w, a = start()
-    w[:, :2] = signal * np.array([1.0, -1.0]) * np.where(a > 0, 1, 0)[:, None] + signal * np.where(a > 0, 0, 1)[:, None]
+    w[:, :2] = (
+        signal * np.array([1.0, -1.0]) * np.where(a > 0, 1, 0)[:, None]
+        + signal * np.where(a > 0, 0, 1)[:, None]
+    )
     path = np.repeat(w[None], len(steps), axis=0)
     path[:, :, :2] *= np.exp(rate * np.array(steps))[:, None, None]
     return traced(path, np.repeat(a[None], len(steps), axis=0), steps)
@@ -51,15 +64,21 @@ def test_a_planted_growth_is_found():
         np.testing.assert_allclose(found["growth"], rate * np.array(steps), atol=1e-4)
         np.testing.assert_allclose(found["growth"], found["growth_theory"], atol=1e-4)
         np.testing.assert_allclose(found["slope_ratio"], 1, atol=1e-4)
-        assert found["growth_ratio"][0] == 1 and found["margin_least_reduced"].shape == (len(steps),)
+        assert found["growth_ratio"][0] == 1 and found["margin_least_reduced"].shape == (
+            len(steps),
+        )
     np.testing.assert_allclose(found["time"], eta * np.array(steps))
     half = probe(TASK, grown(rate / 2, (0, 4, 8)), found={}, key=KEY)
     assert half["slope_ratio"][0] == pytest.approx(0.5, abs=1e-3)
 
 
 def test_weak_neurons_do_not_count():
-    """A radius so large that no neuron is strong leaves no growth to speak of, rather than that of the others."""
-    found = SignalGrowth(radius=100.0, step=0.5, ratio=4.0)(TASK, grown(0.1, (0, 4, 8)), found={}, key=KEY)
+    """A radius so large that no neuron is strong leaves no growth to speak of, rather than that of
+    the others.
+    """
+    found = SignalGrowth(radius=100.0, step=0.5, ratio=4.0)(
+        TASK, grown(0.1, (0, 4, 8)), found={}, key=KEY
+    )
     assert np.all(np.isnan(found["growth"])) and found["strong"][0] == 0
 
 
@@ -70,7 +89,9 @@ def test_the_slope_ends_where_it_is_told():
 
 
 def test_the_reduced_dynamics_follow_training():
-    """At the size of a smoke run, growth along SGD is that of four numbers a neuron within a fifth."""
+    """At the size of a smoke run, growth along SGD is that of four numbers a neuron within a
+    fifth.
+    """
     run = Training(d=64, width=64, radius=0.3, step=0.4, batch=256)
     arm = run.arm((0, 8, 16))
 
@@ -78,7 +99,9 @@ def test_the_reduced_dynamics_follow_training():
     def look(key):
         task = arm.family.task(key=key)
         trace = arm.learner.fit(task.sampler, arm.n, key=key)
-        return SignalGrowth(radius=run.radius, step=run.step, ratio=run.batch / run.d)(task, trace, found={}, key=key)
+        return SignalGrowth(radius=run.radius, step=run.step, ratio=run.batch / run.d)(
+            task, trace, found={}, key=key
+        )
 
     np.testing.assert_allclose(look(jax.random.key(0))["growth_ratio"][1:], 1, atol=0.2)
 
@@ -87,13 +110,22 @@ def test_margins_that_grow_as_stated_have_ratio_one():
     eta, steps, margins = 0.4, tuple(range(30, 44)), [0.5]
     for _ in steps[1:]:
         margins.append(margins[-1] * (1 + 2 * eta * PHASE2_RATE * 2 / (1 + math.exp(margins[-1]))))
-    zeta = {"log10_zeta_plain": jnp.full(len(steps), -1.0), "H": jnp.ones(len(steps)), "zeta_met": jnp.arange(3.0, 3 + len(steps))}
+    zeta = {
+        "log10_zeta_plain": jnp.full(len(steps), -1.0),
+        "H": jnp.ones(len(steps)),
+        "zeta_met": jnp.arange(3.0, 3 + len(steps)),
+    }
     found = {"margin_least": jnp.array(margins), "margin_greatest": 2 * jnp.array(margins)} | zeta
     got = MarginGrowth(step=eta, looks=(0, 2, 99))(TASK, grown(0.0, steps), found=found, key=KEY)
-    assert got["least_ratio_2"][0] == got["least_ratio"][2] and got["least_ratio_99"][0] == got["least_ratio"][-6]
+    assert (
+        got["least_ratio_2"][0] == got["least_ratio"][2]
+        and got["least_ratio_99"][0] == got["least_ratio"][-6]
+    )
     assert got["zeta_met_least"][0] == 3 and np.all(got["zeta_rise"][:-5] == 0)
     rising = found | {"log10_zeta_plain": jnp.log10(0.1 * jnp.exp(0.5 * jnp.arange(len(steps))))}
-    assert MarginGrowth(step=eta)(TASK, grown(0.0, steps), found=rising, key=KEY)["zeta_rise"][0] == pytest.approx(0.5 / 0.4, rel=1e-3)
+    assert MarginGrowth(step=eta)(TASK, grown(0.0, steps), found=rising, key=KEY)["zeta_rise"][
+        0
+    ] == pytest.approx(0.5 / 0.4, rel=1e-3)
     np.testing.assert_allclose(got["least_ratio"][:-5], 1, atol=1e-4)
     assert np.all(np.isnan(got["least_ratio"][-5:])) and np.all(got["greatest_ratio"][:-5] > 1.05)
     np.testing.assert_allclose(got["spread"], 2)
@@ -103,13 +135,19 @@ def test_layers_out_of_balance_are_seen():
     w, a = start()
     steps = tuple(range(7))
     first, second = np.repeat(w[None], 7, axis=0), np.repeat(a[None], 7, axis=0)
-    quiet = LayerBalance(radius=1.0, step=0.4)(TASK, traced(first, second, steps), found={}, key=KEY)
+    quiet = LayerBalance(radius=1.0, step=0.4)(
+        TASK, traced(first, second, steps), found={}, key=KEY
+    )
     assert np.isnan(quiet["excess"][0]) and np.max(np.abs(quiet["excess"][1:])) < 1e-5
     second[4, 3] *= 1.5  # at step 4 only: |a| exceeds ‖w‖, and falling back at step 5 is a drift
     loud = LayerBalance(radius=1.0, step=0.4)(TASK, traced(first, second, steps), found={}, key=KEY)
     norm = np.linalg.norm(w[3])
-    np.testing.assert_allclose(loud["excess"][1:], [0, 0, 0, norm / 2, norm / 2, norm / 2], atol=1e-5)
-    np.testing.assert_allclose(loud["drift_ratio"][4:], [0, *[1.25 / (4 * 0.16 * 2.25)] * 2], atol=1e-4)
+    np.testing.assert_allclose(
+        loud["excess"][1:], [0, 0, 0, norm / 2, norm / 2, norm / 2], atol=1e-5
+    )
+    np.testing.assert_allclose(
+        loud["drift_ratio"][4:], [0, *[1.25 / (4 * 0.16 * 2.25)] * 2], atol=1e-4
+    )
 
 
 def test_the_end_of_phase_one_is_the_last_step_with_a_small_network():
@@ -125,10 +163,14 @@ def test_the_end_of_phase_one_is_the_last_step_with_a_small_network():
     second = np.sign(a) * np.linalg.norm(path, axis=2)
     probe = EndOfPhaseOne(radius=0.05, step=0.5, power=1.0)
     found = probe(TASK, traced(path, second, steps), found={}, key=KEY)
-    assert found["end_time"][0] == pytest.approx(0.5 * 2 / math.log(D)) and found["end_size"][0] == pytest.approx(
-        0.9**2 + 0.05**2, rel=1e-4
+    assert found["end_time"][0] == pytest.approx(0.5 * 2 / math.log(D)) and found["end_size"][
+        0
+    ] == pytest.approx(0.9**2 + 0.05**2, rel=1e-4)
+    assert (
+        found["end_share"][0] == 0.25
+        and found["end_rest"][0] == pytest.approx(1, rel=1e-4)
+        and abs(found["end_gap"][0]) < 1e-5
     )
-    assert found["end_share"][0] == 0.25 and found["end_rest"][0] == pytest.approx(1, rel=1e-4) and abs(found["end_gap"][0]) < 1e-5
 
 
 @pytest.mark.parametrize("exponential", [False, True])
@@ -146,7 +188,11 @@ def test_a_planted_law_of_growth_is_told(exponential):
     found = {f"margin_{i + 1}": jnp.full(12, margin) for i in range(4)}
     got = GrowthLaw(0, step=eta)(TASK, traced(first, a, steps), found=found, key=KEY)
     assert got["members"][0] == 1 and got["clock"][0] == pytest.approx(clock[-1], rel=1e-4)
-    right, wrong = ("exponential_error", "linear_error") if exponential else ("linear_error", "exponential_error")
+    right, wrong = (
+        ("exponential_error", "linear_error")
+        if exponential
+        else ("linear_error", "exponential_error")
+    )
     assert got[right][0] < 1e-5 < 0.01 < got[wrong][0]
     assert (got["preference"][0] < 0) == exponential
 
@@ -168,12 +214,17 @@ def test_a_gap_in_the_record_is_refused():
 
 
 def test_deviations_keep_the_lemmas_bounds_and_are_enumerated():
-    """On all points of the cube, ∇L_ρ − ∇L₀ written out; a small network is closer to L₀ than a large one."""
+    """On all points of the cube, ∇L_ρ − ∇L₀ written out; a small network is closer to L₀ than a
+    large one.
+    """
     small, large = (traced(*(v[None] for v in start(scale)), (0,)) for scale in (0.05, 0.3))
     ratios = []
     for trace in (small, large):
         found = GradientDeviations(20_000)(TASK, trace, found={}, key=KEY)
-        assert all(0 < float(found[name][0]) < 1 for name in ("first_ratio", "second_ratio", "coordinate_ratio"))
+        assert all(
+            0 < float(found[name][0]) < 1
+            for name in ("first_ratio", "second_ratio", "coordinate_ratio")
+        )
         model = trace.at(0)
         x = 2.0 * ((np.arange(2**D)[:, None] >> np.arange(D)) & 1) - 1
         y, w, a = -x[:, 0] * x[:, 1], np.asarray(model.w, float), P * np.asarray(model.a, float)

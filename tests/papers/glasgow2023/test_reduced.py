@@ -28,7 +28,9 @@ def full_step(net, eta, points, key):
 
 @pytest.mark.parametrize("signal", [0.05, 1.0])
 def test_one_step_is_that_of_a_full_network(signal):
-    """With small and with dominant signal parts: every number of the reduced state moves as in the network."""
+    """With small and with dominant signal parts: every number of the reduced state moves as in the
+    network.
+    """
     net = SphereInit(p=P, radius=0.5)(D, key=jax.random.key(0))
     # Orthogonal rests, which the reduction assumes between neurons.
     w = net.w.at[:, :2].set(signal * jax.random.normal(jax.random.key(1), (P, 2)))
@@ -48,11 +50,15 @@ def test_one_step_is_that_of_a_full_network(signal):
 
 
 def test_a_million_dimensions_are_learned_in_the_order_of_log_d():
-    path = simulate(initial(200, 1e6, 0.3, key=jax.random.key(0)), 160, 0.4, d=1e6, key=jax.random.key(1))
+    path = simulate(
+        initial(200, 1e6, 0.3, key=jax.random.key(0)), 160, 0.4, d=1e6, key=jax.random.key(1)
+    )
     strong = path.signal[0] >= 0.3 / 1e3
     growth = jnp.median(jnp.log(path.signal[20] / path.signal[0])[strong])
     assert float(growth) == pytest.approx(float(phase1_slope(0.4)) * 0.4 * 20, rel=0.05)
-    least = [float(jnp.min(margins(jax.tree.map(lambda leaf, t=t: leaf[t], path)))) for t in (0, 160)]
+    least = [
+        float(jnp.min(margins(jax.tree.map(lambda leaf, t=t: leaf[t], path)))) for t in (0, 160)
+    ]
     assert abs(least[0]) < 0.01 and least[1] > 3
 
 

@@ -10,17 +10,29 @@ from unlazy.kernels.wide import NTK
 from unlazy.lab.arms import Row
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.papers.glasgow2023.below import below_the_bound
-from unlazy.papers.glasgow2023.sample_size import PredictedSizes, crossover, exponents, kernel_row, samples_at, sgd_row
+from unlazy.papers.glasgow2023.sample_size import (
+    PredictedSizes,
+    crossover,
+    exponents,
+    kernel_row,
+    samples_at,
+    sgd_row,
+)
 
 
 def run(arm, seeds=(0,)):
     trials = arm.trials(seeds)
-    found = {record.key: record for record in LocalEngine().run(list({trial.key: trial for trial in trials}.values()))}
+    found = {
+        record.key: record
+        for record in LocalEngine().run(list({trial.key: trial for trial in trials}.values()))
+    }
     return arm.join([found[trial.key] for trial in trials], seeds)
 
 
 def samples(errors, steps):
-    return samples_at(0.05, lambda d: d)(10, hand_record(steps=steps, error=tuple(errors)))["samples"]
+    return samples_at(0.05, lambda d: d)(10, hand_record(steps=steps, error=tuple(errors)))[
+        "samples"
+    ]
 
 
 def test_samples_are_where_the_error_falls_for_good():
@@ -39,8 +51,12 @@ def test_a_kernels_sample_size_is_as_predicted():
     (record,) = run(kernel_row(Polynomial(2, 0.0), (12, 20), target=0.1, test=1000))
     assert record.steps == (12, 20)
     np.testing.assert_allclose(record.measurements["ratio"], 1, atol=0.2)
-    assert record.value("ratio_lowest") == record.value("ratio_highest") == record.value("ratio", 20)
-    assert 1.6 < record.value("exponent") < 2.5 and record.value("exponent_log") < record.value("exponent")
+    assert (
+        record.value("ratio_lowest") == record.value("ratio_highest") == record.value("ratio", 20)
+    )
+    assert 1.6 < record.value("exponent") < 2.5 and record.value("exponent_log") < record.value(
+        "exponent"
+    )
 
 
 def test_sgd_finds_xor():
@@ -49,19 +65,30 @@ def test_sgd_finds_xor():
 
 
 def test_rows_cross_where_they_do():
-    """The rows of the crossing are trials of the other rows, and the crossing lies between what was measured."""
-    sgd, ntk = sgd_row((12, 16), width=8, target=0.2, test=64), kernel_row(NTK(), (12, 16), target=0.2, test=64)
+    """The rows of the crossing are trials of the other rows, and the crossing lies between what was
+    measured.
+    """
+    sgd, ntk = (
+        sgd_row((12, 16), width=8, target=0.2, test=64),
+        kernel_row(NTK(), (12, 16), target=0.2, test=64),
+    )
     both = crossover(sgd, ntk)
-    assert {t.key for t in both.trials([3])} == {t.key for row in (sgd, ntk) for t in row.trials([3])}
+    assert {t.key for t in both.trials([3])} == {
+        t.key for row in (sgd, ntk) for t in row.trials([3])
+    }
 
     def made(values):
         return hand_record(steps=(10, 100, 1000), samples=tuple(map(float, values)))
 
     d = np.array([10, 100, 1000])
-    assert both.measure({"first": made(100 * d), "second": made(d**2)})["crossover"] == pytest.approx(100)
+    assert both.measure({"first": made(100 * d), "second": made(d**2)})[
+        "crossover"
+    ] == pytest.approx(100)
     assert both.measure({"first": made(d), "second": made(2 * d)})["crossover"] == 10
     assert both.measure({"first": made(2 * d), "second": made(d)})["crossover"] == 1000
-    assert math.isnan(both.measure({"first": made([1, 2, math.inf]), "second": made(d)})["crossover"])
+    assert math.isnan(
+        both.measure({"first": made([1, 2, math.inf]), "second": made(d)})["crossover"]
+    )
 
 
 def test_predictions_alone():

@@ -16,25 +16,40 @@ SEEN = Batch(jnp.zeros((1, D)), jnp.zeros(1))
 
 
 def network(rest=0.0, opposite=0.0, scale=1.0, clusters_kept=4):
-    """One neuron for each cluster, with signal part √2·scale, and the given lengths of opposite and rest."""
+    """One neuron for each cluster, with signal part √2·scale, and the given lengths of opposite and
+    rest.
+    """
     first, second = np.array([1.0, -1.0]), np.array([1.0, 1.0])
     w = np.zeros((4, D))
-    for j, (own, other) in enumerate([(first, second), (-first, second), (second, first), (-second, first)]):
+    for j, (own, other) in enumerate(
+        [(first, second), (-first, second), (second, first), (-second, first)]
+    ):
         w[j, :2] = scale * own + opposite * other / np.sqrt(2)
         w[j, 2 + j] = rest
     a = np.array([1.0, 1.0, -1.0, -1.0]) * np.sqrt(2) * scale
     a[clusters_kept:] = 1e-6
-    return TwoLayer(jnp.array(w, jnp.float32), jnp.zeros(4), jnp.array(a / 4, jnp.float32), jnp.zeros(()), "relu")
+    return TwoLayer(
+        jnp.array(w, jnp.float32),
+        jnp.zeros(4),
+        jnp.array(a / 4, jnp.float32),
+        jnp.zeros(()),
+        "relu",
+    )
 
 
 def traced(*nets, steps=None):
     """Networks as the trace of a training."""
     models = jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets)
-    return Trace(models, jnp.zeros(len(nets)), SEEN, tuple(range(len(nets))) if steps is None else steps)
+    return Trace(
+        models, jnp.zeros(len(nets)), SEEN, tuple(range(len(nets))) if steps is None else steps
+    )
 
 
 def look(probe, net, task=TASK):
-    return {name: float(value[0]) for name, value in probe(task, traced(net), found={}, key=jax.random.key(1)).items()}
+    return {
+        name: float(value[0])
+        for name, value in probe(task, traced(net), found={}, key=jax.random.key(1)).items()
+    }
 
 
 def test_parts_are_what_the_network_was_made_of():
@@ -50,7 +65,9 @@ def test_margins_of_a_perfect_network():
     found = look(Portrait(), network())
     for i in range(4):
         assert found[f"margin_{i + 1}"] == pytest.approx(np.sqrt(2) / 2, rel=1e-5)
-    assert found["imbalance"] == pytest.approx(0, abs=1e-5) and found["excess"] == pytest.approx(0, abs=1e-5)
+    assert found["imbalance"] == pytest.approx(0, abs=1e-5) and found["excess"] == pytest.approx(
+        0, abs=1e-5
+    )
     assert found["heavy"] == 0.25 and found["not_signal"] == pytest.approx(0, abs=1e-9)
     centres, labels = clusters(TASK)
     np.testing.assert_array_equal(TASK.target(centres + 0.0 * centres), labels)
@@ -67,7 +84,9 @@ def test_zeta_grows_with_the_rest_and_is_cut_without_a_cluster():
     small, large = (look(SignalHeavy(), network(rest=r, opposite=r)) for r in (0.01, 0.1))
     assert small["log10_zeta_plain"] == pytest.approx(np.log10(0.02 / np.sqrt(2)), abs=0.01)
     assert large["log10_zeta_plain"] == pytest.approx(np.log10(0.2 / np.sqrt(2)), abs=0.01)
-    assert large["log10_zeta"] > large["log10_zeta_plain"] + 2 and large["H"] == pytest.approx(1.01, abs=0.02)
+    assert large["log10_zeta"] > large["log10_zeta_plain"] + 2 and large["H"] == pytest.approx(
+        1.01, abs=0.02
+    )
     dead = network(rest=0.1)
     dead = TwoLayer(dead.w.at[3, :2].set(0.0), dead.b, dead.a, dead.c, "relu")
     assert look(SignalHeavy(), dead)["log10_zeta_plain"] == MOST

@@ -11,7 +11,13 @@ import pytest
 from unlazy.learners.circuits.layerwise import learn_circuit
 from unlazy.networks.tree import TreeInit, initial_tree
 from unlazy.papers.malach2019 import CLAIMS, ERRATA, NOT_RUN
-from unlazy.papers.malach2019.instruments import PushForward, all_inputs, enumerated_influences, plain_evaluation, printed_masses
+from unlazy.papers.malach2019.instruments import (
+    PushForward,
+    all_inputs,
+    enumerated_influences,
+    plain_evaluation,
+    printed_masses,
+)
 from unlazy.papers.malach2019.layers import lemma14_width, or_of_biased_bits
 from unlazy.papers.malach2019.margins import GenerativeMargin, printed_recursion
 from unlazy.papers.malach2019.shallow import term_network
@@ -46,7 +52,11 @@ def test_the_printed_regulariser_loses_a_gate():
     case = or_of_biased_bits()
     assert case.margin == pytest.approx(0.28)
     errors = [
-        recovery(case.circuit, case.law, learned(case.circuit, case.law, case.margin, printed_sign=printed).circuit).error
+        recovery(
+            case.circuit,
+            case.law,
+            learned(case.circuit, case.law, case.margin, printed_sign=printed).circuit,
+        ).error
         for printed in (False, True)
     ]
     assert errors == pytest.approx([0, 0.18])
@@ -81,7 +91,11 @@ def test_the_width_of_theorem_4_is_smaller_than_that_of_lemma_14():
     delta = 0.05
     for d in range(1, 9):
         n = 2**d
-        assert theorem_width(n, delta) < math.log(4 * n * d / delta) / math.log(4 / 3) <= lemma14_width(n * d)
+        assert (
+            theorem_width(n, delta)
+            < math.log(4 * n * d / delta) / math.log(4 / 3)
+            <= lemma14_width(n * d)
+        )
         at_start = 4 * (n - 1) * 0.75 ** theorem_width(n, delta)
         assert at_start <= 2 * delta / d
         assert (at_start + (n - 1) * delta / (n * d) <= delta) == (d >= 3)
@@ -100,7 +114,11 @@ def test_influence_is_that_on_the_output():
 def test_a_gate_without_correlation_may_be_learned_where_labels_are_not_balanced():
     circuit, law = Circuit.parse("OR / LEFT LEFT"), ProductLaw(np.array([0.25, 0.5, 2 / 3, 0.5]))
     known = correlations(circuit, law)
-    assert known.c[1][0] == pytest.approx(0) and known.influence[1][0] > 0 and known.mean_label == pytest.approx(0.5)
+    assert (
+        known.c[1][0] == pytest.approx(0)
+        and known.influence[1][0] > 0
+        and known.mean_label == pytest.approx(0.5)
+    )
     assert known.margin < 0, "LCA fails"
     assert recovery(circuit, law, learned(circuit, law, 0.01).circuit).exact
 
@@ -108,8 +126,13 @@ def test_a_gate_without_correlation_may_be_learned_where_labels_are_not_balanced
 def test_the_printed_parity_circuit_breaks_lca():
     for relevant in itertools.combinations(range(8), 3):
         law = ProductLaw(np.full(8, 0.75))
-        printed, right = (correlations(parity_circuit(8, relevant, printed=printed), law) for printed in (True, False))
-        assert printed.margin == pytest.approx(0, abs=1e-12) and right.margin == pytest.approx(0.125)
+        printed, right = (
+            correlations(parity_circuit(8, relevant, printed=printed), law)
+            for printed in (True, False)
+        )
+        assert printed.margin == pytest.approx(0, abs=1e-12) and right.margin == pytest.approx(
+            0.125
+        )
 
 
 def test_the_printed_sampler_breaks_lemma_9():
@@ -117,7 +140,12 @@ def test_the_printed_sampler_breaks_lemma_9():
     values = plain_evaluation(circuit, all_inputs(4))[1]
     mass = printed_masses(circuit)
     assert mass.sum() == pytest.approx(1) and mass @ np.all(values == 1, axis=1) == pytest.approx(1)
-    found = [PushForward((4,), sample=100, printed=printed).measure(key=jax.random.key(10))["distance"][0] for printed in (True, False)]
+    found = [
+        PushForward((4,), sample=100, printed=printed).measure(key=jax.random.key(10))["distance"][
+            0
+        ]
+        for printed in (True, False)
+    ]
     assert found[0] == pytest.approx(2 / 3) and found[1] < 1e-12
 
 
@@ -147,7 +175,10 @@ def _generative(circuit):
 
 def test_the_rarest_pattern_of_a_generative_law():
     smallest = Circuit.parse("AND")
-    assert correlations(smallest, GenerativeLaw(smallest)).epsilon == pytest.approx(1 / 6) and 1 / 6 < 1 / 4
+    assert (
+        correlations(smallest, GenerativeLaw(smallest)).epsilon == pytest.approx(1 / 6)
+        and 1 / 6 < 1 / 4
+    )
     found = GenerativeMargin((2, 4, 8)).measure(key=jax.random.key(10))
     np.testing.assert_allclose(found["closed_form"], 1)
     for gates in itertools.product([8, 14, 7, 1], repeat=3):
@@ -164,7 +195,13 @@ def test_the_margin_belongs_into_the_bound_of_theorem_12():
 def test_f_m_has_a_network_of_fewer_neurons_than_corollary_13_says():
     for m in (1, 2):
         w, v, b, u = term_network(m)
-        assert len(u) == 2 * m * m ** (2 * m) + 1 and all(np.abs(part).max() <= 1 for part in (w, v, b, u))
-        assert (network_matrix(w, v, b, u) * sign_matrix(razborov_sherstov(m))).min() == pytest.approx(0.5)
+        assert len(u) == 2 * m * m ** (2 * m) + 1 and all(
+            np.abs(part).max() <= 1 for part in (w, v, b, u)
+        )
+        assert (
+            network_matrix(w, v, b, u) * sign_matrix(razborov_sherstov(m))
+        ).min() == pytest.approx(0.5)
     share = [math.log2(2 * m * m ** (2 * m) + 1) / (2 * m**3) for m in (2, 4, 8, 16, 32)]
-    assert all(a > b for a, b in itertools.pairwise(share)) and share[-1] < 0.01, "no constant times n is below the logarithm"
+    assert all(a > b for a, b in itertools.pairwise(share)) and share[-1] < 0.01, (
+        "no constant times n is below the logarithm"
+    )

@@ -1,4 +1,6 @@
-"""The theorems with their own numbers, the lemmas along the training of a layer, and gates without correlation."""
+"""The theorems with their own numbers, the lemmas along the training of a layer, and gates without
+correlation.
+"""
 
 import math
 
@@ -8,8 +10,19 @@ import pytest
 
 from unlazy.core.errors import BadInput
 from unlazy.papers.malach2019 import layers
-from unlazy.papers.malach2019.layers import LayerLemmas, follow, layers_of, lemma14_sample, or_of_biased_bits
-from unlazy.papers.malach2019.theorem_runs import TheoremRuns, draw_case, theorem_sample, theorem_steps
+from unlazy.papers.malach2019.layers import (
+    LayerLemmas,
+    follow,
+    layers_of,
+    lemma14_sample,
+    or_of_biased_bits,
+)
+from unlazy.papers.malach2019.theorem_runs import (
+    TheoremRuns,
+    draw_case,
+    theorem_sample,
+    theorem_steps,
+)
 from unlazy.papers.malach2019.uncorrelated import UncorrelatedGates
 from unlazy.tasks.circuits.correlation import correlations, sample_tables, tables
 from unlazy.tasks.circuits.laws import ProductLaw
@@ -22,7 +35,10 @@ def double():
 
 
 def last(experiment, seed=10):
-    return {name: float(np.atleast_1d(values)[-1]) for name, values in experiment.measure(key=jax.random.key(seed)).items()}
+    return {
+        name: float(np.atleast_1d(values)[-1])
+        for name, values in experiment.measure(key=jax.random.key(seed)).items()
+    }
 
 
 @pytest.mark.parametrize("kind", ["generative", "parity", "product"])
@@ -34,29 +50,44 @@ def test_drawn_cases_satisfy_what_the_theorems_ask_for(kind):
         assert known.margin >= case.margin > 0 and known.epsilon >= case.epsilon > 0
         assert case.masses.sum() == pytest.approx(1)
         if kind == "product":
-            assert isinstance(case.law, ProductLaw) and case.law.p.min() >= case.margin <= 1 - case.law.p.max()
+            assert (
+                isinstance(case.law, ProductLaw)
+                and case.law.p.min() >= case.margin <= 1 - case.law.p.max()
+            )
 
 
 def test_counts_are_those_of_a_sample():
     rng = np.random.default_rng(10)
     case = draw_case("generative", 4, rng)
     sample = case.sample(10_000_000, rng)
-    for found, exact in zip(sample_tables(case.circuit.levels, sample), tables(case.circuit, case.law), strict=True):
+    for found, exact in zip(
+        sample_tables(case.circuit.levels, sample), tables(case.circuit, case.law), strict=True
+    ):
         np.testing.assert_allclose(found, exact, atol=1e-3)
     few = case.sample(50, rng)
-    assert np.all(np.abs(few.weights * 50 - np.round(few.weights * 50)) < 1e-9) and few.weights.sum() == pytest.approx(1)
+    assert np.all(
+        np.abs(few.weights * 50 - np.round(few.weights * 50)) < 1e-9
+    ) and few.weights.sum() == pytest.approx(1)
 
 
 def test_theorem_2_is_theorem_4_with_its_epsilon():
     delta, n, rate = 0.1, 8, 0.01
-    assert theorem_sample(delta**2 / 4, delta, n) == pytest.approx(2**15 / delta**6 * math.log(8 * 8 * 3 / 0.05))
-    assert theorem_steps(delta**2 / 4, delta, n, rate) == pytest.approx(24 * n / (math.sqrt(2) * rate * delta**3))
+    assert theorem_sample(delta**2 / 4, delta, n) == pytest.approx(
+        2**15 / delta**6 * math.log(8 * 8 * 3 / 0.05)
+    )
+    assert theorem_steps(delta**2 / 4, delta, n, rate) == pytest.approx(
+        24 * n / (math.sqrt(2) * rate * delta**3)
+    )
 
 
 @pytest.mark.parametrize("kind", ["generative", "parity", "product"])
 def test_with_the_numbers_of_the_theorems_nothing_fails(kind):
     found = last(TheoremRuns((4,), kind=kind, circuits=2))
-    assert found["failed"] == 0 and 0 < found["steps"] < found["theorem_steps"] and found["sample"] > 1e6
+    assert (
+        found["failed"] == 0
+        and 0 < found["steps"] < found["theorem_steps"]
+        and found["sample"] > 1e6
+    )
     assert found["sample_share"] >= 1 and found["steps_share"] >= 1
 
 
@@ -68,9 +99,18 @@ def test_without_correlation_or_with_too_many_inputs_they_do_not_work():
 
 def test_lemmas_hold_along_training_and_break_with_the_printed_sign():
     found = last(LayerLemmas((4,), circuits=1))
-    assert found["lemma15"] >= 1 and all(found[name] == 0 for name in LayerLemmas.SHARES) and found["sample"] >= 1
+    assert (
+        found["lemma15"] >= 1
+        and all(found[name] == 0 for name in LayerLemmas.SHARES)
+        and found["sample"] >= 1
+    )
     broken = last(LayerLemmas((4,), circuits=2, printed_sign=True, examples=64))
-    assert broken["lemma15"] < 1 and broken["lemma16"] > 0.05 and broken["lemma22"] > 0.05 and broken["sample"] < 1
+    assert (
+        broken["lemma15"] < 1
+        and broken["lemma16"] > 0.05
+        and broken["lemma22"] > 0.05
+        and broken["sample"] < 1
+    )
 
 
 def test_each_lemma_is_seen_to_break_where_a_gradient_points_the_wrong_way():
@@ -78,7 +118,9 @@ def test_each_lemma_is_seen_to_break_where_a_gradient_points_the_wrong_way():
     layer = layers_of(case, math.ceil(lemma14_sample(case, 4)), np.random.default_rng(10))[0]
     right = follow(layer, case.margin, case.epsilon, key=jax.random.key(10))
     assert all(right)
-    wrong = follow(layer._replace(sample=-layer.sample), case.margin, case.epsilon, key=jax.random.key(10))
+    wrong = follow(
+        layer._replace(sample=-layer.sample), case.margin, case.epsilon, key=jax.random.key(10)
+    )
     assert not any(wrong)
 
 

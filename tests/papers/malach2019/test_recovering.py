@@ -37,7 +37,10 @@ SEED = 10
 def last(arm, seed=SEED):
     """What an arm says under one seed, at its last step."""
     trials = arm.trials([seed])
-    found = {record.key: record for record in LocalEngine().run(list({trial.key: trial for trial in trials}.values()))}
+    found = {
+        record.key: record
+        for record in LocalEngine().run(list({trial.key: trial for trial in trials}.values()))
+    }
     (record,) = arm.join([found[trial.key] for trial in trials], [seed])
     return {name: series[-1] for name, series in record.measurements.items()}
 
@@ -46,7 +49,9 @@ def last(arm, seed=SEED):
 def test_margins_in_closed_form_are_exact(kind):
     for n in (4, 16, 64):
         task = random_circuits(kind, n).task(key=jax.random.key(n))
-        assert correlations(task.circuit, task.input_law).margin == pytest.approx(margin_of(kind, n), abs=1e-12)
+        assert correlations(task.circuit, task.input_law).margin == pytest.approx(
+            margin_of(kind, n), abs=1e-12
+        )
 
 
 def test_margins_of_fixed_circuits_are_exact():
@@ -54,13 +59,23 @@ def test_margins_of_fixed_circuits_are_exact():
         parity = FixedCircuit("XNOR / XNOR XNOR", (0.85,) * 4)
         for family, margin in ((COUNTER_EXAMPLE, COUNTER_MARGIN), (parity, parity_margin(0.85, 4))):
             task = family.task(key=jax.random.key(0))
-            assert correlations(task.circuit, task.input_law).margin == pytest.approx(margin, abs=1e-12)
+            assert correlations(task.circuit, task.input_law).margin == pytest.approx(
+                margin, abs=1e-12
+            )
 
 
 def test_recovery_from_the_law_and_from_examples():
     found = last(recovery_sweep((4, 16), "generative", population=False))
-    assert found["worst_recovered"] == 100 and found["worst_error"] == 0 and found["sample"] == sample_for("generative", 16)
-    assert found["theorem_sample"] > 1e3 * found["sample"] and found["theorem_steps"] > found["steps"] > 0 and found["settled"] == 1
+    assert (
+        found["worst_recovered"] == 100
+        and found["worst_error"] == 0
+        and found["sample"] == sample_for("generative", 16)
+    )
+    assert (
+        found["theorem_sample"] > 1e3 * found["sample"]
+        and found["theorem_steps"] > found["steps"] > 0
+        and found["settled"] == 1
+    )
     law = last(recovery_sweep((8,), "parity", population=True))
     assert law["worst_recovered"] == 100 and law["worst_error"] == 0 and law["sample"] == 0
     assert law["margin"] == pytest.approx(margin_of("parity", 8))
@@ -75,7 +90,11 @@ def test_too_few_examples_do_not_recover(monkeypatch):
 def test_the_worst_of_all_sizes_is_kept():
     table = {"recovered": np.array([100.0, 50, 100]), "error": np.array([0.0, 3, 0])}
     worst = recovering._worst(np.array([4, 8, 16]), table)
-    assert worst["worst_recovered"].tolist() == [100, 50, 50] and worst["worst_error"].tolist() == [0, 3, 3]
+    assert worst["worst_recovered"].tolist() == [100, 50, 50] and worst["worst_error"].tolist() == [
+        0,
+        3,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("kind", ["generative", "parity"])
@@ -101,35 +120,58 @@ def test_the_least_sample_is_below_the_theorem():
 def test_the_least_sample_is_where_nine_of_ten_succeed():
     place = recovering._least_sample(4, "generative", 10)
     trials = place.trials([SEED])
-    known = {"steps": np.ones(6), "settled": np.ones(6), "margin": np.full(6, 4 / 9), "epsilon": np.full(6, 0.1)}
+    known = {
+        "steps": np.ones(6),
+        "settled": np.ones(6),
+        "margin": np.full(6, 4 / 9),
+        "epsilon": np.full(6, 0.1),
+    }
     (record,) = LocalEngine().run(trials[:1])
     sizes = record.steps
     assert sizes == (16, 32, 64, 128, 256, 512)
     # The r-th run succeeds from sizes[1] on, but two of ten only from sizes[4], and one never.
     made = [
         dataclasses.replace(
-            record, measurements={**{k: tuple(v) for k, v in known.items()}, "exact": tuple(float(i >= first) for i in range(6))}
+            record,
+            measurements={
+                **{k: tuple(v) for k, v in known.items()},
+                "exact": tuple(float(i >= first) for i in range(6)),
+            },
         )
         for first in [1] * 7 + [4, 4, 6]
     ]
     (joined,) = place.join(made, [SEED])
     assert joined.value("least") == sizes[4]
-    never = [dataclasses.replace(r, measurements=r.measurements | {"exact": (0.0,) * 6}) for r in made]
-    assert place.join(never, [SEED])[0].value("least") == 2 * joined.value("theorem") > 100 * sizes[-1]
+    never = [
+        dataclasses.replace(r, measurements=r.measurements | {"exact": (0.0,) * 6}) for r in made
+    ]
+    assert (
+        place.join(never, [SEED])[0].value("least") == 2 * joined.value("theorem") > 100 * sizes[-1]
+    )
 
 
 def test_three_levels_agree_and_the_printed_sign_fails():
     found = last(three_levels(4, 100, circuits=1, limit=1500))
     assert found["different"] == 0 and found["error"] == found["literal_error"] == 0
     printed = last(three_levels(4, 500, circuits=2, limit=1500, printed_sign=True))
-    assert printed["error"] == pytest.approx(18) and printed["literal_error"] == pytest.approx(18) and printed["different"] > 0
+    assert (
+        printed["error"] == pytest.approx(18)
+        and printed["literal_error"] == pytest.approx(18)
+        and printed["different"] > 0
+    )
 
 
 def test_a_gate_that_differs_would_be_seen():
     levels = recovering._same_sample(GenerativeCircuits(4), 4 / 9, 100, 500)
-    records = list(LocalEngine().run([arm.trials([SEED])[0] for arm in list(levels.arms.values())[1:]]))
+    records = list(
+        LocalEngine().run([arm.trials([SEED])[0] for arm in list(levels.arms.values())[1:]])
+    )
     counts, weights = records
-    other = dataclasses.replace(weights, measurements=weights.measurements | {"gates": (float(int(weights.value("gates")) ^ 0x101),)})
+    other = dataclasses.replace(
+        weights,
+        measurements=weights.measurements
+        | {"gates": (float(int(weights.value("gates")) ^ 0x101),)},
+    )
     (same,) = levels.join([counts, counts, weights], [SEED])
     (apart,) = levels.join([counts, counts, other], [SEED])
     assert same.value("different") == 0 and apart.value("different") == 2
@@ -155,5 +197,7 @@ def test_what_is_no_circuit_is_refused():
 
 
 def test_formulas_of_theorem_4():
-    assert theorem_sample(0.25, 0.5, 4, 0.05) == pytest.approx(2**11 / (0.125**2) * np.log(8 * 4 * 2 / 0.05))
+    assert theorem_sample(0.25, 0.5, 4, 0.05) == pytest.approx(
+        2**11 / (0.125**2) * np.log(8 * 4 * 2 / 0.05)
+    )
     assert theorem_steps(0.25, 0.5, 4, 0.1) == pytest.approx(24 / (2**0.5 * 0.1 * 0.125))

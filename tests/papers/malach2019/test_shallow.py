@@ -11,7 +11,14 @@ from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.malach2019 import shallow
-from unlazy.papers.malach2019.shallow import AndOfOrs, NetworkRank, SignRank, WrongInputs, deep_recovery, errors_by_width
+from unlazy.papers.malach2019.shallow import (
+    AndOfOrs,
+    NetworkRank,
+    SignRank,
+    WrongInputs,
+    deep_recovery,
+    errors_by_width,
+)
 from unlazy.tasks.circuits.examples import and_of_ors, razborov_sherstov
 from unlazy.tasks.circuits.families import evaluate_signs
 from unlazy.theory.sign_rank import is_no_product, shattered_rows, sign_matrix
@@ -19,24 +26,37 @@ from unlazy.theory.sign_rank import is_no_product, shattered_rows, sign_matrix
 
 def run(arm, seed=10):
     trials = arm.trials([seed])
-    found = {record.key: record for record in LocalEngine().run(list({trial.key: trial for trial in trials}.values()))}
+    found = {
+        record.key: record
+        for record in LocalEngine().run(list({trial.key: trial for trial in trials}.values()))
+    }
     return arm.join([found[trial.key] for trial in trials], [seed])[0]
 
 
 def numbers(instrument):
     with jax.enable_x64(True):
-        return {name: np.atleast_1d(value) for name, value in instrument.measure(key=jax.random.key(0)).items()}
+        return {
+            name: np.atleast_1d(value)
+            for name, value in instrument.measure(key=jax.random.key(0)).items()
+        }
 
 
 def test_lemma_23_and_the_rounding_in_small():
-    right, wrong = numbers(NetworkRank(6, networks=4)), numbers(NetworkRank(7, networks=4, coarse=True))
+    right, wrong = (
+        numbers(NetworkRank(6, networks=4)),
+        numbers(NetworkRank(7, networks=4, coarse=True)),
+    )
     assert right["rank_ratio"] <= 1 and 0.99 < right["rounding_ratio"] <= 1
     assert wrong["rank_ratio"] > 1 and wrong["rounding_ratio"] > 1
 
 
 def test_the_sign_rank_grows_from_f_1_to_f_2():
     found = numbers(SignRank())
-    assert found["lower"].tolist() == [2, 6] and found["upper"].tolist() == [2, 17] and found["growth"][-1] == 4
+    assert (
+        found["lower"].tolist() == [2, 6]
+        and found["upper"].tolist() == [2, 17]
+        and found["growth"][-1] == 4
+    )
     assert np.all(found["spectral"] <= found["lower"]) and found["width_bound"][-1] < 0.1
     assert numbers(SignRank(conjunction=True))["growth"][-1] == 0
 
@@ -52,14 +72,22 @@ def test_rows_are_shattered_only_where_all_patterns_occur():
 def test_a_deep_tree_is_recovered():
     for sample in (False, True):
         deep = run(deep_recovery((1, 2), sample=sample))
-        assert deep.value("error") == 0 and deep.value("worst_recovered") == 100 and deep.value("separated") == 1
+        assert (
+            deep.value("error") == 0
+            and deep.value("worst_recovered") == 100
+            and deep.value("separated") == 1
+        )
         assert deep.steps == (1, 2) and deep.value("inputs") == 16
 
 
 def test_a_tree_that_is_not_learned_would_be_seen():
     # Under a generative law the gates of a parity have no correlation with the label.
     deep = run(deep_recovery((2,), sample=False, gates=("XNOR", "XOR")))
-    assert deep.value("worst_recovered") < 100 and deep.value("error") > 0 and deep.value("separated") == 0
+    assert (
+        deep.value("worst_recovered") < 100
+        and deep.value("error") > 0
+        and deep.value("separated") == 0
+    )
 
 
 @pytest.mark.parametrize(("m", "r"), [(1, 1), (2, 2)])
@@ -90,7 +118,9 @@ def test_wrong_inputs_are_counted_under_balanced_labels():
     task = AndOfOrs(1, 1).task(key=jax.random.key(0))
     probe = WrongInputs()
     for sign, error in ((1.0, 0), (-1.0, 100), (0.0, 100)):
-        found = probe.look(task, lambda x, s=sign: s * task.target(x), seen=None, key=jax.random.key(1))
+        found = probe.look(
+            task, lambda x, s=sign: s * task.target(x), seen=None, key=jax.random.key(1)
+        )
         assert float(found["error"]) == error and float(found["exact"]) == (error == 0)
     constant = probe.look(task, lambda x: -jnp.ones(len(x)), seen=None, key=jax.random.key(1))
     assert float(constant["error"]) == 50
@@ -98,7 +128,13 @@ def test_wrong_inputs_are_counted_under_balanced_labels():
 
 def test_the_margin_is_that_of_weights_in_the_unit_interval():
     task = AndOfOrs(1, 1).task(key=jax.random.key(0))
-    model = TwoLayer(jnp.array([[2.0, 2.0]]), jnp.array([-2.0]), jnp.array([4.0]), jnp.array(-4.0), activation="relu")  # 4(2 − 1), or −4
+    model = TwoLayer(
+        jnp.array([[2.0, 2.0]]),
+        jnp.array([-2.0]),
+        jnp.array([4.0]),
+        jnp.array(-4.0),
+        activation="relu",
+    )  # 4(2 − 1), or −4
     found = WrongInputs().look(task, model, seen=None, key=jax.random.key(1))
     assert float(found["exact"]) == 1 and float(found["unit_margin"]) == pytest.approx(0.5)
 
@@ -112,7 +148,9 @@ def test_errors_are_measured_at_every_width():
     def answer(trial, first):
         width = 2 * trial.learner.init.m
         exact = float(width >= first and trial.seed > 10)  # one of two starts is enough
-        return dataclasses.replace(record, measurements=record.measurements | {"exact": (exact,), "error": (float(width),)})
+        return dataclasses.replace(
+            record, measurements=record.measurements | {"exact": (exact,), "error": (float(width),)}
+        )
 
     (joined,) = row.join([answer(trial, 4) for trial in trials], [10])
     assert joined.measurements["error"] == (2.0, 4.0) and joined.value("least_exact") == 4

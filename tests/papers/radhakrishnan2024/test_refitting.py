@@ -21,11 +21,15 @@ def table(kind, n=160, d=10, seed=0):
 
 def test_a_table_of_one_column_rewards_both_protocols():
     found = r._table(table("one column"))
-    assert found.kept > found.plain + 3 and found.refitted > found.plain + 3 and 0.4 < found.seen < 0.6
+    assert (
+        found.kept > found.plain + 3 and found.refitted > found.plain + 3 and 0.4 < found.seen < 0.6
+    )
 
 
 def test_a_matrix_that_is_kept_has_seen_half_of_the_labels_it_is_tested_on():
-    """On coin flips only the protocol that keeps the matrix can be better than a kernel that learned nothing."""
+    """On coin flips only the protocol that keeps the matrix can be better than a kernel that
+    learned nothing.
+    """
     found = np.array([r._table(table("coins", 80, 30, seed)) for seed in range(8)])
     plain, kept, refitted, _ = found.mean(axis=0)
     assert kept > refitted + 3 and abs(refitted - plain) < 4

@@ -24,13 +24,26 @@ def test_the_minimum_equals_that_of_a_general_solver(problem, B):
     n, N = x.shape
     start = np.concatenate([np.zeros(N), np.ones(n)])
     constraints = [
-        {"type": "ineq", "fun": lambda v: v[N:] - 1 + y * (x @ v[:N]), "jac": lambda v: np.hstack([y[:, None] * x, np.eye(n)])},
-        {"type": "ineq", "fun": lambda v: B**2 - v[:N] @ v[:N], "jac": lambda v: np.concatenate([-2 * v[:N], np.zeros(n)])[None]},
+        {
+            "type": "ineq",
+            "fun": lambda v: v[N:] - 1 + y * (x @ v[:N]),
+            "jac": lambda v: np.hstack([y[:, None] * x, np.eye(n)]),
+        },
+        {
+            "type": "ineq",
+            "fun": lambda v: B**2 - v[:N] @ v[:N],
+            "jac": lambda v: np.concatenate([-2 * v[:N], np.zeros(n)])[None],
+        },
     ]
     gradient = np.concatenate([np.zeros(N), np.full(n, 1 / n)])
     bounds = [(None, None)] * N + [(0, None)] * n
     expected = scipy.optimize.minimize(
-        lambda v: v @ gradient, start, jac=lambda v: gradient, bounds=bounds, constraints=constraints, method="SLSQP"
+        lambda v: v @ gradient,
+        start,
+        jac=lambda v: gradient,
+        bounds=bounds,
+        constraints=constraints,
+        method="SLSQP",
     )
     assert expected.success
     best = jax.jit(best_hinge)(jnp.asarray(x), jnp.asarray(y), B)
@@ -42,14 +55,25 @@ def test_the_minimum_equals_that_of_a_general_solver(problem, B):
 def test_a_wrong_answer_would_have_a_gap(problem):
     """The certificate is honest: with too few steps the gap is large."""
     x, y = problem
-    assert float(jax.jit(lambda x, y: best_hinge(x, y, 5.0, iterations=1).gap)(jnp.asarray(x), jnp.asarray(y))) > 0.05
+    assert (
+        float(
+            jax.jit(lambda x, y: best_hinge(x, y, 5.0, iterations=1).gap)(
+                jnp.asarray(x), jnp.asarray(y)
+            )
+        )
+        > 0.05
+    )
 
 
 @pytest.mark.parametrize("kind", ["random", "tangent", "fourier"])
 def test_features_are_bounded(kind):
     z = jax.random.normal(jax.random.key(0), (50, 6))
     features = draw_features(kind, z, 20, key=jax.random.key(1))
-    assert features.shape == (50, 20) and float(jnp.max(jnp.abs(features))) <= 1 and float(jnp.std(features)) > 0.1
+    assert (
+        features.shape == (50, 20)
+        and float(jnp.max(jnp.abs(features))) <= 1
+        and float(jnp.std(features)) > 0.1
+    )
 
 
 def test_the_theorem_is_not_asked_beyond_its_range():
@@ -58,7 +82,12 @@ def test_the_theorem_is_not_asked_beyond_its_range():
 
 
 def test_losses_fall_with_more_features_and_larger_norms():
-    found = FixedFeatures("random", 5, 80, (8, 32), (1.0, 4.0), n=200).measure(key=jax.random.key(0))
-    assert found["loss, B=4"][1] < found["loss, B=4"][0] <= found["loss, B=1"][0] + 1e-3 and found["least_excess"][-1] > 0
+    found = FixedFeatures("random", 5, 80, (8, 32), (1.0, 4.0), n=200).measure(
+        key=jax.random.key(0)
+    )
+    assert (
+        found["loss, B=4"][1] < found["loss, B=4"][0] <= found["loss, B=1"][0] + 1e-3
+        and found["least_excess"][-1] > 0
+    )
     kernel = KernelBall(5, 80, (1, 4), n=100).measure(key=jax.random.key(0))
     assert kernel["loss"][1] < kernel["loss"][0] and np.all(kernel["bound"] <= 0.5)

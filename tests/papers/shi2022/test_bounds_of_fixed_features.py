@@ -1,7 +1,11 @@
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.shi2022.fixed_feature_bounds import features_needed, fixed_features, shift_invariant
+from unlazy.papers.shi2022.fixed_feature_bounds import (
+    features_needed,
+    fixed_features,
+    shift_invariant,
+)
 
 
 def test_the_bound_at_hand_computed_places():
@@ -17,7 +21,13 @@ def test_features_needed_is_the_inverse_and_exponential_in_k():
 
 
 @pytest.mark.parametrize(
-    ("change", "says"), [({"k": 4}, "odd k > 3"), ({"k": 3}, "odd k > 3"), ({"po": 0.7}, "po must lie"), ({"N": 0}, "positive")]
+    ("change", "says"),
+    [
+        ({"k": 4}, "odd k > 3"),
+        ({"k": 3}, "odd k > 3"),
+        ({"po": 0.7}, "po must lie"),
+        ({"N": 0}, "positive"),
+    ],
 )
 def test_numbers_outside_the_theorem_are_refused(change, says):
     with pytest.raises(BadInput, match=says):

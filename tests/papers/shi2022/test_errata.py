@@ -21,9 +21,14 @@ def test_the_mixture_has_a_dependent_background_below_one_half():
     for po in (0.1, 0.3, 0.5):
         p = mixture(bits, 3, po)
         both = float(p @ (bits[:, 3] * bits[:, 4]))
-        assert float(p @ bits[:, 3]) == pytest.approx(po) and both == pytest.approx(po / (4 * (1 - po)))
+        assert float(p @ bits[:, 3]) == pytest.approx(po) and both == pytest.approx(
+            po / (4 * (1 - po))
+        )
         assert (abs(both - po**2) < 1e-12) == (po == 0.5)
-    half, less = (Assumptions(6, 3, po, examples=1000, precision=64).measure(key=jax.random.key(0)) for po in (0.5, 0.3))
+    half, less = (
+        Assumptions(6, 3, po, examples=1000, precision=64).measure(key=jax.random.key(0))
+        for po in (0.5, 0.3)
+    )
     assert half["dependence"] < 1e-12 and less["dependence"] > 0.02
     assert half["rate"] < 1e-12 and less["rate"] < 1e-12 and less["gamma"] == pytest.approx(0.35)
 
@@ -31,7 +36,13 @@ def test_the_mixture_has_a_dependent_background_below_one_half():
 def test_the_gradient_of_the_bias_has_noise():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 3)), np.sign(rng.normal(size=40))
-    w, b, a, weight, noise = rng.normal(size=(5, 3)), rng.normal(size=5), 0.1 * rng.normal(size=5), np.full(40, 1 / 40), 0.3
+    w, b, a, weight, noise = (
+        rng.normal(size=(5, 3)),
+        rng.normal(size=5),
+        0.1 * rng.normal(size=5),
+        np.full(40, 1 / 40),
+        0.3,
+    )
 
     def ramp(v):
         return v * jax.scipy.stats.norm.cdf(v / noise) + noise * jax.scipy.stats.norm.pdf(v / noise)
@@ -41,10 +52,15 @@ def test_the_gradient_of_the_bias_has_noise():
         return jnp.mean(jnp.maximum(0, 1 - y * ((ramp(u) - ramp(u - 1)) @ a)))
 
     with jax.enable_x64(True):
-        expected = [np.asarray(each) for each in jax.grad(loss, (0, 1, 2))(*map(jnp.asarray, (w, b, a)))]
+        expected = [
+            np.asarray(each) for each in jax.grad(loss, (0, 1, 2))(*map(jnp.asarray, (w, b, a)))
+        ]
     for right, found in zip(expected, gradients(w, b, a, x, y, weight, noise), strict=True):
         np.testing.assert_allclose(found, right, atol=1e-12)
-    assert np.max(np.abs(gradients(w, b, a, x, y, weight, noise, printed=True)[1] - expected[1])) > 1e-4
+    assert (
+        np.max(np.abs(gradients(w, b, a, x, y, weight, noise, printed=True)[1] - expected[1]))
+        > 1e-4
+    )
 
 
 def test_the_greatest_bias_grows_with_the_width():
@@ -59,7 +75,10 @@ def test_inputs_are_longer_than_one_below_one_half():
     D, po = 100, 0.05
     sigma = math.sqrt(D * po * (1 - po))
     longest = np.full(D, (1 - po) / sigma)
-    assert np.linalg.norm(longest) == pytest.approx(math.sqrt((1 - po) / po)) and np.linalg.norm(longest) > 4
+    assert (
+        np.linalg.norm(longest) == pytest.approx(math.sqrt((1 - po) / po))
+        and np.linalg.norm(longest) > 4
+    )
     # A neuron in the linear part that moves along x by 0.01 changes by 0.01·‖x‖, more than its way.
     way = 0.01 * longest / np.linalg.norm(longest)
     assert way @ longest > 4 * np.linalg.norm(way)
@@ -71,7 +90,9 @@ def test_the_theorem_and_its_lemma_set_different_constants():
     sigma, m = math.sqrt(D) / 2, D
     theirs = theorem_26(k=k, m=m, T=100, gamma=gamma, sigma=sigma)
     lemma_rate = gamma**2 * sigma / (k * m**3)
-    assert theirs.first == pytest.approx(sigma * lemma_rate) and theirs.noise == pytest.approx(k**-1.5 / math.sqrt(k))
+    assert theirs.first == pytest.approx(sigma * lemma_rate) and theirs.noise == pytest.approx(
+        k**-1.5 / math.sqrt(k)
+    )
     errors = [
         lemma_20(D=D, k=k, m=m, sigma=sigma, gamma=gamma, eta=eta, a=1.0, noise=noise).error
         for eta, noise in ((lemma_rate, k**-1.5), (theirs.first, theirs.noise))
@@ -98,16 +119,26 @@ def test_shifted_hats_have_weights_of_128k():
     family = GeneralParity(d=20, D=10, k=3, negative=0.5, coherence=0.0, noise=0.0)
     net = explicit_general(family.task(key=jax.random.key(0)))
     assert float(jnp.max(jnp.abs(net.a))) == pytest.approx(128 * 3)
-    other = explicit_general(GeneralParity(d=20, D=10, k=3, negative=0.72, structure=0.9).task(key=jax.random.key(0)))
+    other = explicit_general(
+        GeneralParity(d=20, D=10, k=3, negative=0.72, structure=0.9).task(key=jax.random.key(0))
+    )
     assert float(jnp.max(jnp.abs(other.a))) in (pytest.approx(64 * 3), pytest.approx(128 * 3))
 
 
 def test_the_mean_energy_is_the_trace():
     rho = np.full((3, 3), 0.5) + 0.5 * np.eye(3)
     q = np.linalg.cholesky(rho) @ np.random.default_rng(0).normal(size=(3, 100_000))
-    assert np.mean(np.sum(q**2, axis=0)) == pytest.approx(3, abs=0.05) and np.sum(rho**2) == pytest.approx(4.5)
+    assert np.mean(np.sum(q**2, axis=0)) == pytest.approx(3, abs=0.05) and np.sum(
+        rho**2
+    ) == pytest.approx(4.5)
 
 
 def test_errata_name_tests_that_are_here():
-    names = [erratum.test.rpartition("::")[2] for erratum in ERRATA if "test_errata.py" in erratum.test]
-    assert set(names) <= set(globals()) and len(set(names)) == len(names) >= len(ERRATA) - 1 and NOT_RUN
+    names = [
+        erratum.test.rpartition("::")[2] for erratum in ERRATA if "test_errata.py" in erratum.test
+    ]
+    assert (
+        set(names) <= set(globals())
+        and len(set(names)) == len(names) >= len(ERRATA) - 1
+        and NOT_RUN
+    )

@@ -9,7 +9,12 @@ from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
-@given(data=st.data(), k=st.sampled_from((1, 2, 5, 10, 15)), rate=st.floats(0.02, 0.98), seed=st.integers(0, 2**16))
+@given(
+    data=st.data(),
+    k=st.sampled_from((1, 2, 5, 10, 15)),
+    rate=st.floats(0.02, 0.98),
+    seed=st.integers(0, 2**16),
+)
 def test_every_input_of_any_task_is_labelled_exactly(data, k, rate, seed):
     P = tuple(sorted(data.draw(st.sets(st.integers(1, k), min_size=1))))
     D, rng = k + 3, np.random.default_rng(seed)
@@ -19,15 +24,25 @@ def test_every_input_of_any_task_is_labelled_exactly(data, k, rate, seed):
         task = HiddenPatterns(jnp.asarray(q), jnp.asarray(rng.permutation(D) < k), law)
         # Every number of relevant patterns, each with the background absent, present and random.
         places, count = np.flatnonzero(task.relevant), np.repeat(np.arange(k + 1), 3)
-        present = np.zeros((len(count), D)) + np.array([0, 1, 2])[np.arange(len(count)) % 3][:, None]
+        present = (
+            np.zeros((len(count), D)) + np.array([0, 1, 2])[np.arange(len(count)) % 3][:, None]
+        )
         present = np.where(present == 2, rng.random(present.shape) < 0.5, present)
         for row, s in enumerate(count):
             present[row, places] = rng.permutation(k) < s
-        x = jnp.asarray((present - np.asarray(task.mean)) / float(law.moments.sigma)) @ task.dictionary
+        x = (
+            jnp.asarray((present - np.asarray(task.mean)) / float(law.moments.sigma))
+            @ task.dictionary
+        )
         y = np.where(np.isin(count, P), 1.0, -1.0)
         net = explicit_network(task)
         np.testing.assert_allclose(net(x), y, atol=1e-9)
         np.testing.assert_array_equal(task.target(x), y)
         a, b = np.abs(net.a), np.abs(net.b)
-        assert len(a) == 3 * (k + 1) and a.max() <= 32 * k and b.max() <= 0.5 and b.min() >= 1 / (32 * k) - 1e-12
+        assert (
+            len(a) == 3 * (k + 1)
+            and a.max() <= 32 * k
+            and b.max() <= 0.5
+            and b.min() >= 1 / (32 * k) - 1e-12
+        )
         assert np.abs(x @ net.w.T + net.b).max() <= 1

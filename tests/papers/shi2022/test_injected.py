@@ -15,14 +15,19 @@ from unlazy.papers.shi2022.structure import DENSE, quadratic, taught_by
 def test_the_regulariser_in_closed_cases():
     even, sure, labelled = jnp.zeros((2, 2)), 50 * jnp.eye(2), jnp.array([[5.0, -3.0]])
     none, one = jnp.zeros((2, 2)), jnp.array([[1.0, 0.0]])
-    # All rows undecided: R1 = −ln 2, R2 = ln 2. Each row sure of another class: R1 = −ln 2, R2 = 0. All sure of one: both 0.
+    # All rows undecided: R1 = −ln 2, R2 = ln 2. Each row sure of another class: R1 = −ln 2, R2 = 0.
+    # All sure of one: both 0.
     assert balance(even, none, 0.5) == pytest.approx(-0.5 * math.log(2))
     assert balance(sure, none, 0.5) == pytest.approx(-math.log(2), abs=1e-5)
     assert balance(sure[jnp.array([0, 0])], none, 0.5) == pytest.approx(0, abs=1e-5)
     # Rows with a label take no part.
-    assert balance(jnp.concatenate([sure, labelled]), jnp.concatenate([none, one]), 0.5) == pytest.approx(-math.log(2), abs=1e-5)
+    assert balance(
+        jnp.concatenate([sure, labelled]), jnp.concatenate([none, one]), 0.5
+    ) == pytest.approx(-math.log(2), abs=1e-5)
     stage = TeacherDescent({"w": 1.0}, steps=1, loss="softmax", trade=0.0)
-    mixed = stage.mean_loss(jnp.concatenate([labelled, even]), jnp.concatenate([one, none]), jnp.ones(3))
+    mixed = stage.mean_loss(
+        jnp.concatenate([labelled, even]), jnp.concatenate([one, none]), jnp.ones(3)
+    )
     assert mixed == pytest.approx(math.log1p(math.exp(-8)) - math.log(2), abs=1e-5)
 
 
@@ -32,7 +37,13 @@ def images(tmp_path, monkeypatch):
     draw = np.random.default_rng(0)
     y = np.arange(90) % 3
     x = draw.integers(0, 30, (90, 4, 4)) + 100 * (np.eye(3, 16, dtype=int)[y].reshape(90, 4, 4))
-    np.savez(tmp_path / "three.npz", x_train=x[:60].astype(np.uint8), y_train=y[:60], x_test=x[60:].astype(np.uint8), y_test=y[60:])
+    np.savez(
+        tmp_path / "three.npz",
+        x_train=x[:60].astype(np.uint8),
+        y_train=y[:60],
+        x_test=x[60:].astype(np.uint8),
+        y_test=y[60:],
+    )
     return str(tmp_path / "three.npz")
 
 
@@ -43,13 +54,17 @@ def test_a_teacher_labels_both_parts(images):
     x, y = task.draw(400, jax.random.key(1))
     np.testing.assert_array_equal(jnp.argmax(task.teacher(x), axis=1), jnp.argmax(y, axis=1))
     levels = 255 * (np.asarray(x) * task.sources.pool.spread + task.sources.pool.mean)
-    share = np.mean(np.all(np.abs(levels - np.round(levels)) < 0.01, axis=1))  # pixels are whole numbers, Gaussians are not
+    share = np.mean(
+        np.all(np.abs(levels - np.round(levels)) < 0.01, axis=1)
+    )  # pixels are whole numbers, Gaussians are not
     assert 0.68 < share < 0.82, "a quarter of the inputs are Gaussians"
     # It has learned the images, and spreads its labels over Gaussians.
     original, classes = task.sources.original(200, jax.random.key(2), held=True)
     assert jnp.mean(jnp.argmax(task.teacher(original), axis=1) == classes) > 0.9
     gaussian = task.part(300, jax.random.key(3), injected=True)
-    assert jnp.max(jnp.mean(gaussian.y, axis=0)) < 0.6 and abs(float(jnp.std(gaussian.x)) - 1) < 0.05
+    assert (
+        jnp.max(jnp.mean(gaussian.y, axis=0)) < 0.6 and abs(float(jnp.std(gaussian.x)) - 1) < 0.05
+    )
     with pytest.raises(BadInput, match="alpha is a share"):
         InjectedImages(images, teacher=teacher, alpha=1.5)
 
@@ -59,4 +74,7 @@ def test_what_is_missing_is_said_of_either_set(images, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     teacher = taught_by(quadratic(2, 16), DENSE, 0.02, 5, 20)
     assert InjectedImages(images, teacher=teacher, flat=True).missing is None
-    assert "Tiny ImageNet is not there" in InjectedImages(images, injected="tinyimagenet", teacher=teacher, flat=True).missing
+    assert (
+        "Tiny ImageNet is not there"
+        in InjectedImages(images, injected="tinyimagenet", teacher=teacher, flat=True).missing
+    )

@@ -12,14 +12,23 @@ from unlazy.tasks.dictionary.patterns import ParityMixture
 
 def test_constants_of_the_theorem_at_published_sizes():
     c = theorem_26(k=5, m=300, T=600, gamma=0.25, sigma=5.0)
-    assert c == pytest.approx((0.2, 0.04, 4.0, 0.04, 1.1574e-8, 1.0, 25 / (600 * 300 ** (1 / 3))), rel=1e-4)
+    assert c == pytest.approx(
+        (0.2, 0.04, 4.0, 0.04, 1.1574e-8, 1.0, 25 / (600 * 300 ** (1 / 3))), rel=1e-4
+    )
 
 
 @pytest.fixture(scope="module")
 def setting():
     family = ParityMixture(d=60, D=30, k=3)
     moments = family.moments
-    numbers = {"k": 3, "m": 40, "T": 300, "gamma": float(moments.gamma), "sigma": float(moments.sigma), "batch": 200}
+    numbers = {
+        "k": 3,
+        "m": 40,
+        "T": 300,
+        "gamma": float(moments.gamma),
+        "sigma": float(moments.sigma),
+        "batch": 200,
+    }
     return family.task(key=jax.random.key(0)), numbers
 
 
@@ -46,7 +55,9 @@ def test_practical_settings_learn_the_features_and_the_classifier(setting):
 
 
 def test_the_theorem_verbatim_finds_the_features_but_not_the_classifier(setting):
-    """The documented negative mode: two steps align the weights, steps 3 … T are too short to use them."""
+    """The documented negative mode: two steps align the weights, steps 3 … T are too short to use
+    them.
+    """
     task, numbers = setting
     trace, found = fit(task, TwoStep.theorem(**numbers).network(record=(2,)))
     assert cosine(task, trace.models.w[0]) > 0.95
@@ -58,7 +69,12 @@ def test_all_members_share_one_initial_network(setting):
     schedule = TwoStep.practical(**(numbers | {"T": 6, "m": 3}))
     firsts = [
         learner.fit(task.sampler, 400, key=jax.random.key(1)).models.first_layer[0]
-        for learner in (schedule.network((0,)), schedule.random_features((0,)), schedule.tangent((0,)), schedule.frozen(1, (0,)))
+        for learner in (
+            schedule.network((0,)),
+            schedule.random_features((0,)),
+            schedule.tangent((0,)),
+            schedule.frozen(1, (0,)),
+        )
     ]
     for first in firsts[1:]:
         np.testing.assert_array_equal(first, firsts[0])

@@ -15,7 +15,14 @@ from unlazy.lab.engines.local import LocalEngine
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.shi2022.classifier import drift, error_against_width
-from unlazy.papers.shi2022.constants import error_bound, lemma_15, lemma_20, lemma_24, theorem_26, theorem_34
+from unlazy.papers.shi2022.constants import (
+    error_bound,
+    lemma_15,
+    lemma_20,
+    lemma_24,
+    theorem_26,
+    theorem_34,
+)
 from unlazy.papers.shi2022.gradients import FirstGradient, SecondGradient
 from unlazy.papers.shi2022.lemmas import INSIDE, MANY, SECOND
 from unlazy.papers.shi2022.population import background, components
@@ -26,28 +33,42 @@ from unlazy.tasks.base import Batch
 
 def test_constants_of_the_general_theorem():
     general, plain = (
-        f(k=5, m=300, T=600, gamma=0.25, sigma=5.0, **more) for f, more in ((theorem_34, {"D": 100, "p_min": 0.3}), (theorem_26, {}))
+        f(k=5, m=300, T=600, gamma=0.25, sigma=5.0, **more)
+        for f, more in ((theorem_34, {"D": 100, "p_min": 0.3}), (theorem_26, {}))
     )
     assert general.noise == pytest.approx(5**-1.5) and general.w_scale == pytest.approx(5 / 30_000)
     assert general.first == pytest.approx(plain.first * 0.3 / 5)
-    assert (general.second, general.rest, general.a_scale) == (plain.second, plain.rest, plain.a_scale)
+    assert (general.second, general.rest, general.a_scale) == (
+        plain.second,
+        plain.rest,
+        plain.a_scale,
+    )
 
 
 def test_bounds_by_hand():
     assert error_bound(k=2, m=8, T=4) == pytest.approx(256 / 4 + 8 * 4 / 64 + 4 * 4 / 4)
-    assert lemma_24(steps=10, rate=0.1, decay=0.5, a=2.0, w=3.0) == pytest.approx((3.0, 3.0 + 3.0, 3.0))
-    bound = lemma_15(D=100, k=5, m=8, po=0.5, sigma=5.0)
-    assert bound.background == pytest.approx(0.01 * bound.error * 5) and bound.relevant == pytest.approx(bound.error / 5)
-    second = lemma_20(D=100, k=5, m=8, sigma=5.0, gamma=0.25, eta=0.1, a=2.0, noise=0.5)
-    assert second.error == pytest.approx(0.1 * 2 * 5 * (0.25 + bound.error) / 12.5) and second.background == pytest.approx(
-        0.05 * second.error
+    assert lemma_24(steps=10, rate=0.1, decay=0.5, a=2.0, w=3.0) == pytest.approx(
+        (3.0, 3.0 + 3.0, 3.0)
     )
+    bound = lemma_15(D=100, k=5, m=8, po=0.5, sigma=5.0)
+    assert bound.background == pytest.approx(
+        0.01 * bound.error * 5
+    ) and bound.relevant == pytest.approx(bound.error / 5)
+    second = lemma_20(D=100, k=5, m=8, sigma=5.0, gamma=0.25, eta=0.1, a=2.0, noise=0.5)
+    assert second.error == pytest.approx(
+        0.1 * 2 * 5 * (0.25 + bound.error) / 12.5
+    ) and second.background == pytest.approx(0.05 * second.error)
     assert second.relevant == pytest.approx(second.error / 5 + 0.2 + 0.1 * 2 * bound.error / 2.5)
 
 
 @pytest.mark.parametrize(
     ("k", "D", "noise", "b", "scale", "mean"),
-    [(3, 8, 0.3, 0.1, 0.5, 0), (3, 8, 0.05, 0.02, 0.1, 0), (3, 9, 0.3, 0.1, 2, 0.7), (5, 9, 0.1, -0.05, 0.3, 0.3)],
+    [
+        (3, 8, 0.3, 0.1, 0.5, 0),
+        (3, 8, 0.05, 0.02, 0.1, 0),
+        (3, 9, 0.3, 0.1, 2, 0.7),
+        (5, 9, 0.1, -0.05, 0.3, 0.3),
+    ],
 )
 def test_the_population_gradient_equals_the_sum_over_all_inputs(k, D, noise, b, scale, mean):
     q, sigma = scale * np.random.default_rng(k).normal(size=D), math.sqrt(D) / 2
@@ -68,25 +89,35 @@ def test_the_population_gradient_equals_the_sum_over_all_inputs(k, D, noise, b, 
     np.testing.assert_allclose(np.r_[found.on, found.off], expected, atol=1e-13)
     assert found.bias == pytest.approx(weight @ (y * active), abs=1e-13)
     assert found.second == pytest.approx(weight @ (y * (ramp(u) - ramp(u - 1))), abs=1e-13)
-    assert found.beta == pytest.approx(np.mean(cdf(rest / noise) - cdf((rest - 1) / noise)), abs=1e-13)
+    assert found.beta == pytest.approx(
+        np.mean(cdf(rest / noise) - cdf((rest - 1) / noise)), abs=1e-13
+    )
 
 
 def test_series_and_products_agree():
     """Small components by power sums, and by plain products."""
     rng = np.random.default_rng(0)
     x, w = 1e-3 * rng.normal(size=500), np.linspace(0.1, 60, 20)
-    np.testing.assert_allclose(background(x, w), np.prod(np.cos(np.outer(w, x)), axis=1), rtol=1e-12)
+    np.testing.assert_allclose(
+        background(x, w), np.prod(np.cos(np.outer(w, x)), axis=1), rtol=1e-12
+    )
     q = rng.normal(size=4500) / 5
     near, plain = components(q[:5], q[5:], 0.01, 0.1), components(q[:5], q[5:] + 0, 0.01, 0.1)
     z = 2.0 * (rng.random((2000, 4500)) < 0.5) - 1
     u = z @ q / math.sqrt(4500) + 0.01
-    assert near.beta == pytest.approx(np.mean(scipy.special.ndtr(u / 0.1) - scipy.special.ndtr((u - 1) / 0.1)), abs=0.05)
+    assert near.beta == pytest.approx(
+        np.mean(scipy.special.ndtr(u / 0.1) - scipy.special.ndtr((u - 1) / 0.1)), abs=0.05
+    )
     assert near.beta == plain.beta
 
 
 def test_signal_stands_out_of_the_first_gradient():
     found = FirstGradient(5, 2, 2, sizes=(200, 800)).measure(key=jax.random.key(0))
-    assert np.all(found["relevant"] > 50 * found["background"]) and np.all(found["error"] < 0.1) and np.all(found["relevant_ratio"] < 1)
+    assert (
+        np.all(found["relevant"] > 50 * found["background"])
+        and np.all(found["error"] < 0.1)
+        and np.all(found["relevant_ratio"] < 1)
+    )
     assert found["relevant_exponent"][0] == pytest.approx(-0.5, abs=0.1)
     wrong = FirstGradient(5, 2, 2, 1, sizes=(200, 800)).measure(key=jax.random.key(0))
     assert np.all(wrong["error"] > 0.9) and np.all(wrong["share"] > 0.9)
@@ -94,15 +125,29 @@ def test_signal_stands_out_of_the_first_gradient():
 
 def test_the_second_step_improves_the_weights():
     found = SecondGradient(5, 8, 2, D=200).measure(key=jax.random.key(0))
-    assert found["gain"] > 3 and found["margin"] < 1 and found["background_ratio"] < 1 and found["relevant_ratio"] < 1
+    assert (
+        found["gain"] > 3
+        and found["margin"] < 1
+        and found["background_ratio"] < 1
+        and found["relevant_ratio"] < 1
+    )
     assert SecondGradient(5, 8, 2, 1, 1.0, D=200).measure(key=jax.random.key(0))["gain"] < 1
 
 
 @pytest.mark.parametrize("scale", ["laptop", "paper"])
 def test_conditions_are_met_where_they_are_said_to_be(scale):
     for sizes in (INSIDE[scale], SECOND[scale]):
-        assert sizes.k >= math.log(max(sizes.D) * sizes.m / 0.05) ** 2 and min(sizes.D) >= 2 * sizes.k**2 and sizes.k % 2
-    assert lemma_15(D=max(MANY[scale].D), k=5, m=8, po=0.5, sigma=math.sqrt(max(MANY[scale].D)) / 2).error < 0.1
+        assert (
+            sizes.k >= math.log(max(sizes.D) * sizes.m / 0.05) ** 2
+            and min(sizes.D) >= 2 * sizes.k**2
+            and sizes.k % 2
+        )
+    assert (
+        lemma_15(
+            D=max(MANY[scale].D), k=5, m=8, po=0.5, sigma=math.sqrt(max(MANY[scale].D)) / 2
+        ).error
+        < 0.1
+    )
 
 
 def joined(row, seeds=(10,)):
@@ -115,10 +160,15 @@ def joined(row, seeds=(10,)):
 def test_weights_drift_less_than_the_bound():
     for arm in drift("smoke").values():
         (found,) = joined(arm)
-        assert found.steps == (2, 3, 4, 6, 8, 14, 20) and found.measurements["weights"][0] == found.measurements["bound"][0] == 0
+        assert (
+            found.steps == (2, 3, 4, 6, 8, 14, 20)
+            and found.measurements["weights"][0] == found.measurements["bound"][0] == 0
+        )
         for name in ("second_ratio", "weights_ratio", "biases_ratio", "sharp_ratio", "loss_ratio"):
             assert 0 < found.value(name) <= 1 and np.all(np.diff(found.measurements[name]) >= 0)
-        assert found.value("norm") == pytest.approx(1, abs=1e-5) and found.value("sharp_ratio") > found.value("weights_ratio")
+        assert found.value("norm") == pytest.approx(1, abs=1e-5) and found.value(
+            "sharp_ratio"
+        ) > found.value("weights_ratio")
 
 
 def trace_of(models, steps):
@@ -129,13 +179,19 @@ def test_drift_by_hand():
     """The second neuron's weights move by 5 beside a bound of (0.1·10)² + 0.1·10·2 = 3."""
     w = jnp.zeros((3, 2, 2)).at[:, :, 0].set(1.0)
     w = w.at[1, 1].add(jnp.array([3.0, 4.0])).at[2, 1].add(jnp.array([0.0, 1.0]))
-    models = TwoLayer(w, jnp.zeros((3, 2)).at[2, 0].set(-2.0), jnp.array([[1.0, -2.0]] * 3), jnp.zeros(3))
+    models = TwoLayer(
+        w, jnp.zeros((3, 2)).at[2, 0].set(-2.0), jnp.array([[1.0, -2.0]] * 3), jnp.zeros(3)
+    )
     found = Drift(0.1)(None, trace_of(models, (2, 12, 22)), found={}, key=jax.random.key(0))
     np.testing.assert_allclose(found["weights"], [0, 5, 1], rtol=1e-6)
     np.testing.assert_allclose(found["bound"], [0, 3, 8], rtol=1e-6)
-    np.testing.assert_allclose(found["weights_ratio"], [0, 5 / 3, 5 / 3], rtol=1e-6)  # a lasting breach
+    np.testing.assert_allclose(
+        found["weights_ratio"], [0, 5 / 3, 5 / 3], rtol=1e-6
+    )  # a lasting breach
     np.testing.assert_allclose(found["biases_ratio"], [0, 0, 2 / 6], rtol=1e-6)
-    np.testing.assert_allclose(found["sharp_ratio"], [0, 5 / 2.5, 5 / 2.5], rtol=1e-6)  # the greatest feature is 1
+    np.testing.assert_allclose(
+        found["sharp_ratio"], [0, 5 / 2.5, 5 / 2.5], rtol=1e-6
+    )  # the greatest feature is 1
     np.testing.assert_allclose(found["second_ratio"], [0, 2 / 3, 2 / 3], rtol=1e-6)
     with pytest.raises(BadInput, match="from step 2 on"):
         Drift(0.1)(None, trace_of(models, (0, 2, 12)), found={}, key=jax.random.key(0))
@@ -145,8 +201,12 @@ def test_errors_over_the_width():
     (found,) = joined(error_against_width((2, 4), 500, batch=100, D=8))
     assert found.steps == (2, 4)
     for place, m in enumerate((2, 4)):
-        assert found.measurements["error"][place] == pytest.approx(1 - found.measurements["test_accuracy"][place] / 100)
-        assert found.measurements["bound"][place] == error_bound(k=3, m=m, T=max(4, round(m ** (4 / 3))))
+        assert found.measurements["error"][place] == pytest.approx(
+            1 - found.measurements["test_accuracy"][place] / 100
+        )
+        assert found.measurements["bound"][place] == error_bound(
+            k=3, m=m, T=max(4, round(m ** (4 / 3)))
+        )
     assert found.measurements["loss"] == found.measurements["test_loss"]
 
 
@@ -164,5 +224,10 @@ def test_features_after_two_steps_carry_the_parity():
 
 
 def test_the_regret_of_online_descent():
-    good, bad = (OnlineDescent(T=40, sequences=3, convex=convex).measure(key=jax.random.key(0)) for convex in (True, False))
-    assert good["broken"] == 0 and 0 < good["tightness"] < 1 < bad["tightness"] and bad["broken"] > 0
+    good, bad = (
+        OnlineDescent(T=40, sequences=3, convex=convex).measure(key=jax.random.key(0))
+        for convex in (True, False)
+    )
+    assert (
+        good["broken"] == 0 and 0 < good["tightness"] < 1 < bad["tightness"] and bad["broken"] > 0
+    )

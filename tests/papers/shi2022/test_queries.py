@@ -1,4 +1,6 @@
-"""Learners behind a statistical query oracle: what they find, how much they ask, and what their models are."""
+"""Learners behind a statistical query oracle: what they find, how much they ask, and what their
+models are.
+"""
 
 import equinox as eqx
 import jax
@@ -35,7 +37,9 @@ def fitted(learner, sampler):
     [("correlation", 0.5, 100, 6 + 4), ("correlation", 0.0, 50, 6 + 4), ("search", 0.0, 100, 20)],
 )
 def test_structure_is_what_few_queries_can_use(learner, structure, accuracy, asked):
-    (found,) = joined(query_learning(learner, BalancedParity(d=9, D=6, k=3, structure=structure), (10, 20)))
+    (found,) = joined(
+        query_learning(learner, BalancedParity(d=9, D=6, k=3, structure=structure), (10, 20))
+    )
     assert found.steps == (10, 20) and found.status == "ok"
     assert found.measurements["accuracy"] == pytest.approx((accuracy, accuracy), abs=0.01)
     assert found.measurements["queries"] == (asked, asked)
@@ -44,7 +48,9 @@ def test_structure_is_what_few_queries_can_use(learner, structure, accuracy, ask
 
 
 def test_parities_are_ruled_out_a_few_at_a_time():
-    """By Parseval a query at tolerance τ rules out at most 1/(4τ²) parities; where parities are alike, one rules out all."""
+    """By Parseval a query at tolerance τ rules out at most 1/(4τ²) parities; where parities are
+    alike, one rules out all.
+    """
     fair, alike = (Elimination(10, 5, rate).measure(key=jax.random.key(0)) for rate in (0.5, 0.97))
     assert fair["most_at_once"] <= 1 < alike["most_at_once"]
     assert fair["queries_over_needed"] > 5 and alike["queries_over_needed"] < 1
@@ -69,25 +75,36 @@ def test_models_are_the_same_on_inputs_and_on_coordinates(learner):
     np.testing.assert_allclose(model(z @ task.basis), model.enter(task.basis)(z), atol=1e-6)
     np.testing.assert_array_equal(jnp.sign(model(z @ task.basis)), y)
     other = jnp.linalg.qr(jax.random.normal(jax.random.key(3), (9, 9)))[0]
-    np.testing.assert_allclose(model.enter(other)(z @ task.basis @ other.T), model(z @ task.basis), atol=1e-6)
+    np.testing.assert_allclose(
+        model.enter(other)(z @ task.basis @ other.T), model(z @ task.basis), atol=1e-6
+    )
     alone = fitted(learner(QueryOracle.of(0.05), 3), task.sampler.on_inputs)
     assert alone.dictionary is None and alone.enter(task.basis).dictionary.shape == (9, 6)
 
 
 @pytest.mark.parametrize("learner", [CorrelationQueries, ParitySearch])
 def test_an_oracle_that_breaks_its_word_is_noticed(learner):
-    """The answers are part of the model, so that it is not finite, even where the choice made of them would be."""
+    """The answers are part of the model, so that it is not finite, even where the choice made of
+    them would be.
+    """
     oracles = QueryOracle(1.0, "sampled", examples=50), QueryOracle(1e-4, "sampled", examples=50)
-    trials = [Trial(BalancedParity(d=6, D=6, k=3), learner(oracle, 3), 64, 10, (LawAccuracy(),)) for oracle in oracles]
+    trials = [
+        Trial(BalancedParity(d=6, D=6, k=3), learner(oracle, 3), 64, 10, (LawAccuracy(),))
+        for oracle in oracles
+    ]
     found = {record.key: record.status for record in LocalEngine().run(trials)}
     assert [found[trial.key] for trial in trials] == ["ok", "diverged"]
 
 
 @pytest.mark.parametrize("D", [4, 16])
 def test_accuracy_over_the_law_or_over_fresh_examples(D):
-    """A constant network is right on the share of its class, exactly where the law can be listed."""
+    """A constant network is right on the share of its class, exactly where the law can be
+    listed.
+    """
     task = BalancedParity(d=D, D=D, k=3, negative=0.3).task(key=jax.random.key(0))
-    models = TwoLayer(jnp.zeros((2, 1, D)), jnp.zeros((2, 1)), jnp.zeros((2, 1)), jnp.array([1.0, 0.0]))
+    models = TwoLayer(
+        jnp.zeros((2, 1, D)), jnp.zeros((2, 1)), jnp.zeros((2, 1)), jnp.array([1.0, 0.0])
+    )
     trace = Trace(models, jnp.zeros(2), None, (0, 1))
     found = LawAccuracy()(task, trace, found={}, key=jax.random.key(1))["accuracy"]
     np.testing.assert_allclose(found, [70, 50], atol=1e-4 if D == 4 else 1.5)

@@ -6,7 +6,13 @@ import pytest
 import scipy.stats
 
 from unlazy.papers.shi2022.probability import ENERGY, FewOfMany, TypicalStart
-from unlazy.papers.shi2022.setting import Assumptions, GeneralAssumptions, UpdateRule, all_bits, mixture
+from unlazy.papers.shi2022.setting import (
+    Assumptions,
+    GeneralAssumptions,
+    UpdateRule,
+    all_bits,
+    mixture,
+)
 from unlazy.tasks.dictionary.incoherent import GeneralParity
 
 KEY = jax.random.key(3)
@@ -21,17 +27,35 @@ def test_the_mixture_is_a_law():
 @pytest.mark.parametrize("structured", [True, False])
 def test_assumptions_hold_and_fail(structured):
     with jax.enable_x64(True):
-        right, wrong = (Assumptions(6, 3, structured=structured, skew=skew, examples=20_000).measure(key=KEY) for skew in (0.0, 0.3))
+        right, wrong = (
+            Assumptions(6, 3, structured=structured, skew=skew, examples=20_000).measure(key=KEY)
+            for skew in (0.0, 0.3)
+        )
     for name in ("rate", "dependence", "agreement"):
         assert right[name] < 1e-9 < 1e-3 < wrong[name]
-    assert right["drawn"] < 5 < wrong["drawn"] and right["gamma"] == pytest.approx(0.25 * structured)
+    assert right["drawn"] < 5 < wrong["drawn"] and right["gamma"] == pytest.approx(
+        0.25 * structured
+    )
 
 
 def test_the_general_setting():
     with jax.enable_x64(True):
-        right, wrong = (GeneralAssumptions(GeneralParity(d=24, D=10, k=3), 20_000, slip).measure(key=KEY) for slip in (0.0, 0.2))
-    assert right["length"] < 1e-9 and right["gamma"] < 1e-9 and right["drawn"] < 5 and right["corrected"] < 0.02
-    assert wrong["length"] > 0.1 and wrong["gamma"] > 0.1 and wrong["drawn"] > 5 and wrong["variance"] > 0.1
+        right, wrong = (
+            GeneralAssumptions(GeneralParity(d=24, D=10, k=3), 20_000, slip).measure(key=KEY)
+            for slip in (0.0, 0.2)
+        )
+    assert (
+        right["length"] < 1e-9
+        and right["gamma"] < 1e-9
+        and right["drawn"] < 5
+        and right["corrected"] < 0.02
+    )
+    assert (
+        wrong["length"] > 0.1
+        and wrong["gamma"] > 0.1
+        and wrong["drawn"] > 5
+        and wrong["variance"] > 0.1
+    )
 
 
 def test_the_update_rule():
@@ -51,6 +75,10 @@ def test_typical_starts():
 
 
 def test_few_of_many():
-    right, wrong = (FewOfMany((8, 10), together=together).measure(key=KEY) for together in (False, True))
-    assert np.all(right["shift"] < 1) and np.all(right["tail"] < 0.3) and np.all(right["least"] > 0.1)
+    right, wrong = (
+        FewOfMany((8, 10), together=together).measure(key=KEY) for together in (False, True)
+    )
+    assert (
+        np.all(right["shift"] < 1) and np.all(right["tail"] < 0.3) and np.all(right["least"] > 0.1)
+    )
     assert wrong["shift"][-1] > right["shift"][-1]

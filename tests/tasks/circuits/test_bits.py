@@ -21,13 +21,17 @@ def test_packing_can_be_undone(count, rows, seed):
 def test_counts_equal_counting(count, seed):
     rng = np.random.default_rng(seed)
     bits, y = rng.random((count, 6)) < 0.5, rng.random(count) < 0.4
-    words = random_words(rng, (6, words_for(count)))  # bits beyond the last example are noise that must not count
+    words = random_words(
+        rng, (6, words_for(count))
+    )  # bits beyond the last example are noise that must not count
     keep = valid(count)
     words = (pack(bits) & keep) | (words & ~keep)
     found = counts(words[0::2], words[1::2], pack(y[:, None])[0], count)
     for gate in range(3):
         pattern = 2 * bits[:, 2 * gate] + bits[:, 2 * gate + 1]
-        expected = [[np.sum((pattern == p) & (y == label)) for label in (False, True)] for p in range(4)]
+        expected = [
+            [np.sum((pattern == p) & (y == label)) for label in (False, True)] for p in range(4)
+        ]
         np.testing.assert_array_equal(found[gate], expected)
 
 
@@ -41,7 +45,9 @@ def test_coins_have_their_probability_and_are_independent():
 
 
 def test_the_same_generator_gives_the_same_coins():
-    first, second = (coins(np.random.Generator(np.random.SFC64(7)), np.full(3, 0.3), 5) for _ in range(2))
+    first, second = (
+        coins(np.random.Generator(np.random.SFC64(7)), np.full(3, 0.3), 5) for _ in range(2)
+    )
     np.testing.assert_array_equal(first, second)
     assert np.any(first != coins(np.random.Generator(np.random.SFC64(8)), np.full(3, 0.3), 5))
 

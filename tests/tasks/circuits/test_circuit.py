@@ -12,9 +12,27 @@ from unlazy.core.errors import BadInput
 from unlazy.papers.malach2019.instruments import plain_evaluation
 from unlazy.tasks.circuits.bits import unpack
 from unlazy.tasks.circuits.circuit import GATES, NAMES, Circuit, every_input
-from unlazy.tasks.circuits.examples import and_of_ors, parity_circuit, random_circuit, razborov_sherstov
-from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits, ProductCircuits, evaluate_signs
-from unlazy.tasks.circuits.laws import GenerativeLaw, MixtureLaw, ProductLaw, WeightedSample, draw, signs, stream
+from unlazy.tasks.circuits.examples import (
+    and_of_ors,
+    parity_circuit,
+    random_circuit,
+    razborov_sherstov,
+)
+from unlazy.tasks.circuits.families import (
+    BiasedParity,
+    GenerativeCircuits,
+    ProductCircuits,
+    evaluate_signs,
+)
+from unlazy.tasks.circuits.laws import (
+    GenerativeLaw,
+    MixtureLaw,
+    ProductLaw,
+    WeightedSample,
+    draw,
+    signs,
+    stream,
+)
 
 
 def circuits(depth=4):
@@ -43,13 +61,20 @@ def test_gates_do_what_their_names_say():
     for name, rule in expected.items():
         circuit = Circuit.parse(name)
         for place, (a, b) in enumerate(itertools.product((False, True), repeat=2)):
-            assert unpack(circuit.output(every_input(2))[None], 4)[place, 0] == rule(a, b), (name, a, b)
+            assert unpack(circuit.output(every_input(2))[None], 4)[place, 0] == rule(a, b), (
+                name,
+                a,
+                b,
+            )
 
 
 @given(circuits())
 @settings(max_examples=30, deadline=None, derandomize=True)
 def test_printing_can_be_read_back_and_all_evaluations_agree(circuit):
-    assert Circuit.parse(str(circuit)) == circuit and Circuit.parse(str(circuit).replace("\n", " / ").lower()) == circuit
+    assert (
+        Circuit.parse(str(circuit)) == circuit
+        and Circuit.parse(str(circuit).replace("\n", " / ").lower()) == circuit
+    )
     x = unpack(every_input(circuit.n), 2**circuit.n)
     plain = plain_evaluation(circuit, x)
     for packed, expected in zip(circuit.evaluate(every_input(circuit.n)), plain, strict=True):
@@ -83,11 +108,17 @@ def test_bad_sizes_numbers_and_probabilities_are_refused():
         (lambda: random_circuit(6, np.random.default_rng(0)), "n=6"),
         (lambda: random_circuit(4, np.random.default_rng(0), ("AND", "NANT")), "Did you mean"),
         (lambda: parity_circuit(4, [4]), "0 … 3"),
-        (lambda: ProductLaw(np.array([0.2, 1.2])), "P(x2 = 1) is a probability in [0, 1], but is 1.2"),
+        (
+            lambda: ProductLaw(np.array([0.2, 1.2])),
+            "P(x2 = 1) is a probability in [0, 1], but is 1.2",
+        ),
         (lambda: ProductLaw(np.array([np.nan])), "P(x1 = 1)"),
         (lambda: GenerativeLaw(Circuit.parse("OR / AND TRUE")), "Gate 2 of level 1 is TRUE"),
         (lambda: MixtureLaw((0.5, 0.6), (ProductLaw(np.ones(2)),) * 2), "add up to 1"),
-        (lambda: draw(Circuit.parse("OR"), ProductLaw(np.ones(4)), 3, np.random.default_rng(0)), "reads 2 inputs"),
+        (
+            lambda: draw(Circuit.parse("OR"), ProductLaw(np.ones(4)), 3, np.random.default_rng(0)),
+            "reads 2 inputs",
+        ),
         (lambda: GenerativeCircuits(12), "power of two"),
         (lambda: GenerativeCircuits(4, gates=("AND", "TRUE")), "leave out"),
         (lambda: ProductCircuits(4, low=0.0), "low"),
@@ -105,7 +136,9 @@ def test_parities_are_products_of_signs(printed):
         circuit = parity_circuit(8, relevant, printed=printed)
         output = unpack(circuit.output(every_input(8))[None], 256)[:, 0]
         np.testing.assert_array_equal(np.where(output, 1, -1), np.prod(x[:, relevant], axis=1))
-    assert (GATES["LEFT"] in parity_circuit(8, [0]).gates) and (NAMES[parity_circuit(8, [0], printed=True).gates[0]] == "XNOR")
+    assert (GATES["LEFT"] in parity_circuit(8, [0]).gates) and (
+        NAMES[parity_circuit(8, [0], printed=True).gates[0]] == "XNOR"
+    )
 
 
 @pytest.mark.parametrize(("m", "r"), [(1, 1), (1, 3), (2, 2), (3, 2), (2, 4)])
@@ -114,13 +147,20 @@ def test_and_of_ors(m, r):
     x = unpack(every_input(circuit.n), 2**circuit.n)
     pairs = (x[:, 0::2] & x[:, 1::2]).reshape(len(x), -1, 2 ** (r - 1).bit_length())
     expected = pairs[:, :m, :r].any(axis=2).all(axis=1)
-    np.testing.assert_array_equal(unpack(circuit.output(every_input(circuit.n))[None], len(x))[:, 0], expected)
+    np.testing.assert_array_equal(
+        unpack(circuit.output(every_input(circuit.n))[None], len(x))[:, 0], expected
+    )
     assert razborov_sherstov(2) == and_of_ors(2, 4)
 
 
 def test_generative_inputs_give_their_label_and_are_uniform_given_it():
     circuit = Circuit.parse("OR / NAND XOR")
-    batch = draw(circuit, GenerativeLaw(circuit, positive=0.25), 64_000, np.random.Generator(np.random.SFC64(3)))
+    batch = draw(
+        circuit,
+        GenerativeLaw(circuit, positive=0.25),
+        64_000,
+        np.random.Generator(np.random.SFC64(3)),
+    )
     x, y = signs(batch)
     assert abs((y > 0).mean() - 0.25) < 0.01
     negative = x[y < 0]  # NAND and XOR are both false: (1, 1) and two equal bits
@@ -149,7 +189,9 @@ def test_samples_are_checked():
         WeightedSample(np.zeros((2, 2), bool), np.zeros(2, bool), np.ones(2))
 
 
-@pytest.mark.parametrize("family", [BiasedParity(8, 3, 0.7), GenerativeCircuits(8), ProductCircuits(8)])
+@pytest.mark.parametrize(
+    "family", [BiasedParity(8, 3, 0.7), GenerativeCircuits(8), ProductCircuits(8)]
+)
 def test_families_keep_the_contract(family):
     check_family(family)
 
@@ -157,4 +199,6 @@ def test_families_keep_the_contract(family):
 def test_the_direction_of_a_generative_task_is_its_correlation():
     task = GenerativeCircuits(8).task(key=jax.random.key(1))
     x, y = task.sample(60_000, key=jax.random.key(2))
-    np.testing.assert_allclose(np.asarray(y @ x) / len(y), np.asarray(task.features[0]) * (2 / 3) ** 3 * 8**0.5, atol=0.02)
+    np.testing.assert_allclose(
+        np.asarray(y @ x) / len(y), np.asarray(task.features[0]) * (2 / 3) ** 3 * 8**0.5, atol=0.02
+    )

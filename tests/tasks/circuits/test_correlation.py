@@ -4,11 +4,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.malach2019.instruments import all_inputs, enumerated_influences, generative_masses, plain_evaluation
+from unlazy.papers.malach2019.instruments import (
+    all_inputs,
+    enumerated_influences,
+    generative_masses,
+    plain_evaluation,
+)
 from unlazy.tasks.circuits.circuit import NAMES, Circuit
 from unlazy.tasks.circuits.correlation import correlations, influences, simplified, tables
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
-from unlazy.tasks.circuits.laws import GenerativeLaw, MixtureLaw, ProductLaw, WeightedSample, draw, signs
+from unlazy.tasks.circuits.laws import (
+    GenerativeLaw,
+    MixtureLaw,
+    ProductLaw,
+    WeightedSample,
+    draw,
+    signs,
+)
 from unlazy.theory.local_properties import check_properties
 
 RNG = np.random.default_rng
@@ -41,7 +53,10 @@ def test_product_laws_equal_enumeration(n, seed):
 def test_generative_laws_and_mixtures_equal_enumeration(n, seed):
     rng = RNG(seed)
     circuit = random_circuit(n, rng, tuple(name for name in NAMES if name not in ("TRUE", "FALSE")))
-    same(tables(circuit, GenerativeLaw(circuit)), tables(circuit, enumerated(circuit, generative_masses(circuit))))
+    same(
+        tables(circuit, GenerativeLaw(circuit)),
+        tables(circuit, enumerated(circuit, generative_masses(circuit))),
+    )
     p = rng.random(n)
     x = all_inputs(n)
     mixed = 0.3 * generative_masses(circuit) + 0.7 * np.prod(np.where(x, p, 1 - p), axis=1)
@@ -58,12 +73,19 @@ def test_correlation_halves_by_two_thirds_a_level():
 def test_gates_without_influence_become_true():
     circuit = Circuit.parse("LEFT / AND XOR")
     assert str(simplified(circuit)) == "LEFT\nAND TRUE"
-    assert influences(circuit)[1].tolist() == [1, 0] and influences(circuit)[2].tolist() == [0.5, 0.5, 0, 0]
+    assert influences(circuit)[1].tolist() == [1, 0] and influences(circuit)[2].tolist() == [
+        0.5,
+        0.5,
+        0,
+        0,
+    ]
 
 
 def test_the_checker_names_what_breaks():
     law = ProductLaw(np.full(8, 0.75))
-    assert {f.answer for f in check_properties(parity_circuit(8, [0, 1, 5]), law).values()} == {"holds"}
+    assert {f.answer for f in check_properties(parity_circuit(8, [0, 1, 5]), law).values()} == {
+        "holds"
+    }
     printed = check_properties(parity_circuit(8, [0, 1, 5], printed=True), law)
     assert printed["LCA"].answer == printed["Property 1"].answer == "fails"
     assert "gate (2, 2) TRUE has |c| − |E y| = 0" in str(printed["LCA"])
@@ -73,7 +95,8 @@ def test_the_checker_names_what_breaks():
 
 def test_property_2_breaks_where_a_pattern_tells_more_than_its_gate():
     circuit = Circuit.parse("AND / OR OR")
-    # x1 decides which of two product laws holds below the other gate, so OR's pattern tells of the label.
+    # x1 decides which of two product laws holds below the other gate, so OR's pattern tells of the
+    # label.
     high, low = ProductLaw(np.array([1, 0.5, 0.9, 0.9])), ProductLaw(np.array([0, 0.5, 0.1, 0.1]))
     found = check_properties(circuit, MixtureLaw((0.5, 0.5), (high, low)))
     assert found["Property 2"].answer == "fails" and "gate (1, 1) OR" in found["Property 2"].breaker
@@ -82,7 +105,9 @@ def test_property_2_breaks_where_a_pattern_tells_more_than_its_gate():
 def test_property_1_breaks_where_an_idle_gate_follows_the_label():
     circuit = Circuit.parse("LEFT / OR OR")
     law = MixtureLaw((0.5, 0.5), (ProductLaw(np.full(4, 0.9)), ProductLaw(np.full(4, 0.1))))
-    assert "gate (1, 2) OR has no influence but depends on the label" in str(check_properties(circuit, law)["Property 1"])
+    assert "gate (1, 2) OR has no influence but depends on the label" in str(
+        check_properties(circuit, law)["Property 1"]
+    )
 
 
 def test_a_sample_leaves_open_what_it_cannot_decide():
@@ -90,12 +115,20 @@ def test_a_sample_leaves_open_what_it_cannot_decide():
     law = GenerativeLaw(circuit)
 
     def answer(count):
-        sample = WeightedSample.of(*signs(draw(circuit, law, count, np.random.Generator(np.random.SFC64(1)))))
+        sample = WeightedSample.of(
+            *signs(draw(circuit, law, count, np.random.Generator(np.random.SFC64(1))))
+        )
         return check_properties(circuit, sample, confidence=0.95)["LCA"].answer
 
     assert answer(50) == "open" and answer(20_000) == "holds"
     parity = parity_circuit(4, [0, 1, 2, 3])
-    sample = WeightedSample.of(*signs(draw(parity, ProductLaw(np.full(4, 0.5)), 20_000, np.random.Generator(np.random.SFC64(1)))))
+    sample = WeightedSample.of(
+        *signs(
+            draw(
+                parity, ProductLaw(np.full(4, 0.5)), 20_000, np.random.Generator(np.random.SFC64(1))
+            )
+        )
+    )
     assert check_properties(parity, sample, confidence=0.95)["LCA"].answer == "open"
 
 
@@ -107,4 +140,7 @@ def test_statistics_of_another_circuit_are_refused():
 
 
 def test_a_constant_function_has_nothing_to_correlate():
-    assert check_properties(Circuit.parse("TRUE"), ProductLaw(np.full(2, 0.5)))["LCA"].answer == "holds"
+    assert (
+        check_properties(Circuit.parse("TRUE"), ProductLaw(np.full(2, 0.5)))["LCA"].answer
+        == "holds"
+    )

@@ -33,7 +33,9 @@ FAMILIES = [
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_exact_law_is_the_list_of_all_inputs(family):
-    """Probabilities add up, labels are the task's, and the statistics of circuits are those of the list."""
+    """Probabilities add up, labels are the task's, and the statistics of circuits are those of the
+    list.
+    """
     with jax.enable_x64(True):
         task = family.task(key=jax.random.key(3))
         law = task.sampler.exact_law()
@@ -41,7 +43,9 @@ def test_the_exact_law_is_the_list_of_all_inputs(family):
         mass = np.asarray(weight) / len(weight)
         assert mass.sum() == pytest.approx(1) and law.n == family.dimension
         np.testing.assert_array_equal(y, task.target(x))
-        listing = SampleLawStatistics(WeightedSample(np.asarray(x) > 0, np.asarray(y) > 0, mass / mass.sum()))
+        listing = SampleLawStatistics(
+            WeightedSample(np.asarray(x) > 0, np.asarray(y) > 0, mass / mass.sum())
+        )
         learned = [np.full(task.dimension // 2, 8)]
         for below in ([], learned):
             np.testing.assert_allclose(law.table(below), listing.table(below), atol=1e-12)
@@ -51,7 +55,9 @@ def test_the_exact_law_is_the_list_of_all_inputs(family):
 
 def test_generative_probabilities_equal_those_by_enumeration():
     task = GenerativeCircuits(8).task(key=jax.random.key(1))
-    np.testing.assert_allclose(task.probability(listed(8)), generative_masses(task.circuit), rtol=1e-5)
+    np.testing.assert_allclose(
+        task.probability(listed(8)), generative_masses(task.circuit), rtol=1e-5
+    )
 
 
 def test_any_network_can_be_trained_on_the_law_of_a_small_circuit():
@@ -72,7 +78,9 @@ def test_a_fixed_circuit_is_the_same_for_every_key():
     family = FixedCircuit("or /\n left LEFT", (0.3, 0.5, 0.4, 0.5))
     assert family.text == "OR / LEFT LEFT" and family.dimension == 4
     one, two = (family.task(key=jax.random.key(seed)) for seed in range(2))
-    assert isinstance(one, ProductCircuitTask) and one.circuit == two.circuit == Circuit.parse(family.text)
+    assert isinstance(one, ProductCircuitTask) and one.circuit == two.circuit == Circuit.parse(
+        family.text
+    )
     assert isinstance(FixedCircuit("AND").task(key=jax.random.key(0)), GenerativeTask)
 
 
@@ -100,5 +108,11 @@ def test_a_law_without_labels_keeps_inputs_and_shares():
             np.testing.assert_allclose(found.sum(axis=2), known.sum(axis=2), atol=1e-12)
             np.testing.assert_allclose(found[:, :, 1], 0.58 * found.sum(axis=2), atol=1e-12)
         x, y, weight = null.batch
-        assert float(np.mean(weight)) == pytest.approx(1) and float(np.mean(weight * y)) == pytest.approx(0.16)
-        np.testing.assert_allclose(np.mean((weight * y)[:, None] * x, axis=0), 0.16 * np.array([-0.4, 0, -0.2, 0]), atol=1e-12)
+        assert float(np.mean(weight)) == pytest.approx(1) and float(
+            np.mean(weight * y)
+        ) == pytest.approx(0.16)
+        np.testing.assert_allclose(
+            np.mean((weight * y)[:, None] * x, axis=0),
+            0.16 * np.array([-0.4, 0, -0.2, 0]),
+            atol=1e-12,
+        )

@@ -17,12 +17,20 @@ def test_errors_and_statistics_of_any_circuit_equal_enumeration(seed):
     product = np.prod(np.where(x, p, 1 - p), axis=1)
     mixture = MixtureLaw((0.4, 0.6), (GenerativeLaw(target), ProductLaw(p)))
     generative = generative_masses(target)
-    for law, mass in ((ProductLaw(p), product), (GenerativeLaw(target), generative), (mixture, 0.4 * generative + 0.6 * product)):
+    for law, mass in (
+        (ProductLaw(p), product),
+        (GenerativeLaw(target), generative),
+        (mixture, 0.4 * generative + 0.6 * product),
+    ):
         assert error(target, law, learned) == pytest.approx(float(mass @ wrong[:, 0]), abs=1e-12)
-        sample = SampleLawStatistics(WeightedSample(x, plain_evaluation(target, x)[0][:, 0] > 0, mass))
+        sample = SampleLawStatistics(
+            WeightedSample(x, plain_evaluation(target, x)[0][:, 0] > 0, mass)
+        )
         for count in range(3):
             below = learned.levels[::-1][:count]
-            np.testing.assert_allclose(LawStatistics(target, law).table(below), sample.table(below), atol=1e-12)
+            np.testing.assert_allclose(
+                LawStatistics(target, law).table(below), sample.table(below), atol=1e-12
+            )
 
 
 def test_a_circuit_is_recovered_up_to_the_signs_of_inner_gates():
@@ -32,10 +40,17 @@ def test_a_circuit_is_recovered_up_to_the_signs_of_inner_gates():
         seen = recovery(target, law, Circuit.parse(text))
         assert seen.exact and seen.error == 0, text
     wrong = recovery(target, law, Circuit.parse("OR / AND NOR"))
-    assert wrong.status[1].tolist() == [1, -1] and wrong.error > 0 and not wrong.exact and 0 < wrong.share < 1
+    assert (
+        wrong.status[1].tolist() == [1, -1]
+        and wrong.error > 0
+        and not wrong.exact
+        and 0 < wrong.share < 1
+    )
 
 
 def test_gates_without_influence_do_not_count():
     target = parity_circuit(8, [0, 1])
-    seen = recovery(target, ProductLaw(np.full(8, 0.75)), Circuit.parse("LEFT / LEFT XOR / XNOR OR AND NOR"))
+    seen = recovery(
+        target, ProductLaw(np.full(8, 0.75)), Circuit.parse("LEFT / LEFT XOR / XNOR OR AND NOR")
+    )
     assert seen.exact and (np.concatenate(seen.status) == 0).sum() == 4

@@ -13,7 +13,10 @@ from unlazy.tasks.dictionary.patterns import ParityMixture, UnstructuredPatterns
 
 
 def test_it_is_the_law_of_table_1_and_that_without_structure():
-    for structure, other in ((0.5, ParityMixture(d=9, D=7, k=3)), (0.0, UnstructuredPatterns(d=9, D=7, k=3, P=parity(3)))):
+    for structure, other in (
+        (0.5, ParityMixture(d=9, D=7, k=3)),
+        (0.0, UnstructuredPatterns(d=9, D=7, k=3, P=parity(3))),
+    ):
         found, expected = BalancedParity(d=9, D=7, k=3, structure=structure).moments, other.moments
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -27,9 +30,15 @@ def test_moments_equal_enumeration(k, structure, negative):
         mass[bits] = (1 - structure) * 0.5**k + structure / 2 * (sum(bits) in (0, k))
         odd[bits], share[bits] = sum(bits) % 2 == 1, bits[0]
     positive = sum(m for bits, m in mass.items() if odd[bits])
-    scaled = {bits: m * ((1 - negative) / positive if odd[bits] else negative / (1 - positive)) for bits, m in mass.items()}
+    scaled = {
+        bits: m * ((1 - negative) / positive if odd[bits] else negative / (1 - positive))
+        for bits, m in mass.items()
+    }
     p = sum(m * share[bits] for bits, m in scaled.items())
-    gamma = sum(m * share[bits] * (1 if odd[bits] else -1) for bits, m in scaled.items()) - (1 - 2 * negative) * p
+    gamma = (
+        sum(m * share[bits] * (1 if odd[bits] else -1) for bits, m in scaled.items())
+        - (1 - 2 * negative) * p
+    )
     with jax.enable_x64(True):
         moments = BalancedParity(d=6, D=6, k=k, structure=structure, negative=negative).moments
         assert float(moments.positive) == pytest.approx(1 - negative)
@@ -46,11 +55,18 @@ def test_samples_follow_the_law():
     assert np.mean(y < 0) == pytest.approx(0.8, abs=0.01)
     np.testing.assert_allclose(present.mean(axis=0), task.mean, atol=0.012)
     count = np.round(present[:, np.asarray(task.relevant)].sum(axis=1)).astype(int)
-    np.testing.assert_allclose(np.bincount(count, minlength=4) / 40_000, family.law.count_law, atol=0.012)
+    np.testing.assert_allclose(
+        np.bincount(count, minlength=4) / 40_000, family.law.count_law, atol=0.012
+    )
 
 
 @pytest.mark.parametrize(
-    ("change", "says"), [({"k": 2}, "odd"), ({"negative": 1.0}, "share of the class"), ({"structure": 1.5}, "share of the inputs")]
+    ("change", "says"),
+    [
+        ({"k": 2}, "odd"),
+        ({"negative": 1.0}, "share of the class"),
+        ({"structure": 1.5}, "share of the inputs"),
+    ],
 )
 def test_parameters_outside_are_refused(change, says):
     with pytest.raises(BadInput, match=says):

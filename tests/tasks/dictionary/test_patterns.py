@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unlazy.core.errors import BadInput
-from unlazy.tasks.dictionary.patterns import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
+from unlazy.tasks.dictionary.patterns import (
+    ParityMixture,
+    ProductPatterns,
+    UnstructuredPatterns,
+    interval,
+    parity,
+    threshold,
+)
 
 
 def enumerate_moments(law):
@@ -18,7 +25,11 @@ def enumerate_moments(law):
     weight, p, q = (np.asarray(v, float) for v in (law.weight, law.p, law.q))
     for bits in itertools.product((0, 1), repeat=law.D):
         on, off = sum(bits[: law.k]), sum(bits[law.k :])
-        mass = float(np.sum(weight * p**on * (1 - p) ** (law.k - on) * q**off * (1 - q) ** (law.D - law.k - off)))
+        mass = float(
+            np.sum(
+                weight * p**on * (1 - p) ** (law.k - on) * q**off * (1 - q) ** (law.D - law.k - off)
+            )
+        )
         y = 1 if on in law.P else -1
         total["mass"] += mass
         total["y"] += mass * y
@@ -26,14 +37,22 @@ def enumerate_moments(law):
         total["relevant"] += mass * bits[0]
         total["y_relevant"] += mass * y * bits[0]
         total["background"] += mass * bits[-1]
-    variance = sum(k * r * (1 - r) for k, r in ((law.k, total["relevant"]), (law.D - law.k, total["background"])))
-    return total | {"gamma": total["y_relevant"] - total["y"] * total["relevant"], "sigma": math.sqrt(variance)}
+    variance = sum(
+        k * r * (1 - r)
+        for k, r in ((law.k, total["relevant"]), (law.D - law.k, total["background"]))
+    )
+    return total | {
+        "gamma": total["y_relevant"] - total["y"] * total["relevant"],
+        "sigma": math.sqrt(variance),
+    }
 
 
 LAWS = {
     "mixture": lambda D, k, p, po: ParityMixture(d=D, D=D, k=k | 1, po=po),
     "threshold": lambda D, k, p, po: ProductPatterns(d=D, D=D, k=k, P=threshold(k), p=p, po=po),
-    "interval": lambda D, k, p, po: ProductPatterns(d=D, D=D, k=k, P=interval(k, (k + 1) // 2, k), p=p, po=po),
+    "interval": lambda D, k, p, po: ProductPatterns(
+        d=D, D=D, k=k, P=interval(k, (k + 1) // 2, k), p=p, po=po
+    ),
     "unstructured": lambda D, k, p, po: UnstructuredPatterns(d=D, D=D, k=k, P=parity(k)),
 }
 
@@ -73,7 +92,9 @@ def test_sample_follows_the_exact_moments(po):
 
 
 def test_background_is_independent_only_at_one_half():
-    """The deviation noted at ParityMixture: for po < 1/2 the background differs between the two parts of the mixture."""
+    """The deviation noted at ParityMixture: for po < 1/2 the background differs between the two
+    parts of the mixture.
+    """
     assert np.ptp(ParityMixture(d=9, D=9, k=3, po=0.5).law.q) == 0
     assert np.ptp(ParityMixture(d=9, D=9, k=3, po=0.2).law.q) > 0.3
 
@@ -99,12 +120,18 @@ def test_label_sets():
         (lambda: ParityMixture(d=10, D=8, k=3, po=0.6), r"po must lie in \(0, 1/2\]"),
         (lambda: ParityMixture(d=10, D=8, k=3, po=0), r"po must lie in \(0, 1/2\]"),
         (lambda: ParityMixture(d=10, D=8, k=3, po=float("nan")), r"po must lie in \(0, 1/2\]"),
-        (lambda: ProductPatterns(d=10, D=8, k=3, P=(0, 1), p=0.5), r"P must lie in \[k\] = \{1, …, 3\}, but contains \[0\]"),
+        (
+            lambda: ProductPatterns(d=10, D=8, k=3, P=(0, 1), p=0.5),
+            r"P must lie in \[k\] = \{1, …, 3\}, but contains \[0\]",
+        ),
         (lambda: ProductPatterns(d=10, D=8, k=3, P=(4,), p=0.5), "contains \\[4\\]"),
         (lambda: ProductPatterns(d=10, D=8, k=3, P=(), p=0.5), "at least one"),
         (lambda: ProductPatterns(d=10, D=8, k=3, P=(1, 1), p=0.5), "each once"),
         (lambda: ProductPatterns(d=10, D=8, k=3, P=(3,), p=1.0), r"p must lie in \(0, 1\)"),
-        (lambda: ProductPatterns(d=10, D=8, k=3, P=parity(3), p=0.5), "γ = .* UnstructuredPatterns"),
+        (
+            lambda: ProductPatterns(d=10, D=8, k=3, P=parity(3), p=0.5),
+            "γ = .* UnstructuredPatterns",
+        ),
         (lambda: ProductPatterns(d=10, D=8, k=3, P=(1,), p=0.9), "γ = -.*Choose another P or p"),
         (lambda: UnstructuredPatterns(d=10, D=8, k=3.0, P=(1,)), "positive whole number"),
         (lambda: interval(5, 4, 2), "1 ≤ low ≤ high ≤ k"),

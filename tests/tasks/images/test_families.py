@@ -1,4 +1,6 @@
-"""Families of images: what a seed cuts, what an example is made of, and that trials share the images."""
+"""Families of images: what a seed cuts, what an example is made of, and that trials share the
+images.
+"""
 
 import dataclasses
 
@@ -53,7 +55,11 @@ def test_they_keep_the_contract(mnist, make):
 
 def test_a_set_with_a_test_part_keeps_it_and_a_seed_draws_the_order(mnist):
     family = ImageClasses("mnist")
-    assert family.most_examples == 300 and family.outputs == Outputs("classes", 10) and family.dimension == 784
+    assert (
+        family.most_examples == 300
+        and family.outputs == Outputs("classes", 10)
+        and family.dimension == 784
+    )
     task = family.task(key=jax.random.key(0))
     x, y = task.draw(300, jax.random.key(1))
     found = brightness(task.pool, x[:, 0, 0, 0])
@@ -80,12 +86,19 @@ def test_a_set_without_one_is_cut_by_the_seed(folder):
 
 def test_classes_sizes_and_balance_can_be_chosen(folder):
     x = pixels(12, (4, 4, 3))
-    np.savez(folder / "own.npz", x_train=x, y_train=[0, 1, 2, 2, 2, 1, 0, 1, 1, 2, 2, 2], classes=["ant", "bee", "cow"])
+    np.savez(
+        folder / "own.npz",
+        x_train=x,
+        y_train=[0, 1, 2, 2, 2, 1, 0, 1, 1, 2, 2, 2],
+        classes=["ant", "bee", "cow"],
+    )
     data = str(folder / "own.npz")
     two = ImageClasses(data, chosen=("cow", "bee"), side=2, balanced=True)
     shelf = two.shelf
     assert np.bincount(shelf.labels).tolist() == [4, 4] and two.picture == (2, 2, 3)
-    np.testing.assert_array_equal(shelf.images[0], np.round(x[1].reshape(2, 2, 2, 2, 3).mean(axis=(1, 3))))
+    np.testing.assert_array_equal(
+        shelf.images[0], np.round(x[1].reshape(2, 2, 2, 2, 3).mean(axis=(1, 3)))
+    )
     assert shelf.labels[0] == 1, "classes are numbered in the order of the choice"
     with pytest.raises(BadInput, match="Did you mean 'cow'"):
         _ = ImageClasses(data, chosen=("cov", "bee")).shelf
@@ -99,19 +112,31 @@ def test_digits_are_stacked_and_the_label_is_their_parity(mnist):
     assert x.shape == (50, 84, 28, 1)
     shown = brightness(task.pool, x[:, ::28, 0, 0]) // 20
     np.testing.assert_array_equal(y, np.where(shown.sum(axis=1) % 2 == 0, 1, -1))
-    assert set(brightness(task.pool, task.test(50, jax.random.key(1)).x).ravel() % 20) == {1}, "tests are of other pictures"
+    assert set(brightness(task.pool, task.test(50, jax.random.key(1)).x).ravel() % 20) == {1}, (
+        "tests are of other pictures"
+    )
 
 
 def test_patches_are_squares_of_their_image(folder):
     ramp = np.arange(64).reshape(8, 8)
-    np.savez(folder / "own.npz", x_train=np.stack([ramp, ramp + 100]).astype(np.uint8).repeat(4, 0), y_train=[0] * 4 + [1] * 4)
+    np.savez(
+        folder / "own.npz",
+        x_train=np.stack([ramp, ramp + 100]).astype(np.uint8).repeat(4, 0),
+        y_train=[0] * 4 + [1] * 4,
+    )
     family = ImagePatches(str(folder / "own.npz"), k=3)
     task = family.task(key=jax.random.key(0))
     x, y = task.draw(50, jax.random.key(1))  # more than there are images: other patches of the same
     shown = brightness(task.pool, x).reshape(50, 3, 3)
     corner = shown[:, 0, 0] - np.where(y > 0, 100, 0)
-    np.testing.assert_array_equal(shown - shown[:, :1, :1], np.broadcast_to(ramp[:3, :3], (50, 3, 3)))
-    assert set(corner // 8) <= set(range(6)) and set(corner % 8) <= set(range(6)) and len(set(corner)) > 10
+    np.testing.assert_array_equal(
+        shown - shown[:, :1, :1], np.broadcast_to(ramp[:3, :3], (50, 3, 3))
+    )
+    assert (
+        set(corner // 8) <= set(range(6))
+        and set(corner % 8) <= set(range(6))
+        and len(set(corner)) > 10
+    )
     with pytest.raises(BadInput, match="does not fit"):
         ImagePatches("mnist", k=29)
 
@@ -123,25 +148,42 @@ def network(n):
 
 def test_trials_of_one_program_share_the_images_and_differ_in_what_they_draw(mnist):
     family = ImageClasses("mnist", chosen=(2, 7))
-    trials = [Trial(each, network(40), 40, seed, (Performance(20),)) for each in (family, Relabelled(family)) for seed in (0, 1)]
+    trials = [
+        Trial(each, network(40), 40, seed, (Performance(20),))
+        for each in (family, Relabelled(family))
+        for seed in (0, 1)
+    ]
     together = {record.key: record for record in LocalEngine().run(trials)}
     (alone,) = LocalEngine().run([trials[3]])
-    assert together[trials[3].key].measurements["loss"] == pytest.approx(alone.measurements["loss"], rel=1e-5)
+    assert together[trials[3].key].measurements["loss"] == pytest.approx(
+        alone.measurements["loss"], rel=1e-5
+    )
     losses = [together[trial.key].value("loss") for trial in trials]
     assert len(set(losses)) == 4
-    (host,) = LocalEngine().run([Trial(family, FeatureRidge(RawFeatures()), 40, 0, (Performance(20),))])
+    (host,) = LocalEngine().run(
+        [Trial(family, FeatureRidge(RawFeatures()), 40, 0, (Performance(20),))]
+    )
     assert host.value("test_accuracy") == 100
 
 
 def test_two_sets_of_one_shape_are_not_confused(folder):
     """Programs are shared by shapes; the images of a set are no part of a program."""
     for name, bright in (("a", 0), ("b", 200)):
-        np.savez(folder / f"{name}.npz", x_train=np.full((20, 6, 6), bright, np.uint8) + pixels(20, (6, 6)) // 8, y_train=digits(20) % 2)
-    trials = [Trial(ImageClasses(str(folder / f"{name}.npz")), network(8), 8, 0, (Performance(4),)) for name in "ab"]
+        np.savez(
+            folder / f"{name}.npz",
+            x_train=np.full((20, 6, 6), bright, np.uint8) + pixels(20, (6, 6)) // 8,
+            y_train=digits(20) % 2,
+        )
+    trials = [
+        Trial(ImageClasses(str(folder / f"{name}.npz")), network(8), 8, 0, (Performance(4),))
+        for name in "ab"
+    ]
     engine = LocalEngine()
     together = [record.measurements for record in engine.run(trials)]
     apart = [next(iter(LocalEngine().run([trial]))).measurements for trial in trials]
-    assert together[0]["loss"] == pytest.approx(apart[0]["loss"]) and together[1]["loss"] == pytest.approx(apart[1]["loss"])
+    assert together[0]["loss"] == pytest.approx(apart[0]["loss"]) and together[1][
+        "loss"
+    ] == pytest.approx(apart[1]["loss"])
 
 
 def test_the_key_of_a_trial_follows_the_images(folder):

@@ -1,4 +1,6 @@
-"""Sets of images in every form, what is said of bad files, what is kept of good ones, and how they are fetched."""
+"""Sets of images in every form, what is said of bad files, what is kept of good ones, and how they
+are fetched.
+"""
 
 import gzip
 import hashlib
@@ -34,7 +36,9 @@ def test_python_batches_are_read_from_folder_and_archive(folder, archive):
     found = pictures_of("cifar10")
     x, y = batches["data_batch_2"]
     # Stored channel by channel; handed out with channels last.
-    np.testing.assert_array_equal(found.x_train[20:40], x.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+    np.testing.assert_array_equal(
+        found.x_train[20:40], x.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+    )
     np.testing.assert_array_equal(found.y_train[20:40], y)
     assert len(found.y_test) == 10 and found.classes[3] == "kind3"
 
@@ -49,7 +53,11 @@ def test_mat_files_are_read_and_ten_means_zero(folder):
 def test_class_folders_and_npz_of_a_users_own(folder):
     write_pictures(folder / "mine", ("cat", "dog", "eel"))
     found = pictures_of(str(folder / "mine"))
-    assert found.classes == ("cat", "dog", "eel") and found.x_train.shape == (18, 8, 8, 3) and len(found.y_test) == 0
+    assert (
+        found.classes == ("cat", "dog", "eel")
+        and found.x_train.shape == (18, 8, 8, 3)
+        and len(found.y_test) == 0
+    )
     np.testing.assert_array_equal(found.x_train[6:12], pixels(6, (8, 8, 3), 1))
     write_pictures(folder / "split" / "train")
     write_pictures(folder / "split" / "val", n=2)
@@ -62,7 +70,9 @@ def test_the_form_of_tiny_imagenet(folder):
     top = folder / "tiny-imagenet-200"
     write_pictures(top / "train", ("n01", "n02"), inner="images")
     write_pictures(top / "val", ("images",), n=2)
-    (top / "val" / "val_annotations.txt").write_text("1.png\tn01\t0\t0\t5\t5\n0.png\tn02\t0\t0\t5\t5\n")
+    (top / "val" / "val_annotations.txt").write_text(
+        "1.png\tn01\t0\t0\t5\t5\n0.png\tn02\t0\t0\t5\t5\n"
+    )
     found = pictures_of("tinyimagenet")
     assert found.classes == ("n01", "n02") and found.y_test.tolist() == [0, 1]
     np.testing.assert_array_equal(found.x_test[::-1], pixels(2, (8, 8, 3)))
@@ -75,18 +85,34 @@ def spoil(path, change):
 @pytest.mark.parametrize(
     ("write", "name", "file", "change", "says"),
     [
-        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda raw: raw[:-40], "cannot be read as an idx file"),
-        (write_mnist, "mnist", "t10k-labels-idx1-ubyte.gz", lambda _: gzip.compress(b"what"), "is no idx file of bytes"),
-        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(idx(digits(40))[:-7]), "truncated or too long"),
-        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(idx(digits(40))[:6]), "ends within its head"),
-        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(b"\0\0\x08\x64" + bytes(400)), "it has 100 axes"),
-        (write_mnist, "mnist", "train-labels-idx1-ubyte.gz", lambda _: gzip.compress(idx(digits(39))), "40 images, but 39 labels"),
-        (write_cifar, "cifar10", "cifar-10-batches-py/data_batch_4", lambda raw: raw[:100], "CIFAR-10 in python batches"),
+        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda raw: raw[:-40], "cannot be "
+            "read as "
+            "an idx file"),
+        (write_mnist, "mnist", "t10k-labels-idx1-ubyte.gz", lambda _: gzip.compress(b"what"), "is no idx "
+            "file "
+            "of bytes"),
+        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(idx(digits(40))[:-7]), "truncated "
+            "or "
+            "too long"),
+        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(idx(digits(40))[:6]), "ends "
+            "within "
+            "its head"),
+        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(b"\0\0\x08\x64" + bytes(400)), "it "
+            "has "
+            "100 axes"),
+        (write_mnist, "mnist", "train-labels-idx1-ubyte.gz", lambda _: gzip.compress(idx(digits(39))), "40 images, "
+            "but "
+            "39 labels"),
+        (write_cifar, "cifar10", "cifar-10-batches-py/data_batch_4", lambda raw: raw[:100], "CIFAR-10 in "
+            "python "
+            "batches"),
         (write_cifar, "cifar10", "cifar-10-batches-py/test_batch", lambda _: pickle.dumps({b"data": print}), "builtins.print"),
         (write_svhn, "svhn", "test_32x32.mat", lambda raw: raw[:500], "an SVHN .mat file"),
     ],
 )  # fmt: skip
-def test_bad_files_are_named_and_leave_nothing_in_the_cache(folder, tmp_path, write, name, file, change, says):
+def test_bad_files_are_named_and_leave_nothing_in_the_cache(
+    folder, tmp_path, write, name, file, change, says
+):
     write(folder)
     spoil(folder / file, change)
     with pytest.raises(BadInput, match=says) as caught:
@@ -117,7 +143,11 @@ def test_what_is_wrong_with_own_pictures_is_said(folder):
 
 def test_what_is_not_there_is_said_in_one_sentence(tmp_path):
     said = missing("svhn")
-    assert said.startswith("SVHN is not there") and "unlazy data fetch svhn" in said and "--data or $UNLAZY_DATA" in said
+    assert (
+        said.startswith("SVHN is not there")
+        and "unlazy data fetch svhn" in said
+        and "--data or $UNLAZY_DATA" in said
+    )
     assert identity_of("svhn") == "absent" and locate("svhn") is None
     with pytest.raises(BadInput, match="SVHN is not there"):
         pictures_of("svhn")
@@ -176,7 +206,11 @@ def test_a_download_that_was_cut_off_goes_on(server, folder):
     server.cut = None
     heard = []
     (path,) = fetching.fetch_set("mnist", folder, lambda *told: heard.append(told))
-    assert path.read_bytes() == server.content and server.asked == [0, 70_000] and heard[-1] == ("file.bin", 200_000, 200_000)
+    assert (
+        path.read_bytes() == server.content
+        and server.asked == [0, 70_000]
+        and heard[-1] == ("file.bin", 200_000, 200_000)
+    )
     fetching.fetch_set("mnist", folder)
     assert len(server.asked) == 2, "what is there is not fetched again"
     assert [path.name for path in folder.iterdir()] == ["file.bin"]
@@ -184,7 +218,11 @@ def test_a_download_that_was_cut_off_goes_on(server, folder):
 
 def test_a_download_with_a_wrong_sum_is_thrown_away(server, folder, monkeypatch):
     (download,) = library.SETS["mnist"].downloads
-    monkeypatch.setitem(library.SETS, "mnist", library.SETS["mnist"]._replace(downloads=(download._replace(checksum="md5:" + "0" * 32),)))
+    monkeypatch.setitem(
+        library.SETS,
+        "mnist",
+        library.SETS["mnist"]._replace(downloads=(download._replace(checksum="md5:" + "0" * 32),)),
+    )
     with pytest.raises(BadInput, match="whose sum is not"):
         fetching.fetch_set("mnist", folder)
     assert list(folder.iterdir()) == []

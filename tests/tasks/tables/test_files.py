@@ -24,16 +24,26 @@ def written(tmp_path, rows, header="a,b,c,y", name="table.csv"):
 def mixed(tmp_path, n=60):
     days = [(datetime.date(2024, 1, 1) + datetime.timedelta(days=i)).isoformat() for i in range(n)]
     rows = [
-        f"row{i},{days[i]},{['red', 'blue', ''][i % 3]},{['1.5', 'NA', '2'][i % 3]},7,{'c' if i == 0 else 'ab'[i % 2]}" for i in range(n)
+        f"row{i},{days[i]},{['red', 'blue', ''][i % 3]},{['1.5', 'NA', '2'][i % 3]},7,{'c' if i == 0 else 'ab'[i % 2]}"
+        for i in range(n)
     ]
     return written(tmp_path, rows, "id,when,colour,size,constant,y")
 
 
 def test_mixed_columns_are_read_and_every_decision_is_told(tmp_path):
     problem = problem_of(read_table(mixed(tmp_path), "y"))
-    assert problem.names == ("when", "colour", "size") and problem.kind == "classification" and problem.classes == ("a", "b")
+    assert (
+        problem.names == ("when", "colour", "size")
+        and problem.kind == "classification"
+        and problem.classes == ("a", "b")
+    )
     told = " ".join(problem.decisions)
-    for word in ("'id' was dropped", "'when' holds dates", "'constant' was dropped", "fewer than 5 rows were left out: c"):
+    for word in (
+        "'id' was dropped",
+        "'when' holds dates",
+        "'constant' was dropped",
+        "fewer than 5 rows were left out: c",
+    ):
         assert word in told
     data = Encoded(problem, problem.folds(0)[0])
     assert np.all(np.isfinite(data.x)) and np.all(np.isfinite(data.x_test))
@@ -49,9 +59,14 @@ def test_a_sample_is_kept_of_a_long_file_in_its_order(tmp_path, monkeypatch):
 
 def test_parquet_and_arrays(tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(pyarrow.table({"a": [1.0, None, 3.0], "b": ["u", "v", None], "y": [0, 1, 0]}), tmp_path / "t.parquet")
+    parquet.write_table(
+        pyarrow.table({"a": [1.0, None, 3.0], "b": ["u", "v", None], "y": [0, 1, 0]}),
+        tmp_path / "t.parquet",
+    )
     table = read_table(tmp_path / "t.parquet", "y")
-    assert [column.is_number for column in table.columns] == [True, False] and np.isnan(table.columns[0].values[1])
+    assert [column.is_number for column in table.columns] == [True, False] and np.isnan(
+        table.columns[0].values[1]
+    )
     np.savez(tmp_path / "t.npz", X=DRAW.standard_normal((30, 2)), y=np.arange(30.0))
     assert len(read_table(tmp_path / "t.npz", None)) == 30
 
@@ -59,7 +74,11 @@ def test_parquet_and_arrays(tmp_path):
 def test_a_data_frame_keeps_its_names():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
-        {"age": [1.0, 2.0, np.nan], "kind": ["a", None, "b"], "day": pandas.to_datetime(["2020-01-01"] * 2 + ["2021-01-01"])}
+        {
+            "age": [1.0, 2.0, np.nan],
+            "kind": ["a", None, "b"],
+            "day": pandas.to_datetime(["2020-01-01"] * 2 + ["2021-01-01"]),
+        }
     )
     table = table_of(frame, [0.5, 1.5, 2.5])
     assert [column.name for column in table.columns] == ["age", "kind", "day"]
@@ -98,9 +117,15 @@ def test_arrays_behind_a_password_and_files_cut_short_are_told(tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, X=np.ones((4, 2)), y=np.arange(4))
     raw = path.read_bytes()
-    place = raw.rindex(b"PK\x01\x02") + 8  # flags of the last entry of the archive's list, of which the first bit says it is encrypted
+    place = (
+        raw.rindex(b"PK\x01\x02") + 8
+    )  # flags of the last entry of the archive's list, of which the first bit says it is encrypted
     path.write_bytes(raw[:place] + b"\x01" + raw[place + 1 :])
-    for content, says in ((path.read_bytes(), "password"), (raw[:-30], "truncated or another kind of file"), (b"", "cannot be read as")):
+    for content, says in (
+        (path.read_bytes(), "password"),
+        (raw[:-30], "truncated or another kind of file"),
+        (b"", "cannot be read as"),
+    ):
         path.write_bytes(content)
         with pytest.raises(BadInput, match=says):
             read_table(path, "y")
@@ -111,7 +136,9 @@ def test_arrays_behind_a_password_and_files_cut_short_are_told(tmp_path):
 def test_a_copy_of_the_target_is_dropped():
     y = DRAW.standard_normal(40)
     table = table_of(np.column_stack([y, DRAW.standard_normal(40)]), y)
-    assert [column.name for column in table.columns] == ["x1"] and "repeat the target: x0" in table.decisions[-1]
+    assert [column.name for column in table.columns] == [
+        "x1"
+    ] and "repeat the target: x0" in table.decisions[-1]
 
 
 def test_rows_that_are_the_same_share_a_fold_and_classes_are_spread():

@@ -1,4 +1,6 @@
-"""Rows of a table as a family: what is held back, how targets become labels, and the way from the command line to the page."""
+"""Rows of a table as a family: what is held back, how targets become labels, and the way from the
+command line to the page.
+"""
 
 import jax
 import numpy as np
@@ -18,7 +20,9 @@ from unlazy.probes.performance import Performance
 
 @pytest.fixture
 def table(tmp_path):
-    """Three numbers, one of them missing at times, and a word; the targets follow from the first two."""
+    """Three numbers, one of them missing at times, and a word; the targets follow from the first
+    two.
+    """
     draw = np.random.default_rng(0)
     x = draw.normal(size=(120, 3))
     word = draw.choice(["red", "green"], 120)
@@ -26,7 +30,9 @@ def table(tmp_path):
     for index, (row, colour) in enumerate(zip(x, word, strict=True)):
         third = "" if index % 10 == 0 else f"{row[2]:.4f}"
         kind = "low" if row[0] < -0.5 else "high" if row[0] > 0.5 else "mid"
-        lines.append(f"{row[0]:.4f},{row[1]:.4f},{third},{colour},{'yes' if row[0] > 0 else 'no'},{kind},{3 * row[1] + 10:.4f}")
+        lines.append(
+            f"{row[0]:.4f},{row[1]:.4f},{third},{colour},{'yes' if row[0] > 0 else 'no'},{kind},{3 * row[1] + 10:.4f}"
+        )
     path = tmp_path / "table.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -37,7 +43,10 @@ def drawn(family, n, seed=0, *, test=False):
     return (task.test if test else task.draw)(n, jax.random.key(seed))
 
 
-@pytest.mark.parametrize(("target", "kind", "count"), [("sign", "signs", None), ("class", "classes", 3), ("number", "reals", None)])
+@pytest.mark.parametrize(
+    ("target", "kind", "count"),
+    [("sign", "signs", None), ("class", "classes", 3), ("number", "reals", None)],
+)
 def test_targets_become_labels(table, target, kind, count):
     family = family_of(f"{table}:{target}")
     assert (family.outputs.kind, family.outputs.count) == (kind, count)
@@ -53,7 +62,11 @@ def test_targets_become_labels(table, target, kind, count):
 
 def test_a_fifth_is_held_back_and_never_learned_from(table):
     family = family_of(f"{table}:sign")
-    rows = {tuple(row) for seed in range(3) for row in np.round(np.asarray(drawn(family, family.most_examples, seed).x), 5)}
+    rows = {
+        tuple(row)
+        for seed in range(3)
+        for row in np.round(np.asarray(drawn(family, family.most_examples, seed).x), 5)
+    }
     held = {tuple(row) for row in np.round(np.asarray(drawn(family, 1000, test=True).x), 5)}
     assert len(rows) == 96 and len(held) == 24 and not rows & held
 
@@ -75,7 +88,9 @@ def test_an_edited_table_is_another_trial(table):
     assert before != Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).key
 
 
-@pytest.mark.parametrize(("place", "told"), [("absent.csv:y", "There is no file absent.csv"), ("{table}:sing", "sign")])
+@pytest.mark.parametrize(
+    ("place", "told"), [("absent.csv:y", "There is no file absent.csv"), ("{table}:sing", "sign")]
+)
 def test_what_is_not_there_is_named(table, place, told):
     with pytest.raises(BadInput, match=told):
         family_of(place.format(table=table))
@@ -87,8 +102,21 @@ def test_more_rows_than_there_are_is_refused(table):
 
 
 def test_a_contest_on_a_table(table, tmp_path):
-    words = ["compare", f"{table}:sign", "--learner", "linear", "--learner", "rbf", "--n", "40", "--seeds", "2"]
-    found = CliRunner().invoke(main, [*words, "--store", str(tmp_path / "s.sqlite"), "--budget", "2"])
+    words = [
+        "compare",
+        f"{table}:sign",
+        "--learner",
+        "linear",
+        "--learner",
+        "rbf",
+        "--n",
+        "40",
+        "--seeds",
+        "2",
+    ]
+    found = CliRunner().invoke(
+        main, [*words, "--store", str(tmp_path / "s.sqlite"), "--budget", "2"]
+    )
     assert found.exit_code == 0, found.output
     assert "linear" in found.output and "rbf" in found.output
 

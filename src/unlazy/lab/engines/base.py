@@ -53,7 +53,8 @@ class Silent:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a run will take: how many trials in how many shapes, estimated seconds with all programs in the cache, and without any.
+    """What a run will take: how many trials in how many shapes, estimated seconds with all programs
+    in the cache, and without any.
 
     `memory` is how many bytes one program may use.
     """
@@ -69,7 +70,8 @@ class Plan:
 class Engine(ABC):
     """Runs trials wherever it runs them. `costs` is what it knows of the seconds that trials take.
 
-    An engine that has processes of its own keeps them until it is closed; use it as a context manager.
+    An engine that has processes of its own keeps them until it is closed; use it as a context
+    manager.
     """
 
     costs: Costs
@@ -80,7 +82,10 @@ class Engine(ABC):
 
     @abstractmethod
     def run(self, trials: Sequence[Runnable], watcher: Watcher) -> Generator[Record | Failure]:
-        """Records as they finish, and failures where the engine can go on after one. Closing the iterator stops the engine."""
+        """Records as they finish, and failures where the engine can go on after one.
+
+        Closing the iterator stops the engine.
+        """
 
     @property
     def summary(self) -> str:
@@ -95,7 +100,12 @@ class Engine(ABC):
         """The engine itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Close."""
         self.close()
 

@@ -11,11 +11,26 @@ ENGINES = ("local", "processes", "dask", "slurm")
 
 
 def engine_named(
-    name: str = "local", *, memory: int | None = None, workers: int | None = None, slurm: str = "", store: str | None = None
+    name: str = "local",
+    *,
+    memory: int | None = None,
+    workers: int | None = None,
+    slurm: str = "",
+    store: str | None = None,
 ) -> Engine:
-    """The engine of that name. `memory`: bytes of a program; `workers`: how many; `slurm`: resources; `store`: beside which SLURM works."""
-    require(workers is None or name in ENGINES[1:], f"The engine {name} has no workers to count: leave --workers away.")
-    require(not slurm or name == "slurm", "--slurm gives resources to --engine slurm: name that engine, too.")
+    """The engine of that name.
+
+    `memory`: bytes of a program; `workers`: how many; `slurm`: resources; `store`: beside which
+    SLURM works.
+    """
+    require(
+        workers is None or name in ENGINES[1:],
+        f"The engine {name} has no workers to count: leave --workers away.",
+    )
+    require(
+        not slurm or name == "slurm",
+        "--slurm gives resources to --engine slurm: name that engine, too.",
+    )
     if name == "local":
         return LocalEngine(memory)
     if name == "processes":
@@ -32,4 +47,7 @@ def engine_named(
         require(store is not None, "The SLURM engine keeps its files beside a store: name one.")
         assert store is not None
         return slurm_engine(store, resources=slurm, workers=workers, memory=memory)
-    raise BadInput(f"{unknown('engine', name, ENGINES)} A Dask cluster that is there already is named tcp://host:port.")
+    raise BadInput(
+        f"{unknown('engine', name, ENGINES)} A Dask cluster that is there already is named "
+        "tcp://host:port."
+    )

@@ -1,9 +1,12 @@
-"""The local engine: trials of one shape run together, as programs that are compiled part by part and shared between learners.
+"""The local engine: trials of one shape run together, as programs that are compiled part by part
+and shared between learners.
 
-A trial falls into parts: drawing the task, the start of training, each of its stages, its end, and the looks of the probes. Each part is
-one compiled program for all trials of a chunk; parts that are equal but for their numbers are compiled once, whichever learner or claim
-they belong to. While one group of trials runs, the programs of the next are compiled. Small networks keep one core busy each, so chunks run
-side by side, as many as there are cores (at most `SIDE_BY_SIDE`), as long as their programs fit into the memory together.
+A trial falls into parts: drawing the task, the start of training, each of its stages, its end, and
+the looks of the probes. Each part is one compiled program for all trials of a chunk; parts that are
+equal but for their numbers are compiled once, whichever learner or claim they belong to. While one
+group of trials runs, the programs of the next are compiled. Small networks keep one core busy each,
+so chunks run side by side, as many as there are cores (at most `SIDE_BY_SIDE`), as long as their
+programs fit into the memory together.
 """
 
 from __future__ import annotations
@@ -36,28 +39,39 @@ from unlazy.learners.base import Trace
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Data, Family, Sampler
 
-#: A chunk of trials is one call of each of its programs; its records are safe when it ends. All trials of a group that is no more work than
-#: this (in multiply-adds, a few seconds on two cores) run at once.
+#: A chunk of trials is one call of each of its programs; its records are safe when it ends. All
+#: trials of a group that is no more work than this (in multiply-adds, a few seconds on two cores)
+#: run at once.
 CHUNK_WORK = 6e10
-#: Trials that differ in their seeds alone run at once up to this work: so learners of one study share programs of one size.
+#: Trials that differ in their seeds alone run at once up to this work: so learners of one study
+#: share programs of one size.
 SEEDS_WORK = 3e11
 #: So many chunks run at once, at most; a group of more work than this is cut into as many.
 SIDE_BY_SIDE, SPLIT_WORK = 2, 1e10
 
 
 def default_memory(workers: int = 1) -> int:
-    """Bytes a program may use by default: half of what is available now to each of so many workers, at most 2 GiB."""
+    """Bytes a program may use by default: half of what is available now to each of so many workers,
+    at most 2 GiB.
+    """
     available = 4 << 30  # assumed where the system does not say
     with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
-        available = 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+        available = 1024 * int(
+            next(line for line in lines if line.startswith("MemAvailable")).split()[1]
+        )
     return min(2 << 30, available // 2 // workers)
 
 
 def use_compilation_cache(folder: Path | None = None) -> None:
-    """Keep compiled programs in the user's cache folder, unless another place was configured for JAX."""
+    """Keep compiled programs in the user's cache folder, unless another place was configured for
+    JAX.
+    """
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
-        jax.config.update("jax_compilation_cache_dir", str(folder or Path(platformdirs.user_cache_dir("unlazy")) / "programs"))
+        jax.config.update(
+            "jax_compilation_cache_dir",
+            str(folder or Path(platformdirs.user_cache_dir("unlazy")) / "programs"),
+        )
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 
@@ -69,7 +83,9 @@ def program_cache() -> Path | None:
 
 
 def groups_of(trials: Sequence[Runnable]) -> tuple[list[list[Trial]], list[Runnable]]:
-    """Trials that differ only in numbers (seed, step size, decay, …), in the order of their first appearance; and those that run alone."""
+    """Trials that differ only in numbers (seed, step size, decay, …), in the order of their first
+    appearance; and those that run alone.
+    """
     groups: dict[Any, list[Trial]] = {}
     alone = [trial for trial in trials if trial.on_host]
     for trial in trials:
@@ -78,7 +94,9 @@ def groups_of(trials: Sequence[Runnable]) -> tuple[list[list[Trial]], list[Runna
         whole = (trial.family, trial.learner, trial.probes)
         # Whatever is not a float is the same for all trials of a group, so it belongs to the shape.
         rest = jax.tree.leaves(eqx.filter(whole, _is_number, inverse=True))
-        groups.setdefault((jax.tree.structure(whole), tuple(map(repr, rest)), trial.n), []).append(trial)
+        groups.setdefault((jax.tree.structure(whole), tuple(map(repr, rest)), trial.n), []).append(
+            trial
+        )
     return list(groups.values()), alone
 
 
@@ -99,12 +117,22 @@ class LocalEngine(Engine):
         groups, _ = groups_of(trials)
         seconds = sum(map(self.costs.seconds, trials))
         if self.costs.known:  # seconds of one of several chunks that ran side by side
-            seconds -= sum(map(self.costs.seconds, (trial for trial in trials if not trial.on_host))) * (1 - 1 / self._abreast)
+            seconds -= sum(
+                map(self.costs.seconds, (trial for trial in trials if not trial.on_host))
+            ) * (1 - 1 / self._abreast)
         compiling = self.costs.compile_seconds * len(groups)
-        return Plan(len(trials), len(groups), sum(trial.work for trial in trials), seconds, compiling, self.memory)
+        return Plan(
+            len(trials),
+            len(groups),
+            sum(trial.work for trial in trials),
+            seconds,
+            compiling,
+            self.memory,
+        )
 
     def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record]:
-        """While a group runs, the programs of the next are compiled; while one is waited for, trials run that run alone.
+        """While a group runs, the programs of the next are compiled; while one is waited for,
+        trials run that run alone.
 
         Chunks run in threads of their own, and their records come in the order of the chunks.
         """
@@ -127,13 +155,18 @@ class LocalEngine(Engine):
                     if not prepared[place].done():
                         watcher.compiling(self._programs.count - counted[0])
                     chunks = prepared[place].result()
-                    prepared += [ahead.submit(self._prepare, following) for following in groups[place + 1 : place + 2]]
+                    prepared += [
+                        ahead.submit(self._prepare, following)
+                        for following in groups[place + 1 : place + 2]
+                    ]
                     for chunk, size in chunks:
                         while len(running) >= self._abreast:
                             yield from _collected(running.popleft(), watcher)
                         watcher.running(len(chunk))
                         running.append((chunk, runners.submit(self._run_chunk, chunk, size)))
-                    watcher.compiled(self._programs.count - counted[0], self._programs.seconds - counted[1])
+                    watcher.compiled(
+                        self._programs.count - counted[0], self._programs.seconds - counted[1]
+                    )
                 while running:
                     yield from _collected(running.popleft(), watcher)
             finally:
@@ -145,7 +178,9 @@ class LocalEngine(Engine):
             yield self._run_alone(trial, watcher)
 
     def run_together(self, chunk: list[Trial], size: int) -> list[Record]:
-        """One chunk, filled up to a size and not cut; `TooLarge` where its programs need more memory than they may use."""
+        """One chunk, filled up to a size and not cut; `TooLarge` where its programs need more
+        memory than they may use.
+        """
         with jax.enable_x64(chunk[0].precision == 64):
             _drive((chunk * size)[:size], self._programs.prepare)
         return list(_records(chunk, *self._run_chunk(chunk, size)))
@@ -170,7 +205,9 @@ class LocalEngine(Engine):
 
     @property
     def _abreast(self) -> int:
-        """How many chunks may run at once: as many as there are cores, if the largest program so far fits into the memory so often."""
+        """How many chunks may run at once: as many as there are cores, if the largest program so
+        far fits into the memory so often.
+        """
         fitting = self.memory // max(self._programs.largest, 1)
         return max(1, min(SIDE_BY_SIDE, cores(), fitting))
 
@@ -178,8 +215,11 @@ class LocalEngine(Engine):
         """What is found of all trials of a chunk, and the seconds of each."""
         begin = time.perf_counter()
         with jax.enable_x64(chunk[0].precision == 64):  # which is a setting of each thread
-            # The last chunk is filled up with copies of its last trial: cheaper than compiling for another size.
-            found = jax.device_get(_drive(chunk + chunk[-1:] * (size - len(chunk)), self._programs.run))
+            # The last chunk is filled up with copies of its last trial: cheaper than compiling for
+            # another size.
+            found = jax.device_get(
+                _drive(chunk + chunk[-1:] * (size - len(chunk)), self._programs.run)
+            )
         return found, (time.perf_counter() - begin) / len(chunk)
 
     def _prepare(self, group: list[Trial]) -> list[tuple[list[Trial], int]]:
@@ -195,7 +235,8 @@ class LocalEngine(Engine):
             except TooLarge as large:
                 if large.trials == 1:
                     raise BadInput(
-                        f"One trial of this study needs {large.needed / 2**30:.1f} GiB of memory, and {self.memory / 2**30:.1f} GiB are "
+                        f"One trial of this study needs {large.needed / 2**30:.1f} GiB of "
+                        f"memory, and {self.memory / 2**30:.1f} GiB are "
                         "allowed. Allow more with --memory, or take a smaller scale or n."
                     ) from None
                 most = max(1, min(large.trials - 1, int(large.trials * self.memory / large.needed)))
@@ -221,7 +262,9 @@ def _records(chunk: list[Trial], found: Any, seconds: float) -> Iterator[Record]
 
 
 def chunks_of(group: list[Trial], most: int) -> list[tuple[list[Trial], int]]:
-    """The trials of each chunk and the size to which it is filled up: all at once if they are little work, else seeds by seeds."""
+    """The trials of each chunk and the size to which it is filled up: all at once if they are
+    little work, else seeds by seeds.
+    """
     work = group[0].work
 
     def cut(trials: list[Trial], allowed: float) -> list[tuple[list[Trial], int]]:
@@ -244,7 +287,9 @@ def _is_number(leaf: Any) -> bool:
 
 
 class _Draw(eqx.Module):
-    """The task of a seed, what a learner is handed of it, and the keys of the learner and of the probes."""
+    """The task of a seed, what a learner is handed of it, and the keys of the learner and of the
+    probes.
+    """
 
     family: Family
 
@@ -263,9 +308,16 @@ class _Look(eqx.Module):
         found: dict[str, Any] = {}
         for index, probe in enumerate(self.probes):
             new = probe(task, trace, found=found, key=jax.random.fold_in(key, index))
-            require(not found.keys() & new.keys(), f"Two probes measure the same names: {sorted(found.keys() & new.keys())}.")
+            require(
+                not found.keys() & new.keys(),
+                f"Two probes measure the same names: {sorted(found.keys() & new.keys())}.",
+            )
             found |= new
-        return {"notes": {"loss": trace.losses} | trace.notes, "found": found, "finite": trace.finite}
+        return {
+            "notes": {"loss": trace.losses} | trace.notes,
+            "found": found,
+            "finite": trace.finite,
+        }
 
 
 def _drive(trials: Sequence[Trial], call: Callable[..., Any]) -> Any:
@@ -295,27 +347,39 @@ def _run_on_host(trial: Trial) -> dict[str, Any]:
 
 def _measured(trial: Measurement) -> dict[str, Any]:
     """An instrument's findings in the form of a trial's."""
-    found = {name: np.asarray(value) for name, value in trial.instrument.measure(key=new_key(trial.seed)).items()}
+    found = {
+        name: np.asarray(value)
+        for name, value in trial.instrument.measure(key=new_key(trial.seed)).items()
+    }
     if trial.steps == (0,):
         found = {name: value[None] for name, value in found.items()}
     for name, value in found.items():
         expected = len(trial.steps)
         require(
-            value.ndim > 0 and len(value) == expected, f"{name} must have one entry for each of {expected} steps, but has {value.shape}."
+            value.ndim > 0 and len(value) == expected,
+            f"{name} must have one entry for each of {expected} steps, but has {value.shape}.",
         )
     numbers = [value for value in found.values() if value.dtype.kind == "f"]
     return {"found": found, "finite": np.array([np.all(np.isfinite(value)) for value in numbers])}
 
 
 def _record(trial: Runnable, found: dict[str, Any], seconds: float) -> Record:
-    numbers = found.get("notes", {}) | {name: value for name, value in found["found"].items() if np.ndim(value) == 1}
+    numbers = found.get("notes", {}) | {
+        name: value for name, value in found["found"].items() if np.ndim(value) == 1
+    }
     return Record(
         key=trial.key,
         trial=trial.describe(),
         status="ok" if np.all(found["finite"]) else "diverged",
         steps=trial.steps,
-        measurements={name: tuple(float(v) for v in series) for name, series in sorted(numbers.items())},
-        arrays={name: np.asarray(value) for name, value in sorted(found["found"].items()) if np.ndim(value) > 1},
+        measurements={
+            name: tuple(float(v) for v in series) for name, series in sorted(numbers.items())
+        },
+        arrays={
+            name: np.asarray(value)
+            for name, value in sorted(found["found"].items())
+            if np.ndim(value) > 1
+        },
         seconds=seconds,
         provenance=provenance(),
         created=now(),

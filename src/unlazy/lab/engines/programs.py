@@ -1,4 +1,6 @@
-"""Compiled parts of trials: each is compiled once for all trials of a chunk, and equal parts once for all learners and claims."""
+"""Compiled parts of trials: each is compiled once for all trials of a chunk, and equal parts once
+for all learners and claims.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ class TooLarge(Exception):
 
 
 class Programs:
-    """Compiled parts, each for a number of trials at once. Equal parts on equal shapes are one program, whoever asks for them."""
+    """Compiled parts, each for a number of trials at once.
+
+    Equal parts on equal shapes are one program, whoever asks for them.
+    """
 
     def __init__(self, memory: int) -> None:
         self.memory, self.count, self.seconds, self.largest = memory, 0, 0.0, 0
@@ -42,7 +47,9 @@ class Programs:
         own, given, _, _ = _opened(part, arguments)
         return eqx.combine(program(own, given), rest)
 
-    def _program(self, part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    def _program(
+        self, part: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> tuple[Any, Any, Any]:
         own, given, still, kind = _opened(part, arguments)
         key = (kind, jnp.result_type(float).name)
         with self._lock:
@@ -71,13 +78,16 @@ class Programs:
             box[:] = [rest]
             return arrays
 
-        # What all trials of a chunk share, such as lengths of segments or a set of images, comes as NumPy's arrays and is not mapped over.
+        # What all trials of a chunk share, such as lengths of segments or a set of images, comes as
+        # NumPy's arrays and is not mapped over.
         axes = jax.tree.map(lambda leaf: None if isinstance(leaf, np.ndarray) else 0, (own, given))
         mapped = jax.vmap(one, in_axes=axes)
         lowered = jax.jit(mapped).lower(own, given)
         program = lowered.compile()
         trials = _count(own, given)
-        shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), lowered.out_info)
+        shapes = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), lowered.out_info
+        )
         self.seconds += time.perf_counter() - begin
         self.count += 1
         needed = memory_of(program)
@@ -88,7 +98,9 @@ class Programs:
 
 
 def _opened(part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
-    """The arrays of a part and of its arguments, what is left of both, and a key that says all but the numbers."""
+    """The arrays of a part and of its arguments, what is left of both, and a key that says all but
+    the numbers.
+    """
     (own, given), still = eqx.partition((part, arguments), _is_dynamic)
     leaves, structure = jax.tree.flatten((own, given))
     shapes = tuple((leaf.shape, str(leaf.dtype), isinstance(leaf, np.ndarray)) for leaf in leaves)
@@ -101,7 +113,9 @@ def _is_dynamic(leaf: Any) -> bool:
 
 
 def _comparable(leaf: Any) -> Any:
-    """A leaf that is no array, as part of a key: by its value, or where it has none that can be compared, by what it is."""
+    """A leaf that is no array, as part of a key: by its value, or where it has none that can be
+    compared, by what it is.
+    """
     try:
         hash(leaf)
     except TypeError:
@@ -118,4 +132,8 @@ def _count(own: Any, given: Any) -> int:
 def memory_of(program: Any) -> int:
     """Bytes that a compiled program needs while it runs."""
     sizes = program.memory_analysis()
-    return sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes if sizes is not None else 0
+    return (
+        sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes
+        if sizes is not None
+        else 0
+    )

@@ -1,11 +1,14 @@
-"""Layerwise gradient descent on a tree of neural gates (Algorithm 1), from statistics of a sample or of the law itself.
+"""Layerwise gradient descent on a tree of neural gates (Algorithm 1), from statistics of a sample
+or of the law itself.
 
-A layer is trained on S_p = E[(λ − y)·1{pattern p}] of each gate, with λ = |E y| + Δ/4; labels are swapped where E y < 0, and the output
-gate is negated in the end. Where the statistics come from is all that differs between a sample, a stream of examples and a population. The
-literal network, trained through its loss, is in `learners/circuits/tree.py`.
+A layer is trained on S_p = E[(λ − y)·1{pattern p}] of each gate, with λ = |E y| + Δ/4; labels are
+swapped where E y < 0, and the output gate is negated in the end. Where the statistics come from is
+all that differs between a sample, a stream of examples and a population. The literal network,
+trained through its loss, is in `learners/circuits/tree.py`.
 
-Deviation: the regulariser is λ|1 + ŷ|. The text prints λ|1 − ŷ|, whose derivative is −λ, while its proofs use +λ; with the printed sign
-influencing gates that satisfy the assumptions become constant. `printed_sign=True` follows the print.
+Deviation: the regulariser is λ|1 + ŷ|. The text prints λ|1 − ŷ|, whose derivative is −λ, while its
+proofs use +λ; with the printed sign influencing gates that satisfy the assumptions become constant.
+`printed_sign=True` follows the print.
 
 Reference: malach2019, Algorithm 1, Theorems 2 and 4, Lemmas 14 and 15.
 """
@@ -103,7 +106,9 @@ def learn_circuit(
 
     `margin` = Δ. `rate`: how η is chosen, see `step_size`.
     """
-    (found,) = learn_circuits([statistics], tree, margin=margin, rate=rate, limit=limit, printed_sign=printed_sign)
+    (found,) = learn_circuits(
+        [statistics], tree, margin=margin, rate=rate, limit=limit, printed_sign=printed_sign
+    )
     return found
 
 
@@ -116,8 +121,9 @@ def learn_circuits(
     limit: int = LIMIT,
     printed_sign: bool = False,
 ) -> list[LearnedCircuit]:
-    """A circuit from each of several statistics, all from the same initial tree. Gates do not see each other, so a level of all circuits is
-    trained at once, which is much quicker than one circuit after the other.
+    """A circuit from each of several statistics, all from the same initial tree. Gates do not see
+    each other, so a level of all circuits is trained at once, which is much quicker than one
+    circuit after the other.
     """
     count = len(statistics)
     learned: list[list[np.ndarray]] = [[] for _ in statistics]
@@ -132,7 +138,10 @@ def learn_circuits(
                 # Rounding must not swap the labels of a balanced sample.
                 penalties[index], swapped[index] = abs(mean) + margin / 4, mean < -1e-9
             balance = (joint[:, :, 1] - joint[:, :, 0]) * (-1 if swapped[index] else 1)
-            pulls.append((-penalties[index] if printed_sign else penalties[index]) * joint.sum(axis=2) - balance)
+            pulls.append(
+                (-penalties[index] if printed_sign else penalties[index]) * joint.sum(axis=2)
+                - balance
+            )
         pull = np.concatenate(pulls)
         step = step_size(rate, 2 ** (level + 1), pull, tree[level].v.shape[1])
         w, v = (np.concatenate([np.asarray(part)] * count) for part in tree[level])
@@ -167,11 +176,12 @@ StatisticsSource = Literal["sample", "weighted sample", "law"]
 
 
 class Layerwise(Learner):
-    """Algorithm 1 through the statistics of its gates. `margin` = Δ, `delta` = δ of the theorems, which sets the width unless `k` does.
+    """Algorithm 1 through the statistics of its gates. `margin` = Δ, `delta` = δ of the theorems,
+    which sets the width unless `k` does.
 
-    `source`: where the statistics come from: counts in a sample of n examples, the same sample as a law of equal weights, or the exact law,
-    where the data offer it. `limit`: steps after which a layer is given up. It notes the `steps` of the slowest layer and whether all gates
-    `settled`.
+    `source`: where the statistics come from: counts in a sample of n examples, the same sample as a
+    law of equal weights, or the exact law, where the data offer it. `limit`: steps after which a
+    layer is given up. It notes the `steps` of the slowest layer and whether all gates `settled`.
     """
 
     margin: float = eqx.field(converter=float, kw_only=True)
@@ -184,9 +194,16 @@ class Layerwise(Learner):
 
     def __check_init__(self) -> None:
         """Refuse a margin that is none, and statistics from nowhere."""
-        require(0 < self.margin < 1, f"margin is Δ of the local correlation assumption and lies in (0, 1), but is {self.margin}.")
+        require(
+            0 < self.margin < 1,
+            "margin is Δ of the local correlation assumption and lies in (0, 1), but is "
+            f"{self.margin}.",
+        )
         known = get_args(StatisticsSource)
-        require(self.source in known, f"source must be one of {', '.join(known)}, but is {self.source!r}.")
+        require(
+            self.source in known,
+            f"source must be one of {', '.join(known)}, but is {self.source!r}.",
+        )
 
     @property
     def on_host(self) -> bool:
@@ -196,7 +213,9 @@ class Layerwise(Learner):
         return outputs == SIGNS
 
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The end alone; a layer stops by itself, so the number of steps is not known beforehand."""
+        """The end alone; a layer stops by itself, so the number of steps is not known
+        beforehand.
+        """
         return (1,)
 
     def work(self, n: int, r: int) -> float:
@@ -214,7 +233,9 @@ class Layerwise(Learner):
         (trace,) = self.fit_prefixes(sampler, (n,), key, at_once)
         return trace
 
-    def fit_prefixes(self, sampler: Sampler, sizes: tuple[int, ...], key: PRNGKeyArray, call: Call) -> list[Trace]:
+    def fit_prefixes(
+        self, sampler: Sampler, sizes: tuple[int, ...], key: PRNGKeyArray, call: Call
+    ) -> list[Trace]:
         """Draw, pack, and learn from all prefixes at once."""
         key_init, key_data, _ = _keys(key)
         # Of a law, examples of the same law stand for those seen.
@@ -224,7 +245,11 @@ class Layerwise(Learner):
         samples = [whole.first(min(size, len(y))) for size in sizes]
         found = learn_circuits(
             [self._statistics(sampler, sample) for sample in samples],
-            levels_of(*jax.device_get(_neurons(sampler.dimension - 1, self._width(sampler.dimension), key_init))),
+            levels_of(
+                *jax.device_get(
+                    _neurons(sampler.dimension - 1, self._width(sampler.dimension), key_init)
+                )
+            ),
             margin=self.margin,
             rate=self.rate,
             limit=self.limit,
@@ -241,17 +266,27 @@ class Layerwise(Learner):
             return sample_statistics(sample)
         if self.source == "weighted sample":
             count = sample.count
-            return SampleLawStatistics(WeightedSample.of(unpack(sample.x, count), unpack(sample.y[None], count)[:, 0]))
+            return SampleLawStatistics(
+                WeightedSample.of(unpack(sample.x, count), unpack(sample.y[None], count)[:, 0])
+            )
         law = None if sampler.exact_law is None else sampler.exact_law()
-        require(isinstance(law, Statistics), "These data do not offer the exact statistics of a circuit: take a sample.")
+        require(
+            isinstance(law, Statistics),
+            "These data do not offer the exact statistics of a circuit: take a sample.",
+        )
         assert isinstance(law, Statistics)
         return law
 
 
 def _traced(found: LearnedCircuit, sample: Packed, seen: Batch) -> Trace:
     gates = jnp.asarray(found.circuit.gates[None].astype(float), jnp.result_type(float))
-    wrong = np.bitwise_count((found.circuit.output(sample.x) ^ sample.y) & valid(sample.count)).sum()
-    notes = {"steps": np.array([max(found.steps)], float), "settled": np.array([found.settled], float)}
+    wrong = np.bitwise_count(
+        (found.circuit.output(sample.x) ^ sample.y) & valid(sample.count)
+    ).sum()
+    notes = {
+        "steps": np.array([max(found.steps)], float),
+        "settled": np.array([found.settled], float),
+    }
     return Trace(CircuitModel(gates), np.array([wrong / sample.count]), seen, (1,), notes)  # type: ignore[arg-type]
 
 

@@ -2,9 +2,10 @@
 
     g(p) = φ(Σ_l v_l·max(⟨w_l, p⟩, 0)),   φ(u) = min(max(u, −1), 1),   p ∈ {±1}²
 
-Pooled over a layer of n_i/2 gates, the loss hinge + λ|1 + ŷ| has, for a gate whose output is not saturated, the gradient
-(2/n_i)·E[(λ − y)·∂g]. So a gate sees the data only through S_p = E[(λ − y)·1{pattern p}]. The patterns ±(1, 1) and ±(1, −1) are
-orthogonal, hence a gate falls into two lines: a = w₁ + w₂ and b = w₁ − w₂ of each neuron move independently, and a sees only its sign's
+Pooled over a layer of n_i/2 gates, the loss hinge + λ|1 + ŷ| has, for a gate whose output is not
+saturated, the gradient (2/n_i)·E[(λ − y)·∂g]. So a gate sees the data only through S_p = E[(λ −
+y)·1{pattern p}]. The patterns ±(1, 1) and ±(1, −1) are orthogonal, hence a gate falls into two
+lines: a = w₁ + w₂ and b = w₁ − w₂ of each neuron move independently, and a sees only its sign's
 pattern. Training is a loop over these lines, which ends where every gradient is exactly zero.
 
 `w` = first layer, `v` = second layer (fixed), `rate` = η, `size` = n_i.
@@ -26,9 +27,11 @@ from jaxtyping import Array, Float
 from unlazy.core.errors import require
 from unlazy.networks.tree import GateNeurons
 
-#: Steps until the first look at which lines still move; each later one takes as many steps as there were before it.
+#: Steps until the first look at which lines still move; each later one takes as many steps as there
+#: were before it.
 STRIDE = 256
-#: No more lines than this are trained at once, so that they stay in a core's cache; the numbers of lines are padded to one of few sizes.
+#: No more lines than this are trained at once, so that they stay in a core's cache; the numbers of
+#: lines are padded to one of few sizes.
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 Rate = Literal["theorem", "lemma", "scaled"]
@@ -37,9 +40,10 @@ Rate = Literal["theorem", "lemma", "scaled"]
 def step_size(rate: Rate, size: int, pull: np.ndarray, k: int) -> np.ndarray:
     """4η/n_i for each gate of a layer.
 
-    "theorem": η = 1/(16√2·k) as Theorems 2 and 4 print it. "lemma": η = n_i/(16√2·k), the greatest that Lemma 14 allows, n_i times as fast.
-    "scaled": that of the lemma, divided by the gate's greatest |S_p|. The proof bounds |S_p| by 2 alone and holds for each gate with its
-    own step size, so this is as safe, and a gate with little correlation takes no longer than others.
+    "theorem": η = 1/(16√2·k) as Theorems 2 and 4 print it. "lemma": η = n_i/(16√2·k), the greatest
+    that Lemma 14 allows, n_i times as fast. "scaled": that of the lemma, divided by the gate's
+    greatest |S_p|. The proof bounds |S_p| by 2 alone and holds for each gate with its own step
+    size, so this is as safe, and a gate with little correlation takes no longer than others.
     """
     rates = {"theorem": 1 / size, "lemma": 1.0, "scaled": 1.0}
     require(rate in rates, f"rate must be one of {', '.join(rates)}, but is {rate!r}.")
@@ -49,8 +53,9 @@ def step_size(rate: Rate, size: int, pull: np.ndarray, k: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class TrainedGates:
-    """A trained layer: `gates` by number, `values[j, p]` of the hard-tanh outputs, `steps[j]` until the gradient was zero, and whether each
-    gate `settled`: every pattern that occurs has an output of ±1.
+    """A trained layer: `gates` by number, `values[j, p]` of the hard-tanh outputs, `steps[j]` until
+    the gradient was zero, and whether each gate `settled`: every pattern that occurs has an output
+    of ±1.
     """
 
     gates: np.ndarray
@@ -60,31 +65,53 @@ class TrainedGates:
 
     def part(self, chosen: slice) -> TrainedGates:
         """Some of the gates."""
-        return TrainedGates(self.gates[chosen], self.values[chosen], self.steps[chosen], self.settled[chosen])
+        return TrainedGates(
+            self.gates[chosen], self.values[chosen], self.steps[chosen], self.settled[chosen]
+        )
 
 
-def train_gates(pull: np.ndarray, neurons: GateNeurons, *, step: float | np.ndarray, limit: int) -> TrainedGates:
+def train_gates(
+    pull: np.ndarray, neurons: GateNeurons, *, step: float | np.ndarray, limit: int
+) -> TrainedGates:
     """Gradient descent of a layer on `pull[j, p]` = S_p, at most `limit` steps.
 
-    `step` = 4η/n_i is what one neuron moves along a pattern with S_p = 1; it may differ between gates.
+    `step` = 4η/n_i is what one neuron moves along a pattern with S_p = 1; it may differ between
+    gates.
     """
     w, v = np.asarray(neurons.w), np.asarray(neurons.v)
     count = len(v)
-    # Lines: a of all gates, then b of all gates; their positive side is (+,+) or (+,−), their negative side the opposite pattern.
+    # Lines: a of all gates, then b of all gates; their positive side is (+,+) or (+,−), their
+    # negative side the opposite pattern.
     lines = np.concatenate([w[:, :, 0] + w[:, :, 1], w[:, :, 0] - w[:, :, 1]])
-    sides = np.stack([np.concatenate([pull[:, 3], pull[:, 2]]), np.concatenate([pull[:, 0], pull[:, 1]])], axis=1)
+    sides = np.stack(
+        [np.concatenate([pull[:, 3], pull[:, 2]]), np.concatenate([pull[:, 0], pull[:, 1]])], axis=1
+    )
     signs = np.concatenate([v, v])
     paces = np.tile(np.broadcast_to(np.asarray(step, lines.dtype), (count,)), 2)[:, None]
     lines, steps = _descend(lines, signs, sides.astype(lines.dtype) * paces, limit)
-    outputs = np.stack([(signs * np.maximum(lines, 0)).sum(axis=1), (signs * np.maximum(-lines, 0)).sum(axis=1)], axis=1)
-    values = np.stack([outputs[:count, 1], outputs[count:, 1], outputs[count:, 0], outputs[:count, 0]], axis=1)
+    outputs = np.stack(
+        [(signs * np.maximum(lines, 0)).sum(axis=1), (signs * np.maximum(-lines, 0)).sum(axis=1)],
+        axis=1,
+    )
+    values = np.stack(
+        [outputs[:count, 1], outputs[count:, 1], outputs[count:, 0], outputs[:count, 0]], axis=1
+    )
     found = ((values > 0) << np.arange(4)).sum(axis=1)
     settled = np.all((np.abs(values) >= 1) | (pull == 0), axis=1)
-    return TrainedGates(found.astype(np.uint8), np.clip(values, -1, 1), np.maximum(steps[:count], steps[count:]), settled)
+    return TrainedGates(
+        found.astype(np.uint8),
+        np.clip(values, -1, 1),
+        np.maximum(steps[:count], steps[count:]),
+        settled,
+    )
 
 
-def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Descend on all lines; those that stand still are laid aside, so that a few slow ones do not keep the others busy."""
+def _descend(
+    z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Descend on all lines; those that stand still are laid aside, so that a few slow ones do not
+    keep the others busy.
+    """
     z, steps = z.copy(), np.zeros(len(z), np.int64)
     moving, done = np.arange(len(z)), 0
     while len(moving) and done < limit:
@@ -102,14 +129,21 @@ def _descend(z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int) -> tup
 
 
 @jax.jit
-def _stride(z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, "c 2"], stride: int) -> tuple[Array, ...]:
-    """At most `stride` steps, as long as anything moves; the number of those with a gradient, and whether there is one still."""
+def _stride(
+    z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, "c 2"], stride: int
+) -> tuple[Array, ...]:
+    """At most `stride` steps, as long as anything moves; the number of those with a gradient, and
+    whether there is one still.
+    """
 
     def gradient(z: Array) -> tuple[Array, Array]:
         up, down = z > 0, z < 0
         open_up = jnp.abs(jnp.sum(jnp.where(up, v * z, 0), axis=1)) < 1
         open_down = jnp.abs(jnp.sum(jnp.where(down, v * z, 0), axis=1)) < 1
-        pull_up, pull_down = jnp.where(open_up, sides[:, 0], 0), jnp.where(open_down, sides[:, 1], 0)
+        pull_up, pull_down = (
+            jnp.where(open_up, sides[:, 0], 0),
+            jnp.where(open_down, sides[:, 1], 0),
+        )
         moves = (pull_up != 0) & jnp.any(up, axis=1) | (pull_down != 0) & jnp.any(down, axis=1)
         return jnp.where(up, pull_up[:, None], jnp.where(down, -pull_down[:, None], 0)) * v, moves
 

@@ -1,4 +1,5 @@
-"""Algorithm 1 to the letter: a tree of neural gates, trained through its loss one layer at a time, by the one training loop.
+"""Algorithm 1 to the letter: a tree of neural gates, trained through its loss one layer at a time,
+by the one training loop.
 
     B(x)_j = φ(Σ_l v_jl·max(⟨w_jl, (x_{2j−1}, x_{2j})⟩, 0)),   ŷ = mean of the layer's outputs,   loss = max(1 − yŷ, 0) + λ|1 + ŷ|
 
@@ -25,10 +26,12 @@ from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 
 class LayerDescent(Resumable):
-    """Gradient descent of one level on the pooled loss, until all its gradients are zero or `steps` are done.
+    """Gradient descent of one level on the pooled loss, until all its gradients are zero or `steps`
+    are done.
 
-    `margin` = Δ in λ = |E y| + Δ/4. Labels are swapped where their mean is negative; the output gate is negated at the end.
-    `printed_sign` takes the regulariser λ|1 − ŷ| as printed instead of λ|1 + ŷ|.
+    `margin` = Δ in λ = |E y| + Δ/4. Labels are swapped where their mean is negative; the output
+    gate is negated at the end. `printed_sign` takes the regulariser λ|1 − ŷ| as printed instead of
+    λ|1 + ŷ|.
     """
 
     level: int = eqx.field(static=True)
@@ -48,14 +51,24 @@ class LayerDescent(Resumable):
         return model
 
     def go_on(
-        self, state: Any, source: GradientSource, material: Any, spans: Int[Array, "s 2"], total: Int[Array, ""], key: PRNGKeyArray
+        self,
+        state: Any,
+        source: GradientSource,
+        material: Any,
+        spans: Int[Array, "s 2"],
+        total: Int[Array, ""],
+        key: PRNGKeyArray,
     ) -> tuple[Any, Network, Float[Array, " s"]]:
         model = state
         require(
-            isinstance(model, TreeNetwork) and not isinstance(material, Sampler), "Layerwise training needs a tree and a sample or a law."
+            isinstance(model, TreeNetwork) and not isinstance(material, Sampler),
+            "Layerwise training needs a tree and a sample or a law.",
         )
         assert isinstance(model, TreeNetwork)
-        tree, examples = model, material if isinstance(material, (Batch, WeightedBatch)) else material.batch
+        tree, examples = (
+            model,
+            material if isinstance(material, (Batch, WeightedBatch)) else material.batch,
+        )
         x, y = examples.x, examples.y
         weight = examples.weight if isinstance(examples, WeightedBatch) else jnp.ones_like(y)
         below, mean = tree.up_to(self.level + 1, x), jnp.mean(weight * y)
@@ -87,11 +100,15 @@ class LayerDescent(Resumable):
             done = steps - left
             return w, (w, jnp.where(done > 0, total / jnp.maximum(done, 1), value))
 
-        last, (trained, losses) = jax.lax.scan(segment, tree.w[self.level], spans[:, 1] - spans[:, 0])
+        last, (trained, losses) = jax.lax.scan(
+            segment, tree.w[self.level], spans[:, 1] - spans[:, 0]
+        )
         stacked = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(spans), *leaf.shape)), tree)
         stacked = eqx.tree_at(lambda net: net.w[self.level], stacked, trained)
         if self.level == 0:
-            stacked = eqx.tree_at(lambda net: net.v[0], stacked, jnp.where(mean < 0, -stacked.v[0], stacked.v[0]))
+            stacked = eqx.tree_at(
+                lambda net: net.v[0], stacked, jnp.where(mean < 0, -stacked.v[0], stacked.v[0])
+            )
         return replaced(last), stacked, losses
 
 
@@ -105,13 +122,22 @@ def layerwise_network(
     law: bool = False,
     precision: Literal[32, 64] = 32,
 ) -> GradientDescent:
-    """Algorithm 1 as a learner of the literal network, at most `steps` steps a layer; on a sample, or on the exact `law`."""
-    stages = tuple(LayerDescent(i, margin=margin, steps=steps, printed_sign=printed_sign) for i in reversed(range(n.bit_length() - 1)))
+    """Algorithm 1 as a learner of the literal network, at most `steps` steps a layer; on a sample,
+    or on the exact `law`.
+    """
+    stages = tuple(
+        LayerDescent(i, margin=margin, steps=steps, printed_sign=printed_sign)
+        for i in reversed(range(n.bit_length() - 1))
+    )
     source = LawGradients() if law else SampleGradients()
-    return GradientDescent(TreeInit(k or width_for(n, 0.001)), stages, source=source, precision=precision)
+    return GradientDescent(
+        TreeInit(k or width_for(n, 0.001)), stages, source=source, precision=precision
+    )
 
 
-def end_to_end(n: int, *, steps: int, batch: int, rate: float, optimiser: str = "adam", k: int = 16) -> GradientDescent:
+def end_to_end(
+    n: int, *, steps: int, batch: int, rate: float, optimiser: str = "adam", k: int = 16
+) -> GradientDescent:
     """The same tree trained as a whole, with standard practice: logistic loss, minibatches."""
     descent = Descent({"w": rate}, steps=steps, batch=batch, loss="logistic", optimiser=optimiser)  # type: ignore[arg-type]
     # Neurons of unit scale: the hard-tanh outputs are then spread over [−1, 1].

@@ -1,4 +1,5 @@
-"""Allen-Zhu, Li (2019), "What Can ResNet Learn Efficiently, Going Beyond Kernels?": three-layer ResNets learn hierarchies, kernels do not.
+"""Allen-Zhu, Li (2019), "What Can ResNet Learn Efficiently, Going Beyond Kernels?": three-layer
+ResNets learn hierarchies, kernels do not.
 
 unlazy reproduce 'allenzhu2019/*'     about a quarter of an hour on two cores
 """
@@ -15,7 +16,9 @@ from unlazy.papers.allenzhu2019.setting import momentum_sgd
 from unlazy.papers.allenzhu2019.theorem1 import THEOREM1
 from unlazy.tasks.hierarchy import HardInstance, PairHierarchy, RealParity, SmoothHierarchy
 
-CITATION = "Z. Allen-Zhu, Y. Li. What Can ResNet Learn Efficiently, Going Beyond Kernels? NeurIPS 2019."
+CITATION = (
+    "Z. Allen-Zhu, Y. Li. What Can ResNet Learn Efficiently, Going Beyond Kernels? NeurIPS 2019."
+)
 BIBTEX = """@inproceedings{allenzhu2019,
   title = {What Can {ResNet} Learn Efficiently, Going Beyond Kernels?},
   author = {Allen-Zhu, Zeyuan and Li, Yuanzhi},
@@ -24,23 +27,51 @@ BIBTEX = """@inproceedings{allenzhu2019,
   year = {2019}
 }"""
 
-CLAIMS = (TASK, COMPLEXITY, LEARNER, THEOREM1, LOWER_BOUNDS, FIGURE2A, FIGURE2B, FORWARD, FIGURE3, FIGURE4)
+CLAIMS = (
+    TASK,
+    COMPLEXITY,
+    LEARNER,
+    THEOREM1,
+    LOWER_BOUNDS,
+    FIGURE2A,
+    FIGURE2B,
+    FORWARD,
+    FIGURE3,
+    FIGURE4,
+)
 
 __all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 NOT_RUN = ()
 
 TASKS = {
-    "allenzhu2019/task": Named(PairHierarchy(), "products of pairs of 30 signs, and 0.3 times a product of four of them"),
-    "allenzhu2019/task-hard": Named(HardInstance(d=30, fair=20), "three of 20 signs and 0.3 times their product, beside 10 others"),
-    "allenzhu2019/task-smooth": Named(SmoothHierarchy(), "networks of smooth neurons on the sphere, and 0.3 times networks of those"),
-    "allenzhu2019/task-parity": Named(RealParity(), "the parity of six of 40 signs as a real number"),
+    "allenzhu2019/task": Named(
+        PairHierarchy(), "products of pairs of 30 signs, and 0.3 times a product of four of them"
+    ),
+    "allenzhu2019/task-hard": Named(
+        HardInstance(d=30, fair=20),
+        "three of 20 signs and 0.3 times their product, beside 10 others",
+    ),
+    "allenzhu2019/task-smooth": Named(
+        SmoothHierarchy(),
+        "networks of smooth neurons on the sphere, and 0.3 times networks of those",
+    ),
+    "allenzhu2019/task-parity": Named(
+        RealParity(), "the parity of six of 40 signs as a real number"
+    ),
 }
 
 LEARNERS = {
-    "allenzhu2019/learner": Named(momentum_sgd("3resnet", "all", 100, 500, (0.1, 5e-3), 400), "three-layer ResNet, SGD with momentum"),
-    "allenzhu2019/learner-hidden": Named(
-        momentum_sgd("3resnet", "hidden", 100, 1000, (0.2, 5e-4), 400), "three-layer ResNet trained in its hidden layers"
+    "allenzhu2019/learner": Named(
+        momentum_sgd("3resnet", "all", 100, 500, (0.1, 5e-3), 400),
+        "three-layer ResNet, SGD with momentum",
     ),
-    "allenzhu2019/learner-3layer": Named(momentum_sgd("3layer", "all", 100, 500, (0.1, 5e-3), 400), "three-layer network without the skip"),
+    "allenzhu2019/learner-hidden": Named(
+        momentum_sgd("3resnet", "hidden", 100, 1000, (0.2, 5e-4), 400),
+        "three-layer ResNet trained in its hidden layers",
+    ),
+    "allenzhu2019/learner-3layer": Named(
+        momentum_sgd("3layer", "all", 100, 500, (0.1, 5e-3), 400),
+        "three-layer network without the skip",
+    ),
 }

@@ -5,7 +5,12 @@ from __future__ import annotations
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
 from unlazy.lab.rules import Check, Control, Published, Quantity, Scale
-from unlazy.papers.allenzhu2019.instruments import Complexities, GeneralClass, GradientFormula, HierarchyFacts
+from unlazy.papers.allenzhu2019.instruments import (
+    Complexities,
+    GeneralClass,
+    GradientFormula,
+    HierarchyFacts,
+)
 
 ROUNDING = 1e-5
 
@@ -19,29 +24,68 @@ TASK = Claim(
     where="Eq. (2.2), Concept 1 (Section 5), Eq. (7.1), Section 8.1",
     kind="task",
     statement=(
-        "Targets H = F + α·G(F). In the experiments x ∈ {±1}³⁰, F has the 15 products of pairs and G_i(y) = (−1)^i·y₁y₂y₃y₄, with α = "
-        "0.3: a model of F alone has the error k·α² = 1.35. In the hard instance k coordinates of a cube of side 2/√d have their product "
-        "as composite signal, beside coordinates of any law; in the concept class F and G are networks of smooth neurons with weights of "
+        "Targets H = F + α·G(F). In the experiments x ∈ {±1}³⁰, F has the 15 products of pairs "
+        "and G_i(y) = (−1)^i·y₁y₂y₃y₄, with α = "
+        "0.3: a model of F alone has the error k·α² = 1.35. In the hard instance k coordinates "
+        "of a cube of side 2/√d have their product "
+        "as composite signal, beside coordinates of any law; in the concept class F and G are "
+        "networks of smooth neurons with weights of "
         "norm 1/√2, on inputs of norm 1."
     ),
     study=_task,
     checks=(
-        Check(Quantity("targets", "left_by_base"), lower=1.35 - ROUNDING, upper=1.35 + ROUNDING, origin="paper", exact=True),
-        Check(Quantity("targets", "weight_of_degree_8"), lower=1 - ROUNDING, upper=1 + ROUNDING, exact=True),
-        Check(Quantity("targets", "hard_left_over_alpha2"), lower=3 - ROUNDING, upper=3 + ROUNDING, exact=True),
-        Check(Quantity("targets", "hard_input_norm"), lower=1 - ROUNDING, upper=1 + ROUNDING, origin="identity", exact=True),
-        Check(Quantity("targets", "smooth_input_norm"), lower=1 - ROUNDING, upper=1 + ROUNDING, origin="identity", exact=True),
         Check(
-            Quantity("targets", "smooth_weight_norm"), lower=0.5**0.5 - ROUNDING, upper=0.5**0.5 + ROUNDING, origin="identity", exact=True
+            Quantity("targets", "left_by_base"),
+            lower=1.35 - ROUNDING,
+            upper=1.35 + ROUNDING,
+            origin="paper",
+            exact=True,
+        ),
+        Check(
+            Quantity("targets", "weight_of_degree_8"),
+            lower=1 - ROUNDING,
+            upper=1 + ROUNDING,
+            exact=True,
+        ),
+        Check(
+            Quantity("targets", "hard_left_over_alpha2"),
+            lower=3 - ROUNDING,
+            upper=3 + ROUNDING,
+            exact=True,
+        ),
+        Check(
+            Quantity("targets", "hard_input_norm"),
+            lower=1 - ROUNDING,
+            upper=1 + ROUNDING,
+            origin="identity",
+            exact=True,
+        ),
+        Check(
+            Quantity("targets", "smooth_input_norm"),
+            lower=1 - ROUNDING,
+            upper=1 + ROUNDING,
+            origin="identity",
+            exact=True,
+        ),
+        Check(
+            Quantity("targets", "smooth_weight_norm"),
+            lower=0.5**0.5 - ROUNDING,
+            upper=0.5**0.5 + ROUNDING,
+            origin="identity",
+            exact=True,
         ),
         Check(Quantity("targets", "smooth_mismatch"), upper=ROUNDING, exact=True),
     ),
     published=(Published(Quantity("targets", "left_by_base"), "1.35"),),
     deviations=(
-        "Pairs of coordinates are drawn, where the paper pairs neighbours: learners do not know the order of coordinates.",
+        "Pairs of coordinates are drawn, where the paper pairs neighbours: learners do not know "
+        "the order of coordinates.",
         "F of the concept class is not scaled to norm one, as Concept 2 allows.",
     ),
-    control=Control("α = 0.31 and a product of three pairs", lambda scale: {"targets": HierarchyFacts(0.31, 3, 512)}),
+    control=Control(
+        "α = 0.31 and a product of three pairs",
+        lambda scale: {"targets": HierarchyFacts(0.31, 3, 512)},
+    ),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     least_seeds=1,
 )
@@ -57,10 +101,14 @@ COMPLEXITY = Claim(
     where="Section 4, Example 4.1, Lemma A.2, Fact A.3",
     kind="lemma",
     statement=(
-        "C_ε(φ) and C_s(φ) from the Taylor series of φ. For e^{cz} − 1, sin cz, cos cz and polynomials C_ε = o(1/ε) and C_s = O(1). For "
-        "sigmoid and tanh the series may be cut off at a degree Θ(log 1/ε) for an approximation within ε; then C_ε ≤ poly(1/ε) and C_s = "
-        "O(1). A function of general complexity (p, C_s, C_ε) has ‖F(x)‖ ≤ √k·p·C_s·‖x‖ and ‖F(x) − F(y)‖ ≤ √k·p·C_s·‖x − y‖ (Fact A.3). "
-        "On the unit sphere a function of Concept 1 equals one of Concept 2 with 2p neurons (Lemma A.2)."
+        "C_ε(φ) and C_s(φ) from the Taylor series of φ. For e^{cz} − 1, sin cz, cos cz and "
+        "polynomials C_ε = o(1/ε) and C_s = O(1). For "
+        "sigmoid and tanh the series may be cut off at a degree Θ(log 1/ε) for an approximation "
+        "within ε; then C_ε ≤ poly(1/ε) and C_s = "
+        "O(1). A function of general complexity (p, C_s, C_ε) has ‖F(x)‖ ≤ √k·p·C_s·‖x‖ and "
+        "‖F(x) − F(y)‖ ≤ √k·p·C_s·‖x − y‖ (Fact A.3). "
+        "On the unit sphere a function of Concept 1 equals one of Concept 2 with 2p neurons "
+        "(Lemma A.2)."
     ),
     study=_complexity,
     checks=(
@@ -74,14 +122,21 @@ COMPLEXITY = Claim(
         Check(Quantity("general class", "lemma_a2_gap"), upper=1e-9, exact=True),
     ),
     deviations=(
-        "o(1/ε) is judged by log C_ε/log(1/ε) < 1 at log(1/ε) = 10⁶ with C* = 10⁴: at any ε that a computer could name, ε·C_ε is beyond "
+        "o(1/ε) is judged by log C_ε/log(1/ε) < 1 at log(1/ε) = 10⁶ with C* = 10⁴: at any ε "
+        "that a computer could name, ε·C_ε is beyond "
         "all numbers, as C_ε is at least e^{10000} for e^z.",
-        "poly(1/ε): the exponent of 1/ε hardly changes from log(1/ε) = 100 to 400; it is about 26 with C* = 10⁴.",
-        "Fact A.3 is judged with C* = 1 in C_s, the least that could be meant, and with the corrected norm ‖(x, 1)‖ in its first half.",
+        "poly(1/ε): the exponent of 1/ε hardly changes from log(1/ε) = 100 to 400; it is about "
+        "26 with C* = 10⁴.",
+        "Fact A.3 is judged with C* = 1 in C_s, the least that could be meant, and with the "
+        "corrected norm ‖(x, 1)‖ in its first half.",
     ),
     control=Control(
-        "a geometric series, cut off after its first term, and neurons five times as steep as counted",
-        lambda scale: {"Example 4.1": Complexities(flat=True), "general class": GeneralClass(pairs=2_000, steep=5.0, precision=64)},
+        "a geometric series, cut off after its first term, and neurons five times as steep as "
+        "counted",
+        lambda scale: {
+            "Example 4.1": Complexities(flat=True),
+            "general class": GeneralClass(pairs=2_000, steep=5.0, precision=64),
+        },
     ),
     corrections=("allenzhu2019/fact-a3",),
 )
@@ -96,9 +151,12 @@ LEARNER = Claim(
     where="Eq. (2.1), Section 6, Algorithm 1, Fact C.4",
     kind="learner",
     statement=(
-        "The three-layer ResNet out(x) = A·(σ(Wx + b₁) + σ(Uσ(Wx + b₁) + b₂)) with U = VA is out₁ + A·σ(V(out₁, 1)) with "
-        "out₁ = A·σ(W(x, 1)); the slope of ½‖y − out‖² along (−W', −V') is ⟨y − out, f(W') + g(V')⟩ with "
-        "f(W') = A·D_V·V(A·D_W·W'(x, 1), 0) + A·D_W·W'(x, 1) and g(V') = A·D_V·V'(out₁, 1), by which Algorithm 1 takes its steps."
+        "The three-layer ResNet out(x) = A·(σ(Wx + b₁) + σ(Uσ(Wx + b₁) + b₂)) with U = VA is "
+        "out₁ + A·σ(V(out₁, 1)) with "
+        "out₁ = A·σ(W(x, 1)); the slope of ½‖y − out‖² along (−W', −V') is ⟨y − out, f(W') + "
+        "g(V')⟩ with "
+        "f(W') = A·D_V·V(A·D_W·W'(x, 1), 0) + A·D_W·W'(x, 1) and g(V') = A·D_V·V'(out₁, 1), by "
+        "which Algorithm 1 takes its steps."
     ),
     study=_learner,
     checks=(
@@ -106,6 +164,9 @@ LEARNER = Claim(
         Check(Quantity("Fact C.4", "network_gap"), upper=1e-9),
     ),
     deviations=("Biases are rows of their own in place of a constant coordinate of the input.",),
-    control=Control("the skip is left out", lambda scale: {"Fact C.4": GradientFormula(without_skip=True, precision=64)}),
+    control=Control(
+        "the skip is left out",
+        lambda scale: {"Fact C.4": GradientFormula(without_skip=True, precision=64)},
+    ),
     corrections=("allenzhu2019/section-6.1",),
 )

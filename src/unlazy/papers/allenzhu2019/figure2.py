@@ -7,7 +7,16 @@ from typing import NamedTuple
 from unlazy.lab.arms import Row, StudyArm, relabelled
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.rules import Check, Condition, Control, Quantity, Scale
-from unlazy.papers.allenzhu2019.setting import Architecture, Cell, Level, Trained, chosen_linear, chosen_sgd, grid, looks
+from unlazy.papers.allenzhu2019.setting import (
+    Architecture,
+    Cell,
+    Level,
+    Trained,
+    chosen_linear,
+    chosen_sgd,
+    grid,
+    looks,
+)
 from unlazy.tasks.hierarchy import PairHierarchy
 
 #: The error k·α² of a model that has learned the base signal alone.
@@ -30,13 +39,23 @@ class Figure2Size(NamedTuple):
 
 #: The grid is the paper's own, {1, 2, 5}·10^k, around cells that learned on tuning seeds.
 ALL_CELLS = grid((0.02, 0.05, 0.1), (1e-3, 2e-3, 5e-3, 1e-2))
-#: Where only hidden layers are trained, rates of 0.3 and 0.4 between those of the paper are needed for all seeds to learn.
+#: Where only hidden layers are trained, rates of 0.3 and 0.4 between those of the paper are needed
+#: for all seeds to learn.
 HIDDEN_CELLS = (*grid((0.2, 0.5), (5e-4, 1e-3)), *grid((0.3, 0.4), (5e-4, 7e-4)))
-HIDDEN_PAPER_CELLS = (*grid((0.05, 0.1, 0.2, 0.5, 1.0), (2e-4, 5e-4, 1e-3, 2e-3)), *grid((0.3, 0.4), (5e-4, 7e-4)))
+HIDDEN_PAPER_CELLS = (
+    *grid((0.05, 0.1, 0.2, 0.5, 1.0), (2e-4, 5e-4, 1e-3, 2e-3)),
+    *grid((0.3, 0.4), (5e-4, 7e-4)),
+)
 SIZES_A: dict[Scale, Figure2Size] = {
     "smoke": Figure2Size((200,), 200, ((0.1, 5e-3), (0.05, 1e-3)), 1, 100, 100),
     "laptop": Figure2Size((50, 100, 200, 500), 200, ALL_CELLS, 800, 5_000),
-    "paper": Figure2Size((20, 50, 100, 200, 500), 200, grid((0.02, 0.05, 0.1, 0.2, 0.5), (5e-4, 1e-3, 2e-3, 5e-3, 1e-2)), 800, 10_000),
+    "paper": Figure2Size(
+        (20, 50, 100, 200, 500),
+        200,
+        grid((0.02, 0.05, 0.1, 0.2, 0.5), (5e-4, 1e-3, 2e-3, 5e-3, 1e-2)),
+        800,
+        10_000,
+    ),
 }
 SIZES_B: dict[Scale, Figure2Size] = {
     "smoke": Figure2Size((200,), 200, ((0.2, 5e-4), (0.1, 1e-3)), 1, 100, 100),
@@ -55,7 +74,9 @@ def figure2(
     size: Figure2Size | None = None,
     family: PairHierarchy | None = None,
 ) -> dict[str, StudyArm]:
-    """Each method over the width, its setting chosen at each width and seed by the validation error."""
+    """Each method over the width, its setting chosen at each width and seed by the validation
+    error.
+    """
     size, family = size or SIZES[trained][scale], family or PairHierarchy()
     n = 60 if scale == "smoke" else EXAMPLES[trained]
     probes = looks(size.test, size.validation)
@@ -63,15 +84,22 @@ def figure2(
     arms: dict[str, StudyArm] = {}
     for architecture in ARCHITECTURES:
         arms[f"{architecture}({trained})"] = Row(
-            {m: chosen_sgd(family, architecture, trained, m, n, size.cells, size.epochs, probes) for m in at}
+            {
+                m: chosen_sgd(family, architecture, trained, m, n, size.cells, size.epochs, probes)
+                for m in at
+            }
         )
         for what in ("last", "NTK"):
-            arms[f"{architecture}({what})"] = Row({m: chosen_linear(family, architecture, what, m, n, probes) for m in at})
+            arms[f"{architecture}({what})"] = Row(
+                {m: chosen_linear(family, architecture, what, m, n, probes) for m in at}
+            )
     return arms | {"kα² = 1.35": Level(UNLEARNED, at)}
 
 
 def _null(trained: Trained, scale: Scale) -> dict[str, StudyArm]:
-    """The residual network sees labels of other inputs; the other methods see so few coordinates that all inputs are seen."""
+    """The residual network sees labels of other inputs; the other methods see so few coordinates
+    that all inputs are seen.
+    """
     size = SIZES[trained][scale]
     width, few = (size.judged,), size._replace(cells=size.cells[:2])
     easy = figure2(scale, trained, width, size=few, family=PairHierarchy(d=8))
@@ -81,16 +109,25 @@ def _null(trained: Trained, scale: Scale) -> dict[str, StudyArm]:
 
 
 def _methods(trained: Trained) -> tuple[str, ...]:
-    return tuple(f"{architecture}({what})" for what in (trained, "last", "NTK") for architecture in ARCHITECTURES)
+    return tuple(
+        f"{architecture}({what})"
+        for what in (trained, "last", "NTK")
+        for architecture in ARCHITECTURES
+    )
 
 
 def _checks(trained: Trained) -> tuple[Check, ...]:
-    """At width 200, of all scales: the residual network learns, and no other method gets below k·α²."""
+    """At width 200, of all scales: the residual network learns, and no other method gets below
+    k·α².
+    """
     first, *others = _methods(trained)
     at = SIZES[trained]["laptop"].judged
     return (
         Check(Quantity(first, "test_squared_error", at), upper=LEARNED),
-        *(Check(Quantity(name, "test_squared_error", at), lower=UNLEARNED, origin="paper") for name in others),
+        *(
+            Check(Quantity(name, "test_squared_error", at), lower=UNLEARNED, origin="paper")
+            for name in others
+        ),
     )
 
 
@@ -100,11 +137,17 @@ def _plot(trained: Trained, letter: str) -> Plot:
         f"Figure 2({letter}): N = {EXAMPLES[trained]:,}",
         "m = number of hidden neurons",
         "test error",
-        (*lines, PlotLine("kα² = 1.35", "test_squared_error", "kα² = 1.35: the base signal alone", theory=True)),
+        (
+            *lines,
+            PlotLine(
+                "kα² = 1.35", "test_squared_error", "kα² = 1.35: the base signal alone", theory=True
+            ),
+        ),
         log_x=True,
         log_y=True,
         caption=(
-            "Test error against the width, of the setting that the validation error chose. Below the dashed line a method has learned "
+            "Test error against the width, of the setting that the validation error chose. "
+            "Below the dashed line a method has learned "
             "something of the composite signal."
         ),
     )
@@ -112,11 +155,14 @@ def _plot(trained: Trained, letter: str) -> Plot:
 
 _SHARED = (
     "The initial law is N(0, 1/m); the paper prints N(1, 1/m) (see the errata).",
-    "Settings are chosen on 1,000 further examples, at each width and seed; the paper chose on the test error, which is recorded as "
+    "Settings are chosen on 1,000 further examples, at each width and seed; the paper chose on "
+    "the test error, which is recorded as "
     "best_test_squared_error.",
-    "(last) and (NTK) are solved exactly along twelve decays in place of SGD with a grid: their problems are convex. (last) is the hidden "
+    "(last) and (NTK) are solved exactly along twelve decays in place of SGD with a grid: their "
+    "problems are convex. (last) is the hidden "
     "layer of the network at its start.",
-    "The paper gives no loss: ½‖out − y‖². Weight decay acts on all that is trained, biases among it, as in the usual library.",
+    "The paper gives no loss: ½‖out − y‖². Weight decay acts on all that is trained, biases "
+    "among it, as in the usual library.",
 )
 
 
@@ -130,12 +176,16 @@ def _claim(trained: Trained, letter: str, statement: str, deviations: tuple[str,
         checks=_checks(trained),
         conditions=(
             Condition(
-                "N examples, as in the figure", lambda scale: EXAMPLES[trained], lambda scale: {"all": 500, "hidden": 1000}[trained], "≤"
+                "N examples, as in the figure",
+                lambda scale: EXAMPLES[trained],
+                lambda scale: {"all": 500, "hidden": 1000}[trained],
+                "≤",
             ),
         ),
         deviations=(*_SHARED, *deviations),
         control=Control(
-            "the residual network sees labels of other inputs; for the other methods d = 8, so that all inputs are seen",
+            "the residual network sees labels of other inputs; for the other methods d = 8, so "
+            "that all inputs are seen",
             lambda scale: _null(trained, scale),
         ),
         seeds={"smoke": 1, "laptop": 3, "paper": 3},
@@ -146,19 +196,28 @@ def _claim(trained: Trained, letter: str, statement: str, deviations: tuple[str,
 FIGURE2A = _claim(
     "all",
     "a",
-    "H = F + 0.3·G(F) on {±1}³⁰ with 15 outputs, N = 500 examples. Of three-layer ResNet, three-layer and two-layer networks, each "
-    "trained in all layers, in its last layer, or as its tangent model, by SGD with the best of a grid of step sizes and weight decays, "
-    "the ResNet trained in all layers alone has a test error below k·α² = 1.35, and so learns something of α·G(F).",
-    ("Laptop scale has twelve cells of the grid; a step size of 0.2 diverges, one of 0.02 learns too little.",),
+    "H = F + 0.3·G(F) on {±1}³⁰ with 15 outputs, N = 500 examples. Of three-layer ResNet, "
+    "three-layer and two-layer networks, each "
+    "trained in all layers, in its last layer, or as its tangent model, by SGD with the best of "
+    "a grid of step sizes and weight decays, "
+    "the ResNet trained in all layers alone has a test error below k·α² = 1.35, and so learns "
+    "something of α·G(F).",
+    (
+        "Laptop scale has twelve cells of the grid; a step size of 0.2 diverges, one of 0.02 "
+        "learns too little.",
+    ),
 )
 FIGURE2B = _claim(
     "hidden",
     "b",
-    "The same with N = 1,000 examples, where networks are trained in their hidden layers, with the last layer as drawn: the ResNet alone "
+    "The same with N = 1,000 examples, where networks are trained in their hidden layers, with "
+    "the last layer as drawn: the ResNet alone "
     "has a test error below k·α² = 1.35.",
     (
-        "Laptop scale has two widths and eight cells, four of which, with step sizes of 0.3 and 0.4, lie between those of the paper's "
+        "Laptop scale has two widths and eight cells, four of which, with step sizes of 0.3 and "
+        "0.4, lie between those of the paper's "
         "grid.",
-        "Networks trained in the hidden layers have no (last) or (NTK) of their own: the same two as in Figure 2(a) stand beside them.",
+        "Networks trained in the hidden layers have no (last) or (NTK) of their own: the same "
+        "two as in Figure 2(a) stand beside them.",
     ),
 )

@@ -1,4 +1,6 @@
-"""Forward feature learning: what each layer knows of F and of G(F) along training, beside layer-wise training and plain networks."""
+"""Forward feature learning: what each layer knows of F and of G(F) along training, beside
+layer-wise training and plain networks.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ EARLY = 20 * EACH
 
 
 def layer_wise(joint: GradientDescent) -> GradientDescent:
-    """The same in two stages of half the length: first W, b₁ and A; then V and b₂, with the first layer as it is."""
+    """The same in two stages of half the length: first W, b₁ and A; then V and b₂, with the first
+    layer as it is.
+    """
     (whole,) = joint.stages
     assert isinstance(whole, Descent) and whole.steps is not None
 
@@ -61,8 +65,12 @@ def forward(scale: Scale) -> dict[str, StudyArm]:
     return {
         "ResNet": arm(joint),
         "ResNet, layer by layer": arm(layer_wise(joint)),
-        "three-layer network": arm(momentum_sgd("3layer", "all", size.m, size.n, CELL, size.epochs, record=size.looks)),
-        "two-layer network": arm(momentum_sgd("2layer", "all", size.m, size.n, CELL, size.epochs, record=size.looks)),
+        "three-layer network": arm(
+            momentum_sgd("3layer", "all", size.m, size.n, CELL, size.epochs, record=size.looks)
+        ),
+        "two-layer network": arm(
+            momentum_sgd("2layer", "all", size.m, size.n, CELL, size.epochs, record=size.looks)
+        ),
     }
 
 
@@ -71,25 +79,57 @@ FORWARD = Claim(
     where="Section 2.1, Forward Feature Learning",
     kind="figure",
     statement=(
-        "While a residual network is trained, its lower layer learns the simpler signal F and forwards it to the higher layer, which "
-        "learns G(F) with its help; both are told apart without being given separately. This differs from training layer by layer: "
-        "training the layer near the input first, and with it fixed the layer near the output, does not give the result."
+        "While a residual network is trained, its lower layer learns the simpler signal F and "
+        "forwards it to the higher layer, which "
+        "learns G(F) with its help; both are told apart without being given separately. This "
+        "differs from training layer by layer: "
+        "training the layer near the input first, and with it fixed the layer near the output, "
+        "does not give the result."
     ),
     study=forward,
     checks=(
         Check(Quantity("ResNet", "base_out1", EARLY), lower=0.8),
-        Check(Quantity("ResNet", "base_out1", EARLY, minus=Quantity("ResNet", "composite_second", EARLY)), lower=0.4),
+        Check(
+            Quantity(
+                "ResNet", "base_out1", EARLY, minus=Quantity("ResNet", "composite_second", EARLY)
+            ),
+            lower=0.4,
+        ),
         Check(Quantity("ResNet", "base_out1"), lower=0.95),
         Check(Quantity("ResNet", "composite_second"), lower=0.8),
-        Check(Quantity("ResNet", "composite_second", minus=Quantity("ResNet", "composite_out1")), lower=0.8),
-        Check(Quantity("ResNet", "composite_second", minus=Quantity("ResNet, layer by layer", "composite_second")), lower=0.3),
-        Check(Quantity("ResNet", "composite_second", minus=Quantity("three-layer network", "composite_second")), lower=0.3),
-        Check(Quantity("ResNet", "composite_second", minus=Quantity("two-layer network", "composite_first")), lower=0.3),
+        Check(
+            Quantity("ResNet", "composite_second", minus=Quantity("ResNet", "composite_out1")),
+            lower=0.8,
+        ),
+        Check(
+            Quantity(
+                "ResNet",
+                "composite_second",
+                minus=Quantity("ResNet, layer by layer", "composite_second"),
+            ),
+            lower=0.3,
+        ),
+        Check(
+            Quantity(
+                "ResNet",
+                "composite_second",
+                minus=Quantity("three-layer network", "composite_second"),
+            ),
+            lower=0.3,
+        ),
+        Check(
+            Quantity(
+                "ResNet", "composite_second", minus=Quantity("two-layer network", "composite_first")
+            ),
+            lower=0.3,
+        ),
     ),
     deviations=(
-        "A layer knows a signal as far as a linear readout of it, fitted to fresh examples, finds the signal in others (R²): out₁ itself "
+        "A layer knows a signal as far as a linear readout of it, fitted to fresh examples, "
+        "finds the signal in others (R²): out₁ itself "
         "need not be near F.",
-        "N = 500 examples, width 200, all layers trained, one setting (step size 0.1, decay 5e-3), chosen on tuning seeds.",
+        "N = 500 examples, width 200, all layers trained, one setting (step size 0.1, decay "
+        "5e-3), chosen on tuning seeds.",
         "Layer by layer: W, b₁ and A first, then V and b₂, each for as long as the joint training.",
     ),
     control=shuffled(forward),
@@ -107,7 +147,8 @@ FORWARD = Claim(
                 PlotLine("two-layer network", "composite_first", "G(F), two-layer network"),
             ),
             log_x=True,
-            caption="The base signal is there after some epochs; the composite one follows in the second block alone.",
+            caption="The base signal is there after some epochs; the composite one follows in the "
+            "second block alone.",
         ),
     ),
 )

@@ -1,4 +1,6 @@
-"""Theorems 2 and 3: what no weights on a kernel's span, and none on few features, can learn; exactly, by enumeration of a cube."""
+"""Theorems 2 and 3: what no weights on a kernel's span, and none on few features, can learn;
+exactly, by enumeration of a cube.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from unlazy.tasks.hierarchy import HardInstance
 from unlazy.theory.spans import ENOUGH, rank_leverages, span_risks
 from unlazy.theory.walsh import points
 
-#: The theorems allow C(d₁, k) over this many examples or features, and speak of this share of all targets.
+#: The theorems allow C(d₁, k) over this many examples or features, and speak of this share of all
+#: targets.
 THRESHOLD, SHARE = 1000, 0.99
 ALPHA = 0.3
 DIMENSION: dict[Scale, int] = {"smoke": 14, "laptop": 16, "paper": 18}
@@ -42,11 +45,12 @@ def _columns(kernel: Kernel, x: Any, z: Any) -> Any:
 
 
 class SpanRisk(Instrument):
-    """The least risk that any weights reach on H_i = x_i + α·χ_S, for every S of size k: over the span of kernel functions of N random
-    points of a cube, or of as many features. The axis is k.
+    """The least risk that any weights reach on H_i = x_i + α·χ_S, for every S of size k: over the
+    span of kernel functions of N random points of a cube, or of as many features. The axis is k.
 
-    `share_hard`: the share of the S with a risk above α²/16 whatever i ∈ S; `least_risk`: the least of all, in units of α²;
-    `mean_captured`: the mean share of χ_S in the span. `examples`: N, by default C(d, k)/1000.
+    `share_hard`: the share of the S with a risk above α²/16 whatever i ∈ S; `least_risk`: the least
+    of all, in units of α²; `mean_captured`: the mean share of χ_S in the span. `examples`: N, by
+    default C(d, k)/1000.
     """
 
     what: Kernel | Features
@@ -72,14 +76,24 @@ class SpanRisk(Instrument):
         # Different points: with few of them a random draw may repeat one, which gives nothing new.
         seen = x[rng.choice(len(x), n, replace=False)]
         scale = self.what.input_scale(self.d)
-        parts = [np.asarray(_columns(self.what, jnp.asarray(scale * part), jnp.asarray(scale * seen))) for part in np.array_split(x, 8)]
+        parts = [
+            np.asarray(_columns(self.what, jnp.asarray(scale * part), jnp.asarray(scale * seen)))
+            for part in np.array_split(x, 8)
+        ]
         return np.concatenate(parts)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        found: dict[str, list[float]] = {"share_hard": [], "least_risk": [], "mean_captured": [], "functions": []}
+        found: dict[str, list[float]] = {
+            "share_hard": [],
+            "least_risk": [],
+            "mean_captured": [],
+            "functions": [],
+        }
         for place, k in enumerate(self.degrees):
             n = self.examples or allowed(self.d, k)
-            risks, captured = span_risks(self._values(n, jax.random.fold_in(key, place)), k, self.alpha)
+            risks, captured = span_risks(
+                self._values(n, jax.random.fold_in(key, place)), k, self.alpha
+            )
             found["share_hard"].append(float(np.mean(risks > self.alpha**2 / 16)))
             found["least_risk"].append(float(np.min(risks)) / self.alpha**2)
             found["mean_captured"].append(float(np.mean(captured)))
@@ -88,9 +102,11 @@ class SpanRisk(Instrument):
 
 
 class RankArgument(Instrument):
-    """Lemma D.2: of R columns of M ∈ R^{N×R}, how many can be singled out; random matrices, and the worst, made of unit vectors.
+    """Lemma D.2: of R columns of M ∈ R^{N×R}, how many can be singled out; random matrices, and the
+    worst, made of unit vectors.
 
-    `singled_out`: the greatest share over all matrices; `over_bound`: the same over N/(0.9·R), which is sharp.
+    `singled_out`: the greatest share over all matrices; `over_bound`: the same over N/(0.9·R),
+    which is sharp.
     """
 
     n: int = eqx.field(static=True, default=20)
@@ -109,7 +125,9 @@ class RankArgument(Instrument):
             if place == 0:
                 M = np.eye(self.n, self.columns)
             elif place % 2:
-                M *= np.exp(3 * rng.normal(size=self.columns))  # a few columns far larger than the rest
+                M *= np.exp(
+                    3 * rng.normal(size=self.columns)
+                )  # a few columns far larger than the rest
             shares.append(float(np.mean(rank_leverages(M) >= ENOUGH)))
         share = max(shares)
         return {"singled_out": share, "over_bound": share * ENOUGH * self.columns / self.n}
@@ -117,12 +135,15 @@ class RankArgument(Instrument):
 
 def degrees_of(d: int) -> tuple[int, ...]:
     """The three degrees at which C(d, k)/1000 allows the most examples."""
-    best = sorted((k for k in range(2, d // 2 + 1) if allowed(d, k) > 0), key=lambda k: -allowed(d, k))[:3]
+    best = sorted(
+        (k for k in range(2, d // 2 + 1) if allowed(d, k) > 0), key=lambda k: -allowed(d, k)
+    )[:3]
     return tuple(sorted(best))
 
 
 def lower_bounds(scale: Scale, *, slipped: bool = False) -> dict[str, StudyArm]:
-    """The span of every kernel of the shelf, two laws of features, two kernels as they learn, and the rank argument.
+    """The span of every kernel of the shelf, two laws of features, two kernels as they learn, and
+    the rank argument.
 
     `slipped`: at d = 8, with as many examples as there are inputs.
     """
@@ -143,7 +164,12 @@ def lower_bounds(scale: Scale, *, slipped: bool = False) -> dict[str, StudyArm]:
     family = HardInstance(d=d, k=2 if slipped else k, alpha=ALPHA)
     for name in ("rbf", "ntk"):
         learner = KernelRidge(KERNELS[name].thing, (1e-4,))
-        arms[f"{name}, trained"] = Arm(family, learner, 2_000 if slipped else most, (Performance(2_000 if scale == "smoke" else 10_000),))
+        arms[f"{name}, trained"] = Arm(
+            family,
+            learner,
+            2_000 if slipped else most,
+            (Performance(2_000 if scale == "smoke" else 10_000),),
+        )
     return arms | {"rank": RankArgument(columns=20 if slipped else 40, precision=64)}
 
 
@@ -154,14 +180,24 @@ LOWER_BOUNDS = Claim(
     where="Theorems 2 and 3 (Section 7), Lemma D.2",
     kind="bound",
     statement=(
-        "Targets (7.1): k of d₁ coordinates, plus α times their product. With N ≤ C(d₁, k)/1000 examples, for at least 99 % of the "
-        "targets, every combination of the N functions K(·, x⁽ⁿ⁾) of any kernel has a risk above α²/16; so has every linear function of "
-        "any D ≤ C(d₁, k)/1000 features. The reason is a rank: of R ≥ 2N columns of a matrix of N rows not all can be singled out."
+        "Targets (7.1): k of d₁ coordinates, plus α times their product. With N ≤ C(d₁, k)/1000 "
+        "examples, for at least 99 % of the "
+        "targets, every combination of the N functions K(·, x⁽ⁿ⁾) of any kernel has a risk "
+        "above α²/16; so has every linear function of "
+        "any D ≤ C(d₁, k)/1000 features. The reason is a rank: of R ≥ 2N columns of a matrix of "
+        "N rows not all can be singled out."
     ),
     study=lower_bounds,
     checks=(
         *(Check(Quantity(name, "share_hard"), lower=SHARE, origin="paper") for name in _SPANS),
-        *(Check(Quantity(f"{name}, trained", "test_squared_error"), lower=ALPHA**2 / 16, origin="paper") for name in ("rbf", "ntk")),
+        *(
+            Check(
+                Quantity(f"{name}, trained", "test_squared_error"),
+                lower=ALPHA**2 / 16,
+                origin="paper",
+            )
+            for name in ("rbf", "ntk")
+        ),
         Check(Quantity("rank", "singled_out"), upper=1 - 1e-9, origin="paper", exact=True),
         Check(Quantity("rank", "over_bound"), upper=1.0, origin="identity", exact=True),
     ),
@@ -175,10 +211,14 @@ LOWER_BOUNDS = Claim(
         Condition("R ≥ 2N columns", lambda scale: 40, lambda scale: 40),
     ),
     deviations=(
-        "The theorems are about all kernels; run are those of the house, and two laws of random features. Weights are the best there are, "
-        "found with the law of the inputs known: the risk of a single output i, as in the proof, the least over i ∈ S.",
-        "d₁ = d is small enough to enumerate the cube, so that N is 12 at most at laptop scale, fewer than the d coordinates.",
-        "The lemma holds with N/0.9 in place of R: that many columns at most can be singled out, and unit vectors reach N.",
+        "The theorems are about all kernels; run are those of the house, and two laws of random "
+        "features. Weights are the best there are, "
+        "found with the law of the inputs known: the risk of a single output i, as in the "
+        "proof, the least over i ∈ S.",
+        "d₁ = d is small enough to enumerate the cube, so that N is 12 at most at laptop scale, "
+        "fewer than the d coordinates.",
+        "The lemma holds with N/0.9 in place of R: that many columns at most can be singled "
+        "out, and unit vectors reach N.",
     ),
     control=Control(
         "as many examples as there are inputs, k = 2 for the trained kernels, and R = N columns",
@@ -191,8 +231,11 @@ LOWER_BOUNDS = Claim(
             "least risk over targets and weights, in units of α²",
             (*(PlotLine(name, "least_risk", name) for name in KERNELS),),
             log_y=True,
-            caption="With C(d, k)/1000 examples; the theorem says: above 1/16 for 99 % of the targets.",
+            caption="With C(d, k)/1000 examples; the theorem says: above 1/16 for 99 % of the "
+            "targets.",
         ),
     ),
-    whatever_labels="the bounds are from below: a kernel that is shown labels of other inputs has a greater risk still",
+    whatever_labels="the bounds are from below: a kernel that is shown "
+    "labels of other inputs has a greater "
+    "risk still",
 )

@@ -13,38 +13,57 @@ from unlazy.probes.base import ModelProbe
 from unlazy.tasks.base import Batch, Data, Task
 from unlazy.tasks.hierarchy import HierarchyTask
 
-#: Relative to the mean squared size of a feature: keeps the readout solvable where neurons are dead.
+#: Relative to the mean squared size of a feature: keeps the readout solvable where neurons are
+#: dead.
 RIDGE = 1e-4
 
 
 def layers_of(model: Model, x: Float[Array, "n d"]) -> dict[str, Float[Array, "n f"]]:
-    """What is there after each layer: `first` and `second` hidden layer, and of a residual network `out1`, its base signal."""
+    """What is there after each layer: `first` and `second` hidden layer, and of a residual network
+    `out1`, its base signal.
+    """
     if isinstance(model, TwoLayer):
         return {"first": model.hidden(x)}
-    require(isinstance(model, ThreeLayerResNet), f"{type(model).__name__} has no layers that could be read out.")
+    require(
+        isinstance(model, ThreeLayerResNet),
+        f"{type(model).__name__} has no layers that could be read out.",
+    )
     assert isinstance(model, ThreeLayerResNet)
     first, second = model.layers(x)
     found = {"first": first, "second": second}
-    return found if isinstance(model, ThreeLayer) else found | {"out1": (first @ model.a).reshape(len(x), -1)}
+    return (
+        found
+        if isinstance(model, ThreeLayer)
+        else found | {"out1": (first @ model.a).reshape(len(x), -1)}
+    )
 
 
 def readout_share(
-    features: Float[Array, "n f"], targets: Float[Array, "n k"], others: Float[Array, "n f"], truth: Float[Array, "n k"]
+    features: Float[Array, "n f"],
+    targets: Float[Array, "n k"],
+    others: Float[Array, "n f"],
+    truth: Float[Array, "n k"],
 ) -> Float[Array, ""]:
     """R² on other examples of the linear readout of targets from features, with an offset."""
     centre, middle = jnp.mean(features, axis=0), jnp.mean(targets, axis=0)
     phi = features - centre
     moment = phi.T @ phi / len(phi)
     ridge = RIDGE * jnp.trace(moment) / len(moment) + jnp.finfo(phi.dtype).tiny
-    weights = solve_positive(moment + ridge * jnp.eye(len(moment)), phi.T @ (targets - middle) / len(phi))
+    weights = solve_positive(
+        moment + ridge * jnp.eye(len(moment)), phi.T @ (targets - middle) / len(phi)
+    )
     missed = truth - middle - (others - centre) @ weights
-    return 1 - jnp.mean(jnp.sum(missed**2, axis=1)) / jnp.mean(jnp.sum((truth - jnp.mean(truth, axis=0)) ** 2, axis=1))
+    return 1 - jnp.mean(jnp.sum(missed**2, axis=1)) / jnp.mean(
+        jnp.sum((truth - jnp.mean(truth, axis=0)) ** 2, axis=1)
+    )
 
 
 class LayerReadout(ModelProbe):
-    """How much of F and of G(F) a linear readout finds after each layer: R² on held-out examples, `base_LAYER` and `composite_LAYER`.
+    """How much of F and of G(F) a linear readout finds after each layer: R² on held-out examples,
+    `base_LAYER` and `composite_LAYER`.
 
-    Readouts are fitted to `examples` fresh ones and judged on as many others. `distance_out1`: E‖out₁ − F‖², where there is an out₁.
+    Readouts are fitted to `examples` fresh ones and judged on as many others. `distance_out1`:
+    E‖out₁ − F‖², where there is an out₁.
     """
 
     examples: int = eqx.field(static=True, default=3000)
@@ -58,7 +77,9 @@ class LayerReadout(ModelProbe):
         half = self.examples
         layers = layers_of(model, x)
         found = {
-            f"{signal}_{layer}": readout_share(features[:half], targets[:half], features[half:], targets[half:])
+            f"{signal}_{layer}": readout_share(
+                features[:half], targets[:half], features[half:], targets[half:]
+            )
             for layer, features in layers.items()
             for signal, targets in signals.items()
         }
@@ -68,13 +89,21 @@ class LayerReadout(ModelProbe):
 
 
 class FirstLayerNorm(ModelProbe):
-    """`norm`: ‖W‖_F/√d; `energy`: how many times more of ‖W‖² lies on the hidden coordinates than if it were spread evenly."""
+    """`norm`: ‖W‖_F/√d; `energy`: how many times more of ‖W‖² lies on the hidden coordinates than
+    if it were spread evenly.
+    """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(model, HasNeurons) and isinstance(task, Task), "This needs a network's first layer and a task with a secret.")
+        require(
+            isinstance(model, HasNeurons) and isinstance(task, Task),
+            "This needs a network's first layer and a task with a secret.",
+        )
         assert isinstance(model, HasNeurons) and isinstance(task, Task)
         w = model.first_layer
         total = jnp.sum(w**2)
         features = task.features
         inside = jnp.sum((w @ features.T) ** 2)
-        return {"norm": jnp.sqrt(total / w.shape[1]), "energy": inside / total * w.shape[1] / len(features)}
+        return {
+            "norm": jnp.sqrt(total / w.shape[1]),
+            "energy": inside / total * w.shape[1] / len(features),
+        }

@@ -1,4 +1,6 @@
-"""The experiments' learners: three architectures, trained in all layers or in the hidden ones, or linear in what is trained."""
+"""The experiments' learners: three architectures, trained in all layers or in the hidden ones, or
+linear in what is trained.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ Architecture = Literal["3resnet", "3layer", "2layer"]
 Trained = Literal["all", "hidden"]
 #: Which decays a linear problem is solved for: from next to none to far too much.
 RIDGES = tuple(10.0 ** (power / 2) for power in range(-6, 6))
-#: Step size and weight decay of a cell of a grid, as the usual library counts them: p ← p − rate·(momentum of ∇ + decay·p).
+#: Step size and weight decay of a cell of a grid, as the usual library counts them: p ← p −
+#: rate·(momentum of ∇ + decay·p).
 Cell = tuple[float, float]
 
 
@@ -34,25 +37,49 @@ def grid(rates: tuple[float, ...], decays: tuple[float, ...]) -> tuple[Cell, ...
 
 
 def initial(architecture: Architecture, m: int) -> Init:
-    """Section 8.1: all entries, biases among them, from N(0, 1/m). Without the mean 1 that is printed there (see the errata)."""
+    """Section 8.1: all entries, biases among them, from N(0, 1/m).
+
+    Without the mean 1 that is printed there (see the errata).
+    """
     scale = m**-0.5
     if architecture == "2layer":
         return PlainInit(m=m, w_scale=scale, b_scale=scale, a_scale=scale)
     skip = architecture == "3resnet"
-    return ResNetInit(m=m, w_scale=scale, b_scale=scale, v_scale=scale, e_scale=scale, a_scale=scale, skip=skip, bottleneck=skip)
+    return ResNetInit(
+        m=m,
+        w_scale=scale,
+        b_scale=scale,
+        v_scale=scale,
+        e_scale=scale,
+        a_scale=scale,
+        skip=skip,
+        bottleneck=skip,
+    )
 
 
 def trained_groups(architecture: Architecture, trained: Trained) -> tuple[str, ...]:
-    """The parameter groups that are trained: the last layer among them, or the hidden layers alone."""
+    """The parameter groups that are trained: the last layer among them, or the hidden layers
+    alone.
+    """
     if architecture == "2layer":
         return ("w", "b", "a") if trained == "all" else ("w", "b")
     return ALL if trained == "all" else HIDDEN
 
 
 def momentum_sgd(
-    architecture: Architecture, trained: Trained, m: int, n: int, cell: Cell, epochs: int, *, batch: int = 50, record: tuple[int, ...] = ()
+    architecture: Architecture,
+    trained: Trained,
+    m: int,
+    n: int,
+    cell: Cell,
+    epochs: int,
+    *,
+    batch: int = 50,
+    record: tuple[int, ...] = (),
 ) -> GradientDescent:
-    """SGD with momentum 0.9 on minibatches of 50 for ½‖out − y‖², a tenth of the step size in the second half. `record`: epochs."""
+    """SGD with momentum 0.9 on minibatches of 50 for ½‖out − y‖², a tenth of the step size in the
+    second half. `record`: epochs.
+    """
     rate, decay = cell
     groups = trained_groups(architecture, trained)
     each = n // batch
@@ -66,7 +93,9 @@ def momentum_sgd(
         momentum=0.9,
         drop=0.5,
     )
-    return GradientDescent(initial(architecture, m), (descent,), record=tuple(epoch * each for epoch in record))
+    return GradientDescent(
+        initial(architecture, m), (descent,), record=tuple(epoch * each for epoch in record)
+    )
 
 
 def looks(test: int, validation: int) -> tuple[Probe, ...]:
@@ -85,15 +114,27 @@ def chosen_sgd(
     probes: tuple[Probe, ...],
 ) -> Chosen:
     """A grid of step sizes and decays, of which the validation error chooses."""
-    return Chosen({cell: Arm(family, momentum_sgd(architecture, trained, m, n, cell, epochs), n, probes) for cell in cells})
+    return Chosen(
+        {
+            cell: Arm(family, momentum_sgd(architecture, trained, m, n, cell, epochs), n, probes)
+            for cell in cells
+        }
+    )
 
 
 def chosen_linear(
-    family: Family, architecture: Architecture, what: Literal["last", "NTK"], m: int, n: int, probes: tuple[Probe, ...]
+    family: Family,
+    architecture: Architecture,
+    what: Literal["last", "NTK"],
+    m: int,
+    n: int,
+    probes: tuple[Probe, ...],
 ) -> Chosen:
     """The linear problem along a path of decays, of which the validation error chooses."""
     kind = LastLayerRidge if what == "last" else TangentRidge
-    return Chosen({what: Arm(family, kind(initial(architecture, m), RIDGES), n, probes)}, along=True)
+    return Chosen(
+        {what: Arm(family, kind(initial(architecture, m), RIDGES), n, probes)}, along=True
+    )
 
 
 class Level(Instrument):

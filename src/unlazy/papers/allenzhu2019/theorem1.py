@@ -1,4 +1,6 @@
-"""Theorem 1 on the hard instance (Corollary 7.1): the risk of Algorithm 1 over α, beside the α² that a linear model leaves."""
+"""Theorem 1 on the hard instance (Corollary 7.1): the risk of Algorithm 1 over α, beside the α²
+that a linear model leaves.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,15 @@ from unlazy.networks.residual import HIDDEN
 from unlazy.probes.performance import Performance
 from unlazy.tasks.hierarchy import HardInstance
 
-#: σ_w and σ_v, within the ranges of Table 1 (polylog(m) taken as 1), and η_w, η_v: chosen on tuning seeds.
+#: σ_w and σ_v, within the ranges of Table 1 (polylog(m) taken as 1), and η_w, η_v: chosen on tuning
+#: seeds.
 SIGMA_W, SIGMA_V, RATE_W, RATE_V = 0.3, 4.0, 1.0, 0.1
 
 
 class TheoremSize(NamedTuple):
-    """Sizes of the study; the αs in hundredths, those within the theorem's range and, of a product of four, those beyond."""
+    """Sizes of the study; the αs in hundredths, those within the theorem's range and, of a product
+    of four, those beyond.
+    """
 
     d: int
     m: int
@@ -47,7 +52,9 @@ def algorithm1(m: int, examples: int) -> GradientDescent:
     v = SIGMA_V * m**-0.5
     init = ResNetInit(m=m, w_scale=SIGMA_W, b_scale=SIGMA_W, v_scale=v, e_scale=v, a_scale=m**-0.5)
     rates = {group: RATE_W if group in ("w", "b") else RATE_V for group in HIDDEN}
-    return GradientDescent(init, (Descent(rates, steps=examples, batch=1, loss="squared"),), source=FreshGradients())
+    return GradientDescent(
+        init, (Descent(rates, steps=examples, batch=1, loss="squared"),), source=FreshGradients()
+    )
 
 
 def _in_units(k: int) -> object:
@@ -72,9 +79,14 @@ def theorem1(scale: Scale) -> dict[str, StudyArm]:
 
     def row(k: int, alphas: tuple[int, ...], linear: bool = False) -> Row:
         d = size.d if k == INSIDE else size.d + 10
-        learner = FeatureRidge(RawFeatures(), (1e-6,)) if linear else algorithm1(size.m, size.examples)
+        learner = (
+            FeatureRidge(RawFeatures(), (1e-6,)) if linear else algorithm1(size.m, size.examples)
+        )
         n = min(size.examples, 4_000) if linear else size.examples
-        arms = {alpha: Arm(HardInstance(d=d, k=k, alpha=alpha / 100), learner, n, probes) for alpha in alphas}
+        arms = {
+            alpha: Arm(HardInstance(d=d, k=k, alpha=alpha / 100), learner, n, probes)
+            for alpha in alphas
+        }
         return Row(arms, summaries=(_in_units(k),))  # type: ignore[arg-type]
 
     return {
@@ -89,40 +101,70 @@ THEOREM1 = Claim(
     where="Theorem 1 (Section 6), Corollary 7.1",
     kind="figure",
     statement=(
-        "Algorithm 1, SGD on W and V with one new example a step, learns H = F + α·G(F) up to a population risk of "
-        "Θ̃(α⁴·(k·p_G·C_s(G))⁴), where learning F alone leaves a risk of the order α². For the hard instance (7.1) it is Õ(α⁴·2^{O(k)}), "
+        "Algorithm 1, SGD on W and V with one new example a step, learns H = F + α·G(F) up to a "
+        "population risk of "
+        "Θ̃(α⁴·(k·p_G·C_s(G))⁴), where learning F alone leaves a risk of the order α². For the "
+        "hard instance (7.1) it is Õ(α⁴·2^{O(k)}), "
         "from Θ̃(k²·d/α⁸) examples."
     ),
     study=theorem1,
     checks=(
-        *(Check(Quantity("ResNet", "over_fourth", alpha), upper=1.0) for alpha in THEOREM_SIZES["laptop"].inside),
-        *(Check(Quantity("ResNet", "over_base", alpha), upper=0.1) for alpha in THEOREM_SIZES["laptop"].inside),
+        *(
+            Check(Quantity("ResNet", "over_fourth", alpha), upper=1.0)
+            for alpha in THEOREM_SIZES["laptop"].inside
+        ),
+        *(
+            Check(Quantity("ResNet", "over_base", alpha), upper=0.1)
+            for alpha in THEOREM_SIZES["laptop"].inside
+        ),
         Check(Quantity("linear model", "over_base"), lower=0.9, upper=1.2),
     ),
     conditions=(
         Condition(
-            "α ≤ 1/(k·p_G), with p_G = 2^k, at the greatest α judged (C_s(G) and the constant taken as 1)",
+            "α ≤ 1/(k·p_G), with p_G = 2^k, at the greatest α judged (C_s(G) and the constant "
+            "taken as 1)",
             lambda scale: THEOREM_SIZES[scale].inside[-1] / 100,
             lambda scale: 1 / (INSIDE * 2**INSIDE),
             "≤",
         ),
-        Condition("σ_w ≥ m^{−1/2+0.01} (Table 1)", lambda scale: SIGMA_W, lambda scale: THEOREM_SIZES[scale].m ** -0.49),
-        Condition("σ_w ≤ m^{−0.01} (Table 1)", lambda scale: SIGMA_W, lambda scale: THEOREM_SIZES[scale].m ** -0.01, "≤"),
-        Condition("σ_v ≤ m^{3/8−0.01} (Table 1)", lambda scale: SIGMA_V, lambda scale: THEOREM_SIZES[scale].m ** 0.365, "≤"),
+        Condition(
+            "σ_w ≥ m^{−1/2+0.01} (Table 1)",
+            lambda scale: SIGMA_W,
+            lambda scale: THEOREM_SIZES[scale].m ** -0.49,
+        ),
+        Condition(
+            "σ_w ≤ m^{−0.01} (Table 1)",
+            lambda scale: SIGMA_W,
+            lambda scale: THEOREM_SIZES[scale].m ** -0.01,
+            "≤",
+        ),
+        Condition(
+            "σ_v ≤ m^{3/8−0.01} (Table 1)",
+            lambda scale: SIGMA_V,
+            lambda scale: THEOREM_SIZES[scale].m ** 0.365,
+            "≤",
+        ),
         Condition(
             "no more examples than k²·d/α⁸, at the greatest α judged (constant taken as 1)",
             lambda scale: THEOREM_SIZES[scale].examples,
-            lambda scale: INSIDE**2 * THEOREM_SIZES[scale].d / (THEOREM_SIZES[scale].inside[-1] / 100) ** 8,
+            lambda scale: (
+                INSIDE**2 * THEOREM_SIZES[scale].d / (THEOREM_SIZES[scale].inside[-1] / 100) ** 8
+            ),
             "≤",
         ),
     ),
     deviations=(
-        "The bound is judged as the upper bound that it is: the risk is to be at most (kα)⁴, with p_G·C_s(G) and the constant taken as 1, "
-        "the least that could be meant, and at most a tenth of the k·α² of F alone. No exponent of α is read off: once all is learned, the "
+        "The bound is judged as the upper bound that it is: the risk is to be at most (kα)⁴, "
+        "with p_G·C_s(G) and the constant taken as 1, "
+        "the least that could be meant, and at most a tenth of the k·α² of F alone. No exponent "
+        "of α is read off: once all is learned, the "
         "risk is that of the last steps and hardly depends on α.",
-        "Judged is the last network, not the average over all steps, and from far fewer examples than the corollary takes.",
-        "How large m must be is a polynomial that the theorem leaves open; the run has 100 neurons.",
-        "k = 4 of d = 30 coordinates is shown, not judged: there α is beyond the theorem's range for all sizes that can be told from zero.",
+        "Judged is the last network, not the average over all steps, and from far fewer "
+        "examples than the corollary takes.",
+        "How large m must be is a polynomial that the theorem leaves open; the run has 100 "
+        "neurons.",
+        "k = 4 of d = 30 coordinates is shown, not judged: there α is beyond the theorem's "
+        "range for all sizes that can be told from zero.",
     ),
     control=shuffled(theorem1),
     plots=(

@@ -1,4 +1,5 @@
-"""Daniely, Malach (2020), "Learning Parities with Neural Networks": parities that gradient descent learns and no fixed embedding expresses.
+"""Daniely, Malach (2020), "Learning Parities with Neural Networks": parities that gradient descent
+learns and no fixed embedding expresses.
 
 unlazy reproduce 'daniely2020/*' --scale laptop
 """
@@ -32,7 +33,8 @@ CLAIMS = (*ROWS, THEOREM1, *TRAINING, CONTEST, CLAIM_DIGITS)
 
 TASKS = {
     "daniely2020/task": Named(
-        EqualBits(d=50, k=3), "half of the inputs are uniform bits, in the other half all bits of the parity are equal"
+        EqualBits(d=50, k=3),
+        "half of the inputs are uniform bits, in the other half all bits of the parity are equal",
     ),
 }
 
@@ -41,16 +43,20 @@ _SCHEDULE = ParitySchedule.practical(n=50, k=3, q=128, T=2000, pace=1e4, layers=
 
 LEARNERS = {
     "daniely2020/learner": Named(
-        _SCHEDULE.network(batch=256), "ternary pairs, one step that forgets, then the second layer by gradient descent; k = 3"
+        _SCHEDULE.network(batch=256),
+        "ternary pairs, one step that forgets, then the second layer by gradient descent; k = 3",
     ),
     "daniely2020/learner-both": Named(
-        dataclasses.replace(_SCHEDULE, layers="both", rate=15 / 128).network(batch=256), "the same with both layers trained after step 1"
+        dataclasses.replace(_SCHEDULE, layers="both", rate=15 / 128).network(batch=256),
+        "the same with both layers trained after step 1",
     ),
     "daniely2020/learner-theorem": Named(
         ParitySchedule.theorem(n=50, k=3, q=128, T=2000).network(),
         "the same with the step size and penalty of Theorem 2, whole sample",
     ),
-    "daniely2020/one-step": Named(_SCHEDULE.one_step(), "first layer frozen after step 1, ridge readout"),
+    "daniely2020/one-step": Named(
+        _SCHEDULE.one_step(), "first layer frozen after step 1, ridge readout"
+    ),
 }
 
 #: All that can be checked is run.

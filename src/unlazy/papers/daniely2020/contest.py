@@ -1,4 +1,5 @@
-"""The separation from samples: a network that takes one step, and rivals with fixed features, tuned, on the same examples.
+"""The separation from samples: a network that takes one step, and rivals with fixed features,
+tuned, on the same examples.
 
 Reference: daniely2020, Theorems 1 and 2 together (Section 3).
 """
@@ -26,7 +27,11 @@ class ContestSizes(NamedTuple):
     n: int
 
 
-SIZES: dict[Scale, ContestSizes] = {"smoke": ContestSizes(12, 100), "laptop": ContestSizes(24, 1600), "paper": ContestSizes(30, 3000)}
+SIZES: dict[Scale, ContestSizes] = {
+    "smoke": ContestSizes(12, 100),
+    "laptop": ContestSizes(24, 1600),
+    "paper": ContestSizes(30, 3000),
+}
 #: Bits k of the parities.
 COUNTS = (3, 5, 7)
 TEST = 4000
@@ -36,7 +41,8 @@ PAIRS = 384
 BUDGET = 6
 #: Rivals with fixed features.
 FIXED = ("linear", "random ReLUs", "tangent kernel", "polynomial kernel", "Gaussian kernel")
-#: What learns features without a network, and is shown beside; the second for one k at paper scale alone.
+#: What learns features without a network, and is shown beside; the second for one k at paper scale
+#: alone.
 BESIDE = ("histogram along E[yx]", "recursive feature machine")
 
 #: The network with its neurons and its score looked at along training.
@@ -54,7 +60,9 @@ RIVALS: dict[str, Learner] = {
 
 
 def contest(scale: Scale) -> dict[str, StudyArm]:
-    """The network as it is, after one step and fully trained, and all rivals, tuned; each over k."""
+    """The network as it is, after one step and fully trained, and all rivals, tuned; each over
+    k.
+    """
     sizes = SIZES[scale]
     looks = (PartErrors(TEST),)
     families = {k: EqualBits(d=sizes.d, k=k) for k in COUNTS}
@@ -65,16 +73,24 @@ def contest(scale: Scale) -> dict[str, StudyArm]:
     def rival(name: str, counts: tuple[int, ...] = COUNTS) -> Row:
         return Row({k: Tuned(families[k], RIVALS[name], sizes.n, looks, BUDGET) for k in counts})
 
-    found: dict[str, StudyArm] = {"one step": network(one_step_readout()), "network": network(first_step_network(PAIRS))}
+    found: dict[str, StudyArm] = {
+        "one step": network(one_step_readout()),
+        "network": network(first_step_network(PAIRS)),
+    }
     found |= {name: rival(name) for name in (*FIXED, BESIDE[0])}
     along = first_step_network(PAIRS, record=(0, 1, 101))
-    found[ALONG] = Arm(families[5], along, sizes.n, (PartErrors(TEST), PartWeights(), ScoreByOnes()))
+    found[ALONG] = Arm(
+        families[5], along, sizes.n, (PartErrors(TEST), PartWeights(), ScoreByOnes())
+    )
     return found | ({BESIDE[1]: rival(BESIDE[1], (5,))} if scale == "paper" else {})
 
 
 def _loses(name: str, k: int) -> Check:
     """A rival is wrong on more of the uniform part than the network."""
-    return Check(Quantity(name, "uniform_error", k, minus=Quantity("network", "uniform_error", k)), lower=0.15)
+    return Check(
+        Quantity(name, "uniform_error", k, minus=Quantity("network", "uniform_error", k)),
+        lower=0.15,
+    )
 
 
 CONTEST = Claim(
@@ -82,7 +98,8 @@ CONTEST = Claim(
     where="Theorems 1 and 2 together, at finite samples",
     kind="figure",
     statement=(
-        "The distributions of Section 2 are learned by gradient descent on a network, and not by linear methods on fixed embeddings of "
+        "The distributions of Section 2 are learned by gradient descent on a network, and not "
+        "by linear methods on fixed embeddings of "
         "moderate size."
     ),
     study=contest,
@@ -104,25 +121,39 @@ CONTEST = Claim(
         ),
     ),
     deviations=(
-        "The theorems speak of the population and of all embeddings; here learners see n examples, and rivals are those that people use: a "
-        "linear model, 1000 random ReLU features, tangent, polynomial and Gaussian kernels. Each rival may try six settings on a fifth of "
-        "the examples held out; the network has the same settings on all seeds. Its start is that of Section 2 with Gaussian weights that "
-        "are small beside the biases: a step that forgets, 1000 steps of minibatch descent on both layers with a penalty on the first, and "
-        "a ridge readout; and the same without the descent. Errors are those on 4000 fresh uniform inputs, and on 4000 in which all bits "
-        "of A are equal. That rivals are wrong on 15 % more of the uniform part is our bound. That weights on A and off it separate in the "
-        "first step is judged by the median over neurons of |mean weight on A| over the root mean square of the others, which grows by at "
-        "least 2. Beside the rivals stands the cheapest way to learn the one feature, a histogram of the label along the mean of y·x, "
+        "The theorems speak of the population and of all embeddings; here learners see n "
+        "examples, and rivals are those that people use: a "
+        "linear model, 1000 random ReLU features, tangent, polynomial and Gaussian kernels. "
+        "Each rival may try six settings on a fifth of "
+        "the examples held out; the network has the same settings on all seeds. Its start is "
+        "that of Section 2 with Gaussian weights that "
+        "are small beside the biases: a step that forgets, 1000 steps of minibatch descent on "
+        "both layers with a penalty on the first, and "
+        "a ridge readout; and the same without the descent. Errors are those on 4000 fresh "
+        "uniform inputs, and on 4000 in which all bits "
+        "of A are equal. That rivals are wrong on 15 % more of the uniform part is our bound. "
+        "That weights on A and off it separate in the "
+        "first step is judged by the median over neurons of |mean weight on A| over the root "
+        "mean square of the others, which grows by at "
+        "least 2. Beside the rivals stands the cheapest way to learn the one feature, a "
+        "histogram of the label along the mean of y·x, "
         "which needs no network on this task.",
-        "The network's settings were chosen by hand on seeds 10 to 49, at the sizes of laptop scale, by its errors on this task; several "
-        "others missed zero. That zero errors are asked of more than half of the seeds was set after one miss in twenty there.",
+        "The network's settings were chosen by hand on seeds 10 to 49, at the sizes of laptop "
+        "scale, by its errors on this task; several "
+        "others missed zero. That zero errors are asked of more than half of the seeds was set "
+        "after one miss in twenty there.",
     ),
     plots=tuple(
         Plot(
             title=f"Errors on the {part} part",
             x="bits k of the parity",
             y="share of wrong labels",
-            series=tuple(PlotLine(name, f"{measure}_error", name) for name in ("network", "one step", *FIXED, *BESIDE)),
-            caption="Rivals are tuned seed by seed; the settings of the network were chosen beforehand, on other seeds.",
+            series=tuple(
+                PlotLine(name, f"{measure}_error", name)
+                for name in ("network", "one step", *FIXED, *BESIDE)
+            ),
+            caption="Rivals are tuned seed by seed; the settings of the network were chosen "
+            "beforehand, on other seeds.",
         )
         for part, measure in (("uniform", "uniform"), ("all-equal", "structured"))
     ),

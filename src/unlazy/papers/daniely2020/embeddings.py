@@ -1,8 +1,11 @@
-"""The price of fixed embeddings: how many features, drawn without regard to the label, express a parity, and how many learn it.
+"""The price of fixed embeddings: how many features, drawn without regard to the label, express a
+parity, and how many learn it.
 
-Whether labels y can be separated is a question about a convex hull: some v has y_i⟨v, φ_i⟩ > 0 for all i exactly if no λ ≥ 0, λ ≠ 0 has
-Σ λ_i y_i φ_i = 0. The point of the hull that is nearest to the origin decides it, with a certificate either way: it is itself such a v, or
-it is zero and its weights are such a λ. It is found by non-negative least squares; where rounding leaves both open, by a linear program.
+Whether labels y can be separated is a question about a convex hull: some v has y_i⟨v, φ_i⟩ > 0 for
+all i exactly if no λ ≥ 0, λ ≠ 0 has Σ λ_i y_i φ_i = 0. The point of the hull that is nearest to the
+origin decides it, with a certificate either way: it is itself such a v, or it is zero and its
+weights are such a λ. It is found by non-negative least squares; where rounding leaves both open, by
+a linear program.
 
 Reference: daniely2020, Theorem 1; Forster (2002).
 """
@@ -29,9 +32,11 @@ from unlazy.theory.walsh import points
 
 Kind = Literal["relu", "fourier", "tangent", "polynomial"]
 KINDS: tuple[Kind, ...] = ("relu", "fourier", "tangent", "polynomial")
-#: How weights are drawn: each by itself; or all alike in a neuron, which then looks at the sum of the bits, as after one step of descent.
+#: How weights are drawn: each by itself; or all alike in a neuron, which then looks at the sum of
+#: the bits, as after one step of descent.
 Weights = Literal["blind", "along the sum"]
-#: A feature whose part outside of those before it is smaller than this, relative to it, adds nothing to them.
+#: A feature whose part outside of those before it is smaller than this, relative to it, adds
+#: nothing to them.
 _DEPENDENT = 1e-9
 #: Below so many bits k each bit less doubles the number of embeddings that are drawn.
 MANY_DRAWS = 8
@@ -40,12 +45,17 @@ _BLOCK = 64
 
 
 def embedding(
-    kind: Kind, z: Float[np.ndarray, "p k"], count: int, draw: np.random.Generator, weights: Weights = "blind"
+    kind: Kind,
+    z: Float[np.ndarray, "p k"],
+    count: int,
+    draw: np.random.Generator,
+    weights: Weights = "blind",
 ) -> Float[np.ndarray, "p N"]:
     """`count` random features of each point.
 
-    Neurons max(⟨w, z⟩ + b, 0); cosines; tangents of neurons (a block of k + 1 for each); powers (⟨w, z⟩ + b)^k. Polynomials of lower degree
-    than k cannot express the parity of k bits, however many there are.
+    Neurons max(⟨w, z⟩ + b, 0); cosines; tangents of neurons (a block of k + 1 for each); powers
+    (⟨w, z⟩ + b)^k. Polynomials of lower degree than k cannot express the parity of k bits, however
+    many there are.
     """
     k = z.shape[1]
     neurons = count if kind != "tangent" else -(-count // (k + 1))
@@ -62,10 +72,14 @@ def embedding(
     return blocks.reshape(len(z), -1)[:, :count]
 
 
-def leading_basis(features: Float[np.ndarray, "p N"]) -> tuple[Float[np.ndarray, "p r"], Int[np.ndarray, " r"]]:
-    """An orthonormal basis of the span whose first j vectors span that of the leading features, and the feature that each comes with.
+def leading_basis(
+    features: Float[np.ndarray, "p N"],
+) -> tuple[Float[np.ndarray, "p r"], Int[np.ndarray, " r"]]:
+    """An orthonormal basis of the span whose first j vectors span that of the leading features, and
+    the feature that each comes with.
 
-    By Gram and Schmidt, twice; features that depend on those before them give none. It ends where all of the space is spanned.
+    By Gram and Schmidt, twice; features that depend on those before them give none. It ends where
+    all of the space is spanned.
     """
     size = np.linalg.norm(features, axis=0)
     basis = np.empty((len(features), min(features.shape)))
@@ -80,7 +94,9 @@ def leading_basis(features: Float[np.ndarray, "p N"]) -> tuple[Float[np.ndarray,
         for j in range(block.shape[1]):
             rest = block[:, j]
             for _ in range(2):
-                rest = rest - basis[:, first : len(owners)] @ (basis[:, first : len(owners)].T @ rest)
+                rest = rest - basis[:, first : len(owners)] @ (
+                    basis[:, first : len(owners)].T @ rest
+                )
             length = np.linalg.norm(rest)
             if length > _DEPENDENT and len(owners) < basis.shape[1]:
                 basis[:, len(owners)] = rest / length
@@ -113,7 +129,13 @@ def separates(basis: Float[np.ndarray, "p r"], labels: Float[np.ndarray, " p"]) 
 
 def _by_program(rows: Float[np.ndarray, "p r"]) -> bool:
     """The same by a linear program: some v has ⟨v, row⟩ ≥ 1 for all rows."""
-    found = scipy.optimize.linprog(np.zeros(rows.shape[1]), A_ub=-rows, b_ub=-np.ones(len(rows)), bounds=(None, None), method="highs")
+    found = scipy.optimize.linprog(
+        np.zeros(rows.shape[1]),
+        A_ub=-rows,
+        b_ub=-np.ones(len(rows)),
+        bounds=(None, None),
+        method="highs",
+    )
     return bool(found.status == 0)
 
 
@@ -123,9 +145,15 @@ def separable(features: Float[np.ndarray, "p N"], labels: Float[np.ndarray, " p"
 
 
 def least_embedding(features: Float[np.ndarray, "p N"], labels: Float[np.ndarray, " p"]) -> int:
-    """The least number of leading features that separate the labels. More features never hurt, so it is bisected."""
+    """The least number of leading features that separate the labels.
+
+    More features never hurt, so it is bisected.
+    """
     basis, owners = leading_basis(features)
-    require(separates(basis, labels), f"{features.shape[1]} features do not separate the labels: draw more.")
+    require(
+        separates(basis, labels),
+        f"{features.shape[1]} features do not separate the labels: draw more.",
+    )
     low, high = 0, len(owners)
     while high - low > 1:
         middle = (low + high) // 2
@@ -134,12 +162,16 @@ def least_embedding(features: Float[np.ndarray, "p N"], labels: Float[np.ndarray
 
 
 def growth(k: np.ndarray, least: np.ndarray) -> dict[str, float]:
-    """How a number grows with k: `bits`, the slope of log₂ N in k; `base` = 2^bits; `degree`, the slope of log N in log k over the three
-    greatest k, that of the polynomial which they would lie on; `rise`: by how much this exceeds the same over the three least k. A power of
-    k rises by zero, a polynomial of degree 2 is either below 2 or falls towards it, an exponential rises in proportion to k.
+    """How a number grows with k: `bits`, the slope of log₂ N in k; `base` = 2^bits; `degree`, the
+    slope of log N in log k over the three greatest k, that of the polynomial which they would lie
+    on; `rise`: by how much this exceeds the same over the three least k. A power of k rises by
+    zero, a polynomial of degree 2 is either below 2 or falls towards it, an exponential rises in
+    proportion to k.
     """
     bits = slope(k, np.log2(least))
-    ends = [slope(np.log(k[part]), np.log(least[part])) for part in (slice(None, 3), slice(-3, None))]
+    ends = [
+        slope(np.log(k[part]), np.log(least[part])) for part in (slice(None, 3), slice(-3, None))
+    ]
     return {"bits": bits, "base": 2**bits, "degree": ends[1], "rise": ends[1] - ends[0]}
 
 
@@ -152,7 +184,10 @@ class _Embeddings(Instrument):
 
     def __check_init__(self) -> None:
         """Refuse what no growth can be told from."""
-        require(len(self.counts) >= 3 and min(self.counts) >= 2, f"Growth takes three or more k of at least 2, but they are {self.counts}.")
+        require(
+            len(self.counts) >= 3 and min(self.counts) >= 2,
+            f"Growth takes three or more k of at least 2, but they are {self.counts}.",
+        )
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -166,18 +201,32 @@ class _Embeddings(Instrument):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        with threadpool_limits(1, user_api="blas"):  # many small products: threads would wait for each other
+        with threadpool_limits(
+            1, user_api="blas"
+        ):  # many small products: threads would wait for each other
             least = np.array([self._mean(k, draw) for k in self.counts], float)
         k = np.array(self.counts, float)
         forster = np.array([parities_bound(k) for k in self.counts])
-        found = {"least": least, "forster": forster, "over_forster": np.minimum.accumulate(least / forster)}
+        found = {
+            "least": least,
+            "forster": forster,
+            "over_forster": np.minimum.accumulate(least / forster),
+        }
         return found | {name: np.full(len(k), value) for name, value in growth(k, least).items()}
 
     def _mean(self, k: int, draw: np.random.Generator) -> float:
-        """The geometric mean over draws: several for small k, where one says little and costs little."""
-        return float(np.exp(np.mean([math.log(self._one(k, draw)) for _ in range(1 << max(0, MANY_DRAWS - k))])))
+        """The geometric mean over draws: several for small k, where one says little and costs
+        little.
+        """
+        return float(
+            np.exp(
+                np.mean([math.log(self._one(k, draw)) for _ in range(1 << max(0, MANY_DRAWS - k))])
+            )
+        )
 
-    def _drawn(self, k: int, draw: np.random.Generator, more: int = 1) -> tuple[Float[np.ndarray, "p N"], Float[np.ndarray, " p"]]:
+    def _drawn(
+        self, k: int, draw: np.random.Generator, more: int = 1
+    ) -> tuple[Float[np.ndarray, "p N"], Float[np.ndarray, " p"]]:
         z = points(k)
         count = more * ((4 if self.kind == "tangent" else 2) * 2**k + 8 * k)
         return embedding(self.kind, z, count, draw, self.weights), np.prod(z, axis=1)
@@ -187,14 +236,20 @@ class _Embeddings(Instrument):
 
 
 class LeastEmbedding(_Embeddings):
-    """The least number N of random features that express the parity of all k bits: that separate it on the whole cube.
+    """The least number N of random features that express the parity of all k bits: that separate it
+    on the whole cube.
 
-    `least`: N, the geometric mean over 2^(8−k) embeddings for k < 8; `forster`: Forster's bound 2^(k/2) for an embedding that serves all
-    parities of k bits, from the spectral norm of the matrix of their values; `over_forster`: N over it, the least so far; and its `growth`.
+    `least`: N, the geometric mean over 2^(8−k) embeddings for k < 8; `forster`: Forster's bound
+    2^(k/2) for an embedding that serves all parities of k bits, from the spectral norm of the
+    matrix of their values; `over_forster`: N over it, the least so far; and its `growth`.
     """
 
     def _one(self, k: int, draw: np.random.Generator) -> int:
-        for more in (1, 4, 16):  # the first is enough but where weights look along the sum, whose ends few kinks reach
+        for more in (
+            1,
+            4,
+            16,
+        ):  # the first is enough but where weights look along the sum, whose ends few kinks reach
             features, labels = self._drawn(k, draw, more)
             if separable(features, labels) or more == 16:
                 break
@@ -202,10 +257,12 @@ class LeastEmbedding(_Embeddings):
 
 
 class LearnedEmbedding(_Embeddings):
-    """The least number N of random features by which ridge regression learns the parity of all k bits, from examples·2^k uniform draws.
+    """The least number N of random features by which ridge regression learns the parity of all k
+    bits, from examples·2^k uniform draws.
 
-    Learned means that at most a share `error` of all points of the cube is labelled wrong. The ridge is chosen on a fifth of the examples.
-    The number is bisected, as if more features never hurt, down to 2 %. Measures are those of `LeastEmbedding`.
+    Learned means that at most a share `error` of all points of the cube is labelled wrong. The
+    ridge is chosen on a fifth of the examples. The number is bisected, as if more features never
+    hurt, down to 2 %. Measures are those of `LeastEmbedding`.
     """
 
     examples: int = eqx.field(static=True, default=8)
@@ -229,15 +286,23 @@ RIDGES = 10.0 ** np.arange(-10.0, 2.0)
 
 
 def ridge_error(
-    features: Float[np.ndarray, "p N"], labels: Float[np.ndarray, " p"], seen: Int[np.ndarray, " p"], held_out: Int[np.ndarray, " p"]
+    features: Float[np.ndarray, "p N"],
+    labels: Float[np.ndarray, " p"],
+    seen: Int[np.ndarray, " p"],
+    held_out: Int[np.ndarray, " p"],
 ) -> float:
-    """The share of points that a tuned ridge regression labels wrong, where each point was seen and held out so many times."""
+    """The share of points that a tuned ridge regression labels wrong, where each point was seen and
+    held out so many times.
+    """
     kernel = features @ features.T
     kernel = kernel / np.mean(np.diag(kernel))
     root = np.sqrt(seen)
     values, vectors = np.linalg.eigh(root[:, None] * kernel * root)
     inside, back = vectors.T @ (root * labels), kernel @ (root[:, None] * vectors)
-    right = [held_out @ ((back @ (inside / (np.maximum(values, 0) + ridge))) * labels > 0) for ridge in RIDGES]
+    right = [
+        held_out @ ((back @ (inside / (np.maximum(values, 0) + ridge))) * labels > 0)
+        for ridge in RIDGES
+    ]
     chosen, root = RIDGES[int(np.argmax(right))], np.sqrt(seen + held_out)
     ridged = root[:, None] * kernel * root + chosen * np.eye(len(root))
     scores = kernel @ (root * scipy.linalg.solve(ridged, root * labels, assume_a="pos"))
@@ -246,5 +311,11 @@ def ridge_error(
 
 @functools.cache
 def parities_bound(k: int) -> float:
-    """Forster's bound for the matrix of all parities of k bits at all points, which is a Hadamard matrix: of norm 2^(k/2)."""
-    return forster_bound(np.prod(np.where(points(k)[:, None, :] < 0, points(k)[None], 1.0), axis=2)) if k <= 8 else 2 ** (k / 2)
+    """Forster's bound for the matrix of all parities of k bits at all points, which is a Hadamard
+    matrix: of norm 2^(k/2).
+    """
+    return (
+        forster_bound(np.prod(np.where(points(k)[:, None, :] < 0, points(k)[None], 1.0), axis=2))
+        if k <= 8
+        else 2 ** (k / 2)
+    )

@@ -1,11 +1,13 @@
-"""The network of the paper and the schedules that train it: one step that forgets the start, then small or practical steps.
+"""The network of the paper and the schedules that train it: one step that forgets the start, then
+small or practical steps.
 
     g(x) = Σ_{i≤2q} u_i σ(⟨w_i, x⟩ + b_i), σ(s) = min(max(s, 0), 6);   loss E max(1 − y·g, 0) + λ·(‖u‖² + Σ‖w_i‖²)
     step 1: η = 1, λ = 1/2, so w ← −∇_w and u ← −∇_u;   steps t > 1: η = k²/(T√q), λ ≤ k/n (the theorem), or a practical η
 
-On n ≤ 14 bits all of it runs on the exact law, listed. For any n the first step is exact by `theory.parity_gradients`; what follows runs
-on the k + 1 numbers of ones that A can have (`CountedBits`): after the first step the weights are nearly equal on A and nearly zero
-elsewhere, and `AfterFirstStep` draws neurons that are exactly so.
+On n ≤ 14 bits all of it runs on the exact law, listed. For any n the first step is exact by
+`theory.parity_gradients`; what follows runs on the k + 1 numbers of ones that A can have
+(`CountedBits`): after the first step the weights are nearly equal on A and nearly zero elsewhere,
+and `AfterFirstStep` draws neurons that are exactly so.
 
 Reference: daniely2020, Section 2, Theorem 2.
 """
@@ -42,11 +44,13 @@ Layers = Literal["both", "second"]
 
 
 class AfterFirstStep(Init):
-    """The network after the exact first step on n bits, as it acts along A: one weight ⟨w, e_A⟩ a neuron, e_A the unit vector of A.
+    """The network after the exact first step on n bits, as it acts along A: one weight ⟨w, e_A⟩ a
+    neuron, e_A the unit vector of A.
 
-    Neurons are drawn from the random start by how many of their weights in A are 1 and −1 and how many outside A are not 0; all of the step
-    follows from that. Where the weights on A differ after the step, as those of neurons with at most one zero in A do, their mean
-    is taken; weights outside A are dropped.
+    Neurons are drawn from the random start by how many of their weights in A are 1 and −1 and how
+    many outside A are not 0; all of the step follows from that. Where the weights on A differ after
+    the step, as those of neurons with at most one zero in A do, their mean is taken; weights
+    outside A are dropped.
     """
 
     n: int = eqx.field(static=True, kw_only=True)
@@ -64,13 +68,26 @@ class AfterFirstStep(Init):
         return self.neurons
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
-        require(d == 1 and outputs is None, "After the first step a network is drawn for the one coordinate of `CountedBits` alone.")
+        require(
+            d == 1 and outputs is None,
+            "After the first step a network is drawn for the one coordinate of `CountedBits` "
+            "alone.",
+        )
         key_start, key_u = jax.random.split(key)
         table, number = _first_step(self.n, self.k, self.structured), jnp.result_type(float)
         half = self.neurons // 2
-        chosen = jnp.searchsorted(table.cumulative, jax.random.uniform(key_start, (half,), jnp.float32))
-        along, bias, output = (jnp.asarray(column, number)[chosen] for column in (table.along, table.bias, table.output))
-        u = self.n / self.k * jax.random.uniform(key_u, (half,), jnp.float32, -1.0, 1.0).astype(number)
+        chosen = jnp.searchsorted(
+            table.cumulative, jax.random.uniform(key_start, (half,), jnp.float32)
+        )
+        along, bias, output = (
+            jnp.asarray(column, number)[chosen]
+            for column in (table.along, table.bias, table.output)
+        )
+        u = (
+            self.n
+            / self.k
+            * jax.random.uniform(key_u, (half,), jnp.float32, -1.0, 1.0).astype(number)
+        )
         w, b = u * along, (u * bias if self.moves_bias else jnp.zeros(half, number))
         start = 1 / (8 * self.k)
         return TwoLayer(
@@ -83,7 +100,9 @@ class AfterFirstStep(Init):
 
 
 class ParityDescent(GradientDescent):
-    """Gradient descent from ternary pairs, which on `EqualBits` takes the k of the family: the algorithm of the paper is told k, not A."""
+    """Gradient descent from ternary pairs, which on `EqualBits` takes the k of the family: the
+    algorithm of the paper is told k, not A.
+    """
 
     def suited(self, family: Family) -> GradientDescent:
         told: GradientDescent = self
@@ -94,7 +113,9 @@ class ParityDescent(GradientDescent):
 
 @dataclasses.dataclass(frozen=True)
 class _FirstStep:
-    """By composition: ⟨E[x f σ'], e_A⟩, E[f σ'] and E[f σ], and the distribution function of the compositions."""
+    """By composition: ⟨E[x f σ'], e_A⟩, E[f σ'] and E[f σ], and the distribution function of the
+    compositions.
+    """
 
     along: np.ndarray
     bias: np.ndarray
@@ -109,12 +130,18 @@ def _first_step(n: int, k: int, structured: float) -> _FirstStep:
     found = exact.uniform(*rows).mixed(exact.structured(*rows), structured)
     zero = k - start.plus - start.minus
     mean = (start.plus * found.on_plus + start.minus * found.on_minus + zero * found.on_zero) / k
-    return _FirstStep(mean * math.sqrt(k / n), found.bias, found.output, np.minimum(np.cumsum(start.share), 1.0).astype(np.float32))
+    return _FirstStep(
+        mean * math.sqrt(k / n),
+        found.bias,
+        found.output,
+        np.minimum(np.cumsum(start.share), 1.0).astype(np.float32),
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ParitySchedule:
-    """One step that forgets, then `steps` steps of size `rate` with penalty `penalty`, on pairs of neurons.
+    """One step that forgets, then `steps` steps of size `rate` with penalty `penalty`, on pairs of
+    neurons.
 
     Make one with `theorem` or `practical`.
     """
@@ -133,18 +160,36 @@ class ParitySchedule:
     def __post_init__(self) -> None:
         TernaryInit(neurons=self.neurons, k=self.k)
         EqualBits(d=self.n, k=self.k)
-        require(self.biases in get_args(Biases), f"biases must be one of {', '.join(get_args(Biases))}, but is {self.biases!r}.")
-        require(self.layers in get_args(Layers), f"layers must be one of {', '.join(get_args(Layers))}, but is {self.layers!r}.")
+        require(
+            self.biases in get_args(Biases),
+            f"biases must be one of {', '.join(get_args(Biases))}, but is {self.biases!r}.",
+        )
+        require(
+            self.layers in get_args(Layers),
+            f"layers must be one of {', '.join(get_args(Layers))}, but is {self.layers!r}.",
+        )
 
     @classmethod
     def theorem(cls, *, n: int, k: int, q: int, T: int, **others: Any) -> Self:
-        """Theorem 2 to the letter, with the largest penalty that it allows: q pairs, η = k²/(T√q), λ = k/n."""
-        return cls(n=n, k=k, neurons=2 * q, steps=T, rate=k**2 / (T * math.sqrt(q)), penalty=k / n, **others)
+        """Theorem 2 to the letter, with the largest penalty that it allows: q pairs, η = k²/(T√q),
+        λ = k/n.
+        """
+        return cls(
+            n=n,
+            k=k,
+            neurons=2 * q,
+            steps=T,
+            rate=k**2 / (T * math.sqrt(q)),
+            penalty=k / n,
+            **others,
+        )
 
     @classmethod
     def practical(cls, *, n: int, k: int, q: int, T: int, pace: float, **others: Any) -> Self:
         """η = pace/q, no penalty, the biases left alone in step 1."""
-        return cls(n=n, k=k, neurons=2 * q, steps=T, rate=pace / q, **({"biases": "after step 1"} | others))
+        return cls(
+            n=n, k=k, neurons=2 * q, steps=T, rate=pace / q, **({"biases": "after step 1"} | others)
+        )
 
     @property
     def first(self) -> Descent:
@@ -155,22 +200,53 @@ class ParitySchedule:
     @property
     def rest(self) -> Descent:
         """All steps after it."""
-        groups = ["a"] if self.layers == "second" else ["w", "a"] if self.biases == "frozen" else ["w", "a", "b"]
+        groups = (
+            ["a"]
+            if self.layers == "second"
+            else ["w", "a"]
+            if self.biases == "frozen"
+            else ["w", "a", "b"]
+        )
         decay = {group: self.penalty for group in groups if group != "b"} if self.penalty else {}
         return Descent(dict.fromkeys(groups, self.rate), steps=self.steps, decay=decay)
 
-    def network(self, source: GradientSource | None = None, *, batch: int | None = None) -> GradientDescent:
-        """On n bits, with gradients from a source: by default a fixed sample. `batch`: examples a step after the first."""
+    def network(
+        self, source: GradientSource | None = None, *, batch: int | None = None
+    ) -> GradientDescent:
+        """On n bits, with gradients from a source: by default a fixed sample.
+
+        `batch`: examples a step after the first.
+        """
         rest = dataclasses.replace(self.rest, batch=batch)
         start = TernaryInit(neurons=self.neurons, k=self.k, printed=self.printed)
-        return ParityDescent(start, (self.first, rest), record=self.record, source=source or SampleGradients(), precision=64)
+        return ParityDescent(
+            start,
+            (self.first, rest),
+            record=self.record,
+            source=source or SampleGradients(),
+            precision=64,
+        )
 
     def one_step(self, ridge: float = 1e-6) -> GradientDescent:
-        """Step 1 on a fixed sample, then the ridge regression of the labels on the hidden features."""
+        """Step 1 on a fixed sample, then the ridge regression of the labels on the hidden
+        features.
+        """
         start = TernaryInit(neurons=self.neurons, k=self.k, printed=self.printed)
-        return ParityDescent(start, (self.first, RidgeReadout(ridge)), record=self.record, precision=64)
+        return ParityDescent(
+            start, (self.first, RidgeReadout(ridge)), record=self.record, precision=64
+        )
 
     def reduced(self, structured: float = 0.5) -> GradientDescent:
-        """On `CountedBits` with its exact law; the first step is exact and already behind the start, so that step t is step t + 1."""
-        start = AfterFirstStep(n=self.n, k=self.k, neurons=self.neurons, moves_bias=self.biases == "trained", structured=structured)
-        return GradientDescent(start, (self.rest,), record=self.record, source=LawGradients(), precision=64)
+        """On `CountedBits` with its exact law; the first step is exact and already behind the
+        start, so that step t is step t + 1.
+        """
+        start = AfterFirstStep(
+            n=self.n,
+            k=self.k,
+            neurons=self.neurons,
+            moves_bias=self.biases == "trained",
+            structured=structured,
+        )
+        return GradientDescent(
+            start, (self.rest,), record=self.record, source=LawGradients(), precision=64
+        )

@@ -1,4 +1,5 @@
-"""What is measured of the network along training: errors and margins by the number of ones, drift and what it does to the loss, and regret.
+"""What is measured of the network along training: errors and margins by the number of ones, drift
+and what it does to the loss, and regret.
 
 Reference: daniely2020, Section 4.2.
 """
@@ -25,18 +26,25 @@ from unlazy.tasks.equal_bits import CountedBitsTask
 
 
 def _law(task: Data) -> Population:
-    require(task.exact_law is not None, "This is measured on the exact law, which these data do not offer.")
+    require(
+        task.exact_law is not None,
+        "This is measured on the exact law, which these data do not offer.",
+    )
     assert task.exact_law is not None
     return task.exact_law()
 
 
 class CountErrors(ModelProbe):
-    """On `CountedBits`: `error` on the mixture and `uniform_error` on its uniform part, in percent; `margin`: the least y·g of all inputs,
-    over the greatest |g|. `scores`: g for each number of ones.
+    """On `CountedBits`: `error` on the mixture and `uniform_error` on its uniform part, in percent;
+    `margin`: the least y·g of all inputs, over the greatest |g|. `scores`: g for each number of
+    ones.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(task, CountedBitsTask), "Numbers of ones are the inputs of `CountedBits` alone.")
+        require(
+            isinstance(task, CountedBitsTask),
+            "Numbers of ones are the inputs of `CountedBits` alone.",
+        )
         assert isinstance(task, CountedBitsTask)
         law, uniform = task.exact_law(), CountedBitsTask(0.0, task.d, task.k).exact_law()
         g = model(law.x)
@@ -44,19 +52,26 @@ class CountErrors(ModelProbe):
         return {
             "error": 100 * law.weight @ wrong,
             "uniform_error": 100 * uniform.weight @ wrong,
-            "margin": jnp.min(law.y * g) / jnp.maximum(jnp.max(jnp.abs(g)), jnp.finfo(g.dtype).tiny),
+            "margin": jnp.min(law.y * g)
+            / jnp.maximum(jnp.max(jnp.abs(g)), jnp.finfo(g.dtype).tiny),
             "least": jnp.min(law.y * g),
             "scores": g,
         }
 
 
 class ForgettingStep(Probe):
-    """`start`: the greatest |g| of all inputs before the first step. `w`, `u`: how far weights after it are from u·E[x f σ'] and E[f σ],
-    over the greatest of them. The records must begin with steps 0 and 1, on a law that is listed.
+    """`start`: the greatest |g| of all inputs before the first step. `w`, `u`: how far weights
+    after it are from u·E[x f σ'] and E[f σ], over the greatest of them. The records must begin with
+    steps 0 and 1, on a law that is listed.
     """
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
-        require(trace.steps[:2] == (0, 1), "The start is measured on a trace that records steps 0 and 1.")
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
+        require(
+            trace.steps[:2] == (0, 1),
+            "The start is measured on a trace that records steps 0 and 1.",
+        )
         models, law = _two_layer(trace), _law(task)
         before, after = models.at(0), models.at(1)
         height = law.x @ before.first_layer.T + before.b  # p m
@@ -73,25 +88,34 @@ class ForgettingStep(Probe):
 
 
 class Solved(Probe):
-    """`best`: the least error so far; `solved`: whether all inputs were labelled rightly at some recorded step so far; `flow`: η·t at the
-    first such step (the last record's where there is none), over the k²/√q that the theorem allows. After `CountErrors`.
+    """`best`: the least error so far; `solved`: whether all inputs were labelled rightly at some
+    recorded step so far; `flow`: η·t at the first such step (the last record's where there is
+    none), over the k²/√q that the theorem allows. After `CountErrors`.
     """
 
     rate: float = eqx.field(converter=float)
     allowed: float = eqx.field(converter=float)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         error = jnp.asarray(found["error"])
         right = error <= 0
         steps = jnp.asarray(trace.steps, jnp.result_type(float))
         ever = jnp.cumsum(right) > 0
         first = jnp.where(ever, steps[jnp.argmax(right)], steps)
         best = jax.lax.cummin(error)
-        return {"best": best, "solved": ever.astype(steps.dtype), "flow": self.rate * first / self.allowed}
+        return {
+            "best": best,
+            "solved": ever.astype(steps.dtype),
+            "flow": self.rate * first / self.allowed,
+        }
 
 
 def _two_layer(trace: Trace) -> TwoLayer:
-    require(isinstance(trace.models, TwoLayer), "LayerDrift is measured of two-layer networks alone.")
+    require(
+        isinstance(trace.models, TwoLayer), "LayerDrift is measured of two-layer networks alone."
+    )
     assert isinstance(trace.models, TwoLayer)
     return trace.models
 
@@ -102,11 +126,13 @@ def _hidden(model: Model, law: Population) -> Float[Array, "p m"]:
 
 
 class LayerDrift(Probe):
-    """Lemmas 13 and 14: how far weights move from where step 1 left them, over the bounds at each recorded step t.
+    """Lemmas 13 and 14: how far weights move from where step 1 left them, over the bounds at each
+    recorded step t.
 
-    `u`, `w`, `b`: the greatest over all neurons of |u_i|, ‖w_i − w_i⁽¹⁾‖, |b_i − b_i⁽¹⁾| over their bounds. `loss`: the greatest change
-    over all inputs of the hinge loss of g_{u*}, over Lemma 14's bound, where u* is the least separator on the features that step 1 left.
-    The first record must be step 1, as step 0 of reduced training is.
+    `u`, `w`, `b`: the greatest over all neurons of |u_i|, ‖w_i − w_i⁽¹⁾‖, |b_i − b_i⁽¹⁾| over their
+    bounds. `loss`: the greatest change over all inputs of the hinge loss of g_{u*}, over Lemma 14's
+    bound, where u* is the least separator on the features that step 1 left. The first record must
+    be step 1, as step 0 of reduced training is.
     """
 
     n: int = eqx.field(static=True)
@@ -114,7 +140,9 @@ class LayerDrift(Probe):
     rate: float = eqx.field(converter=float)
     penalty: float = eqx.field(converter=float)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         models, law = _two_layer(trace), _law(task)
         t = jnp.asarray(trace.steps, jnp.result_type(float)) - trace.steps[0] + 1
         small, ratio = self.k / math.sqrt(self.n), self.n / self.k
@@ -137,27 +165,34 @@ class LayerDrift(Probe):
 class Regret(Probe):
     """Theorem 11 for the second layer on fixed features, from a trace that records every step.
 
-    f(u) = E max(1 − y·g_u, 0) + λ‖u‖². `regret`: the greatest over u* of [mean f(u_t) − f(u*)] / [‖u*‖²/(2ηT) + ‖u_1‖·mean‖∇f‖ +
-    η·mean‖∇f‖²], at most 1 by the theorem, at every number T of steps so far; u* runs over multiples of the least separator and of the last
-    weights. `towards`: the label that f wants, 1 for the true one.
+    f(u) = E max(1 − y·g_u, 0) + λ‖u‖². `regret`: the greatest over u* of [mean f(u_t) − f(u*)] /
+    [‖u*‖²/(2ηT) + ‖u_1‖·mean‖∇f‖ + η·mean‖∇f‖²], at most 1 by the theorem, at every number T of
+    steps so far; u* runs over multiples of the least separator and of the last weights. `towards`:
+    the label that f wants, 1 for the true one.
     """
 
     rate: float = eqx.field(converter=float)
     penalty: float = eqx.field(converter=float)
     towards: float = eqx.field(converter=float, default=1.0)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         models, law = _two_layer(trace), _law(task)
         y = self.towards * law.y
         features = models.at(0).hidden(law.x)  # p m
 
         def f(u: Float[Array, " m"]) -> Float[Array, ""]:
-            return law.weight @ jnp.maximum(1 - y * (features @ u), 0.0) + self.penalty * jnp.sum(u**2)
+            return law.weight @ jnp.maximum(1 - y * (features @ u), 0.0) + self.penalty * jnp.sum(
+                u**2
+            )
 
         values, gradients = jax.vmap(jax.value_and_grad(f))(models.a)
         sizes = jnp.linalg.norm(gradients, axis=1)
         least, last = pseudo_inverse(features) @ y, models.a[-1]
-        rivals = jnp.concatenate([factor * one[None] for one in (least, last) for factor in (0.0, 0.3, 1.0, 3.0)])
+        rivals = jnp.concatenate(
+            [factor * one[None] for one in (least, last) for factor in (0.0, 0.3, 1.0, 3.0)]
+        )
         T = jnp.arange(1, len(trace.steps) + 1)
         mean = lambda series: jnp.cumsum(series) / T  # noqa: E731
         allowed = jnp.sum(rivals**2, axis=1)[:, None] / (2 * self.rate * T)

@@ -1,4 +1,5 @@
-"""The random start, neuron by neuron: all that a first gradient depends on, with exact probabilities.
+"""The random start, neuron by neuron: all that a first gradient depends on, with exact
+probabilities.
 
 Reference: daniely2020, Section 2.
 """
@@ -19,10 +20,11 @@ MOST = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class RandomStart:
-    """The compositions of a random ternary neuron, with their probabilities; outside A twelve standard deviations are kept.
+    """The compositions of a random ternary neuron, with their probabilities; outside A twelve
+    standard deviations are kept.
 
-    Above `most` numbers of weights ≠ 0 outside A, every s-th of them stands for s neighbours, s odd so that both parities are met: first
-    gradients are smooth in that number.
+    Above `most` numbers of weights ≠ 0 outside A, every s-th of them stands for s neighbours, s odd
+    so that both parities are met: first gradients are smooth in that number.
     """
 
     plus: Int[np.ndarray, " c"]
@@ -32,15 +34,28 @@ class RandomStart:
 
     @classmethod
     def of(cls, n: int, k: int, *, cancelling: bool = False, most: int = MOST) -> RandomStart:
-        """All compositions of n weights, k of them in A; or those alone whose weights in A sum to zero."""
+        """All compositions of n weights, k of them in A; or those alone whose weights in A sum to
+        zero.
+        """
         rest = n - k
         spread = 12 * math.sqrt(rest * 2 / 9) + 1
-        low, high = max(0, math.floor(rest * 2 / 3 - spread)), min(rest, math.ceil(rest * 2 / 3 + spread))
-        pairs = np.array([(p, m) for p in range(k + 1) for m in range(k + 1 - p) if p == m or not cancelling])
+        low, high = (
+            max(0, math.floor(rest * 2 / 3 - spread)),
+            min(rest, math.ceil(rest * 2 / 3 + spread)),
+        )
+        pairs = np.array(
+            [(p, m) for p in range(k + 1) for m in range(k + 1 - p) if p == m or not cancelling]
+        )
         stride = (high - low) // most // 2 * 2 + 1
         M = np.arange(low, high + 1, stride)
         zeros = k - pairs.sum(axis=1)
-        within = np.exp(gammaln(k + 1) - gammaln(pairs[:, 0] + 1) - gammaln(pairs[:, 1] + 1) - gammaln(zeros + 1) - k * math.log(3))
+        within = np.exp(
+            gammaln(k + 1)
+            - gammaln(pairs[:, 0] + 1)
+            - gammaln(pairs[:, 1] + 1)
+            - gammaln(zeros + 1)
+            - k * math.log(3)
+        )
         share = within[:, None] * scipy.stats.binom.pmf(M, rest, 2 / 3) * stride
         grid = np.broadcast_to(M, share.shape).reshape(-1)
         plus, minus = (np.repeat(pairs[:, side], len(M)) for side in (0, 1))

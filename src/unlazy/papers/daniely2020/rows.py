@@ -15,10 +15,19 @@ from unlazy.papers.daniely2020.separators import ReadoutFeatures
 from unlazy.papers.daniely2020.setting import Mixture
 
 ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
-#: Bits n, over which the lemmas are drawn. Beyond some thousands Lemma 3's bound lies below the rounding of double precision.
-SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (51,), "laptop": (101, 401), "paper": (101, 401, 1001, 2001)}
+#: Bits n, over which the lemmas are drawn. Beyond some thousands Lemma 3's bound lies below the
+#: rounding of double precision.
+SIZES: dict[Scale, tuple[int, ...]] = {
+    "smoke": (51,),
+    "laptop": (101, 401),
+    "paper": (101, 401, 1001, 2001),
+}
 #: Bits at which Lemma 7's condition on k is met.
-MANY: dict[Scale, tuple[int, ...]] = {"smoke": (401,), "laptop": (155_001,), "paper": (155_001, 400_001)}
+MANY: dict[Scale, tuple[int, ...]] = {
+    "smoke": (401,),
+    "laptop": (155_001,),
+    "paper": (155_001, 400_001),
+}
 K = 7
 
 
@@ -30,7 +39,14 @@ def beside(scale: Scale) -> dict[str, StudyArm]:
 def over_bits(title: str, y: str, arm: str, measure: str) -> Plot:
     """A quantity over the number of bits, for each k."""
     arms = {"k = 3": "k = 3", "k = 5": "k = 5", arm: f"k = {K}"}
-    return Plot(title, "bits n", y, tuple(PlotLine(name, measure, label) for name, label in arms.items()), log_x=True, log_y=True)
+    return Plot(
+        title,
+        "bits n",
+        y,
+        tuple(PlotLine(name, measure, label) for name, label in arms.items()),
+        log_x=True,
+        log_y=True,
+    )
 
 
 def task(scale: Scale, structured: float = 0.5) -> dict[str, StudyArm]:
@@ -44,8 +60,10 @@ TASK = Claim(
     where="Section 2",
     kind="task",
     statement=(
-        "The inputs are uniform in {±1/√n}^n with probability 1/2; else the bits outside A are uniform and those in A are all equal, to 1 "
-        "or −1 with probability 1/2 each. The label is the sign of the product of the bits in A, |A| = k odd."
+        "The inputs are uniform in {±1/√n}^n with probability 1/2; else the bits outside A are "
+        "uniform and those in A are all equal, to 1 "
+        "or −1 with probability 1/2 each. The label is the sign of the product of the bits in "
+        "A, |A| = k odd."
     ),
     study=task,
     checks=(
@@ -54,11 +72,18 @@ TASK = Claim(
         Check(Quantity("mixture", "drawn"), upper=5.0),
         Check(Quantity("mixture", "balance"), upper=1e-9, origin="identity", exact=True),
         Check(Quantity("mixture", "outside"), upper=1e-9, origin="identity", exact=True),
-        Check(Quantity("mixture", "inside"), lower=0.5 - 1e-9, upper=0.5 + 1e-9, origin="identity", exact=True),
+        Check(
+            Quantity("mixture", "inside"),
+            lower=0.5 - 1e-9,
+            upper=0.5 + 1e-9,
+            origin="identity",
+            exact=True,
+        ),
     ),
     control=Control("no input has equal bits but by chance", lambda scale: task(scale, 0.0)),
     deviations=(
-        "The family that all studies draw from against the definition: all probabilities and labels where inputs can be listed, and "
+        "The family that all studies draw from against the definition: all probabilities and "
+        "labels where inputs can be listed, and "
         "correlations of drawn labels with each bit in standard errors (five, ours).",
     ),
 )
@@ -74,8 +99,10 @@ LEMMA3_4 = Claim(
     where="Lemmas 3 and 4",
     kind="lemma",
     statement=(
-        "On the uniform distribution, for every c > 0, with probability at least 1 − 1/c over the weights of a neuron, |E x_j f(x) σ'| for "
-        "a j outside A and |E f(x) σ'| are at most c·C(n−1, k)^(−1/2); and with probability at least 1 − 1/C both are at most "
+        "On the uniform distribution, for every c > 0, with probability at least 1 − 1/c over "
+        "the weights of a neuron, |E x_j f(x) σ'| for "
+        "a j outside A and |E f(x) σ'| are at most c·C(n−1, k)^(−1/2); and with probability at "
+        "least 1 − 1/C both are at most "
         "C·(n − 1)·C(n−1, k)^(−1/2) for all j outside A."
     ),
     study=lemma3_4,
@@ -88,14 +115,26 @@ LEMMA3_4 = Claim(
     least_seeds=1,
     control=Control(
         "the inputs are those of the all-equal part, which does tell of bits outside A",
-        lambda scale: {"uniform part": FirstStepLaw(SIZES[scale], K, part="structured", precision=64)},
+        lambda scale: {
+            "uniform part": FirstStepLaw(SIZES[scale], K, part="structured", precision=64)
+        },
     ),
     deviations=(
-        "Judged for √n·x_j = ±1 in place of x_j, as in the proof, which is stronger. `chance3` and `chance4` are c times the probability "
-        "that c times the bound is exceeded, the greatest over five c; `mean3` is the mean of |E x_j f σ'| over neurons times C(n−1, "
-        "k)^(1/2), at most 1 by the proof, which is sharper. Probabilities over neurons are exact sums, not samples. k = 7.",
+        "Judged for √n·x_j = ±1 in place of x_j, as in the proof, which is stronger. `chance3` "
+        "and `chance4` are c times the probability "
+        "that c times the bound is exceeded, the greatest over five c; `mean3` is the mean of "
+        "|E x_j f σ'| over neurons times C(n−1, "
+        "k)^(1/2), at most 1 by the proof, which is sharper. Probabilities over neurons are "
+        "exact sums, not samples. k = 7.",
     ),
-    plots=(over_bits("Gradients off A on the uniform part", "mean over neurons, over the bound", "uniform part", "mean3"),),
+    plots=(
+        over_bits(
+            "Gradients off A on the uniform part",
+            "mean over neurons, over the bound",
+            "uniform part",
+            "mean3",
+        ),
+    ),
 )
 
 
@@ -108,13 +147,19 @@ LEMMA5 = Claim(
     id="daniely2020/lemma5",
     where="Lemma 5",
     kind="lemma",
-    statement="On the all-equal part a neuron with Σ_{i∈A} w_i = 0 has E[x_j f(x) σ'] = 0 for all j outside A, and E[f(x) σ'] = 0.",
+    statement="On the all-equal part a neuron with Σ_{i∈A} w_i = "
+    "0 has E[x_j f(x) σ'] = 0 for all j "
+    "outside A, and E[f(x) σ'] = 0.",
     study=lemma5,
-    checks=tuple(Check(Quantity("weights that cancel", name), upper=1e-14, origin="paper") for name in ("off", "bias")),
+    checks=tuple(
+        Check(Quantity("weights that cancel", name), upper=1e-14, origin="paper")
+        for name in ("off", "bias")
+    ),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
-        "the weights in A sum to one", lambda scale: {"weights that cancel": CancellingNeurons(SIZES[scale], K, 1, precision=64)}
+        "the weights in A sum to one",
+        lambda scale: {"weights that cancel": CancellingNeurons(SIZES[scale], K, 1, precision=64)},
     ),
     deviations=("Zero up to the rounding of double precision.",),
 )
@@ -130,25 +175,39 @@ LEMMA6 = Claim(
     where="Lemma 6, for the functions √n·x_j·f(x)",
     kind="lemma",
     statement=(
-        "For h supported on A, |E[h(x) σ'(⟨w, x⟩ + b)] − E[h(x)]·φ(w, b)| ≤ C·k/√|J|, where J are the weights outside A that are not 0 and "
+        "For h supported on A, |E[h(x) σ'(⟨w, x⟩ + b)] − E[h(x)]·φ(w, b)| ≤ C·k/√|J|, where J "
+        "are the weights outside A that are not 0 and "
         "φ is the probability that Σ_J w_j x_j + b lies between k/√n and 6 − k/√n."
     ),
     study=lemma6,
     checks=(Check(Quantity("mixture", "ratio6"), upper=1.0, origin="paper"),),
     seeds=ONE_RUN,
     least_seeds=1,
-    control=Control("a bound that falls by n^(−1/2) faster", lambda scale: {"mixture": FirstStepLaw(SIZES[scale], K, 0.5, precision=64)}),
+    control=Control(
+        "a bound that falls by n^(−1/2) faster",
+        lambda scale: {"mixture": FirstStepLaw(SIZES[scale], K, 0.5, precision=64)},
+    ),
     deviations=(
-        "The constant is that of the proof, (3k + 1)·B/√|J| with Littlewood and Offord's sharp B = √(2/π). Judged for h(x) = √n·x_j·f(x), "
+        "The constant is that of the proof, (3k + 1)·B/√|J| with Littlewood and Offord's sharp "
+        "B = √(2/π). Judged for h(x) = √n·x_j·f(x), "
         "which the proof of Lemma 7 needs; the greatest ratio over all neurons and all j in A.",
     ),
-    plots=(over_bits("Gradients on A are nearly those without the other bits", "greatest deviation, over the bound", "mixture", "ratio6"),),
+    plots=(
+        over_bits(
+            "Gradients on A are nearly those without the other bits",
+            "greatest deviation, over the bound",
+            "mixture",
+            "ratio6",
+        ),
+    ),
 )
 
 
 def lemma7(scale: Scale) -> dict[str, StudyArm]:
     """So many bits that the condition on k is met."""
-    return {"good neurons": FirstStepLaw(MANY[scale], K, only_good=True, precision=64)} | beside(scale)
+    return {"good neurons": FirstStepLaw(MANY[scale], K, only_good=True, precision=64)} | beside(
+        scale
+    )
 
 
 LEMMA7 = Claim(
@@ -156,8 +215,10 @@ LEMMA7 = Claim(
     where="Lemma 7",
     kind="lemma",
     statement=(
-        "With probability at least 1/(14√k) over the weights of a neuron, after the first step its weights on A are α·u/√n up to a "
-        "constant, with α in [1/4, 1]; those outside A are at most of the order 1/n, and its bias has moved by at most the order 1/√n."
+        "With probability at least 1/(14√k) over the weights of a neuron, after the first step "
+        "its weights on A are α·u/√n up to a "
+        "constant, with α in [1/4, 1]; those outside A are at most of the order 1/n, and its "
+        "bias has moved by at most the order 1/√n."
     ),
     study=lemma7,
     checks=(
@@ -177,11 +238,15 @@ LEMMA7 = Claim(
     least_seeds=1,
     control=Control(
         "bounds that fall by n^(−1/2) faster",
-        lambda scale: {"good neurons": FirstStepLaw(MANY[scale], K, 0.5, only_good=True, precision=64)},
+        lambda scale: {
+            "good neurons": FirstStepLaw(MANY[scale], K, 0.5, only_good=True, precision=64)
+        },
     ),
     deviations=(
-        "Good neurons are those of the proof: the gradient off A is below the bound of Lemma 4 with C = 14√k, the weights in A cancel, and "
-        "at least a third of those outside are not 0. The constants for weights outside A (7·6³) and for the bias (√2·7·5^2.5) are the "
+        "Good neurons are those of the proof: the gradient off A is below the bound of Lemma 4 "
+        "with C = 14√k, the weights in A cancel, and "
+        "at least a third of those outside are not 0. The constants for weights outside A "
+        "(7·6³) and for the bias (√2·7·5^2.5) are the "
         "proof's. α is E[√n x_j f σ'] on the mixture.",
     ),
     plots=(over_bits("Share of good neurons", "share, times 14√k", "good neurons", "good"),),
@@ -202,7 +267,8 @@ LEMMA8 = Claim(
     where="Lemma 8",
     kind="lemma",
     statement=(
-        "For b = 1/(8k), α in [1/4, 1], r in {−k, −k + 2, …, k} and u uniform in [−n/k, n/k], with probability at least ε/(8k²) the "
+        "For b = 1/(8k), α in [1/4, 1], r in {−k, −k + 2, …, k} and u uniform in [−n/k, n/k], "
+        "with probability at least ε/(8k²) the "
         "function (|r|/b)·σ(α·u·z/n + b) is within ε of σ(−sign(r)·z + |r|) for all z in [−k, k]."
     ),
     study=lemma8_10,
@@ -214,9 +280,13 @@ LEMMA8 = Claim(
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
-        "the function that is wanted stops at 6, as printed", lambda scale: {"ψ without ceiling": lemma8_10(scale)["ψ with ceiling"]}
+        "the function that is wanted stops at 6, as printed",
+        lambda scale: {"ψ without ceiling": lemma8_10(scale)["ψ with ceiling"]},
     ),
-    deviations=("ε = 1/(10k), as the proof of Lemma 10 takes it. Odd k up to 31. The feature that is wanted is without the ceiling at 6.",),
+    deviations=(
+        "ε = 1/(10k), as the proof of Lemma 10 takes it. Odd k up to 31. The feature that is "
+        "wanted is without the ceiling at 6.",
+    ),
 )
 
 LEMMA10 = Claim(
@@ -224,7 +294,8 @@ LEMMA10 = Claim(
     where="Lemma 10, the identity Σ_r c_r ψ_r = f in its proof",
     kind="lemma",
     statement=(
-        "With v_r = 1 for |r| = k, 2.5 for |r| = 1 and 2 between, Σ_r (−1)^((k−r)/2)·v_r·ψ_r(x) = f_A(x) for all x, where "
+        "With v_r = 1 for |r| = k, 2.5 for |r| = 1 and 2 between, Σ_r (−1)^((k−r)/2)·v_r·ψ_r(x) "
+        "= f_A(x) for all x, where "
         "ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|): a separator of margin 1."
     ),
     study=lemma8_10,
@@ -236,17 +307,23 @@ LEMMA10 = Claim(
     history=(
         Change(
             "2026-11-17",
-            "ψ_r that stop at 6 are judged too, and the control swaps the coefficients of both kinds",
+            "ψ_r that stop at 6 are judged too, and the control swaps the coefficients of both "
+            "kinds",
             "coefficients for them were found; the control was the printed ceiling before",
             1100,
         ),
     ),
     seeds=ONE_RUN,
     least_seeds=1,
-    control=Control("coefficients that are for the other kind of ψ_r", lambda scale: lemma8_10(scale, swapped=True)),
+    control=Control(
+        "coefficients that are for the other kind of ψ_r",
+        lambda scale: lemma8_10(scale, swapped=True),
+    ),
     deviations=(
-        "Judged with corrected coefficients, at k = 31; `printed_margin` is that of the printed ones, which is negative for every k. "
-        "On ψ_r that do stop at 6 other coefficients are judged: the identity cannot hold for them when k ≥ 5, but a margin of 1 can.",
+        "Judged with corrected coefficients, at k = 31; `printed_margin` is that of the printed "
+        "ones, which is negative for every k. "
+        "On ψ_r that do stop at 6 other coefficients are judged: the identity cannot hold for "
+        "them when k ≥ 5, but a margin of 1 can.",
     ),
     plots=(
         Plot(
@@ -272,15 +349,25 @@ LEMMA12 = Claim(
     id="daniely2020/lemma12",
     where="Lemma 12",
     kind="lemma",
-    statement="With η₁ = 1 and λ₁ = 1/2, after the first step every second-layer weight is at most k/√n in size.",
+    statement="With η₁ = 1 and λ₁ = 1/2, after the first step every second-layer weight is at most "
+    "k/√n in size.",
     study=lemma12,
     checks=(Check(Quantity("mixture", "ratio12"), upper=1.0, origin="paper"),),
     corrections=("daniely2020/start",),
     seeds=ONE_RUN,
     least_seeds=1,
-    control=Control("a bound of k/n", lambda scale: {"mixture": FirstStepLaw(SIZES[scale], K, 0.5, precision=64)}),
-    deviations=("The greatest over all neurons of the random start, from exact expectations. k = 7.",),
-    plots=(over_bits("Second layer after the first step", "greatest weight, over k/√n", "mixture", "ratio12"),),
+    control=Control(
+        "a bound of k/n",
+        lambda scale: {"mixture": FirstStepLaw(SIZES[scale], K, 0.5, precision=64)},
+    ),
+    deviations=(
+        "The greatest over all neurons of the random start, from exact expectations. k = 7.",
+    ),
+    plots=(
+        over_bits(
+            "Second layer after the first step", "greatest weight, over k/√n", "mixture", "ratio12"
+        ),
+    ),
 )
 
 

@@ -19,11 +19,13 @@ from unlazy.theory.walsh import points
 
 
 class Mixture(Instrument):
-    """All inputs of d bits by the definition of the paper, beside the law and the draws of `EqualBits`.
+    """All inputs of d bits by the definition of the paper, beside the law and the draws of
+    `EqualBits`.
 
-    `law`: the greatest difference of a probability; `label`: labels that are not the product of the bits in A; `balance`: |E y|;
-    `inside`, `outside`: the least |E y z_j| in A and the greatest outside; `drawn`: the greatest deviation of it over `examples` draws, in
-    standard errors. `structured`: the share of the all-equal part that the family is given, one half in the paper.
+    `law`: the greatest difference of a probability; `label`: labels that are not the product of the
+    bits in A; `balance`: |E y|; `inside`, `outside`: the least |E y z_j| in A and the greatest
+    outside; `drawn`: the greatest deviation of it over `examples` draws, in standard errors.
+    `structured`: the share of the all-equal part that the family is given, one half in the paper.
     """
 
     d: int = eqx.field(static=True)
@@ -32,7 +34,10 @@ class Mixture(Instrument):
     examples: int = eqx.field(static=True, default=100_000)
 
     def __check_init__(self) -> None:
-        require(self.d <= LISTED, f"All inputs of {self.d} bits are too many to list: at most {LISTED} bits.")
+        require(
+            self.d <= LISTED,
+            f"All inputs of {self.d} bits are too many to list: at most {LISTED} bits.",
+        )
 
     @property
     def work(self) -> float:
@@ -48,7 +53,9 @@ class Mixture(Instrument):
         bits, y = z[:, inside], np.prod(z[:, inside], axis=1)
         equal = np.abs(bits.sum(axis=1)) == self.k
         weight = 0.5 / len(z) + 0.5 * equal / np.sum(equal)
-        places = (np.asarray(found.x) < 0) @ (1 << np.arange(self.d - 1, -1, -1))  # of the family's points among ours
+        places = (np.asarray(found.x) < 0) @ (
+            1 << np.arange(self.d - 1, -1, -1)
+        )  # of the family's points among ours
         correlation = (weight * y) @ z
         x, drawn_y = task.draw(self.examples, key_draw)
         drawn = np.asarray(drawn_y) @ np.sign(np.asarray(x)) / self.examples
@@ -58,5 +65,7 @@ class Mixture(Instrument):
             "balance": abs(float(weight @ y)),
             "inside": float(np.min(np.abs(correlation[inside]))),
             "outside": float(np.max(np.abs(correlation[~inside]))),
-            "drawn": float(np.max(np.abs(drawn - correlation) / np.sqrt((1 - correlation**2) / self.examples))),
+            "drawn": float(
+                np.max(np.abs(drawn - correlation) / np.sqrt((1 - correlation**2) / self.examples))
+            ),
         }

@@ -1,4 +1,5 @@
-"""Rows on training: the start, Theorem 2 with its own schedule, schedules that do reach the parity, and the lemmas of Section 4.2.
+"""Rows on training: the start, Theorem 2 with its own schedule, schedules that do reach the parity,
+and the lemmas of Section 4.2.
 
 Reference: daniely2020, Sections 2 and 4.2, Theorem 2.
 """
@@ -38,14 +39,20 @@ def reduced(schedule: ParitySchedule, *, structured: float = 0.5) -> Arm:
     """Training on the numbers of ones, after the exact first step."""
     allowed = schedule.k**2 / math.sqrt(schedule.neurons / 2)
     family = CountedBits(d=schedule.n, k=schedule.k, structured=structured)
-    return Arm(family, schedule.reduced(structured), 1, (CountErrors(), Solved(schedule.rate, allowed)))
+    return Arm(
+        family, schedule.reduced(structured), 1, (CountErrors(), Solved(schedule.rate, allowed))
+    )
 
 
 def learner(scale: Scale, *, printed: bool = False) -> dict[str, StudyArm]:
     """All inputs of few bits, the first step."""
     n, k = {"smoke": (7, 3), "laptop": (11, 5), "paper": (13, 7)}[scale]
     schedule = ParitySchedule.theorem(n=n, k=k, q=32, T=1, printed=printed, record=(0, 1))
-    return {"network": Arm(EqualBits(d=n, k=k), schedule.network(LawGradients()), 1, (ForgettingStep(),))}
+    return {
+        "network": Arm(
+            EqualBits(d=n, k=k), schedule.network(LawGradients()), 1, (ForgettingStep(),)
+        )
+    }
 
 
 LEARNER = Claim(
@@ -53,9 +60,12 @@ LEARNER = Claim(
     where="Section 2",
     kind="learner",
     statement=(
-        "2q neurons σ(s) = min(max(s, 0), 6), in pairs: w_i uniform in {−1, 0, 1}^n, b_i = 1/(8k), u_i uniform in [−n/k, n/k], and their "
-        "opposites, so that the network is zero at the start. Gradient descent on the hinge loss over the distribution plus λ(‖u‖² + "
-        "Σ‖w_i‖²): its first step, with η = 1 and λ = 1/2, leaves w_i = u_i·E[x f σ'] and u_i = E[f σ]."
+        "2q neurons σ(s) = min(max(s, 0), 6), in pairs: w_i uniform in {−1, 0, 1}^n, b_i = "
+        "1/(8k), u_i uniform in [−n/k, n/k], and their "
+        "opposites, so that the network is zero at the start. Gradient descent on the hinge "
+        "loss over the distribution plus λ(‖u‖² + "
+        "Σ‖w_i‖²): its first step, with η = 1 and λ = 1/2, leaves w_i = u_i·E[x f σ'] and u_i = "
+        "E[f σ]."
     ),
     study=learner,
     checks=(
@@ -64,15 +74,24 @@ LEARNER = Claim(
         Check(Quantity("network", "u"), upper=1e-9, origin="paper"),
     ),
     corrections=("daniely2020/start",),
-    control=Control("pairs as they are printed, w_{q+i} = −w_i and b_{q+i} = −b_i", lambda scale: learner(scale, printed=True)),
+    control=Control(
+        "pairs as they are printed, w_{q+i} = −w_i and b_{q+i} = −b_i",
+        lambda scale: learner(scale, printed=True),
+    ),
     deviations=(
-        "All inputs are listed, so gradients are those of the distribution itself. Zero up to rounding in double precision.",
-        "The proof of Lemma 7 prints the step with the sign of −u_i and goes on with that of u_i, which is right: ℓ' = −y.",
+        "All inputs are listed, so gradients are those of the distribution itself. Zero up to "
+        "rounding in double precision.",
+        "The proof of Lemma 7 prints the step with the sign of −u_i and goes on with that of "
+        "u_i, which is right: ℓ' = −y.",
     ),
 )
 
 #: Pairs of neurons q and steps T of Theorem 2's own schedule.
-WIDTHS: dict[Scale, tuple[int, ...]] = {"smoke": (8, 16), "laptop": (64, 256), "paper": (64, 256, 1024, 4096)}
+WIDTHS: dict[Scale, tuple[int, ...]] = {
+    "smoke": (8, 16),
+    "laptop": (64, 256),
+    "paper": (64, 256, 1024, 4096),
+}
 STEPS: dict[Scale, int] = {"smoke": 50, "laptop": 4000, "paper": 20_000}
 
 
@@ -84,12 +103,21 @@ def bound(q: int, n: int, T: int, k: int = K) -> float:
 def theorem2(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
     """The theorem's schedule over the number of neurons."""
     T = STEPS[scale]
-    rows = {q: ParitySchedule.theorem(n=MANY, k=K, q=q, T=T, record=places(T)) for q in WIDTHS[scale]}
-    return {"theorem": Row({q: reduced(schedule, structured=structured) for q, schedule in rows.items()}, summaries=(_change,))}
+    rows = {
+        q: ParitySchedule.theorem(n=MANY, k=K, q=q, T=T, record=places(T)) for q in WIDTHS[scale]
+    }
+    return {
+        "theorem": Row(
+            {q: reduced(schedule, structured=structured) for q, schedule in rows.items()},
+            summaries=(_change,),
+        )
+    }
 
 
 def _change(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """By how many points the least error changes from the fewest neurons to the most; the bound beside."""
+    """By how many points the least error changes from the fewest neurons to the most; the bound
+    beside.
+    """
     return {"change": table["best"][-1] - table["best"][0]}
 
 
@@ -102,7 +130,8 @@ THEOREM2 = Claim(
     where="Theorem 2",
     kind="figure",
     statement=(
-        "With η₁ = 1, λ₁ = 1/2 and η_t = k²/(T√q), λ_t ≤ k/n after it, with probability 1 − δ there is a t ≤ T at which the error is at "
+        "With η₁ = 1, λ₁ = 1/2 and η_t = k²/(T√q), λ_t ≤ k/n after it, with probability 1 − δ "
+        "there is a t ≤ T at which the error is at "
         "most O(k¹⁰/q + k⁸/√q + qk/√n + k²√q/T): it falls as q, n and T grow."
     ),
     study=theorem2,
@@ -113,31 +142,51 @@ THEOREM2 = Claim(
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
         Condition("k ≤ n^(1/10), constant 1", lambda s: K, lambda s: MANY**0.1, "≤"),
-        Condition("q ≥ k⁷·log(k/δ), constant 1, δ = 0.1", _most, lambda s: K**7 * math.log(K / DELTA)),
-        Condition("the bound is below 1, constant 1", lambda s: bound(_most(s), MANY, STEPS[s]), lambda s: 1.0, "≤"),
+        Condition(
+            "q ≥ k⁷·log(k/δ), constant 1, δ = 0.1", _most, lambda s: K**7 * math.log(K / DELTA)
+        ),
+        Condition(
+            "the bound is below 1, constant 1",
+            lambda s: bound(_most(s), MANY, STEPS[s]),
+            lambda s: 1.0,
+            "≤",
+        ),
     ),
     corrections=("daniely2020/start",),
-    control=Control("no input has equal bits but by chance", lambda scale: theorem2(scale, structured=0.0)),
+    control=Control(
+        "no input has equal bits but by chance", lambda scale: theorem2(scale, structured=0.0)
+    ),
     deviations=(
-        "The first step is exact for n bits; what follows runs on the k + 1 numbers of ones in A, on which the network depends once its "
-        "weights off A, of the order of 1/n, are dropped. The biases are trained, as in the proofs; the displayed updates omit them.",
-        f"With constants of 1 the bound is below 1 for q > k¹⁶ = {float(K**16):.0e} pairs at least, and n > (qk)² = {float(K**34):.0e} "
+        "The first step is exact for n bits; what follows runs on the k + 1 numbers of ones in "
+        "A, on which the network depends once its "
+        "weights off A, of the order of 1/n, are dropped. The biases are trained, as in the "
+        "proofs; the displayed updates omit them.",
+        f"With constants of 1 the bound is below 1 for q > k¹⁶ = {float(K**16):.0e} pairs at "
+        f"least, and n > (qk)² = {float(K**34):.0e} "
         f"bits. "
-        "Errors in percent, the least over recorded steps t ≤ T; an error of 1 % and a fall of one point are ours.",
+        "Errors in percent, the least over recorded steps t ≤ T; an error of 1 % and a fall of "
+        "one point are ours.",
     ),
     plots=(
         Plot(
             title="Theorem 2 with its own step size",
             x="pairs of neurons q",
             y="least error (%)",
-            series=(PlotLine("theorem", "best", "mixture"), PlotLine("theorem", "uniform_error", "uniform part, at the end")),
+            series=(
+                PlotLine("theorem", "best", "mixture"),
+                PlotLine("theorem", "uniform_error", "uniform part, at the end"),
+            ),
             log_x=True,
         ),
     ),
 )
 
 #: k: pairs, steps, pace η·q, where the second layer alone is trained after step 1.
-SECOND_LAYER: dict[int, tuple[int, int, float]] = {3: (32, 1000, 1e5), 5: (64, 4000, 1e5), 7: (256, 150_000, 1e6)}
+SECOND_LAYER: dict[int, tuple[int, int, float]] = {
+    3: (32, 1000, 1e5),
+    5: (64, 4000, 1e5),
+    7: (256, 150_000, 1e6),
+}
 #: k: pairs, steps, pace, where both layers are.
 BOTH_LAYERS: dict[Scale, dict[int, tuple[int, int, float]]] = {
     "smoke": {3: (16, 100, 15.0), 5: (16, 100, 15.0), 7: (16, 100, 15.0)},
@@ -148,7 +197,14 @@ BOTH_LAYERS: dict[Scale, dict[int, tuple[int, int, float]]] = {
 FLOW_WIDTHS: dict[Scale, dict[int, tuple[int, float]]] = {
     "smoke": {4: (20, 15.0), 8: (20, 15.0)},
     "laptop": {64: (1000, 15.0), 1024: (1000, 60.0), 16_384: (500, 240.0)},
-    "paper": {64: (1000, 15.0), 256: (1000, 15.0), 1024: (1000, 60.0), 4096: (1000, 60.0), 16_384: (500, 240.0), 65_536: (500, 240.0)},
+    "paper": {
+        64: (1000, 15.0),
+        256: (1000, 15.0),
+        1024: (1000, 60.0),
+        4096: (1000, 60.0),
+        16_384: (500, 240.0),
+        65_536: (500, 240.0),
+    },
 }
 
 
@@ -159,35 +215,56 @@ NEVER = 30.0
 def practical(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
     """Second layer alone, both layers, and both layers over the width."""
 
-    def schedule(k: int, sizes: tuple[int, int, float], looks: int = 40, **others: Any) -> ParitySchedule:
+    def schedule(
+        k: int, sizes: tuple[int, int, float], looks: int = 40, **others: Any
+    ) -> ParitySchedule:
         q, T, pace = sizes
         T = 60 if scale == "smoke" else T
-        return ParitySchedule.practical(n=BITS, k=k, q=q, T=T, pace=pace, record=places(T, looks), **others)
+        return ParitySchedule.practical(
+            n=BITS, k=k, q=q, T=T, pace=pace, record=places(T, looks), **others
+        )
 
-    second = {f"k = {k}, second layer": schedule(k, sizes, layers="second") for k, sizes in SECOND_LAYER.items()}
+    second = {
+        f"k = {k}, second layer": schedule(k, sizes, layers="second")
+        for k, sizes in SECOND_LAYER.items()
+    }
     both = {f"k = {k}, both layers": schedule(k, sizes) for k, sizes in BOTH_LAYERS[scale].items()}
-    arms: dict[str, StudyArm] = {name: reduced(one, structured=structured) for name, one in (second | both).items()}
-    widths = {q: reduced(schedule(3, (q, *sizes), looks=160), structured=structured) for q, sizes in FLOW_WIDTHS[scale].items()}
+    arms: dict[str, StudyArm] = {
+        name: reduced(one, structured=structured) for name, one in (second | both).items()
+    }
+    widths = {
+        q: reduced(schedule(3, (q, *sizes), looks=160), structured=structured)
+        for q, sizes in FLOW_WIDTHS[scale].items()
+    }
     return arms | {"k = 3, over width": Row(widths, summaries=(_enough,))}
 
 
 def _enough(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """log₁₀ of the q at which the flow time would be what the theorem allows, if it went on falling as between the last two widths; at
-    most `NEVER`, which stands for a flow time that does not fall.
+    """log₁₀ of the q at which the flow time would be what the theorem allows, if it went on falling
+    as between the last two widths; at most `NEVER`, which stands for a flow time that does not
+    fall.
     """
     flow = np.log(np.maximum(table["flow"], 1e-300))
     slope = (flow[-1] - flow[-2]) / math.log(widths[-1] / widths[-2])
-    return {"enough": min(math.log10(widths[-1]) - flow[-1] / slope / math.log(10), NEVER) if slope < 0 else NEVER}
+    return {
+        "enough": min(math.log10(widths[-1]) - flow[-1] / slope / math.log(10), NEVER)
+        if slope < 0
+        else NEVER
+    }
 
 
 PRACTICAL = Claim(
     id="daniely2020/practical",
     where="Theorem 2, its conclusion, with schedules of our own",
     kind="figure",
-    statement="After one step that forgets the start, gradient descent finds a network that labels all inputs rightly.",
+    statement="After one step that forgets the start, gradient descent finds a network that labels "
+    "all inputs rightly.",
     study=practical,
     checks=(
-        *(Check(Quantity(f"k = {k}, second layer", "solved"), lower=1.0, share=0.6) for k in SECOND_LAYER),
+        *(
+            Check(Quantity(f"k = {k}, second layer", "solved"), lower=1.0, share=0.6)
+            for k in SECOND_LAYER
+        ),
         *(Check(Quantity(f"k = {k}, both layers", "solved"), lower=1.0, share=0.6) for k in (3, 5)),
         Check(Quantity("k = 7, both layers", "solved"), lower=1.0, share=0.6, scales=("paper",)),
         Check(Quantity("k = 3, over width", "flow"), lower=2.0),
@@ -199,20 +276,29 @@ PRACTICAL = Claim(
         Change(
             "2026-11-17",
             "`enough` is at most 30",
-            "at paper scale the flow time of some seeds did not fall between the two greatest q, and had no finite `enough`",
+            "at paper scale the flow time of some seeds did not fall between the two greatest "
+            "q, and had no finite `enough`",
             1100,
         ),
     ),
-    control=Control("no input has equal bits but by chance", lambda scale: practical(scale, structured=0.0)),
+    control=Control(
+        "no input has equal bits but by chance", lambda scale: practical(scale, structured=0.0)
+    ),
     deviations=(
-        "The theorem's η and λ are replaced: η = pace/q, constant, and no penalty. The biases are left alone in step 1, and with both "
-        "layers trained after it. The paces were found in trial runs that are in no record, and the bounds that are ours were set after "
+        "The theorem's η and λ are replaced: η = pace/q, constant, and no penalty. The biases "
+        "are left alone in step 1, and with both "
+        "layers trained after it. The paces were found in trial runs that are in no record, and "
+        "the bounds that are ours were set after "
         "them.",
-        "`flow` is η·t at the first step without an error over the theorem's η·T = k²/√q: how many times longer training must be than the "
-        "theorem allows; `enough` is log₁₀ of the q at which it would reach 1 if it fell on as between the two greatest q. At least twice, "
+        "`flow` is η·t at the first step without an error over the theorem's η·T = k²/√q: how "
+        "many times longer training must be than the "
+        "theorem allows; `enough` is log₁₀ of the q at which it would reach 1 if it fell on as "
+        "between the two greatest q. At least twice, "
         "and not before 10⁵ pairs, are ours.",
-        "Exact first step on 400 bits, then the numbers of ones in A. `solved`: no error on any input at some recorded step. "
-        "With both layers and k = 7 it takes about 200,000 steps, which are run at paper scale alone.",
+        "Exact first step on 400 bits, then the numbers of ones in A. `solved`: no error on any "
+        "input at some recorded step. "
+        "With both layers and k = 7 it takes about 200,000 steps, which are run at paper scale "
+        "alone.",
     ),
     plots=(
         Plot(
@@ -244,8 +330,10 @@ LEMMA9 = Claim(
     where="Lemma 9",
     kind="lemma",
     statement=(
-        "For every r in {−k, −k + 2, …, k}, with probability at least ε/(112·k^2.5) over its start a neuron has after the first step "
-        "|(|r|/b)·σ(⟨w, x⟩ + b) − ψ_r(x)| ≤ 2ε for all x, where ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|)."
+        "For every r in {−k, −k + 2, …, k}, with probability at least ε/(112·k^2.5) over its "
+        "start a neuron has after the first step "
+        "|(|r|/b)·σ(⟨w, x⟩ + b) − ψ_r(x)| ≤ 2ε for all x, where ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} "
+        "x_j + |r|)."
     ),
     study=lemma9,
     checks=(Check(Quantity("neurons", "wanted"), lower=1.0, origin="paper"),),
@@ -264,8 +352,10 @@ LEMMA9 = Claim(
     least_seeds=1,
     control=Control("within 2ε/√n instead of 2ε", lambda scale: lemma9(scale, 0.5)),
     deviations=(
-        "Judged at the greatest n. Neurons whose weights in A do not cancel are left out, and weights off A are taken at their worst "
-        "input, so the share that is judged is a lower bound. Sums over the number of weights off A take every s-th of them. ψ_r is "
+        "Judged at the greatest n. Neurons whose weights in A do not cancel are left out, and "
+        "weights off A are taken at their worst "
+        "input, so the share that is judged is a lower bound. Sums over the number of weights "
+        "off A take every s-th of them. ψ_r is "
         "without the ceiling at 6.",
     ),
 )
@@ -277,8 +367,12 @@ def regret(scale: Scale, towards: float = 1.0) -> dict[str, StudyArm]:
     for k in (3, 7):
         T = 20 if scale == "smoke" else 400
         for name, pace in (("small steps", 10.0), ("large steps", 100.0)):
-            one = ParitySchedule.practical(n=BITS, k=k, q=64, T=T, pace=pace, layers="second", record=tuple(range(T)))
-            arms[f"k = {k}, {name}"] = Arm(CountedBits(d=BITS, k=k), one.reduced(), 1, (Regret(one.rate, 0.0, towards),))
+            one = ParitySchedule.practical(
+                n=BITS, k=k, q=64, T=T, pace=pace, layers="second", record=tuple(range(T))
+            )
+            arms[f"k = {k}, {name}"] = Arm(
+                CountedBits(d=BITS, k=k), one.reduced(), 1, (Regret(one.rate, 0.0, towards),)
+            )
     return arms
 
 
@@ -287,17 +381,25 @@ THEOREM11 = Claim(
     where="Theorem 11",
     kind="lemma",
     statement=(
-        "Gradient descent with a fixed step η on convex functions f_t has for every θ*: mean f_t(θ_t) ≤ mean f_t(θ*) + ‖θ*‖²/(2ηT) + "
+        "Gradient descent with a fixed step η on convex functions f_t has for every θ*: mean "
+        "f_t(θ_t) ≤ mean f_t(θ*) + ‖θ*‖²/(2ηT) + "
         "‖θ₁‖·mean‖∇f_t(θ_t)‖ + η·mean‖∇f_t(θ_t)‖²."
     ),
     study=regret,
     checks=tuple(
-        Check(Quantity(f"k = {k}, {name}", "regret"), upper=1.0, origin="paper") for k in (3, 7) for name in ("small steps", "large steps")
+        Check(Quantity(f"k = {k}, {name}", "regret"), upper=1.0, origin="paper")
+        for k in (3, 7)
+        for name in ("small steps", "large steps")
     ),
-    control=Control("the functions are those of the opposite labels, which the steps climb", lambda scale: regret(scale, -1.0)),
+    control=Control(
+        "the functions are those of the opposite labels, which the steps climb",
+        lambda scale: regret(scale, -1.0),
+    ),
     deviations=(
-        "f_t is the expected hinge loss of the second layer, the same at every step, as in the proof of Theorem 2. θ* runs over multiples "
-        "of the least separator and of the last weights; `regret` is the worst of them, over the three terms of the bound.",
+        "f_t is the expected hinge loss of the second layer, the same at every step, as in the "
+        "proof of Theorem 2. θ* runs over multiples "
+        "of the least separator and of the last weights; `regret` is the worst of them, over "
+        "the three terms of the bound.",
     ),
     plots=(
         Plot(
@@ -305,7 +407,9 @@ THEOREM11 = Claim(
             x="steps T",
             y="share of the bound",
             series=tuple(
-                PlotLine(f"k = {k}, {name}", "regret", f"k = {k}, {name}") for k in (3, 7) for name in ("small steps", "large steps")
+                PlotLine(f"k = {k}, {name}", "regret", f"k = {k}, {name}")
+                for k in (3, 7)
+                for name in ("small steps", "large steps")
             ),
             log_x=True,
         ),
@@ -317,7 +421,9 @@ def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
     """The theorem's schedule; `faster`: steps are so many times as large as the bounds count."""
     T, n = {"smoke": (20, 401), "laptop": (2000, 155_001), "paper": (20_000, 155_001)}[scale]
     one = ParitySchedule.theorem(n=n, k=K, q=128, T=T, record=places(T))
-    arm = Arm(CountedBits(d=n, k=K), one.reduced(), 1, (LayerDrift(n, K, one.rate / faster, one.penalty),))
+    arm = Arm(
+        CountedBits(d=n, k=K), one.reduced(), 1, (LayerDrift(n, K, one.rate / faster, one.penalty),)
+    )
     return {"theorem": arm}
 
 
@@ -326,19 +432,34 @@ LEMMA13_14 = Claim(
     where="Lemmas 13 and 14",
     kind="lemma",
     statement=(
-        "With a fixed η and λ ≤ 1/2 after step 1: |u_i| ≤ 6ηt + k/√n, |b_i − b_i⁽¹⁾| ≤ 6η²t² + ηt·k/√n and ‖w_i − w_i⁽¹⁾‖ ≤ 6η²t² + "
-        "ηt·k/√n + 2ηtλ·n/k; and for every u* the loss of g_{u*} changes on every input by at most 2‖u*‖₂·√‖u*‖₀·(6η²t² + ηt·k/√n + "
+        "With a fixed η and λ ≤ 1/2 after step 1: |u_i| ≤ 6ηt + k/√n, |b_i − b_i⁽¹⁾| ≤ 6η²t² + "
+        "ηt·k/√n and ‖w_i − w_i⁽¹⁾‖ ≤ 6η²t² + "
+        "ηt·k/√n + 2ηtλ·n/k; and for every u* the loss of g_{u*} changes on every input by at "
+        "most 2‖u*‖₂·√‖u*‖₀·(6η²t² + ηt·k/√n + "
         "ηtλ·n/k)."
     ),
     study=drift,
-    checks=tuple(Check(Quantity("theorem", name), upper=1.0, origin="paper") for name in ("u", "w", "b", "loss")),
-    conditions=(
-        Condition("η ≤ 1/2", lambda s: K**2 / ({"smoke": 20, "laptop": 2000, "paper": 20_000}[s] * math.sqrt(128)), lambda s: 0.5, "≤"),
+    checks=tuple(
+        Check(Quantity("theorem", name), upper=1.0, origin="paper")
+        for name in ("u", "w", "b", "loss")
     ),
-    control=Control("steps are ten thousand times as large as the bounds count", lambda scale: drift(scale, 10_000.0)),
+    conditions=(
+        Condition(
+            "η ≤ 1/2",
+            lambda s: K**2 / ({"smoke": 20, "laptop": 2000, "paper": 20_000}[s] * math.sqrt(128)),
+            lambda s: 0.5,
+            "≤",
+        ),
+    ),
+    control=Control(
+        "steps are ten thousand times as large as the bounds count",
+        lambda scale: drift(scale, 10_000.0),
+    ),
     deviations=(
-        "The greatest over all neurons at the last step, on the exact law of the numbers of ones in A. Lemma 13 is printed with a further "
-        "factor t in its last term, which its proof does not have. u* of Lemma 14 is the least separator on the features that step 1 left.",
+        "The greatest over all neurons at the last step, on the exact law of the numbers of "
+        "ones in A. Lemma 13 is printed with a further "
+        "factor t in its last term, which its proof does not have. u* of Lemma 14 is the least "
+        "separator on the features that step 1 left.",
     ),
 )
 

@@ -1,4 +1,5 @@
-"""Glasgow (2023), "SGD Finds then Tunes Features in Two-Layer Neural Networks": XOR from nearly d examples, in two phases.
+"""Glasgow (2023), "SGD Finds then Tunes Features in Two-Layer Neural Networks": XOR from nearly d
+examples, in two phases.
 
 unlazy reproduce 'glasgow2023/*'     some minutes on two cores
 """
@@ -14,7 +15,8 @@ from unlazy.papers.glasgow2023.limits import LOWERBOUND
 from unlazy.tasks.multi_index import MultiIndex, product, staircase
 
 CITATION = (
-    "M. Glasgow. SGD Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal Sample Complexity: A Case Study in the XOR "
+    "M. Glasgow. SGD Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal "
+    "Sample Complexity: A Case Study in the XOR "
     "Problem. ICLR 2024 (arXiv 2023)."
 )
 BIBTEX = """@inproceedings{glasgow2023,
@@ -47,16 +49,31 @@ __all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TAS
 
 TASKS = {
     "glasgow2023/task": Named(MultiIndex(d=128), "XOR of two hidden coordinates on the cube"),
-    "glasgow2023/task-rotated": Named(MultiIndex(d=64, rotated=True), "XOR on a cube in an unknown basis"),
-    "glasgow2023/task-gaussian": Named(MultiIndex(d=128, law="gaussian"), "the sign of −x₁x₂ on Gaussian inputs"),
-    "glasgow2023/task-parity3": Named(MultiIndex(d=64, polynomial=product(3)), "the parity of three hidden coordinates, leap 3"),
+    "glasgow2023/task-rotated": Named(
+        MultiIndex(d=64, rotated=True), "XOR on a cube in an unknown basis"
+    ),
+    "glasgow2023/task-gaussian": Named(
+        MultiIndex(d=128, law="gaussian"), "the sign of −x₁x₂ on Gaussian inputs"
+    ),
+    "glasgow2023/task-parity3": Named(
+        MultiIndex(d=64, polynomial=product(3)), "the parity of three hidden coordinates, leap 3"
+    ),
     "glasgow2023/task-staircase": Named(
-        MultiIndex(d=64, polynomial=staircase(1, 1, 1)), "the sign of a staircase of three hidden coordinates, leap 1"
+        MultiIndex(d=64, polynomial=staircase(1, 1, 1)),
+        "the sign of a staircase of three hidden coordinates, leap 1",
     ),
 }
 
 LEARNERS = {
-    "glasgow2023/learner": Named(mean_field_sgd(width=128, batch=128), "mean-field SGD on both layers, fresh minibatches of 128"),
-    "glasgow2023/learner-frozen": Named(mean_field_sgd(width=128, batch=128, freeze_second=True), "the first layer alone"),
-    "glasgow2023/learner-bias": Named(mean_field_sgd(width=128, batch=128, bias=True), "with a constant coordinate, for odd parities"),
+    "glasgow2023/learner": Named(
+        mean_field_sgd(width=128, batch=128),
+        "mean-field SGD on both layers, fresh minibatches of 128",
+    ),
+    "glasgow2023/learner-frozen": Named(
+        mean_field_sgd(width=128, batch=128, freeze_second=True), "the first layer alone"
+    ),
+    "glasgow2023/learner-bias": Named(
+        mean_field_sgd(width=128, batch=128, bias=True),
+        "with a constant coordinate, for odd parities",
+    ),
 }

@@ -1,4 +1,6 @@
-"""Claims of glasgow2023 on its auxiliary lemmas: well-spread vectors, minibatches, balance of the layers."""
+"""Claims of glasgow2023 on its auxiliary lemmas: well-spread vectors, minibatches, balance of the
+layers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ FEW, MANY = 1000, 1 << 20
 
 def spread(scale: Scale) -> dict[str, StudyArm]:
     """Random vectors."""
-    return {"vectors": SpreadVectors((FEW, MANY), draws=20 if scale == "smoke" else 200 if scale == "laptop" else 1000, precision=64)}
+    return {
+        "vectors": SpreadVectors(
+            (FEW, MANY),
+            draws=20 if scale == "smoke" else 200 if scale == "laptop" else 1000,
+            precision=64,
+        )
+    }
 
 
 SPREAD = Claim(
@@ -27,9 +35,12 @@ SPREAD = Claim(
     where="Definition B.1, Lemmas B.2, B.3, B.4",
     kind="lemma",
     statement=(
-        "For c large enough a vector drawn from a sphere is c-well-spread with probability 1 − d^{−ω(1)}. For a C-well-spread v with C ≥ "
-        "C₀ and ‖Δ‖ ≤ ζ‖v‖, ζ small enough: P(|⟨ξ, v + Δ⟩| ≤ ‖v‖/√d) is at least a constant over √d; and with P_δ = P(|G| ≤ δ) the "
-        "probability that ⟨ξ, v + Δ⟩ lies in [a‖v‖, b‖v‖] differs from P_{(b−a)/2} by at most 2P_{(b−a)/2}·(√ζ + max(|a|, |b|)²) + "
+        "For c large enough a vector drawn from a sphere is c-well-spread with probability 1 − "
+        "d^{−ω(1)}. For a C-well-spread v with C ≥ "
+        "C₀ and ‖Δ‖ ≤ ζ‖v‖, ζ small enough: P(|⟨ξ, v + Δ⟩| ≤ ‖v‖/√d) is at least a constant "
+        "over √d; and with P_δ = P(|G| ≤ δ) the "
+        "probability that ⟨ξ, v + Δ⟩ lies in [a‖v‖, b‖v‖] differs from P_{(b−a)/2} by at most "
+        "2P_{(b−a)/2}·(√ζ + max(|a|, |b|)²) + "
         "200·C_BE/√d."
     ),
     study=spread,
@@ -45,10 +56,13 @@ SPREAD = Claim(
         lambda s: {"vectors": SpreadVectors((FEW, MANY), draws=5, sparse=True, precision=64)},
     ),
     deviations=(
-        "c = C = 4 and ζ = 1/log⁵ d, C_BE = 0.56; the paper leaves them open. Parts of Definition B.1 are unreadable in our text and were "
+        "c = C = 4 and ζ = 1/log⁵ d, C_BE = 0.56; the paper leaves them open. Parts of "
+        "Definition B.1 are unreadable in our text and were "
         "re-derived from the proof of Lemma B.2.",
-        "The paper's constant in Lemma B.3 is e^{−100·C^k}/8 for some k; ½ is asked for here. 200·C_BE/√d exceeds 1 below 12,000 "
-        "dimensions, so Lemma B.4 is judged in 2²⁰ of them; without that term (`gaussian_gap`, times √d) a bound of ours is kept in 1000 "
+        "The paper's constant in Lemma B.3 is e^{−100·C^k}/8 for some k; ½ is asked for here. "
+        "200·C_BE/√d exceeds 1 below 12,000 "
+        "dimensions, so Lemma B.4 is judged in 2²⁰ of them; without that term (`gaussian_gap`, "
+        "times √d) a bound of ours is kept in 1000 "
         "as well.",
         "Laws of ⟨ξ, v + Δ⟩ are exact, by inverting Π cos(v_i·t).",
     ),
@@ -69,7 +83,9 @@ BATCH = Condition("m ≥ d·log² d", lambda s: _setting(s).batch, _least_batch)
 
 def _minibatch(scale: Scale, **false: float) -> dict[str, StudyArm]:
     run = _setting(scale)
-    probe = MinibatchErrors(run.batch, 4 if scale == "smoke" else 10, 8 if scale == "smoke" else 64, **false)  # type: ignore[arg-type]
+    probe = MinibatchErrors(
+        run.batch, 4 if scale == "smoke" else 10, 8 if scale == "smoke" else 64, **false
+    )  # type: ignore[arg-type]
     return {"SGD": run.arm((0, 30, 60), probe)}
 
 
@@ -79,8 +95,10 @@ MINIBATCH = Claim(
     where="Lemmas B.12, B.13 (S1, S2)",
     kind="lemma",
     statement=(
-        "For a loss that is 2-Lipschitz in the network's output and m ≥ d·log²(d), with probability 1 − d^{−ω(1)} for any neuron: "
-        "‖∇̂_w L − ∇_w L‖² ≤ a²·d·log²(d)/m, |∇̂_i L − ∇_i L|² ≤ a²·log²(d)/m for each coordinate i, |∇̂_a L − ∇_a L|² ≤ ‖w‖²·log²(d)/m; and "
+        "For a loss that is 2-Lipschitz in the network's output and m ≥ d·log²(d), with "
+        "probability 1 − d^{−ω(1)} for any neuron: "
+        "‖∇̂_w L − ∇_w L‖² ≤ a²·d·log²(d)/m, |∇̂_i L − ∇_i L|² ≤ a²·log²(d)/m for each "
+        "coordinate i, |∇̂_a L − ∇_a L|² ≤ ‖w‖²·log²(d)/m; and "
         "‖∇_w L‖ ≤ 2|a|, |∇_a L| ≤ 2‖w‖."
     ),
     study=_minibatch,
@@ -96,11 +114,16 @@ MINIBATCH = Claim(
         for step in steps
     ),
     conditions=(BATCH,),
-    control=Control("minibatches of m/100 examples, and a loss that is 24-Lipschitz", lambda s: _minibatch(s, thin=100, gain=12.0)),
+    control=Control(
+        "minibatches of m/100 examples, and a loss that is 24-Lipschitz",
+        lambda s: _minibatch(s, thin=100, gain=12.0),
+    ),
     deviations=(
-        "Judged is the greatest ratio over all neurons, all coordinates and ten minibatches, at the start and after 30 and 60 steps of "
+        "Judged is the greatest ratio over all neurons, all coordinates and ten minibatches, at "
+        "the start and after 30 and 60 steps of "
         "training; the population is a mean over 262,144 examples.",
-        "By the symmetry x → −x the factor 2 in S1 and S2 may be 1. The proof of S4 adds squares where lengths add up; with the factor 1 "
+        "By the symmetry x → −x the factor 2 in S1 and S2 may be 1. The proof of S4 adds "
+        "squares where lengths add up; with the factor 1 "
         "it stands.",
     ),
 )
@@ -108,7 +131,10 @@ MINIBATCH = Claim(
 
 def _balance(scale: Scale, **false: float) -> dict[str, StudyArm]:
     run = dataclasses.replace(_setting(scale), **false)  # type: ignore[arg-type]
-    arm = run.arm(tuple(range((20 if scale == "smoke" else 60) + 1)), LayerBalance(radius=run.radius, step=run.step))
+    arm = run.arm(
+        tuple(range((20 if scale == "smoke" else 60) + 1)),
+        LayerBalance(radius=run.radius, step=run.step),
+    )
     return {"SGD": arm}
 
 
@@ -118,8 +144,10 @@ BALANCE = Claim(
     where="Lemma B.13 (S3, S4)",
     kind="lemma",
     statement=(
-        "For a loss that is 2-Lipschitz in the network's output, m ≥ d·log²(d) and η ≤ 1/4, with probability 1 − d^{−ω(1)} for any "
-        "neuron: if |a| ≤ ‖w‖ before a step, then also after it; and ‖w‖² − a² grows by at most 4η²a² in a step."
+        "For a loss that is 2-Lipschitz in the network's output, m ≥ d·log²(d) and η ≤ 1/4, "
+        "with probability 1 − d^{−ω(1)} for any "
+        "neuron: if |a| ≤ ‖w‖ before a step, then also after it; and ‖w‖² − a² grows by at most "
+        "4η²a² in a step."
     ),
     study=_balance,
     checks=(
@@ -127,12 +155,18 @@ BALANCE = Claim(
         Check(Quantity("SGD", "drift_ratio"), upper=1.0, origin="paper"),
     ),
     conditions=(BATCH, Condition("η ≤ 1/4", lambda s: _setting(s).step, lambda s: 0.25, "≤")),
-    control=Control("the second layer takes steps four times as long, η = 0.05", lambda s: _balance(s, second=4.0, step=0.05)),
-    deviations=("Every neuron at every one of 60 steps; judged is the greatest. η = 1/log d, m = d·log² d.",),
+    control=Control(
+        "the second layer takes steps four times as long, η = 0.05",
+        lambda s: _balance(s, second=4.0, step=0.05),
+    ),
+    deviations=(
+        "Every neuron at every one of 60 steps; judged is the greatest. η = 1/log d, m = d·log² d.",
+    ),
     history=(
         Change(
             "2026-11-17",
-            "η = 1/log d ≤ ¼ and m = d·log² d in place of η = 0.4 and m = 4d; all steps in place of three windows of five",
+            "η = 1/log d ≤ ¼ and m = d·log² d in place of η = 0.4 and m = 4d; all steps in "
+            "place of three windows of five",
             "the lemma asks for η ≤ ¼, and speaks of every step",
             1100,
         ),

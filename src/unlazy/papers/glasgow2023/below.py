@@ -24,7 +24,9 @@ RIDGE = 1e-4
 WIDTH, STEP = 64, 0.5
 
 
-def below_the_bound(name: Literal["ntk", "quadratic", "sgd"], dimensions: tuple[int, ...], *, test: int, length: int) -> Row:
+def below_the_bound(
+    name: Literal["ntk", "quadratic", "sgd"], dimensions: tuple[int, ...], *, test: int, length: int
+) -> Row:
     """The `error` of a learner with n = ⌊d/log² d⌋ examples, for each dimension.
 
     SGD trains both layers on its n examples, all at once, for `length` steps.
@@ -32,7 +34,9 @@ def below_the_bound(name: Literal["ntk", "quadratic", "sgd"], dimensions: tuple[
 
     def at(d: int) -> Arm:
         n = rotation_invariant_bound(d).samples
-        stage = Descent({"w": 2 * STEP * WIDTH, "a": 2 * STEP / WIDTH}, steps=length, loss="logistic")
+        stage = Descent(
+            {"w": 2 * STEP * WIDTH, "a": 2 * STEP / WIDTH}, steps=length, loss="logistic"
+        )
         learners: dict[str, Learner] = {
             "ntk": PrefixRidge(NTK(), RIDGE, sizes=(n,)),
             "quadratic": PrefixRidge(Polynomial(2, 0.0), RIDGE, sizes=(n,)),

@@ -1,9 +1,11 @@
-"""Clean gradients of single neurons: the loss's slope at a point is that at its cluster, any number g_μ in (0, 2).
+"""Clean gradients of single neurons: the loss's slope at a point is that at its cluster, any number
+g_μ in (0, 2).
 
     ∇ᶜ_w L = a·E ℓ'(z)·σ'(⟨w, x⟩)·x,   ∇ᶜ_a L = E ℓ'(z)·σ(⟨w, x⟩),   ℓ'(±μ) = −y(μ)·g_{±μ},   x = z + ξ
 
-Expectations are sums over four clusters and all signs ξ of few coordinates. Neurons are random, with those among them for which the bounds
-are tight: w_perp on two equal coordinates, no opposite part, the weakest slopes where they hurt.
+Expectations are sums over four clusters and all signs ξ of few coordinates. Neurons are random,
+with those among them for which the bounds are tight: w_perp on two equal coordinates, no opposite
+part, the weakest slopes where they hurt.
 
 Reference: glasgow2023, Claims D.6, D.9, Lemmas D.7, D.10, Corollary D.8, Lemma D.4.
 """
@@ -27,7 +29,9 @@ ROOT = math.sqrt(2)
 
 
 class Neuron(NamedTuple):
-    """Lengths along its cluster and along the other direction, w_perp, and the slopes g of μ₁, −μ₁, μ₂, −μ₂. a = 1: it belongs to μ₁."""
+    """Lengths along its cluster and along the other direction, w_perp, and the slopes g of μ₁, −μ₁,
+    μ₂, −μ₂. a = 1: it belongs to μ₁.
+    """
 
     signal: float
     opposite: float
@@ -36,7 +40,9 @@ class Neuron(NamedTuple):
 
 
 class CleanGradient(NamedTuple):
-    """Inner products of w_sig/‖w_sig‖, w_opp and w_perp with ∇ᶜ_w L, the second layer's ∇ᶜ_a L, and P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖)."""
+    """Inner products of w_sig/‖w_sig‖, w_opp and w_perp with ∇ᶜ_w L, the second layer's ∇ᶜ_a L, and
+    P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖).
+    """
 
     signal: float
     opposite: float
@@ -70,13 +76,16 @@ def _neurons(rng: np.random.Generator, count: int, k: int, H: float) -> list[Neu
         v = rng.normal(size=k)
         v[rng.integers(1, k + 1) :] = 0
         v = rng.permutation(v) / np.linalg.norm(v)
-        opposite = float(rng.choice([0.0, 0.05, 0.3, 0.7, 2.0, 30.0, 500.0]) * rng.uniform(0.8, 1.2))
+        opposite = float(
+            rng.choice([0.0, 0.05, 0.3, 0.7, 2.0, 30.0, 500.0]) * rng.uniform(0.8, 1.2)
+        )
         low = rng.uniform(0.05, 0.7)
         g = low * np.exp(H * rng.choice([0.0, 0.5, 1.0], 4))
         g = np.minimum(g, 1.99)
         length = (weight + opposite) / zeta
         found.append(Neuron(length, opposite, v, g))
-    # Two equal coordinates and the weakest slopes on the other side: Khintchine's inequality is an equality there, and X = ½.
+    # Two equal coordinates and the weakest slopes on the other side: Khintchine's inequality is an
+    # equality there, and X = ½.
     equal, g = np.array([1.0, 1.0] + [0.0] * (k - 2)) / ROOT, np.array([1.0, 1.0, 0.5, 0.5])
     return [*found, *(Neuron(weight / zeta, opposite, equal, g) for opposite in (0.0, 0.05))]
 
@@ -84,14 +93,16 @@ def _neurons(rng: np.random.Generator, count: int, k: int, H: float) -> list[Neu
 class CleanNeurons(Instrument):
     """Clean gradients of many neurons of S beside the lemmas.
 
-    `signal_error`, `second_error`: the greatest |ratio − 1| of −⟨μ/‖μ‖, ∇ᶜ⟩ to |a|·τ·g_μ and of −y·∇ᶜ_a to ‖w_sig‖·τ·g_μ, over ζ (D.6).
-    `rest_ratio`: the least ⟨w_perp, ∇ᶜ⟩ over g_min·X·‖w_perp‖/(4√2), X = P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖); `opposite_slack`: the least
-    ⟨w_opp, ∇ᶜ⟩/‖w_opp‖ − √2·g_min/8 + √2·g_max·X/4 (D.7). `both_ratio`: the least ⟨w_opp, ∇ᶜ⟩ + e^{6H}⟨w_perp, ∇ᶜ⟩ over
-    g_min·e^{−6H}·(‖w_opp‖ + e^{6H}‖w_perp‖)·√2/320 (D.8). `beyond`: the least X where ‖w_perp‖ ≥ 10‖w_opp‖ (D.9). `second_bound`: the
-    greatest |∇ᶜ_a| of any neuron over τ·g_max·‖w‖ (D.10).
+    `signal_error`, `second_error`: the greatest |ratio − 1| of −⟨μ/‖μ‖, ∇ᶜ⟩ to |a|·τ·g_μ and of
+    −y·∇ᶜ_a to ‖w_sig‖·τ·g_μ, over ζ (D.6). `rest_ratio`: the least ⟨w_perp, ∇ᶜ⟩ over
+    g_min·X·‖w_perp‖/(4√2), X = P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖); `opposite_slack`: the least ⟨w_opp,
+    ∇ᶜ⟩/‖w_opp‖ − √2·g_min/8 + √2·g_max·X/4 (D.7). `both_ratio`: the least ⟨w_opp, ∇ᶜ⟩ +
+    e^{6H}⟨w_perp, ∇ᶜ⟩ over g_min·e^{−6H}·(‖w_opp‖ + e^{6H}‖w_perp‖)·√2/320 (D.8). `beyond`: the
+    least X where ‖w_perp‖ ≥ 10‖w_opp‖ (D.9). `second_bound`: the greatest |∇ᶜ_a| of any neuron over
+    τ·g_max·‖w‖ (D.10).
 
-    The false world: `flip` = −1 turns the labels, `gain` makes the slopes larger than g says, `short` lets w_opp be
-    so much longer than Claim D.9 allows.
+    The false world: `flip` = −1 turns the labels, `gain` makes the slopes larger than g says,
+    `short` lets w_opp be so much longer than Claim D.9 allows.
     """
 
     neurons: int = eqx.field(static=True, default=200)
@@ -104,24 +115,46 @@ class CleanNeurons(Instrument):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         zeta, weight = math.exp(-10 * self.H), math.exp(6 * self.H)
-        rows: dict[str, list[float]] = {name: [] for name in ("signal", "second", "rest", "opposite", "both", "beyond", "bound")}
+        rows: dict[str, list[float]] = {
+            name: [] for name in ("signal", "second", "rest", "opposite", "both", "beyond", "bound")
+        }
         for neuron in _neurons(rng, self.neurons, self.coordinates, self.H):
             right = clean_gradient(neuron, self.flip)
-            found = CleanGradient(self.gain * right[0], self.gain * right[1], self.gain * right[2], self.gain * right[3], right.beyond)
+            found = CleanGradient(
+                self.gain * right[0],
+                self.gain * right[1],
+                self.gain * right[2],
+                self.gain * right[3],
+                right.beyond,
+            )
             own, low, high = neuron.g[0], float(np.min(neuron.g)), float(np.max(neuron.g))
             rows["signal"].append(abs(-found.signal / (PHASE2_RATE * own) - 1) / zeta)
-            rows["second"].append(abs(-found.second / (PHASE2_RATE * own * neuron.signal) - 1) / zeta)
-            rows["rest"].append(found.rest / (low * found.beyond / (4 * ROOT)) if found.beyond else math.inf)
+            rows["second"].append(
+                abs(-found.second / (PHASE2_RATE * own * neuron.signal) - 1) / zeta
+            )
+            rows["rest"].append(
+                found.rest / (low * found.beyond / (4 * ROOT)) if found.beyond else math.inf
+            )
             if neuron.opposite:
-                slack = found.opposite / neuron.opposite - ROOT * low / 8 + ROOT * high * found.beyond / 4
+                slack = (
+                    found.opposite / neuron.opposite
+                    - ROOT * low / 8
+                    + ROOT * high * found.beyond / 4
+                )
                 rows["opposite"].append(slack)
             both = found.opposite + weight * found.rest
             rows["both"].append(both / (low / weight * (neuron.opposite + weight) * ROOT / 320))
             if 10 * neuron.opposite <= 1:
                 rows["beyond"].append(self._shortened(neuron))
         for neuron in self._any(rng):
-            norm = math.sqrt(neuron.signal**2 + neuron.opposite**2 + float(np.sum(neuron.perpendicular**2)))
-            rows["bound"].append(self.gain * abs(clean_gradient(neuron, self.flip).second) / (PHASE2_RATE * float(np.max(neuron.g)) * norm))
+            norm = math.sqrt(
+                neuron.signal**2 + neuron.opposite**2 + float(np.sum(neuron.perpendicular**2))
+            )
+            rows["bound"].append(
+                self.gain
+                * abs(clean_gradient(neuron, self.flip).second)
+                / (PHASE2_RATE * float(np.max(neuron.g)) * norm)
+            )
         return {
             "signal_error": max(rows["signal"]),
             "second_error": max(rows["second"]),
@@ -142,7 +175,14 @@ class CleanNeurons(Instrument):
         for _ in range(self.neurons):
             part = rng.exponential(size=3) * rng.integers(0, 2, 3)
             v = rng.normal(size=self.coordinates)
-            found.append(Neuron(1e-9 + part[0], part[1], part[2] * v / np.linalg.norm(v), rng.uniform(0.01, 1.99, 4)))
+            found.append(
+                Neuron(
+                    1e-9 + part[0],
+                    part[1],
+                    part[2] * v / np.linalg.norm(v),
+                    rng.uniform(0.01, 1.99, 4),
+                )
+            )
         return [*found, Neuron(1.0, 0.0, np.zeros(self.coordinates), np.full(4, 1.0))]
 
     @property
@@ -152,9 +192,11 @@ class CleanNeurons(Instrument):
 
 
 class BaseCase(Instrument):
-    """Lemma D.4's chain from the conclusion of Lemma C.1 at its worst, with ζ = log^{−c/2} d and H = −log(ζ)/20.
+    """Lemma D.4's chain from the conclusion of Lemma C.1 at its worst, with ζ = log^{−c/2} d and H
+    = −log(ζ)/20.
 
-    `mass` = 4θ²·(1 + (e^{6H}/ζ)²) over ζ·log^{2c}(d)·θ²/20: what lies outside of S over what is allowed; θ drops out. `H` must be ≥ 1.
+    `mass` = 4θ²·(1 + (e^{6H}/ζ)²) over ζ·log^{2c}(d)·θ²/20: what lies outside of S over what is
+    allowed; θ drops out. `H` must be ≥ 1.
 
     Deviation: the factor in front of log^{2c}(d)·θ² is taken as 1/20, the print being unreadable.
     """
@@ -166,7 +208,12 @@ class BaseCase(Instrument):
         log_zeta = -self.c / 2 * math.log(math.log(self.d))
         H = -log_zeta / 20
         log_mass = math.log(4) + float(np.logaddexp(0, 2 * (6 * H - log_zeta)))
-        return {"H": H, "mass": math.exp(log_mass - (log_zeta + 2 * self.c * math.log(math.log(self.d)) - math.log(20)))}
+        return {
+            "H": H,
+            "mass": math.exp(
+                log_mass - (log_zeta + 2 * self.c * math.log(math.log(self.d)) - math.log(20))
+            ),
+        }
 
     @property
     def work(self) -> float:

@@ -1,11 +1,14 @@
-"""Networks that meet the signal-heavy definition to the letter, made by hand, and a step from them by exact gradients.
+"""Networks that meet the signal-heavy definition to the letter, made by hand, and a step from them
+by exact gradients.
 
-Training at feasible sizes never meets Definition 4.2: it asks for ζ ≤ e^{−10H} with H ≥ 1. A network made by hand does. Its neurons in S
-have e^{6H}·‖w_perp‖ + ‖w_opp‖ = u·ζ·‖w_sig‖ with u ≤ 1, a third of them u = 1; those outside have E[1(w ∉ S)·‖w‖²] = ζ·γ̃_min, and all but
-one point nearly along the weakest cluster, where they grow fastest. The cube has few dimensions, so that expectations are sums over all
-its points.
+Training at feasible sizes never meets Definition 4.2: it asks for ζ ≤ e^{−10H} with H ≥ 1. A
+network made by hand does. Its neurons in S have e^{6H}·‖w_perp‖ + ‖w_opp‖ = u·ζ·‖w_sig‖ with u ≤ 1,
+a third of them u = 1; those outside have E[1(w ∉ S)·‖w‖²] = ζ·γ̃_min, and all but one point nearly
+along the weakest cluster, where they grow fastest. The cube has few dimensions, so that
+expectations are sums over all its points.
 
-A step of η = ζ³ ≈ 1e-13 is far below what floating point can see of a sum, so every change is kept by itself and divided by η.
+A step of η = ζ³ ≈ 1e-13 is far below what floating point can see of a sum, so every change is kept
+by itself and divided by η.
 
 Reference: glasgow2023, Definition 4.2, Lemmas 4.4 (D.3), D.5, D.11 to D.14.
 """
@@ -32,7 +35,9 @@ SHARES = np.array([0.5, 0.22, 0.16, 0.12])
 
 
 class HeavyNetwork(NamedTuple):
-    """Neurons w (p d), a (p) in mean-field scaling; which lie in S, towards which cluster; and the parameters ζ and H."""
+    """Neurons w (p d), a (p) in mean-field scaling; which lie in S, towards which cluster; and the
+    parameters ζ and H.
+    """
 
     w: np.ndarray
     a: np.ndarray
@@ -49,9 +54,16 @@ class HeavyNetwork(NamedTuple):
 
 
 def signal_heavy(
-    rng: np.random.Generator, *, d: int = 10, p: int = 96, H: float = 1.0, loose: float = 0.0, scattered: bool = False
+    rng: np.random.Generator,
+    *,
+    d: int = 10,
+    p: int = 96,
+    H: float = 1.0,
+    loose: float = 0.0,
+    scattered: bool = False,
 ) -> HeavyNetwork:
-    """A network with ζ = e^{−10H} and E‖w‖² = 1.9·H. With `loose` > 0 the parts that are not signal are so large a share of the signal.
+    """A network with ζ = e^{−10H} and E‖w‖² = 1.9·H. With `loose` > 0 the parts that are not signal
+    are so large a share of the signal.
 
     `scattered`: the neurons outside of S point anywhere, not where they grow fastest.
     """
@@ -69,12 +81,18 @@ def signal_heavy(
         rest, opposite = part * loose * strength, (1 - part) * loose * strength
     side = rng.choice([-1.0, 1.0], p)
     w = np.zeros((p, d))
-    w[:, :2] = strength[:, None] * DIRECTIONS[cluster] + (side * opposite)[:, None] * DIRECTIONS[(cluster + 2) % 4]
+    w[:, :2] = (
+        strength[:, None] * DIRECTIONS[cluster]
+        + (side * opposite)[:, None] * DIRECTIONS[(cluster + 2) % 4]
+    )
     w[:, 2:] = rest[:, None] * _unit(rng, p, d - 2)
     a = LABELS[cluster] * strength
-    margins = np.array([np.mean((cluster == c) * np.abs(a) * math.sqrt(2) * strength) for c in range(4)])
+    margins = np.array(
+        [np.mean((cluster == c) * np.abs(a) * math.sqrt(2) * strength) for c in range(4)]
+    )
     weakest = int(np.argmin(margins))
-    # Outside of S: nearly along the weakest cluster, but with twice the ratio that S allows; the last of them small and anywhere.
+    # Outside of S: nearly along the weakest cluster, but with twice the ratio that S allows; the
+    # last of them small and anywhere.
     count = p - heavy
     loud = np.full(count, math.sqrt(zeta * margins[weakest] * p / count))
     loud[-1] /= 1 if scattered else 100
@@ -112,22 +130,29 @@ class Descended(NamedTuple):
 def descend(net: HeavyNetwork, x: np.ndarray, slope: np.ndarray) -> Descended:
     """The p-scaled descent direction for the slopes ℓ'(x) at all points x, each as likely."""
     z = x @ net.w.T
-    return Descended(-net.a[:, None] * (((z > 0) * slope[:, None]).T @ x) / len(x), -(slope @ np.maximum(z, 0)) / len(x))
+    return Descended(
+        -net.a[:, None] * (((z > 0) * slope[:, None]).T @ x) / len(x),
+        -(slope @ np.maximum(z, 0)) / len(x),
+    )
 
 
 class HeavyStep(Instrument):
-    """One step of η = ζ³ on the population loss from a signal-heavy network, beside the items of Lemma D.3 and the lemmas behind it.
+    """One step of η = ζ³ on the population loss from a signal-heavy network, beside the items of
+    Lemma D.3 and the lemmas behind it.
 
-    `least_ratio`, `greatest_ratio`: the relative growth of γ̃_min and γ̃_max over 2ητ·g_max and 2ητ·g_min (items 2, 3). `mass_rate`:
-    growth of E[1(w ∉ S)·‖w‖²]/γ̃_min over 10ηζH; `shape_rate`: the greatest growth of (e^{6H}‖w_perp‖ + ‖w_opp‖)/‖w_sig‖ of a neuron in S,
-    likewise (item 1). `zeta_met` = ζ·e^{10H}, `gap` = (E‖w‖² − E a²)/(ζH) and `norm` = (E a² + ζH)/(2H): what the definition asks to be at
-    most 1.
+    `least_ratio`, `greatest_ratio`: the relative growth of γ̃_min and γ̃_max over 2ητ·g_max and
+    2ητ·g_min (items 2, 3). `mass_rate`: growth of E[1(w ∉ S)·‖w‖²]/γ̃_min over 10ηζH; `shape_rate`:
+    the greatest growth of (e^{6H}‖w_perp‖ + ‖w_opp‖)/‖w_sig‖ of a neuron in S, likewise (item 1).
+    `zeta_met` = ζ·e^{10H}, `gap` = (E‖w‖² − E a²)/(ζH) and `norm` = (E a² + ζH)/(2H): what the
+    definition asks to be at most 1.
 
-    `clean_first`, `clean_second`: distance of the gradients to the clean ones over 4|a|ζH_ρ and 4‖w‖ζH_ρ (D.5). `norm_rate`: the greatest
-    relative growth of ‖w‖² over 2ητ·g_max, less 1, over 2ζH (D.11). `margin_step` = |γ̃' − γ̃|/(8ηH) and `margin_gap` = |γ − γ̃|/(2ζH) (D.14).
+    `clean_first`, `clean_second`: distance of the gradients to the clean ones over 4|a|ζH_ρ and
+    4‖w‖ζH_ρ (D.5). `norm_rate`: the greatest relative growth of ‖w‖² over 2ητ·g_max, less 1, over
+    2ζH (D.11). `margin_step` = |γ̃' − γ̃|/(8ηH) and `margin_gap` = |γ − γ̃|/(2ζH) (D.14).
 
-    The false world: `frozen` second layer, `linear` loss (slopes that do not see the margins), parts that are not signal as large a share
-    of the signal as `loose`, steps `gain` times too long.
+    The false world: `frozen` second layer, `linear` loss (slopes that do not see the margins),
+    parts that are not signal as large a share of the signal as `loose`, steps `gain` times too
+    long.
     """
 
     d: int = eqx.field(static=True, default=10)
@@ -141,7 +166,9 @@ class HeavyStep(Instrument):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        net = signal_heavy(rng, d=self.d, p=self.width, H=self.H, loose=self.loose, scattered=self.scattered)
+        net = signal_heavy(
+            rng, d=self.d, p=self.width, H=self.H, loose=self.loose, scattered=self.scattered
+        )
         x = corners(self.d)
         y = -x[:, 0] * x[:, 1]
         at = np.concatenate([math.sqrt(2) * DIRECTIONS, np.zeros((4, self.d - 2))], axis=1)
@@ -155,7 +182,10 @@ class HeavyStep(Instrument):
         return (
             self._induction(net, change_w, change_a, slopes)
             | self._distances(net, moved, clean)
-            | {"margin_gap": np.max(np.abs(margins - self._heavy_margins(net))) / (2 * net.zeta * net.H)}
+            | {
+                "margin_gap": np.max(np.abs(margins - self._heavy_margins(net)))
+                / (2 * net.zeta * net.H)
+            }
         )
 
     @staticmethod
@@ -163,12 +193,16 @@ class HeavyStep(Instrument):
         towards = np.abs(net.a) * math.sqrt(2) * net.signal * net.inside
         return np.array([np.mean(towards * (net.cluster == c)) for c in range(4)])
 
-    def _induction(self, net: HeavyNetwork, dw: np.ndarray, da: np.ndarray, g: np.ndarray) -> dict[str, Any]:
+    def _induction(
+        self, net: HeavyNetwork, dw: np.ndarray, da: np.ndarray, g: np.ndarray
+    ) -> dict[str, Any]:
         zeta, H, eta, inside = net.zeta, net.H, net.zeta**3, net.inside
         sign = np.sign(net.a)
         signal, grown = net.signal, np.sum(dw[:, :2] * DIRECTIONS[net.cluster], axis=1)
         size, size_grown = np.abs(net.a), sign * da
-        each = math.sqrt(2) * inside * (size * grown + signal * size_grown + eta * grown * size_grown)
+        each = (
+            math.sqrt(2) * inside * (size * grown + signal * size_grown + eta * grown * size_grown)
+        )
         margin = self._heavy_margins(net)
         growth = np.array([np.mean(each * (net.cluster == c)) for c in range(4)]) / margin
         least, greatest = int(np.argmin(margin)), int(np.argmax(margin))
@@ -181,12 +215,16 @@ class HeavyStep(Instrument):
         rest = np.linalg.norm(net.w[:, 2:], axis=1)
         # The length of a part that is zero grows by the length of its change.
         rest_grown = np.where(
-            rest > 0, np.sum(net.w[:, 2:] * dw[:, 2:], axis=1) / np.maximum(rest, 1e-300), np.linalg.norm(dw[:, 2:], axis=1)
+            rest > 0,
+            np.sum(net.w[:, 2:] * dw[:, 2:], axis=1) / np.maximum(rest, 1e-300),
+            np.linalg.norm(dw[:, 2:], axis=1),
         )
         along = np.sum(dw[:, :2] * other, axis=1)
         opposite_grown = np.where(opposite != 0, np.sign(opposite) * along, np.abs(along))
         chosen = net.saturated
-        shape = (weight * rest_grown + opposite_grown)[chosen] / signal[chosen] / zeta - grown[chosen] / signal[chosen]
+        shape = (weight * rest_grown + opposite_grown)[chosen] / signal[chosen] / zeta - grown[
+            chosen
+        ] / signal[chosen]
         return {
             "least_ratio": growth[least] / (2 * PHASE2_RATE * np.max(g)),
             "greatest_ratio": growth[greatest] / (2 * PHASE2_RATE * np.min(g)),
@@ -195,7 +233,8 @@ class HeavyStep(Instrument):
             "gap": np.mean(square - size**2) / (zeta * H),
             "norm": (np.mean(size**2) + zeta * H) / (2 * H),
             "zeta_met": zeta * math.exp(10 * H),
-            "norm_rate": (np.max(square_grown / square) / (2 * PHASE2_RATE * np.max(g)) - 1) / (2 * zeta * H),
+            "norm_rate": (np.max(square_grown / square) / (2 * PHASE2_RATE * np.max(g)) - 1)
+            / (2 * zeta * H),
             "margin_step": np.max(np.abs(growth * margin)) / (8 * H),
             "least_margin": np.min(margin),
             "greatest_margin": np.max(margin),
@@ -205,7 +244,8 @@ class HeavyStep(Instrument):
         norms = np.linalg.norm(net.w, axis=1)
         size = np.mean(np.abs(net.a) * norms)
         return {
-            "clean_first": np.max(np.linalg.norm(moved.w - clean.w, axis=1) / np.abs(net.a)) / (4 * net.zeta * size),
+            "clean_first": np.max(np.linalg.norm(moved.w - clean.w, axis=1) / np.abs(net.a))
+            / (4 * net.zeta * size),
             "clean_second": np.max(np.abs(moved.a - clean.a) / norms) / (4 * net.zeta * size),
         }
 

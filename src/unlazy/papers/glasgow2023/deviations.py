@@ -1,4 +1,5 @@
-"""How far the gradients of a network's loss are from those of the linearised loss L₀, over the lemmas' bounds.
+"""How far the gradients of a network's loss are from those of the linearised loss L₀, over the
+lemmas' bounds.
 
 Reference: glasgow2023, Lemmas C.2, C.3, C.17 (A4).
 """
@@ -25,10 +26,13 @@ from unlazy.tasks.multi_index import MultiIndexTask
 class GradientDeviations(ModelProbe):
     """The greatest ratio of a neuron's deviation to its bound; `size` = E‖a·w‖.
 
-    `first_ratio`, `second_ratio`: ‖∇_w L_ρ − ∇_w L₀‖ over 2·|a|·E‖a·w‖ and its like for a (Lemma C.2). `coordinate_ratio`: of
-    |∇_i L_ρ − ∇_i L₀| over the bound of Lemma C.3, for each coordinate. Expectations are means over `points` examples.
+    `first_ratio`, `second_ratio`: ‖∇_w L_ρ − ∇_w L₀‖ over 2·|a|·E‖a·w‖ and its like for a (Lemma
+    C.2). `coordinate_ratio`: of
+    |∇_i L_ρ − ∇_i L₀| over the bound of Lemma C.3, for each coordinate. Expectations are means over
+    `points` examples.
 
-    `early_ratio`: of |∇_i L_ρ − ∇_i L₀| over ½·θ·B₀, the bound of Lemma C.17 (A4) at the first step; B₀ = θ·log^{3/2}(d)/√d, `radius` = θ.
+    `early_ratio`: of |∇_i L_ρ − ∇_i L₀| over ½·θ·B₀, the bound of Lemma C.17 (A4) at the first
+    step; B₀ = θ·log^{3/2}(d)/√d, `radius` = θ.
 
     The false world: `sign` = −1 compares with a linearised loss that has the wrong sign.
     """
@@ -39,9 +43,13 @@ class GradientDeviations(ModelProbe):
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         require(
-            isinstance(task, MultiIndexTask) and task.basis is None, "The lemmas speak of the coordinates of a cube that is not rotated."
+            isinstance(task, MultiIndexTask) and task.basis is None,
+            "The lemmas speak of the coordinates of a cube that is not rotated.",
         )
-        require(isinstance(model, TwoLayer), f"Only two-layer networks have these gradients, not {type(model).__name__}.")
+        require(
+            isinstance(model, TwoLayer),
+            f"Only two-layer networks have these gradients, not {type(model).__name__}.",
+        )
         assert isinstance(task, MultiIndexTask) and isinstance(model, TwoLayer)
         x, y = task.draw(self.points, key)
         w, a = model.first_layer, second_layer(model)
@@ -53,15 +61,22 @@ class GradientDeviations(ModelProbe):
         size = jnp.mean(jnp.abs(a) * norms)
 
         def ratio(i: Array) -> Float[Array, ""]:
-            """Of one coordinate, the greatest over neurons; `near` is how often it decides the neuron's sign."""
+            """Of one coordinate, the greatest over neurons; `near` is how often it decides the
+            neuron's sign.
+            """
             near = jnp.mean(jnp.abs(z - x[:, i, None] * w[:, i]) <= jnp.abs(w[:, i]), axis=0)
-            bound = coordinate_deviation_bound(a, size, jnp.mean(jnp.abs(a * w[:, i])), near, task.dimension)
+            bound = coordinate_deviation_bound(
+                a, size, jnp.mean(jnp.abs(a * w[:, i])), near, task.dimension
+            )
             return jnp.max(jnp.abs(first[:, i]) / bound)
 
         return {
-            "first_ratio": jnp.max(jnp.linalg.norm(first, axis=1) / network_deviation_bound(a, size)),
+            "first_ratio": jnp.max(
+                jnp.linalg.norm(first, axis=1) / network_deviation_bound(a, size)
+            ),
             "second_ratio": jnp.max(jnp.abs(second) / (2 * norms * size)),
             "coordinate_ratio": jnp.max(jax.lax.map(ratio, jnp.arange(task.dimension))),
-            "early_ratio": jnp.max(jnp.abs(first)) / (0.5 * self.radius**2 * math.log(task.dimension) ** 1.5 / math.sqrt(task.dimension)),
+            "early_ratio": jnp.max(jnp.abs(first))
+            / (0.5 * self.radius**2 * math.log(task.dimension) ** 1.5 / math.sqrt(task.dimension)),
             "size": size,
         }

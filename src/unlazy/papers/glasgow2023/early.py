@@ -9,13 +9,18 @@ from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
 from unlazy.papers.glasgow2023.deviations import GradientDeviations
 from unlazy.papers.glasgow2023.growth import EndOfPhaseOne, SignalGrowth
-from unlazy.papers.glasgow2023.instruments import PopulationGradients, ReducedPhases, StartingGradients
+from unlazy.papers.glasgow2023.instruments import (
+    PopulationGradients,
+    ReducedPhases,
+    StartingGradients,
+)
 from unlazy.papers.glasgow2023.probes import ErrorRate, Portrait
 from unlazy.papers.glasgow2023.sizes import LARGE, SIZES, THETA, Training, lemma_c1, training
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.relabelled import Relabelled
 
-#: c of Lemma C.1 in the run, and (C, c) of the reduced dynamics. A time ηt in which phase 1 ends and phase 2 has begun.
+#: c of Lemma C.1 in the run, and (C, c) of the reduced dynamics. A time ηt in which phase 1 ends
+#: and phase 2 has begun.
 POWER, FAR, TIME = 0.5, (2.0, 1.0), 14.0
 
 
@@ -24,13 +29,24 @@ def _phase1(run: Training, scale: Scale, *, blind: bool = False) -> StudyArm:
     growth = SignalGrowth(radius=run.radius, step=run.step, ratio=run.batch / run.d)
     family = MultiIndex(d=run.d)
     record = tuple(range(run.length(TIME) + 1))
-    return run.arm(record, Portrait(), ErrorRate(SIZES[scale].test), growth, end, family=Relabelled(family) if blind else family)
+    return run.arm(
+        record,
+        Portrait(),
+        ErrorRate(SIZES[scale].test),
+        growth,
+        end,
+        family=Relabelled(family) if blind else family,
+    )
 
 
 def _reduced(scale: Scale, thin: float = 1.0) -> StudyArm:
     exponent, power = FAR
     return ReducedPhases(
-        d=1e4 if scale == "smoke" else 1e6, exponent=exponent, power=power, width=1000 if scale == "paper" else 400, thin=thin
+        d=1e4 if scale == "smoke" else 1e6,
+        exponent=exponent,
+        power=power,
+        width=1000 if scale == "paper" else 400,
+        thin=thin,
     )
 
 
@@ -40,7 +56,10 @@ def phase1(scale: Scale) -> dict[str, StudyArm]:
 
 
 def _blind(scale: Scale) -> dict[str, StudyArm]:
-    return {"SGD": _phase1(dataclasses.replace(training(scale), batch=8), scale, blind=True), "d = 10⁶": _reduced(scale, thin=3e9)}
+    return {
+        "SGD": _phase1(dataclasses.replace(training(scale), batch=8), scale, blind=True),
+        "d = 10⁶": _reduced(scale, thin=3e9),
+    }
 
 
 def _at_end(arm: str) -> tuple[Check, ...]:
@@ -57,9 +76,12 @@ PHASE1 = Claim(
     where="Section 4.1, Lemmas 4.1 and C.1",
     kind="lemma",
     statement=(
-        "For c large enough and C large enough in terms of c, with θ = 1/log^C(d), m ≥ d/θ², 1/θ ≤ p ≤ d^C, η ≤ θ and initial scale θ: "
-        "after some T₁ = Θ(log(d)/η) steps E‖a·w‖ ≤ 1, E‖w_perp + w_opp‖² ≤ 4θ², for each of the four clusters at least a tenth of the "
-        "neurons has ‖w_sig‖ ≥ θ·log^c(d) towards it, E‖w‖² ≤ E a² + √η, and |a| ≤ ‖w‖ for all neurons. Until then the signal parts of "
+        "For c large enough and C large enough in terms of c, with θ = 1/log^C(d), m ≥ d/θ², "
+        "1/θ ≤ p ≤ d^C, η ≤ θ and initial scale θ: "
+        "after some T₁ = Θ(log(d)/η) steps E‖a·w‖ ≤ 1, E‖w_perp + w_opp‖² ≤ 4θ², for each of "
+        "the four clusters at least a tenth of the "
+        "neurons has ‖w_sig‖ ≥ θ·log^c(d) towards it, E‖w‖² ≤ E a² + √η, and |a| ≤ ‖w‖ for all "
+        "neurons. Until then the signal parts of "
         "strong neurons grow exponentially, at the rate τ = 1/√(2π) where |a| = ‖w‖."
     ),
     study=phase1,
@@ -70,21 +92,29 @@ PHASE1 = Claim(
         Check(Quantity("SGD", "slope_ratio"), lower=0.9, upper=1.1),
     ),
     conditions=lemma_c1(training),
-    control=Control("labels of other inputs, and 8 examples a step; in the reduced dynamics minibatches 3·10⁹ times smaller", _blind),
+    control=Control(
+        "labels of other inputs, and 8 examples a step; in the reduced dynamics minibatches "
+        "3·10⁹ times smaller",
+        _blind,
+    ),
     deviations=(
         LARGE,
         THETA,
-        "T₁ is the last step with E‖a·w‖ ≤ 1, and is to lie between log(d)/η and 2.6·log(d)/η. In the run c = ½, C = 1; with c = C = 1 "
+        "T₁ is the last step with E‖a·w‖ ≤ 1, and is to lie between log(d)/η and 2.6·log(d)/η. "
+        "In the run c = ½, C = 1; with c = C = 1 "
         "some 7 % of the neurons get as far, so that C must indeed exceed c.",
-        "'d = 10⁶' is no network: four numbers a neuron follow the dynamics (Section 4), with C = 2 and c = 1. E‖w_perp + w_opp‖² ≤ 4θ² "
+        "'d = 10⁶' is no network: four numbers a neuron follow the dynamics (Section 4), with C "
+        "= 2 and c = 1. E‖w_perp + w_opp‖² ≤ 4θ² "
         "is the paper's bound; it is four times the starting value.",
-        "The rate is judged as log(1 + ητ)/η, of discrete steps, while the median strong neuron has ‖w_sig‖ < ½‖w_perp‖.",
+        "The rate is judged as log(1 + ητ)/η, of discrete steps, while the median strong neuron "
+        "has ‖w_sig‖ < ½‖w_perp‖.",
         "|a| ≤ ‖w‖ is broken in no control: it follows from Lemma B.13, see glasgow2023/balance.",
     ),
     history=(
         Change(
             "2026-11-17",
-            "θ = η = 1/log d, m = d/θ² in place of θ = 0.3, η = 0.4, m = 4d; T₁ is found, not set to step 24; 'mostly signal' became the "
+            "θ = η = 1/log d, m = d/θ² in place of θ = 0.3, η = 0.4, m = 4d; T₁ is found, not "
+            "set to step 24; 'mostly signal' became the "
             "lemma's ‖w_sig‖ ≥ θ·log^c d; gradients have a row of their own",
             "the lemma's conditions are met, and its items are read as printed",
             1100,
@@ -101,7 +131,9 @@ PHASE1 = Claim(
                 PlotLine("SGD", "rest", "rest", x="time"),
             ),
             log_y=True,
-            caption="Phase 1: the signal grows out of the initial noise. Phase 2: it dominates, and opposite and rest fade.",
+            caption="Phase 1: the signal grows out of the initial "
+            "noise. Phase 2: it dominates, and "
+            "opposite and rest fade.",
         ),
         Plot(
             "Balance of the margins",
@@ -110,7 +142,9 @@ PHASE1 = Claim(
             (
                 PlotLine("SGD", "margin_greatest", "greatest of the four", x="time"),
                 PlotLine("SGD", "margin_least", "least of the four", x="time"),
-                PlotLine("SGD", "margin_least_reduced", "least, reduced dynamics", x="time", theory=True),
+                PlotLine(
+                    "SGD", "margin_least_reduced", "least, reduced dynamics", x="time", theory=True
+                ),
             ),
             caption="The cluster that was found first is ahead at first; phase 2 balances.",
         ),
@@ -130,7 +164,11 @@ PHASE1 = Claim(
 
 
 #: Dimensions that are enumerated, and those of neurons at the start.
-ENUMERATED: dict[Scale, tuple[int, ...]] = {"smoke": (8, 10), "laptop": (8, 10, 12), "paper": (8, 10, 12, 14)}
+ENUMERATED: dict[Scale, tuple[int, ...]] = {
+    "smoke": (8, 10),
+    "laptop": (8, 10, 12),
+    "paper": (8, 10, 12, 14),
+}
 STARTING: dict[Scale, tuple[int, ...]] = {"smoke": (64,), "laptop": (1024,), "paper": (1024, 4096)}
 
 
@@ -147,10 +185,14 @@ GRADIENTS = Claim(
     where="Lemmas C.4, C.17 (A2, A3 at t = 0)",
     kind="lemma",
     statement=(
-        "With s = √2‖w_sig‖, o = √2‖w_opp‖ and X = ⟨w_perp, ξ⟩: (B1) −⟨w_sig, ∇L₀⟩ = ¼|a|·s·P(|X| < s); (B2) −⟨w_opp, ∇L₀⟩ = "
-        "−¼|a|·o·P(|X| < o); (B3) −⟨w_perp, ∇L₀⟩ = ±¼|a|·E[|X|; |X| between s and o], + where o > s; (B4) −w_i·∇_i L₀ = ¼|a||w_i|·(P(|X_i "
-        "− o| ≤ |w_i|) − P(|X_i − s| ≤ |w_i|)) as printed, X_i without coordinate i. For controlled neurons |∇_a L₀| ≤ 4θ·min(√(θB_t), "
-        "θ√ζ) and |∇_i L₀| ≤ ½·min(B_t, θζ) for each i; near the start ‖w_sig‖ grows at the rate τ = 1/√(2π)."
+        "With s = √2‖w_sig‖, o = √2‖w_opp‖ and X = ⟨w_perp, ξ⟩: (B1) −⟨w_sig, ∇L₀⟩ = "
+        "¼|a|·s·P(|X| < s); (B2) −⟨w_opp, ∇L₀⟩ = "
+        "−¼|a|·o·P(|X| < o); (B3) −⟨w_perp, ∇L₀⟩ = ±¼|a|·E[|X|; |X| between s and o], + where o "
+        "> s; (B4) −w_i·∇_i L₀ = ¼|a||w_i|·(P(|X_i "
+        "− o| ≤ |w_i|) − P(|X_i − s| ≤ |w_i|)) as printed, X_i without coordinate i. For "
+        "controlled neurons |∇_a L₀| ≤ 4θ·min(√(θB_t), "
+        "θ√ζ) and |∇_i L₀| ≤ ½·min(B_t, θζ) for each i; near the start ‖w_sig‖ grows at the "
+        "rate τ = 1/√(2π)."
     ),
     study=gradients,
     checks=(
@@ -159,11 +201,19 @@ GRADIENTS = Claim(
             for measure in ("signal_error", "opposite_error", "rest_error", "coordinate_error")
             for d in (8, 10)
         ),
-        *(Check(Quantity("start", measure), upper=1.0, origin="paper") for measure in ("second_ratio", "each_ratio")),
+        *(
+            Check(Quantity("start", measure), upper=1.0, origin="paper")
+            for measure in ("second_ratio", "each_ratio")
+        ),
         Check(Quantity("start", "rate_ratio"), lower=0.95, upper=1.05),
     ),
     conditions=(
-        Condition("neurons are controlled at t = 0 (C1, C2, C5), ζ = 1/log d", Quantity("start", "controlled"), lambda s: 1.0, "≤"),
+        Condition(
+            "neurons are controlled at t = 0 (C1, C2, C5), ζ = 1/log d",
+            Quantity("start", "controlled"),
+            lambda s: 1.0,
+            "≤",
+        ),
     ),
     control=Control(
         "formulas with the opposite sign; neurons with 60 times the signal",
@@ -174,10 +224,13 @@ GRADIENTS = Claim(
     ),
     corrections=("glasgow2023/lemma-c4",),
     deviations=(
-        "(B4) is checked with the sign turned: as printed it is wrong for every neuron (see the errata).",
-        "Gradients of random neurons are compared with sums over all points of the cube; at the start, in 1024 dimensions and more, with "
+        "(B4) is checked with the sign turned: as printed it is wrong for every neuron (see the "
+        "errata).",
+        "Gradients of random neurons are compared with sums over all points of the cube; at the "
+        "start, in 1024 dimensions and more, with "
         "the exact law of X. θ = ζ = 1/log d, B₀ = θ·log^{3/2}(d)/√d.",
-        "(A1), ‖∇_{w_perp} L₀‖ ≤ 3·min(√(θB₀), θ√ζ), is measured (`across_ratio`) but not judged: at feasible sizes it could not fail.",
+        "(A1), ‖∇_{w_perp} L₀‖ ≤ 3·min(√(θB₀), θ√ζ), is measured (`across_ratio`) but not "
+        "judged: at feasible sizes it could not fail.",
     ),
 )
 
@@ -192,7 +245,11 @@ def _deviation_run(scale: Scale) -> Training:
 
 
 def _deviation(scale: Scale, sign: float) -> dict[str, StudyArm]:
-    return {"SGD": _deviation_run(scale).arm((0, 20, 40, 60, 80), GradientDeviations(SIZES[scale].points, radius=SMALL, sign=sign))}
+    return {
+        "SGD": _deviation_run(scale).arm(
+            (0, 20, 40, 60, 80), GradientDeviations(SIZES[scale].points, radius=SMALL, sign=sign)
+        )
+    }
 
 
 DEVIATION = Claim(
@@ -201,8 +258,10 @@ DEVIATION = Claim(
     where="Lemmas C.2, C.3, C.17 (A4 at t = 0)",
     kind="lemma",
     statement=(
-        "For any neuron |∇_a L₀ − ∇_a L_ρ| ≤ 2‖w‖·E‖a·w‖ and ‖∇_w L₀ − ∇_w L_ρ‖ ≤ 2|a|·E‖a·w‖; and if E‖a·w‖ ≤ d^{O(1)}, for each "
-        "coordinate i |∇_i L_ρ − ∇_i L₀| ≤ |a|·(4E|a·w_i| + 2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|) + d^{−ω(1)}). Where all neurons "
+        "For any neuron |∇_a L₀ − ∇_a L_ρ| ≤ 2‖w‖·E‖a·w‖ and ‖∇_w L₀ − ∇_w L_ρ‖ ≤ 2|a|·E‖a·w‖; "
+        "and if E‖a·w‖ ≤ d^{O(1)}, for each "
+        "coordinate i |∇_i L_ρ − ∇_i L₀| ≤ |a|·(4E|a·w_i| + 2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without "
+        "i| ≤ |w_i|) + d^{−ω(1)}). Where all neurons "
         "are controlled, |∇_i L₀ − ∇_i L_ρ| ≤ ½·θ·B_t."
     ),
     study=lambda s: _deviation(s, 1.0),
@@ -214,17 +273,23 @@ DEVIATION = Claim(
         ),
         Check(Quantity("SGD", "early_ratio", 0), upper=1.0, origin="paper"),
     ),
-    control=Control("the network's gradients are held against a linearised loss of the wrong sign", lambda s: _deviation(s, -1.0)),
+    control=Control(
+        "the network's gradients are held against a linearised loss of the wrong sign",
+        lambda s: _deviation(s, -1.0),
+    ),
     deviations=(
         "Expectations are means over fresh examples; the term d^{−ω(1)} of Lemma C.3 is left out.",
-        "θ = 0.1, and the first 80 steps, where E‖a·w‖ ≤ 0.1: beyond E‖a·w‖ = ½ the bounds of Lemma C.2 could not be missed, since "
+        "θ = 0.1, and the first 80 steps, where E‖a·w‖ ≤ 0.1: beyond E‖a·w‖ = ½ the bounds of "
+        "Lemma C.2 could not be missed, since "
         "|ℓ'_ρ − ℓ'_0| ≤ 1. Every neuron and every coordinate is looked at.",
-        "The proof takes ℓ' as 2-Lipschitz in f; it is ½-Lipschitz, so that a quarter of each bound would do.",
+        "The proof takes ℓ' as 2-Lipschitz in f; it is ½-Lipschitz, so that a quarter of each "
+        "bound would do.",
     ),
     history=(
         Change(
             "2026-11-17",
-            "each coordinate in place of eight; θ = 0.1 and steps 0 to 80 in place of θ = 0.3 and steps 0 to 60; d = 64",
+            "each coordinate in place of eight; θ = 0.1 and steps 0 to 80 in place of θ = 0.3 "
+            "and steps 0 to 60; d = 64",
             "the statement says 'each', and late steps could not fail",
             1100,
         ),

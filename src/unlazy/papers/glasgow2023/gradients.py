@@ -1,14 +1,17 @@
-"""XOR on the cube: exact gradients of the linearised population loss, and the bounds that lemmas put beside measurements.
+"""XOR on the cube: exact gradients of the linearised population loss, and the bounds that lemmas
+put beside measurements.
 
-With ℓ₀ = 2·log 2 − y·f the gradient of a neuron (w, a) is −∇_w L₀ = a·E[y·σ'(⟨w, x⟩)·x]: it depends on this neuron alone. Let
-s = √2·‖w_sig‖, o = √2·‖w_opp‖ and X = ⟨w_perp, ξ⟩ for fair signs ξ. By the symmetries of the cube
+With ℓ₀ = 2·log 2 − y·f the gradient of a neuron (w, a) is −∇_w L₀ = a·E[y·σ'(⟨w, x⟩)·x]: it depends
+on this neuron alone. Let s = √2·‖w_sig‖, o = √2·‖w_opp‖ and X = ⟨w_perp, ξ⟩ for fair signs ξ. By
+the symmetries of the cube
 
     −⟨w_sig, ∇⟩  = ¼·|a|·s·P(|X| < s),      −⟨w_opp, ∇⟩ = −¼·|a|·o·P(|X| < o),
     −⟨w_perp, ∇⟩ = ¼·|a|·(E[|X|; |X| > s] − E[|X|; |X| > o]),
     −w_i·∇_i     = ¼·|a|·|w_i|·(P(|X_i − s| < |w_i|) − P(|X_i − o| < |w_i|)),   X_i = X without coordinate i
 
-so all of it follows from the law of a weighted sum of fair signs, which `SignSum` has exactly: by the sums of both halves of the weights
-for few of them, by inverting the characteristic function Π cos(w_i·t) for many.
+so all of it follows from the law of a weighted sum of fair signs, which `SignSum` has exactly: by
+the sums of both halves of the weights for few of them, by inverting the characteristic function Π
+cos(w_i·t) for many.
 
 Reference: glasgow2023, Lemmas C.2, C.3, C.4, 4.4 (D.3), Proposition F.1.
 """
@@ -27,7 +30,8 @@ from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
 
-#: 1/√(2π): the rate of ‖w_sig‖ in phase 1; √2/4: the rate of the margins in phase 2, up to the loss's slope.
+#: 1/√(2π): the rate of ‖w_sig‖ in phase 1; √2/4: the rate of the margins in phase 2, up to the
+#: loss's slope.
 PHASE1_RATE = 1 / math.sqrt(2 * math.pi)
 PHASE2_RATE = math.sqrt(2) / 4
 #: Up to so many weights, all sums are listed.
@@ -46,7 +50,8 @@ class SignSum:
             self.right, self.totals = right, np.concatenate([[0.0], np.cumsum(right)])
         else:
             scale = float(np.linalg.norm(self.v))
-            # cos(v_i·t) decays like e^{−(v_i·t)²/2}, so the product is below 1e-16 at t = 9/‖v‖ unless a few weights carry it all.
+            # cos(v_i·t) decays like e^{−(v_i·t)²/2}, so the product is below 1e-16 at t = 9/‖v‖
+            # unless a few weights carry it all.
             nodes, weights = _nodes(400)
             self.t, self.weights = 4.5 * (nodes + 1) / scale, 4.5 * weights / scale
             self.wave = np.prod(np.cos(np.outer(self.t, self.v)), axis=1)
@@ -72,19 +77,34 @@ class SignSum:
         if self.listed:
             return 2 * float(np.mean(self._total(high) - self._total(low))) / len(self.right)
         t = self.t
-        moment = (np.cos(high * t) - np.cos(low * t)) / t**2 + (high * np.sin(high * t) - low * np.sin(low * t)) / t
+        moment = (np.cos(high * t) - np.cos(low * t)) / t**2 + (
+            high * np.sin(high * t) - low * np.sin(low * t)
+        ) / t
         return 2 * float(np.sum(self.weights * self.wave * moment)) / math.pi
 
     def coordinates(self, s: float, o: float) -> np.ndarray:
-        """For each i, |v_i|·(P(|X_i − s| < |v_i|) − P(|X_i − o| < |v_i|)), where X_i is X without its i-th term."""
+        """For each i, |v_i|·(P(|X_i − s| < |v_i|) − P(|X_i − o| < |v_i|)), where X_i is X without
+        its i-th term.
+        """
         if self.listed:
             laws = [SignSum(np.delete(self.v, i)) for i in range(len(self.v))]
             sizes = np.abs(self.v)
-            return np.array([w * (law.between(s - w, s + w) - law.between(o - w, o + w)) for w, law in zip(sizes, laws, strict=True)])
-        # ∫_{c−w}^{c+w} cos(t·x) dx = 2·cos(c·t)·sin(w·t)/t, and the wave without a term is the wave over its cosine.
+            return np.array(
+                [
+                    w * (law.between(s - w, s + w) - law.between(o - w, o + w))
+                    for w, law in zip(sizes, laws, strict=True)
+                ]
+            )
+        # ∫_{c−w}^{c+w} cos(t·x) dx = 2·cos(c·t)·sin(w·t)/t, and the wave without a term is the wave
+        # over its cosine.
         t, w = self.t[:, None], np.abs(self.v)[None]
         waves = self.wave[:, None] / np.cos(w * t) * np.sin(w * t) / t
-        return 2 / math.pi * np.abs(self.v) * ((self.weights * (np.cos(s * self.t) - np.cos(o * self.t))) @ waves)
+        return (
+            2
+            / math.pi
+            * np.abs(self.v)
+            * ((self.weights * (np.cos(s * self.t) - np.cos(o * self.t))) @ waves)
+        )
 
     def _count(self, c: float) -> np.ndarray:
         """For each left sum, the number of right sums r with left + r < c, ties half."""
@@ -115,7 +135,9 @@ def _all_sums(v: np.ndarray) -> np.ndarray:
 
 
 class Gradient(NamedTuple):
-    """Inner products −⟨part, ∇_w L₀⟩ of a neuron's parts with its descent direction, and −w_i·∂_i L₀ for each coordinate of w_perp."""
+    """Inner products −⟨part, ∇_w L₀⟩ of a neuron's parts with its descent direction, and −w_i·∂_i
+    L₀ for each coordinate of w_perp.
+    """
 
     signal: float
     opposite: float
@@ -124,9 +146,16 @@ class Gradient(NamedTuple):
 
 
 def population_gradient(
-    signal: float, opposite: float, perpendicular: Float[np.ndarray, " k"], a: float, *, coordinates: bool = True
+    signal: float,
+    opposite: float,
+    perpendicular: Float[np.ndarray, " k"],
+    a: float,
+    *,
+    coordinates: bool = True,
 ) -> Gradient:
-    """The gradient of one neuron, from ‖w_sig‖, ‖w_opp‖ and w_perp by its coordinates on the cube."""
+    """The gradient of one neuron, from ‖w_sig‖, ‖w_opp‖ and w_perp by its coordinates on the
+    cube.
+    """
     s, o, size = math.sqrt(2) * signal, math.sqrt(2) * opposite, abs(a) / 4
     law = SignSum(perpendicular)
     low, high = min(s, o), max(s, o)
@@ -136,7 +165,9 @@ def population_gradient(
 
 
 def phase1_slope(step: float | Float[Array, ""]) -> Float[Array, ""]:
-    """log(1 + ητ)/η with τ = 1/√(2π): the slope of log‖w_sig‖ in ηt for discrete steps, where |a| = ‖w‖ and w_sig is small."""
+    """log(1 + ητ)/η with τ = 1/√(2π): the slope of log‖w_sig‖ in ηt for discrete steps, where |a| =
+    ‖w‖ and w_sig is small.
+    """
     return jnp.log1p(step * PHASE1_RATE) / step
 
 
@@ -146,29 +177,43 @@ def network_deviation_bound(a: Float[Array, " p"], size: Float[Array, ""]) -> Fl
 
 
 def coordinate_deviation_bound(
-    a: Float[Array, " p"], size: Float[Array, ""], coordinate_size: Float[Array, ""], near: Float[Array, " p"], d: int
+    a: Float[Array, " p"],
+    size: Float[Array, ""],
+    coordinate_size: Float[Array, ""],
+    near: Float[Array, " p"],
+    d: int,
 ) -> Float[Array, " p"]:
-    """|a|·(4·E|a·w_i| + 2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|)), which bounds |∇_i L_ρ − ∇_i L₀| up to d^{−ω(1)} (Lemma C.3)."""
+    """|a|·(4·E|a·w_i| + 2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|)), which bounds |∇_i L_ρ − ∇_i
+    L₀| up to d^{−ω(1)} (Lemma C.3).
+    """
     return jnp.abs(a) * (4 * coordinate_size + 2 * math.log(d) * size * near)
 
 
 class LowerBound(NamedTuple):
-    """The bound on the error of rotation-invariant learners: `samples` examples, `error` that they cannot undercut."""
+    """The bound on the error of rotation-invariant learners: `samples` examples, `error` that they
+    cannot undercut.
+    """
 
     samples: int
     error: float
 
 
 def rotation_invariant_bound(d: int, n: int | None = None) -> LowerBound:
-    """The proof's chain with its constants: error ≥ 0.25·0.15·(1 − 10·β·(d + 1)^n), by default for n = ⌊d/log² d⌋.
+    """The proof's chain with its constants: error ≥ 0.25·0.15·(1 − 10·β·(d + 1)^n), by default for
+    n = ⌊d/log² d⌋.
 
-    Points that look the same from the sample get the same label. A class of more than 10·β·2^d points cannot have one label for 85 % of its
-    points and for three quarters of all j, where β = P(Bin(m, ½) ≥ 0.8·m) with m = ⌈0.75·d⌉; there are at most (d + 1)^n classes.
+    Points that look the same from the sample get the same label. A class of more than 10·β·2^d
+    points cannot have one label for 85 % of its points and for three quarters of all j, where β =
+    P(Bin(m, ½) ≥ 0.8·m) with m = ⌈0.75·d⌉; there are at most (d + 1)^n classes.
     """
     require(d > 2, f"The bound speaks of more than 2 dimensions, but d={d}.")
     n = int(d / math.log(d) ** 2) if n is None else n
     m = math.ceil(0.75 * d)
     # The tail itself underflows from some 5,000 dimensions on; its logarithm does not.
-    log_beta = float(scipy.special.logsumexp(scipy.stats.binom.logpmf(np.arange(math.ceil(0.8 * m), m + 1), m, 0.5)))
+    log_beta = float(
+        scipy.special.logsumexp(
+            scipy.stats.binom.logpmf(np.arange(math.ceil(0.8 * m), m + 1), m, 0.5)
+        )
+    )
     lost = math.exp(min(0.0, math.log(10) + log_beta + n * math.log(d + 1)))
     return LowerBound(n, 0.25 * 0.15 * (1 - lost))

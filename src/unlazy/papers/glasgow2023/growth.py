@@ -1,4 +1,5 @@
-"""SGD on XOR along its steps: growth of the signal beside the reduced dynamics and of the margins, balance of layers, time to a small loss.
+"""SGD on XOR along its steps: growth of the signal beside the reduced dynamics and of the margins,
+balance of layers, time to a small loss.
 
 Reference: glasgow2023, Theorem 3.1, Section 4, Lemmas 4.1 (C.1), C.4, 4.4 (D.3) and B.13.
 """
@@ -40,7 +41,9 @@ def median_of(values: Float[Array, "s p"], among: Bool[Array, " p"]) -> Float[Ar
 
 
 def slope_until(x: Float[Array, " s"], y: Float[Array, " s"], until: Any) -> Float[Array, ""]:
-    """The least-squares slope of the first `until` points, a number that may be known only when it runs."""
+    """The least-squares slope of the first `until` points, a number that may be known only when it
+    runs.
+    """
     weight = jnp.where(jnp.arange(len(x)) < until, 1.0, 0.0)
     x = x - jnp.sum(weight * x) / jnp.sum(weight)
     y = y - jnp.sum(weight * y) / jnp.sum(weight)
@@ -48,12 +51,14 @@ def slope_until(x: Float[Array, " s"], y: Float[Array, " s"], until: Any) -> Flo
 
 
 class SignalGrowth(Probe):
-    """The strong neurons' growth beside theory and beside the reduced dynamics; neurons are strong that start with ‖w_sig‖ ≥ θ/√d.
+    """The strong neurons' growth beside theory and beside the reduced dynamics; neurons are strong
+    that start with ‖w_sig‖ ≥ θ/√d.
 
-    `growth` is the median over strong neurons of log(‖w_sig‖ / its start); `growth_reduced` the same in the reduced dynamics from the same
-    start, `growth_ratio` their quotient (1 at the start). `slope`: of `growth` in ηt while the median strong neuron has
-    ‖w_sig‖ < ½‖w_perp‖; `slope_ratio`: over log(1 + ητ)/η. `strong`: of the four clusters the least share of neurons that start with
-    ‖w_sig‖ ≥ θ/√(2d) towards it, of which Lemma C.1 needs a tenth. `time` = ηt.
+    `growth` is the median over strong neurons of log(‖w_sig‖ / its start); `growth_reduced` the
+    same in the reduced dynamics from the same start, `growth_ratio` their quotient (1 at the
+    start). `slope`: of `growth` in ηt while the median strong neuron has ‖w_sig‖ < ½‖w_perp‖;
+    `slope_ratio`: over log(1 + ητ)/η. `strong`: of the four clusters the least share of neurons
+    that start with ‖w_sig‖ ≥ θ/√(2d) towards it, of which Lemma C.1 needs a tenth. `time` = ηt.
 
     `radius` = θ, `step` = η, `ratio` = examples of a minibatch over d.
     """
@@ -62,21 +67,35 @@ class SignalGrowth(Probe):
     step: float = eqx.field(converter=float, kw_only=True)
     ratio: float = eqx.field(converter=float, kw_only=True)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
-        require(len(trace.steps) > 1 and trace.steps[0] == 0, "The recorded steps must begin at 0 and go on.")
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
+        require(
+            len(trace.steps) > 1 and trace.steps[0] == 0,
+            "The recorded steps must begin at 0 and go on.",
+        )
         at, d = jnp.array(trace.steps), task.dimension
         time = self.step * at
         neurons, model = along(task, trace), trace.at(0)
-        assert isinstance(task, Task) and isinstance(model, HasNeurons)  # or they would have no parts
+        assert isinstance(task, Task) and isinstance(
+            model, HasNeurons
+        )  # or they would have no parts
         at_first: Parts = jax.tree.map(lambda leaf: leaf[0], neurons)
         start = Neurons(model.first_layer @ task.features.T, at_first.rest, at_first.a)
-        reduced = simulate(start, trace.steps[-1], self.step, ratio=1 / self.ratio, d=float(d), key=key)
+        reduced = simulate(
+            start, trace.steps[-1], self.step, ratio=1 / self.ratio, d=float(d), key=key
+        )
         strong = at_first.signal >= self.radius / math.sqrt(d)
-        growth, beside = median_growth(neurons.signal, strong), median_growth(reduced.signal[at], strong)
+        growth, beside = (
+            median_growth(neurons.signal, strong),
+            median_growth(reduced.signal[at], strong),
+        )
         small = median_of(neurons.signal / neurons.rest, strong) < 0.5
         until = jnp.where(jnp.all(small), len(at), jnp.maximum(2, jnp.argmin(small)))
         rate, theory = slope_until(time, growth, until), phase1_slope(self.step)
-        towards = jnp.mean(cluster_of(at_first) & (at_first.signal >= self.radius / math.sqrt(2 * d)), axis=1)
+        towards = jnp.mean(
+            cluster_of(at_first) & (at_first.signal >= self.radius / math.sqrt(2 * d)), axis=1
+        )
         ones = jnp.ones(len(at))
         return {
             "growth": growth,
@@ -92,14 +111,18 @@ class SignalGrowth(Probe):
 
 
 class MarginGrowth(Probe):
-    """Phase 2 step by step: growth of the least and greatest margin over the stated factors, averaged over the next `window` steps.
+    """Phase 2 step by step: growth of the least and greatest margin over the stated factors,
+    averaged over the next `window` steps.
 
-    `least_ratio` = (γ_min'/γ_min − 1)/(2ητ·g_max) should be at least 1 − o(1), `greatest_ratio` = (γ_max'/γ_max − 1)/(2ητ·g_min) at most
-    1 + o(1), with τ = √2/4, g_max = 2/(1 + e^{γ_min}), g_min = 2/(1 + e^{γ_max}); NaN where the window does not end before the trace does.
-    `spread` = γ_max/γ_min falls where margins balance. `zeta_rise`: the least ζ (with weight 1, as `SignalHeavy` found it) may grow by a
-    factor 1 + 10ηζH in a step; this is by how much it grows from window to window, over that. The margins are those that `Portrait` found,
-    at consecutive steps. Each of the ratios and the rise is also given for all times at so many steps after the first as `looks` has
-    (`least_ratio_0`, …); `zeta_rise_most` is the greatest rise, and `zeta_met_least` the least of what `SignalHeavy` found.
+    `least_ratio` = (γ_min'/γ_min − 1)/(2ητ·g_max) should be at least 1 − o(1), `greatest_ratio` =
+    (γ_max'/γ_max − 1)/(2ητ·g_min) at most 1 + o(1), with τ = √2/4, g_max = 2/(1 + e^{γ_min}), g_min
+    = 2/(1 + e^{γ_max}); NaN where the window does not end before the trace does. `spread` =
+    γ_max/γ_min falls where margins balance. `zeta_rise`: the least ζ (with weight 1, as
+    `SignalHeavy` found it) may grow by a factor 1 + 10ηζH in a step; this is by how much it grows
+    from window to window, over that. The margins are those that `Portrait` found, at consecutive
+    steps. Each of the ratios and the rise is also given for all times at so many steps after the
+    first as `looks` has (`least_ratio_0`, …); `zeta_rise_most` is the greatest rise, and
+    `zeta_met_least` the least of what `SignalHeavy` found.
 
     `step` = η.
     """
@@ -108,7 +131,9 @@ class MarginGrowth(Probe):
     window: int = eqx.field(static=True, default=5, kw_only=True)
     looks: tuple[int, ...] = eqx.field(static=True, default=(), kw_only=True)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         _require_consecutive(trace, self.window)
         least, greatest = found["margin_least"], found["margin_greatest"]
         series = {
@@ -117,8 +142,15 @@ class MarginGrowth(Probe):
             "zeta_rise": self._rise(math.log(10) * found["log10_zeta_plain"], found["H"]),
         }
         ones, last = jnp.ones(len(least)), len(least) - 1 - self.window
-        chosen = {f"{name}_{look}": values[min(look, last)] * ones for name, values in series.items() for look in self.looks}
-        extremes = {"zeta_met_least": jnp.min(found["zeta_met"]) * ones, "zeta_rise_most": jnp.nanmax(series["zeta_rise"]) * ones}
+        chosen = {
+            f"{name}_{look}": values[min(look, last)] * ones
+            for name, values in series.items()
+            for look in self.looks
+        }
+        extremes = {
+            "zeta_met_least": jnp.min(found["zeta_met"]) * ones,
+            "zeta_rise_most": jnp.nanmax(series["zeta_rise"]) * ones,
+        }
         return series | chosen | extremes | {"spread": greatest / least}
 
     def _rise(self, zeta: Float[Array, " s"], H: Float[Array, " s"]) -> Float[Array, " s"]:
@@ -130,14 +162,19 @@ class MarginGrowth(Probe):
     def _averaged(self, margin: Float[Array, " s"]) -> Float[Array, " s"]:
         slope = 2 * jax.nn.sigmoid(-margin[:-1])
         ratio = jnp.diff(margin) / margin[:-1] / (2 * self.step * PHASE2_RATE * slope)
-        return jnp.pad(jnp.mean(_windows(ratio, self.window), axis=0), (0, self.window), constant_values=jnp.nan)
+        return jnp.pad(
+            jnp.mean(_windows(ratio, self.window), axis=0),
+            (0, self.window),
+            constant_values=jnp.nan,
+        )
 
 
 class LayerBalance(Probe):
     """Balance of the layers at every step from the first on, as the greatest so far.
 
-    `excess` = |a| − ‖w‖ of a neuron, relative to θ, after a step; `drift_ratio` = increase of ‖w‖² − a² of a neuron in a step over its
-    bound 4η²a². Before the first step they are NaN. `imbalance` = mean of ‖w‖² − a².
+    `excess` = |a| − ‖w‖ of a neuron, relative to θ, after a step; `drift_ratio` = increase of ‖w‖²
+    − a² of a neuron in a step over its bound 4η²a². Before the first step they are NaN. `imbalance`
+    = mean of ‖w‖² − a².
 
     `radius` = θ, `step` = η.
     """
@@ -145,7 +182,9 @@ class LayerBalance(Probe):
     radius: float = eqx.field(converter=float, kw_only=True)
     step: float = eqx.field(converter=float, kw_only=True)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         _require_consecutive(trace, 1)
         neurons = along(task, trace)
         square = neurons.squared_norm
@@ -156,14 +195,20 @@ class LayerBalance(Probe):
         def so_far(values: Float[Array, " s-1"]) -> Float[Array, " s"]:
             return jnp.pad(jax.lax.cummax(values), (1, 0), constant_values=jnp.nan)
 
-        return {"excess": so_far(excess), "drift_ratio": so_far(drift), "imbalance": jnp.mean(gap, axis=1)}
+        return {
+            "excess": so_far(excess),
+            "drift_ratio": so_far(drift),
+            "imbalance": jnp.mean(gap, axis=1),
+        }
 
 
 class EndOfPhaseOne(Probe):
-    """The conclusion of Lemma C.1 at the last recorded step T₁ with E‖a·w‖ ≤ 1, the same numbers at all steps.
+    """The conclusion of Lemma C.1 at the last recorded step T₁ with E‖a·w‖ ≤ 1, the same numbers at
+    all steps.
 
-    `end_share`: of the four clusters the least share of neurons with ‖w_sig‖ ≥ θ·log^c d towards it; `end_rest` = E‖w_perp + w_opp‖²/θ²;
-    `end_size` = E‖a·w‖; `end_gap` = (E‖w‖² − E a²)/√η; `end_excess`: the greatest (|a| − ‖w‖)/θ; `end_time` = η·T₁/log d.
+    `end_share`: of the four clusters the least share of neurons with ‖w_sig‖ ≥ θ·log^c d towards
+    it; `end_rest` = E‖w_perp + w_opp‖²/θ²; `end_size` = E‖a·w‖; `end_gap` = (E‖w‖² − E a²)/√η;
+    `end_excess`: the greatest (|a| − ‖w‖)/θ; `end_time` = η·T₁/log d.
 
     `radius` = θ, `step` = η, `power` = c.
     """
@@ -172,7 +217,9 @@ class EndOfPhaseOne(Probe):
     step: float = eqx.field(converter=float, kw_only=True)
     power: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         neurons, d = along(task, trace), task.dimension
         norm = jnp.sqrt(neurons.squared_norm)
         size = jnp.mean(jnp.abs(neurons.a) * norm, axis=1)
@@ -191,12 +238,17 @@ class EndOfPhaseOne(Probe):
 
 
 class GrowthLaw(Probe):
-    """Whether the neurons of S grow as Remark 4.3 says: linearly with the first layer alone, exponentially with both.
+    """Whether the neurons of S grow as Remark 4.3 says: linearly with the first layer alone,
+    exponentially with both.
 
-    S are the neurons with ‖w_perp‖ + ‖w_opp‖ ≤ ¼·‖w_sig‖ at the step `since`, and s = Σ ητ·g_μ the clock of a neuron's own cluster from
-    there on. `linear_error`, `exponential_error`: the root mean square over S and the steps after of log‖w_sig‖ less log(‖w_sig‖₀ +
-    |a|₀·s), and less log‖w_sig‖₀ + s; nothing is fitted. `preference` = log(exponential_error / linear_error). `clock`: the greatest s.
-    `members`: |S|/p. `outside_growth`: log of how much E[1(w ∉ S)·‖w‖²]/γ̃_min has grown since then.
+    S are the neurons with ‖w_perp‖ + ‖w_opp‖ ≤ ¼·‖w_sig‖ at the step `since`, and s = Σ ητ·g_μ the
+    clock of a neuron's own cluster from
+    there on. `linear_error`, `exponential_error`: the root mean square over S and the steps after
+    of log‖w_sig‖ less log(‖w_sig‖₀ +
+    |a|₀·s), and less log‖w_sig‖₀ + s; nothing is fitted. `preference` = log(exponential_error /
+    linear_error). `clock`: the greatest s.
+    `members`: |S|/p. `outside_growth`: log of how much E[1(w ∉ S)·‖w‖²]/γ̃_min has grown since
+    then.
 
     `step` = η.
     """
@@ -204,7 +256,9 @@ class GrowthLaw(Probe):
     since: int = eqx.field(static=True)
     step: float = eqx.field(converter=float, kw_only=True)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         _require_consecutive(trace, 1)
         start = trace.steps.index(self.since)
         neurons: Parts = jax.tree.map(lambda leaf: leaf[start:], along(task, trace))
@@ -216,7 +270,9 @@ class GrowthLaw(Probe):
         y, y0, a0 = jnp.log(neurons.signal[1:]), neurons.signal[0], jnp.abs(neurons.a[0])
 
         def error(law: Float[Array, "s p"]) -> Float[Array, ""]:
-            return jnp.sqrt(jnp.sum(jnp.where(heavy, (y - law) ** 2, 0)) / (jnp.sum(heavy) * len(y)))
+            return jnp.sqrt(
+                jnp.sum(jnp.where(heavy, (y - law) ** 2, 0)) / (jnp.sum(heavy) * len(y))
+            )
 
         linear, exponential = error(jnp.log(y0 + a0 * clock)), error(jnp.log(y0) + clock)
         own = jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal * heavy
@@ -236,7 +292,10 @@ class GrowthLaw(Probe):
 def _require_consecutive(trace: Trace, window: int) -> None:
     first, last = trace.steps[0], trace.steps[-1]
     require(trace.steps == tuple(range(first, last + 1)), "Every step must be recorded.")
-    require(0 < window <= last - first, f"A window of {window} steps does not fit into {last - first} of them.")
+    require(
+        0 < window <= last - first,
+        f"A window of {window} steps does not fit into {last - first} of them.",
+    )
 
 
 def _windows(values: Float[Array, " n"], size: int) -> Float[Array, "size k"]:
@@ -245,7 +304,8 @@ def _windows(values: Float[Array, " n"], size: int) -> Float[Array, "size k"]:
 
 
 class TimeToLoss(Probe):
-    """`share` = η·T/log d, where T is the first recorded step with a `test_loss` of at most `target`; infinite until it is reached.
+    """`share` = η·T/log d, where T is the first recorded step with a `test_loss` of at most
+    `target`; infinite until it is reached.
 
     `step` = η.
     """
@@ -253,6 +313,12 @@ class TimeToLoss(Probe):
     target: float = eqx.field(converter=float)
     step: float = eqx.field(converter=float, kw_only=True)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
-        reached = jnp.where(found["test_loss"] <= self.target, jnp.array(trace.steps, jnp.result_type(float)), jnp.inf)
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
+        reached = jnp.where(
+            found["test_loss"] <= self.target,
+            jnp.array(trace.steps, jnp.result_type(float)),
+            jnp.inf,
+        )
         return {"share": self.step * jax.lax.cummin(reached) / math.log(task.dimension)}

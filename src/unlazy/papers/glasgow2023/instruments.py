@@ -1,4 +1,5 @@
-"""What is computed of XOR without training: the task counted, a step beside its formulas, exact gradients, the reduced dynamics.
+"""What is computed of XOR without training: the task counted, a step beside its formulas, exact
+gradients, the reduced dynamics.
 
 Reference: glasgow2023, Sections 2.1, 2.2, Lemmas 4.1 (C.1) and C.4.
 """
@@ -27,7 +28,9 @@ from unlazy.tasks.multi_index import XOR, MultiIndex, Terms, variables
 
 def _weights(model: Any) -> tuple[np.ndarray, np.ndarray]:
     """Both layers in double precision, the second in mean-field scaling."""
-    return np.asarray(model.first_layer).astype(np.float64), np.asarray(second_layer(model)).astype(np.float64)
+    return np.asarray(model.first_layer).astype(np.float64), np.asarray(second_layer(model)).astype(
+        np.float64
+    )
 
 
 def _whole_cube(family: MultiIndex, key: PRNGKeyArray) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +41,8 @@ def _whole_cube(family: MultiIndex, key: PRNGKeyArray) -> tuple[np.ndarray, np.n
 
 
 class TaskFacts(Instrument):
-    """The task counted over the whole cube: what the label correlates with, how often it is +1, its leap and information exponent.
+    """The task counted over the whole cube: what the label correlates with, how often it is +1, its
+    leap and information exponent.
 
     The false world has another `polynomial`.
     """
@@ -48,7 +52,9 @@ class TaskFacts(Instrument):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Count over the law that the task offers."""
-        family = MultiIndex(d=self.d, polynomial=self.polynomial, where=tuple(range(variables(self.polynomial))))
+        family = MultiIndex(
+            d=self.d, polynomial=self.polynomial, where=tuple(range(variables(self.polynomial)))
+        )
         x, y = _whole_cube(family, key)
         pairs = np.array([np.mean(y * x[:, i] * x[:, j]) for i in range(self.d) for j in range(i)])
         return {
@@ -76,10 +82,11 @@ class Always(eqx.Module):
 
 
 class LiteralStep(Instrument):
-    """One step of the learner beside the formulas of Section 2.2 written out; `difference` is relative to the step's length.
+    """One step of the learner beside the formulas of Section 2.2 written out; `difference` is
+    relative to the step's length.
 
-    `norm_error` and `balance_error` say how far the initial network is from ‖w‖ = θ and |a| = ‖w‖. The false world: formulas whose step,
-    radius and second layer are `slip` times as large.
+    `norm_error` and `balance_error` say how far the initial network is from ‖w‖ = θ and |a| = ‖w‖.
+    The false world: formulas whose step, radius and second layer are `slip` times as large.
     """
 
     d: int = eqx.field(static=True, default=24)
@@ -89,7 +96,9 @@ class LiteralStep(Instrument):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         eta, theta = 0.5, 0.3
-        learner = mean_field_sgd(width=self.width, batch=self.batch, radius=theta, step=eta, record=(0, 1), steps=2)
+        learner = mean_field_sgd(
+            width=self.width, batch=self.batch, radius=theta, step=eta, record=(0, 1), steps=2
+        )
         task = MultiIndex(d=self.d).task(key=new_key(0))
         x, y = task.draw(self.batch, keys_of(key)[1])
         trace = learner.fit(Sampler(Always(Batch(x, y)), self.d), 2 * self.batch, key=key)
@@ -102,7 +111,9 @@ class LiteralStep(Instrument):
         dw = -self.slip * eta * (a[:, None] * ((slope[:, None] * (z > 0)).T @ points)) / self.batch
         da = -self.slip * eta * (slope @ np.maximum(z, 0)) / self.batch
         moved_w, moved_a = moved_w - w, moved_a - a
-        difference = np.sqrt(np.sum((moved_w - dw) ** 2) + np.sum((moved_a - da) ** 2)) / np.sqrt(np.sum(dw**2) + np.sum(da**2))
+        difference = np.sqrt(np.sum((moved_w - dw) ** 2) + np.sum((moved_a - da) ** 2)) / np.sqrt(
+            np.sum(dw**2) + np.sum(da**2)
+        )
         norms = np.linalg.norm(w, axis=1)
         return {
             "difference": difference,
@@ -117,11 +128,13 @@ class LiteralStep(Instrument):
 
 
 class PopulationGradients(Instrument):
-    """The formulas of Lemma C.4 for random neurons beside a sum over all 2^d points, in each of `dimensions`.
+    """The formulas of Lemma C.4 for random neurons beside a sum over all 2^d points, in each of
+    `dimensions`.
 
-    `signal_error`, `opposite_error`, `rest_error`, `coordinate_error`: the greatest difference over neurons of (B1), (B2), (B3) and of
-    (B4) for each coordinate, relative to |a|·‖w‖. `scale` is the greatest |−w_i·∇_i| in these units. `printed` takes (B4) with the sign
-    that the paper prints. The false world: `turn` = −1 turns all formulas around.
+    `signal_error`, `opposite_error`, `rest_error`, `coordinate_error`: the greatest difference over
+    neurons of (B1), (B2), (B3) and of (B4) for each coordinate, relative to |a|·‖w‖. `scale` is the
+    greatest |−w_i·∇_i| in these units. `printed` takes (B4) with the sign that the paper prints.
+    The false world: `turn` = −1 turns all formulas around.
     """
 
     dimensions: tuple[int, ...] = eqx.field(static=True, default=(8, 10, 12))
@@ -142,18 +155,32 @@ class PopulationGradients(Instrument):
         task, net = family.task(key=key), SphereInit(p=self.neurons, radius=1.0)(d, key=key)
         x, y = _whole_cube(family, key)
         (w, a), split = _weights(net), parts(task, net)
-        worst = dict.fromkeys(("signal_error", "opposite_error", "rest_error", "coordinate_error", "scale"), 0.0)
+        worst = dict.fromkeys(
+            ("signal_error", "opposite_error", "rest_error", "coordinate_error", "scale"), 0.0
+        )
         for j in range(self.neurons):
             z = x @ w[j]
-            reference = np.mean((y * ((z > 0) + 0.5 * (z == 0)))[:, None] * x, axis=0) * np.sign(a[j])  # −∇_w L₀ over |a|
-            exact = population_gradient(float(split.signal[j]), float(split.opposite[j]), w[j, 2:], 1.0)
-            own = np.array([w[j, 0] - w[j, 1], w[j, 1] - w[j, 0]]) / 2 if a[j] > 0 else np.full(2, (w[j, 0] + w[j, 1]) / 2)
+            reference = np.mean((y * ((z > 0) + 0.5 * (z == 0)))[:, None] * x, axis=0) * np.sign(
+                a[j]
+            )  # −∇_w L₀ over |a|
+            exact = population_gradient(
+                float(split.signal[j]), float(split.opposite[j]), w[j, 2:], 1.0
+            )
+            own = (
+                np.array([w[j, 0] - w[j, 1], w[j, 1] - w[j, 0]]) / 2
+                if a[j] > 0
+                else np.full(2, (w[j, 0] + w[j, 1]) / 2)
+            )
             coordinates = -exact.coordinates if self.printed else exact.coordinates
             found = {
                 "signal_error": abs(self.turn * exact.signal - own @ reference[:2]),
-                "opposite_error": abs(self.turn * exact.opposite - (w[j, :2] - own) @ reference[:2]),
+                "opposite_error": abs(
+                    self.turn * exact.opposite - (w[j, :2] - own) @ reference[:2]
+                ),
                 "rest_error": abs(self.turn * exact.rest - w[j, 2:] @ reference[2:]),
-                "coordinate_error": np.max(np.abs(self.turn * coordinates - w[j, 2:] * reference[2:])),
+                "coordinate_error": np.max(
+                    np.abs(self.turn * coordinates - w[j, 2:] * reference[2:])
+                ),
                 "scale": np.max(np.abs(w[j, 2:] * reference[2:])),
             }
             worst = {name: max(worst[name], float(value)) for name, value in found.items()}
@@ -166,12 +193,15 @@ class PopulationGradients(Instrument):
 
 
 class StartingGradients(Instrument):
-    """Gradients of L₀ for the neurons of a network at its start, θ = 1/log d, over the bounds of Lemma C.17 at t = 0 with ζ = 1/log d.
+    """Gradients of L₀ for the neurons of a network at its start, θ = 1/log d, over the bounds of
+    Lemma C.17 at t = 0 with ζ = 1/log d.
 
-    `across_ratio` = ‖∇_{w_perp} L₀‖ / 3·min(√(θB₀), θ√ζ) (A1; it cannot reach 1 at feasible sizes), `second_ratio` = |∇_a L₀| /
-    4θ·min(√(θB₀), θ√ζ) (A2), `each_ratio` = |∇_i L₀| / ½·min(B₀, θζ) for each coordinate (A3), B₀ = θ·log^{3/2}(d)/√d; the greatest over
-    neurons. `controlled`: the greatest of ‖w_sig‖/min(B₀, θζ), ‖w_opp‖·√d/(θ·log d) and ‖w_perp‖_∞·√d/(θ·log d), which is ≤ 1 for
-    controlled neurons (C1, C2, C5 of Definition C.9). `rate_ratio`: the median of −⟨w_sig, ∇⟩/‖w_sig‖², over τ = 1/√(2π).
+    `across_ratio` = ‖∇_{w_perp} L₀‖ / 3·min(√(θB₀), θ√ζ) (A1; it cannot reach 1 at feasible sizes),
+    `second_ratio` = |∇_a L₀| / 4θ·min(√(θB₀), θ√ζ) (A2), `each_ratio` = |∇_i L₀| / ½·min(B₀, θζ)
+    for each coordinate (A3), B₀ = θ·log^{3/2}(d)/√d; the greatest over neurons. `controlled`: the
+    greatest of ‖w_sig‖/min(B₀, θζ), ‖w_opp‖·√d/(θ·log d) and ‖w_perp‖_∞·√d/(θ·log d), which is ≤ 1
+    for controlled neurons (C1, C2, C5 of Definition C.9). `rate_ratio`: the median of −⟨w_sig,
+    ∇⟩/‖w_sig‖², over τ = 1/√(2π).
 
     The false world: neurons whose signal part is `boost` times longer.
     """
@@ -202,11 +232,19 @@ class StartingGradients(Instrument):
             along, other = found.signal / signal, found.opposite / opposite
             coordinates = np.abs(found.coordinates / rest)
             across.append(float(np.linalg.norm(coordinates)) / (3 * spread))
-            second.append(abs(found.signal + found.opposite + found.rest) / theta / (4 * theta * spread))
+            second.append(
+                abs(found.signal + found.opposite + found.rest) / theta / (4 * theta * spread)
+            )
             greatest = max(float(np.max(coordinates)), (abs(along) + abs(other)) / math.sqrt(2))
             each.append(greatest / (0.5 * min(first, theta * zeta)))
             unit = theta * math.log(d) / math.sqrt(d)
-            controlled.append(max(signal / min(first, theta * zeta), opposite / unit, float(np.max(np.abs(rest))) / unit))
+            controlled.append(
+                max(
+                    signal / min(first, theta * zeta),
+                    opposite / unit,
+                    float(np.max(np.abs(rest))) / unit,
+                )
+            )
             rates.append(along / signal / PHASE1_RATE)
         return {
             "across_ratio": max(across),
@@ -226,9 +264,11 @@ _initial = eqx.filter_jit(lambda p, d, radius, key: initial(p, d, radius, key=ke
 
 
 class ReducedPhases(Instrument):
-    """The reduced dynamics alone, in as many dimensions as one likes, with θ = 1/log^C d, η = θ, m = d/θ², up to the end of phase 1.
+    """The reduced dynamics alone, in as many dimensions as one likes, with θ = 1/log^C d, η = θ, m
+    = d/θ², up to the end of phase 1.
 
-    At the last step T₁ with E‖a·w‖ ≤ 1: `end_share`, `end_rest`, `end_size`, `end_gap`, `end_time` as in `EndOfPhaseOne`, with c = `power`.
+    At the last step T₁ with E‖a·w‖ ≤ 1: `end_share`, `end_rest`, `end_size`, `end_gap`, `end_time`
+    as in `EndOfPhaseOne`, with c = `power`.
 
     `exponent` = C. The false world: minibatches `thin` times smaller.
     """
@@ -251,14 +291,20 @@ class ReducedPhases(Instrument):
         # In time ηt the signal grows like e^{τt} from θ/√d to about 1.
         length = round(1.3 * math.log(math.sqrt(self.d) / theta) / PHASE1_RATE / theta)
         path = simulate(start, length, theta, ratio=self.thin * theta**2, d=self.d, key=key_noise)
-        signal, opposite, rest, a = (np.asarray(each, np.float64) for each in (path.signal, path.opposite, path.rest, np.abs(path.a)))
+        signal, opposite, rest, a = (
+            np.asarray(each, np.float64)
+            for each in (path.signal, path.opposite, path.rest, np.abs(path.a))
+        )
         square = signal**2 + opposite**2 + rest**2
         size = np.mean(a * np.sqrt(square), axis=1)
         end = len(size) - 1 - int(np.argmax((size <= 1)[::-1]))
         towards = [(np.asarray(path.a[end]) > 0) == (label > 0) for label in (1, 1, -1, -1)]
         own = np.asarray(np.where(path.a[end] > 0, path.along[end, :, 0], path.along[end, :, 1]))
         far = signal[end] >= theta * math.log(self.d) ** self.power
-        shares = [np.mean(mine & far & ((own > 0) == ahead)) for mine, ahead in zip(towards, (True, False, True, False), strict=True)]
+        shares = [
+            np.mean(mine & far & ((own > 0) == ahead))
+            for mine, ahead in zip(towards, (True, False, True, False), strict=True)
+        ]
         return {
             "end_share": min(shares),
             "end_rest": np.mean(opposite[end] ** 2 + rest[end] ** 2) / theta**2,

@@ -1,8 +1,10 @@
-"""Rotations: a learner that does not see them, one that does, and the least error of all learners that do not.
+"""Rotations: a learner that does not see them, one that does, and the least error of all learners
+that do not.
 
-A rotation-invariant learner must treat alike all points of the cube that have the same inner products with its n examples. Over such a
-class it gives one distribution of labels, so its error there is at least the share of the rarer label. `RotationFloor` adds that up over
-the whole cube: a bound for every such learner, in dimensions where the proof of Proposition F.1 says nothing.
+A rotation-invariant learner must treat alike all points of the cube that have the same inner
+products with its n examples. Over such a class it gives one distribution of labels, so its error
+there is at least the share of the rarer label. `RotationFloor` adds that up over the whole cube: a
+bound for every such learner, in dimensions where the proof of Proposition F.1 says nothing.
 
 Reference: glasgow2023, Remark 2.1, Proposition F.1.
 """
@@ -34,7 +36,9 @@ from unlazy.tasks.spectrum import corners
 
 
 class SeenOnInputs(Family):
-    """A family whose learners are handed inputs, never coordinates: on a rotated cube they train in the space that is rotated."""
+    """A family whose learners are handed inputs, never coordinates: on a rotated cube they train in
+    the space that is rotated.
+    """
 
     family: MultiIndex
 
@@ -67,9 +71,11 @@ class TurnedInit(Init):
 
 
 class RotatedSteps(Instrument):
-    """`length` steps on rotated inputs z·R from a network w, and on the inputs z from the network w·Rᵀ: do the scores agree?
+    """`length` steps on rotated inputs z·R from a network w, and on the inputs z from the network
+    w·Rᵀ: do the scores agree?
 
-    `difference` is relative to the scores' size. The false world: `optimiser` = "adam", which scales each coordinate by itself.
+    `difference` is relative to the scores' size. The false world: `optimiser` = "adam", which
+    scales each coordinate by itself.
     """
 
     d: int = eqx.field(static=True, default=24)
@@ -84,12 +90,18 @@ class RotatedSteps(Instrument):
         sphere = SphereInit(p=self.width, radius=0.5)
         fine = 1.0 if self.optimiser == "sgd" else 0.02
         stage = Descent(
-            {"w": fine * self.width, "a": fine / self.width}, steps=self.length, batch=4 * self.d, loss="logistic", optimiser=self.optimiser
+            {"w": fine * self.width, "a": fine / self.width},
+            steps=self.length,
+            batch=4 * self.d,
+            loss="logistic",
+            optimiser=self.optimiser,
         )
 
         def scores(init: Init, x: Array) -> np.ndarray:
             learner = GradientDescent(init, (stage,), source=FreshGradients())
-            trace = learner.fit(Sampler(Always(Batch(x, y)), self.d), self.length * 4 * self.d, key=key)
+            trace = learner.fit(
+                Sampler(Always(Batch(x, y)), self.d), self.length * 4 * self.d, key=key
+            )
             return np.asarray(trace.at(-1)(x))
 
         straight, turned = scores(TurnedInit(sphere, rotation), z), scores(sphere, z @ rotation)
@@ -102,10 +114,11 @@ class RotatedSteps(Instrument):
 
 
 class RotationFloor(Instrument):
-    """The least error of rotation-invariant learners on XOR in d dimensions, counted over the whole cube for each number of examples.
+    """The least error of rotation-invariant learners on XOR in d dimensions, counted over the whole
+    cube for each number of examples.
 
-    `floor`: for random examples, the mean over `pairs` hidden pairs of Σ over classes of the rarer label's share. Steps are numbers of
-    examples. The false world has `copies` times as many.
+    `floor`: for random examples, the mean over `pairs` hidden pairs of Σ over classes of the rarer
+    label's share. Steps are numbers of examples. The false world has `copies` times as many.
     """
 
     d: int = eqx.field(static=True)
@@ -125,12 +138,18 @@ class RotationFloor(Instrument):
         floor = []
         for n in self.samples:
             seen = cube[rng.integers(0, len(cube), n * self.copies)].astype(np.int32)
-            # The inner products as one number: each is among d + 1 values, folded in one by one and numbered afresh.
+            # The inner products as one number: each is among d + 1 values, folded in one by one and
+            # numbered afresh.
             label_of = np.zeros(len(cube), np.int64)
             for x in seen:
-                _, label_of = np.unique(label_of * (self.d + 1) + (cube @ x + self.d) // 2, return_inverse=True)
+                _, label_of = np.unique(
+                    label_of * (self.d + 1) + (cube @ x + self.d) // 2, return_inverse=True
+                )
             size = np.bincount(label_of)
-            rare = [np.minimum(found := np.bincount(label_of, weights=y), size - found).sum() for y in labels]
+            rare = [
+                np.minimum(found := np.bincount(label_of, weights=y), size - found).sum()
+                for y in labels
+            ]
             floor.append(float(np.mean(rare)) / len(cube))
         return {"floor": np.array(floor)}
 
@@ -141,10 +160,11 @@ class RotationFloor(Instrument):
 
 
 class ProofChain(Instrument):
-    """The proof of Proposition F.1 with its constants: `bound` on the error for n = ⌊d/log² d⌋ examples, in each of `dimensions`.
+    """The proof of Proposition F.1 with its constants: `bound` on the error for n = ⌊d/log² d⌋
+    examples, in each of `dimensions`.
 
-    `reach`: the greatest n for which the chain gives 0.03, over d/log² d; `first`: the dimension above which it always does so for n as
-    above. The false world lets n = ⌊d/log d⌋.
+    `reach`: the greatest n for which the chain gives 0.03, over d/log² d; `first`: the dimension
+    above which it always does so for n as above. The false world lets n = ⌊d/log d⌋.
     """
 
     dimensions: tuple[int, ...] = eqx.field(static=True)
@@ -162,10 +182,18 @@ class ProofChain(Instrument):
             low, high = 0, d
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (middle, high) if rotation_invariant_bound(d, middle).error >= 0.03 else (low, middle)
+                low, high = (
+                    (middle, high)
+                    if rotation_invariant_bound(d, middle).error >= 0.03
+                    else (low, middle)
+                )
             reach.append(low / asked)
         first = 1 + max(d for d in range(100, 2000, 10) if rotation_invariant_bound(d).error < 0.03)
-        return {"bound": np.array(bound), "reach": np.array(reach), "first": np.full(len(bound), float(first))}
+        return {
+            "bound": np.array(bound),
+            "reach": np.array(reach),
+            "first": np.full(len(bound), float(first)),
+        }
 
     @property
     def work(self) -> float:
@@ -174,7 +202,8 @@ class ProofChain(Instrument):
 
 
 class PairSearch(Instrument):
-    """A learner that sees coordinates: it takes a pair of them that explains all of n = ⌊d/log² d⌋ examples. `error`: its exact error.
+    """A learner that sees coordinates: it takes a pair of them that explains all of n = ⌊d/log² d⌋
+    examples. `error`: its exact error.
 
     No rotation-invariant learner can do this: the world in which Proposition F.1 is false.
     """
@@ -191,7 +220,9 @@ class PairSearch(Instrument):
         for d in self.dimensions:
             n = int(d / np.log(d) ** 2)
             x = rng.choice([-1.0, 1.0], (n, d)).astype(np.float32)
-            agree = x.T @ ((x[:, 0] * x[:, 1])[:, None] * x)  # −Σ y·x_i·x_j, which is n for a pair that explains all
+            agree = x.T @ (
+                (x[:, 0] * x[:, 1])[:, None] * x
+            )  # −Σ y·x_i·x_j, which is n for a pair that explains all
             ties = np.sum(np.triu(agree >= n - 0.5, 1))
             errors.append(0.5 * (1 - 1 / ties))
         return {"error": np.array(errors)}

@@ -22,8 +22,11 @@ from unlazy.papers.glasgow2023.sample_size import PredictedSizes, crossover, ker
 from unlazy.papers.glasgow2023.sizes import ONE_SEED, SIZES, THETA, Training, every, training
 from unlazy.tasks.multi_index import MultiIndex, Terms, product
 
-#: The label +1 where three coordinates are all +1, and −1 elsewhere: as sign of a polynomial without a constant term.
-ALL_THREE: Terms = tuple((1.0, subset) for subset in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)))
+#: The label +1 where three coordinates are all +1, and −1 elsewhere: as sign of a polynomial
+#: without a constant term.
+ALL_THREE: Terms = tuple(
+    (1.0, subset) for subset in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))
+)
 
 
 def task(scale: Scale) -> dict[str, StudyArm]:
@@ -36,7 +39,8 @@ TASK = Claim(
     where="Section 2.1",
     kind="task",
     statement=(
-        "For x uniform in {±1}^d and y = −x₁x₂ the label is fair, uncorrelated with every coordinate and with every pair but one: leap 2."
+        "For x uniform in {±1}^d and y = −x₁x₂ the label is fair, uncorrelated with every "
+        "coordinate and with every pair but one: leap 2."
     ),
     study=task,
     checks=(
@@ -48,7 +52,8 @@ TASK = Claim(
         Check(Quantity("XOR", "information_exponent"), lower=2, upper=2, exact=True),
     ),
     control=Control(
-        "the label says whether three coordinates are all +1", lambda s: {"XOR": TaskFacts(d=10, polynomial=ALL_THREE, precision=64)}
+        "the label says whether three coordinates are all +1",
+        lambda s: {"XOR": TaskFacts(d=10, polynomial=ALL_THREE, precision=64)},
     ),
     seeds=ONE_SEED,
     least_seeds=1,
@@ -56,7 +61,9 @@ TASK = Claim(
 
 
 def learner(scale: Scale) -> dict[str, StudyArm]:
-    """A step beside the formulas, steps seen from another basis, and the learner on a rotated cube, in the rotated space."""
+    """A step beside the formulas, steps seen from another basis, and the learner on a rotated cube,
+    in the rotated space.
+    """
     run = training(scale)
     family = SeenOnInputs(MultiIndex(d=run.d, rotated=True))
     return {
@@ -79,8 +86,10 @@ LEARNER = Claim(
     where="Section 2.2, Remark 2.1",
     kind="learner",
     statement=(
-        "Minibatch SGD on both layers of a mean-field ReLU network (1/p)·Σ a_j·relu(⟨w_j, x⟩), w_j uniform on the sphere of radius θ and "
-        "a_j = ±‖w_j‖, with p-scaled gradients of 2·log(1 + e^{−yf}). Algorithm and initial law are rotation-invariant: all results hold "
+        "Minibatch SGD on both layers of a mean-field ReLU network (1/p)·Σ a_j·relu(⟨w_j, x⟩), "
+        "w_j uniform on the sphere of radius θ and "
+        "a_j = ±‖w_j‖, with p-scaled gradients of 2·log(1 + e^{−yf}). Algorithm and initial law "
+        "are rotation-invariant: all results hold "
         "for a cube in any basis."
     ),
     study=learner,
@@ -91,10 +100,16 @@ LEARNER = Claim(
         Check(Quantity("two bases", "difference"), upper=1e-9),
         Check(Quantity("rotated cube", "error"), upper=0.01),
     ),
-    control=Control("formulas with 1.5 times the step, radius and second layer; Adam in two bases; labels of other inputs", _wrong_steps),
+    control=Control(
+        "formulas with 1.5 times the step, radius and second layer; Adam in two bases; labels "
+        "of other inputs",
+        _wrong_steps,
+    ),
     deviations=(
-        "The factors p and 2 of gradient and loss are absorbed in the step sizes; the steps are the same.",
-        "'Two bases' takes 20 steps on rotated inputs, and from the same network on the inputs as they were: the scores must agree.",
+        "The factors p and 2 of gradient and loss are absorbed in the step sizes; the steps are "
+        "the same.",
+        "'Two bases' takes 20 steps on rotated inputs, and from the same network on the inputs "
+        "as they were: the scores must agree.",
         THETA,
     ),
     history=(
@@ -113,9 +128,17 @@ CONSTANT, LOOKS = 10.0, 80
 
 
 def literal(d: int, *, width: int = 128, printed: bool = False) -> Training:
-    """The setting of Theorem 3.1 with C = 1: θ = η = 1/log d, m = d/θ; `printed`: the initial scale is θ/√p."""
+    """The setting of Theorem 3.1 with C = 1: θ = η = 1/log d, m = d/θ; `printed`: the initial scale
+    is θ/√p.
+    """
     theta = 1 / math.log(d)
-    return Training(d=d, width=width, radius=theta / math.sqrt(width) if printed else theta, step=theta, batch=math.ceil(d / theta))
+    return Training(
+        d=d,
+        width=width,
+        radius=theta / math.sqrt(width) if printed else theta,
+        step=theta,
+        batch=math.ceil(d / theta),
+    )
 
 
 def theorem(scale: Scale) -> dict[str, StudyArm]:
@@ -126,7 +149,11 @@ def theorem(scale: Scale) -> dict[str, StudyArm]:
         def arm(d: int) -> StudyArm:
             run = literal(d, width=64 if scale == "smoke" else 128, printed=printed)
             length = math.ceil(CONSTANT * math.log(d) / run.step)
-            return run.arm(every(max(1, length // LOOKS), length), ErrorRate(min(size.test, 2048)), TimeToLoss(0.1, step=run.step))
+            return run.arm(
+                every(max(1, length // LOOKS), length),
+                ErrorRate(min(size.test, 2048)),
+                TimeToLoss(0.1, step=run.step),
+            )
 
         return Row({d: arm(d) for d in size.times}, summaries=(_share_growth,), after=_at_the_end)
 
@@ -151,8 +178,10 @@ THEOREM = Claim(
     where="Theorem 3.1",
     kind="figure",
     statement=(
-        "There is a constant C such that for d large enough, θ = 1/log^C(d), minibatches of m ≥ d/θ, width 1/θ ≤ p ≤ d^C, step size "
-        "d^{−C} ≤ η ≤ θ and initial scale θ/√p the population loss is o(1) after some t ≤ C·log(d)/η steps, with probability 1 − d^{−ω(1)}."
+        "There is a constant C such that for d large enough, θ = 1/log^C(d), minibatches of m ≥ "
+        "d/θ, width 1/θ ≤ p ≤ d^C, step size "
+        "d^{−C} ≤ η ≤ θ and initial scale θ/√p the population loss is o(1) after some t ≤ "
+        "C·log(d)/η steps, with probability 1 − d^{−ω(1)}."
     ),
     study=theorem,
     checks=(
@@ -163,12 +192,20 @@ THEOREM = Claim(
         *(Check(Quantity(arm, "final_error"), upper=0.001) for arm in ("radius θ", "radius θ/√p")),
     ),
     conditions=(
-        Condition("m ≥ d/θ", lambda s: _greatest(s).batch, lambda s: _greatest(s).d / _greatest(s).radius),
+        Condition(
+            "m ≥ d/θ", lambda s: _greatest(s).batch, lambda s: _greatest(s).d / _greatest(s).radius
+        ),
         Condition("η ≤ θ", lambda s: _greatest(s).step, lambda s: _greatest(s).radius, "≤"),
         Condition("p ≥ 1/θ", lambda s: _greatest(s).width, lambda s: 1 / _greatest(s).radius),
-        Condition("p ≤ d^C, C taken as 2", lambda s: _greatest(s).width, lambda s: float(_greatest(s).d ** 2), "≤"),
         Condition(
-            "θ = 1/log^C d with the C that bounds the steps, which is about 4 here (θ = 1/log d is run)",
+            "p ≤ d^C, C taken as 2",
+            lambda s: _greatest(s).width,
+            lambda s: float(_greatest(s).d ** 2),
+            "≤",
+        ),
+        Condition(
+            "θ = 1/log^C d with the C that bounds the steps, which is about 4 here (θ = 1/log d "
+            "is run)",
             lambda s: _greatest(s).radius,
             lambda s: math.log(_greatest(s).d) ** -4,
             "≤",
@@ -176,15 +213,19 @@ THEOREM = Claim(
     ),
     control=shuffled(theorem),
     deviations=(
-        "Both initial scales are run: θ/√p as Theorem 3.1 prints, and θ as in Section 2.2, Lemma C.1 and Theorem E.1.",
-        "One constant C stands in θ = 1/log^C d and in the number of steps. With the least C that bounds the steps here, θ and η would be "
+        "Both initial scales are run: θ/√p as Theorem 3.1 prints, and θ as in Section 2.2, "
+        "Lemma C.1 and Theorem E.1.",
+        "One constant C stands in θ = 1/log^C d and in the number of steps. With the least C "
+        "that bounds the steps here, θ and η would be "
         "below 0.003, and a run would take 10⁵ times as long.",
-        "'Loss o(1)' is read as 0.1 for the time, and as 0.05 at the end, after 10·log(d)/η steps; 'd large enough' cannot be checked.",
+        "'Loss o(1)' is read as 0.1 for the time, and as 0.05 at the end, after 10·log(d)/η "
+        "steps; 'd large enough' cannot be checked.",
     ),
     history=(
         Change(
             "2026-11-17",
-            "θ = η = 1/log d and m = d/θ in place of θ = 0.3, η = 0.4, m = 4d; an arm with θ/√p (share ≤ 8); 10·log(d)/η steps; p = 128",
+            "θ = η = 1/log d and m = d/θ in place of θ = 0.3, η = 0.4, m = 4d; an arm with θ/√p "
+            "(share ≤ 8); 10·log(d)/η steps; p = 128",
             "the conditions on m, p and η are met, and the printed initial scale is tested",
             1100,
         ),
@@ -194,7 +235,10 @@ THEOREM = Claim(
             "Time to a loss of 0.1",
             "dimension d",
             "η·T / log d",
-            (PlotLine("radius θ", "share", "radius θ"), PlotLine("radius θ/√p", "share", "radius θ/√p")),
+            (
+                PlotLine("radius θ", "share", "radius θ"),
+                PlotLine("radius θ/√p", "share", "radius θ/√p"),
+            ),
             log_x=True,
             caption="By Theorem 3.1 this stays below a constant.",
         ),
@@ -204,7 +248,11 @@ THEOREM = Claim(
 
 def scaling(scale: Scale) -> dict[str, StudyArm]:
     """Sample sizes of SGD and of kernels, and what theory predicts of the kernels."""
-    size, target, width = SIZES[scale], 0.2 if scale == "smoke" else 0.05, 64 if scale == "smoke" else 128
+    size, target, width = (
+        SIZES[scale],
+        0.2 if scale == "smoke" else 0.05,
+        64 if scale == "smoke" else 128,
+    )
 
     def sgd(dimensions: tuple[int, ...]) -> Row:
         return sgd_row(dimensions, width=width, target=target, test=size.test)
@@ -233,11 +281,16 @@ def _nothing_to_learn(scale: Scale) -> Mapping[str, StudyArm]:
             "NTK": kernel_row(NTK(), few, target=target, test=1024),
             "NNGP": kernel_row(NNGP(), few, target=target, test=1024),
             "quadratic kernel": kernel_row(Polynomial(2, 0.0), few, target=target, test=1024),
-            "SGD and NTK": crossover(sgd_row(few, width=64, target=target, test=1024), kernel_row(NTK(), few, target=target, test=1024)),
+            "SGD and NTK": crossover(
+                sgd_row(few, width=64, target=target, test=1024),
+                kernel_row(NTK(), few, target=target, test=1024),
+            ),
         }
 
     return dict(shuffled(null).study(scale)) | {
-        "NTK, predicted": PredictedSizes(NTK(), SIZES[scale].far[:3], target=target, polynomial=product(4))
+        "NTK, predicted": PredictedSizes(
+            NTK(), SIZES[scale].far[:3], target=target, polynomial=product(4)
+        )
     }
 
 
@@ -246,7 +299,8 @@ SCALING = Claim(
     where="Abstract, Section 1.1",
     kind="figure",
     statement=(
-        "Standard minibatch SGD on a standard two-layer network can learn XOR from d·polylog(d) examples, while the neural tangent "
+        "Standard minibatch SGD on a standard two-layer network can learn XOR from d·polylog(d) "
+        "examples, while the neural tangent "
         "kernel, and kernels in general, require of the order of d²."
     ),
     study=scaling,
@@ -258,19 +312,32 @@ SCALING = Claim(
         Check(Quantity("quadratic kernel", "exponent"), lower=1.85, upper=2.15),
         Check(Quantity("NTK, predicted", "exponent"), lower=1.95, upper=2.05),
         Check(Quantity("SGD and NTK", "crossover"), lower=40, upper=63),
-        *(Check(Quantity(arm, "ratio_lowest"), lower=0.95) for arm in ("NTK", "NNGP", "quadratic kernel")),
-        *(Check(Quantity(arm, "ratio_highest"), upper=1.05) for arm in ("NTK", "NNGP", "quadratic kernel")),
+        *(
+            Check(Quantity(arm, "ratio_lowest"), lower=0.95)
+            for arm in ("NTK", "NNGP", "quadratic kernel")
+        ),
+        *(
+            Check(Quantity(arm, "ratio_highest"), upper=1.05)
+            for arm in ("NTK", "NNGP", "quadratic kernel")
+        ),
     ),
     deviations=(
-        "Minibatches of d examples, θ = 0.3, η = 0.5, p = 128: more thrifty than Theorem 3.1 asks (m ≥ d/θ, η ≤ θ), see "
+        "Minibatches of d examples, θ = 0.3, η = 0.5, p = 128: more thrifty than Theorem 3.1 "
+        "asks (m ≥ d/θ, η ≤ θ), see "
         "glasgow2023/theorem.",
-        "Measured are the exponents of the number of examples that bring the test error to 5 %, the dimension where SGD begins to need "
-        "fewer than the NTK, and the kernels' numbers beside what their eigenvalues predict. All bounds are ours.",
-        "The number of examples is where the error on fresh examples first falls to 5 % and stays there for three looks.",
+        "Measured are the exponents of the number of examples that bring the test error to 5 %, "
+        "the dimension where SGD begins to need "
+        "fewer than the NTK, and the kernels' numbers beside what their eigenvalues predict. "
+        "All bounds are ours.",
+        "The number of examples is where the error on fresh examples first falls to 5 % and "
+        "stays there for three looks.",
         "Kernels are nearly ridgeless (ridge 1e-6 of the kernel's diagonal).",
         "Errors of kernels are averaged over up to 12 draws of some 8,000 examples together.",
     ),
-    control=Control("labels of other inputs; for the prediction the parity of four coordinates", _nothing_to_learn),
+    control=Control(
+        "labels of other inputs; for the prediction the parity of four coordinates",
+        _nothing_to_learn,
+    ),
     plots=(
         Plot(
             "Examples to 5 % error",
@@ -285,7 +352,8 @@ SCALING = Claim(
             ),
             log_x=True,
             log_y=True,
-            caption="Kernels need fewer examples below d ≈ 50, SGD above; the dashed line is computed from the kernel's eigenvalues.",
+            caption="Kernels need fewer examples below d ≈ 50, SGD above; the dashed line is "
+            "computed from the kernel's eigenvalues.",
         ),
     ),
 )

@@ -22,7 +22,9 @@ CHAIN = (1200, 2048, 10_000, 100_000)
 
 
 def lowerbound(scale: Scale) -> dict[str, StudyArm]:
-    """Learners with too few examples, all of them counted in few dimensions, and the proof's chain."""
+    """Learners with too few examples, all of them counted in few dimensions, and the proof's
+    chain.
+    """
     size, length = SIZES[scale], 20 if scale == "smoke" else 100
     return {
         "NTK": below_the_bound("ntk", size.below, test=size.test, length=length),
@@ -34,10 +36,18 @@ def lowerbound(scale: Scale) -> dict[str, StudyArm]:
 
 
 def _seeing(scale: Scale) -> dict[str, StudyArm]:
-    """Learners that see coordinates, eight times the examples, and more examples than the proof allows."""
+    """Learners that see coordinates, eight times the examples, and more examples than the proof
+    allows.
+    """
     search, (d, samples) = PairSearch(SIZES[scale].below), COUNTED[scale]
     floor = RotationFloor(d, samples[:1], copies=d)
-    return {"NTK": search, "quadratic kernel": search, "SGD": search, "every learner": floor, "proof": ProofChain(CHAIN, power=1)}
+    return {
+        "NTK": search,
+        "quadratic kernel": search,
+        "SGD": search,
+        "every learner": floor,
+        "proof": ProofChain(CHAIN, power=1),
+    }
 
 
 LOWERBOUND = Claim(
@@ -46,39 +56,61 @@ LOWERBOUND = Claim(
     where="Proposition F.1",
     kind="bound",
     statement=(
-        "A learner whose predictions do not change when all inputs are rotated (as long as they stay on the cube), and which has n < "
-        "d/log²(d) examples with labels −x_i·x_j of a pair of coordinates drawn at random, errs with probability at least 0.03."
+        "A learner whose predictions do not change when all inputs are rotated (as long as they "
+        "stay on the cube), and which has n < "
+        "d/log²(d) examples with labels −x_i·x_j of a pair of coordinates drawn at random, errs "
+        "with probability at least 0.03."
     ),
     study=lowerbound,
     checks=(
-        *(Check(Quantity(arm, "error"), lower=0.03, origin="paper") for arm in ("NTK", "quadratic kernel", "SGD")),
-        Check(Quantity("every learner", "floor", COUNTED["laptop"][1][0]), lower=0.03, origin="paper"),
-        *(Check(Quantity("proof", "bound", d), lower=0.03, origin="paper", exact=True) for d in (1200, 100_000)),
+        *(
+            Check(Quantity(arm, "error"), lower=0.03, origin="paper")
+            for arm in ("NTK", "quadratic kernel", "SGD")
+        ),
+        Check(
+            Quantity("every learner", "floor", COUNTED["laptop"][1][0]), lower=0.03, origin="paper"
+        ),
+        *(
+            Check(Quantity("proof", "bound", d), lower=0.03, origin="paper", exact=True)
+            for d in (1200, 100_000)
+        ),
         *(Check(Quantity("proof", "reach", d), lower=1.0, exact=True) for d in (1200, 100_000)),
     ),
     conditions=(
         Condition(
             "n < d/log² d (the learners)",
-            lambda s: max(rotation_invariant_bound(d).samples / (d / math.log(d) ** 2) for d in SIZES[s].below),
+            lambda s: max(
+                rotation_invariant_bound(d).samples / (d / math.log(d) ** 2) for d in SIZES[s].below
+            ),
             lambda s: 1.0,
             "≤",
         ),
-        Condition("n < d/log² d (every learner)", lambda s: COUNTED[s][1][0], lambda s: COUNTED[s][0] / math.log(COUNTED[s][0]) ** 2, "≤"),
+        Condition(
+            "n < d/log² d (every learner)",
+            lambda s: COUNTED[s][1][0],
+            lambda s: COUNTED[s][0] / math.log(COUNTED[s][0]) ** 2,
+            "≤",
+        ),
     ),
     control=Control(
-        "learners that look for the pair of coordinates which explains all examples; d times the examples; n = d/log d in the proof",
+        "learners that look for the pair of coordinates which explains all examples; d times "
+        "the examples; n = d/log d in the proof",
         _seeing,
     ),
     deviations=(
-        "'Every learner' is an exact count over the cube in few dimensions: given the examples, no rotation-invariant learner can err "
-        "less, even if it knew the pair. With as many examples as dimensions nothing is left of the bound.",
-        "The proof's constants are written out: its chain gives 0.0375 for n = ⌊d/log² d⌋ in all dimensions above 941, and nothing below.",
+        "'Every learner' is an exact count over the cube in few dimensions: given the examples, "
+        "no rotation-invariant learner can err "
+        "less, even if it knew the pair. With as many examples as dimensions nothing is left of "
+        "the bound.",
+        "The proof's constants are written out: its chain gives 0.0375 for n = ⌊d/log² d⌋ in "
+        "all dimensions above 941, and nothing below.",
         "The three learners err near 50 % with so few examples, far above the bound.",
     ),
     history=(
         Change(
             "2026-11-17",
-            "the exact count for every learner, the reach of the proof, and learners that see coordinates as control",
+            "the exact count for every learner, the reach of the proof, and learners that see "
+            "coordinates as control",
             "errors of three learners far above the bound could hardly fail",
             1100,
         ),

@@ -1,4 +1,5 @@
-"""How far the gradients of a minibatch are from those of the population, over the lemma's bounds; and how long gradients are.
+"""How far the gradients of a minibatch are from those of the population, over the lemma's bounds;
+and how long gradients are.
 
 Reference: glasgow2023, Lemmas B.12, B.13 (S1, S2).
 """
@@ -24,13 +25,15 @@ PIECE = 4096
 
 
 class MinibatchErrors(ModelProbe):
-    """The greatest ratio over neurons, coordinates and `draws` minibatches of m = `batch` examples, and the population's gradients.
+    """The greatest ratio over neurons, coordinates and `draws` minibatches of m = `batch` examples,
+    and the population's gradients.
 
-    `whole_ratio` = ‖∇̂_w L − ∇_w L‖ / (|a|·log(d)·√(d/m)); `coordinate_ratio` = |∇̂_i L − ∇_i L| / (|a|·log(d)/√m), each coordinate;
-    `second_ratio` = |∇̂_a L − ∇_a L| / (‖w‖·log(d)/√m). `first_length` = ‖∇_w L‖/(2|a|), `second_length` = |∇_a L|/(2‖w‖).
+    `whole_ratio` = ‖∇̂_w L − ∇_w L‖ / (|a|·log(d)·√(d/m)); `coordinate_ratio` = |∇̂_i L − ∇_i L| /
+    (|a|·log(d)/√m), each coordinate; `second_ratio` = |∇̂_a L − ∇_a L| / (‖w‖·log(d)/√m).
+    `first_length` = ‖∇_w L‖/(2|a|), `second_length` = |∇_a L|/(2‖w‖).
 
-    The population is a mean over `pieces`·4096 examples. The false world: minibatches that have `thin` times fewer examples than m, and a
-    loss whose slope is `gain` times that of the paper's.
+    The population is a mean over `pieces`·4096 examples. The false world: minibatches that have
+    `thin` times fewer examples than m, and a loss whose slope is `gain` times that of the paper's.
     """
 
     batch: int = eqx.field(static=True)
@@ -40,7 +43,10 @@ class MinibatchErrors(ModelProbe):
     gain: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(model, TwoLayer), f"Only two-layer networks have these gradients, not {type(model).__name__}.")
+        require(
+            isinstance(model, TwoLayer),
+            f"Only two-layer networks have these gradients, not {type(model).__name__}.",
+        )
         assert isinstance(model, TwoLayer)
         w, a = model.first_layer, second_layer(model)
         key_whole, key_draws = jax.random.split(key)
@@ -50,9 +56,13 @@ class MinibatchErrors(ModelProbe):
             x, y = task.draw(n, key)
             z = x @ w.T
             slope = -2 * self.gain * y * jax.nn.sigmoid(-y * model(x))
-            return ((z > 0) * slope[:, None]).T @ x / n, jnp.mean(jax.nn.relu(z) * slope[:, None], axis=0)
+            return ((z > 0) * slope[:, None]).T @ x / n, jnp.mean(
+                jax.nn.relu(z) * slope[:, None], axis=0
+            )
 
-        def piece(total: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], None]:
+        def piece(
+            total: tuple[Array, Array], key: PRNGKeyArray
+        ) -> tuple[tuple[Array, Array], None]:
             first, second = gradients(PIECE, key)
             return (total[0] + first / self.pieces, total[1] + second / self.pieces), None
 

@@ -1,7 +1,8 @@
-"""What is measured of a network that learns XOR: parts of its neurons, margins of the four clusters, and the signal-heavy hypothesis.
+"""What is measured of a network that learns XOR: parts of its neurons, margins of the four
+clusters, and the signal-heavy hypothesis.
 
-A neuron splits as w = w_sig + w_opp + w_perp: w_sig along μ₁ where a > 0 and along μ₂ where a < 0, w_opp along the other of the two, w_perp
-across both. The margin of a cluster is γ_μ = y(μ)·f(μ).
+A neuron splits as w = w_sig + w_opp + w_perp: w_sig along μ₁ where a > 0 and along μ₂ where a < 0,
+w_opp along the other of the two, w_perp across both. The margin of a cluster is γ_μ = y(μ)·f(μ).
 
 Reference: glasgow2023, Section 4 (Table 1), Definitions 4.2 and D.1, Lemma C.1.
 """
@@ -26,12 +27,16 @@ from unlazy.probes.base import ModelProbe, Probe
 from unlazy.tasks.base import Batch, Data
 from unlazy.tasks.multi_index import XOR, MultiIndexTask
 
-#: ζ is reported as a logarithm, which is cut here: without heavy neurons for every cluster no ζ will do.
+#: ζ is reported as a logarithm, which is cut here: without heavy neurons for every cluster no ζ
+#: will do.
 MOST = 12.0
 
 
 class Parts(NamedTuple):
-    """The neurons of a network seen from the clusters. `side` is the sign of ⟨w_sig, μ⟩, with μ = μ₁ or μ₂."""
+    """The neurons of a network seen from the clusters.
+
+    `side` is the sign of ⟨w_sig, μ⟩, with μ = μ₁ or μ₂.
+    """
 
     a: Float[Array, " p"]  # second layer in mean-field scaling
     signal: Float[Array, " p"]  # ‖w_sig‖
@@ -48,15 +53,23 @@ class Parts(NamedTuple):
 
 def parts(task: Data, model: Model) -> Parts:
     """Split the neurons of a two-layer network on XOR."""
-    require(isinstance(task, MultiIndexTask) and task.polynomial == XOR, "Signal and opposite parts are defined on XOR alone.")
-    require(isinstance(model, TwoLayer), f"Only two-layer networks have these parts, not {type(model).__name__}.")
+    require(
+        isinstance(task, MultiIndexTask) and task.polynomial == XOR,
+        "Signal and opposite parts are defined on XOR alone.",
+    )
+    require(
+        isinstance(model, TwoLayer),
+        f"Only two-layer networks have these parts, not {type(model).__name__}.",
+    )
     assert isinstance(task, MultiIndexTask) and isinstance(model, TwoLayer)
     a, w, directions = second_layer(model), model.first_layer, task.features
     along = w @ directions.T  # p 2
     own = jnp.where(a > 0, along[:, 0], along[:, 1])
     other = jnp.where(a > 0, along[:, 1], along[:, 0])
     across = w - along @ directions
-    return Parts(a, jnp.abs(own), jnp.abs(other), jnp.linalg.norm(across, axis=1), jnp.sign(own), across)
+    return Parts(
+        a, jnp.abs(own), jnp.abs(other), jnp.linalg.norm(across, axis=1), jnp.sign(own), across
+    )
 
 
 def clusters(task: MultiIndexTask) -> tuple[Float[Array, "4 d"], Float[Array, " 4"]]:
@@ -72,10 +85,12 @@ def cluster_of(neurons: Parts) -> Float[Array, "4 p"]:
 
 
 class Portrait(ModelProbe):
-    """The phase portrait: mean norms `signal`, `opposite`, `rest`; margins `margin_1` … `margin_4` of μ₁, −μ₁, μ₂, −μ₂ and their extremes.
+    """The phase portrait: mean norms `signal`, `opposite`, `rest`; margins `margin_1` … `margin_4`
+    of μ₁, −μ₁, μ₂, −μ₂ and their extremes.
 
-    `not_signal` = mean of ‖w_opp + w_perp‖², `imbalance` = mean of ‖w‖² − a², `excess` = greatest |a| − ‖w‖ of a neuron, `size` = mean of
-    ‖a·w‖. `heavy`: of the four clusters the least share of neurons whose signal part towards it is longer than all the rest of the neuron.
+    `not_signal` = mean of ‖w_opp + w_perp‖², `imbalance` = mean of ‖w‖² − a², `excess` = greatest
+    |a| − ‖w‖ of a neuron, `size` = mean of ‖a·w‖. `heavy`: of the four clusters the least share of
+    neurons whose signal part towards it is longer than all the rest of the neuron.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
@@ -102,44 +117,65 @@ class Portrait(ModelProbe):
 
 
 class SignalHeavy(ModelProbe):
-    """The signal-heavy hypothesis: the least ζ for which the network meets it, as `log10_zeta`, and `H`; `zeta_met` = ζ·e^{10H} ≤ 1 is
-    asked.
+    """The signal-heavy hypothesis: the least ζ for which the network meets it, as `log10_zeta`, and
+    `H`; `zeta_met` = ζ·e^{10H} ≤ 1 is asked.
 
-    A set S of neurons with `weight`·‖w_perp‖ + ‖w_opp‖ ≤ ζ·‖w_sig‖ must leave E[1(w ∉ S)·‖w‖²] ≤ ζ·γ̃_min, where γ̃_μ is the margin that the
-    neurons of S towards μ make, and E‖w‖² ≤ E a² + ζH ≤ 2H. H is the least number ≥ 1 that allows it, E‖w‖²/2.
+    A set S of neurons with `weight`·‖w_perp‖ + ‖w_opp‖ ≤ ζ·‖w_sig‖ must leave E[1(w ∉ S)·‖w‖²] ≤
+    ζ·γ̃_min, where γ̃_μ is the margin that the neurons of S towards μ make, and E‖w‖² ≤ E a² + ζH ≤
+    2H. H is the least number ≥ 1 that allows it, E‖w‖²/2.
 
-    Deviation: the definition has the weight e^{6H}, which no network of feasible size can meet; `log10_zeta_plain` has weight 1 instead.
+    Deviation: the definition has the weight e^{6H}, which no network of feasible size can meet;
+    `log10_zeta_plain` has weight 1 instead.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         neurons = parts(task, model)
         H = jnp.maximum(1.0, jnp.mean(neurons.squared_norm) / 2)
-        literal, plain = least_zeta(neurons, jnp.exp(6 * H), H), least_zeta(neurons, jnp.ones(()), H)
-        return {"log10_zeta": literal, "log10_zeta_plain": plain, "H": H, "zeta_met": jnp.exp(math.log(10) * literal + 10 * H)}
+        literal, plain = (
+            least_zeta(neurons, jnp.exp(6 * H), H),
+            least_zeta(neurons, jnp.ones(()), H),
+        )
+        return {
+            "log10_zeta": literal,
+            "log10_zeta_plain": plain,
+            "H": H,
+            "zeta_met": jnp.exp(math.log(10) * literal + 10 * H),
+        }
 
 
 def least_zeta(neurons: Parts, weight: Float[Array, ""], H: Float[Array, ""]) -> Float[Array, ""]:
-    """log₁₀ of the least ζ of the signal-heavy definition, at most `MOST`: S is always a set of neurons with the smallest ratios."""
-    ratio = (weight * neurons.rest + neurons.opposite) / jnp.maximum(neurons.signal, jnp.finfo(neurons.signal.dtype).tiny)
+    """log₁₀ of the least ζ of the signal-heavy definition, at most `MOST`: S is always a set of
+    neurons with the smallest ratios.
+    """
+    ratio = (weight * neurons.rest + neurons.opposite) / jnp.maximum(
+        neurons.signal, jnp.finfo(neurons.signal.dtype).tiny
+    )
     order = jnp.argsort(ratio)
     inside = jnp.cumsum(neurons.squared_norm[order]) / len(order)
     outside = jnp.mean(neurons.squared_norm) - inside
-    towards = cluster_of(neurons)[:, order] * (jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal)[order]
+    towards = (
+        cluster_of(neurons)[:, order] * (jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal)[order]
+    )
     margin = jnp.min(jnp.cumsum(towards, axis=1), axis=0) / len(order)
     drift = (jnp.mean(neurons.squared_norm) - jnp.mean(neurons.a**2)) / H
-    needed = jnp.maximum(jnp.maximum(ratio[order], drift), jnp.maximum(outside, 0) / jnp.maximum(margin, 1e-30))
+    needed = jnp.maximum(
+        jnp.maximum(ratio[order], drift), jnp.maximum(outside, 0) / jnp.maximum(margin, 1e-30)
+    )
     return jnp.minimum(jnp.log10(jnp.maximum(jnp.min(needed), 1e-12)), MOST)
 
 
 class ErrorRate(Probe):
-    """`error`: share of wrong labels among `test` fresh examples. Cheaper than `Performance`, which also looks at the training examples.
+    """`error`: share of wrong labels among `test` fresh examples. Cheaper than `Performance`, which
+    also looks at the training examples.
 
     `test_loss` is the paper's loss 2·log(1 + e^{−y·f}).
     """
 
     test: int = eqx.field(static=True, default=4096)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         z, y = _drawn(task, self.test, key)
         return _judged(y * trace.models.scores(z, task.basis))
 
@@ -150,4 +186,7 @@ _drawn = eqx.filter_jit(lambda task, n, key: task.draw(n, key))
 @jax.jit
 def _judged(margin: Float[Array, "s n"]) -> dict[str, Array]:
     wrong = jnp.where(jnp.isfinite(margin), margin <= 0, True)
-    return {"error": jnp.mean(wrong, axis=1), "test_loss": 2 * jnp.mean(jnp.logaddexp(0, -margin), axis=1)}
+    return {
+        "error": jnp.mean(wrong, axis=1),
+        "test_loss": 2 * jnp.mean(jnp.logaddexp(0, -margin), axis=1),
+    }

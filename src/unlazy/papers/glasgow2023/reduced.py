@@ -1,13 +1,15 @@
-"""SGD on XOR with four numbers a neuron: the population dynamics reduced to (w along μ₁, w along μ₂, ‖w_perp‖, a).
+"""SGD on XOR with four numbers a neuron: the population dynamics reduced to (w along μ₁, w along
+μ₂, ‖w_perp‖, a).
 
-In many dimensions ⟨w_perp, ξ⟩ is Gaussian with standard deviation r = ‖w_perp‖ and nearly independent between neurons, so that the score
-given the cluster z concentrates at f̄(z) = mean_j a_j·E relu(u_j + r_j·G), u = ⟨w, z⟩. With g(z) = −ℓ'(z)·y = 2/(1 + e^{y·f̄(z)}) a step is
+In many dimensions ⟨w_perp, ξ⟩ is Gaussian with standard deviation r = ‖w_perp‖ and nearly
+independent between neurons, so that the score given the cluster z concentrates at f̄(z) = mean_j
+a_j·E relu(u_j + r_j·G), u = ⟨w, z⟩. With g(z) = −ℓ'(z)·y = 2/(1 + e^{y·f̄(z)}) a step is
 
     w_12 += η·a·E_z[y·g·Φ(u/r)·z],   r += η·a·E_z[y·g·φ(u/r)],   a += η·E_z[y·g·(u·Φ(u/r) + r·φ(u/r))].
 
-A minibatch of m examples adds noise of variance η²·a²·q/m to each of the d coordinates of w, q = E_z[g²·Φ(u/r)]: random in the two that
-matter, a drift r² += η²·a²·q·(d − 2)/m in the rest. The dimension enters through the start and the noise alone, so d = 10⁶ costs what
-d = 10 does.
+A minibatch of m examples adds noise of variance η²·a²·q/m to each of the d coordinates of w, q =
+E_z[g²·Φ(u/r)]: random in the two that matter, a drift r² += η²·a²·q·(d − 2)/m in the rest. The
+dimension enters through the start and the noise alone, so d = 10⁶ costs what d = 10 does.
 
 Reference: glasgow2023, Section 4 and Appendix C, D (the same closures, as bounds).
 """
@@ -28,7 +30,9 @@ from unlazy.core.random import normal, signs
 
 
 class Neurons(NamedTuple):
-    """The reduced state: coordinates along μ₁/√2 and μ₂/√2, the length of the rest, and the second layer."""
+    """The reduced state: coordinates along μ₁/√2 and μ₂/√2, the length of the rest, and the second
+    layer.
+    """
 
     along: Float[Array, "p 2"]
     rest: Float[Array, " p"]
@@ -67,7 +71,9 @@ def margins(state: Neurons) -> Float[Array, " 4"]:
     return LABELS * jnp.mean(state.a[:, None] * (u * norm.cdf(u / r) + r * norm.pdf(u / r)), axis=0)
 
 
-def advance(state: Neurons, step: float, noise: Float[Array, "p 2"], ratio: float, d: float) -> Neurons:
+def advance(
+    state: Neurons, step: float, noise: Float[Array, "p 2"], ratio: float, d: float
+) -> Neurons:
     """One step; `ratio` = d/m of the minibatch noise, 0 for the population."""
     u, r = state.along @ CENTRES.T, jnp.maximum(state.rest, 1e-12)[:, None]
     open_, bump = norm.cdf(u / r), norm.pdf(u / r)
@@ -85,7 +91,15 @@ def advance(state: Neurons, step: float, noise: Float[Array, "p 2"], ratio: floa
 
 
 @eqx.filter_jit
-def simulate(state: Neurons, steps: int, step: float, *, ratio: float = 0.0, d: float = math.inf, key: PRNGKeyArray) -> Neurons:
+def simulate(
+    state: Neurons,
+    steps: int,
+    step: float,
+    *,
+    ratio: float = 0.0,
+    d: float = math.inf,
+    key: PRNGKeyArray,
+) -> Neurons:
     """The states at times 0, …, steps, stacked."""
 
     def body(state: Neurons, t: Array) -> tuple[Neurons, Neurons]:

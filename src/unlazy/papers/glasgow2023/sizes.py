@@ -20,10 +20,11 @@ from unlazy.tasks.multi_index import MultiIndex
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """Training on XOR in d dimensions: p neurons, radius θ, step size η, minibatches of m = `batch` examples.
+    """Training on XOR in d dimensions: p neurons, radius θ, step size η, minibatches of m = `batch`
+    examples.
 
-    By default θ = η = 1/log d and m = d/θ²: what Lemma C.1 asks for with C = 1. `second` multiplies the step of the second layer (0: it is
-    frozen), `norm` is |a| at the start where it is not θ.
+    By default θ = η = 1/log d and m = d/θ²: what Lemma C.1 asks for with C = 1. `second` multiplies
+    the step of the second layer (0: it is frozen), `norm` is |a| at the start where it is not θ.
     """
 
     d: int
@@ -57,7 +58,9 @@ class Training:
 
 
 class XorSize(NamedTuple):
-    """Sizes of a scale: the training runs, the dimensions of the sample sizes, and those of the other instruments."""
+    """Sizes of a scale: the training runs, the dimensions of the sample sizes, and those of the
+    other instruments.
+    """
 
     d: int
     width: int
@@ -74,7 +77,9 @@ class XorSize(NamedTuple):
 
 
 SIZES: dict[Scale, XorSize] = {
-    "smoke": XorSize(16, 32, (16, 24), (8, 12), (8, 12), (8, 12), (1000, 10_000), (16,), (8, 12), (64,), 256, 512),
+    "smoke": XorSize(
+        16, 32, (16, 24), (8, 12), (8, 12), (8, 12), (1000, 10_000), (16,), (8, 12), (64,), 256, 512
+    ),
     "laptop": XorSize(
         d=128,
         width=256,
@@ -106,9 +111,13 @@ SIZES: dict[Scale, XorSize] = {
 }
 
 LARGE = (
-    "'For d large enough' cannot be checked; the exponent C of θ = 1/log^C d, which the paper leaves open, is taken as 1: θ = η = 1/log d."
+    "'For d large enough' cannot be checked; the exponent C of θ = 1/log^C d, which the paper "
+    "leaves open, is taken as 1: θ = η = 1/log d."
 )
-THETA = "Initial radius θ as in Section 2.2, Lemma C.1 and Theorem E.1; Theorem 3.1 prints θ/√p (see the errata)."
+THETA = (
+    "Initial radius θ as in Section 2.2, Lemma C.1 and Theorem E.1; Theorem 3.1 prints θ/√p "
+    "(see the errata)."
+)
 ONE_SEED: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 
 
@@ -135,5 +144,7 @@ def lemma_c1(run: Callable[[Scale], Training]) -> tuple[Condition, ...]:
         Condition("m ≥ d/θ²", lambda s: run(s).batch, lambda s: run(s).d / run(s).radius ** 2),
         Condition("η ≤ θ", lambda s: run(s).step, lambda s: run(s).radius, "≤"),
         Condition("p ≥ 1/θ", lambda s: run(s).width, lambda s: 1 / run(s).radius),
-        Condition("p ≤ d^C, C taken as 2", lambda s: run(s).width, lambda s: float(run(s).d ** 2), "≤"),
+        Condition(
+            "p ≤ d^C, C taken as 2", lambda s: run(s).width, lambda s: float(run(s).d ** 2), "≤"
+        ),
     )

@@ -1,4 +1,5 @@
-"""Malach, Shalev-Shwartz (2020), "Learning Boolean Circuits with Neural Networks": local correlation decides what layerwise descent learns.
+"""Malach, Shalev-Shwartz (2020), "Learning Boolean Circuits with Neural Networks": local
+correlation decides what layerwise descent learns.
 
 unlazy reproduce 'malach2019/*'     some minutes on two cores
 """
@@ -8,17 +9,34 @@ from __future__ import annotations
 from unlazy.core.naming import Named
 from unlazy.learners.circuits.layerwise import Layerwise
 from unlazy.learners.circuits.tree import end_to_end, layerwise_network
-from unlazy.papers.malach2019.circuits import CIRCUIT_COUNT, LCA, LEMMA6, LEMMA8, TASK_CIRCUIT, TASK_GENERATIVE, TASK_PRODUCT
+from unlazy.papers.malach2019.circuits import (
+    CIRCUIT_COUNT,
+    LCA,
+    LEMMA6,
+    LEMMA8,
+    TASK_CIRCUIT,
+    TASK_GENERATIVE,
+    TASK_PRODUCT,
+)
 from unlazy.papers.malach2019.depth import DEPTH_SEPARATION, LEMMA23, THEOREM12
 from unlazy.papers.malach2019.errata import ERRATA as ERRATA
 from unlazy.papers.malach2019.figure1 import FIGURE1, fully_connected
 from unlazy.papers.malach2019.figure4 import FIGURE4
-from unlazy.papers.malach2019.learning import COROLLARY10, LEARNER, LEMMA14, NO_CORRELATION, THEOREM2
+from unlazy.papers.malach2019.learning import (
+    COROLLARY10,
+    LEARNER,
+    LEMMA14,
+    NO_CORRELATION,
+    THEOREM2,
+)
 from unlazy.papers.malach2019.not_run import NOT_RUN as NOT_RUN
 from unlazy.tasks.circuits.circuit import NAMES
 from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits, ProductCircuits
 
-CITATION = "E. Malach, S. Shalev-Shwartz. Learning Boolean Circuits with Neural Networks. arXiv:1910.11923, 2020."
+CITATION = (
+    "E. Malach, S. Shalev-Shwartz. Learning Boolean Circuits with Neural Networks. "
+    "arXiv:1910.11923, 2020."
+)
 BIBTEX = """@article{malach2019,
   title = {Learning {Boolean} Circuits with Neural Networks},
   author = {Malach, Eran and Shalev-Shwartz, Shai},
@@ -47,17 +65,36 @@ CLAIMS = (
 )
 
 TASKS = {
-    "malach2019/figure1": Named(BiasedParity(128, 5, 0.6), "Figure 1: parity of 5 out of 128 biased bits"),
-    "malach2019/task-circuit": Named(ProductCircuits(16, gates=NAMES), "Section 3: random circuits of all sixteen gates on biased bits"),
-    "malach2019/task-product": Named(BiasedParity(32, 5, 0.75), "Section 5.1: parity of log n biased bits"),
-    "malach2019/task-generative": Named(GenerativeCircuits(32), "Section 5.2: random AND/OR/NAND/NOR circuits under the generative law"),
+    "malach2019/figure1": Named(
+        BiasedParity(128, 5, 0.6), "Figure 1: parity of 5 out of 128 biased bits"
+    ),
+    "malach2019/task-circuit": Named(
+        ProductCircuits(16, gates=NAMES),
+        "Section 3: random circuits of all sixteen gates on biased bits",
+    ),
+    "malach2019/task-product": Named(
+        BiasedParity(32, 5, 0.75), "Section 5.1: parity of log n biased bits"
+    ),
+    "malach2019/task-generative": Named(
+        GenerativeCircuits(32),
+        "Section 5.2: random AND/OR/NAND/NOR circuits under the generative law",
+    ),
 }
 
 LEARNERS = {
-    "malach2019/learner": Named(Layerwise(margin=(2 / 3) ** 5, precision=64), "Algorithm 1 through the statistics of its gates, n = 32"),
-    "malach2019/learner-network": Named(
-        layerwise_network(8, margin=(2 / 3) ** 3, steps=5_000), "Algorithm 1 on the literal tree network, n = 8"
+    "malach2019/learner": Named(
+        Layerwise(margin=(2 / 3) ** 5, precision=64),
+        "Algorithm 1 through the statistics of its gates, n = 32",
     ),
-    "malach2019/end-to-end": Named(end_to_end(16, steps=3_000, batch=128, rate=3e-3), "the same tree trained as a whole by Adam, n = 16"),
-    "malach2019/figure1-network": Named(fully_connected(64, 128, 7_000, 512), "Figure 1: two-layer ReLU network, Adam"),
+    "malach2019/learner-network": Named(
+        layerwise_network(8, margin=(2 / 3) ** 3, steps=5_000),
+        "Algorithm 1 on the literal tree network, n = 8",
+    ),
+    "malach2019/end-to-end": Named(
+        end_to_end(16, steps=3_000, batch=128, rate=3e-3),
+        "the same tree trained as a whole by Adam, n = 16",
+    ),
+    "malach2019/figure1-network": Named(
+        fully_connected(64, 128, 7_000, 512), "Figure 1: two-layer ReLU network, Adam"
+    ),
 }

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
-from unlazy.papers.malach2019.instruments import Enumeration, LocalCorrelation, ParityConstruction, PushForward
+from unlazy.papers.malach2019.instruments import (
+    Enumeration,
+    LocalCorrelation,
+    ParityConstruction,
+    PushForward,
+)
 from unlazy.papers.malach2019.margins import CountedFunctions, GenerativeMargin, ParityMargin
 from unlazy.tasks.circuits.circuit import NAMES
 
@@ -23,7 +28,8 @@ TASK_CIRCUIT = Claim(
     where="Section 3 (h_C), Section 4 (c_ij, I_ij)",
     kind="task",
     statement=(
-        "A circuit is a full binary tree of arbitrary two-bit gates, h_C(x) = Γ_{1…d}(x); c_ij = E[x_j y] under D⁽ⁱ⁾, and I_ij is the "
+        "A circuit is a full binary tree of arbitrary two-bit gates, h_C(x) = Γ_{1…d}(x); c_ij "
+        "= E[x_j y] under D⁽ⁱ⁾, and I_ij is the "
         "probability that turning node (i, j) turns the output, where level i holds fair coins."
     ),
     study=lambda scale: {"circuits": Enumeration(SIZES[scale], circuits=DRAWN[scale])},
@@ -33,7 +39,10 @@ TASK_CIRCUIT = Claim(
         Check(Quantity("circuits", "correlation_gap"), upper=EXACT),
         Check(Quantity("circuits", "influence_gap"), upper=EXACT),
     ),
-    deviations=("What is compared: packed evaluation and recursions, as the other rows use them, beside a list of all inputs.",),
+    deviations=(
+        "What is compared: packed evaluation and recursions, as the other rows use them, beside "
+        "a list of all inputs.",
+    ),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
@@ -41,7 +50,14 @@ TASK_CIRCUIT = Claim(
         lambda scale: {"circuits": Enumeration(SIZES[scale], circuits=DRAWN[scale], other=True)},
     ),
     corrections=("malach2019/influence",),
-    history=(Change(DAY, "the correction of the influence stands as an erratum, not as a deviation", "it was silent", FRESH),),
+    history=(
+        Change(
+            DAY,
+            "the correction of the influence stands as an erratum, not as a deviation",
+            "it was silent",
+            FRESH,
+        ),
+    ),
 )
 
 COUNTED: dict[Scale, tuple[int, ...]] = {"smoke": (2, 4), "laptop": (2, 4, 8), "paper": (2, 4, 8)}
@@ -50,32 +66,43 @@ CIRCUIT_COUNT = Claim(
     id="malach2019/circuit-count",
     where="Section 3 (size of H)",
     kind="task",
-    statement="The family H of functions that trees of arbitrary two-bit gates over n inputs compute has a size that grows like 6^n.",
+    statement="The family H of functions that trees of arbitrary "
+    "two-bit gates over n inputs compute "
+    "has a size that grows like 6^n.",
     study=lambda scale: {"functions": CountedFunctions(COUNTED[scale])},
     checks=(
         Check(Quantity("functions", "growth"), lower=0.99, upper=1.01),
         Check(Quantity("functions", "formula_gap"), upper=0.0),
     ),
     deviations=(
-        "Every truth table is listed and counted once, up to n = 8. The formula 2 + 2(6^n − 1)/5 is ours: with b functions up to negation "
-        "on each side, a tree has 2b + 5b² of them, so that 5b + 1 is squared from level to level, and it is 6 for one input.",
+        "Every truth table is listed and counted once, up to n = 8. The formula 2 + 2(6^n − "
+        "1)/5 is ours: with b functions up to negation "
+        "on each side, a tree has 2b + 5b² of them, so that 5b + 1 is squared from level to "
+        "level, and it is 6 for one input.",
     ),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
         "only AND, OR, NAND and NOR are allowed",
-        lambda scale: {"functions": CountedFunctions(COUNTED[scale], gates=("AND", "OR", "NAND", "NOR"))},
+        lambda scale: {
+            "functions": CountedFunctions(COUNTED[scale], gates=("AND", "OR", "NAND", "NOR"))
+        },
     ),
 )
 
-PARITY_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4, 16), "laptop": (4, 16, 64, 256), "paper": (4, 16, 64, 256, 1024, 4096)}
+PARITY_SIZES: dict[Scale, tuple[int, ...]] = {
+    "smoke": (4, 16),
+    "laptop": (4, 16, 64, 256),
+    "paper": (4, 16, 64, 256, 1024, 4096),
+}
 
 TASK_PRODUCT = Claim(
     id="malach2019/task-product",
     where="Section 5.1, Lemma 5",
     kind="task",
     statement=(
-        "The printed circuit, whose first layer passes on, multiplies or drops its inputs by whether they are in I, and whose other gates "
+        "The printed circuit, whose first layer passes on, multiplies or drops its inputs by "
+        "whether they are in I, and whose other gates "
         "multiply, computes the parity: h_C(x) = Π_{i∈I} x_i."
     ),
     study=lambda scale: {"parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]))},
@@ -89,38 +116,60 @@ TASK_PRODUCT = Claim(
     least_seeds=1,
     control=Control(
         "the upper gates are OR, and bits are +1 with probability 0.7 where 0.75 is stated",
-        lambda scale: {"parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]), gate="OR", p=0.7)},
+        lambda scale: {
+            "parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]), gate="OR", p=0.7)
+        },
     ),
     history=(
         Change(
-            DAY, "the margin of the circuits left this row for lemma6 and the errata; all inputs are listed up to n = 16", "audit", FRESH
+            DAY,
+            "the margin of the circuits left this row for lemma6 and the errata; all inputs are "
+            "listed up to n = 16",
+            "audit",
+            FRESH,
         ),
     ),
 )
 
-PUSH_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4, 8), "laptop": (4, 8, 16), "paper": (4, 8, 16)}
+PUSH_SIZES: dict[Scale, tuple[int, ...]] = {
+    "smoke": (4, 8),
+    "laptop": (4, 8, 16),
+    "paper": (4, 8, 16),
+}
 PUSHED: dict[Scale, int] = {"smoke": 20_000, "laptop": 1_000_000, "paper": 10_000_000}
 
 TASK_GENERATIVE = Claim(
     id="malach2019/task-generative",
     where="Section 5.2, Lemma 9",
     kind="task",
-    statement="For every i ∈ [d], level i of the circuit maps the generative law of its inputs to that of its outputs: Γ_i(D⁽ⁱ⁾) = D⁽ⁱ⁻¹⁾.",
+    statement="For every i ∈ [d], level i of the circuit maps the generative law of its inputs to "
+    "that of its outputs: Γ_i(D⁽ⁱ⁾) = D⁽ⁱ⁻¹⁾.",
     study=lambda scale: {"generative": PushForward(PUSH_SIZES[scale], sample=PUSHED[scale])},
     checks=(
         Check(Quantity("generative", "distance"), upper=EXACT, origin="paper"),
         # 65,536 cells: χ² per degree of freedom is within 1 ± 0.03 with overwhelming probability.
         Check(Quantity("generative", "chi_square"), lower=0.95, upper=1.05),
     ),
-    deviations=("The second check is on our sampler: drawn inputs beside their exact probabilities.",),
+    deviations=(
+        "The second check is on our sampler: drawn inputs beside their exact probabilities.",
+    ),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
         "the recursion as printed, which draws from the patterns of +1 for both values",
-        lambda scale: {"generative": PushForward(PUSH_SIZES[scale], sample=PUSHED[scale], printed=True)},
+        lambda scale: {
+            "generative": PushForward(PUSH_SIZES[scale], sample=PUSHED[scale], printed=True)
+        },
     ),
     corrections=("malach2019/sampler",),
-    history=(Change(DAY, "the correction of the sampler stands as an erratum, not as a deviation", "it was silent", FRESH),),
+    history=(
+        Change(
+            DAY,
+            "the correction of the sampler stands as an erratum, not as a deviation",
+            "it was silent",
+            FRESH,
+        ),
+    ),
 )
 
 LCA_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4,), "laptop": (4, 8), "paper": (4, 8, 16)}
@@ -130,25 +179,42 @@ LCA = Claim(
     id="malach2019/lca",
     where="Lemma 3 (Definition 1, Assumption 1, Properties 1–3)",
     kind="lemma",
-    statement="Any Δ-non-degenerate product distribution that satisfies LCA satisfies Properties 1 to 3, with ε = Δ²/4.",
+    statement="Any Δ-non-degenerate product distribution that satisfies "
+    "LCA satisfies Properties 1 to "
+    "3, with ε = Δ²/4.",
     study=lambda scale: {"lemma 3": LocalCorrelation(LCA_SIZES[scale], circuits=LCA_DRAWN[scale])},
     checks=(
         Check(Quantity("lemma 3", "broken"), upper=0.0, origin="paper"),
         Check(Quantity("lemma 3", "rare"), upper=0.0, origin="paper"),
         Check(Quantity("lemma 3", "checker_gap"), upper=EXACT),
     ),
-    conditions=(Condition("drawn circuits and laws that satisfy LCA with some Δ > 0", Quantity("lemma 3", "with_lca"), lambda scale: 5.0),),
+    conditions=(
+        Condition(
+            "drawn circuits and laws that satisfy LCA with some Δ > 0",
+            Quantity("lemma 3", "with_lca"),
+            lambda scale: 5.0,
+        ),
+    ),
     deviations=(
-        "Gates without influence are set to TRUE first, as the paper assumes without loss of generality.",
-        "The greatest Δ for which law and circuit meet both Definition 1 and LCA is taken. The third check is on our checker.",
+        "Gates without influence are set to TRUE first, as the paper assumes without loss of "
+        "generality.",
+        "The greatest Δ for which law and circuit meet both Definition 1 and LCA is taken. The "
+        "third check is on our checker.",
     ),
     control=Control(
-        "inputs are dependent (a mixture of two product laws), and Δ does not bound their probabilities",
-        lambda scale: {"lemma 3": LocalCorrelation(LCA_SIZES[scale], circuits=LCA_DRAWN[scale], dependent=True)},
+        "inputs are dependent (a mixture of two product laws), and Δ does not bound their "
+        "probabilities",
+        lambda scale: {
+            "lemma 3": LocalCorrelation(LCA_SIZES[scale], circuits=LCA_DRAWN[scale], dependent=True)
+        },
     ),
     history=(
         Change(
-            DAY, "the number of circuits with LCA is a condition, rare patterns are counted; 300 circuits a size, not 400", "audit", FRESH
+            DAY,
+            "the number of circuits with LCA is a condition, rare patterns are counted; 300 "
+            "circuits a size, not 400",
+            "audit",
+            FRESH,
         ),
     ),
 )
@@ -160,10 +226,14 @@ LEMMA6 = Claim(
     where="Lemma 6; ε of Corollary 7",
     kind="lemma",
     statement=(
-        "Fix ξ ∈ (0, ¼). For every product distribution with p_j ∈ (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ) for all j and the parity of k bits: if "
-        "I_ij ≠ 0 then |c_ij| − |E y| ≥ (2ξ)^k and P(z_j = 1) ∈ (ξ, 1 − ξ). Property 3 holds with ε = ξ²."
+        "Fix ξ ∈ (0, ¼). For every product distribution with p_j ∈ (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ) "
+        "for all j and the parity of k bits: if "
+        "I_ij ≠ 0 then |c_ij| − |E y| ≥ (2ξ)^k and P(z_j = 1) ∈ (ξ, 1 − ξ). Property 3 holds "
+        "with ε = ξ²."
     ),
-    study=lambda scale: {"parity": ParityMargin(PARITY_SIZES[scale], xi=XI, laws=6 if scale == "smoke" else 50)},
+    study=lambda scale: {
+        "parity": ParityMargin(PARITY_SIZES[scale], xi=XI, laws=6 if scale == "smoke" else 50)
+    },
     checks=(
         Check(Quantity("parity", "gap_ratio"), lower=1.0, origin="paper"),
         Check(Quantity("parity", "inside"), lower=0.0, origin="paper"),
@@ -171,18 +241,29 @@ LEMMA6 = Claim(
     ),
     conditions=(Condition("ξ < ¼", lambda scale: XI, lambda scale: 0.25, "≤"),),
     deviations=(
-        "k = log₂ n and ξ = 0.1. Half of the laws lie at the ends of the intervals, where the bounds are nearly met.",
-        "Circuits whose gates pass on their one relevant side: with those that are printed the statement does not hold.",
+        "k = log₂ n and ξ = 0.1. Half of the laws lie at the ends of the intervals, where the "
+        "bounds are nearly met.",
+        "Circuits whose gates pass on their one relevant side: with those that are printed the "
+        "statement does not hold.",
     ),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
         "p_j may lie anywhere between 0.01 and 0.99",
-        lambda scale: {"parity": ParityMargin(PARITY_SIZES[scale], xi=XI, laws=6 if scale == "smoke" else 50, anywhere=True)},
+        lambda scale: {
+            "parity": ParityMargin(
+                PARITY_SIZES[scale], xi=XI, laws=6 if scale == "smoke" else 50, anywhere=True
+            )
+        },
     ),
     corrections=("malach2019/parity-circuit",),
     history=(
-        Change(DAY, "ε = ξ² is checked, and laws at the ends of the intervals are among those drawn", "the bounds were loose", FRESH),
+        Change(
+            DAY,
+            "ε = ξ² is checked, and laws at the ends of the intervals are among those drawn",
+            "the bounds were loose",
+            FRESH,
+        ),
     ),
 )
 
@@ -194,8 +275,10 @@ LEMMA8 = Claim(
     where="Lemma 8 and its proof; ε of Section 5.2",
     kind="lemma",
     statement=(
-        "Under the generative law of an AND/OR/NAND/NOR circuit, |c_ij| − E y > (2/3)^d = n^{log(2/3)} for every level i ∈ [d] and node j, "
-        "since |c_ij| = (2/3)^i and E y = 0. All gates have influence, and Property 3 holds with ε = (1/4)^d = 1/n²."
+        "Under the generative law of an AND/OR/NAND/NOR circuit, |c_ij| − E y > (2/3)^d = "
+        "n^{log(2/3)} for every level i ∈ [d] and node j, "
+        "since |c_ij| = (2/3)^i and E y = 0. All gates have influence, and Property 3 holds "
+        "with ε = (1/4)^d = 1/n²."
     ),
     study=lambda scale: {"generative": GenerativeMargin(PARITY_SIZES[scale])},
     checks=(
@@ -207,7 +290,8 @@ LEMMA8 = Claim(
         Check(Quantity("generative", "closed_form"), lower=1 - 1e-9, upper=1 + 1e-9),
     ),
     deviations=(
-        "The inequality is strict above the inputs and an equality at them. ε is ¼(2/3)^d in the worst case, which OR gates alone reach: "
+        "The inequality is strict above the inputs and an equality at them. ε is ¼(2/3)^d in "
+        "the worst case, which OR gates alone reach: "
         "more than 1/n² from n = 4 on, less at n = 2.",
         "Bounds are computed at n ≥ 4.",
     ),
@@ -215,12 +299,22 @@ LEMMA8 = Claim(
     least_seeds=1,
     control=Control(
         "gates of all kinds that are not constant, and 95 % of labels are +1",
-        lambda scale: {"generative": GenerativeMargin(PARITY_SIZES[scale], gates=NOT_CONSTANT, positive=0.95)},
+        lambda scale: {
+            "generative": GenerativeMargin(PARITY_SIZES[scale], gates=NOT_CONSTANT, positive=0.95)
+        },
     ),
-    corrections=("malach2019/lemma8-equality", "malach2019/lemma8-recursion", "malach2019/generative-epsilon"),
+    corrections=(
+        "malach2019/lemma8-equality",
+        "malach2019/lemma8-recursion",
+        "malach2019/generative-epsilon",
+    ),
     history=(
         Change(
-            DAY, "strictness, influence and ε = 1/n² are checked; the printed recursion went to the errata and their tests", "audit", FRESH
+            DAY,
+            "strictness, influence and ε = 1/n² are checked; the printed recursion went to the "
+            "errata and their tests",
+            "audit",
+            FRESH,
         ),
     ),
 )

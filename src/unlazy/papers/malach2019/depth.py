@@ -15,17 +15,31 @@ LEMMA23 = Claim(
     where="Lemma 23, and the rounding in the proof of Theorem 12",
     kind="lemma",
     statement=(
-        "A two-layer network of k neurons on n′ + n′ inputs whose first layer has integer weights and biases in [−B, B] has sign-rank at "
-        "most 4Bkn′. Rounding the first layer of one with real weights in [−B, B] up to multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉, changes "
+        "A two-layer network of k neurons on n′ + n′ inputs whose first layer has integer "
+        "weights and biases in [−B, B] has sign-rank at "
+        "most 4Bkn′. Rounding the first layer of one with real weights in [−B, B] up to "
+        "multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉, changes "
         "its output by at most γ/2."
     ),
-    study=lambda scale: {"networks": NetworkRank(HALF[scale], networks=8 if scale == "paper" else 6)},
+    study=lambda scale: {
+        "networks": NetworkRank(HALF[scale], networks=8 if scale == "paper" else 6)
+    },
     checks=(
         Check(Quantity("networks", "rank_ratio"), upper=1.0, origin="paper"),
         Check(Quantity("networks", "rounding_ratio"), upper=1.0, origin="paper"),
     ),
-    conditions=(Condition("4Bkn′ for B = k = 1 is below the full rank 2^{n′}", lambda s: 4 * HALF[s], lambda s: 2 ** HALF[s], "≤"),),
-    deviations=("Random networks with B ≤ 2 and k ≤ 3, and for the rounding some with tiny weights, which are rounded furthest.",),
+    conditions=(
+        Condition(
+            "4Bkn′ for B = k = 1 is below the full rank 2^{n′}",
+            lambda s: 4 * HALF[s],
+            lambda s: 2 ** HALF[s],
+            "≤",
+        ),
+    ),
+    deviations=(
+        "Random networks with B ≤ 2 and k ≤ 3, and for the rounding some with tiny weights, "
+        "which are rounded furthest.",
+    ),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
@@ -39,29 +53,39 @@ THEOREM12 = Claim(
     where="Theorems 11 and 12, Corollary 13(2)",
     kind="bound",
     statement=(
-        "The matrix of f_m(x, y) = ⋀_{i≤m} ⋁_{j≤m²} (x_ij ∧ y_ij) has sign-rank 2^Ω(m); so a two-layer ReLU network with all weights in "
-        "[−B, B] and g(x, y)·f_m(x, y) ≥ γ for all x, y has k ≥ 2^Ω(m) neurons. Hence some law that Algorithm 1 learns is separated with a "
+        "The matrix of f_m(x, y) = ⋀_{i≤m} ⋁_{j≤m²} (x_ij ∧ y_ij) has sign-rank 2^Ω(m); so a "
+        "two-layer ReLU network with all weights in "
+        "[−B, B] and g(x, y)·f_m(x, y) ≥ γ for all x, y has k ≥ 2^Ω(m) neurons. Hence some law "
+        "that Algorithm 1 learns is separated with a "
         "constant margin only by such networks of size 2^Ω(n)."
     ),
     study=lambda scale: {"sign-rank": SignRank()},
     checks=(Check(Quantity("sign-rank", "growth"), lower=1.0),),
     conditions=(
         Condition(
-            "m is large enough for the proof's 4Bkn′⌈2Bk(2n′+1)/γ⌉ ≥ sr(f_m) to ask for one neuron (B = γ = 1)",
+            "m is large enough for the proof's 4Bkn′⌈2Bk(2n′+1)/γ⌉ ≥ sr(f_m) to ask for one "
+            "neuron (B = γ = 1)",
             Quantity("sign-rank", "width_bound", 2),
             lambda scale: 1.0,
         ),
     ),
     deviations=(
-        "The theorem cannot be tested at sizes that can be listed: f_3 has a matrix of 2^27 rows. With the sign-rank bounds that can be "
-        "computed at m = 2, the proof asks for less than one neuron; were sr(f_m) = 2^m, it would ask for one from m = 35, n = 85,750 on.",
-        "What is checked is growth from m = 1 to m = 2: a lower bound of the sign-rank of f_2, from rows on which all patterns of signs "
+        "The theorem cannot be tested at sizes that can be listed: f_3 has a matrix of 2^27 "
+        "rows. With the sign-rank bounds that can be "
+        "computed at m = 2, the proof asks for less than one neuron; were sr(f_m) = 2^m, it "
+        "would ask for one from m = 35, n = 85,750 on.",
+        "What is checked is growth from m = 1 to m = 2: a lower bound of the sign-rank of f_2, "
+        "from rows on which all patterns of signs "
         "occur, against an upper bound of that of f_1. It says nothing of a rate.",
-        "Widths at which two-layer networks were trained stand in depth-separation; they bound the least width from above only.",
+        "Widths at which two-layer networks were trained stand in depth-separation; they bound "
+        "the least width from above only.",
     ),
     seeds=ONE_RUN,
     least_seeds=1,
-    control=Control("the AND of all inputs, whose sign-rank is 2", lambda scale: {"sign-rank": SignRank(conjunction=True)}),
+    control=Control(
+        "the AND of all inputs, whose sign-rank is 2",
+        lambda scale: {"sign-rank": SignRank(conjunction=True)},
+    ),
     corrections=("malach2019/corollary13-rate", "malach2019/theorem12-margin"),
 )
 
@@ -87,8 +111,12 @@ def trees(scale: Scale, gates: tuple[str, str] = ("AND", "OR")) -> dict[str, Stu
 def depth_separation(scale: Scale) -> dict[str, StudyArm]:
     """The trees, and beside them the error of two-layer networks at every width."""
     m, r = (1, 2) if scale == "smoke" else (2, 4)
-    starts, training = (1, 100) if scale == "smoke" else (1, 3_000) if scale == "laptop" else (5, 10_000)
-    return trees(scale) | {"two layers": errors_by_width(m, r, WIDTHS[scale], starts=starts, steps=training)}
+    starts, training = (
+        (1, 100) if scale == "smoke" else (1, 3_000) if scale == "laptop" else (5, 10_000)
+    )
+    return trees(scale) | {
+        "two layers": errors_by_width(m, r, WIDTHS[scale], starts=starts, steps=training)
+    }
 
 
 DEPTH_SEPARATION = Claim(
@@ -96,7 +124,8 @@ DEPTH_SEPARATION = Claim(
     where="Corollary 13(1), for f_m",
     kind="bound",
     statement=(
-        "f_m is computed by a tree of AND and OR gates, and under its generative law Algorithm 1 returns with high probability a function "
+        "f_m is computed by a tree of AND and OR gates, and under its generative law Algorithm "
+        "1 returns with high probability a function "
         "that separates it with margin 1, with polynomial run-time and sample size."
     ),
     study=depth_separation,
@@ -109,10 +138,14 @@ DEPTH_SEPARATION = Claim(
         )
     ),
     deviations=(
-        "m is a power of two, so that the tree is full. Samples have about 256/Δ² examples, Δ = (2/3)^d; step sizes as in corollary10.",
-        "Corollary 13(2) stands in theorem12. f_m is one circuit: seeds change the start and the sample.",
-        "Two-layer networks trained by Adam on f_2 are shown beside the trees, their error measured on all 65,536 inputs at every width. "
-        "Where one is exact it bounds the least width from above; where none is, nothing follows. So no check rests on them.",
+        "m is a power of two, so that the tree is full. Samples have about 256/Δ² examples, Δ = "
+        "(2/3)^d; step sizes as in corollary10.",
+        "Corollary 13(2) stands in theorem12. f_m is one circuit: seeds change the start and "
+        "the sample.",
+        "Two-layer networks trained by Adam on f_2 are shown beside the trees, their error "
+        "measured on all 65,536 inputs at every width. "
+        "Where one is exact it bounds the least width from above; where none is, nothing "
+        "follows. So no check rests on them.",
     ),
     plots=(
         Plot(
@@ -121,17 +154,25 @@ DEPTH_SEPARATION = Claim(
             "error (%)",
             (PlotLine("two layers", "error", "Adam, mean over starts"),),
             log_x=True,
-            caption="Labels are balanced, all inputs are counted. A width at which a start is exact bounds the least width from above.",
+            caption="Labels are balanced, all inputs are counted. A "
+            "width at which a start is exact "
+            "bounds the least width from above.",
         ),
     ),
-    control=Control("XNOR and XOR in the place of AND and OR: no gate is correlated with the label", lambda s: trees(s, ("XNOR", "XOR"))),
+    control=Control(
+        "XNOR and XOR in the place of AND and OR: no gate is correlated with the label",
+        lambda s: trees(s, ("XNOR", "XOR")),
+    ),
     corrections=("malach2019/regulariser", "malach2019/sampler"),
     history=(
         Change(
             DAY,
-            "errors on the law and on samples are measured apart, at their own sizes; Theorem 12, with its sign-ranks and widths, and "
-            "Lemma 23 have rows of their own; `inner_product`, `razborov_sherstov` ≥ 1 and `width` ≥ 4 were dropped",
-            "the error on samples was a copy at the only size that was read, and widths found by Adam bound from above",
+            "errors on the law and on samples are measured apart, at their own sizes; Theorem "
+            "12, with its sign-ranks and widths, and "
+            "Lemma 23 have rows of their own; `inner_product`, `razborov_sherstov` ≥ 1 and "
+            "`width` ≥ 4 were dropped",
+            "the error on samples was a copy at the only size that was read, and widths found "
+            "by Adam bound from above",
             FRESH,
         ),
     ),

@@ -33,22 +33,38 @@ FIGURE1_SIZES: dict[Scale, Figure1Size] = {
 }
 
 
-def fully_connected(m: int, n: int, steps: int, batch: int, *, rate: float = 3e-3, record: int = 14, fresh: bool = True) -> GradientDescent:
+def fully_connected(
+    m: int,
+    n: int,
+    steps: int,
+    batch: int,
+    *,
+    rate: float = 3e-3,
+    record: int = 14,
+    fresh: bool = True,
+) -> GradientDescent:
     """A two-layer ReLU network of 2m neurons, trained by Adam."""
     init = MirroredInit(m=m, w_scale=n**-0.5, b_scale=0.1, a_scale=0.1, activation="relu")
     source = FreshGradients() if fresh else SampleGradients()
     rates = {"w": rate, "b": rate, "a": rate, "c": rate}
     descent = Descent(rates, steps=steps, batch=batch, loss="logistic", optimiser="adam")
-    return GradientDescent(init, (descent,), record=tuple(range(0, steps, max(1, steps // record))), source=source)
+    return GradientDescent(
+        init, (descent,), record=tuple(range(0, steps, max(1, steps // record))), source=source
+    )
 
 
 def figure1(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
-    """The same network on the same parity problem, with fair and with biased bits; or each under the other's name."""
+    """The same network on the same parity problem, with fair and with biased bits; or each under
+    the other's name.
+    """
     size = FIGURE1_SIZES[scale]
     learner = fully_connected(size.m, size.n, size.steps, size.batch)
     laws = {"uniform": 0.6, "biased": 0.5} if swapped else {"uniform": 0.5, "biased": 0.6}
     probes = (Performance(size.test, loss="logistic"),)
-    return {name: Arm(BiasedParity(size.n, size.k, p), learner, size.steps * size.batch, probes) for name, p in laws.items()}
+    return {
+        name: Arm(BiasedParity(size.n, size.k, p), learner, size.steps * size.batch, probes)
+        for name, p in laws.items()
+    }
 
 
 FIGURE1 = Claim(
@@ -56,8 +72,10 @@ FIGURE1 = Claim(
     where="Figure 1 (Section 1)",
     kind="figure",
     statement=(
-        "A two-layer ReLU network of size 128 trained by Adam on the parity of k = 5 out of n = 128 bits: training fails completely when "
-        "the bits are uniform, and converges to a perfect solution when each bit is 1 with probability 0.6."
+        "A two-layer ReLU network of size 128 trained by Adam on the parity of k = 5 out of n = "
+        "128 bits: training fails completely when "
+        "the bits are uniform, and converges to a perfect solution when each bit is 1 with "
+        "probability 0.6."
     ),
     study=figure1,
     checks=(
@@ -70,7 +88,8 @@ FIGURE1 = Claim(
         Condition("128 neurons", lambda scale: 2 * FIGURE1_SIZES[scale].m, lambda scale: 128, "≤"),
     ),
     deviations=(
-        "The paper names neither loss, batch nor step size: logistic loss, fresh batches of 512, Adam with step size 0.003, chosen on "
+        "The paper names neither loss, batch nor step size: logistic loss, fresh batches of "
+        "512, Adam with step size 0.003, chosen on "
         "seeds 0 and 1.",
         "Neurons are drawn in mirrored pairs, so that the initial network is zero.",
         "The figure prints no numbers: 99 % stands for perfect, 50 ± 3 % for failure.",
@@ -78,7 +97,10 @@ FIGURE1 = Claim(
     control=Control("the two laws are exchanged", lambda scale: figure1(scale, swapped=True)),
     history=(
         Change(
-            DAY, "100 and 50 no longer count as published values; sizes are conditions; five seeds", "the figure prints no numbers", FRESH
+            DAY,
+            "100 and 50 no longer count as published values; sizes are conditions; five seeds",
+            "the figure prints no numbers",
+            FRESH,
         ),
     ),
 )

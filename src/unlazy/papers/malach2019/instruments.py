@@ -1,4 +1,5 @@
-"""Circuits and laws as they are claimed to be: enumeration beside recursion, lemmas beside exact numbers.
+"""Circuits and laws as they are claimed to be: enumeration beside recursion, lemmas beside exact
+numbers.
 
 Reference: malach2019, Sections 3–5.
 """
@@ -70,11 +71,13 @@ def plain_evaluation(circuit: Circuit, x: np.ndarray) -> list[np.ndarray]:
 
 
 class Enumeration(OverSizes):
-    """Random circuits of all sixteen gates: packed evaluation, exact c and exact influences against all 2^n inputs.
+    """Random circuits of all sixteen gates: packed evaluation, exact c and exact influences against
+    all 2^n inputs.
 
-    `evaluation_errors`: values of nodes that differ. `correlation_gap`, `influence_gap`: greatest difference. `print_errors`: circuits that
-    are not read back as they were written. `other` holds the enumeration of another circuit, with negated output and bottom gates,
-    against them: then nothing agrees.
+    `evaluation_errors`: values of nodes that differ. `correlation_gap`, `influence_gap`: greatest
+    difference. `print_errors`: circuits that are not read back as they were written. `other` holds
+    the enumeration of another circuit, with negated output and bottom gates, against them: then
+    nothing agrees.
     """
 
     circuits: int = eqx.field(static=True, default=5, kw_only=True)
@@ -88,21 +91,30 @@ class Enumeration(OverSizes):
     }
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        found = {"evaluation_errors": 0.0, "print_errors": 0.0, "correlation_gap": 0.0, "influence_gap": 0.0}
+        found = {
+            "evaluation_errors": 0.0,
+            "print_errors": 0.0,
+            "correlation_gap": 0.0,
+            "influence_gap": 0.0,
+        }
         x = all_inputs(n)
         for _ in range(self.circuits):
             circuit, p = random_circuit(n, rng, NAMES), rng.uniform(0.05, 0.95, n)
             listed = _other(circuit) if self.other else circuit
             nodes = plain_evaluation(listed, x)
             packed = circuit.evaluate(every_input(n))
-            found["evaluation_errors"] += sum(np.sum(unpack(a, len(x)) != b) for a, b in zip(packed, nodes, strict=True))
+            found["evaluation_errors"] += sum(
+                np.sum(unpack(a, len(x)) != b) for a, b in zip(packed, nodes, strict=True)
+            )
             found["print_errors"] += Circuit.parse(str(circuit)) != listed
             weights = np.prod(np.where(x, p, 1 - p), axis=1)
             y = 2 * nodes[0][:, 0] - 1
             by_hand = [weights * y @ (2 * level - 1) for level in nodes]
             exact = correlations(circuit, ProductLaw(p)).c
             found["correlation_gap"] = max(found["correlation_gap"], _apart(by_hand, exact))
-            found["influence_gap"] = max(found["influence_gap"], _apart(enumerated_influences(listed), influences(circuit)))
+            found["influence_gap"] = max(
+                found["influence_gap"], _apart(enumerated_influences(listed), influences(circuit))
+            )
         return found
 
 
@@ -113,7 +125,11 @@ def enumerated_influences(circuit: Circuit) -> list[np.ndarray]:
         above = Circuit(circuit.gates[: 2**i - 1])
         output = plain_evaluation(above, all_inputs(2**i))[0][:, 0]
         number = np.arange(2 ** (2**i))
-        found.append(np.array([np.mean(output != output[number ^ (1 << (2**i - 1 - j))]) for j in range(2**i)]))
+        found.append(
+            np.array(
+                [np.mean(output != output[number ^ (1 << (2**i - 1 - j))]) for j in range(2**i)]
+            )
+        )
     return found
 
 
@@ -129,10 +145,12 @@ def _apart(one: list[np.ndarray], two: list[np.ndarray]) -> float:
 
 
 class ParityConstruction(OverSizes):
-    """Lemma 5: the circuit that is printed for the parity of log₂ n random bits, on inputs with P(x = 1) = p.
+    """Lemma 5: the circuit that is printed for the parity of log₂ n random bits, on inputs with P(x
+    = 1) = p.
 
-    `label_errors`: outputs that are not the product of the signs, among all inputs up to n = 16 and in a sample above. `frequency_z`:
-    greatest standardised error of a sampled mean against `stated`. `gate` takes the place of the product in the upper levels.
+    `label_errors`: outputs that are not the product of the signs, among all inputs up to n = 16 and
+    in a sample above. `frequency_z`: greatest standardised error of a sampled mean against
+    `stated`. `gate` takes the place of the product in the upper levels.
     """
 
     p: float = eqx.field(converter=float, default=0.75, kw_only=True)
@@ -147,17 +165,23 @@ class ParityConstruction(OverSizes):
         relevant, law = rng.choice(n, k, replace=False), ProductLaw(np.full(n, self.p))
         circuit = parity_circuit(n, relevant.tolist(), printed=True)
         upper = n // 2 - 1
-        circuit = Circuit(np.concatenate([np.full(upper, GATES[self.gate], np.uint8), circuit.gates[upper:]]))
+        circuit = Circuit(
+            np.concatenate([np.full(upper, GATES[self.gate], np.uint8), circuit.gates[upper:]])
+        )
         drawn = unpack(law.draw(self.sample, rng), self.sample)
         x = all_inputs(n) if n <= LISTED else drawn
         label = np.prod(np.where(x[:, relevant], 1, -1), axis=1) > 0
         wrong = int(np.sum(unpack(circuit.output(pack(x))[None], len(x))[:, 0] != label))
-        z = np.abs(drawn.mean(axis=0) - self.stated) / np.sqrt(self.stated * (1 - self.stated) / self.sample)
+        z = np.abs(drawn.mean(axis=0) - self.stated) / np.sqrt(
+            self.stated * (1 - self.stated) / self.sample
+        )
         return {"label_errors": wrong, "frequency_z": z.max()}
 
 
 def generative_masses(circuit: Circuit) -> np.ndarray:
-    """P(x) of every input under the generative law with balanced labels: a product of 1/|patterns| over the gates."""
+    """P(x) of every input under the generative law with balanced labels: a product of 1/|patterns|
+    over the gates.
+    """
     nodes = plain_evaluation(circuit, all_inputs(circuit.n))
     mass = np.full(len(nodes[0]), 0.5)
     for gates, values in zip(circuit.levels, nodes, strict=False):
@@ -167,15 +191,18 @@ def generative_masses(circuit: Circuit) -> np.ndarray:
 
 
 def printed_masses(circuit: Circuit) -> np.ndarray:
-    """P(x) of every input under the recursion as printed, where both values of a gate draw from the patterns that give +1."""
+    """P(x) of every input under the recursion as printed, where both values of a gate draw from the
+    patterns that give +1.
+    """
     gates = circuit.levels[-1]
     values = plain_evaluation(circuit, all_inputs(circuit.n))[circuit.depth - 1]
     return np.prod(np.where(values == 1, 1 / np.maximum(1, TABLE[gates].sum(axis=1)), 0.0), axis=1)
 
 
 class PushForward(OverSizes):
-    """Lemma 9 by enumeration. `distance`: total variation between Γ_i(D⁽ⁱ⁾) and D⁽ⁱ⁻¹⁾, the worst level. `chi_square`: χ² per degree of
-    freedom between `sample` drawn inputs and their exact probabilities. `printed` takes the law as the text prints it.
+    """Lemma 9 by enumeration. `distance`: total variation between Γ_i(D⁽ⁱ⁾) and D⁽ⁱ⁻¹⁾, the worst
+    level. `chi_square`: χ² per degree of freedom between `sample` drawn inputs and their exact
+    probabilities. `printed` takes the law as the text prints it.
     """
 
     sample: int = eqx.field(static=True, default=200_000, kw_only=True)
@@ -184,29 +211,42 @@ class PushForward(OverSizes):
     WORST: ClassVar = {"distance": np.maximum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        circuit, masses = random_circuit(n, rng), printed_masses if self.printed else generative_masses
+        circuit, masses = (
+            random_circuit(n, rng),
+            printed_masses if self.printed else generative_masses,
+        )
         worst = 0.0
         for i in range(2, circuit.depth + 1):
-            lower, upper = Circuit(circuit.gates[: 2**i - 1]), Circuit(circuit.gates[: 2 ** (i - 1) - 1])
+            lower, upper = (
+                Circuit(circuit.gates[: 2**i - 1]),
+                Circuit(circuit.gates[: 2 ** (i - 1) - 1]),
+            )
             mass = masses(lower)
-            place = plain_evaluation(lower, all_inputs(2**i))[i - 1] @ (1 << np.arange(2 ** (i - 1))[::-1])
+            place = plain_evaluation(lower, all_inputs(2**i))[i - 1] @ (
+                1 << np.arange(2 ** (i - 1))[::-1]
+            )
             pushed = np.bincount(place, mass, 2 ** (2 ** (i - 1)))
             worst = max(worst, float(np.abs(pushed - masses(upper)).sum()) / 2)
         expected = masses(circuit) * self.sample
         x = unpack(GenerativeLaw(circuit).draw(self.sample, rng), self.sample)
         counted = np.bincount(x @ (1 << np.arange(n)[::-1]), minlength=2**n)
         seen = expected > 0
-        chi = np.sum((counted[seen] - expected[seen]) ** 2 / expected[seen]) / max(1, seen.sum() - 1)
+        chi = np.sum((counted[seen] - expected[seen]) ** 2 / expected[seen]) / max(
+            1, seen.sum() - 1
+        )
         return {"distance": worst, "chi_square": chi}
 
 
 class LocalCorrelation(OverSizes):
-    """Lemma 3 and the checker, on random circuits under random product laws whose gates of influence zero are set to TRUE.
+    """Lemma 3 and the checker, on random circuits under random product laws whose gates of
+    influence zero are set to TRUE.
 
-    `with_lca`: how many satisfy LCA with some Δ, which is also to bound the probabilities of the inputs (Definition 1). `broken`: how many
-    of them break a property. `rare`: how many of them have a pattern rarer than Δ²/4. `tightest`: least ε/(Δ²/4). `checker_gap`: difference
-    of Δ and ε to enumeration. `dependent` breaks the conditions: laws are mixtures of two product laws, so that inputs are not independent,
-    Δ does not bound their probabilities, and the enumeration is that of one part alone.
+    `with_lca`: how many satisfy LCA with some Δ, which is also to bound the probabilities of the
+    inputs (Definition 1). `broken`: how many of them break a property. `rare`: how many of them
+    have a pattern rarer than Δ²/4. `tightest`: least ε/(Δ²/4). `checker_gap`: difference of Δ and ε
+    to enumeration. `dependent` breaks the conditions: laws are mixtures of two product laws, so
+    that inputs are not independent, Δ does not bound their probabilities, and the enumeration is
+    that of one part alone.
     """
 
     circuits: int = eqx.field(static=True, default=200, kw_only=True)
@@ -231,7 +271,9 @@ class LocalCorrelation(OverSizes):
             if counted < 5:
                 counted += 1
                 y = plain_evaluation(circuit, x)[0][:, 0] > 0
-                listed = correlations(circuit, WeightedSample(x, y, np.prod(np.where(x, p, 1 - p), axis=1)))
+                listed = correlations(
+                    circuit, WeightedSample(x, y, np.prod(np.where(x, p, 1 - p), axis=1))
+                )
                 apart = max(abs(listed.margin - known.margin), abs(listed.epsilon - known.epsilon))
                 found["checker_gap"] = max(found["checker_gap"], apart)
             if known.margin <= EXACT:
@@ -258,6 +300,8 @@ def marginals(circuit: Circuit, p: np.ndarray) -> list[np.ndarray]:
     """P(node = 1) on levels 0 … d for independent inputs."""
     levels = [p]
     for gates in reversed(circuit.levels):
-        left, right = (np.stack([1 - side, side], 1) for side in (levels[-1][0::2], levels[-1][1::2]))
+        left, right = (
+            np.stack([1 - side, side], 1) for side in (levels[-1][0::2], levels[-1][1::2])
+        )
         levels.append(np.einsum("ga,gb,gab->g", left, right, TABLE[gates].reshape(-1, 2, 2)))
     return levels[::-1]

@@ -1,9 +1,11 @@
 """The lemmas behind Theorem 4, followed along the training of a layer.
 
-A layer's gradients are known by S_p = E[(λ − y)·1{pattern p}] of each gate: along p, an open neuron's weight changes by −η·(4/n_i)·v_l·S_p
-(‖p‖² = 2; the text prints ‖p‖). Each neuron has two lines, ⟨w, (1, 1)⟩ and ⟨w, (1, −1)⟩, whose ends are the patterns ±p.
+A layer's gradients are known by S_p = E[(λ − y)·1{pattern p}] of each gate: along p, an open
+neuron's weight changes by −η·(4/n_i)·v_l·S_p (‖p‖² = 2; the text prints ‖p‖). Each neuron has two
+lines, ⟨w, (1, 1)⟩ and ⟨w, (1, −1)⟩, whose ends are the patterns ±p.
 
-`target` = γ̃(p)·ν_j, where ν_j is the sign of c_{i−1,j}, and −1 where a gate has no influence: there the text turns a sign.
+`target` = γ̃(p)·ν_j, where ν_j is the sign of c_{i−1,j}, and −1 where a gate has no influence:
+there the text turns a sign.
 
 Reference: malach2019, Appendix B (Lemmas 14–22).
 """
@@ -31,7 +33,9 @@ TINY = 1e-14
 
 
 class Layer(NamedTuple):
-    """A layer as the lemmas see it: S_p on the law and on the sample (gates, 4), target ±1, which patterns occur."""
+    """A layer as the lemmas see it: S_p on the law and on the sample (gates, 4), target ±1, which
+    patterns occur.
+    """
 
     law: np.ndarray
     sample: np.ndarray
@@ -49,7 +53,9 @@ def lemma14_width(size: int) -> float:
     return math.log(8 * size / DELTA) / math.log(4 / 3)
 
 
-def layers_of(case: Case, examples: int, rng: np.random.Generator, *, printed_sign: bool = False) -> list[Layer]:
+def layers_of(
+    case: Case, examples: int, rng: np.random.Generator, *, printed_sign: bool = False
+) -> list[Layer]:
     """All layers of a case, level 0 first, each behind random signs ψ of its inputs."""
     known, found = correlations(case.circuit, case.law), tables(case.circuit, case.law)
     seen = sample_tables(case.circuit.levels, case.sample(examples, rng))
@@ -58,9 +64,15 @@ def layers_of(case: Case, examples: int, rng: np.random.Generator, *, printed_si
     layers = []
     for level, gates in enumerate(case.circuit.levels):
         signs = rng.integers(0, 2, (2, len(gates)))
-        turned = np.arange(4)[None] ^ (2 * signs[0] + signs[1])[:, None]  # the pattern below the signs
+        turned = (
+            np.arange(4)[None] ^ (2 * signs[0] + signs[1])[:, None]
+        )  # the pattern below the signs
         pulls = [
-            np.take_along_axis((-penalty if printed_sign else penalty) * table.sum(axis=2) - swap * (table @ SIGN), turned, axis=1)
+            np.take_along_axis(
+                (-penalty if printed_sign else penalty) * table.sum(axis=2) - swap * (table @ SIGN),
+                turned,
+                axis=1,
+            )
             for table in (found[level], seen[level])
         ]
         nu = np.where(known.influence[level] > 0, np.sign(swap * known.c[level]), -1.0)
@@ -81,20 +93,43 @@ class Followed(NamedTuple):
 
 
 def follow(layer: Layer, margin: float, epsilon: float, *, key: Any) -> Followed:
-    """Train a layer by Lemma 14's η = n_i/(16√2·k) for T > 6n_i/(√2·η·ε·Δ) steps and watch the lemmas."""
+    """Train a layer by Lemma 14's η = n_i/(16√2·k) for T > 6n_i/(√2·η·ε·Δ) steps and watch the
+    lemmas.
+    """
     k = NEURONS_OF_GATE
     w, v = initial_neurons(len(layer.law), k, key=key)
     lines = jnp.concatenate([w[:, :, 0] + w[:, :, 1], w[:, :, 0] - w[:, :, 1]])
-    sides = [np.concatenate([part[:, [3, 0]], part[:, [2, 1]]]) for part in (layer.sample, layer.target, layer.occurs)]
+    sides = [
+        np.concatenate([part[:, [3, 0]], part[:, [2, 1]]])
+        for part in (layer.sample, layer.target, layer.occurs)
+    ]
     pace = 1 / (4 * math.sqrt(2) * k)  # 4η/n_i
     longest = math.floor(96 * k / (epsilon * margin)) + 1
     growth = pace * epsilon * margin / (8 * math.sqrt(2))  # η·ε·Δ/(2√2·n_i)
-    told = _watch(lines, jnp.concatenate([v, v]), pace * sides[0], sides[1], sides[2], math.sqrt(2) * pace, growth, longest)
+    told = _watch(
+        lines,
+        jnp.concatenate([v, v]),
+        pace * sides[0],
+        sides[1],
+        sides[2],
+        math.sqrt(2) * pace,
+        growth,
+        longest,
+    )
     return Followed(*(bool(each) for each in jax.device_get(told)))
 
 
 @jax.jit
-def _watch(z: Array, v: Array, pull: Array, target: Array, occurs: Array, edge: float, growth: float, longest: int) -> tuple[Array, ...]:
+def _watch(
+    z: Array,
+    v: Array,
+    pull: Array,
+    target: Array,
+    occurs: Array,
+    edge: float,
+    growth: float,
+    longest: int,
+) -> tuple[Array, ...]:
     """`edge` = 4√2·η/n_i of the set A_t; all arrays are (lines, 2 ends, neurons) inside."""
     agrees = target[:, :, None] * v[:, None, :]  # γ̃(p)·v_l·ν_j
     occurs = occurs.astype(bool)
@@ -112,7 +147,9 @@ def _watch(z: Array, v: Array, pull: Array, target: Array, occurs: Array, edge: 
     def forward(z: Array, before: Array) -> Array:
         """That what is active and not slow moved, since `before`, to where its gate's value is."""
         watched = (ends(z) > 0) & ~slow(z) & occurs[:, :, None]
-        return jnp.all(~watched | ((jax.nn.relu(ends(z)) - jax.nn.relu(ends(before))) * agrees >= -TINY))
+        return jnp.all(
+            ~watched | ((jax.nn.relu(ends(z)) - jax.nn.relu(ends(before))) * agrees >= -TINY)
+        )
 
     def moves(z: Array) -> Array:
         still_open = jnp.abs(outputs(z)) < 1
@@ -140,12 +177,14 @@ def _watch(z: Array, v: Array, pull: Array, target: Array, occurs: Array, edge: 
 
 
 class LayerLemmas(OverSizes):
-    """Lemmas 14 to 22 on every layer of circuits with n inputs: `circuits` each under the generative law and under random product laws,
-    and OR(x1, x3) of biased bits.
+    """Lemmas 14 to 22 on every layer of circuits with n inputs: `circuits` each under the
+    generative law and under random product laws, and OR(x1, x3) of biased bits.
 
-    `lemma15`: least −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ over εΔ/(√2·n_i). The others are shares of layers, over all sizes up to n, in which a lemma is
-    broken: `lemma16`, `lemma17`, `lemma18`, `lemma19` (with Corollary 20), `lemma21`, `lemma22`, which is Lemma 14 for each gate. `sample`:
-    least |S| over that of Lemma 14. `printed_sign`: the regulariser as printed. `examples`: another |S| than the lemma's.
+    `lemma15`: least −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ over εΔ/(√2·n_i). The others are shares of layers,
+    over all sizes up to n, in which a lemma is broken: `lemma16`, `lemma17`, `lemma18`, `lemma19`
+    (with Corollary 20), `lemma21`, `lemma22`, which is Lemma 14 for each gate. `sample`: least |S|
+    over that of Lemma 14. `printed_sign`: the regulariser as printed. `examples`: another |S| than
+    the lemma's.
     """
 
     circuits: int = eqx.field(static=True, default=2, kw_only=True)
@@ -156,7 +195,11 @@ class LayerLemmas(OverSizes):
     WORST: ClassVar = {"lemma15": np.minimum, "sample": np.minimum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        cases = [draw_case(kind, n, rng) for kind in ("generative", "product") for _ in range(self.circuits)]
+        cases = [
+            draw_case(kind, n, rng)
+            for kind in ("generative", "product")
+            for _ in range(self.circuits)
+        ]
         rows, least, ratio = [], np.inf, np.inf
         for case in [*map(_exactly, cases), *([or_of_biased_bits()] if n == 4 else [])]:
             asked = lemma14_sample(case, n)
@@ -164,18 +207,30 @@ class LayerLemmas(OverSizes):
             ratio = min(ratio, examples / asked)
             for layer in layers_of(case, examples, rng, printed_sign=self.printed_sign):
                 scale = case.epsilon * case.margin / math.sqrt(2)  # in units of 1/n_i
-                down = [np.where(layer.occurs, -layer.target * 4 * pull, np.inf) for pull in (layer.law, layer.sample)]
+                down = [
+                    np.where(layer.occurs, -layer.target * 4 * pull, np.inf)
+                    for pull in (layer.law, layer.sample)
+                ]
                 apart = np.where(layer.occurs, 4 * np.abs(layer.law - layer.sample), 0)
                 least = min(least, float(down[0].min()) / scale)
-                seen = follow(layer, case.margin, case.epsilon, key=jax.random.key(int(rng.integers(2**31))))
-                held = [apart.max() <= scale / 4, down[1].min() > scale / 2, seen.lemma18, seen.lemma19 and seen.lemma20]
+                seen = follow(
+                    layer, case.margin, case.epsilon, key=jax.random.key(int(rng.integers(2**31)))
+                )
+                held = [
+                    apart.max() <= scale / 4,
+                    down[1].min() > scale / 2,
+                    seen.lemma18,
+                    seen.lemma19 and seen.lemma20,
+                ]
                 rows.append([*held, seen.lemma21, seen.lemma22])
         broken = 1 - np.mean(np.array(rows, float), axis=0)
         return {"lemma15": least, "sample": ratio, **dict(zip(self.SHARES, broken, strict=True))}
 
     def measure(self, *, key: Any) -> dict[str, Any]:
         found = super().measure(key=key)
-        return found | {name: np.cumsum(found[name]) / np.arange(1, len(self.sizes) + 1) for name in self.SHARES}
+        return found | {
+            name: np.cumsum(found[name]) / np.arange(1, len(self.sizes) + 1) for name in self.SHARES
+        }
 
 
 def _exactly(case: Case) -> Case:
@@ -185,5 +240,9 @@ def _exactly(case: Case) -> Case:
 
 
 def or_of_biased_bits() -> Case:
-    """OR(x1, x3) with P(x1 = 1) = 0.3 and P(x3 = 1) = 0.4: LCA with Δ = 0.28, and labels that are not balanced."""
-    return _exactly(Case(Circuit.parse("OR / LEFT LEFT"), ProductLaw(np.array([0.3, 0.5, 0.4, 0.5])), 0.0, 0.0))
+    """OR(x1, x3) with P(x1 = 1) = 0.3 and P(x3 = 1) = 0.4: LCA with Δ = 0.28, and labels that are
+    not balanced.
+    """
+    return _exactly(
+        Case(Circuit.parse("OR / LEFT LEFT"), ProductLaw(np.array([0.3, 0.5, 0.4, 0.5])), 0.0, 0.0)
+    )

@@ -28,29 +28,48 @@ MOST_GATES = 13
 class Recovered(Probe):
     """Learned circuits against the target, for learners on the host.
 
-    `recovered`: share in percent of influencing gates recovered up to sign; `error`: exact error in percent; `exact`: 1 where every
-    influencing gate is recovered and no error is left. `margin` = Δ and `epsilon` = ε of the target, which the theorems ask for.
+    `recovered`: share in percent of influencing gates recovered up to sign; `error`: exact error in
+    percent; `exact`: 1 where every influencing gate is recovered and no error is left. `margin` = Δ
+    and `epsilon` = ε of the target, which the theorems ask for.
     """
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(task, CircuitTask), f"Only circuits can be recovered, and a {type(task).__name__} is none.")
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
+        require(
+            isinstance(task, CircuitTask),
+            f"Only circuits can be recovered, and a {type(task).__name__} is none.",
+        )
         assert isinstance(task, CircuitTask)
         circuit, law = task.circuit, task.input_law
         examine, known = Examiner(circuit, law), correlations(circuit, law)
         rows = []
         for index in range(len(trace.steps)):
             seen = examine(_gated(trace.at(index)).circuit)
-            rows.append([100 * seen.share, 100 * seen.error, float(seen.exact), known.margin, known.epsilon])
-        return dict(zip(("recovered", "error", "exact", "margin", "epsilon"), np.array(rows, float).T, strict=True))
+            rows.append(
+                [100 * seen.share, 100 * seen.error, float(seen.exact), known.margin, known.epsilon]
+            )
+        return dict(
+            zip(
+                ("recovered", "error", "exact", "margin", "epsilon"),
+                np.array(rows, float).T,
+                strict=True,
+            )
+        )
 
 
 class Gates(ModelProbe):
-    """`gates`: the numbers of all gates as the digits of one number in base 16, level 0 last in value. It may be traced."""
+    """`gates`: the numbers of all gates as the digits of one number in base 16, level 0 last in
+    value. It may be traced.
+    """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         gates = _gated(model).gates
         double = jnp.result_type(float) == jnp.float64
-        require(double and len(gates) <= MOST_GATES, f"Up to {MOST_GATES} gates fit into a number of double precision.")
+        require(
+            double and len(gates) <= MOST_GATES,
+            f"Up to {MOST_GATES} gates fit into a number of double precision.",
+        )
         return {"gates": jnp.sum(gates * 16.0 ** jnp.arange(len(gates)))}
 
 
@@ -60,6 +79,9 @@ def circuit_of(number: float, n: int) -> Circuit:
 
 
 def _gated(model: Model) -> CircuitModel | TreeNetwork:
-    require(isinstance(model, (CircuitModel, TreeNetwork)), f"A {type(model).__name__} has no gates to look at.")
+    require(
+        isinstance(model, (CircuitModel, TreeNetwork)),
+        f"A {type(model).__name__} has no gates to look at.",
+    )
     assert isinstance(model, (CircuitModel, TreeNetwork))
     return model

@@ -1,4 +1,5 @@
-"""Depth separation: functions that a deep tree learns exactly, and what two-layer networks need for them.
+"""Depth separation: functions that a deep tree learns exactly, and what two-layer networks need for
+them.
 
 Reference: malach2019, Section 6 (Theorems 11 and 12, Lemma 23, Corollary 13).
 """
@@ -46,11 +47,15 @@ from unlazy.theory.sign_rank import (
 
 
 class NetworkRank(Instrument):
-    """Lemma 23 on random two-layer networks with integer weights in [−B, B], and the rounding in the proof of Theorem 12.
+    """Lemma 23 on random two-layer networks with integer weights in [−B, B], and the rounding in
+    the proof of Theorem 12.
 
-    `rank_ratio`: greatest rank over 4Bkn′; `rank_share`: greatest rank over 2^{n′}, the most that it could be. `rounding_ratio`: greatest
-    |ĝ(x, y) − g(x, y)| over γ/2, where ĝ has the weights of g rounded up to multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉; tiny weights, which
-    are rounded furthest, are among those tried. `coarse` takes a quarter of that N, and weights that are not integers for the ranks.
+    `rank_ratio`: greatest rank over 4Bkn′; `rank_share`: greatest rank over 2^{n′}, the most that
+    it could be. `rounding_ratio`: greatest
+    |ĝ(x, y) − g(x, y)| over γ/2, where ĝ has the weights of g rounded up to multiples of 1/N, N =
+    ⌈2Bk(2n′ + 1)/γ⌉; tiny weights, which
+    are rounded furthest, are among those tried. `coarse` takes a quarter of that N, and weights
+    that are not integers for the ranks.
     """
 
     half: int = eqx.field(static=True)
@@ -69,15 +74,26 @@ class NetworkRank(Instrument):
         ratio = share = rounding = 0.0
         for index in range(self.networks):
             B, k = 1 + index % 2, 1 + index // 2 % 3
-            real = rng.uniform(-B, B, (2, k, self.half)), rng.uniform(-B, B, k), rng.uniform(-B, B, k)
+            real = (
+                rng.uniform(-B, B, (2, k, self.half)),
+                rng.uniform(-B, B, k),
+                rng.uniform(-B, B, k),
+            )
             whole = rng.integers(-B, B + 1, (2, k, self.half)), rng.integers(-B, B + 1, k)
             (w, v), b = (real[0], real[1]) if self.coarse else whole
             matrix = network_matrix(w, v, b, real[2])
             rank = int(np.linalg.matrix_rank(matrix))
-            ratio, share = max(ratio, rank / lemma23_bound(B, k, self.half)), max(share, rank / len(matrix))
+            ratio, share = (
+                max(ratio, rank / lemma23_bound(B, k, self.half)),
+                max(share, rank / len(matrix)),
+            )
             tiny = np.full((2, k, self.half), 1e-9), np.full(k, 1e-9), np.full(k, float(B))
             rounding = max(rounding, self._rounded(B, *real), self._rounded(B, *tiny))
-        return {"rank_ratio": np.asarray(ratio), "rank_share": np.asarray(share), "rounding_ratio": np.asarray(rounding)}
+        return {
+            "rank_ratio": np.asarray(ratio),
+            "rank_share": np.asarray(share),
+            "rounding_ratio": np.asarray(rounding),
+        }
 
     def _rounded(self, B: int, wv: np.ndarray, b: np.ndarray, u: np.ndarray) -> float:
         """Greatest change over γ/2 by rounding up."""
@@ -90,10 +106,12 @@ class NetworkRank(Instrument):
 class SignRank(Instrument):
     """Bounds on the sign-rank of f_m = ⋀_m ⋁_{m²} (x ∧ y) for m = 1, 2; the axis is m.
 
-    `lower`: the greatest of Forster's bound, that of Razborov and Sherstov, 2 where the signs are no product of signs, and the number of
-    rows x, m(m² − 1) of them, on which columns y give all patterns of signs. `upper`: m^{2m} + 1, the rank of Π_i Σ_j x_ij y_ij − ½ over
-    0 and 1, where those are the signs. `spectral`: the first two. `growth`: lower at m = 2 less upper at m = 1. `width_bound`: below this
-    width the proof of Theorem 12 forbids networks with weights in [−1, 1] and margin 1. `conjunction` takes the AND of all inputs instead.
+    `lower`: the greatest of Forster's bound, that of Razborov and Sherstov, 2 where the signs are
+    no product of signs, and the number of rows x, m(m² − 1) of them, on which columns y give all
+    patterns of signs. `upper`: m^{2m} + 1, the rank of Π_i Σ_j x_ij y_ij − ½ over 0 and 1, where
+    those are the signs. `spectral`: the first two. `growth`: lower at m = 2 less upper at m = 1.
+    `width_bound`: below this width the proof of Theorem 12 forbids networks with weights in [−1, 1]
+    and margin 1. `conjunction` takes the AND of all inputs instead.
     """
 
     conjunction: bool = eqx.field(static=True, default=False, kw_only=True)
@@ -116,14 +134,23 @@ class SignRank(Instrument):
     def _at(self, m: int) -> dict[str, float]:
         matrix = sign_matrix(and_of_ors(m**3, 1) if self.conjunction else razborov_sherstov(m))
         spectral = max(forster_bound(matrix), razborov_sherstov_bound(matrix, 5))
-        shattered = shattered_rows(matrix, [_row(m, i, j) for i in range(m) for j in range(1, m * m)])
+        shattered = shattered_rows(
+            matrix, [_row(m, i, j) for i in range(m) for j in range(1, m * m)]
+        )
         lower = max(math.ceil(spectral - 1e-9), 2 if is_no_product(matrix) else 1, shattered)
         upper = 2 if self.conjunction else conjunction_rank(matrix, m)
-        return {"spectral": spectral, "lower": lower, "upper": upper, "width_bound": least_width(lower, 1.0, m**3, 1.0)}
+        return {
+            "spectral": spectral,
+            "lower": lower,
+            "upper": upper,
+            "width_bound": least_width(lower, 1.0, m**3, 1.0),
+        }
 
 
 def _row(m: int, clause: int, term: int) -> int:
-    """The x whose clauses read y_i1, but one that reads y_ij: its number as a row of the matrix of f_m."""
+    """The x whose clauses read y_i1, but one that reads y_ij: its number as a row of the matrix of
+    f_m.
+    """
     bits = np.zeros((m, m * m), int)
     bits[:, 0] = 1
     bits[clause] = 0
@@ -135,12 +162,16 @@ def conjunction_rank(matrix: np.ndarray, m: int) -> int:
     """m^{2m} + 1, if Π_i Σ_j x_ij y_ij − ½ has the signs of the matrix; else its own rank."""
     bits = all_inputs(m**3).astype(int).reshape(-1, m, m * m)
     product = np.prod(np.einsum("aij,bij->abi", bits, bits), axis=2) - 0.5
-    return m ** (2 * m) + 1 if np.array_equal(np.sign(product), matrix) else int(np.linalg.matrix_rank(matrix.astype(float)))
+    return (
+        m ** (2 * m) + 1
+        if np.array_equal(np.sign(product), matrix)
+        else int(np.linalg.matrix_rank(matrix.astype(float)))
+    )
 
 
 def term_network(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(w, v, b, u) of a two-layer network for f_m with weights in [−1, 1]: one neuron for each of the m^{2m} choices of a term in every
-    clause, 2m times, and a constant one. Its margin is ½.
+    """(w, v, b, u) of a two-layer network for f_m with weights in [−1, 1]: one neuron for each of
+    the m^{2m} choices of a term in every clause, 2m times, and a constant one. Its margin is ½.
 
     A neuron is 1/(2m) where all its 2m inputs are +1, and 0 elsewhere.
     """
@@ -149,22 +180,33 @@ def term_network(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
     w[np.arange(len(choices))[:, None], np.arange(m), choices] = 1 / (2 * m)
     w = np.repeat(w.reshape(len(choices), m**3), 2 * m, axis=0)
     b, u = np.full(len(w), -(2 * m - 1) / (2 * m)), np.ones(len(w))
-    return np.vstack([w, np.zeros((1, m**3))]), np.vstack([w, np.zeros((1, m**3))]), np.append(b, 0.5), np.append(u, -1.0)
+    return (
+        np.vstack([w, np.zeros((1, m**3))]),
+        np.vstack([w, np.zeros((1, m**3))]),
+        np.append(b, 0.5),
+        np.append(u, -1.0),
+    )
 
 
-def deep_recovery(sizes: tuple[int, ...], *, sample: bool, gates: tuple[str, str] = ("AND", "OR")) -> Row:
-    """Algorithm 1 on f_m under its generative law, which is f_m's own circuit read backwards; the axis is m, a power of two.
+def deep_recovery(
+    sizes: tuple[int, ...], *, sample: bool, gates: tuple[str, str] = ("AND", "OR")
+) -> Row:
+    """Algorithm 1 on f_m under its generative law, which is f_m's own circuit read backwards; the
+    axis is m, a power of two.
 
-    `recovered`, `error` in percent; `settled`: 1 where all outputs are ±1. `separated`: 1 where f_m is separated with margin 1 for all m up
-    to this one, which is no error and outputs of ±1; `worst_recovered` likewise. On the law itself, or on about 256/Δ² examples. `gates`
-    stand for AND and OR.
+    `recovered`, `error` in percent; `settled`: 1 where all outputs are ±1. `separated`: 1 where f_m
+    is separated with margin 1 for all m up to this one, which is no error and outputs of ±1;
+    `worst_recovered` likewise. On the law itself, or on about 256/Δ² examples. `gates` stand for
+    AND and OR.
     """
     arms = {}
     for m in sizes:
         text = str(razborov_sherstov(m)).replace("AND", "first").replace("OR", "second")
         family = FixedCircuit(text.replace("first", gates[0]).replace("second", gates[1]))
         margin = (2 / 3) ** family.circuit.depth
-        arms[m] = layerwise(family, margin, 2 ** math.ceil(math.log2(256 / margin**2)) if sample else None)
+        arms[m] = layerwise(
+            family, margin, 2 ** math.ceil(math.log2(256 / margin**2)) if sample else None
+        )
     return Row(arms, summaries=(_worst_tree,))
 
 
@@ -177,7 +219,9 @@ def _worst_tree(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str
 
 
 class BalancedCircuitTask(Task):
-    """⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij), both labels equally often: given the label, all inputs that have it are equally likely."""
+    """⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij), both labels equally often: given the label, all inputs that
+    have it are equally likely.
+    """
 
     m: int = eqx.field(static=True)
     r: int = eqx.field(static=True)
@@ -191,8 +235,12 @@ class BalancedCircuitTask(Task):
         key_label, key_place = jax.random.split(key)
         y = bernoulli(key_label, jnp.full(n, 0.5))
         u = jax.random.uniform(key_place, (n,), jnp.float32)
-        positive, negative = (jnp.asarray(np.flatnonzero(_labels(self.m, self.r) == sign)) for sign in (True, False))
-        place = jnp.where(y, positive[(u * len(positive)).astype(int)], negative[(u * len(negative)).astype(int)])
+        positive, negative = (
+            jnp.asarray(np.flatnonzero(_labels(self.m, self.r) == sign)) for sign in (True, False)
+        )
+        place = jnp.where(
+            y, positive[(u * len(positive)).astype(int)], negative[(u * len(negative)).astype(int)]
+        )
         bits = (place[:, None] >> jnp.arange(self.dimension)[::-1]) & 1
         return Batch(jnp.where(bits == 1, 1.0, -1.0), jnp.where(y, 1.0, -1.0))
 
@@ -218,15 +266,25 @@ def _labels(m: int, r: int) -> np.ndarray:
 
 
 class AndOfOrs(Family):
-    """The one function ⋀_m ⋁_r (x ∧ y) with balanced labels. It is nearly constant on uniform inputs. Every key gives the same task."""
+    """The one function ⋀_m ⋁_r (x ∧ y) with balanced labels.
+
+    It is nearly constant on uniform inputs. Every key gives the same task.
+    """
 
     m: int = eqx.field(static=True)
     r: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
         """Refuse what cannot be listed."""
-        require(self.m >= 1 and self.r >= 1, f"m and r count clauses and terms and must be at least 1, but are {self.m} and {self.r}.")
-        require(self.dimension <= LISTED, f"All inputs are listed: at most {LISTED} of them, but 2mr is {self.dimension}.")
+        require(
+            self.m >= 1 and self.r >= 1,
+            f"m and r count clauses and terms and must be at least 1, but are {self.m} and "
+            f"{self.r}.",
+        )
+        require(
+            self.dimension <= LISTED,
+            f"All inputs are listed: at most {LISTED} of them, but 2mr is {self.dimension}.",
+        )
 
     @property
     def dimension(self) -> int:
@@ -237,21 +295,30 @@ class AndOfOrs(Family):
 
 
 class WrongInputs(ModelProbe):
-    """On all 2^n inputs: `error`, the share in percent that a model gets wrong under balanced labels, a score of zero being wrong;
-    `exact`: 1 where there is none. `unit_margin`: least y·g(x) where weights and biases are scaled to [−1, 1], for two-layer networks.
+    """On all 2^n inputs: `error`, the share in percent that a model gets wrong under balanced
+    labels, a score of zero being wrong; `exact`: 1 where there is none. `unit_margin`: least y·g(x)
+    where weights and biases are scaled to [−1, 1], for two-layer networks.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(task, Task) and task.dimension <= LISTED, f"All inputs are listed: at most {LISTED} bits.")
+        require(
+            isinstance(task, Task) and task.dimension <= LISTED,
+            f"All inputs are listed: at most {LISTED} bits.",
+        )
         assert isinstance(task, Task)
         x = listed(task.dimension)
         y = task.target(x)
         right = model(x) * y
         wrong = [jnp.sum((right <= 0) & (y == sign)) / jnp.sum(y == sign) for sign in (1, -1)]
-        found = {"error": 50 * (wrong[0] + wrong[1]), "exact": (jnp.min(right) > 0).astype(jnp.result_type(float))}
+        found = {
+            "error": 50 * (wrong[0] + wrong[1]),
+            "exact": (jnp.min(right) > 0).astype(jnp.result_type(float)),
+        }
         if isinstance(model, TwoLayer):
             inner = jnp.maximum(jnp.max(jnp.abs(model.first_layer)), jnp.max(jnp.abs(model.b)))
-            found["unit_margin"] = jnp.min(right) / (inner * jnp.maximum(jnp.max(jnp.abs(model.a)), jnp.max(jnp.abs(model.c))))
+            found["unit_margin"] = jnp.min(right) / (
+                inner * jnp.maximum(jnp.max(jnp.abs(model.a)), jnp.max(jnp.abs(model.c)))
+            )
         return found
 
 
@@ -263,20 +330,28 @@ def two_layers(width: int, steps: int, batch: int) -> GradientDescent:
     """A two-layer ReLU network of even width, trained by Adam on fresh examples."""
     # Neurons come in mirrored pairs.
     init = MirroredInit(m=width // 2, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu")
-    descent = Descent(dict.fromkeys("wbac", RATE), steps=steps, batch=batch, loss="logistic", optimiser="adam")
+    descent = Descent(
+        dict.fromkeys("wbac", RATE), steps=steps, batch=batch, loss="logistic", optimiser="adam"
+    )
     return GradientDescent(init, (descent,), source=FreshGradients())
 
 
-def errors_by_width(m: int, r: int, widths: tuple[int, ...], *, starts: int, steps: int, batch: int = 256) -> Row:
+def errors_by_width(
+    m: int, r: int, widths: tuple[int, ...], *, starts: int, steps: int, batch: int = 256
+) -> Row:
     """Two-layer ReLU networks trained by Adam on ⋀_m ⋁_r (x ∧ y); the axis is their width.
 
-    At each width, measured on all inputs and as means over `starts`: `error` in percent, `exact`, the share of starts without any, and
-    `unit_margin`. `least_exact`: the least width with an exact start, or twice the greatest where none has. That a width was not enough
-    for Adam does not show that no network of that width exists: these numbers bound the least width from above only.
+    At each width, measured on all inputs and as means over `starts`: `error` in percent, `exact`,
+    the share of starts without any, and `unit_margin`. `least_exact`: the least width with an exact
+    start, or twice the greatest where none has. That a width was not enough for Adam does not show
+    that no network of that width exists: these numbers bound the least width from above only.
     """
 
     def least(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, float]:
         return {"least_exact": min(places[table["exact"] > 0], default=2 * places[-1])}
 
-    arms = {width: Arm(AndOfOrs(m, r), two_layers(width, steps, batch), steps * batch, (WrongInputs(),)) for width in widths}
+    arms = {
+        width: Arm(AndOfOrs(m, r), two_layers(width, steps, batch), steps * batch, (WrongInputs(),))
+        for width in widths
+    }
     return Row({width: Repeats(arm, starts) for width, arm in arms.items()}, summaries=(least,))

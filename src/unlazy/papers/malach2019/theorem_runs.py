@@ -1,7 +1,9 @@
-"""Theorems 2 and 4 to the letter: Algorithm 1 with their own sample size, width, step size and number of steps.
+"""Theorems 2 and 4 to the letter: Algorithm 1 with their own sample size, width, step size and
+number of steps.
 
-They ask for millions of examples where hundreds would do. Up to sixteen inputs that is no obstacle: a sample is known by how often each
-input came, and these counts are drawn at once from their multinomial law.
+They ask for millions of examples where hundreds would do. Up to sixteen inputs that is no obstacle:
+a sample is known by how often each input came, and these counts are drawn at once from their
+multinomial law.
 
 Reference: malach2019, Theorems 2 and 4, Section 5.
 """
@@ -19,7 +21,12 @@ import numpy as np
 from unlazy.core.errors import require
 from unlazy.learners.circuits.layerwise import learn_circuit
 from unlazy.networks.tree import initial_tree
-from unlazy.papers.malach2019.instruments import OverSizes, all_inputs, generative_masses, plain_evaluation
+from unlazy.papers.malach2019.instruments import (
+    OverSizes,
+    all_inputs,
+    generative_masses,
+    plain_evaluation,
+)
 from unlazy.tasks.circuits.circuit import NAMES, Circuit
 from unlazy.tasks.circuits.correlation import Correlations, correlations, simplified
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
@@ -87,9 +94,10 @@ class Case:
 
 
 def draw_case(kind: Drawn, n: int, rng: np.random.Generator) -> Case:
-    """AND/OR/NAND/NOR circuits under the generative law (Section 5.2); parities of log₂ n bits, each p_j drawn from (ξ, ½ − ξ) ∪
-    (½ + ξ, 1 − ξ) with ξ = 0.2 (Section 5.1); random circuits of all gates under random product laws with LCA, Δ ≥ 0.05 (Theorem 2); and
-    parities of fair bits, which have no LCA but are given the Δ and ε of biased ones.
+    """AND/OR/NAND/NOR circuits under the generative law (Section 5.2); parities of log₂ n bits,
+    each p_j drawn from (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ) with ξ = 0.2 (Section 5.1); random circuits of
+    all gates under random product laws with LCA, Δ ≥ 0.05 (Theorem 2); and parities of fair bits,
+    which have no LCA but are given the Δ and ε of biased ones.
     """
     k = n.bit_length() - 1
     if kind == "generative":
@@ -98,7 +106,9 @@ def draw_case(kind: Drawn, n: int, rng: np.random.Generator) -> Case:
     if kind != "product":
         circuit = parity_circuit(n, rng.choice(n, k, replace=False).tolist())
         if kind == "uncorrelated":
-            return Case(circuit, ProductLaw(np.full(n, 0.5)), parity_margin(BIAS, k), (1 - BIAS) ** 2)
+            return Case(
+                circuit, ProductLaw(np.full(n, 0.5)), parity_margin(BIAS, k), (1 - BIAS) ** 2
+            )
         low = rng.uniform(XI_DRAWN, 0.5 - XI_DRAWN, n)
         return _case(circuit, ProductLaw(np.where(rng.random(n) < 0.5, low, 1 - low)))
     while True:
@@ -118,9 +128,10 @@ def _case(circuit: Circuit, law: Law) -> Case:
 class TheoremRuns(OverSizes):
     """Algorithm 1 as Theorems 2 and 4 run it, δ = 0.05, on `circuits` cases of each size n.
 
-    `failed`: share of runs, over all sizes up to n, with an error above zero or an output that is not ±1 after the theorem's T steps.
-    `sample`, `theorem_steps`: |S| and T of the first case; `steps`: after so many the slowest layer of the slowest case stood still.
-    `margin`: least Δ. `sample_share`, `steps_share`: least |S| and T that were taken over those that are asked for.
+    `failed`: share of runs, over all sizes up to n, with an error above zero or an output that is
+    not ±1 after the theorem's T steps. `sample`, `theorem_steps`: |S| and T of the first case;
+    `steps`: after so many the slowest layer of the slowest case stood still. `margin`: least Δ.
+    `sample_share`, `steps_share`: least |S| and T that were taken over those that are asked for.
     """
 
     kind: Drawn = eqx.field(static=True, kw_only=True)
@@ -131,18 +142,26 @@ class TheoremRuns(OverSizes):
     def __check_init__(self) -> None:
         """Refuse sizes whose inputs cannot be listed, and too few neurons."""
         require(max(self.sizes) <= LISTED, f"All inputs are listed: n is at most {LISTED}.")
-        require(theorem_width(max(self.sizes)) <= NEURONS_OF_GATE, f"{NEURONS_OF_GATE} neurons are fewer than the theorem asks for.")
+        require(
+            theorem_width(max(self.sizes)) <= NEURONS_OF_GATE,
+            f"{NEURONS_OF_GATE} neurons are fewer than the theorem asks for.",
+        )
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         failed, steps, margins, asked = 0, 0.0, [], []
         rate = 1 / (16 * math.sqrt(2) * NEURONS_OF_GATE)
         for _ in range(self.circuits):
             case = draw_case(self.kind, n, rng)
-            needed = theorem_sample(case.epsilon, case.margin, n), theorem_steps(case.epsilon, case.margin, n, rate)
+            needed = (
+                theorem_sample(case.epsilon, case.margin, n),
+                theorem_steps(case.epsilon, case.margin, n, rate),
+            )
             size, longest = (math.floor(number) + 1 for number in needed)
             tree = initial_tree(n, NEURONS_OF_GATE, key=jax.random.key(int(rng.integers(2**31))))
             statistics = SampleLawStatistics(case.sample(size, rng))
-            learned = learn_circuit(statistics, tree, margin=case.margin, rate="theorem", limit=longest)
+            learned = learn_circuit(
+                statistics, tree, margin=case.margin, rate="theorem", limit=longest
+            )
             wrong = recovery(case.circuit, case.law, learned.circuit).error > 1e-12
             failed += wrong or not learned.settled
             steps = max(steps, max(learned.steps))

@@ -1,5 +1,5 @@
-"""Radhakrishnan, Beaglehole, Pandit, Belkin (2024), "Mechanism for feature learning in neural networks and backpropagation-free machine
-learning models": recursive feature machines on tables.
+"""Radhakrishnan, Beaglehole, Pandit, Belkin (2024), "Mechanism for feature learning in neural
+networks and backpropagation-free machine learning models": recursive feature machines on tables.
 
 UNLAZY_UCI=uci.npz unlazy reproduce 'radhakrishnan2024/*'     a few minutes on two cores
 """
@@ -7,7 +7,8 @@ UNLAZY_UCI=uci.npz unlazy reproduce 'radhakrishnan2024/*'     a few minutes on t
 from unlazy.papers.radhakrishnan2024.refitting import REFITTING, SEEN_LABELS
 
 CITATION = (
-    "A. Radhakrishnan, D. Beaglehole, P. Pandit, M. Belkin. Mechanism for feature learning in neural networks and backpropagation-free "
+    "A. Radhakrishnan, D. Beaglehole, P. Pandit, M. Belkin. Mechanism for feature learning in "
+    "neural networks and backpropagation-free "
     "machine learning models. Science 383, 2024."
 )
 

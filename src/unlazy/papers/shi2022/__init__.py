@@ -1,4 +1,5 @@
-"""Shi, Wei, Liang (2022), "A Theoretical Analysis on Feature Learning in Neural Networks": features emerge from the inputs.
+"""Shi, Wei, Liang (2022), "A Theoretical Analysis on Feature Learning in Neural Networks": features
+emerge from the inputs.
 
 unlazy reproduce 'shi2022/*' --scale laptop
 """
@@ -23,11 +24,19 @@ from unlazy.papers.shi2022.table1 import PARITY, TABLE1, practical, verbatim
 from unlazy.papers.shi2022.tables import TABLES
 from unlazy.papers.shi2022.teacher_size import ALGORITHM1
 from unlazy.tasks.dictionary.balance import BalancedParity
-from unlazy.tasks.dictionary.patterns import ParityMixture, ProductPatterns, UnstructuredPatterns, interval, parity, threshold
+from unlazy.tasks.dictionary.patterns import (
+    ParityMixture,
+    ProductPatterns,
+    UnstructuredPatterns,
+    interval,
+    parity,
+    threshold,
+)
 from unlazy.tasks.gaussians import CubeGaussians
 
 CITATION = (
-    "Z. Shi, J. Wei, Y. Liang. A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs and Advantage "
+    "Z. Shi, J. Wei, Y. Liang. A Theoretical Analysis on Feature Learning in Neural Networks: "
+    "Emergence from Inputs and Advantage "
     "over Fixed Features. ICLR 2022."
 )
 BIBTEX = """@inproceedings{shi2022,
@@ -60,39 +69,62 @@ __all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TAS
 
 TASKS = {
     "shi2022/task": Named(
-        ParityMixture(d=500, D=100, k=5, po=0.5), "Table 1: the mixture of fair coins and all-equal relevant patterns, parity labels"
+        ParityMixture(d=500, D=100, k=5, po=0.5),
+        "Table 1: the mixture of fair coins and all-equal relevant patterns, parity labels",
     ),
     "shi2022/task-interval": Named(
-        ProductPatterns(d=500, D=100, k=30, P=interval(30, 20, 30), p=2 / 3, po=0.5), "Table 2: independent patterns, interval labels"
+        ProductPatterns(d=500, D=100, k=30, P=interval(30, 20, 30), p=2 / 3, po=0.5),
+        "Table 2: independent patterns, interval labels",
     ),
     "shi2022/task-threshold": Named(
         ProductPatterns(d=500, D=100, k=5, P=threshold(5), p=0.5, po=0.5),
         "Example 1: independent patterns, more than half of the relevant ones",
     ),
     "shi2022/task-unstructured": Named(
-        UnstructuredPatterns(d=500, D=100, k=5, P=parity(5)), "(A1'): all patterns are fair coins, parity labels"
+        UnstructuredPatterns(d=500, D=100, k=5, P=parity(5)),
+        "(A1'): all patterns are fair coins, parity labels",
     ),
     "shi2022/task-imbalanced": Named(
-        BalancedParity(d=500, D=100, k=5, structure=0.5, negative=0.8), "Table 4: the data of Table 1, four fifths in the negative class"
+        BalancedParity(d=500, D=100, k=5, structure=0.5, negative=0.8),
+        "Table 4: the data of Table 1, four fifths in the negative class",
     ),
     "shi2022/task-representations": Named(
-        representation_task(REPRESENTATIONS["paper"]), "Figure 15: fifty hidden vectors carry each label"
+        representation_task(REPRESENTATIONS["paper"]),
+        "Figure 15: fifty hidden vectors carry each label",
     ),
-    "shi2022/task-gaussians": Named(CubeGaussians(d=100, k=4, spread=1.0), "Table 6: Gaussians at the vertices of a cube, parity labels"),
+    "shi2022/task-gaussians": Named(
+        CubeGaussians(d=100, k=4, spread=1.0),
+        "Table 6: Gaussians at the vertices of a cube, parity labels",
+    ),
     "shi2022/task-general": Named(
         general_task(GENERAL["paper"]),
-        "Appendix F: incoherent dictionary, noise, unequal classes, dependent background of unequal rates",
+        "Appendix F: incoherent dictionary, noise, unequal classes, dependent background of "
+        "unequal rates",
     ),
 }
 
 _SCHEDULE = practical(PARITY["paper"])
 LEARNERS = {
-    "shi2022/learner": Named(_SCHEDULE.network(), "two-layer network, two weight-forgetting steps, then a classifier; practical settings"),
-    "shi2022/learner-theorem26": Named(verbatim(PARITY["paper"]).network(), "the same with the constants of Theorem 26 to the letter"),
+    "shi2022/learner": Named(
+        _SCHEDULE.network(),
+        "two-layer network, two weight-forgetting steps, then a classifier; practical settings",
+    ),
+    "shi2022/learner-theorem26": Named(
+        verbatim(PARITY["paper"]).network(),
+        "the same with the constants of Theorem 26 to the letter",
+    ),
     "shi2022/one-step": Named(_SCHEDULE.frozen(1), "first layer frozen after step 1, SGD readout"),
-    "shi2022/one-step-converged": Named(_SCHEDULE.frozen(1, readout="converged"), "first layer frozen after step 1, ridge readout"),
+    "shi2022/one-step-converged": Named(
+        _SCHEDULE.frozen(1, readout="converged"), "first layer frozen after step 1, ridge readout"
+    ),
     "shi2022/two-step": Named(_SCHEDULE.frozen(2), "first layer frozen after step 2, SGD readout"),
-    "shi2022/two-step-converged": Named(_SCHEDULE.frozen(2, readout="converged"), "first layer frozen after step 2, ridge readout"),
-    "shi2022/random-features": Named(_SCHEDULE.random_features(), "first layer frozen at initialisation, SGD readout"),
-    "shi2022/ntk": Named(_SCHEDULE.tangent(), "tangent model of the network at initialisation, SGD"),
+    "shi2022/two-step-converged": Named(
+        _SCHEDULE.frozen(2, readout="converged"), "first layer frozen after step 2, ridge readout"
+    ),
+    "shi2022/random-features": Named(
+        _SCHEDULE.random_features(), "first layer frozen at initialisation, SGD readout"
+    ),
+    "shi2022/ntk": Named(
+        _SCHEDULE.tangent(), "tangent model of the network at initialisation, SGD"
+    ),
 }

@@ -1,7 +1,9 @@
-"""The best hinge loss of norm-bounded linear models on fixed features, certified by duality, beside the lower bound.
+"""The best hinge loss of norm-bounded linear models on fixed features, certified by duality, beside
+the lower bound.
 
-min over ‖w‖ ≤ B of mean max(0, 1 − y⟨Ψ(x), w⟩) is solved by accelerated projected gradient steps on a smoothed hinge. Every point α of the
-dual, max over 0 ≤ α_i ≤ 1/n of Σα_i − B‖Σ α_i y_i Ψ(x_i)‖, is a certified lower bound on the minimum; the distance of the two is the gap.
+min over ‖w‖ ≤ B of mean max(0, 1 − y⟨Ψ(x), w⟩) is solved by accelerated projected gradient steps on
+a smoothed hinge. Every point α of the dual, max over 0 ≤ α_i ≤ 1/n of Σα_i − B‖Σ α_i y_i Ψ(x_i)‖,
+is a certified lower bound on the minimum; the distance of the two is the gap.
 
 Reference: shi2022, Theorems 2 and 28, Corollaries 3 and 30.
 """
@@ -25,14 +27,17 @@ from unlazy.lab.trials import Instrument
 from unlazy.papers.shi2022.fixed_feature_bounds import fixed_features, on_coins, shift_invariant
 from unlazy.tasks.dictionary.balance import BalancedParity
 
-#: Neurons, their tangents, cosines, kernels at fixed points; and "told", which knows A and is no fixed feature.
+#: Neurons, their tangents, cosines, kernels at fixed points; and "told", which knows A and is no
+#: fixed feature.
 Kind = Literal["random", "tangent", "fourier", "kernel", "told"]
 #: Which data: the mixture of Theorem 2, or its part of fair coins (Theorem 29).
 Part = Literal["mixture", "coins"]
 
 
 class Best(NamedTuple):
-    """The minimiser found, its hinge loss, and the dual value below which no model of this norm comes."""
+    """The minimiser found, its hinge loss, and the dual value below which no model of this norm
+    comes.
+    """
 
     w: Float[Array, " N"]
     loss: Float[Array, ""]
@@ -44,15 +49,20 @@ class Best(NamedTuple):
         return self.loss - self.certified
 
 
-def best_hinge(features: Float[Array, "n N"], y: Float[Array, " n"], B: float | Array, *, iterations: int = 300) -> Best:
+def best_hinge(
+    features: Float[Array, "n N"], y: Float[Array, " n"], B: float | Array, *, iterations: int = 300
+) -> Best:
     """The least mean hinge loss of a linear model of norm at most B.
 
-    The hinge is smoothed over a width that falls by stages from 1 to 0.01, each warm-started; FISTA with restart at each stage.
+    The hinge is smoothed over a width that falls by stages from 1 to 0.01, each warm-started; FISTA
+    with restart at each stage.
     """
     n = len(y)
     signed = y[:, None] * features  # n N
     # The largest eigenvalue of the second moment, by power iteration.
-    top = jax.lax.fori_loop(0, 30, lambda _, v: _unit(signed.T @ (signed @ v)), _unit(jnp.ones(features.shape[1])))
+    top = jax.lax.fori_loop(
+        0, 30, lambda _, v: _unit(signed.T @ (signed @ v)), _unit(jnp.ones(features.shape[1]))
+    )
     largest = 1.1 * jnp.sum((signed @ top) ** 2) / n + 1e-12
 
     def dual_point(w: Array, width: Array) -> Array:
@@ -71,7 +81,9 @@ def best_hinge(features: Float[Array, "n N"], y: Float[Array, " n"], B: float | 
         alpha = dual_point(w, width) / n
         return w, jnp.sum(alpha) - B * jnp.linalg.norm(alpha @ signed)
 
-    w, certified = jax.lax.scan(stage, jnp.zeros(features.shape[1]), jnp.array([1.0, 0.3, 0.1, 0.03, 0.01]))
+    w, certified = jax.lax.scan(
+        stage, jnp.zeros(features.shape[1]), jnp.array([1.0, 0.3, 0.1, 0.03, 0.01])
+    )
     return Best(w, jnp.mean(hinge(features @ w, y)), jnp.max(certified))
 
 
@@ -83,9 +95,12 @@ def _into_ball(w: Array, B: float | Array) -> Array:
     return w * jnp.minimum(1.0, B / jnp.maximum(jnp.linalg.norm(w), 1e-30))
 
 
-def draw_features(kind: Kind, z: Float[Array, "n D"], N: int, *, key: PRNGKeyArray) -> Float[Array, "n N"]:
-    """N fixed features in [−1, 1] of inputs z with E‖z‖² = 1: truncated ReLU neurons, their tangents, random cosines, or a Gaussian kernel
-    at random points of the cube that the inputs are from.
+def draw_features(
+    kind: Kind, z: Float[Array, "n D"], N: int, *, key: PRNGKeyArray
+) -> Float[Array, "n N"]:
+    """N fixed features in [−1, 1] of inputs z with E‖z‖² = 1: truncated ReLU neurons, their
+    tangents, random cosines, or a Gaussian kernel at random points of the cube that the inputs are
+    from.
     """
     key_w, key_b = jax.random.split(key)
     D = z.shape[1]
@@ -98,7 +113,8 @@ def draw_features(kind: Kind, z: Float[Array, "n D"], N: int, *, key: PRNGKeyArr
         return jnp.clip(z @ w.T + b, 0, 1)
     if kind == "fourier":
         return jnp.cos(z @ w.T + 2 * math.pi * b)
-    # The derivative of a neuron by its j-th weight is σ'(⟨w, x⟩ + b)·x_j; so that a neuron gives D of them.
+    # The derivative of a neuron by its j-th weight is σ'(⟨w, x⟩ + b)·x_j; so that a neuron gives D
+    # of them.
     neurons = -(-N // D)
     active = jnp.abs(z @ w[:neurons].T + b[:neurons] - 0.5) < 0.5  # n neurons
     scaled = z / jnp.max(jnp.abs(z), axis=0)
@@ -106,12 +122,13 @@ def draw_features(kind: Kind, z: Float[Array, "n D"], N: int, *, key: PRNGKeyArr
 
 
 class FixedFeatures(Instrument):
-    """The best hinge loss on N fixed features under norms B, over N, on the hardest of a few A; beside ½(1 − √(2N)·B/2^k), or twice that on
-    fair coins alone.
+    """The best hinge loss on N fixed features under norms B, over N, on the hardest of a few A;
+    beside ½(1 − √(2N)·B/2^k), or twice that on fair coins alone.
 
-    `least_excess` is the least distance of a certified loss to its bound over all N and B so far. The minimum on a sample is below that of
-    the law, so that a distance above zero is on the safe side. `needed`: log₂ of the least N whose best loss under the greatest norm is
-    at most 3/4 of the trivial one, or of twice the greatest N where there is none.
+    `least_excess` is the least distance of a certified loss to its bound over all N and B so far.
+    The minimum on a sample is below that of the law, so that a distance above zero is on the safe
+    side. `needed`: log₂ of the least N whose best loss under the greatest norm is at most 3/4 of
+    the trivial one, or of twice the greatest N where there is none.
     """
 
     kind: Kind = eqx.field(static=True)
@@ -125,7 +142,9 @@ class FixedFeatures(Instrument):
 
     def __check_init__(self) -> None:
         """Refuse sizes that the theorem does not speak of."""
-        require(16 * self.k <= self.D, f"The theorem asks for k ≤ D/16, but k={self.k}, D={self.D}.")
+        require(
+            16 * self.k <= self.D, f"The theorem asks for k ≤ D/16, but k={self.k}, D={self.D}."
+        )
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -135,15 +154,31 @@ class FixedFeatures(Instrument):
     @property
     def work(self) -> float:
         """Two products a step."""
-        return 2.0 * 5 * 300 * self.n * max(self.sizes) * len(self.sizes) * len(self.norms) * self.secrets
+        return (
+            2.0
+            * 5
+            * 300
+            * self.n
+            * max(self.sizes)
+            * len(self.sizes)
+            * len(self.norms)
+            * self.secrets
+        )
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Solve for every N, B and secret."""
-        family = BalancedParity(d=self.D, D=self.D, k=self.k, structure=0.5 if self.part == "mixture" else 0.0)
+        family = BalancedParity(
+            d=self.D, D=self.D, k=self.k, structure=0.5 if self.part == "mixture" else 0.0
+        )
         key_features, *keys = jax.random.split(key, self.secrets + 1)
         sizes, norms = jnp.array(self.sizes), jnp.array(self.norms)
-        found = [_solve_all(family, self.kind, max(self.sizes), self.n, sizes, norms, key_features, each) for each in keys]
-        loss, certified = (np.max(np.stack([np.asarray(f[i]) for f in found]), axis=0) for i in (0, 1))  # N B
+        found = [
+            _solve_all(family, self.kind, max(self.sizes), self.n, sizes, norms, key_features, each)
+            for each in keys
+        ]
+        loss, certified = (
+            np.max(np.stack([np.asarray(f[i]) for f in found]), axis=0) for i in (0, 1)
+        )  # N B
         gap = np.max(np.stack([np.asarray(f[0] - f[1]) for f in found]), axis=(0, 2))
         bound = np.array([[self._bound(N, B) for B in self.norms] for N in self.sizes])
         measured = {f"loss, B={B:g}": loss[:, i] for i, B in enumerate(self.norms)}
@@ -152,18 +187,36 @@ class FixedFeatures(Instrument):
         trivial = 0.5 if self.part == "mixture" else 1.0
         enough = [N for N, row in zip(self.sizes, loss, strict=True) if row[-1] <= 0.75 * trivial]
         needed = math.log2(min(enough, default=2 * max(self.sizes)))
-        least = {"least_excess": excess, "gap": np.maximum.accumulate(gap), "needed": np.full(len(self.sizes), needed)}
+        least = {
+            "least_excess": excess,
+            "gap": np.maximum.accumulate(gap),
+            "needed": np.full(len(self.sizes), needed),
+        }
         return measured | bounds | least
 
     def _bound(self, N: int, B: float) -> float:
-        return on_coins(N=N, B=B, k=self.k) if self.part == "coins" else fixed_features(po=0.5, N=N, B=B, k=self.k)
+        return (
+            on_coins(N=N, B=B, k=self.k)
+            if self.part == "coins"
+            else fixed_features(po=0.5, N=N, B=B, k=self.k)
+        )
 
 
 @eqx.filter_jit
 def _solve_all(
-    family: BalancedParity, kind: Kind, most: int, n: int, sizes: Array, norms: Array, key_features: PRNGKeyArray, key: PRNGKeyArray
+    family: BalancedParity,
+    kind: Kind,
+    most: int,
+    n: int,
+    sizes: Array,
+    norms: Array,
+    key_features: PRNGKeyArray,
+    key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Loss and certified loss for every number of features and every norm, on one secret. The features do not depend on the secret."""
+    """Loss and certified loss for every number of features and every norm, on one secret.
+
+    The features do not depend on the secret.
+    """
     key_task, key_data = jax.random.split(key)
     z, y = family.task(key=key_task).draw(n, key_data)
     features = draw_features("random" if kind == "told" else kind, z, most, key=key_features)
@@ -181,9 +234,11 @@ def _solve_all(
 
 
 class KernelBall(Instrument):
-    """The best hinge loss of functions of norm at most L in the space of a Gaussian kernel, over L, beside ½(1 − 2L/2^k).
+    """The best hinge loss of functions of norm at most L in the space of a Gaussian kernel, over L,
+    beside ½(1 − 2L/2^k).
 
-    `told`: the kernel is that of the label instead of the input, which no kernel that is fixed beforehand is.
+    `told`: the kernel is that of the label instead of the input, which no kernel that is fixed
+    beforehand is.
     """
 
     k: int = eqx.field(static=True)
@@ -204,17 +259,28 @@ class KernelBall(Instrument):
         return 2.0 * 5 * 300 * self.n**2 * len(self.norms)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Solve for every norm: by the representer theorem, on the square root of the Gram matrix."""
+        """Solve for every norm: by the representer theorem, on the square root of the Gram
+        matrix.
+        """
         family = BalancedParity(d=self.D, D=self.D, k=self.k, structure=0.5)
         norms = jnp.array(self.norms, float)
-        loss, certified = map(np.asarray, _solve_kernel(family, self.n, self.bandwidth, self.told, norms, key))
+        loss, certified = map(
+            np.asarray, _solve_kernel(family, self.n, self.bandwidth, self.told, norms, key)
+        )
         bound = np.array([shift_invariant(po=0.5, L=L, k=self.k) for L in self.norms])
         excess = np.minimum.accumulate(certified - bound)
-        return {"loss": loss, "bound": bound, "least_excess": excess, "gap": np.maximum.accumulate(loss - certified)}
+        return {
+            "loss": loss,
+            "bound": bound,
+            "least_excess": excess,
+            "gap": np.maximum.accumulate(loss - certified),
+        }
 
 
 @eqx.filter_jit
-def _solve_kernel(family: BalancedParity, n: int, bandwidth: float, told: bool, norms: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
+def _solve_kernel(
+    family: BalancedParity, n: int, bandwidth: float, told: bool, norms: Array, key: PRNGKeyArray
+) -> tuple[Array, Array]:
     key_task, key_data = jax.random.split(key)
     z, y = family.task(key=key_task).draw(n, key_data)
     z = 2 * y[:, None] if told else z

@@ -16,15 +16,23 @@ SAMPLE: dict[Scale, int] = {"smoke": 200, "laptop": 800, "paper": 4000}
 
 
 def theorem2(scale: Scale, told: bool = False) -> dict[str, StudyArm]:
-    """Three kinds of features on the mixture, and k = 7; random features on its part of fair coins."""
+    """Three kinds of features on the mixture, and k = 7; random features on its part of fair
+    coins.
+    """
     sizes = {"smoke": (8, 16), "laptop": (16, 128), "paper": (16, 64, 256)}[scale]
-    finer = {"smoke": (4, 16), "laptop": (4, 8, 16, 32, 64, 128), "paper": (4, 8, 16, 32, 64, 128, 256)}[scale]
+    finer = {
+        "smoke": (4, 16),
+        "laptop": (4, 8, 16, 32, 64, 128),
+        "paper": (4, 8, 16, 32, 64, 128, 256),
+    }[scale]
     n, norms = SAMPLE[scale], (1.0, 4.0)
 
     def kind(honest: Kind) -> Kind:
         return "told" if told else honest
 
-    arms: dict[str, StudyArm] = {f"{each}, k=5": FixedFeatures(kind(each), 5, 80, sizes, norms, n=n) for each in FEATURES}
+    arms: dict[str, StudyArm] = {
+        f"{each}, k=5": FixedFeatures(kind(each), 5, 80, sizes, norms, n=n) for each in FEATURES
+    }
     return arms | {
         "random, k=7": FixedFeatures(kind("random"), 7, 112, sizes, norms, n=n),
         "coins, k=5": FixedFeatures(kind("random"), 5, 80, sizes, norms, n=n, part="coins"),
@@ -38,7 +46,10 @@ _BOUNDED = (*_MIXTURES, "coins, k=5")
 
 
 def _of_theorem2(D: int, k: int) -> tuple[Condition, ...]:
-    return (Condition("k ≤ D/16", lambda s: k, lambda s: D / 16, "≤"), Condition("k > 3 and odd", lambda s: k, lambda s: 5))
+    return (
+        Condition("k ≤ D/16", lambda s: k, lambda s: D / 16, "≤"),
+        Condition("k > 3 and odd", lambda s: k, lambda s: 5),
+    )
 
 
 THEOREM2 = Claim(
@@ -46,32 +57,50 @@ THEOREM2 = Claim(
     where="Theorems 2, 28, 29 (Section 4, Appendix C)",
     kind="bound",
     statement=(
-        "Let Ψ: X → [−1, 1]^N be fixed before the data are seen. If 3 < k ≤ D/16 and k is odd, there is a distribution of the family "
-        "on which all models ⟨Ψ(x̃), w⟩ with ‖w‖₂ ≤ B have a hinge loss of at least po(1 − √(2N)B/2^k). On its part of fair coins, with "
-        "y = Π_{i∈A} z_i, some A gives every such model a loss of at least 1 − √(2N)B/2^k (k odd, k ≤ D/16). So N must grow "
+        "Let Ψ: X → [−1, 1]^N be fixed before the data are seen. If 3 < k ≤ D/16 and k is odd, "
+        "there is a distribution of the family "
+        "on which all models ⟨Ψ(x̃), w⟩ with ‖w‖₂ ≤ B have a hinge loss of at least po(1 − "
+        "√(2N)B/2^k). On its part of fair coins, with "
+        "y = Π_{i∈A} z_i, some A gives every such model a loss of at least 1 − √(2N)B/2^k (k "
+        "odd, k ≤ D/16). So N must grow "
         "exponentially with k."
     ),
     study=theorem2,
     checks=(
         *(Check(Quantity(arm, "least_excess"), lower=0.0, origin="paper") for arm in _BOUNDED),
-        *(Check(Quantity(arm, "gap"), upper=0.03, origin="identity") for arm in (*_BOUNDED, "coins, k=3", "coins, k=1")),
-        Check(Quantity("coins, k=3", "needed", minus=Quantity("coins, k=1", "needed")), lower=4.0, share=0.5),
+        *(
+            Check(Quantity(arm, "gap"), upper=0.03, origin="identity")
+            for arm in (*_BOUNDED, "coins, k=3", "coins, k=1")
+        ),
+        Check(
+            Quantity("coins, k=3", "needed", minus=Quantity("coins, k=1", "needed")),
+            lower=4.0,
+            share=0.5,
+        ),
     ),
     conditions=_of_theorem2(80, 5),
-    control=Control("one of the features knows A: it is the label", lambda scale: theorem2(scale, True)),
+    control=Control(
+        "one of the features knows A: it is the label", lambda scale: theorem2(scale, True)
+    ),
     deviations=(
-        "po = 1/2. For po < 1/2 the distribution of the proof is not in the family, see docs/errata.md; the bound is then one for a "
+        "po = 1/2. For po < 1/2 the distribution of the proof is not in the family, see "
+        "docs/errata.md; the bound is then one for a "
         "larger family. The theorem says that some A is hard: the harder of two random A is taken.",
-        "The loss is the minimum over a sample, certified from below by a dual solution; that of the law is higher. `least_excess` is "
-        "the least distance of the certified loss to the bound over all N and B; `gap`, how far the certificate is from the loss, only "
+        "The loss is the minimum over a sample, certified from below by a dual solution; that "
+        "of the law is higher. `least_excess` is "
+        "the least distance of the certified loss to the bound over all N and B; `gap`, how far "
+        "the certificate is from the loss, only "
         "says whether the solver can be trusted.",
-        "`needed` is log₂ of the least N whose best model of norm 4 reaches 3/4 of the trivial loss on fair coins: from k = 1 to k = 3 "
-        "it must grow at least fourfold a step, as the bound does, hence by 4 in all. k = 5 is out of reach of all N here.",
+        "`needed` is log₂ of the least N whose best model of norm 4 reaches 3/4 of the trivial "
+        "loss on fair coins: from k = 1 to k = 3 "
+        "it must grow at least fourfold a step, as the bound does, hence by 4 in all. k = 5 is "
+        "out of reach of all N here.",
     ),
     history=(
         Change(
             "2026-11-17",
-            "the part of fair coins has arms of its own, growth with k is checked, 800 examples and two N instead of 2,000 and three",
+            "the part of fair coins has arms of its own, growth with k is checked, 800 examples "
+            "and two N instead of 2,000 and three",
             "Theorem 29 was not told from Theorem 2",
             1100,
         ),
@@ -94,7 +123,9 @@ THEOREM2 = Claim(
 
 
 def corollary3(scale: Scale, told: bool = False) -> dict[str, StudyArm]:
-    """Functions of bounded norm in the space of a Gaussian kernel, and combinations of kernels at fixed points."""
+    """Functions of bounded norm in the space of a Gaussian kernel, and combinations of kernels at
+    fixed points.
+    """
     norms = {"smoke": (1, 2), "laptop": (1, 4), "paper": (1, 2, 4)}[scale]
     n = {"smoke": 100, "laptop": 500, "paper": 4000}[scale]
     points = {"smoke": (8, 16), "laptop": (16, 128), "paper": (16, 64, 256)}[scale]
@@ -113,8 +144,10 @@ COROLLARY3 = Claim(
     where="Corollaries 3 and 30 (Section 4, Appendix C)",
     kind="bound",
     statement=(
-        "Let f be a function of norm at most L in the space of a shift-invariant kernel K, or f(x) = Σ_i α_i K(z_i, x) for some points "
-        "z_i with ‖α‖₂ ≤ L. If 3 < k ≤ D/16 and k is odd, there is a distribution of the family on which f has a hinge loss of at "
+        "Let f be a function of norm at most L in the space of a shift-invariant kernel K, or "
+        "f(x) = Σ_i α_i K(z_i, x) for some points "
+        "z_i with ‖α‖₂ ≤ L. If 3 < k ≤ D/16 and k is odd, there is a distribution of the family "
+        "on which f has a hinge loss of at "
         "least po(1 − poly(d, L)/2^k) − 1/poly(d, L)."
     ),
     study=corollary3,
@@ -123,14 +156,21 @@ COROLLARY3 = Claim(
         *(Check(Quantity(arm, "gap"), upper=0.03, origin="identity") for arm in _KERNELS),
     ),
     conditions=_of_theorem2(80, 5),
-    control=Control("the kernel, or one of the features, knows the label", lambda scale: corollary3(scale, True)),
+    control=Control(
+        "the kernel, or one of the features, knows the label", lambda scale: corollary3(scale, True)
+    ),
     deviations=(
-        "A Gaussian kernel of bandwidth 1, the root mean square length of an input. The polynomial is made explicit: po(1 − 2L/2^k) "
-        "for the ball (N → ∞ Fourier features give √(2N)·B → 2L), and po(1 − √(2N)L/2^k) for N fixed points, whose kernels K(z_i, ·) ∈ "
-        "[0, 1] are features to which Theorem 2 applies as it stands. The corollary's polynomial names d and L, but not the number of "
+        "A Gaussian kernel of bandwidth 1, the root mean square length of an input. The "
+        "polynomial is made explicit: po(1 − 2L/2^k) "
+        "for the ball (N → ∞ Fourier features give √(2N)·B → 2L), and po(1 − √(2N)L/2^k) for N "
+        "fixed points, whose kernels K(z_i, ·) ∈ "
+        "[0, 1] are features to which Theorem 2 applies as it stands. The corollary's "
+        "polynomial names d and L, but not the number of "
         "points: it must.",
-        "All functions of the class are judged on one A (the ball) or on the harder of two (the points), not one function on the worst A.",
-        "The minimum over a sample of n inputs lies below that of the law by the order of L/√n, so that larger norms need larger "
+        "All functions of the class are judged on one A (the ball) or on the harder of two (the "
+        "points), not one function on the worst A.",
+        "The minimum over a sample of n inputs lies below that of the law by the order of L/√n, "
+        "so that larger norms need larger "
         "samples than these.",
     ),
     history=(

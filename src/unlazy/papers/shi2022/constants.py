@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 
 class TheoremConstants(NamedTuple):
-    """Initial scales σ_w, σ_b, σ_a, noise σ_ξ of steps 1 and 2, and step sizes η⁽¹⁾, η⁽²⁾ and η⁽ᵗ⁾ for t > 2."""
+    """Initial scales σ_w, σ_b, σ_a, noise σ_ξ of steps 1 and 2, and step sizes η⁽¹⁾, η⁽²⁾ and η⁽ᵗ⁾
+    for t > 2.
+    """
 
     w_scale: float
     b_scale: float
@@ -22,9 +24,11 @@ class TheoremConstants(NamedTuple):
 
 
 def theorem_26(*, k: int, m: int, T: int, gamma: float, sigma: float) -> TheoremConstants:
-    """σ_w = 1/k, σ_b = σ_ξ = 1/k², σ_a = σ̃²/(γk²), η⁽¹⁾ = γ²σ̃²/(km³), η⁽²⁾ = 1, η⁽ᵗ⁾ = k²/(T·m^{1/3}).
+    """σ_w = 1/k, σ_b = σ_ξ = 1/k², σ_a = σ̃²/(γk²), η⁽¹⁾ = γ²σ̃²/(km³), η⁽²⁾ = 1, η⁽ᵗ⁾ =
+    k²/(T·m^{1/3}).
 
-    gamma = γ, sigma = σ̃. The decay for t > 2 is only bounded in the theorem, λ ≤ k³/(σ̃·m^{1/3}); zero is taken.
+    gamma = γ, sigma = σ̃. The decay for t > 2 is only bounded in the theorem, λ ≤ k³/(σ̃·m^{1/3});
+    zero is taken.
     """
     return TheoremConstants(
         w_scale=1 / k,
@@ -37,10 +41,14 @@ def theorem_26(*, k: int, m: int, T: int, gamma: float, sigma: float) -> Theorem
     )
 
 
-def theorem_34(*, k: int, m: int, T: int, D: int, gamma: float, sigma: float, p_min: float) -> TheoremConstants:
-    """The general setting: η⁽¹⁾ = γ²·p_min·σ̃/(km³), σ_ξ = 1/k^{3/2}, a small σ_w; all else as in Theorem 26.
+def theorem_34(
+    *, k: int, m: int, T: int, D: int, gamma: float, sigma: float, p_min: float
+) -> TheoremConstants:
+    """The general setting: η⁽¹⁾ = γ²·p_min·σ̃/(km³), σ_ξ = 1/k^{3/2}, a small σ_w; all else as in
+    Theorem 26.
 
-    p_min = share of the smaller class. The theorem asks for σ_w² = σ̃²/poly(Dm); σ_w = σ̃/(Dm) is taken.
+    p_min = share of the smaller class. The theorem asks for σ_w² = σ̃²/poly(Dm); σ_w = σ̃/(Dm) is
+    taken.
     """
     return theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma)._replace(
         w_scale=sigma / (D * m), noise=k**-1.5, first=gamma**2 * p_min * sigma / (k * m**3)
@@ -48,20 +56,28 @@ def theorem_34(*, k: int, m: int, T: int, D: int, gamma: float, sigma: float, p_
 
 
 def error_bound(*, k: int, m: float, T: float) -> float:
-    """k⁸/m^{2/3} + k³T/m² + k²m^{2/3}/T: the error of Theorem 26 with the constant of its O(·) taken as one."""
+    """k⁸/m^{2/3} + k³T/m² + k²m^{2/3}/T: the error of Theorem 26 with the constant of its O(·)
+    taken as one.
+    """
     return k**8 / m ** (2 / 3) + k**3 * T / m**2 + k**2 * m ** (2 / 3) / T
 
 
 class FirstGradientBound(NamedTuple):
-    """Lemma 15 with constants one: `error` = ε_e, how far T_j on A may be from βγ/σ̃, and how large it may be off A."""
+    """Lemma 15 with constants one: `error` = ε_e, how far T_j on A may be from βγ/σ̃, and how large
+    it may be off A.
+    """
 
     error: float
     relevant: float
     background: float
 
 
-def lemma_15(*, D: int, k: int, m: int, po: float, sigma: float, delta: float = 0.05) -> FirstGradientBound:
-    """ε_e = (k·log^{1/2}(Dm/δ) + log^{3/2}(Dm/δ)) / √(σ_φ²σ̃²(D−k)); bounds ε_e/σ̃ on A and σ_φ²ε_eσ̃ off A, with σ_φ² = po(1−po)/σ̃²."""
+def lemma_15(
+    *, D: int, k: int, m: int, po: float, sigma: float, delta: float = 0.05
+) -> FirstGradientBound:
+    """ε_e = (k·log^{1/2}(Dm/δ) + log^{3/2}(Dm/δ)) / √(σ_φ²σ̃²(D−k)); bounds ε_e/σ̃ on A and
+    σ_φ²ε_eσ̃ off A, with σ_φ² = po(1−po)/σ̃².
+    """
     log = math.log(D * m / delta)
     spread = po * (1 - po) / sigma**2  # σ_φ²
     error = (k * log**0.5 + log**1.5) / math.sqrt(spread * sigma**2 * (D - k))
@@ -69,7 +85,9 @@ def lemma_15(*, D: int, k: int, m: int, po: float, sigma: float, delta: float = 
 
 
 class SecondGradientBound(NamedTuple):
-    """Lemma 20 with constants one: `error` = ε_e2, how far T_j on A may be from βγ/σ̃, and how large it may be off A."""
+    """Lemma 20 with constants one: `error` = ε_e2, how far T_j on A may be from βγ/σ̃, and how
+    large it may be off A.
+    """
 
     error: float
     relevant: float
@@ -77,19 +95,33 @@ class SecondGradientBound(NamedTuple):
 
 
 def lemma_20(
-    *, D: int, k: int, m: int, sigma: float, gamma: float, eta: float, a: float, noise: float, delta: float = 0.05
+    *,
+    D: int,
+    k: int,
+    m: int,
+    sigma: float,
+    gamma: float,
+    eta: float,
+    a: float,
+    noise: float,
+    delta: float = 0.05,
 ) -> SecondGradientBound:
-    """ε_e2 = η|a|k(γ + ε_e)/(σ̃²σ_ξ); bounds ε_e2/σ̃ + η/σ_ξ + η|a|ε_e/(σ̃σ_ξ) on A and σ_φ²ε_e2σ̃ off A, at po = ½.
+    """ε_e2 = η|a|k(γ + ε_e)/(σ̃²σ_ξ); bounds ε_e2/σ̃ + η/σ_ξ + η|a|ε_e/(σ̃σ_ξ) on A and σ_φ²ε_e2σ̃
+    off A, at po = ½.
 
     The terms exp(−Θ(k)) are left out: they stand for examples with y·g > 1 and for noise beyond 1.
     """
     first = lemma_15(D=D, k=k, m=m, po=0.5, sigma=sigma, delta=delta).error
     error = eta * a * k * (gamma + first) / (sigma**2 * noise)
-    return SecondGradientBound(error, error / sigma + eta / noise + eta * a * first / (sigma * noise), 0.25 / sigma * error)
+    return SecondGradientBound(
+        error, error / sigma + eta / noise + eta * a * first / (sigma * noise), 0.25 / sigma * error
+    )
 
 
 class DriftBound(NamedTuple):
-    """Lemma 24 with the constants of its proof: how large |a_i| may be, and how far w_i and b_i may be from those after step 2."""
+    """Lemma 24 with the constants of its proof: how large |a_i| may be, and how far w_i and b_i may
+    be from those after step 2.
+    """
 
     a: Any
     w: Any
@@ -97,9 +129,11 @@ class DriftBound(NamedTuple):
 
 
 def lemma_24(*, steps: Any, rate: Any, decay: Any, a: Any, w: Any) -> DriftBound:
-    """|a_i| ≤ ηt + |a_i⁽²⁾|, ‖Δw_i‖ ≤ 2tηλ‖w_i⁽²⁾‖ + η²t² + t·η|a_i⁽²⁾|, |Δb_i| ≤ η²t² + t·η|a_i⁽²⁾|, where E‖x‖ ≤ 1.
+    """|a_i| ≤ ηt + |a_i⁽²⁾|, ‖Δw_i‖ ≤ 2tηλ‖w_i⁽²⁾‖ + η²t² + t·η|a_i⁽²⁾|, |Δb_i| ≤ η²t² +
+    t·η|a_i⁽²⁾|, where E‖x‖ ≤ 1.
 
-    a, w: |a_i⁽²⁾| and ‖w_i⁽²⁾‖. The lemma prints t·|a_i⁽²⁾|, without the η of its proof's last step but one: for η < 1 this is the sharper.
+    a, w: |a_i⁽²⁾| and ‖w_i⁽²⁾‖. The lemma prints t·|a_i⁽²⁾|, without the η of its proof's last step
+    but one: for η < 1 this is the sharper.
     """
     away = (rate * steps) ** 2 + rate * steps * a
     return DriftBound(rate * steps + a, 2 * steps * rate * decay * w + away, away)

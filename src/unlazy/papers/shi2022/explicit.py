@@ -1,10 +1,13 @@
-"""The explicit network that labels every input of a dictionary task: hats of three neurons, one for each count of patterns.
+"""The explicit network that labels every input of a dictionary task: hats of three neurons, one for
+each count of patterns.
 
     g(x) = Σ_{p ∈ P} δ_p(⟨w, x⟩) − Σ_{p ∉ P, 0 ≤ p ≤ k} δ_p(⟨w, x⟩),   w = σ̃ Σ_{j∈A} M_j
 
-δ_p is a hat at p − μ, with μ = Σ_{j∈A} E φ̃_j, and zero at every other count; scaled down it fits into the linear part of the truncated
-ReLU. Hats with top at the count, or shifted by ¼, are taken such that no bias is near zero. In the simple setting the hat is 1 high at
-its count, and g(x) = y exactly. In the general setting ⟨w, x⟩ is off by up to 1/8, and hats twice as high still give y·g(x) ≥ 1.
+δ_p is a hat at p − μ, with μ = Σ_{j∈A} E φ̃_j, and zero at every other count; scaled down it fits
+into the linear part of the truncated ReLU. Hats with top at the count, or shifted by ¼, are taken
+such that no bias is near zero. In the simple setting the hat is 1 high at its count, and g(x) = y
+exactly. In the general setting ⟨w, x⟩ is off by up to 1/8, and hats twice as high still give y·g(x)
+≥ 1.
 
 Reference: shi2022, Lemmas 5, 7, 8 and 35.
 """
@@ -21,20 +24,28 @@ from unlazy.tasks.dictionary.patterns import HiddenPatterns
 
 
 def explicit_network(task: HiddenPatterns, *, stretch: float = 1.0) -> TwoLayer:
-    """3(k + 1) truncated ReLU neurons with g(x) = y on every input. `stretch`: by which the scale 4k of the hats is missed."""
+    """3(k + 1) truncated ReLU neurons with g(x) = y on every input.
+
+    `stretch`: by which the scale 4k of the hats is missed.
+    """
     return _hats(task, task.law.moments.sigma, height=1, scale=4 * stretch)
 
 
 def explicit_general(task: GeneralPatterns, *, height: int = 2) -> TwoLayer:
-    """3(k + 1) truncated ReLU neurons with y·g(x) ≥ 1 wherever ⟨w, x⟩ is within 1/8 of the count, if the hats are 2 high."""
+    """3(k + 1) truncated ReLU neurons with y·g(x) ≥ 1 wherever ⟨w, x⟩ is within 1/8 of the count,
+    if the hats are 2 high.
+    """
     return _hats(task, task.sigma, height=height, scale=8)
 
 
-def _hats(task: HiddenPatterns | GeneralPatterns, sigma: Float[Array, ""], *, height: int, scale: float) -> TwoLayer:
+def _hats(
+    task: HiddenPatterns | GeneralPatterns, sigma: Float[Array, ""], *, height: int, scale: float
+) -> TwoLayer:
     """A hat for each count, of slope 2·height, or twice that where all are shifted by ¼."""
     k, P = task.law.k, task.law.P
     mu = k * task.law.moments.relevant
-    # Biases μ − p + {½, 0, −½} lie on a grid of distance ½: either it or its shift by ¼ keeps away from zero by 1/8.
+    # Biases μ − p + {½, 0, −½} lie on a grid of distance ½: either it or its shift by ¼ keeps away
+    # from zero by 1/8.
     off_grid = jnp.abs(jnp.mod(mu, 0.5) - 0.25) <= 0.125
     shift, slope = jnp.where(off_grid, 0.0, 0.25), height * jnp.where(off_grid, 2.0, 4.0)
     counts = np.arange(k + 1)

@@ -1,8 +1,10 @@
-"""The first and the second gradient of the population, neuron by neuron, beside the bounds of the lemmas on them.
+"""The first and the second gradient of the population, neuron by neuron, beside the bounds of the
+lemmas on them.
 
-All components are computed without sampling (`population`); only the initial weights are drawn. `mistaken` and `mean` make worlds in which
-the lemmas are false: so many relevant patterns are taken for background patterns and as many the other way round; labels have a mean.
-`offset` lowers all biases by so many σ_w.
+All components are computed without sampling (`population`); only the initial weights are drawn.
+`mistaken` and `mean` make worlds in which the lemmas are false: so many relevant patterns are taken
+for background patterns and as many the other way round; labels have a mean. `offset` lowers all
+biases by so many σ_w.
 
 Reference: shi2022, Lemmas 15 to 22.
 """
@@ -36,7 +38,9 @@ def generator(key: PRNGKeyArray, *more: int) -> np.random.Generator:
 
 
 class _PatternNeurons(Instrument):
-    """Base of both: neurons of the paper's initial law on the parity mixture with k relevant ones of D patterns."""
+    """Base of both: neurons of the paper's initial law on the parity mixture with k relevant ones
+    of D patterns.
+    """
 
     k: int = eqx.field(static=True)
     m: int = eqx.field(static=True, default=8)
@@ -46,7 +50,10 @@ class _PatternNeurons(Instrument):
     offset: float = eqx.field(converter=float, default=0.0)
 
     def start(self, D: int, rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
-        """q along all patterns, those of A first, b and a. Neurons of one generator differ in their background weights alone."""
+        """q along all patterns, those of A first, b and a.
+
+        Neurons of one generator differ in their background weights alone.
+        """
         sigma_a = D / 4 / (GAMMA * self.k**2)
         b, a = rng.normal() / self.k**2 - self.offset / self.k, sigma_a * rng.normal()
         return rng.normal(size=D) / self.k, b, a
@@ -63,10 +70,12 @@ class _PatternNeurons(Instrument):
 
 
 class FirstGradient(_PatternNeurons):
-    """T_j, T_b and T_a of the first gradient over the number D of patterns, the worst of all neurons, beside Lemmas 15 to 17.
+    """T_j, T_b and T_a of the first gradient over the number D of patterns, the worst of all
+    neurons, beside Lemmas 15 to 17.
 
-    Ratios are to the lemmas' bounds with constants one. `error`: the greatest |T_j/(βγ/σ̃) − 1| on A; `share`: the greatest |T_j| off A
-    over βγ/σ̃; `largest`, `energy`, `bias`: the start relative to the bounds of G_w(δ) and G_b(δ). Exponents are over D.
+    Ratios are to the lemmas' bounds with constants one. `error`: the greatest |T_j/(βγ/σ̃) − 1| on
+    A; `share`: the greatest |T_j| off A over βγ/σ̃; `largest`, `energy`, `bias`: the start relative
+    to the bounds of G_w(δ) and G_b(δ). Exponents are over D.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True, kw_only=True)
@@ -86,13 +95,18 @@ class FirstGradient(_PatternNeurons):
         rows = [self._at(D, key) for D in self.sizes]
         found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         sizes = np.log(self.sizes)
-        exponents = {f"{name}_exponent": slope(sizes, np.log(found[name])) for name in ("relevant", "background")}
+        exponents = {
+            f"{name}_exponent": slope(sizes, np.log(found[name]))
+            for name in ("relevant", "background")
+        }
         return found | {name: np.full(len(sizes), value) for name, value in exponents.items()}
 
     def _at(self, D: int, key: PRNGKeyArray) -> dict[str, float]:
         each = [self._one(D, generator(key, index)) for index in range(self.neurons)]
         worst = {name: max(row[name] for row in each) for name in each[0]}
-        least = {name: min(row[name] for row in each) for name in ("relevant", "beta", "least_energy")}
+        least = {
+            name: min(row[name] for row in each) for name in ("relevant", "beta", "least_energy")
+        }
         return worst | least
 
     def _one(self, D: int, rng: np.random.Generator) -> dict[str, float]:
@@ -122,11 +136,13 @@ class FirstGradient(_PatternNeurons):
 
 
 class SecondGradient(_PatternNeurons):
-    """The components of the second gradient after a first step of size η⁽¹⁾ = rate·γ²σ̃/(km³), beside Lemmas 19 to 22 with constants one.
+    """The components of the second gradient after a first step of size η⁽¹⁾ = rate·γ²σ̃/(km³),
+    beside Lemmas 19 to 22 with constants one.
 
-    The step moves all 2m neurons alike, so that few of them are looked at. `margin`: m times the greatest |g⁽¹⁾(x)| that a pair can
-    contribute at any x; below 1 every example has y·g⁽¹⁾(x) < 1, and the second gradient is exactly what is computed here. `gain`: by how
-    many powers of ten the greatest component off A falls beside the least on A, from step 1 to step 2.
+    The step moves all 2m neurons alike, so that few of them are looked at. `margin`: m times the
+    greatest |g⁽¹⁾(x)| that a pair can contribute at any x; below 1 every example has y·g⁽¹⁾(x) < 1,
+    and the second gradient is exactly what is computed here. `gain`: by how many powers of ten the
+    greatest component off A falls beside the least on A, from step 1 to step 2.
     """
 
     D: int = eqx.field(static=True, kw_only=True)
@@ -159,11 +175,15 @@ class SecondGradient(_PatternNeurons):
         reach = float(np.sum(np.abs(q))) / (2 * sigma)  # |⟨w⁽¹⁾, x⟩| at any x
         pair = 2 * eta * abs(true.second) * min(1.0, reach + abs(b + moved) + noise)
         pair += (abs(a) + eta * abs(true.second)) * 2 * (reach + abs(moved))
-        bound = lemma_20(D=D, k=k, m=m, sigma=sigma, gamma=GAMMA, eta=eta, a=abs(a), noise=noise, delta=DELTA)
+        bound = lemma_20(
+            D=D, k=k, m=m, sigma=sigma, gamma=GAMMA, eta=eta, a=abs(a), noise=noise, delta=DELTA
+        )
         signal = beta * GAMMA / sigma
 
         def share(of: Components) -> float:
-            return float(np.max(np.abs(of.off), initial=TINY) / max(float(np.min(np.abs(of.on))), TINY))
+            return float(
+                np.max(np.abs(of.off), initial=TINY) / max(float(np.min(np.abs(of.on))), TINY)
+            )
 
         return {
             "margin": m * pair,

@@ -1,7 +1,9 @@
-"""Real inputs mixed with others, all labelled by a teacher: how the structure of inputs acts on learning.
+"""Real inputs mixed with others, all labelled by a teacher: how the structure of inputs acts on
+learning.
 
-A teacher is trained on the labelled images L, with a regulariser on inputs U without labels; it then labels both, and a student learns
-from a mixture in which a share α of the inputs is from U. The teacher is trained when the task is drawn, in the one training loop.
+A teacher is trained on the labelled images L, with a regulariser on inputs U without labels; it
+then labels both, and a student learns from a mixture in which a share α of the inputs is from U.
+The teacher is trained when the task is drawn, in the one training loop.
 
 Reference: shi2022, Algorithm 1 and Appendix E.5, Equations (291) to (293).
 """
@@ -31,11 +33,14 @@ from unlazy.tasks.images.families import ImageClasses, ImageFamily, ImagePool, l
 GAUSSIAN = "gaussian"
 
 
-def balance(score: Float[Array, "n o"], y: Float[Array, "n o"], trade: Float[Array, ""] | float) -> Float[Array, ""]:
-    """R₁ + trade·R₂ over the rows without a label, which are rows of zeros in y; f are the probabilities by softmax.
+def balance(
+    score: Float[Array, "n o"], y: Float[Array, "n o"], trade: Float[Array, ""] | float
+) -> Float[Array, ""]:
+    """R₁ + trade·R₂ over the rows without a label, which are rows of zeros in y; f are the
+    probabilities by softmax.
 
-    R₁ = Σ_j f̄_j·ln f̄_j for the mean f̄ over these rows is least where all classes are equally frequent; R₂ = −mean Σ_j f_j·ln f_j is least
-    where each row is sure of its class.
+    R₁ = Σ_j f̄_j·ln f̄_j for the mean f̄ over these rows is least where all classes are equally
+    frequent; R₂ = −mean Σ_j f_j·ln f_j is least where each row is sure of its class.
     """
     bare = (jnp.sum(jnp.abs(y), axis=1) == 0).astype(score.dtype)
     share = bare / jnp.maximum(jnp.sum(bare), 1)
@@ -53,17 +58,23 @@ class TeacherDescent(Descent):
     def mean_loss(self, score: Array, y: Array, weight: Float[Array, " n"]) -> Float[Array, ""]:
         labelled = jnp.mean(jnp.any(y != 0, axis=1).astype(score.dtype))
         # Rows of zeros have no softmax loss: the mean is taken over those that have a label.
-        return jnp.mean(weight * example_losses(self.loss, score, y)) / jnp.maximum(labelled, 1e-6) + balance(score, y, self.trade)
+        return jnp.mean(weight * example_losses(self.loss, score, y)) / jnp.maximum(
+            labelled, 1e-6
+        ) + balance(score, y, self.trade)
 
 
 class Sources(eqx.Module):
-    """The labelled images, and what is injected: other images, or Gaussians with independent pixels of mean 0 and variance 1."""
+    """The labelled images, and what is injected: other images, or Gaussians with independent pixels
+    of mean 0 and variance 1.
+    """
 
     pool: ImagePool
     other: ImagePool | None
     size: tuple[int, ...] = eqx.field(static=True)
 
-    def original(self, n: int, key: PRNGKeyArray, *, held: bool) -> tuple[Float[Array, "n *d"], Array]:
+    def original(
+        self, n: int, key: PRNGKeyArray, *, held: bool
+    ) -> tuple[Float[Array, "n *d"], Array]:
         """Images of L with the numbers of their classes."""
         rows = self.pool.any((n,), key, held=held)
         return self.pool.pixels(rows).reshape(n, *self.size), self.pool.classes(rows)
@@ -76,7 +87,9 @@ class Sources(eqx.Module):
 
 
 class Lesson(eqx.Module):
-    """What a teacher sees: half of the examples are images with their class, half are inputs of U without one, a row of zeros."""
+    """What a teacher sees: half of the examples are images with their class, half are inputs of U
+    without one, a row of zeros.
+    """
 
     sources: Sources
     kinds: int = eqx.field(static=True)
@@ -93,7 +106,9 @@ class Lesson(eqx.Module):
 
 
 class InjectedTask(Data):
-    """A mixture of images and injected inputs, with the teacher's most likely class as the label."""
+    """A mixture of images and injected inputs, with the teacher's most likely class as the
+    label.
+    """
 
     sources: Sources
     teacher: Model
@@ -114,7 +129,11 @@ class InjectedTask(Data):
 
     def part(self, n: int, key: PRNGKeyArray, *, injected: bool) -> Batch:
         """Examples of one part to be judged by."""
-        x = self.sources.injected(n, key, held=True) if injected else self.sources.original(n, key, held=True)[0]
+        x = (
+            self.sources.injected(n, key, held=True)
+            if injected
+            else self.sources.original(n, key, held=True)[0]
+        )
         return Batch(x, self.labels(x))
 
     def _mixture(self, n: int, key: PRNGKeyArray, *, held: bool) -> Batch:
@@ -133,9 +152,11 @@ class InjectedTask(Data):
 
 
 class InjectedImages(ImageFamily):
-    """Images of `data` and a share `alpha` of inputs that are `injected` ("gaussian", or another set), labelled by a teacher.
+    """Images of `data` and a share `alpha` of inputs that are `injected` ("gaussian", or another
+    set), labelled by a teacher.
 
-    `teacher`: how the teacher is trained, on `taught` examples, of which half are injected and have no label.
+    `teacher`: how the teacher is trained, on `taught` examples, of which half are injected and have
+    no label.
     """
 
     injected: str = eqx.field(static=True, default=GAUSSIAN, kw_only=True)
@@ -146,11 +167,15 @@ class InjectedImages(ImageFamily):
 
     def __check_init__(self) -> None:
         require(0 <= self.alpha <= 1, f"alpha is a share, between 0 and 1, but is {self.alpha}.")
-        require(self.taught > 1, f"A teacher needs at least two examples, but taught is {self.taught}.")
+        require(
+            self.taught > 1, f"A teacher needs at least two examples, but taught is {self.taught}."
+        )
 
     @property
     def _other(self) -> ImageClasses | None:
-        return None if self.injected == GAUSSIAN else ImageClasses(self.injected, side=self.picture[0])
+        return (
+            None if self.injected == GAUSSIAN else ImageClasses(self.injected, side=self.picture[0])
+        )
 
     @property
     def identity(self) -> str:
@@ -188,21 +213,29 @@ class InjectedImages(ImageFamily):
 
 
 class PartAccuracies(Probe):
-    """In percent, against the teacher's labels: `original_accuracy` and `injected_accuracy` on `test` examples of each part that nobody was
-    trained on, `whole_accuracy` of the mixture; and `share_of_largest`: the share of the most frequent label among injected inputs.
+    """In percent, against the teacher's labels: `original_accuracy` and `injected_accuracy` on
+    `test` examples of each part that nobody was trained on, `whole_accuracy` of the mixture; and
+    `share_of_largest`: the share of the most frequent label among injected inputs.
     """
 
     test: int = eqx.field(static=True, default=1000)
 
-    def __call__(self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray) -> dict[str, Array]:
+    def __call__(
+        self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
+    ) -> dict[str, Array]:
         require(isinstance(task, InjectedTask), f"{type(task).__name__} has no injected part.")
         assert isinstance(task, InjectedTask)
         keys = jax.random.split(key)
-        original, injected = (task.part(self.test, k, injected=which) for k, which in zip(keys, (False, True), strict=True))
+        original, injected = (
+            task.part(self.test, k, injected=which)
+            for k, which in zip(keys, (False, True), strict=True)
+        )
         shares = jnp.mean(injected.y, axis=0)
 
         def judged(part: Batch) -> Array:
-            return jax.lax.map(lambda score: 100 * jnp.mean(right(score, part.y)), trace.models.scores(part.x))
+            return jax.lax.map(
+                lambda score: 100 * jnp.mean(right(score, part.y)), trace.models.scores(part.x)
+            )
 
         own, other = judged(original), judged(injected)
         return {

@@ -24,10 +24,12 @@ from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 
 
 class ExplicitLabels(Instrument):
-    """The explicit network on `draws` random (A, P) for each k in `counts`: every number of present patterns, with random backgrounds.
+    """The explicit network on `draws` random (A, P) for each k in `counts`: every number of present
+    patterns, with random backgrounds.
 
-    Measures the share of wrong labels, the greatest |g(x) − y|, and the constants of Lemma 5 relative to their bounds: the worst of all
-    k so far. `stretch` makes them wrong: by turns, the hats are scaled down by so much too much and too little.
+    Measures the share of wrong labels, the greatest |g(x) − y|, and the constants of Lemma 5
+    relative to their bounds: the worst of all k so far. `stretch` makes them wrong: by turns, the
+    hats are scaled down by so much too much and too little.
     """
 
     counts: tuple[int, ...] = eqx.field(static=True)
@@ -49,14 +51,19 @@ class ExplicitLabels(Instrument):
         """Label, and compare."""
         rows = []
         for k in self.counts:
-            found = [self._one(k, self.stretch ** (1 - 2 * (i % 2)), generator(key, k, i)) for i in range(self.draws)]
+            found = [
+                self._one(k, self.stretch ** (1 - 2 * (i % 2)), generator(key, k, i))
+                for i in range(self.draws)
+            ]
             rows.append({name: max(f[name] for f in found) for name in found[0]})
         return {name: np.maximum.accumulate([row[name] for row in rows]) for name in rows[0]}
 
     def _one(self, k: int, stretch: float, rng: np.random.Generator) -> dict[str, float]:
         """One random A and P, and a random rate p at which the relevant patterns are present."""
         P = tuple(s for s in range(1, k + 1) if rng.random() < 0.5) or (k,)
-        law = PatternLaw(jnp.ones(1), jnp.full(1, rng.uniform(0.05, 0.95)), jnp.full(1, 0.5), self.D, k, P)
+        law = PatternLaw(
+            jnp.ones(1), jnp.full(1, rng.uniform(0.05, 0.95)), jnp.full(1, 0.5), self.D, k, P
+        )
         q, _ = np.linalg.qr(rng.normal(size=(self.D, self.D)))
         task = HiddenPatterns(jnp.asarray(q), jnp.asarray(rng.permutation(self.D) < k), law)
         present = rng.random((64, self.D)) < 0.5
@@ -64,7 +71,11 @@ class ExplicitLabels(Instrument):
         places = np.flatnonzero(task.relevant)
         for row, s in enumerate(count):
             present[row, places] = rng.permutation(k) < s
-        x = (present - np.asarray(task.mean)) / float(law.moments.sigma) @ np.asarray(task.dictionary)
+        x = (
+            (present - np.asarray(task.mean))
+            / float(law.moments.sigma)
+            @ np.asarray(task.dictionary)
+        )
         y = np.where(np.isin(count, P), 1.0, -1.0)
         net = explicit_network(task, stretch=stretch)
         score = np.asarray(net(jnp.asarray(x)))
@@ -80,11 +91,13 @@ class ExplicitLabels(Instrument):
 
 
 class ExplicitGeneral(Instrument):
-    """The explicit network of the general setting on tasks of a family, over k: the share of `examples` with y·g(x) < 1, and its constants.
+    """The explicit network of the general setting on tasks of a family, over k: the share of
+    `examples` with y·g(x) < 1, and its constants.
 
-    `crowding`: (kμ/√d)·(poD/σ̃), which the lemma bounds by 1/16, with po the greatest share of background patterns that an example showed.
-    `second_layer`: |a| over 64k as printed; `doubled`: over 128k. The worst of `draws` tasks and all k so far. `height` = 1 are hats that
-    are too low for inputs that are off.
+    `crowding`: (kμ/√d)·(poD/σ̃), which the lemma bounds by 1/16, with po the greatest share of
+    background patterns that an example showed. `second_layer`: |a| over 64k as printed; `doubled`:
+    over 128k. The worst of `draws` tasks and all k so far. `height` = 1 are hats that are too low
+    for inputs that are off.
     """
 
     family: GeneralParity
@@ -108,8 +121,14 @@ class ExplicitGeneral(Instrument):
         rows = []
         for k in self.counts:
             # Half of the tasks have means that ask for shifted hats.
-            families = [dataclasses.replace(self.family, k=k, negative=(0.5, 0.7)[i % 2]) for i in range(self.draws)]
-            found = [self._one(each, jax.random.fold_in(key, 100 * k + i)) for i, each in enumerate(families)]
+            families = [
+                dataclasses.replace(self.family, k=k, negative=(0.5, 0.7)[i % 2])
+                for i in range(self.draws)
+            ]
+            found = [
+                self._one(each, jax.random.fold_in(key, 100 * k + i))
+                for i, each in enumerate(families)
+            ]
             rows.append({name: max(f[name] for f in found) for name in found[0]})
         return {name: np.maximum.accumulate([row[name] for row in rows]) for name in rows[0]}
 
@@ -129,7 +148,9 @@ class ExplicitGeneral(Instrument):
 
 @eqx.filter_jit
 def _look(family: GeneralParity, height: int, n: int, key: PRNGKeyArray) -> tuple[Array, ...]:
-    """y·g(x) of n examples, the greatest share of background patterns in one of them, μ, σ̃, and the network's a and b."""
+    """y·g(x) of n examples, the greatest share of background patterns in one of them, μ, σ̃, and
+    the network's a and b.
+    """
     key_task, key_draw = jax.random.split(key)
     task = family.task(key=key_task)
     net = explicit_general(task, height=height)

@@ -1,8 +1,10 @@
-"""Two-step feature learning: two weight-forgetting steps find the features, the steps after them learn a classifier.
+"""Two-step feature learning: two weight-forgetting steps find the features, the steps after them
+learn a classifier.
 
-Step 1 forgets the first layer, w ← −η₁∇, and finds the hidden direction; step 2 forgets both layers and improves it; the remaining steps
-train everything without noise. `TwoStep` holds one set of numbers for all members of the contest, each on the same initial
-network: the network itself, frozen features after one or two steps, random features, and the tangent model.
+Step 1 forgets the first layer, w ← −η₁∇, and finds the hidden direction; step 2 forgets both layers
+and improves it; the remaining steps train everything without noise. `TwoStep` holds one set of
+numbers for all members of the contest, each on the same initial network: the network itself, frozen
+features after one or two steps, random features, and the tangent model.
 
 Reference: shi2022, Section 3.1, Theorem 26, Appendix E.1.
 """
@@ -23,10 +25,12 @@ from unlazy.papers.shi2022.constants import TheoremConstants, theorem_26, theore
 class TwoStep:
     """All settings of the staged schedule. Make one with `theorem`, `general` or `practical`.
 
-    m: pairs of mirrored neurons, T: steps in all, batch: examples a step after the first two, which see the whole sample.
-    first, second: η₁, η₂ (`spread` given: η₂ of w is set from the sample, see `Descent`); noise: σ_ξ of steps 1 and 2.
-    w_rate, a_rate: steps t > 2 for the first layer (weights and biases) and the second; drop: where they fall to a tenth, as a
-    share of the remaining steps (1: never). features_rate, tangent_rate: step sizes of the random features and of the tangent model.
+    m: pairs of mirrored neurons, T: steps in all, batch: examples a step after the first two, which
+    see the whole sample. first, second: η₁, η₂ (`spread` given: η₂ of w is set from the sample, see
+    `Descent`); noise: σ_ξ of steps 1 and 2. w_rate, a_rate: steps t > 2 for the first layer
+    (weights and biases) and the second; drop: where they fall to a tenth, as a share of the
+    remaining steps (1: never). features_rate, tangent_rate: step sizes of the random features and
+    of the tangent model.
     """
 
     m: int
@@ -47,18 +51,39 @@ class TwoStep:
     drop: float
 
     @classmethod
-    def theorem(cls, *, k: int, m: int, T: int, gamma: float, sigma: float, batch: int = 1000) -> Self:
-        """The constants of Theorem 26 to the letter (its population gradient replaced by the sample's)."""
-        return cls._verbatim(theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma), m, T, batch, class_weighted=False)
+    def theorem(
+        cls, *, k: int, m: int, T: int, gamma: float, sigma: float, batch: int = 1000
+    ) -> Self:
+        """The constants of Theorem 26 to the letter (its population gradient replaced by the
+        sample's).
+        """
+        return cls._verbatim(
+            theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma), m, T, batch, class_weighted=False
+        )
 
     @classmethod
-    def general(cls, *, k: int, m: int, T: int, D: int, gamma: float, sigma: float, p_min: float, batch: int = 1000) -> Self:
-        """The constants of Theorem 34 to the letter: small initial weights, and classes weighted equally in steps 1 and 2."""
+    def general(
+        cls,
+        *,
+        k: int,
+        m: int,
+        T: int,
+        D: int,
+        gamma: float,
+        sigma: float,
+        p_min: float,
+        batch: int = 1000,
+    ) -> Self:
+        """The constants of Theorem 34 to the letter: small initial weights, and classes weighted
+        equally in steps 1 and 2.
+        """
         c = theorem_34(k=k, m=m, T=T, D=D, gamma=gamma, sigma=sigma, p_min=p_min)
         return cls._verbatim(c, m, T, batch, class_weighted=True)
 
     @classmethod
-    def _verbatim(cls, c: TheoremConstants, m: int, T: int, batch: int, *, class_weighted: bool) -> Self:
+    def _verbatim(
+        cls, c: TheoremConstants, m: int, T: int, batch: int, *, class_weighted: bool
+    ) -> Self:
         return cls(
             m=m,
             T=T,
@@ -79,14 +104,17 @@ class TwoStep:
         )
 
     @classmethod
-    def practical(cls, *, k: int, m: int, T: int, gamma: float, sigma: float, batch: int = 1000) -> Self:
-        """Settings under which the published tables come out at published sizes, chosen on seeds 0–4.
+    def practical(
+        cls, *, k: int, m: int, T: int, gamma: float, sigma: float, batch: int = 1000
+    ) -> Self:
+        """Settings under which the published tables come out at published sizes, chosen on seeds
+        0–4.
 
-        Deviation: σ_b = σ_ξ = 0.5 instead of 1/k².
-        Deviation: η₂ of w is set so that ⟨w_i, x⟩ has root mean square σ_b, instead of η₂ = 1.
-        Deviation: steps t > 2 use 0.3 (first layer) and 150/m (second), a tenth of it in the last third, instead of k²/(T·m^{1/3}).
-        Deviation: steps 1 and 2 weight the classes equally.
-        Deviation: random features use step size 15/m and the tangent model 3/m, both a tenth of it in the last third; the paper gives none.
+        Deviation: σ_b = σ_ξ = 0.5 instead of 1/k². Deviation: η₂ of w is set so that ⟨w_i, x⟩ has
+        root mean square σ_b, instead of η₂ = 1. Deviation: steps t > 2 use 0.3 (first layer) and
+        150/m (second), a tenth of it in the last third, instead of k²/(T·m^{1/3}). Deviation: steps
+        1 and 2 weight the classes equally. Deviation: random features use step size 15/m and the
+        tangent model 3/m, both a tenth of it in the last third; the paper gives none.
         """
         c = theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma)
         return cls(
@@ -110,46 +138,75 @@ class TwoStep:
 
     def __post_init__(self) -> None:
         """Refuse a schedule that leaves no step for the classifier."""
-        require(self.T > 3, f"T must leave steps for the classifier after the first two: T > 3 is expected, but T={self.T}.")
-        require(0 < self.drop <= 1, f"drop is a share of the classifier steps, in (0, 1], but is {self.drop}.")
+        require(
+            self.T > 3,
+            "T must leave steps for the classifier after the first two: T > 3 is expected, but "
+            f"T={self.T}.",
+        )
+        require(
+            0 < self.drop <= 1,
+            f"drop is a share of the classifier steps, in (0, 1], but is {self.drop}.",
+        )
 
     @property
     def init(self) -> MirroredInit:
         """The initial network that all members share."""
-        return MirroredInit(m=self.m, w_scale=self.w_scale, b_scale=self.b_scale, a_scale=self.a_scale)
+        return MirroredInit(
+            m=self.m, w_scale=self.w_scale, b_scale=self.b_scale, a_scale=self.a_scale
+        )
 
     def network(self, record: tuple[int, ...] = ()) -> GradientDescent:
         """The whole schedule, both layers."""
         rates = {"w": self.w_rate, "b": self.w_rate, "a": self.a_rate}
-        return GradientDescent(self.init, (*self._features(2), self._classifier(self.T - 2, rates)), record=record)
+        return GradientDescent(
+            self.init, (*self._features(2), self._classifier(self.T - 2, rates)), record=record
+        )
 
     def frozen(
-        self, after: Literal[1, 2], record: tuple[int, ...] = (), *, readout: Literal["sgd", "converged"] = "sgd"
+        self,
+        after: Literal[1, 2],
+        record: tuple[int, ...] = (),
+        *,
+        readout: Literal["sgd", "converged"] = "sgd",
     ) -> GradientDescent:
-        """One Step and Two Step: the first layer is frozen after that step, and a classifier is learned on top.
+        """One Step and Two Step: the first layer is frozen after that step, and a classifier is
+        learned on top.
 
-        The converged readout runs in double precision: after one step of the theorem's size, features differ from their mean by 1e-8.
+        The converged readout runs in double precision: after one step of the theorem's size,
+        features differ from their mean by 1e-8.
         """
         if readout == "converged":
-            return GradientDescent(self.init, (*self._features(after), RidgeReadout()), record=record, precision=64)
+            return GradientDescent(
+                self.init, (*self._features(after), RidgeReadout()), record=record, precision=64
+            )
         classifier = self._classifier(self.T - after, {"a": self.a_rate})
         return GradientDescent(self.init, (*self._features(after), classifier), record=record)
 
     def literal_step(self) -> GradientDescent:
-        """The first step as it is written, w − η(∇ + 2λw) with 2λη = 1, in single precision: rounding leaves some of w over."""
-        first = dataclasses.replace(self._features(1)[0], forget=(), decay={"w": 1 / (2 * self.first)})
+        """The first step as it is written, w − η(∇ + 2λw) with 2λη = 1, in single precision:
+        rounding leaves some of w over.
+        """
+        first = dataclasses.replace(
+            self._features(1)[0], forget=(), decay={"w": 1 / (2 * self.first)}
+        )
         return GradientDescent(self.init, (first,))
 
-    def random_features(self, record: tuple[int, ...] = (), *, readout: Literal["sgd", "converged"] = "sgd") -> GradientDescent:
+    def random_features(
+        self, record: tuple[int, ...] = (), *, readout: Literal["sgd", "converged"] = "sgd"
+    ) -> GradientDescent:
         """The first layer is frozen from the start."""
         if readout == "converged":
             return GradientDescent(self.init, (RidgeReadout(),), record=record, precision=64)
-        return GradientDescent(self.init, (self._classifier(self.T, {"a": self.features_rate}),), record=record)
+        return GradientDescent(
+            self.init, (self._classifier(self.T, {"a": self.features_rate}),), record=record
+        )
 
     def tangent(self, record: tuple[int, ...] = (), *, longer: int = 1) -> GradientDescent:
         """The network's tangent model at initialisation (NTK), trained so many times as long."""
         rates = dict.fromkeys(("w", "b", "a"), self.tangent_rate)
-        return GradientDescent(TangentInit(self.init), (self._classifier(longer * self.T, rates),), record=record)
+        return GradientDescent(
+            TangentInit(self.init), (self._classifier(longer * self.T, rates),), record=record
+        )
 
     def _features(self, after: Literal[1, 2]) -> tuple[Descent, ...]:
         """The first one or two steps, on the whole sample."""
@@ -172,4 +229,6 @@ class TwoStep:
 
     def _classifier(self, steps: int, rates: dict[str, float]) -> Descent:
         """Minibatch steps without noise and decay; the step sizes fall to a tenth at `drop`."""
-        return Descent(rates, steps=steps, batch=self.batch, drop=self.drop if self.drop < 1 else None)
+        return Descent(
+            rates, steps=steps, batch=self.batch, drop=self.drop if self.drop < 1 else None
+        )

@@ -43,18 +43,34 @@ PAIRS = {"MNIST": ("mnist", (0, 1)), "CIFAR-10": ("cifar10", (0, 1)), "SVHN": ("
 
 
 def gathering(scale: Scale, names: tuple[str, ...]) -> dict[str, StudyArm]:
-    """The network on two classes of each set, from small weights; and beside it from weights of the usual size."""
+    """The network on two classes of each set, from small weights; and beside it from weights of the
+    usual size.
+    """
     size = PICTURES[scale]
     found: dict[str, StudyArm] = {}
     for name in names:
         data, chosen = PAIRS[name]
         family = ImageClasses(data, chosen=chosen, flat=True)
         for suffix, start in (("", SMALL), (", usual start", 1.0)):
-            init = PlainInit(m=M, w_scale=start / math.sqrt(family.dimension), b_scale=0.0, a_scale=1 / math.sqrt(M))
-            descent = Descent({g: RATE for g in ("w", "b", "a", "c")}, steps=size.steps, batch=BATCH, loss="logistic", momentum=MOMENTUM)
+            init = PlainInit(
+                m=M,
+                w_scale=start / math.sqrt(family.dimension),
+                b_scale=0.0,
+                a_scale=1 / math.sqrt(M),
+            )
+            descent = Descent(
+                {g: RATE for g in ("w", "b", "a", "c")},
+                steps=size.steps,
+                batch=BATCH,
+                loss="logistic",
+                momentum=MOMENTUM,
+            )
             learner = GradientDescent(init, (descent,), record=(0, 3, 10, FEW, 100))
             found[name + suffix] = Arm(
-                family, learner, size.n, (Performance(size.test), WeightClusters(share=SHARE, picture=family.picture))
+                family,
+                learner,
+                size.n,
+                (Performance(size.test), WeightClusters(share=SHARE, picture=family.picture)),
             )
     return found
 
@@ -81,13 +97,20 @@ def _checks(name: str, clusters: tuple[float, float]) -> tuple[Check, ...]:
 
 
 _DEVIATIONS = (
-    "The paper shows neurons in the plane. Here two neurons are neighbours from a cosine of 0.5 on, a cluster is connected through "
-    "neighbours and holds at least 15 % of all neurons. Bounds of ours, set after looking at seeds 0 to 2 and 10: 30 % of all neurons are "
-    "in clusters at the end and were not at the start; members have a mean cosine of 0.5 to the centre of their cluster; the two largest "
-    "centres point apart; and after 30 steps neurons have come nearer to the final centre of their cluster by a cosine of 0.2.",
-    "The paper says 'random Gaussian' and gives no scale: weights start with standard deviation 0.1/√d, the second layer with 1/√m. From "
-    "the usual 1/√d, shown beside it, the network learns as well while its weights hardly turn, and no clusters are seen: the picture "
-    "depends on the scale of the start. From 0.03/√d and less, clusters are seen on CIFAR-10 with labels of other images, too. ReLU, "
+    "The paper shows neurons in the plane. Here two neurons are neighbours from a cosine of 0.5 "
+    "on, a cluster is connected through "
+    "neighbours and holds at least 15 % of all neurons. Bounds of ours, set after looking at "
+    "seeds 0 to 2 and 10: 30 % of all neurons are "
+    "in clusters at the end and were not at the start; members have a mean cosine of 0.5 to the "
+    "centre of their cluster; the two largest "
+    "centres point apart; and after 30 steps neurons have come nearer to the final centre of "
+    "their cluster by a cosine of 0.2.",
+    "The paper says 'random Gaussian' and gives no scale: weights start with standard deviation "
+    "0.1/√d, the second layer with 1/√m. From "
+    "the usual 1/√d, shown beside it, the network learns as well while its weights hardly turn, "
+    "and no clusters are seen: the picture "
+    "depends on the scale of the start. From 0.03/√d and less, clusters are seen on CIFAR-10 "
+    "with labels of other images, too. ReLU, "
     "logistic loss, batches of 100 and step size 0.003 are ours, chosen on seeds 0 to 2.",
     "Pixels are standardised channel by channel. Laptop scale takes 300 steps.",
 )
@@ -96,7 +119,12 @@ _DEVIATIONS = (
 def _plots(names: tuple[str, ...]) -> tuple[Plot, ...]:
     arms = [name + suffix for name in names for suffix in ("", ", usual start")]
     return tuple(
-        Plot(title=title, x="gradient step", y=axis, series=tuple(PlotLine(arm, measure, arm) for arm in arms))
+        Plot(
+            title=title,
+            x="gradient step",
+            y=axis,
+            series=tuple(PlotLine(arm, measure, arm) for arm in arms),
+        )
         for title, axis, measure in (
             ("Neurons in clusters", "share of neurons", "gathered"),
             ("On the way to the final clusters", "mean cosine to the final centre", "towards"),
@@ -109,8 +137,10 @@ FIGURES17_18 = Claim(
     where="Figures 3, 17, 18 (Section 6, Appendix E.4)",
     kind="figure",
     statement=(
-        "In a two-layer network of m = 50 neurons, trained by SGD with momentum 0.95 on two classes of MNIST (0/1) and of CIFAR-10 "
-        "(airplane/automobile), effective features emerge after a few steps and then improve to form two clusters."
+        "In a two-layer network of m = 50 neurons, trained by SGD with momentum 0.95 on two "
+        "classes of MNIST (0/1) and of CIFAR-10 "
+        "(airplane/automobile), effective features emerge after a few steps and then improve to "
+        "form two clusters."
     ),
     study=images_gather,
     checks=(*_checks("MNIST", (2, 2)), *_checks("CIFAR-10", (2, 2))),
@@ -120,7 +150,8 @@ FIGURES17_18 = Claim(
         Change(
             "2026-11-17",
             "20 seeds instead of 5",
-            "undecided: two clusters were found for CIFAR-10 with 4 of 5 seeds, which says little about a share above one half",
+            "undecided: two clusters were found for CIFAR-10 with 4 of 5 seeds, which says "
+            "little about a share above one half",
             1100,
         ),
     ),
@@ -132,7 +163,8 @@ FIGURE19 = Claim(
     id="shi2022/figure19",
     where="Figure 19 (Appendix E.4)",
     kind="figure",
-    statement="In the same network trained on SVHN with labels 0/1 the weights gradually form four clusters.",
+    statement="In the same network trained on SVHN with labels 0/1 the weights gradually form four "
+    "clusters.",
     study=house_numbers_gather,
     checks=_checks("SVHN", (4, 4)),
     seeds={"smoke": 1, "laptop": 5, "paper": 5},

@@ -1,9 +1,12 @@
-"""The exact population gradient of one neuron on the parity mixture at po = ½, for any number of patterns.
+"""The exact population gradient of one neuron on the parity mixture at po = ½, for any number of
+patterns.
 
-In signs z = 2φ̃ − 1 an input is φ = z/(2σ̃), and u = Σ_ℓ z_ℓ x_ℓ + b + ξ with x_ℓ = q_ℓ/(2σ̃) and ξ ~ N(0, σ_ξ²). What Lemma 12 averages are
-means of y, y·z_j times a function h of u. On an interval that u does not leave, h is its Fourier series, and the mean of each wave is a
-product: cos(ωx_ℓ) for a background pattern, i·sin(ωx_j) for a relevant one under the parity label, i·sin(ωΣ_A x_j) where all relevant
-patterns are equal. The noise makes the waves die out as exp(−σ_ξ²ω²/2), so that a few dozen of them give all digits.
+In signs z = 2φ̃ − 1 an input is φ = z/(2σ̃), and u = Σ_ℓ z_ℓ x_ℓ + b + ξ with x_ℓ = q_ℓ/(2σ̃) and ξ
+~ N(0, σ_ξ²). What Lemma 12 averages are means of y, y·z_j times a function h of u. On an interval
+that u does not leave, h is its Fourier series, and the mean of each wave is a product: cos(ωx_ℓ)
+for a background pattern, i·sin(ωx_j) for a relevant one under the parity label, i·sin(ωΣ_A x_j)
+where all relevant patterns are equal. The noise makes the waves die out as exp(−σ_ξ²ω²/2), so that
+a few dozen of them give all digits.
 
 Reference: shi2022, Lemmas 12, 15 to 17 and 20 to 22.
 """
@@ -40,11 +43,19 @@ class Components(NamedTuple):
 
 
 def components(
-    on: Float[np.ndarray, " k"], off: Float[np.ndarray, " D-k"], b: float, noise: float, *, structure: float = 0.5, mean: float = 0.0
+    on: Float[np.ndarray, " k"],
+    off: Float[np.ndarray, " D-k"],
+    b: float,
+    noise: float,
+    *,
+    structure: float = 0.5,
+    mean: float = 0.0,
 ) -> Components:
-    """T_j = E[y φ_j I(u ∈ (0, 1))], T_b = E[y I(u ∈ (0, 1))], T_a = E[y σ(u)] of a neuron with components q = (on, off) along the patterns.
+    """T_j = E[y φ_j I(u ∈ (0, 1))], T_b = E[y I(u ∈ (0, 1))], T_a = E[y σ(u)] of a neuron with
+    components q = (on, off) along the patterns.
 
-    `structure`: share of inputs whose relevant patterns are all equal. `mean` is added to the label: a world where (A0) is false.
+    `structure`: share of inputs whose relevant patterns are all equal. `mean` is added to the
+    label: a world where (A0) is false.
     """
     sigma = math.sqrt(len(on) + len(off)) / 2
     x, rest = on / (2 * sigma), off / (2 * sigma)
@@ -71,9 +82,13 @@ def components(
     label = (1 - structure) * 1j**k * np.prod(sines, axis=0) + structure * 1j * np.sin(total)
     label = label + mean * ((1 - structure) * np.prod(cosines, axis=0) + structure * np.cos(total))
     around = quiet * label  # waves
-    own = (1 - structure) * 1j ** (k - 1) * cosines * _all_but_one(sines) + structure * np.cos(total)  # k waves
+    own = (1 - structure) * 1j ** (k - 1) * cosines * _all_but_one(sines) + structure * np.cos(
+        total
+    )  # k waves
     if mean:
-        own = own + mean * 1j * ((1 - structure) * sines * _all_but_one(cosines) + structure * np.sin(total))
+        own = own + mean * 1j * (
+            (1 - structure) * sines * _all_but_one(cosines) + structure * np.sin(total)
+        )
     still = structure + (1 - structure) * (k == 1)  # the zeroth wave: E[y z_j]
     return Components(
         on=(still * flat_inside + 2 * np.real(own @ (inside * quiet))) / (2 * sigma),
@@ -110,12 +125,16 @@ def background(x: Float[np.ndarray, " D"], w: Float[np.ndarray, " n"]) -> Float[
 
 
 def _terms(largest: float) -> np.ndarray:
-    """1 … p, where the p-th term of the series is the last that counts for arguments up to `largest`."""
+    """1 … p, where the p-th term of the series is the last that counts for arguments up to
+    `largest`.
+    """
     share = max(2 * largest / math.pi, 1e-9)
     return _P[: max(3, math.ceil(math.log(FAINT) / (2 * math.log(share))) + 1)]
 
 
-def _odd(x: Float[np.ndarray, " D"], weight: Complex[np.ndarray, " n"], w: Float[np.ndarray, " n"]) -> Float[np.ndarray, " D"]:
+def _odd(
+    x: Float[np.ndarray, " D"], weight: Complex[np.ndarray, " n"], w: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " D"]:
     """2·Re Σ_n weight_n·i·tan(ω_n x) for every x."""
     largest = float(np.max(np.abs(x), initial=0.0))
     if largest == 0:

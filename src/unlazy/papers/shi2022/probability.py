@@ -1,4 +1,5 @@
-"""The lemmas on chance, exactly: how likely a typical start is, and how little a few patterns move a sum of many.
+"""The lemmas on chance, exactly: how likely a typical start is, and how little a few patterns move
+a sum of many.
 
 Reference: shi2022, Lemmas 9, 10, 11 and 13.
 """
@@ -17,16 +18,20 @@ from unlazy.lab.trials import Instrument
 from unlazy.papers.shi2022.gradients import generator
 from unlazy.papers.shi2022.setting import all_bits
 
-#: −log of the chance that Σq² of n numbers leaves [½, 3/2]·n, over n, as n grows: ½(x − 1 − log x) at x = 3/2.
+#: −log of the chance that Σq² of n numbers leaves [½, 3/2]·n, over n, as n grows: ½(x − 1 − log x)
+#: at x = 3/2.
 ENERGY = 0.5 * (0.5 - math.log(1.5))
 
 
 class TypicalStart(Instrument):
-    """The exact chances that a start is not typical, over δ or 2·exp(−c(D − k)), c = ½(½ − log 3/2): the worst of all δ and D so far.
+    """The exact chances that a start is not typical, over δ or 2·exp(−c(D − k)), c = ½(½ − log
+    3/2): the worst of all δ and D so far.
 
-    `largest`: P(max_ℓ |q_ℓ| > σ_w√(2 log(D/δ))) over δ; `energy`: P(Σ_{ℓ∉A} q_ℓ² outside [½, 3/2]·σ_w²(D − k)) over 2·exp(−c(D − k));
-    `bias`: P(|b| > σ_b√(2 log(1/δ))) over δ; `all_largest`, `all_bias`: the same for m neurons with m in the logarithm.
-    `drawn`: how far a sample of weights is from the first, in standard errors. `wider`: by which weights and biases are too large.
+    `largest`: P(max_ℓ |q_ℓ| > σ_w√(2 log(D/δ))) over δ; `energy`: P(Σ_{ℓ∉A} q_ℓ² outside [½,
+    3/2]·σ_w²(D − k)) over 2·exp(−c(D − k)); `bias`: P(|b| > σ_b√(2 log(1/δ))) over δ;
+    `all_largest`, `all_bias`: the same for m neurons with m in the logarithm. `drawn`: how far a
+    sample of weights is from the first, in standard errors. `wider`: by which weights and biases
+    are too large.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -82,12 +87,14 @@ class TypicalStart(Instrument):
 
 
 class FewOfMany(Instrument):
-    """Lemmas 11 and 13 for random q on all 2^n backgrounds of n patterns that are present with probability po, over n.
+    """Lemmas 11 and 13 for random q on all 2^n backgrounds of n patterns that are present with
+    probability po, over n.
 
-    `shift`: the greatest |Pr{⟨φ, q⟩ ≥ b} − Pr{⟨φ_{−B}, q_{−B}⟩ ≥ b}| over all b, for ⟨φ_B, q_B⟩ = t of half a deviation or a tenth, over
-    the bound t/(σ_φ‖q_{−B}‖₂) + ‖q_{−B}‖₃³/(σ̃σ_φ‖q_{−B}‖₂³); `tail`: |Pr{⟨φ, q⟩ ≥ half a deviation} − its Gaussian value| over 0.56 of
-    the second term, Berry and Esseen's; `least`: that probability. The worst of `draws`. `together`: the background comes all at once
-    or not at all.
+    `shift`: the greatest |Pr{⟨φ, q⟩ ≥ b} − Pr{⟨φ_{−B}, q_{−B}⟩ ≥ b}| over all b, for ⟨φ_B, q_B⟩ = t
+    of half a deviation or a tenth, over the bound t/(σ_φ‖q_{−B}‖₂) + ‖q_{−B}‖₃³/(σ̃σ_φ‖q_{−B}‖₂³);
+    `tail`: |Pr{⟨φ, q⟩ ≥ half a deviation} − its Gaussian value| over 0.56 of the second term, Berry
+    and Esseen's; `least`: that probability. The worst of `draws`. `together`: the background comes
+    all at once or not at all.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -110,7 +117,9 @@ class FewOfMany(Instrument):
         rows = []
         for n in self.sizes:
             each = [self._one(n, generator(key, n, index)) for index in range(self.draws)]
-            rows.append({name: (min if name == "least" else max)(e[name] for e in each) for name in each[0]})
+            rows.append(
+                {name: (min if name == "least" else max)(e[name] for e in each) for name in each[0]}
+            )
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def _one(self, n: int, rng: np.random.Generator) -> dict[str, float]:
@@ -136,7 +145,13 @@ class FewOfMany(Instrument):
         found = []
         for share in (0.1, 0.5):
             t = share * deviation
-            edges = np.concatenate([value, value + t, np.nextafter(value, np.inf), np.nextafter(value + t, np.inf)])
+            edges = np.concatenate(
+                [value, value + t, np.nextafter(value, np.inf), np.nextafter(value + t, np.inf)]
+            )
             found.append(float(np.max(np.abs(less(edges) - less(edges - t)))) / (share + third))
         tail = 1 - float(less(np.array([deviation / 2]))[0])
-        return {"shift": max(found), "tail": abs(tail - scipy.stats.norm.sf(0.5)) / (0.56 * third), "least": tail}
+        return {
+            "shift": max(found),
+            "tail": abs(tail - scipy.stats.norm.sf(0.5)) / (0.56 * third),
+            "least": tail,
+        }

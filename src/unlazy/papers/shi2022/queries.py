@@ -1,4 +1,5 @@
-"""Statistical queries: the dimension of sparse parities, what queries can rule out, and learners behind an oracle.
+"""Statistical queries: the dimension of sparse parities, what queries can rule out, and learners
+behind an oracle.
 
 Reference: shi2022, Section 4 (Theorem 4 and the remark after it), Appendix D.
 """
@@ -26,20 +27,30 @@ from unlazy.papers.shi2022.query_learners import CorrelationQueries, ParitySearc
 from unlazy.probes.performance import LawAccuracy
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.patterns import LISTED
-from unlazy.theory.statistical_queries import correlations, parities, parity_dimension, queries_needed, query_dimension
+from unlazy.theory.statistical_queries import (
+    correlations,
+    parities,
+    parity_dimension,
+    queries_needed,
+    query_dimension,
+)
 
 
 def _weights(D: int, rate: float) -> np.ndarray:
-    """The probabilities of all 2^D inputs, in the order of `parities`, if every bit is 1 with probability `rate`."""
+    """The probabilities of all 2^D inputs, in the order of `parities`, if every bit is 1 with
+    probability `rate`.
+    """
     count = np.array(list(itertools.product((0, 1), repeat=D))).sum(axis=1)
     return rate**count * (1 - rate) ** (D - count)
 
 
 class QueryDimension(Instrument):
-    """SQ-DIM of all C(D, k) parities, by Definition 31: the correlation of every pair over all inputs, and a search for the largest clique.
+    """SQ-DIM of all C(D, k) parities, by Definition 31: the correlation of every pair over all
+    inputs, and a search for the largest clique.
 
-    `share`: the dimension over C(D, k); `correlation`: the greatest of a pair; `labels`: the share of inputs on which the printed formula
-    I[Σ_{j∈A} (1 − φ̃_j) is odd] is the product of the signs. Bits are 1 with probability `rate`.
+    `share`: the dimension over C(D, k); `correlation`: the greatest of a pair; `labels`: the share
+    of inputs on which the printed formula I[Σ_{j∈A} (1 − φ̃_j) is odd] is the product of the signs.
+    Bits are 1 with probability `rate`.
     """
 
     D: int = eqx.field(static=True)
@@ -66,12 +77,15 @@ class QueryDimension(Instrument):
 
 
 class Elimination(Instrument):
-    """How many queries it takes to single out one of the C(D, k) parities, where the oracle may answer within τ = 2/C(D, k)^(1/3).
+    """How many queries it takes to single out one of the C(D, k) parities, where the oracle may
+    answer within τ = 2/C(D, k)^(1/3).
 
-    The oracle always gives the answer of a label without any relation to the input, as long as a parity agrees with it within τ. The
-    learner asks whether the label is +1, and then for the majorities of so many remaining parities as a query can rule out at once.
-    `queries_over_needed`: queries until at most one parity is left, over ½·C(D, k)^(1/3); `most_at_once`: the most that one query ruled
-    out, over 1/(4τ²), by which Parseval's identity bounds it. Bits are 1 with probability `rate`.
+    The oracle always gives the answer of a label without any relation to the input, as long as a
+    parity agrees with it within τ. The learner asks whether the label is +1, and then for the
+    majorities of so many remaining parities as a query can rule out at once. `queries_over_needed`:
+    queries until at most one parity is left, over ½·C(D, k)^(1/3); `most_at_once`: the most that
+    one query ruled out, over 1/(4τ²), by which Parseval's identity bounds it. Bits are 1 with
+    probability `rate`.
     """
 
     D: int = eqx.field(static=True)
@@ -100,7 +114,10 @@ class Elimination(Instrument):
             # Pr[y = majority] differs from ½ by half the correlation.
             out = left & (np.abs(concepts @ (weight * majority)) / 2 > tolerance * (1 - 1e-6))
             left, asked, most = left & ~out, asked + 1, max(most, int(out.sum()))
-        return {"queries_over_needed": asked / queries_needed(count), "most_at_once": most * 4 * tolerance**2}
+        return {
+            "queries_over_needed": asked / queries_needed(count),
+            "most_at_once": most * 4 * tolerance**2,
+        }
 
 
 #: D and k of the exact computations: of the dimension, and of the elimination.
@@ -114,7 +131,10 @@ EXACT: dict[Scale, tuple[tuple[int, int], tuple[int, int]]] = {
 def theorem4(scale: Scale, rate: float = 0.5) -> dict[str, StudyArm]:
     """The dimension, and the elimination of parities by queries."""
     dimension, elimination = EXACT[scale]
-    return {"dimension": QueryDimension(*dimension, rate), "elimination": Elimination(*elimination, rate)}
+    return {
+        "dimension": QueryDimension(*dimension, rate),
+        "elimination": Elimination(*elimination, rate),
+    }
 
 
 THEOREM4 = Claim(
@@ -122,8 +142,10 @@ THEOREM4 = Claim(
     where="Theorem 4, Definition 31, Theorems 32 and 33 (Section 4, Appendix D)",
     kind="bound",
     statement=(
-        "The k-sparse parities of D fair bits have SQ-DIM ≥ C(D, k). So every algorithm in the statistical query model that learns the "
-        "family without input structure to an error below 1/2 − C(D, k)^(−3) needs at least ½·C(D, k)^(1/3) queries, or a tolerance "
+        "The k-sparse parities of D fair bits have SQ-DIM ≥ C(D, k). So every algorithm in the "
+        "statistical query model that learns the "
+        "family without input structure to an error below 1/2 − C(D, k)^(−3) needs at least "
+        "½·C(D, k)^(1/3) queries, or a tolerance "
         "with 1/τ at least as large."
     ),
     study=theorem4,
@@ -134,21 +156,30 @@ THEOREM4 = Claim(
         Check(Quantity("elimination", "queries_over_needed"), lower=1.0, origin="paper"),
         Check(Quantity("elimination", "most_at_once"), upper=1.0),
     ),
-    control=Control("every bit is 1 with probability 0.97, so that parities are alike", lambda scale: theorem4(scale, 0.97)),
+    control=Control(
+        "every bit is 1 with probability 0.97, so that parities are alike",
+        lambda scale: theorem4(scale, 0.97),
+    ),
     corrections=("shi2022/theorem33-class",),
     deviations=(
-        "That no algorithm at all does with less is what the theorem proves and no run can show. Its two steps are computed: the "
-        "dimension, by the definition, over all pairs and all inputs; and what queries at the largest tolerance that the theorem "
-        "allows can rule out, against an oracle that tells nothing as long as it may. The learner knows the class, and asks for the "
+        "That no algorithm at all does with less is what the theorem proves and no run can "
+        "show. Its two steps are computed: the "
+        "dimension, by the definition, over all pairs and all inputs; and what queries at the "
+        "largest tolerance that the theorem "
+        "allows can rule out, against an oracle that tells nothing as long as it may. The "
+        "learner knows the class, and asks for the "
         "majorities that rule out most.",
-        "`labels` shows the erratum: the printed class is the opposite of the product of signs at every input.",
+        "`labels` shows the erratum: the printed class is the opposite of the product of signs "
+        "at every input.",
     ),
     history=(
         Change(
             "2026-11-17",
-            "the dimension by its definition and the elimination of parities by queries, instead of the queries of two learners over "
+            "the dimension by its definition and the elimination of parities by queries, "
+            "instead of the queries of two learners over "
             "the bound",
-            "the ratio of queries was a constant of the construction, and that learners fail without structure is not what the theorem "
+            "the ratio of queries was a constant of the construction, and that learners fail "
+            "without structure is not what the theorem "
             "says",
             1100,
         ),
@@ -159,8 +190,12 @@ THEOREM4 = Claim(
 Asker = Literal["correlation", "search", "descent"]
 
 
-def query_descent(tolerance: float, mode: Mode, k: int, *, m: int = 10, steps: int = 300) -> GradientDescent:
-    """Two weight-forgetting steps, then gradient descent on both layers, where every coordinate of every gradient is a query."""
+def query_descent(
+    tolerance: float, mode: Mode, k: int, *, m: int = 10, steps: int = 300
+) -> GradientDescent:
+    """Two weight-forgetting steps, then gradient descent on both layers, where every coordinate of
+    every gradient is a query.
+    """
     bias = 0.5
     stages = (
         Descent({"w": 1.0}, steps=1, forget=("w",), smoothing=bias, spread=bias),
@@ -175,26 +210,39 @@ def asking(learner: Asker, tolerance: float, mode: Mode, k: int) -> Learner:
     """A learner behind an oracle."""
     if learner == "descent":
         return query_descent(tolerance, mode, k)
-    return {"correlation": CorrelationQueries, "search": ParitySearch}[learner](QueryOracle.of(tolerance, mode), k)
+    return {"correlation": CorrelationQueries, "search": ParitySearch}[learner](
+        QueryOracle.of(tolerance, mode), k
+    )
 
 
-def query_learning(learner: Asker, family: BalancedParity, inverses: tuple[int, ...], mode: Mode = "adversarial") -> Row:
-    """Accuracy, number of queries, and the greater of it and 1/τ over the lower bound without structure, over the inverse tolerance 1/τ."""
+def query_learning(
+    learner: Asker, family: BalancedParity, inverses: tuple[int, ...], mode: Mode = "adversarial"
+) -> Row:
+    """Accuracy, number of queries, and the greater of it and 1/τ over the lower bound without
+    structure, over the inverse tolerance 1/τ.
+    """
     needed = queries_needed(parity_dimension(family.D, family.k))
     points = 1 << family.D if family.D <= LISTED else POINTS
 
     def beside(inverse: int, record: Record) -> dict[str, float]:
         return {"needed": needed, "effort": max(record.value("queries"), inverse) / needed}
 
-    arms = {each: Arm(family, asking(learner, 1 / each, mode, family.k), points, (LawAccuracy(),)) for each in inverses}
+    arms = {
+        each: Arm(family, asking(learner, 1 / each, mode, family.k), points, (LawAccuracy(),))
+        for each in inverses
+    }
     return Row(arms, after=beside)
 
 
 def oracle(scale: Scale, swapped: bool = False) -> dict[str, StudyArm]:
-    """Learners behind an oracle, with and without input structure; the correlation learner at the size of Table 1."""
+    """Learners behind an oracle, with and without input structure; the correlation learner at the
+    size of Table 1.
+    """
     tolerances = {"smoke": (10,), "laptop": (20, 50), "paper": (5, 10, 20, 50, 100)}[scale]
 
-    def arm(learner: Asker, structured: bool, D: int, k: int, inverse: tuple[int, ...] = tolerances) -> Row:
+    def arm(
+        learner: Asker, structured: bool, D: int, k: int, inverse: tuple[int, ...] = tolerances
+    ) -> Row:
         if scale == "smoke":
             D, k = 6, 3
         structure = 0.5 if structured is not swapped else 0.0
@@ -214,27 +262,42 @@ ORACLE = Claim(
     where="Section 4, remark after Theorem 4",
     kind="bound",
     statement=(
-        "Without input structure no polynomial algorithm in the statistical query model does better than guessing, where with it such "
+        "Without input structure no polynomial algorithm in the statistical query model does "
+        "better than guessing, where with it such "
         "algorithms learn: the comparison shows that the input structure is crucial for learning."
     ),
     study=oracle,
     checks=(
         Check(Quantity("correlation, D=100", "accuracy"), lower=99.9, share=0.5),
-        Check(Quantity("correlation, D=100", "effort"), upper=1.0, origin="identity", scales=("laptop", "paper"), exact=True),
+        Check(
+            Quantity("correlation, D=100", "effort"),
+            upper=1.0,
+            origin="identity",
+            scales=("laptop", "paper"),
+            exact=True,
+        ),
         Check(Quantity("correlation, D=100, w/o structure", "accuracy"), upper=52.0, share=0.5),
         Check(Quantity("descent, D=12", "accuracy"), lower=98.0, share=0.5),
         Check(Quantity("descent, D=12, w/o structure", "accuracy"), upper=60.0, share=0.5),
     ),
-    control=Control("the data with and without structure are exchanged", lambda scale: oracle(scale, True)),
+    control=Control(
+        "the data with and without structure are exchanged", lambda scale: oracle(scale, True)
+    ),
     deviations=(
-        "Two learners on two sizes stand for all; the oracle is adversarial within its tolerance. At D = 100 a sample of 20,000 inputs "
-        "stands for the law, at D = 12 all inputs do with their exact weights. Gradients are queries after division by their greatest "
+        "Two learners on two sizes stand for all; the oracle is adversarial within its "
+        "tolerance. At D = 100 a sample of 20,000 inputs "
+        "stands for the law, at D = 12 all inputs do with their exact weights. Gradients are "
+        "queries after division by their greatest "
         "possible size. The learners are told the dictionary; which patterns matter is hidden.",
-        "`effort`, the greater of the number of queries and 1/τ over ½·C(D, k)^(1/3), is a constant: 106 queries where 211 are needed "
+        "`effort`, the greater of the number of queries and 1/τ over ½·C(D, k)^(1/3), is a "
+        "constant: 106 queries where 211 are needed "
         "without structure.",
-        "At D = 12, k = 3 the theorem asks for 3 queries only, and gradient descent asks tens of thousands: its failure without "
-        "structure is the oracle's doing, not the theorem's. It is not certain either, so that shares of seeds are judged: at 1/τ = 50 "
-        "one of 48 seeds learned something of the parity, at 1/τ = 100 four of twelve learned all of it.",
+        "At D = 12, k = 3 the theorem asks for 3 queries only, and gradient descent asks tens "
+        "of thousands: its failure without "
+        "structure is the oracle's doing, not the theorem's. It is not certain either, so that "
+        "shares of seeds are judged: at 1/τ = 50 "
+        "one of 48 seeds learned something of the parity, at 1/τ = 100 four of twelve learned "
+        "all of it.",
     ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
     plots=(

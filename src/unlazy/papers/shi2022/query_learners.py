@@ -1,7 +1,9 @@
-"""Learners that see the data through a statistical query oracle alone: no examples, only averages within a tolerance.
+"""Learners that see the data through a statistical query oracle alone: no examples, only averages
+within a tolerance.
 
-Both ask about inputs by their coordinates in the dictionary, which they are thus told; what is hidden is which patterns matter. Inputs are
-centred, so that a pattern is present where its coordinate is positive.
+Both ask about inputs by their coordinates in the dictionary, which they are thus told; what is
+hidden is which patterns matter. Inputs are centred, so that a pattern is present where its
+coordinate is positive.
 
 Reference: shi2022, Theorems 4 and 33.
 """
@@ -28,7 +30,10 @@ from unlazy.tasks.base import Population, Sampler
 
 
 class PatternModel(Model):
-    """A model that reads off an input which patterns are present. `dictionary`: one row a pattern; None: inputs are coordinates."""
+    """A model that reads off an input which patterns are present.
+
+    `dictionary`: one row a pattern; None: inputs are coordinates.
+    """
 
     dictionary: Float[Array, "D d"] | None
 
@@ -41,11 +46,16 @@ class PatternModel(Model):
 
     def enter(self, basis: Float[Array, "r d"]) -> Self:
         inner = basis.T if self.dictionary is None else self.dictionary @ basis.T  # D r
-        return eqx.tree_at(lambda model: model.dictionary, self, inner, is_leaf=lambda leaf: leaf is None)
+        return eqx.tree_at(
+            lambda model: model.dictionary, self, inner, is_leaf=lambda leaf: leaf is None
+        )
 
 
 class CountLabels(PatternModel):
-    """A label for each number of `chosen` patterns that are present. `answers` = what the oracle said of every pattern's correlation."""
+    """A label for each number of `chosen` patterns that are present.
+
+    `answers` = what the oracle said of every pattern's correlation.
+    """
 
     answers: Float[Array, " D"]
     chosen: Float[Array, " D"]
@@ -56,7 +66,10 @@ class CountLabels(PatternModel):
 
 
 class ParityLabel(PatternModel):
-    """The product of the signs of the patterns in `subset`. `answer` = what the oracle said of its correlation with the label."""
+    """The product of the signs of the patterns in `subset`.
+
+    `answer` = what the oracle said of its correlation with the label.
+    """
 
     subset: Int[Array, " k"]
     answer: Float[Array, ""]
@@ -65,13 +78,17 @@ class ParityLabel(PatternModel):
         return jnp.prod(signs[:, self.subset], axis=1)
 
 
-def counts(signs: Float[Array, "n D"], chosen: Float[Array, " D"], most: int) -> Float[Array, "n most"]:
+def counts(
+    signs: Float[Array, "n D"], chosen: Float[Array, " D"], most: int
+) -> Float[Array, "n most"]:
     """Which of the numbers 0 … most − 1 of chosen patterns are present."""
     return jax.nn.one_hot(jnp.round((signs + 1) / 2 @ chosen).astype(int), most)
 
 
 class QueryLearner(Learner):
-    """Base of learners that ask an `oracle` about data with k relevant patterns; `n` examples are never looked at."""
+    """Base of learners that ask an `oracle` about data with k relevant patterns; `n` examples are
+    never looked at.
+    """
 
     oracle: QueryOracle
     k: int = eqx.field(static=True)
@@ -80,26 +97,39 @@ class QueryLearner(Learner):
         return outputs.kind == "signs"
 
     @abstractmethod
-    def learn(self, law: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray) -> tuple[PatternModel, int]:
+    def learn(
+        self, law: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
+    ) -> tuple[PatternModel, int]:
         """The model, and the number of queries."""
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         _, key_data, key_answers = keys_of(key)
         law = self.oracle.law(sampler, key_data)
-        require(self.k <= law.x.shape[1], f"k={self.k} of {law.x.shape[1]} patterns cannot be relevant.")
+        require(
+            self.k <= law.x.shape[1], f"k={self.k} of {law.x.shape[1]} patterns cannot be relevant."
+        )
         model, asked = self.learn(law, sampler.basis, key=key_answers)
         # No examples were seen: fresh ones stand for them.
         seen = sampler.draw(min(n, SEEN), key_data)
         notes = {"queries": jnp.full(1, float(asked))}
-        return Trace(jax.tree.map(lambda leaf: leaf[None], model), jnp.full(1, jnp.nan), seen, self.recorded(n), notes)
+        return Trace(
+            jax.tree.map(lambda leaf: leaf[None], model),
+            jnp.full(1, jnp.nan),
+            seen,
+            self.recorded(n),
+            notes,
+        )
 
 
 class CorrelationQueries(QueryLearner):
-    """Asks for the correlation E[y·s_j] of every pattern's sign with the label, keeps the k greatest that stand out from the tolerance, and
-    asks for the label of each number of them: D + k + 1 queries.
+    """Asks for the correlation E[y·s_j] of every pattern's sign with the label, keeps the k
+    greatest that stand out from the tolerance, and asks for the label of each number of them: D + k
+    + 1 queries.
     """
 
-    def learn(self, law: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray) -> tuple[CountLabels, int]:
+    def learn(
+        self, law: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
+    ) -> tuple[CountLabels, int]:
         key_patterns, key_labels = jax.random.split(key)
         signs = jnp.sign(law.x)
         answers = self.oracle.ask(lambda x, y: y[:, None] * signs, law, key=key_patterns)
@@ -112,17 +142,25 @@ class CorrelationQueries(QueryLearner):
 
 
 class ParitySearch(QueryLearner):
-    """Asks for the correlation of the label with each of the C(D, k) parities, and keeps the greatest."""
+    """Asks for the correlation of the label with each of the C(D, k) parities, and keeps the
+    greatest.
+    """
 
     def __check_init__(self) -> None:
         """Refuse an even k, for which the product of signs is the opposite of the parity label."""
-        require(self.k % 2 == 1, f"The label is the product of k signs for odd k only, but k={self.k}.")
+        require(
+            self.k % 2 == 1, f"The label is the product of k signs for odd k only, but k={self.k}."
+        )
 
     def work(self, n: int, r: int) -> float:
         return float(n) * self.k * math.comb(r, self.k)
 
-    def learn(self, law: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray) -> tuple[ParityLabel, int]:
-        subsets = jnp.asarray(np.array(list(itertools.combinations(range(law.x.shape[1]), self.k))))  # C(D, k) k
+    def learn(
+        self, law: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
+    ) -> tuple[ParityLabel, int]:
+        subsets = jnp.asarray(
+            np.array(list(itertools.combinations(range(law.x.shape[1]), self.k)))
+        )  # C(D, k) k
         parities = jnp.prod(jnp.sign(law.x)[:, subsets], axis=2)
         answers = self.oracle.ask(lambda x, y: y[:, None] * parities, law, key=key)
         best = jnp.argmax(answers)

@@ -1,4 +1,5 @@
-"""Tables 2 to 5: interval labels, and Table 1 with another input dimension, class balance or number of examples.
+"""Tables 2 to 5: interval labels, and Table 1 with another input dimension, class balance or number
+of examples.
 
 Reference: shi2022, Appendix E.1.2 and E.2.
 """
@@ -40,16 +41,23 @@ def parity_contest(size: Size, note: str, *, negative: float = 0.5) -> dict[str,
 
 
 def fall(record: Record) -> float:
-    """How far test accuracy fell below what had been reached before, along the recorded steps: zero for a curve that only rises."""
+    """How far test accuracy fell below what had been reached before, along the recorded steps: zero
+    for a curve that only rises.
+    """
     curve = np.array(record.measurements["test_accuracy"])
     return float(np.max(np.maximum.accumulate(curve) - curve))
 
 
 def steadiness(skewed: Arm, balanced: Arm) -> Comparison:
-    """How much farther the accuracy of a method falls back during training where the classes are unequal."""
+    """How much farther the accuracy of a method falls back during training where the classes are
+    unequal.
+    """
     return Comparison(
         {"skewed": skewed, "balanced": balanced},
-        lambda records: {"fall": fall(records["skewed"]), "further_fall": fall(records["skewed"]) - fall(records["balanced"])},
+        lambda records: {
+            "fall": fall(records["skewed"]),
+            "further_fall": fall(records["skewed"]) - fall(records["balanced"]),
+        },
     )
 
 
@@ -61,44 +69,70 @@ INTERVAL: dict[Scale, Size] = {
 
 
 def interval_task(size: Size, p: float = 2 / 3) -> ProductPatterns:
-    """Independent patterns; the label says whether at least two thirds of the relevant ones are present. p = 1/2: no input structure."""
-    return ProductPatterns(d=size.d, D=size.D, k=size.k, P=interval(size.k, 2 * size.k // 3, size.k), p=p, po=0.5)
+    """Independent patterns; the label says whether at least two thirds of the relevant ones are
+    present. p = 1/2: no input structure.
+    """
+    return ProductPatterns(
+        d=size.d, D=size.D, k=size.k, P=interval(size.k, 2 * size.k // 3, size.k), p=p, po=0.5
+    )
 
 
 def table2(scale: Scale) -> dict[str, Arm]:
     """The six methods on interval labels."""
     size = INTERVAL[scale]
     moments = interval_task(size).moments
-    schedule = TwoStep.practical(k=size.k, m=size.m, T=size.T, gamma=float(moments.gamma), sigma=float(moments.sigma), batch=size.batch)
+    schedule = TwoStep.practical(
+        k=size.k,
+        m=size.m,
+        T=size.T,
+        gamma=float(moments.gamma),
+        sigma=float(moments.sigma),
+        batch=size.batch,
+    )
     schedule = dataclasses.replace(schedule, w_rate=3.0, tangent_rate=300 / size.m)
     arms = contest(size, schedule, interval_task(size), interval_task(size, p=0.5))
     near_zero = dataclasses.replace(schedule, b_scale=1 / size.k**2, features_rate=10_000 / size.m)
     features = near_zero.random_features(curve_steps(size.T))
-    return arms | {name: dataclasses.replace(arms[name], learner=features) for name in ("RF", "RF w/o structure")}
+    return arms | {
+        name: dataclasses.replace(arms[name], learner=features)
+        for name in ("RF", "RF w/o structure")
+    }
 
 
-_DIMENSIONS: dict[Scale, tuple[int, int]] = {"smoke": (12, 48), "laptop": (100, 2000), "paper": (100, 2000)}
+_DIMENSIONS: dict[Scale, tuple[int, int]] = {
+    "smoke": (12, 48),
+    "laptop": (100, 2000),
+    "paper": (100, 2000),
+}
 
 
 def table3(scale: Scale) -> dict[str, Arm]:
     """Table 1 with inputs of d = 100 and d = 2000 dimensions."""
     small, large = _DIMENSIONS[scale]
     size = PARITY[scale]
-    return parity_contest(size._replace(d=small), ", d=100") | parity_contest(size._replace(d=large), ", d=2000")
+    return parity_contest(size._replace(d=small), ", d=100") | parity_contest(
+        size._replace(d=large), ", d=2000"
+    )
 
 
 def table4(scale: Scale) -> dict[str, StudyArm]:
-    """Table 1 with 80 % and 90 % of the examples in the negative class, and how steadily NTK learns there."""
+    """Table 1 with 80 % and 90 % of the examples in the negative class, and how steadily NTK learns
+    there.
+    """
     size, balanced = PARITY[scale], table1(scale)["NTK"]
     arms: dict[str, StudyArm] = {}
     for share in (0.8, 0.9):
         found = parity_contest(size, f", {share}", negative=share)
-        arms |= found | {f"NTK, {share}, against equal classes": steadiness(found[f"NTK, {share}"], balanced)}
+        arms |= found | {
+            f"NTK, {share}, against equal classes": steadiness(found[f"NTK, {share}"], balanced)
+        }
     return arms
 
 
 def table5(scale: Scale) -> dict[str, Arm]:
-    """Table 1 with 25,000 examples (at laptop scale this is Table 1 itself), and with 10,000 examples and fewer neurons."""
+    """Table 1 with 25,000 examples (at laptop scale this is Table 1 itself), and with 10,000
+    examples and fewer neurons.
+    """
     size = PARITY[scale]
     large = size._replace(n=500 if scale == "smoke" else 25_000)
     small = size._replace(n=400) if scale == "smoke" else size._replace(n=10_000, m=50)
@@ -106,7 +140,9 @@ def table5(scale: Scale) -> dict[str, Arm]:
 
 
 def beats(note: str, tangent: float, features: float) -> tuple[Check, ...]:
-    """That the network classifies and beats NTK and RF by about the published distances, with weights along the hidden sum."""
+    """That the network classifies and beats NTK and RF by about the published distances, with
+    weights along the hidden sum.
+    """
     return (
         Check(Quantity("Network" + note, "test_accuracy"), lower=99.0),
         gap("Network" + note, "NTK" + note, tangent),
@@ -122,20 +158,33 @@ TABLE2 = Claim(
     where="Table 2, Figures 7, 8 (Appendix E.1.2)",
     kind="table",
     statement=(
-        "On interval labels the network learns fastest, NTK is slower and comes to a similar test accuracy, and random features stay "
-        "lower; random features and the best classifier after one step fail, the one after two steps succeeds. Without input structure "
+        "On interval labels the network learns fastest, NTK is slower and comes to a similar "
+        "test accuracy, and random features stay "
+        "lower; random features and the best classifier after one step fail, the one after two "
+        "steps succeeds. Without input structure "
         "the methods are as good or only slightly worse."
     ),
     study=table2,
     checks=(
         Check(Quantity("Network", "test_accuracy"), lower=99.0),
-        Check(Quantity("Network", "test_accuracy", 20, minus=Quantity("NTK", "test_accuracy", 20)), lower=1.0),
-        Check(Quantity("Network", "test_accuracy", minus=Quantity("NTK", "test_accuracy")), upper=2.0),
+        Check(
+            Quantity("Network", "test_accuracy", 20, minus=Quantity("NTK", "test_accuracy", 20)),
+            lower=1.0,
+        ),
+        Check(
+            Quantity("Network", "test_accuracy", minus=Quantity("NTK", "test_accuracy")), upper=2.0
+        ),
         gap("Network", "RF", 26.8),
         Check(Quantity("Two Step (converged)", "test_accuracy"), lower=99.0),
         gap("Two Step (converged)", "One Step (converged)", 59.0),
         *(
-            Check(Quantity(arm, "test_accuracy", minus=Quantity(f"{arm} w/o structure", "test_accuracy")), lower=-apart, upper=apart)
+            Check(
+                Quantity(
+                    arm, "test_accuracy", minus=Quantity(f"{arm} w/o structure", "test_accuracy")
+                ),
+                lower=-apart,
+                upper=apart,
+            )
             for arm, apart in (("Network", 2.0), ("NTK", 5.0), ("RF", 5.0))
         ),
         Check(Quantity("Network", "cosine", 2), lower=0.99),
@@ -150,15 +199,22 @@ TABLE2 = Claim(
     deviations=(
         *SHARED_DEVIATIONS[:4],
         "First layer of the network in steps t > 2: step size 3 instead of 0.3.",
-        "The paper gives no step sizes for NTK and RF: 300/m and 10,000/m, chosen by test accuracy on seeds 0–4. Random features keep "
+        "The paper gives no step sizes for NTK and RF: 300/m and 10,000/m, chosen by test "
+        "accuracy on seeds 0–4. Random features keep "
         "the theorem's σ_b = 1/k²: with σ_b = 0.5 and σ_w = 1/30 all of them are nearly constant.",
         *SHARED_DEVIATIONS[5:],
-        "'Fastest' is an accuracy at least a point above that of NTK after a tenth of the steps; 'as good or only slightly worse' is "
-        "within 2 points for the network, whose value the paper prints, and 5 for the others: all of it ours.",
+        "'Fastest' is an accuracy at least a point above that of NTK after a tenth of the "
+        "steps; 'as good or only slightly worse' is "
+        "within 2 points for the network, whose value the paper prints, and 5 for the others: "
+        "all of it ours.",
     ),
     control=Control(
-        "learners see labels of other inputs; those meant to go without input structure see their own",
-        lambda scale: {name: arm if "w/o" in name else relabelled(arm) or arm for name, arm in table2(scale).items()},
+        "learners see labels of other inputs; those meant to go without input structure see "
+        "their own",
+        lambda scale: {
+            name: arm if "w/o" in name else relabelled(arm) or arm
+            for name, arm in table2(scale).items()
+        },
     ),
     history=(NAMED_COMPARISONS,),
 )
@@ -168,8 +224,10 @@ TABLE3 = Claim(
     where="Table 3, Figures 9, 10 (Appendix E.2.1)",
     kind="table",
     statement=(
-        "With inputs of 100 and of 2000 dimensions instead of 500, the network is better than NTK and random features on structured "
-        "inputs; without structure all three fail. After two steps the weights match the effective features, with cosines close to 1."
+        "With inputs of 100 and of 2000 dimensions instead of 500, the network is better than "
+        "NTK and random features on structured "
+        "inputs; without structure all three fail. After two steps the weights match the "
+        "effective features, with cosines close to 1."
     ),
     study=table3,
     checks=(
@@ -197,8 +255,10 @@ TABLE3 = Claim(
     ),
     deviations=(
         *SHARED_DEVIATIONS,
-        "All inputs lie in the span of the D patterns, whatever d is: accuracies cannot depend on d but through the draw of the weights, "
-        "so that those of RF, One Step and the methods without structure repeat Table 1's evidence under the same seed. Why the published "
+        "All inputs lie in the span of the D patterns, whatever d is: accuracies cannot depend "
+        "on d but through the draw of the weights, "
+        "so that those of RF, One Step and the methods without structure repeat Table 1's "
+        "evidence under the same seed. Why the published "
         "values differ between d = 100 and d = 2000 (NTK 81.5 and 75.4) the paper does not say.",
     ),
     control=false_world(table3),
@@ -210,8 +270,10 @@ TABLE4 = Claim(
     where="Table 4, Figures 11, 12 (Appendix E.2.2)",
     kind="table",
     statement=(
-        "With 80 % and 90 % of the examples in the negative class results are similar to those for equal classes, except that NTK becomes "
-        "less stable: the network still beats NTK and random features, and its weights after two steps match the effective features."
+        "With 80 % and 90 % of the examples in the negative class results are similar to those "
+        "for equal classes, except that NTK becomes "
+        "less stable: the network still beats NTK and random features, and its weights after "
+        "two steps match the effective features."
     ),
     study=table4,
     checks=(
@@ -219,7 +281,10 @@ TABLE4 = Claim(
         *beats(", 0.9", 18.3, 27.6),
         Check(Quantity("Two Step (converged), 0.8", "test_accuracy"), lower=99.0),
         Check(Quantity("Two Step (converged), 0.9", "test_accuracy"), lower=99.0),
-        *(Check(Quantity(f"NTK, {share}, against equal classes", "further_fall"), lower=0.5) for share in (0.8, 0.9)),
+        *(
+            Check(Quantity(f"NTK, {share}, against equal classes", "further_fall"), lower=0.5)
+            for share in (0.8, 0.9)
+        ),
     ),
     published=(
         *printed(
@@ -241,17 +306,21 @@ TABLE4 = Claim(
     ),
     deviations=(
         *SHARED_DEVIATIONS,
-        "'Less stable' is shown by a figure alone: here test accuracy falls at least half a point farther below an earlier value than "
+        "'Less stable' is shown by a figure alone: here test accuracy falls at least half a "
+        "point farther below an earlier value than "
         "with equal classes (ours).",
-        "The paper does not say how it made the classes unequal: examples of each class are drawn by its law in Table 1, and only their "
-        "shares change, in training and in test. Published accuracies below the majority class (RF 70.4 at 80 %, RF 72.4 and NTK 81.7 at "
+        "The paper does not say how it made the classes unequal: examples of each class are "
+        "drawn by its law in Table 1, and only their "
+        "shares change, in training and in test. Published accuracies below the majority class "
+        "(RF 70.4 at 80 %, RF 72.4 and NTK 81.7 at "
         "90 %) could come from a readout that had not converged, which the paper does not say.",
     ),
     control=false_world(table4),
     history=(
         Change(
             "2026-11-17",
-            "the statement that rivals stay near the majority class, which was ours, gave way to the paper's",
+            "the statement that rivals stay near the majority class, which was ours, gave way "
+            "to the paper's",
             "the rule judged another sentence than the paper's",
             1100,
         ),
@@ -264,7 +333,8 @@ TABLE5 = Claim(
     where="Table 5, Figures 13, 14 (Appendix E.2.3)",
     kind="table",
     statement=(
-        "With 25,000 examples, and with 10,000 examples and 50 pairs of neurons instead of 300, the network still beats NTK and random "
+        "With 25,000 examples, and with 10,000 examples and 50 pairs of neurons instead of 300, "
+        "the network still beats NTK and random "
         "features on structured inputs, and its features emerge alike."
     ),
     study=table5,
@@ -289,7 +359,8 @@ TABLE5 = Claim(
     ),
     deviations=(
         *SHARED_DEVIATIONS,
-        "At laptop scale, which has 25,000 examples throughout, the first half of this table is Table 1 itself.",
+        "At laptop scale, which has 25,000 examples throughout, the first half of this table is "
+        "Table 1 itself.",
     ),
     control=false_world(table5),
     history=(NAMED_COMPARISONS,),

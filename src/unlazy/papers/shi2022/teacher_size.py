@@ -1,4 +1,5 @@
-"""Algorithm 1 and Figure 26: the size of a teacher by the first minimum of its loss over sizes, and the students' curves.
+"""Algorithm 1 and Figure 26: the size of a teacher by the first minimum of its loss over sizes, and
+the students' curves.
 
 Reference: shi2022, Algorithm 1, Appendix E.5.1 and E.5.4.
 """
@@ -22,7 +23,9 @@ from unlazy.tasks.images.families import ImageClasses
 
 
 class CurveSizes(NamedTuple):
-    """Sizes of networks, of teachers whose students are looked at; examples and steps of teachers' and students' curves; test examples."""
+    """Sizes of networks, of teachers whose students are looked at; examples and steps of teachers'
+    and students' curves; test examples.
+    """
 
     sizes: tuple[int, ...]
     student_sizes: tuple[int, ...]
@@ -63,9 +66,11 @@ TAUGHT, TAUGHT_STEPS = 20_000, 500
 
 
 def first_minimum(losses: np.ndarray) -> int:
-    """The place of the minimum in the classical regime: the first loss that is below the one before and not above the next two.
+    """The place of the minimum in the classical regime: the first loss that is below the one before
+    and not above the next two.
 
-    Where the losses fall to the end, it is the last place; where they rise from the start, the first.
+    Where the losses fall to the end, it is the last place; where they rise from the start, the
+    first.
     """
     for place in range(len(losses)):
         after = losses[place + 1 : place + 3]
@@ -75,14 +80,22 @@ def first_minimum(losses: np.ndarray) -> int:
 
 
 def chosen_size(places: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """`chosen_size`, at the first minimum of the test loss over sizes; `rise`: how far the loss is above it at its worst behind it."""
+    """`chosen_size`, at the first minimum of the test loss over sizes; `rise`: how far the loss is
+    above it at its worst behind it.
+    """
     losses = table["test_loss"]
     place = first_minimum(losses)
-    return {"chosen_size": places[place], "log_size": np.log2(places[place]), "rise": np.max(losses[place:]) - losses[place]}
+    return {
+        "chosen_size": places[place],
+        "log_size": np.log2(places[place]),
+        "rise": np.max(losses[place:]) - losses[place],
+    }
 
 
 def _network(m: int, steps: int) -> GradientDescent:
-    descent = Descent({group: RATE for group in DENSE}, steps=steps, batch=BATCH, loss="softmax", optimiser="adam")
+    descent = Descent(
+        {group: RATE for group in DENSE}, steps=steps, batch=BATCH, loss="softmax", optimiser="adam"
+    )
     return GradientDescent(quadratic(m, 784), (descent,))
 
 
@@ -92,7 +105,10 @@ def curves(scale: Scale) -> dict[str, StudyArm]:
     looks = (Performance(size.test),)
     mnist = ImageClasses("mnist", flat=True)
     found: dict[str, StudyArm] = {
-        "teachers": Row({m: Arm(mnist, _network(m, size.steps), size.n, looks) for m in size.sizes}, summaries=(chosen_size,))
+        "teachers": Row(
+            {m: Arm(mnist, _network(m, size.steps), size.n, looks) for m in size.sizes},
+            summaries=(chosen_size,),
+        )
     }
     for place, t in enumerate(size.teachers):
         found[_students(place)] = students(size, t)
@@ -106,16 +122,25 @@ def _students(place: int) -> str:
 def students(size: CurveSizes, t: int) -> Row:
     """Students of all sizes on Gaussians that a teacher FC(t) labels."""
     teacher = taught_by(quadratic(t, 784), DENSE, RATE, TAUGHT_STEPS, BATCH)
-    family = InjectedImages("mnist", alpha=1.0, teacher=teacher, taught=min(TAUGHT, size.n_students), flat=True)
+    family = InjectedImages(
+        "mnist", alpha=1.0, teacher=teacher, taught=min(TAUGHT, size.n_students), flat=True
+    )
     looks = (Performance(size.test),)
-    arms = {m: Arm(family, _network(m, size.student_steps), size.n_students, looks) for m in size.student_sizes}
+    arms = {
+        m: Arm(family, _network(m, size.student_steps), size.n_students, looks)
+        for m in size.student_sizes
+    }
     return Row(arms, summaries=(chosen_size,))
 
 
 def swapped(scale: Scale) -> dict[str, StudyArm]:
     """The curves of the students with the teachers exchanged."""
     found = curves(scale)
-    return {"teachers": found["teachers"], _students(0): found[_students(1)], _students(1): found[_students(0)]}
+    return {
+        "teachers": found["teachers"],
+        _students(0): found[_students(1)],
+        _students(1): found[_students(0)],
+    }
 
 
 _CHOSEN, _LARGER = (Quantity(_students(place), "log_size") for place in (0, 1))
@@ -125,26 +150,41 @@ ALGORITHM1 = Claim(
     where="Algorithm 1, Figure 26 (Appendix E.5.1, E.5.4)",
     kind="learner",
     statement=(
-        "The test loss of teachers FC(m) on MNIST has a minimum in the classical regime, at m = 9. Students on Gaussians that this teacher "
-        "labels have theirs at roughly the same size, and it becomes larger when the teacher gets larger."
+        "The test loss of teachers FC(m) on MNIST has a minimum in the classical regime, at m = "
+        "9. Students on Gaussians that this teacher "
+        "labels have theirs at roughly the same size, and it becomes larger when the teacher "
+        "gets larger."
     ),
     study=curves,
     checks=(
         Check(Quantity("teachers", "rise"), lower=0.02),
         Check(Quantity("teachers", "log_size"), lower=2.0, upper=4.9),
-        Check(dataclasses.replace(_CHOSEN, minus=Quantity("teachers", "log_size")), lower=-1.5, upper=1.5),
+        Check(
+            dataclasses.replace(_CHOSEN, minus=Quantity("teachers", "log_size")),
+            lower=-1.5,
+            upper=1.5,
+        ),
         Check(dataclasses.replace(_LARGER, minus=_CHOSEN), lower=0.5),
     ),
     seeds={"smoke": 1, "laptop": 5, "paper": 3},
-    control=Control("the teachers are exchanged: students of FC(50) stand for those of FC(9), and the other way round", swapped),
+    control=Control(
+        "the teachers are exchanged: students of FC(50) stand for those of FC(9), and the other "
+        "way round",
+        swapped,
+    ),
     deviations=(
-        "The minimum in the classical regime is found by a rule: the first size whose test loss is below that of the size before and not "
-        "above those of the next two. 'At 9' is from 4 to 30, 'roughly the same' within a factor of 2.8, 'larger' by a factor of 1.4: "
+        "The minimum in the classical regime is found by a rule: the first size whose test loss "
+        "is below that of the size before and not "
+        "above those of the next two. 'At 9' is from 4 to 30, 'roughly the same' within a "
+        "factor of 2.8, 'larger' by a factor of 1.4: "
         "bounds of ours, on the binary logarithm of the size.",
-        "The paper trains on all of MNIST and does not say how. Here Adam (step size 0.003, batches of 100) trains teachers' curves on "
-        "6,000 images for 750 steps at laptop scale, which was chosen on seed 0 among 375, 750 and 1,500 steps: the minimum moves with "
+        "The paper trains on all of MNIST and does not say how. Here Adam (step size 0.003, "
+        "batches of 100) trains teachers' curves on "
+        "6,000 images for 750 steps at laptop scale, which was chosen on seed 0 among 375, 750 "
+        "and 1,500 steps: the minimum moves with "
         "them, from 35 to 5. Students see 60,000 Gaussians for 3,000 steps.",
-        "Teachers of students are trained with R₁ + λ·R₂ on Gaussians, λ = 0.5. Teachers are FC(9) and FC(50), and FC(500) at paper scale, "
+        "Teachers of students are trained with R₁ + λ·R₂ on Gaussians, λ = 0.5. Teachers are "
+        "FC(9) and FC(50), and FC(500) at paper scale, "
         "where it is shown and not judged.",
     ),
     plots=(
@@ -152,7 +192,10 @@ ALGORITHM1 = Claim(
             title="Test loss over the size of the network",
             x="hidden neurons m",
             y="test loss",
-            series=tuple(PlotLine(arm, "test_loss", arm) for arm in ("teachers", *(_students(place) for place in range(3)))),
+            series=tuple(
+                PlotLine(arm, "test_loss", arm)
+                for arm in ("teachers", *(_students(place) for place in range(3)))
+            ),
             log_x=True,
         ),
     ),

@@ -1,1 +1,3 @@
-"""Boolean circuits: trees of gates, laws of their inputs, and all that can be computed of them exactly."""
+"""Boolean circuits: trees of gates, laws of their inputs, and all that can be computed of them
+exactly.
+"""

@@ -1,4 +1,5 @@
-"""Bits of many examples, packed 64 to a word: a row of words for each input or gate, an example for each bit.
+"""Bits of many examples, packed 64 to a word: a row of words for each input or gate, an example for
+each bit.
 
 A gate on 64 examples is then a handful of word operations, and counting is a population count.
 """
@@ -13,7 +14,8 @@ import numpy as np
 Words = np.ndarray  # uint64, one row of words for each input or gate
 WORD = 64
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
-#: Rounds in which every word is looked at before only the undecided ones are: about as many as leave few words undecided.
+#: Rounds in which every word is looked at before only the undecided ones are: about as many as
+#: leave few words undecided.
 FULL_ROUNDS = 8
 #: Words that are worked on at a time, few enough for a core's cache.
 BLOCK = 1 << 14
@@ -23,14 +25,19 @@ DIGITS = 64
 
 @dataclasses.dataclass(frozen=True)
 class Packed:
-    """`count` labelled examples: inputs `x` with one row of words an input, and labels `y` as one row. A set bit means +1."""
+    """`count` labelled examples: inputs `x` with one row of words an input, and labels `y` as one
+    row. A set bit means +1.
+    """
 
     x: Words
     y: Words
     count: int
 
     def first(self, count: int) -> Packed:
-        """The first examples. What is behind them in their last word is left there: whoever counts asks for `valid` bits."""
+        """The first examples.
+
+        What is behind them in their last word is left there: whoever counts asks for `valid` bits.
+        """
         return Packed(self.x[:, : words_for(count)], self.y[: words_for(count)], count)
 
 
@@ -40,7 +47,10 @@ def words_for(count: int) -> int:
 
 
 def pack(bits: np.ndarray) -> Words:
-    """Words of Booleans with one example a row: `(count, rows)` to `(rows, words)`. Unused bits are zero."""
+    """Words of Booleans with one example a row: `(count, rows)` to `(rows, words)`.
+
+    Unused bits are zero.
+    """
     columns = np.ascontiguousarray(np.asarray(bits, bool).T)
     packed = np.packbits(columns, axis=-1, bitorder="little")
     room = words_for(columns.shape[-1]) * 8 - packed.shape[-1]
@@ -63,8 +73,13 @@ def valid(count: int) -> Words:
 
 
 def masks(flags: np.ndarray, words: int = 1) -> Words:
-    """Rows of words, full where a flag is set and empty elsewhere. NumPy is several times as fast on rows as on a broadcast column."""
-    return np.repeat(np.where(np.asarray(flags, bool), FULL, np.uint64(0))[..., None], words, axis=-1)
+    """Rows of words, full where a flag is set and empty elsewhere.
+
+    NumPy is several times as fast on rows as on a broadcast column.
+    """
+    return np.repeat(
+        np.where(np.asarray(flags, bool), FULL, np.uint64(0))[..., None], words, axis=-1
+    )
 
 
 def random_words(rng: np.random.Generator, shape: tuple[int, ...]) -> Words:
@@ -81,8 +96,9 @@ def row_blocks(rows: int, words: int) -> list[slice]:
 def coins(rng: np.random.Generator, p: np.ndarray, words: int) -> Words:
     """Independent bits, those of row j set with probability p[j].
 
-    A uniform number is compared with p digit by digit, all bits of a word at once; a bit is decided at the first digit that differs, so
-    two rounds decide a coin of 3/4, and words that are decided altogether take no more random numbers.
+    A uniform number is compared with p digit by digit, all bits of a word at once; a bit is decided
+    at the first digit that differs, so two rounds decide a coin of 3/4, and words that are decided
+    altogether take no more random numbers.
     """
     p = np.asarray(p, float)
     drawn = np.empty((len(p), words), np.uint64)
@@ -120,7 +136,9 @@ def _coins(rng: np.random.Generator, p: np.ndarray, words: int) -> Words:
 
 
 def counts(left: Words, right: Words, y: Words, count: int) -> np.ndarray:
-    """How often each pair of bits comes with each label: `(gates, 4, 2)`, pattern 2·left + right, label −1 then +1."""
+    """How often each pair of bits comes with each label: `(gates, 4, 2)`, pattern 2·left + right,
+    label −1 then +1.
+    """
     keep = valid(count)
     positive = y & keep
 
@@ -131,5 +149,7 @@ def counts(left: Words, right: Words, y: Words, count: int) -> np.ndarray:
     for label, chosen in ((1, positive), (0, ~y & keep)):
         both, one, two = (number(bits & chosen) for bits in (left & right, left, right))
         total = int(number(chosen[None])[0])
-        found[:, :, label] = np.stack([total - one - two + both, two - both, one - both, both], axis=1)
+        found[:, :, label] = np.stack(
+            [total - one - two + both, two - both, one - both, both], axis=1
+        )
     return found

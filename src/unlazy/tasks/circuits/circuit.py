@@ -1,8 +1,8 @@
 """Boolean circuits: full binary trees of arbitrary two-bit gates over n = 2^d inputs.
 
-Level i has 2^i nodes; level 0 is the output, level d the inputs x_1 … x_n. Gate (i, j) reads nodes 2j and 2j+1 of level i+1. A gate is a
-number below 16: bit 2a + b of it is the output for the inputs (a, b), where 1 stands for +1 and 0 for −1. The product of two signs is
-therefore XNOR.
+Level i has 2^i nodes; level 0 is the output, level d the inputs x_1 … x_n. Gate (i, j) reads nodes
+2j and 2j+1 of level i+1. A gate is a number below 16: bit 2a + b of it is the output for the inputs
+(a, b), where 1 stands for +1 and 0 for −1. The product of two signs is therefore XNOR.
 
 Reference: malach2019, Section 3.
 """
@@ -39,7 +39,10 @@ class Circuit:
     def __post_init__(self) -> None:
         """Refuse what is not a full binary tree of known gates."""
         given = np.asarray(self.gates)
-        require(given.ndim == 1 and given.dtype.kind in "iu", "The gates of a circuit are one list of numbers from 0 to 15.")
+        require(
+            given.ndim == 1 and given.dtype.kind in "iu",
+            "The gates of a circuit are one list of numbers from 0 to 15.",
+        )
         leaves = len(given) + 1
         check_leaves(leaves, f"{len(given)} gates make a tree of {leaves} inputs")
         for place in np.flatnonzero((given < 0) | (given > 15))[:1]:
@@ -51,14 +54,19 @@ class Circuit:
         """A circuit from the gates of level 0, level 1, …, each by name or number."""
         numbers: list[int] = []
         for i, level in enumerate(levels):
-            require(len(level) == 2**i, f"Level {i} of a circuit has {2**i} gates, but {len(level)} are given.")
+            require(
+                len(level) == 2**i,
+                f"Level {i} of a circuit has {2**i} gates, but {len(level)} are given.",
+            )
             numbers += [_number(gate, i, j) for j, gate in enumerate(level)]
         require(bool(numbers), "A circuit needs at least one gate.")
         return cls(np.array(numbers))
 
     @classmethod
     def parse(cls, text: str) -> Circuit:
-        """Read what `str` writes: one line a level, the output first, names of gates between spaces; `/` may stand for a line's end."""
+        """Read what `str` writes: one line a level, the output first, names of gates between
+        spaces; `/` may stand for a line's end.
+        """
         lines = [line.split("#")[0].split() for line in text.replace("/", "\n").splitlines()]
         return cls.of_levels([line for line in lines if line])
 
@@ -108,9 +116,19 @@ class Circuit:
 
 
 def normal_form(gates: np.ndarray, words: int) -> list[Words]:
-    """Rows of masks c₀, c₁, c₂, c₃ with which gate(a, b) = c₀ ⊕ c₁a ⊕ c₂b ⊕ c₃ab: all kinds of gates run in the same few operations."""
+    """Rows of masks c₀, c₁, c₂, c₃ with which gate(a, b) = c₀ ⊕ c₁a ⊕ c₂b ⊕ c₃ab: all kinds of
+    gates run in the same few operations.
+    """
     table = TABLE[gates]
-    return [masks(part, words) for part in (table[:, 0], table[:, 2] ^ table[:, 0], table[:, 1] ^ table[:, 0], table.sum(axis=1) % 2)]
+    return [
+        masks(part, words)
+        for part in (
+            table[:, 0],
+            table[:, 2] ^ table[:, 0],
+            table[:, 1] ^ table[:, 0],
+            table.sum(axis=1) % 2,
+        )
+    ]
 
 
 def apply_form(form: Sequence[Words], left: Words, right: Words, out: Words | None = None) -> Words:
@@ -128,7 +146,9 @@ def apply_gates(gates: np.ndarray, below: Words) -> Words:
     found = np.empty((len(gates), below.shape[1]), np.uint64)
     for rows in row_blocks(*found.shape):
         pair = below[2 * rows.start : 2 * rows.stop]
-        apply_form(normal_form(gates[rows], below.shape[1]), pair[0::2], pair[1::2], out=found[rows])
+        apply_form(
+            normal_form(gates[rows], below.shape[1]), pair[0::2], pair[1::2], out=found[rows]
+        )
     return found
 
 
@@ -141,7 +161,10 @@ def every_input(n: int) -> Words:
 
 def check_leaves(n: int, what: str) -> None:
     """Refuse a number of inputs that is not 2, 4, 8, …"""
-    require(n >= 2 and n & (n - 1) == 0, f"{what}, but a full binary tree has 2, 4, 8, … inputs (n a power of two).")
+    require(
+        n >= 2 and n & (n - 1) == 0,
+        f"{what}, but a full binary tree has 2, 4, 8, … inputs (n a power of two).",
+    )
 
 
 def _place(index: int) -> str:

@@ -1,10 +1,12 @@
-"""Local correlation of a circuit's gates with its label: exact tables for product and generative laws, and for weighted samples.
+"""Local correlation of a circuit's gates with its label: exact tables for product and generative
+laws, and for weighted samples.
 
-All follows from one table a gate, P(pattern of its two inputs, label). For laws whose subtrees are independent given the values at their
-roots, the table of another circuit on the same inputs is exact too, by a recursion from the inputs up; so is that circuit's error.
+All follows from one table a gate, P(pattern of its two inputs, label). For laws whose subtrees are
+independent given the values at their roots, the table of another circuit on the same inputs is
+exact too, by a recursion from the inputs up; so is that circuit's error.
 
-`c` = c_ij = E[z_ij·y], `influence` = I_ij, `mean_label` = E y, `margin` = Δ = min |c_ij| − |E y| over influencing nodes of levels 1 … d,
-`epsilon` = ε, the least positive probability of a pattern.
+`c` = c_ij = E[z_ij·y], `influence` = I_ij, `mean_label` = E y, `margin` = Δ = min |c_ij| − |E y|
+over influencing nodes of levels 1 … d, `epsilon` = ε, the least positive probability of a pattern.
 
 Reference: malach2019, Section 4 (Assumption 1, Properties 1–3), Lemma 3.
 """
@@ -25,7 +27,8 @@ SIGN = np.array([-1.0, 1.0])
 #: First and second bit of the patterns 0 … 3.
 FIRST, SECOND = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
 
-#: Probabilities below this are rounding of zero: a constant gate takes its other value with 1 − (1 − 1e-16).
+#: Probabilities below this are rounding of zero: a constant gate takes its other value with 1 − (1
+#: − 1e-16).
 NEVER = 1e-13
 
 Tables = list[np.ndarray]  # by level 0 … d − 1: (gates, pattern, label −1 / +1)
@@ -34,12 +37,19 @@ Tables = list[np.ndarray]  # by level 0 … d − 1: (gates, pattern, label −1
 def components(law: Law) -> list[tuple[float, Law]]:
     """The law as a mixture of laws that are not mixtures."""
     if isinstance(law, MixtureLaw):
-        return [(w * v, inner) for w, part in zip(law.weights, law.laws, strict=True) for v, inner in components(part)]
+        return [
+            (w * v, inner)
+            for w, part in zip(law.weights, law.laws, strict=True)
+            for v, inner in components(part)
+        ]
     return [(1.0, law)]
 
 
 def tables(circuit: Circuit, law: Law | WeightedSample) -> Tables:
-    """P(pattern, label) at every gate, exactly. The label is the circuit's output, or what the sample says."""
+    """P(pattern, label) at every gate, exactly.
+
+    The label is the circuit's output, or what the sample says.
+    """
     if isinstance(law, WeightedSample):
         return sample_tables(circuit.levels, law)
     require(circuit.n == law.n, f"The circuit reads {circuit.n} inputs, the law draws {law.n}.")
@@ -54,7 +64,11 @@ def _pure(circuit: Circuit, law: Law) -> Tables:
     if isinstance(law, ProductLaw):
         return _product(circuit, law.p)
     if isinstance(law, GenerativeLaw):
-        require(law.circuit == circuit, "The generative law belongs to another circuit: its statistics are those of its own circuit.")
+        require(
+            law.circuit == circuit,
+            "The generative law belongs to another circuit: its statistics are those of its own "
+            "circuit.",
+        )
         return _generative(circuit, law.positive)
     raise BadInput(f"There are no exact statistics for {type(law).__name__}; draw a sample of it.")
 
@@ -66,7 +80,9 @@ def _pattern_law(q: np.ndarray) -> np.ndarray:
 
 
 def _upwards(levels: Sequence[np.ndarray], q: np.ndarray) -> list[np.ndarray]:
-    """P(node = 1) on all levels from the last given one up, for independent nodes there; level 0 first."""
+    """P(node = 1) on all levels from the last given one up, for independent nodes there; level 0
+    first.
+    """
     found = [q]
     for gates in reversed(levels):
         found.append((_pattern_law(found[-1]) * TABLE[gates]).sum(axis=1))
@@ -82,21 +98,31 @@ def _product(circuit: Circuit, p: np.ndarray) -> Tables:
         positive = np.take_along_axis(given, TABLE[gates], axis=1)  # gates, pattern
         pattern = _pattern_law(q[i + 1])
         found.append(np.stack([pattern * (1 - positive), pattern * positive], axis=2))
-        other_left, other_right = (np.stack([1 - side, side], 1) for side in (q[i + 1][0::2], q[i + 1][1::2]))
+        other_left, other_right = (
+            np.stack([1 - side, side], 1) for side in (q[i + 1][0::2], q[i + 1][1::2])
+        )
         square = positive.reshape(-1, 2, 2)  # gates, first bit, second bit
-        left, right = np.einsum("gab,gb->ga", square, other_right), np.einsum("gab,ga->gb", square, other_left)
+        left, right = (
+            np.einsum("gab,gb->ga", square, other_right),
+            np.einsum("gab,ga->gb", square, other_left),
+        )
         given = np.stack([left, right], axis=1).reshape(-1, 2)
     return found
 
 
 def _generative(circuit: Circuit, positive: float) -> Tables:
-    """P(node, y) downwards; given its value, a gate's pattern is uniform among those that give it."""
+    """P(node, y) downwards; given its value, a gate's pattern is uniform among those that give
+    it.
+    """
     joint = np.array([[[1 - positive, 0.0], [0.0, positive]]])  # nodes, value, label
     found = []
     for gates in circuit.levels:
         values = TABLE[gates]
         share = 1 / np.stack([4 - values.sum(axis=1), values.sum(axis=1)], axis=1)  # gates, value
-        table = np.take_along_axis(joint, values[:, :, None], axis=1) * np.take_along_axis(share, values, axis=1)[:, :, None]
+        table = (
+            np.take_along_axis(joint, values[:, :, None], axis=1)
+            * np.take_along_axis(share, values, axis=1)[:, :, None]
+        )
         found.append(table)
         left = np.stack([table[:, FIRST == bit].sum(axis=1) for bit in (0, 1)], axis=1)
         right = np.stack([table[:, SECOND == bit].sum(axis=1) for bit in (0, 1)], axis=1)
@@ -112,14 +138,18 @@ def sample_tables(levels: Sequence[np.ndarray], sample: WeightedSample) -> Table
     for below in nodes[1:]:
         bits = unpack(below, len(y)).astype(int)
         code = 4 * bits[:, 0::2] + 2 * bits[:, 1::2] + y[:, None]
-        found.append(np.stack([np.bincount(column, sample.weights, 8).reshape(4, 2) for column in code.T]))
+        found.append(
+            np.stack([np.bincount(column, sample.weights, 8).reshape(4, 2) for column in code.T])
+        )
     return found
 
 
 def influences(circuit: Circuit) -> list[np.ndarray]:
-    """I_ij on levels 0 … d: the probability that flipping node (i, j) flips the output, where level i holds independent fair coins.
+    """I_ij on levels 0 … d: the probability that flipping node (i, j) flips the output, where level
+    i holds independent fair coins.
 
-    Deviation: the text flips an input of Γ_{i−1} alone; what is meant, and used in the proofs, is the whole circuit above level i.
+    Deviation: the text flips an input of Γ_{i−1} alone; what is meant, and used in the proofs, is
+    the whole circuit above level i.
     """
     found = [np.ones(1)]
     for i in range(1, circuit.depth + 1):
@@ -127,7 +157,10 @@ def influences(circuit: Circuit) -> list[np.ndarray]:
         path = np.ones(1)
         for level, gates in enumerate(circuit.levels[:i]):
             square = TABLE[gates].reshape(-1, 2, 2)
-            flips_left, flips_right = square[:, 0] != square[:, 1], square[:, :, 0] != square[:, :, 1]
+            flips_left, flips_right = (
+                square[:, 0] != square[:, 1],
+                square[:, :, 0] != square[:, :, 1],
+            )
             left, right = q[level + 1][0::2], q[level + 1][1::2]
             by_left = np.where(flips_left, np.stack([1 - right, right], 1), 0).sum(axis=1)
             by_right = np.where(flips_right, np.stack([1 - left, left], 1), 0).sum(axis=1)
@@ -137,8 +170,13 @@ def influences(circuit: Circuit) -> list[np.ndarray]:
 
 
 def simplified(circuit: Circuit) -> Circuit:
-    """The same function with every gate of influence zero set to TRUE, as the paper assumes without loss of generality."""
-    gates = [np.where(i == 0, 15, level) for i, level in zip(influences(circuit), circuit.levels, strict=False)]
+    """The same function with every gate of influence zero set to TRUE, as the paper assumes without
+    loss of generality.
+    """
+    gates = [
+        np.where(i == 0, 15, level)
+        for i, level in zip(influences(circuit), circuit.levels, strict=False)
+    ]
     return Circuit(np.concatenate(gates))
 
 
@@ -150,23 +188,38 @@ class Correlations:
     influence: list[np.ndarray]
     mean_label: float
     epsilon: float
-    least_pattern: list[np.ndarray]  # by level 0 … d − 1, the least positive probability of a gate's patterns
+    least_pattern: list[
+        np.ndarray
+    ]  # by level 0 … d − 1, the least positive probability of a gate's patterns
 
     @property
     def gaps(self) -> list[np.ndarray]:
         """|c_ij| − |E y|, NaN where a node has no influence."""
-        return [np.where(i > 0, np.abs(c) - abs(self.mean_label), np.nan) for c, i in zip(self.c, self.influence, strict=True)]
+        return [
+            np.where(i > 0, np.abs(c) - abs(self.mean_label), np.nan)
+            for c, i in zip(self.c, self.influence, strict=True)
+        ]
 
     @property
     def margin(self) -> float:
-        """Δ: the least gap over the influencing nodes of levels 1 … d; infinite for a constant function, which has none."""
-        return float(min((np.nanmin(gap) for gap in self.gaps[1:] if not np.all(np.isnan(gap))), default=np.inf))
+        """Δ: the least gap over the influencing nodes of levels 1 … d; infinite for a constant
+        function, which has none.
+        """
+        return float(
+            min(
+                (np.nanmin(gap) for gap in self.gaps[1:] if not np.all(np.isnan(gap))),
+                default=np.inf,
+            )
+        )
 
 
 def node_correlations(circuit: Circuit, found: Tables) -> list[np.ndarray]:
     """E[z·y] for every node of levels 0 … d."""
     balance = [table @ SIGN for table in found]  # gates, pattern: E[y; pattern]
-    c = [(b * SIGN[TABLE[gates]]).sum(axis=1) for b, gates in zip(balance, circuit.levels, strict=True)]
+    c = [
+        (b * SIGN[TABLE[gates]]).sum(axis=1)
+        for b, gates in zip(balance, circuit.levels, strict=True)
+    ]
     last = balance[-1]
     return [*c, np.stack([last @ SIGN[FIRST], last @ SIGN[SECOND]], axis=1).ravel()]
 

@@ -13,7 +13,9 @@ from unlazy.core.errors import require, unknown
 from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, Circuit, check_leaves
 
 
-def random_circuit(n: int, rng: np.random.Generator, names: Sequence[str] = MONOTONE_AND_NEGATED) -> Circuit:
+def random_circuit(
+    n: int, rng: np.random.Generator, names: Sequence[str] = MONOTONE_AND_NEGATED
+) -> Circuit:
     """Each gate drawn uniformly from `names`."""
     check_leaves(n, f"n={n}")
     for name in names:
@@ -25,12 +27,16 @@ def random_circuit(n: int, rng: np.random.Generator, names: Sequence[str] = MONO
 def parity_circuit(n: int, relevant: Collection[int], *, printed: bool = False) -> Circuit:
     """The product of the signs x_j, j in `relevant` (counted from 0).
 
-    Deviation: a gate with one relevant side passes it on (LEFT or RIGHT), and a gate without any is TRUE. The construction printed before
-    Lemma 5 (`printed=True`) multiplies throughout the upper levels. Its function is the same, but its constant gates then have influence,
-    and correlation E[y], which breaks the local correlation assumption.
+    Deviation: a gate with one relevant side passes it on (LEFT or RIGHT), and a gate without any is
+    TRUE. The construction printed before Lemma 5 (`printed=True`) multiplies throughout the upper
+    levels. Its function is the same, but its constant gates then have influence, and correlation
+    E[y], which breaks the local correlation assumption.
     """
     check_leaves(n, f"n={n}")
-    require(all(0 <= j < n for j in relevant), f"The relevant inputs lie in 0 … {n - 1}, but are {sorted(relevant)}.")
+    require(
+        all(0 <= j < n for j in relevant),
+        f"The relevant inputs lie in 0 … {n - 1}, but are {sorted(relevant)}.",
+    )
     row = [j in relevant for j in range(n)]
     levels: list[list[str]] = []
     while len(row) > 1:
@@ -50,11 +56,16 @@ def _parity_gate(left: bool, right: bool) -> str:
 
 
 def and_of_ors(m: int, r: int) -> Circuit:
-    """⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij), its inputs in the order x_11, y_11, x_12, y_12, …; f_m of Theorem 11 has r = m².
+    """⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij), its inputs in the order x_11, y_11, x_12, y_12, …; f_m of
+    Theorem 11 has r = m².
 
-    Where m or r is not a power of two the tree is filled up: gates with one real side pass it on, so further inputs have no influence.
+    Where m or r is not a power of two the tree is filled up: gates with one real side pass it on,
+    so further inputs have no influence.
     """
-    require(m >= 1 and r >= 1, f"m and r count clauses and terms and must be at least 1, but are {m} and {r}.")
+    require(
+        m >= 1 and r >= 1,
+        f"m and r count clauses and terms and must be at least 1, but are {m} and {r}.",
+    )
     ors, ands = (r - 1).bit_length(), (m - 1).bit_length()
     real = np.zeros((2**ands, 2**ors), bool)
     real[:m, :r] = True
@@ -62,7 +73,9 @@ def and_of_ors(m: int, r: int) -> Circuit:
     levels = [["AND" if used else "TRUE" for used in row]]
     for name in ["OR"] * ors + ["AND"] * ands:
         pairs = list(zip(row[0::2], row[1::2], strict=True))
-        levels.append([name if a and b else "LEFT" if a else "RIGHT" if b else "TRUE" for a, b in pairs])
+        levels.append(
+            [name if a and b else "LEFT" if a else "RIGHT" if b else "TRUE" for a, b in pairs]
+        )
         row = [a or b for a, b in pairs]
     return Circuit.of_levels(reversed(levels))
 

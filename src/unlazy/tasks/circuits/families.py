@@ -1,4 +1,5 @@
-"""Circuits as tasks for learners: parities of biased bits, random circuits on independent bits, and the generative law.
+"""Circuits as tasks for learners: parities of biased bits, random circuits on independent bits, and
+the generative law.
 
 Reference: malach2019, Figure 1, Sections 3, 5.1 and 5.2.
 """
@@ -25,9 +26,12 @@ from unlazy.tasks.circuits.recovery import LawStatistics
 from unlazy.tasks.circuits.statistics import Statistics
 from unlazy.tasks.circuits.unlabelled import UnlabelledCircuitLaw
 
-#: Of gate g and value v: `COUNT[2g + v]` patterns give it, and `ORDER[4·(2g + v) + i]` is the i-th of them.
+#: Of gate g and value v: `COUNT[2g + v]` patterns give it, and `ORDER[4·(2g + v) + i]` is the i-th
+#: of them.
 COUNT = np.stack([4 - TABLE.sum(axis=1), TABLE.sum(axis=1)], axis=1).ravel().astype(np.int32)
-ORDER = np.concatenate([np.argsort(TABLE[g] != v, kind="stable") for g in range(16) for v in (0, 1)]).astype(np.int32)
+ORDER = np.concatenate(
+    [np.argsort(TABLE[g] != v, kind="stable") for g in range(16) for v in (0, 1)]
+).astype(np.int32)
 #: All inputs of so many bits are still few enough to list.
 LISTED = 16
 
@@ -37,7 +41,9 @@ def node_bits(gates: Int[Array, " n-1"], x: Float[Array, "b n"]) -> list[Int[Arr
     nodes = [(x > 0).astype(jnp.int32)]
     while nodes[-1].shape[1] > 1:
         count = nodes[-1].shape[1] // 2
-        nodes.append((gates[count - 1 : 2 * count - 1] >> (2 * nodes[-1][:, 0::2] + nodes[-1][:, 1::2])) & 1)
+        nodes.append(
+            (gates[count - 1 : 2 * count - 1] >> (2 * nodes[-1][:, 0::2] + nodes[-1][:, 1::2])) & 1
+        )
     return nodes[::-1]
 
 
@@ -58,7 +64,10 @@ def _unit(direction: Float[Array, " n"]) -> Float[Array, "1 n"]:
 
 
 class CircuitTask(Task):
-    """A task whose label is a circuit of its inputs. The circuit and the law of the inputs can be had on the host, for exact numbers."""
+    """A task whose label is a circuit of its inputs.
+
+    The circuit and the law of the inputs can be had on the host, for exact numbers.
+    """
 
     @property
     @abstractmethod
@@ -83,7 +92,9 @@ class CircuitTask(Task):
 
 
 class CircuitLaw(eqx.Module, Statistics):
-    """The exact law of a circuit's examples: by the statistics that layerwise learning asks for, or as a list of all inputs."""
+    """The exact law of a circuit's examples: by the statistics that layerwise learning asks for, or
+    as a list of all inputs.
+    """
 
     task: CircuitTask
 
@@ -98,7 +109,10 @@ class CircuitLaw(eqx.Module, Statistics):
     @property
     def batch(self) -> WeightedBatch:
         """All inputs as one batch, whose weighted mean loss is the expected loss."""
-        require(self.n <= LISTED, f"All inputs of {self.n} bits are too many to list: at most {LISTED} bits.")
+        require(
+            self.n <= LISTED,
+            f"All inputs of {self.n} bits are too many to list: at most {LISTED} bits.",
+        )
         x = listed(self.n)
         return WeightedBatch(x, self.task.target(x), self.task.probability(x) * len(x))
 
@@ -118,7 +132,10 @@ def _independent(p: Float[Array, "..."], x: Float[Array, "b n"]) -> Float[Array,
 
 
 class ParityTask(CircuitTask):
-    """y = Π_{j ∈ I} x_j for independent bits with P(x_j = 1) = p. `relevant` = I in increasing order."""
+    """y = Π_{j ∈ I} x_j for independent bits with P(x_j = 1) = p.
+
+    `relevant` = I in increasing order.
+    """
 
     relevant: Int[Array, " k"]
     p: Float[Array, ""]
@@ -161,14 +178,19 @@ class ParityTask(CircuitTask):
 
 
 class BiasedParity(Family):
-    """A parity of k hidden bits among n, each +1 with probability p: p = 1/2 is the uniform case."""
+    """A parity of k hidden bits among n, each +1 with probability p: p = 1/2 is the uniform
+    case.
+    """
 
     n: int = eqx.field(static=True)
     k: int = eqx.field(static=True)
     p: float = eqx.field(converter=float)
 
     def __check_init__(self) -> None:
-        require(0 < self.k < self.n, f"A parity has between 1 and n − 1 = {self.n - 1} relevant bits, but k={self.k}.")
+        require(
+            0 < self.k < self.n,
+            f"A parity has between 1 and n − 1 = {self.n - 1} relevant bits, but k={self.k}.",
+        )
         require(0 < self.p < 1, f"p is the probability of +1 and lies in (0, 1), but is {self.p}.")
 
     @property
@@ -203,7 +225,9 @@ class _Circuits(Family):
 
 
 class GenerativeTask(CircuitTask):
-    """A circuit with inputs drawn from the output down (see `GenerativeLaw`), labels of both signs equally often."""
+    """A circuit with inputs drawn from the output down (see `GenerativeLaw`), labels of both signs
+    equally often.
+    """
 
     gates: Int[Array, " n-1"]
 
@@ -220,7 +244,9 @@ class GenerativeTask(CircuitTask):
         nodes = y
         for i in range(depth):
             asked = 2 * self.gates[2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
-            place = (jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]).astype(jnp.int32)
+            place = (
+                jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]
+            ).astype(jnp.int32)
             pattern = order[4 * asked + place]
             nodes = jnp.stack([pattern >> 1, pattern & 1], axis=2).reshape(n, -1)
         return Batch(_signs(nodes > 0), _signs(y[:, 0] > 0))
@@ -231,13 +257,26 @@ class GenerativeTask(CircuitTask):
 
     @property
     def features(self) -> Float[Array, "1 n"]:
-        """The direction E[y·x]: every input has influence, and what the gates hide is the sign of its correlation."""
+        """The direction E[y·x]: every input has influence, and what the gates hide is the sign of
+        its correlation.
+        """
         table = jnp.asarray(TABLE, jnp.result_type(float))
         c = jnp.ones(1)
         for i in range(int(math.log2(self.dimension))):
             values = table[self.gates[2**i - 1 : 2 ** (i + 1) - 1]]  # gates, pattern
-            share = jnp.stack([(1 - values) / (4 - values.sum(axis=1, keepdims=True)), values / values.sum(axis=1, keepdims=True)])
-            means = jnp.stack([share @ jnp.array([-1.0, -1.0, 1.0, 1.0]), share @ jnp.array([-1.0, 1.0, -1.0, 1.0])], axis=2)
+            share = jnp.stack(
+                [
+                    (1 - values) / (4 - values.sum(axis=1, keepdims=True)),
+                    values / values.sum(axis=1, keepdims=True),
+                ]
+            )
+            means = jnp.stack(
+                [
+                    share @ jnp.array([-1.0, -1.0, 1.0, 1.0]),
+                    share @ jnp.array([-1.0, 1.0, -1.0, 1.0]),
+                ],
+                axis=2,
+            )
             slope = (means[1] - means[0]) / 2  # gates, side: how E[input] follows the gate's value
             c = (c[:, None] * slope).reshape(-1)
         return _unit(c)
@@ -256,7 +295,9 @@ class GenerativeTask(CircuitTask):
         return GenerativeLaw(self.circuit)
 
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """One half for the label, and for each gate one over the number of patterns that give its value."""
+        """One half for the label, and for each gate one over the number of patterns that give its
+        value.
+        """
         mass = jnp.full(len(x), 0.5)
         ones = jnp.asarray(TABLE).sum(axis=1)[self.gates]
         for i, bits in enumerate(node_bits(self.gates, x)[:-1]):
@@ -270,7 +311,10 @@ class GenerativeCircuits(_Circuits):
 
     def __check_init__(self) -> None:
         self._check()
-        require(not {"TRUE", "FALSE"} & set(self.gates), "The generative law needs gates that take both values: leave out TRUE and FALSE.")
+        require(
+            not {"TRUE", "FALSE"} & set(self.gates),
+            "The generative law needs gates that take both values: leave out TRUE and FALSE.",
+        )
 
     def task(self, *, key: PRNGKeyArray) -> GenerativeTask:
         """Draw the gates."""
@@ -302,12 +346,19 @@ class ProductCircuitTask(CircuitTask):
         while len(p) > 1:
             count = len(p) // 2
             left, right = jnp.stack([1 - p[0::2], p[0::2]], 1), jnp.stack([1 - p[1::2], p[1::2]], 1)
-            p = jnp.einsum("ga,gb,gab->g", left, right, table[self.gates[count - 1 : 2 * count - 1]].reshape(-1, 2, 2))
+            p = jnp.einsum(
+                "ga,gb,gab->g",
+                left,
+                right,
+                table[self.gates[count - 1 : 2 * count - 1]].reshape(-1, 2, 2),
+            )
         return p[0]
 
     @property
     def features(self) -> Float[Array, "1 n"]:
-        """The direction of the covariances of label and inputs: the slope of P(y = 1) in p times p(1 − p)."""
+        """The direction of the covariances of label and inputs: the slope of P(y = 1) in p times
+        p(1 − p).
+        """
         return _unit(jax.grad(self._positive)(self.p) * self.p * (1 - self.p))
 
     @property
@@ -335,13 +386,18 @@ class ProductCircuits(_Circuits):
 
     def __check_init__(self) -> None:
         self._check()
-        require(0 < self.low <= self.high < 1, f"Probabilities need 0 < low ≤ high < 1, but low={self.low}, high={self.high}.")
+        require(
+            0 < self.low <= self.high < 1,
+            f"Probabilities need 0 < low ≤ high < 1, but low={self.low}, high={self.high}.",
+        )
 
     def task(self, *, key: PRNGKeyArray) -> ProductCircuitTask:
         """Draw the gates and the biases."""
         key_gates, key_bias = jax.random.split(key)
         u = jax.random.uniform(key_bias, (self.n,), jnp.float32).astype(jnp.result_type(float))
-        return ProductCircuitTask(self._draw_gates(key_gates), self.low + (self.high - self.low) * u)
+        return ProductCircuitTask(
+            self._draw_gates(key_gates), self.low + (self.high - self.low) * u
+        )
 
 
 def _one_line(text: str) -> str:
@@ -356,8 +412,9 @@ def _floats(p: Sequence[float] | None) -> tuple[float, ...] | None:
 class FixedCircuit(Family):
     """One circuit that is not drawn but written, as `Circuit.parse` reads it.
 
-    Its inputs are independent bits with P(x_j = 1) = p_j, or have its generative law where `p` is None.
-    Every key gives the same task: it is for counter-examples and for functions with a name, not for a choice of secrets.
+    Its inputs are independent bits with P(x_j = 1) = p_j, or have its generative law where `p` is
+    None. Every key gives the same task: it is for counter-examples and for functions with a name,
+    not for a choice of secrets.
     """
 
     text: str = eqx.field(static=True, converter=_one_line)
@@ -368,7 +425,11 @@ class FixedCircuit(Family):
         if self.p is None:
             GenerativeLaw(self.circuit)
             return
-        require(len(self.p) == self.dimension, f"The circuit reads {self.dimension} inputs, but {len(self.p)} probabilities are given.")
+        require(
+            len(self.p) == self.dimension,
+            f"The circuit reads {self.dimension} inputs, but {len(self.p)} probabilities are "
+            "given.",
+        )
         require(all(0 < p < 1 for p in self.p), f"Probabilities lie in (0, 1), but are {self.p}.")
 
     @property
@@ -382,4 +443,8 @@ class FixedCircuit(Family):
 
     def task(self, *, key: PRNGKeyArray) -> CircuitTask:
         gates = jnp.asarray(self.circuit.gates.astype(int))
-        return GenerativeTask(gates) if self.p is None else ProductCircuitTask(gates, jnp.stack([jnp.asarray(p) for p in self.p]))
+        return (
+            GenerativeTask(gates)
+            if self.p is None
+            else ProductCircuitTask(gates, jnp.stack([jnp.asarray(p) for p in self.p]))
+        )

@@ -1,4 +1,5 @@
-"""Laws of the inputs of a circuit: product, generative, mixtures of these, and weighted samples. All draw packed bits.
+"""Laws of the inputs of a circuit: product, generative, mixtures of these, and weighted samples.
+All draw packed bits.
 
 Reference: malach2019, Definition 1 (product) and Section 5.2 (generative).
 """
@@ -12,7 +13,18 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from unlazy.core.errors import BadInput, require
-from unlazy.tasks.circuits.bits import FULL, Packed, Words, coins, masks, pack, random_words, row_blocks, unpack, words_for
+from unlazy.tasks.circuits.bits import (
+    FULL,
+    Packed,
+    Words,
+    coins,
+    masks,
+    pack,
+    random_words,
+    row_blocks,
+    unpack,
+    words_for,
+)
 from unlazy.tasks.circuits.circuit import NAMES, TABLE, Circuit, apply_form, normal_form
 
 #: A source of examples that can be read again from the start, a chunk of bounded size at a time.
@@ -60,11 +72,11 @@ class ProductLaw(Law):
 
 @dataclasses.dataclass(frozen=True)
 class GenerativeLaw(Law):
-    """From the output down: the label is +1 with probability `positive`; each gate draws its two inputs uniformly from the patterns that
-    give its value.
+    """From the output down: the label is +1 with probability `positive`; each gate draws its two
+    inputs uniformly from the patterns that give its value.
 
-    Deviation: the text draws both cases from the patterns of output +1, and counts gates by another index; the second set is the
-    complement.
+    Deviation: the text draws both cases from the patterns of output +1, and counts gates by another
+    index; the second set is the complement.
     """
 
     circuit: Circuit
@@ -72,10 +84,16 @@ class GenerativeLaw(Law):
 
     def __post_init__(self) -> None:
         """Refuse constant gates, which cannot take both values, and what is not a probability."""
-        require(0 <= self.positive <= 1, f"The share of positive labels lies in [0, 1], but is {self.positive}.")
+        require(
+            0 <= self.positive <= 1,
+            f"The share of positive labels lies in [0, 1], but is {self.positive}.",
+        )
         for i, level in enumerate(self.circuit.levels):
             for j in np.flatnonzero((level == 0) | (level == 15))[:1]:
-                raise BadInput(f"Gate {j + 1} of level {i} is {NAMES[level[j]]}: a generative law needs gates that take both values.")
+                raise BadInput(
+                    f"Gate {j + 1} of level {i} is {NAMES[level[j]]}: a generative law needs "
+                    "gates that take both values."
+                )
 
     @property
     def n(self) -> int:
@@ -93,12 +111,16 @@ def _patterns(gates: np.ndarray, values: Words, rng: np.random.Generator) -> Wor
     """Two inputs for each gate, uniform among those that give its value."""
     found = np.empty((2 * len(gates), values.shape[1]), np.uint64)
     for rows in row_blocks(len(gates), values.shape[1]):
-        found[2 * rows.start : 2 * rows.stop : 2], found[2 * rows.start + 1 : 2 * rows.stop : 2] = _pairs(gates[rows], values[rows], rng)
+        found[2 * rows.start : 2 * rows.stop : 2], found[2 * rows.start + 1 : 2 * rows.stop : 2] = (
+            _pairs(gates[rows], values[rows], rng)
+        )
     return found
 
 
 def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[Words, Words]:
-    """Where one pattern alone gives the value it is taken; elsewhere pairs of coins are drawn until they fit."""
+    """Where one pattern alone gives the value it is taken; elsewhere pairs of coins are drawn until
+    they fit.
+    """
     table, width = TABLE[gates], values.shape[1]
     left, right = np.zeros_like(values), np.zeros_like(values)
     undecided = np.full(values.shape, FULL)
@@ -112,7 +134,8 @@ def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[
     ones = table.sum(axis=1)
     lopsided = bool(np.all(ones % 2 == 1))
     if lopsided:
-        # One pattern stands against three: what is undecided takes any pattern but that one, which is found with fewer operations.
+        # One pattern stands against three: what is undecided takes any pattern but that one, which
+        # is found with fewer operations.
         lone = (table == (ones == 1)[:, None]).argmax(axis=1)
         first, second = masks(lone >= 2, width), masks(lone % 2 == 1, width)
     else:
@@ -136,7 +159,9 @@ def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[
     while len(chosen):
         one, two = random_words(rng, (2, len(chosen)))
         row = chosen // width
-        fits = flat[2][chosen] & ~(apply_form([part[row] for part in columns], one, two) ^ flat[3][chosen])
+        fits = flat[2][chosen] & ~(
+            apply_form([part[row] for part in columns], one, two) ^ flat[3][chosen]
+        )
         flat[0][chosen] |= one & fits
         flat[1][chosen] |= two & fits
         flat[2][chosen] ^= fits
@@ -153,9 +178,18 @@ class MixtureLaw(Law):
 
     def __post_init__(self) -> None:
         """Refuse weights that are no probabilities and laws of different size."""
-        require(len(self.weights) == len(self.laws) > 0, f"{len(self.weights)} weights for {len(self.laws)} laws.")
-        require(min(self.weights) >= 0 and abs(sum(self.weights) - 1) < 1e-9, f"Weights are ≥ 0 and add up to 1, but are {self.weights}.")
-        require(len({law.n for law in self.laws}) == 1, "All laws of a mixture have the same number of inputs.")
+        require(
+            len(self.weights) == len(self.laws) > 0,
+            f"{len(self.weights)} weights for {len(self.laws)} laws.",
+        )
+        require(
+            min(self.weights) >= 0 and abs(sum(self.weights) - 1) < 1e-9,
+            f"Weights are ≥ 0 and add up to 1, but are {self.weights}.",
+        )
+        require(
+            len({law.n for law in self.laws}) == 1,
+            "All laws of a mixture have the same number of inputs.",
+        )
 
     @property
     def n(self) -> int:
@@ -165,7 +199,12 @@ class MixtureLaw(Law):
         """Packed inputs of all laws, of which each example keeps one."""
         found, left, open_bits = None, 1.0, np.full(words_for(count), ~np.uint64(0))
         for weight, law in zip(self.weights, self.laws, strict=True):
-            here = coins(rng, np.array([min(1.0, weight / left) if left > 0 else 1.0]), words_for(count))[0] & open_bits
+            here = (
+                coins(
+                    rng, np.array([min(1.0, weight / left) if left > 0 else 1.0]), words_for(count)
+                )[0]
+                & open_bits
+            )
             words = law.draw(count, rng) & here
             found = words if found is None else found | words
             open_bits, left = open_bits & ~here, left - weight
@@ -175,7 +214,9 @@ class MixtureLaw(Law):
 
 @dataclasses.dataclass(frozen=True)
 class WeightedSample:
-    """Given examples with weights that add up to one: Boolean inputs `(count, n)` and labels, True for +1."""
+    """Given examples with weights that add up to one: Boolean inputs `(count, n)` and labels, True
+    for +1.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -183,8 +224,14 @@ class WeightedSample:
 
     def __post_init__(self) -> None:
         """Refuse shapes and weights that do not fit."""
-        require(self.x.ndim == 2 and len(self.x) == len(self.y) == len(self.weights), "A sample has one label and one weight for each row.")
-        require(bool(np.all(self.weights >= 0)) and abs(float(np.sum(self.weights)) - 1) < 1e-9, "Weights are ≥ 0 and add up to 1.")
+        require(
+            self.x.ndim == 2 and len(self.x) == len(self.y) == len(self.weights),
+            "A sample has one label and one weight for each row.",
+        )
+        require(
+            bool(np.all(self.weights >= 0)) and abs(float(np.sum(self.weights)) - 1) < 1e-9,
+            "Weights are ≥ 0 and add up to 1.",
+        )
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray) -> WeightedSample:
@@ -205,7 +252,9 @@ def draw(circuit: Circuit, law: Law, count: int, rng: np.random.Generator) -> Pa
 
 
 def stream(circuit: Circuit, law: Law, count: int, seed: Sequence[int] | int) -> Stream:
-    """`count` examples that are drawn anew, and the same, at each reading: memory stays bounded however many they are."""
+    """`count` examples that are drawn anew, and the same, at each reading: memory stays bounded
+    however many they are.
+    """
     size = max(64, 64 * (CHUNK_WORDS // circuit.n))
 
     def read() -> Iterator[Packed]:

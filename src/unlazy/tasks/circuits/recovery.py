@@ -1,7 +1,9 @@
-"""What a learned circuit is worth, exactly: its error under the law, and which gates of the target it recovered up to sign.
+"""What a learned circuit is worth, exactly: its error under the law, and which gates of the target
+it recovered up to sign.
 
-For product and generative laws the subtrees below a gate are independent given the target's values at their roots. So
-M[b, o] = P(learned node = o | target node = b) runs from the inputs up, and with it the statistics on which the next layer is trained.
+For product and generative laws the subtrees below a gate are independent given the target's values
+at their roots. So M[b, o] = P(learned node = o | target node = b) runs from the inputs up, and with
+it the statistics on which the next layer is trained.
 
 Reference: malach2019, proof of Theorem 4.
 """
@@ -14,13 +16,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from unlazy.tasks.circuits.circuit import TABLE, Circuit
-from unlazy.tasks.circuits.correlation import FIRST, NEVER, SECOND, components, influences, sample_tables, tables
+from unlazy.tasks.circuits.correlation import (
+    FIRST,
+    NEVER,
+    SECOND,
+    components,
+    influences,
+    sample_tables,
+    tables,
+)
 from unlazy.tasks.circuits.laws import Law, WeightedSample
 from unlazy.tasks.circuits.statistics import Statistics
 
 
 class LawStatistics(Statistics):
-    """P(learned pattern, label) under a law, for circuits that agree with the target on nothing in particular."""
+    """P(learned pattern, label) under a law, for circuits that agree with the target on nothing in
+    particular.
+    """
 
     def __init__(self, circuit: Circuit, law: Law) -> None:
         self.circuit = circuit
@@ -64,12 +76,19 @@ def _pair(transfer: np.ndarray) -> np.ndarray:
     return left[:, FIRST][:, :, FIRST] * right[:, SECOND][:, :, SECOND]
 
 
-def transfers(circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[np.ndarray]) -> np.ndarray:
-    """M at the nodes above the learned levels (the inputs' level first). A target value that never occurs gets fair coins."""
+def transfers(
+    circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[np.ndarray]
+) -> np.ndarray:
+    """M at the nodes above the learned levels (the inputs' level first).
+
+    A target value that never occurs gets fair coins.
+    """
     return all_transfers(circuit, target, learned)[-1]
 
 
-def all_transfers(circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[np.ndarray]) -> list[np.ndarray]:
+def all_transfers(
+    circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[np.ndarray]
+) -> list[np.ndarray]:
     """M at the inputs, and at the nodes above each learned level."""
     found = np.broadcast_to(np.eye(2), (circuit.n, 2, 2))
     levels = [found]
@@ -77,12 +96,20 @@ def all_transfers(circuit: Circuit, target: Sequence[np.ndarray], learned: Seque
         level = circuit.depth - index - 1
         pattern = target[level].sum(axis=2)  # gates, target pattern
         pair = _pair(found)
-        positive = np.einsum("gtq,gq->gt", pair, TABLE[gates])  # P(learned output = 1 | target pattern)
+        positive = np.einsum(
+            "gtq,gq->gt", pair, TABLE[gates]
+        )  # P(learned output = 1 | target pattern)
         rows = []
         for value in (0, 1):
             mass = np.where(TABLE[circuit.levels[level]] == value, pattern, 0.0)
             total = mass.sum(axis=1)
-            rows.append(np.where(total > NEVER, (mass * positive).sum(axis=1) / np.where(total > NEVER, total, 1), 0.5))
+            rows.append(
+                np.where(
+                    total > NEVER,
+                    (mass * positive).sum(axis=1) / np.where(total > NEVER, total, 1),
+                    0.5,
+                )
+            )
         one = np.stack(rows, axis=1)
         found = np.stack([1 - one, one], axis=2)
         levels.append(found)
@@ -96,8 +123,9 @@ def error(circuit: Circuit, law: Law, learned: Circuit) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Recovery:
-    """By level 0 … d − 1: `status` of each gate is +1 (the target's value, or its negation, on all that occurs), −1 (wrong) or 0 (without
-    influence). `share` counts the influencing gates, `error` is exact.
+    """By level 0 … d − 1: `status` of each gate is +1 (the target's value, or its negation, on all
+    that occurs), −1 (wrong) or 0 (without influence). `share` counts the influencing gates, `error`
+    is exact.
     """
 
     status: list[np.ndarray]
@@ -120,12 +148,17 @@ class Examiner:
 
     def __init__(self, circuit: Circuit, law: Law) -> None:
         self.circuit, self.influence = circuit, influences(circuit)
-        self.parts = [(weight, tables(circuit, part)) for weight, part in components(law) if weight > 0]
+        self.parts = [
+            (weight, tables(circuit, part)) for weight, part in components(law) if weight > 0
+        ]
 
     def error(self, learned: Circuit) -> float:
         """P(learned output ≠ target output), exactly."""
         below = learned.levels[::-1]
-        return sum(weight * _error(target, transfers(self.circuit, target, below)) for weight, target in self.parts)
+        return sum(
+            weight * _error(target, transfers(self.circuit, target, below))
+            for weight, target in self.parts
+        )
 
     def __call__(self, learned: Circuit) -> Recovery:
         """Compare up to the signs of inner gates."""
@@ -140,10 +173,14 @@ class Examiner:
                 mass = target[level].sum(axis=2)
                 values = TABLE[self.circuit.levels[level]]
                 # Where one value alone occurs, only that one can be asked for.
-                constant = ((mass * (values == 0)).sum(axis=1) <= NEVER) | ((mass * (values == 1)).sum(axis=1) <= NEVER)
+                constant = ((mass * (values == 0)).sum(axis=1) <= NEVER) | (
+                    (mass * (values == 1)).sum(axis=1) <= NEVER
+                )
                 right = (straight <= 1e-12) | (swapped <= 1e-12) | constant
                 status[level] = np.where(right, status[level], -1)
-        return Recovery([np.where(self.influence[i] == 0, 0, level) for i, level in enumerate(status)], wrong)
+        return Recovery(
+            [np.where(self.influence[i] == 0, 0, level) for i, level in enumerate(status)], wrong
+        )
 
 
 def _error(target: Sequence[np.ndarray], transfer: np.ndarray) -> float:

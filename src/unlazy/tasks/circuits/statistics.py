@@ -1,4 +1,6 @@
-"""What layerwise learning asks of data: how often each pattern of two nodes comes with each label."""
+"""What layerwise learning asks of data: how often each pattern of two nodes comes with each
+label.
+"""
 
 from __future__ import annotations
 
@@ -18,4 +20,6 @@ class Statistics:
 
     @abstractmethod
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
-        """`(gates, pattern, label)` for the next level up; `learned` holds the gates of the levels below, the inputs' level first."""
+        """`(gates, pattern, label)` for the next level up; `learned` holds the gates of the levels
+        below, the inputs' level first.
+        """

@@ -14,7 +14,10 @@ from unlazy.tasks.circuits.statistics import Statistics
 
 
 class UnlabelledCircuitLaw(eqx.Module, Statistics):
-    """The law of a circuit's inputs, where labels keep their shares but are independent of them. `law`: a `CircuitLaw`."""
+    """The law of a circuit's inputs, where labels keep their shares but are independent of them.
+
+    `law`: a `CircuitLaw`.
+    """
 
     law: Any
 
@@ -33,4 +36,8 @@ class UnlabelledCircuitLaw(eqx.Module, Statistics):
         x, y, weight = self.law.batch
         positive = jnp.mean(weight * (y > 0))
         labels = jnp.concatenate([jnp.ones_like(y), -jnp.ones_like(y)])
-        return WeightedBatch(jnp.concatenate([x, x]), labels, 2 * jnp.concatenate([weight * positive, weight * (1 - positive)]))
+        return WeightedBatch(
+            jnp.concatenate([x, x]),
+            labels,
+            2 * jnp.concatenate([weight * positive, weight * (1 - positive)]),
+        )

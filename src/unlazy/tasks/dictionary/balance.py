@@ -1,9 +1,12 @@
-"""Parity patterns whose input structure and class balance are numbers: one program runs all of them.
+"""Parity patterns whose input structure and class balance are numbers: one program runs all of
+them.
 
-    (1 − structure)·[fair coins] + structure·[relevant patterns all absent or all present], then the classes drawn in unequal shares
+    (1 − structure)·[fair coins] + structure·[relevant patterns all absent or all present], then the
+    classes drawn in unequal shares
 
-The background is fair coins throughout. `structure` = ½ is the law of Table 1 (po = ½), `structure` = 0 is the family without input
-structure; `negative` is the share of the class −1, where within each class the law stays what it was.
+The background is fair coins throughout. `structure` = ½ is the law of Table 1 (po = ½), `structure`
+= 0 is the family without input structure; `negative` is the share of the class −1, where within
+each class the law stays what it was.
 
 Reference: shi2022, Appendix E.2.2 (class imbalance), Appendix C (the law).
 """
@@ -33,11 +36,15 @@ class BalancedLaw(PatternLaw):
         mass = PatternLaw(self.weight, self.p, self.q, self.D, self.k, self.P).count_law
         is_positive = self.label_of_count > 0
         positive = mass @ is_positive
-        return mass * jnp.where(is_positive, (1 - self.negative) / positive, self.negative / (1 - positive))
+        return mass * jnp.where(
+            is_positive, (1 - self.negative) / positive, self.negative / (1 - positive)
+        )
 
     @property
     def moments(self) -> PatternMoments:
-        """All moments in closed form, as for every pattern law; only P(φ̃_i = 1) on A is no longer that of the components."""
+        """All moments in closed form, as for every pattern law; only P(φ̃_i = 1) on A is no longer
+        that of the components.
+        """
         mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
         p, q = mass @ share, self.weight @ self.q
         return PatternMoments(
@@ -49,12 +56,16 @@ class BalancedLaw(PatternLaw):
         )
 
     def mass(self, on: Int[Array, " p"], off: Int[Array, " p"]) -> Float[Array, " p"]:
-        """Given the count, all subsets of A are equally likely, and the background is fair coins."""
+        """Given the count, all subsets of A are equally likely, and the background is fair
+        coins.
+        """
         ways = jnp.array([math.comb(self.k, s) for s in range(self.k + 1)], jnp.result_type(float))
         return (self.count_law / ways)[on] * 0.5 ** (self.D - self.k)
 
     def draw(self, n: int, relevant: Bool[Array, " D"], *, key: PRNGKeyArray) -> Bool[Array, "n D"]:
-        """The number of relevant patterns by its law, a random subset of that size, and a background of fair coins."""
+        """The number of relevant patterns by its law, a random subset of that size, and a
+        background of fair coins.
+        """
         key_count, key_subset, key_background = jax.random.split(key, 3)
         count = categorical(key_count, self.count_law, n)
         u = jax.random.uniform(key_subset, (n, self.k), jnp.float32)
@@ -65,7 +76,9 @@ class BalancedLaw(PatternLaw):
 
 
 def balanced_law(D: int, k: int, structure: float | Array, negative: float | Array) -> BalancedLaw:
-    """Fair coins, all absent, all present, with the shares that `structure` gives them; parity labels."""
+    """Fair coins, all absent, all present, with the shares that `structure` gives them; parity
+    labels.
+    """
     share = jnp.asarray(structure)
     return BalancedLaw(
         weight=jnp.stack([1 - share, share / 2, share / 2]),
@@ -86,9 +99,19 @@ class BalancedParity(PatternFamily):
 
     def __check_init__(self) -> None:
         self._check_sizes()
-        require(self.k % 2 == 1, f"k must be odd for parity labels, but is {self.k}: for even k both structured inputs have one label.")
-        require(0 <= self.structure <= 1, f"structure is a share of the inputs, in [0, 1], but is {self.structure}.")
-        require(0 < self.negative < 1, f"negative is the share of the class −1, in (0, 1), but is {self.negative}.")
+        require(
+            self.k % 2 == 1,
+            f"k must be odd for parity labels, but is {self.k}: for even k both structured "
+            "inputs have one label.",
+        )
+        require(
+            0 <= self.structure <= 1,
+            f"structure is a share of the inputs, in [0, 1], but is {self.structure}.",
+        )
+        require(
+            0 < self.negative < 1,
+            f"negative is the share of the class −1, in (0, 1), but is {self.negative}.",
+        )
 
     @property
     def law(self) -> BalancedLaw:

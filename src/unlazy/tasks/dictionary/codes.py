@@ -1,6 +1,7 @@
 """Hidden representations that carry labels.
 
-    φ̃_A uniform among 2·codes random vectors, half of them labelled +1, all other patterns fair coins, x = M φ̃ normalised
+    φ̃_A uniform among 2·codes random vectors, half of them labelled +1, all other patterns fair
+    coins, x = M φ̃ normalised
 
 Reference: shi2022, Appendix E.3.
 """
@@ -52,7 +53,11 @@ class LabelledCodes(Task):
         """A code, and a background of fair coins."""
         key_code, key_background = jax.random.split(key)
         chosen = jax.random.randint(key_code, (n,), 0, len(self.codes))
-        present = bernoulli(key_background, jnp.full((n, len(self.relevant)), 0.5)).at[:, self._places].set(self.codes[chosen])
+        present = (
+            bernoulli(key_background, jnp.full((n, len(self.relevant)), 0.5))
+            .at[:, self._places]
+            .set(self.codes[chosen])
+        )
         return Batch((present - self.mean) / self.sigma, self.labels[chosen])
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -63,7 +68,9 @@ class LabelledCodes(Task):
 
     @property
     def features(self) -> Float[Array, "1 d"]:
-        """The direction from the mean of the negative codes to that of the positive ones: along it lies the first gradient."""
+        """The direction from the mean of the negative codes to that of the positive ones: along it
+        lies the first gradient.
+        """
         difference = self.labels @ self.codes
         direction = jnp.zeros(len(self.relevant)).at[self._places].set(difference) @ self.dictionary
         return (direction / jnp.linalg.norm(direction))[None]
@@ -83,7 +90,10 @@ class HiddenRepresentations(Family):
     codes: int = eqx.field(static=True, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(0 < self.k <= self.D <= self.d, f"0 < k ≤ D ≤ d is expected, but k={self.k}, D={self.D}, d={self.d}.")
+        require(
+            0 < self.k <= self.D <= self.d,
+            f"0 < k ≤ D ≤ d is expected, but k={self.k}, D={self.D}, d={self.d}.",
+        )
         require(self.codes > 0, f"Each label needs at least one code, but codes={self.codes}.")
 
     @property
@@ -98,7 +108,11 @@ class HiddenRepresentations(Family):
     def task(self, *, key: PRNGKeyArray) -> LabelledCodes:
         """Draw the dictionary, A and the codes."""
         key_dictionary, key_relevant, key_codes = jax.random.split(key, 3)
-        relevant = jnp.zeros(self.D, bool).at[jax.random.permutation(key_relevant, self.D)[: self.k]].set(True)
+        relevant = (
+            jnp.zeros(self.D, bool)
+            .at[jax.random.permutation(key_relevant, self.D)[: self.k]]
+            .set(True)
+        )
         codes = bernoulli(key_codes, jnp.full((2 * self.codes, self.k), 0.5))
         labels = jnp.where(jnp.arange(2 * self.codes) < self.codes, 1.0, -1.0)
         return LabelledCodes(orthonormal(key_dictionary, self.d, self.D), relevant, codes, labels)

@@ -1,10 +1,12 @@
-"""Dictionary data in the general setting: patterns that are not orthogonal, noise, unequal classes, a background that is not independent.
+"""Dictionary data in the general setting: patterns that are not orthogonal, noise, unequal classes,
+a background that is not independent.
 
     x̃ = M φ̃ + ζ,   ζ ~ N(0, σ_ζ² I),   y = +1 if Σ_{j∈A} φ̃_j is odd else −1,   x = (x̃ − E x̃) / σ̃,   σ̃² = Σ_j Var φ̃_j + d σ_ζ²
 
-`coherence`: weight of the Gaussian part that is mixed into an orthonormal dictionary before its columns are scaled to length one; the task
-reports the μ = √d·max_{i≠j} |⟨M_i, M_j⟩| that came out. The background has its own rate for every pattern, and one hidden coin that moves
-all of them together; both are independent of the relevant patterns.
+`coherence`: weight of the Gaussian part that is mixed into an orthonormal dictionary before its
+columns are scaled to length one; the task reports the μ = √d·max_{i≠j} |⟨M_i, M_j⟩| that came out.
+The background has its own rate for every pattern, and one hidden coin that moves all of them
+together; both are independent of the relevant patterns.
 
 Reference: shi2022, Appendix F.1.
 """
@@ -25,8 +27,12 @@ from unlazy.tasks.base import Batch, Family, Task, error_of_constant
 from unlazy.tasks.dictionary.balance import BalancedLaw, BalancedParity, balanced_law
 
 
-def incoherent_dictionary(d: int, D: int, coherence: float | Array, *, key: PRNGKeyArray) -> Float[Array, "D d"]:
-    """D unit rows: an orthonormal dictionary, plus `coherence` times Gaussian rows of expected length one, scaled to length one."""
+def incoherent_dictionary(
+    d: int, D: int, coherence: float | Array, *, key: PRNGKeyArray
+) -> Float[Array, "D d"]:
+    """D unit rows: an orthonormal dictionary, plus `coherence` times Gaussian rows of expected
+    length one, scaled to length one.
+    """
     key_orthonormal, key_gaussian = jax.random.split(key)
     q, _ = orthogonal_triangular(normal(key_orthonormal, (d, D)))
     rows = q.T + coherence * normal(key_gaussian, (D, d)) / math.sqrt(d)
@@ -36,7 +42,9 @@ def incoherent_dictionary(d: int, D: int, coherence: float | Array, *, key: PRNG
 def incoherence(dictionary: Float[Array, "D d"]) -> Float[Array, ""]:
     """μ = √d·max_{i≠j} |⟨M_i, M_j⟩|."""
     gram = jnp.abs(dictionary @ dictionary.T)
-    return math.sqrt(dictionary.shape[1]) * jnp.max(jnp.where(jnp.eye(len(gram), dtype=bool), 0.0, gram))
+    return math.sqrt(dictionary.shape[1]) * jnp.max(
+        jnp.where(jnp.eye(len(gram), dtype=bool), 0.0, gram)
+    )
 
 
 class GeneralPatterns(Task):
@@ -66,10 +74,14 @@ class GeneralPatterns(Task):
     @property
     def sigma(self) -> Float[Array, ""]:
         """σ̃."""
-        return jnp.sqrt(jnp.sum(self.mean * (1 - self.mean)) + self.dimension * jnp.square(self.noise))
+        return jnp.sqrt(
+            jnp.sum(self.mean * (1 - self.mean)) + self.dimension * jnp.square(self.noise)
+        )
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Relevant patterns by their law, the background by its rates and the hidden coin, and noise."""
+        """Relevant patterns by their law, the background by its rates and the hidden coin, and
+        noise.
+        """
         key_relevant, key_coin, key_background, key_noise = jax.random.split(key, 4)
         relevant = self.law.draw(n, self.relevant, key=key_relevant)
         coin = 2.0 * bernoulli(key_coin, jnp.full((n, 1), 0.5)) - 1
@@ -80,7 +92,9 @@ class GeneralPatterns(Task):
         return Batch(x, self.law.label_of_count[jnp.sum(present & self.relevant, axis=1)])
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label, each pattern read off by least squares and rounded; right but for the far tail of the noise."""
+        """The label, each pattern read off by least squares and rounded; right but for the far tail
+        of the noise.
+        """
         present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean
         count = jnp.sum(jnp.round(present) * self.relevant, axis=1).astype(int)
         return self.law.label_of_count[jnp.clip(count, 0, self.law.k)]
@@ -97,7 +111,9 @@ class GeneralPatterns(Task):
 
 
 class GeneralParity(Family):
-    """Parity labels in the general setting; the rates of the background patterns are drawn evenly from [least, most]."""
+    """Parity labels in the general setting; the rates of the background patterns are drawn evenly
+    from [least, most].
+    """
 
     d: int = eqx.field(static=True, kw_only=True)
     D: int = eqx.field(static=True, kw_only=True)
@@ -112,11 +128,17 @@ class GeneralParity(Family):
 
     def __check_init__(self) -> None:
         # What these parameters must satisfy is written there.
-        BalancedParity(d=self.d, D=self.D, k=self.k, structure=self.structure, negative=self.negative)
-        require(self.coherence >= 0 and self.noise >= 0, f"coherence and noise cannot be negative, but are {self.coherence}, {self.noise}.")
+        BalancedParity(
+            d=self.d, D=self.D, k=self.k, structure=self.structure, negative=self.negative
+        )
+        require(
+            self.coherence >= 0 and self.noise >= 0,
+            f"coherence and noise cannot be negative, but are {self.coherence}, {self.noise}.",
+        )
         require(
             0 <= self.swing <= self.least <= self.most <= 1 - self.swing,
-            f"0 ≤ swing ≤ least ≤ most ≤ 1 − swing is expected, so that all rates are probabilities, but swing={self.swing}, "
+            "0 ≤ swing ≤ least ≤ most ≤ 1 − swing is expected, so that all rates are "
+            f"probabilities, but swing={self.swing}, "
             f"least={self.least}, most={self.most}.",
         )
 
@@ -129,11 +151,15 @@ class GeneralParity(Family):
     def sigma(self) -> float:
         """σ̃ with the mean rate for every background pattern."""
         p, q = float(self.law.moments.relevant), (self.least + self.most) / 2
-        return math.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q) + self.d * self.noise**2)
+        return math.sqrt(
+            self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q) + self.d * self.noise**2
+        )
 
     @property
     def gamma(self) -> float:
-        """γ = (E[φ̃_i | y = 1] − E[φ̃_i | y = −1])/2, which does not depend on the balance of the classes."""
+        """γ = (E[φ̃_i | y = 1] − E[φ̃_i | y = −1])/2, which does not depend on the balance of the
+        classes.
+        """
         return float(balanced_law(self.D, self.k, self.structure, 0.5).moments.gamma)
 
     @property
@@ -144,6 +170,14 @@ class GeneralParity(Family):
         """Draw the dictionary, A and the rates."""
         key_dictionary, key_relevant, key_rates = jax.random.split(key, 3)
         dictionary = incoherent_dictionary(self.d, self.D, self.coherence, key=key_dictionary)
-        relevant = jnp.zeros(self.D, bool).at[jax.random.permutation(key_relevant, self.D)[: self.k]].set(True)
-        rates = self.least + (self.most - self.least) * jax.random.uniform(key_rates, (self.D,), jnp.float32)
-        return GeneralPatterns(dictionary, relevant, rates.astype(dictionary.dtype), self.law, self.swing, self.noise)
+        relevant = (
+            jnp.zeros(self.D, bool)
+            .at[jax.random.permutation(key_relevant, self.D)[: self.k]]
+            .set(True)
+        )
+        rates = self.least + (self.most - self.least) * jax.random.uniform(
+            key_rates, (self.D,), jnp.float32
+        )
+        return GeneralPatterns(
+            dictionary, relevant, rates.astype(dictionary.dtype), self.law, self.swing, self.noise
+        )

@@ -1,9 +1,11 @@
-"""Dictionary data with hidden patterns: the label counts how many of k unknown patterns are present in the input.
+"""Dictionary data with hidden patterns: the label counts how many of k unknown patterns are present
+in the input.
 
     φ̃ ~ law on {0,1}^D,   x̃ = M φ̃,   y = +1 if Σ_{j∈A} φ̃_j ∈ P else −1,   x = (x̃ − E x̃) / σ̃
 
-`dictionary` = Mᵀ (orthonormal rows), `relevant` = indicator of A, `P` = label set, `po` = P(φ̃_j = 1) outside A,
-`sigma` = σ̃ with σ̃² = Σ_j Var φ̃_j, `gamma` = γ = E[y φ̃_i] − E[y] E[φ̃_i] for i ∈ A.
+`dictionary` = Mᵀ (orthonormal rows), `relevant` = indicator of A, `P` = label set, `po` = P(φ̃_j =
+1) outside A, `sigma` = σ̃ with σ̃² = Σ_j Var φ̃_j, `gamma` = γ = E[y φ̃_i] − E[y] E[φ̃_i] for i ∈
+A.
 
 Reference: shi2022, Section 3, Appendix C and E.1.
 """
@@ -39,7 +41,10 @@ def threshold(k: int) -> tuple[int, ...]:
 
 def interval(k: int, low: int, high: int) -> tuple[int, ...]:
     """P = {low, …, high} within [k] (Appendix E.1.2 of shi2022)."""
-    require(1 <= low <= high <= k, f"An interval needs 1 ≤ low ≤ high ≤ k, but got low={low}, high={high}, k={k}.")
+    require(
+        1 <= low <= high <= k,
+        f"An interval needs 1 ≤ low ≤ high ≤ k, but got low={low}, high={high}, k={k}.",
+    )
     return tuple(range(low, high + 1))
 
 
@@ -54,7 +59,8 @@ class PatternMoments(NamedTuple):
 
 
 class PatternLaw(eqx.Module):
-    """A law on {0,1}^D as a mixture of product laws: component c has φ̃_j ~ Bernoulli(p_c) on A and Bernoulli(q_c) off A.
+    """A law on {0,1}^D as a mixture of product laws: component c has φ̃_j ~ Bernoulli(p_c) on A and
+    Bernoulli(q_c) off A.
 
     Two of its components at p = 0 and p = 1 make "all relevant patterns absent" and "all present".
     """
@@ -77,7 +83,9 @@ class PatternLaw(eqx.Module):
         s = jnp.arange(self.k + 1.0)
         log_choose = jnp.array([math.log(math.comb(self.k, i)) for i in range(self.k + 1)])
         # xlogy and xlog1py take 0·log 0 = 0, so that p = 0 and p = 1 are exact.
-        log_mass = jax.scipy.special.xlogy(s, self.p[:, None]) + jax.scipy.special.xlog1py(self.k - s, -self.p[:, None])
+        log_mass = jax.scipy.special.xlogy(s, self.p[:, None]) + jax.scipy.special.xlog1py(
+            self.k - s, -self.p[:, None]
+        )
         return self.weight @ jnp.exp(log_choose + log_mass)
 
     @property
@@ -98,9 +106,13 @@ class PatternLaw(eqx.Module):
 
         def product(share: Array, present: Array, of: int) -> Array:
             share = share[:, None]
-            return jax.scipy.special.xlogy(present, share) + jax.scipy.special.xlog1py(of - present, -share)
+            return jax.scipy.special.xlogy(present, share) + jax.scipy.special.xlog1py(
+                of - present, -share
+            )
 
-        return self.weight @ jnp.exp(product(self.p, on, self.k) + product(self.q, off, self.D - self.k))
+        return self.weight @ jnp.exp(
+            product(self.p, on, self.k) + product(self.q, off, self.D - self.k)
+        )
 
     def draw(self, n: int, relevant: Bool[Array, " D"], *, key: PRNGKeyArray) -> Bool[Array, "n D"]:
         """`n` hidden vectors φ̃."""
@@ -148,7 +160,9 @@ class HiddenPatterns(Task):
     def _population(self) -> Population:
         D = self.law.D
         present = (jnp.arange(1 << D)[:, None] >> jnp.arange(D)) & 1 == 1  # 2^D D
-        mass = self.law.mass(jnp.sum(present & self.relevant, axis=1), jnp.sum(present & ~self.relevant, axis=1))
+        mass = self.law.mass(
+            jnp.sum(present & self.relevant, axis=1), jnp.sum(present & ~self.relevant, axis=1)
+        )
         return Population(*self._examples(present), mass)
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -168,7 +182,9 @@ class HiddenPatterns(Task):
 
 
 class PatternFamily(Family):
-    """Base of the pattern families: a random orthonormal dictionary of D patterns in R^d, and a random A of size k."""
+    """Base of the pattern families: a random orthonormal dictionary of D patterns in R^d, and a
+    random A of size k.
+    """
 
     d: int = eqx.field(static=True, kw_only=True)
     D: int = eqx.field(static=True, kw_only=True)
@@ -197,17 +213,29 @@ class PatternFamily(Family):
         """Draw the dictionary and A."""
         key_dictionary, key_relevant = jax.random.split(key)
         dictionary = orthonormal(key_dictionary, self.d, self.D)
-        relevant = jnp.zeros(self.D, bool).at[jax.random.permutation(key_relevant, self.D)[: self.k]].set(True)
+        relevant = (
+            jnp.zeros(self.D, bool)
+            .at[jax.random.permutation(key_relevant, self.D)[: self.k]]
+            .set(True)
+        )
         return HiddenPatterns(dictionary, relevant, self.law)
 
     def _check_sizes(self) -> None:
         for name in ("d", "D", "k"):
             value = getattr(self, name)
-            require(isinstance(value, int) and value > 0, f"{name} must be a positive whole number, but is {value!r}.")
-        require(self.k <= self.D, f"k relevant patterns are chosen among D: k ≤ D is expected, but k={self.k}, D={self.D}.")
+            require(
+                isinstance(value, int) and value > 0,
+                f"{name} must be a positive whole number, but is {value!r}.",
+            )
+        require(
+            self.k <= self.D,
+            f"k relevant patterns are chosen among D: k ≤ D is expected, but k={self.k}, "
+            f"D={self.D}.",
+        )
         require(
             self.D <= self.d,
-            f"D orthonormal patterns need D ≤ d dimensions, but D={self.D}, d={self.d}. Lower D or raise d.",
+            f"D orthonormal patterns need D ≤ d dimensions, but D={self.D}, d={self.d}. Lower D "
+            "or raise d.",
         )
 
 
@@ -218,21 +246,30 @@ def _check_label_set(P: tuple[int, ...], k: int) -> None:
     )
     outside = [s for s in P if not 1 <= s <= k]
     require(not outside, f"P must lie in [k] = {{1, …, {k}}}, but contains {outside}.")
-    require(len(P) > 0 and len(set(P)) == len(P), f"P must hold at least one number, and each once, but is {P!r}.")
+    require(
+        len(P) > 0 and len(set(P)) == len(P),
+        f"P must hold at least one number, and each once, but is {P!r}.",
+    )
 
 
 def _check_po(po: float) -> None:
-    require(0 < po <= 0.5, f"po must lie in (0, 1/2], the share of inputs that show a background pattern, but is {po}.")
+    require(
+        0 < po <= 0.5,
+        "po must lie in (0, 1/2], the share of inputs that show a background pattern, but is "
+        f"{po}.",
+    )
 
 
 class ParityMixture(PatternFamily):
-    """The mixture po·D⁽⁰⁾ + (1−po)·D⁽¹⁾ with parity labels, behind the lower bound for fixed features.
+    """The mixture po·D⁽⁰⁾ + (1−po)·D⁽¹⁾ with parity labels, behind the lower bound for fixed
+    features.
 
-    D⁽⁰⁾: all D patterns are fair coins. D⁽¹⁾: the k relevant patterns are all absent or all present, with probability ½ each, and
-    each background pattern is present with probability po/(2−2po).
+    D⁽⁰⁾: all D patterns are fair coins. D⁽¹⁾: the k relevant patterns are all absent or all
+    present, with probability ½ each, and each background pattern is present with probability
+    po/(2−2po).
 
-    Deviation: for po < 1/2 the two parts show background patterns at different rates, so that (A2), independence of the
-    background, holds only at po = 1/2.
+    Deviation: for po < 1/2 the two parts show background patterns at different rates, so that (A2),
+    independence of the background, holds only at po = 1/2.
 
     Reference: shi2022, proof of Theorem 2 (Appendix C), Section E.1.1.
     """
@@ -244,7 +281,8 @@ class ParityMixture(PatternFamily):
         _check_po(self.po)
         require(
             self.k % 2 == 1,
-            f"k must be odd for parity labels, but is {self.k}: for even k 'all absent' and 'all present' have the same label.",
+            f"k must be odd for parity labels, but is {self.k}: for even k 'all absent' and "
+            "'all present' have the same label.",
         )
 
     @property
@@ -252,7 +290,13 @@ class ParityMixture(PatternFamily):
         """Three product components: fair coins, all absent, all present."""
         quiet = self.po / (2 - 2 * self.po)
         return PatternLaw(
-            weight=jnp.stack([jnp.asarray(self.po), jnp.asarray((1 - self.po) / 2), jnp.asarray((1 - self.po) / 2)]),
+            weight=jnp.stack(
+                [
+                    jnp.asarray(self.po),
+                    jnp.asarray((1 - self.po) / 2),
+                    jnp.asarray((1 - self.po) / 2),
+                ]
+            ),
             p=jnp.array([0.5, 0.0, 1.0]),
             q=jnp.stack([jnp.asarray(0.5), jnp.asarray(quiet), jnp.asarray(quiet)]),
             D=self.D,
@@ -276,22 +320,35 @@ class ProductPatterns(PatternFamily):
         self._check_sizes()
         _check_label_set(self.P, self.k)
         _check_po(self.po)
-        require(0 < self.p < 1, f"p must lie in (0, 1), the share of inputs that show a relevant pattern, but is {self.p}.")
+        require(
+            0 < self.p < 1,
+            "p must lie in (0, 1), the share of inputs that show a relevant pattern, but is "
+            f"{self.p}.",
+        )
         gamma = float(self.moments.gamma)
         require(
             gamma > 1e-6,
-            f"(A1) asks for a positive correlation γ of the label with each relevant pattern, but γ = {gamma:.3g} for p={self.p}, "
+            "(A1) asks for a positive correlation γ of the label with each relevant pattern, "
+            f"but γ = {gamma:.3g} for p={self.p}, "
             f"P={self.P}. Choose another P or p, or UnstructuredPatterns where γ is zero.",
         )
 
     @property
     def law(self) -> PatternLaw:
         """One product component."""
-        return PatternLaw(weight=jnp.ones(1), p=jnp.asarray(self.p)[None], q=jnp.asarray(self.po)[None], D=self.D, k=self.k, P=self.P)
+        return PatternLaw(
+            weight=jnp.ones(1),
+            p=jnp.asarray(self.p)[None],
+            q=jnp.asarray(self.po)[None],
+            D=self.D,
+            k=self.k,
+            P=self.P,
+        )
 
 
 class UnstructuredPatterns(PatternFamily):
-    """The family without input structure: all D patterns are fair coins, so the inputs tell nothing of A.
+    """The family without input structure: all D patterns are fair coins, so the inputs tell nothing
+    of A.
 
     Reference: shi2022, assumption (A1') in Section 3.
     """
@@ -305,4 +362,6 @@ class UnstructuredPatterns(PatternFamily):
     @property
     def law(self) -> PatternLaw:
         """One component of fair coins."""
-        return PatternLaw(weight=jnp.ones(1), p=jnp.full(1, 0.5), q=jnp.full(1, 0.5), D=self.D, k=self.k, P=self.P)
+        return PatternLaw(
+            weight=jnp.ones(1), p=jnp.full(1, 0.5), q=jnp.full(1, 0.5), D=self.D, k=self.k, P=self.P
+        )

@@ -1,8 +1,9 @@
 """Families whose examples are images: classes of a set, stacked digits, and patches.
 
-A set of images is data without a secret. It is read when a task is drawn, shared by all trials, and cut by the seed: which examples a
-learner meets, and where a set has no test part of its own, which are held back for it. Pixels are divided by 255 and standardised channel
-by channel with the mean and the standard deviation over all images to train on.
+A set of images is data without a secret. It is read when a task is drawn, shared by all trials, and
+cut by the seed: which examples a learner meets, and where a set has no test part of its own, which
+are held back for it. Pixels are divided by 255 and standardised channel by channel with the mean
+and the standard deviation over all images to train on.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ HELD_BACK = 0.2
 
 
 class ImagePool(eqx.Module):
-    """Images as bytes and their classes, shared by all trials, and the numbers of those to learn from and of those to be judged by.
+    """Images as bytes and their classes, shared by all trials, and the numbers of those to learn
+    from and of those to be judged by.
 
     NumPy's arrays: programs take them as inputs that are the same for all trials.
     """
@@ -56,13 +58,20 @@ class ImagePool(eqx.Module):
         return jnp.asarray(self.labels)[rows]
 
     def some(self, n: int, key: PRNGKeyArray, *, held: bool = False) -> Int[Array, " n"]:
-        """The numbers of n images to learn from, none of them twice; of those to be judged by, at most as many as there are."""
+        """The numbers of n images to learn from, none of them twice; of those to be judged by, at
+        most as many as there are.
+        """
         rows = self.held if held else self.train
         count = min(n, len(rows)) if held else n
-        require(count <= len(rows), f"There are {len(rows)} images to learn from, but {n} were asked for.")
+        require(
+            count <= len(rows),
+            f"There are {len(rows)} images to learn from, but {n} were asked for.",
+        )
         return rows[shuffled(key, len(rows))[:count]]
 
-    def any(self, shape: tuple[int, ...], key: PRNGKeyArray, *, held: bool = False) -> Int[Array, "..."]:
+    def any(
+        self, shape: tuple[int, ...], key: PRNGKeyArray, *, held: bool = False
+    ) -> Int[Array, "..."]:
         """Numbers of images drawn independently."""
         rows = self.held if held else self.train
         return rows[jax.random.randint(key, shape, 0, len(rows))]
@@ -78,7 +87,9 @@ class _Shelf(eqx.Module):
     tested: int = eqx.field(static=True)
 
     def cut(self, key: PRNGKeyArray) -> ImagePool:
-        """The set's own test part, or one that the key draws; the order of the images to learn from is drawn in either case."""
+        """The set's own test part, or one that the key draws; the order of the images to learn from
+        is drawn in either case.
+        """
         total, tested = len(self.labels), self.tested or max(1, round(HELD_BACK * len(self.labels)))
         if self.tested:
             train = shuffled(key, total - tested)
@@ -90,8 +101,12 @@ class _Shelf(eqx.Module):
 
 
 @functools.lru_cache(maxsize=16)
-def _shelf(data: str, identity: str, chosen: tuple[int, ...], side: int | None, balanced: bool) -> _Shelf:
-    """Images of some classes, renumbered by their place in the choice; as many of each, and in a smaller size, if that is asked for."""
+def _shelf(
+    data: str, identity: str, chosen: tuple[int, ...], side: int | None, balanced: bool
+) -> _Shelf:
+    """Images of some classes, renumbered by their place in the choice; as many of each, and in a
+    smaller size, if that is asked for.
+    """
     found = pictures_of(data)
     places = np.full(len(found.classes), -1)
     places[list(chosen)] = np.arange(len(chosen))
@@ -104,7 +119,12 @@ def _shelf(data: str, identity: str, chosen: tuple[int, ...], side: int | None, 
         parts.append((x if side is None else _smaller(x, side, data), new[kept].astype(np.int32)))
     (x_train, y_train), (x_test, y_test) = parts
     require(len(y_train) > 0, f"{data}: there are no images of these classes to learn from.")
-    counts = np.stack([np.bincount(x_train[..., channel].ravel(), minlength=256) for channel in range(x_train.shape[3])])
+    counts = np.stack(
+        [
+            np.bincount(x_train[..., channel].ravel(), minlength=256)
+            for channel in range(x_train.shape[3])
+        ]
+    )
     share, levels = counts / counts.sum(axis=1, keepdims=True), np.arange(256) / 255
     mean = share @ levels
     spread = np.sqrt(np.maximum(share @ levels**2 - mean**2, 1e-12))
@@ -120,23 +140,30 @@ def _shelf(data: str, identity: str, chosen: tuple[int, ...], side: int | None, 
 def _even(classes: np.ndarray, count: int) -> np.ndarray:
     """Of each class the first images, as many as the scarcest has."""
     least = np.bincount(classes[classes >= 0], minlength=count).min() if len(classes) else 0
-    return np.sort(np.concatenate([np.flatnonzero(classes == place)[:least] for place in range(count)]))
+    return np.sort(
+        np.concatenate([np.flatnonzero(classes == place)[:least] for place in range(count)])
+    )
 
 
 def _smaller(x: np.ndarray, side: int, data: str) -> np.ndarray:
     """Means over squares of pixels."""
     n, height, width, channels = x.shape
     fits = height == width and height % side == 0
-    require(fits, f"{data}: images of {height} × {width} pixels cannot be averaged to {side} × {side}.")
+    require(
+        fits, f"{data}: images of {height} × {width} pixels cannot be averaged to {side} × {side}."
+    )
     block = height // side
-    return np.round(x.reshape(n, side, block, side, block, channels).mean(axis=(2, 4))).astype(np.uint8)
+    return np.round(x.reshape(n, side, block, side, block, channels).mean(axis=(2, 4))).astype(
+        np.uint8
+    )
 
 
 class ImageFamily(Family, Identified):
     """Base: `data` is the name of a set, or the path of a folder or an .npz file of the user's own.
 
-    `chosen`: names or numbers of the classes that are taken, by default all. `side`: images are averaged to side × side pixels.
-    `balanced`: of each class as many as of the scarcest, to learn from and to be judged by.
+    `chosen`: names or numbers of the classes that are taken, by default all. `side`: images are
+    averaged to side × side pixels. `balanced`: of each class as many as of the scarcest, to learn
+    from and to be judged by.
     """
 
     data: str = eqx.field(static=True)
@@ -145,7 +172,10 @@ class ImageFamily(Family, Identified):
     balanced: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(self.chosen is None or len(set(self.chosen)) > 1, f"At least two classes must be chosen, but chosen is {self.chosen}.")
+        require(
+            self.chosen is None or len(set(self.chosen)) > 1,
+            f"At least two classes must be chosen, but chosen is {self.chosen}.",
+        )
         require(self.side is None or self.side > 0, f"side must be positive, but is {self.side}.")
 
     @property
@@ -158,7 +188,9 @@ class ImageFamily(Family, Identified):
 
     @property
     def picture(self) -> tuple[int, int, int]:
-        """Height, width and channels of an image; of a set with a name this is known without its files."""
+        """Height, width and channels of an image; of a set with a name this is known without its
+        files.
+        """
         known = SETS[self.data].shape if self.data in SETS else None
         height, width, channels = known or pictures_of(self.data).x_train.shape[1:]
         return (self.side or height, self.side or width, channels)
@@ -179,7 +211,9 @@ class ImageFamily(Family, Identified):
         for choice in self.chosen:
             if choice not in names and choice not in range(len(names)):
                 raise unknown(f"class of {self.data}", str(choice), names)
-        return tuple(choice if isinstance(choice, int) else names.index(choice) for choice in self.chosen)
+        return tuple(
+            choice if isinstance(choice, int) else names.index(choice) for choice in self.chosen
+        )
 
     @property
     def shelf(self) -> _Shelf:
@@ -199,7 +233,9 @@ class ImageFamily(Family, Identified):
 
 
 class LabelledImages(Data):
-    """Images with their classes: signs where there are two (the first is −1), one-hot rows where there are more."""
+    """Images with their classes: signs where there are two (the first is −1), one-hot rows where
+    there are more.
+    """
 
     pool: ImagePool
     size: tuple[int, ...] = eqx.field(static=True)
@@ -220,7 +256,10 @@ class LabelledImages(Data):
         return self._batch(self.pool.some(n, key, held=True))
 
     def _batch(self, rows: Int[Array, " n"]) -> Batch:
-        return Batch(self.pool.pixels(rows).reshape(len(rows), *self.size), labels_of(self.pool.classes(rows), self.count))
+        return Batch(
+            self.pool.pixels(rows).reshape(len(rows), *self.size),
+            labels_of(self.pool.classes(rows), self.count),
+        )
 
 
 def outputs_of(count: int) -> Outputs:
@@ -231,7 +270,11 @@ def outputs_of(count: int) -> Outputs:
 def labels_of(classes: Int[Array, " n"], count: int) -> Float[Array, "..."]:
     """Classes by numbers as labels of such outputs."""
     number = jnp.result_type(float)
-    return 2 * classes.astype(number) - 1 if count == 2 else jax.nn.one_hot(classes, count, dtype=number)
+    return (
+        2 * classes.astype(number) - 1
+        if count == 2
+        else jax.nn.one_hot(classes, count, dtype=number)
+    )
 
 
 class ImageClasses(ImageFamily):
@@ -254,7 +297,9 @@ class ImageClasses(ImageFamily):
 
 
 class StackedTask(Data):
-    """k images one above the other; the label is +1 where the sum of their classes is even, else −1."""
+    """k images one above the other; the label is +1 where the sum of their classes is even, else
+    −1.
+    """
 
     pool: ImagePool
     size: tuple[int, ...] = eqx.field(static=True)
@@ -272,16 +317,24 @@ class StackedTask(Data):
 
     def _batch(self, rows: Int[Array, "n k"]) -> Batch:
         odd = jnp.sum(self.pool.classes(rows), axis=1) % 2
-        return Batch(self.pool.pixels(rows).reshape(len(rows), *self.size), 1 - 2 * odd.astype(jnp.result_type(float)))
+        return Batch(
+            self.pool.pixels(rows).reshape(len(rows), *self.size),
+            1 - 2 * odd.astype(jnp.result_type(float)),
+        )
 
 
 class StackedDigits(ImageFamily):
-    """The parity of the sum of k digits, drawn independently and stacked: a parity whose bits are pictures."""
+    """The parity of the sum of k digits, drawn independently and stacked: a parity whose bits are
+    pictures.
+    """
 
     k: int = eqx.field(static=True, default=2, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(isinstance(self.k, int) and self.k > 0, f"k must be a positive number of digits, but is {self.k!r}.")
+        require(
+            isinstance(self.k, int) and self.k > 0,
+            f"k must be a positive number of digits, but is {self.k!r}.",
+        )
 
     @property
     def dimension(self) -> int:
@@ -320,19 +373,31 @@ class PatchTask(Data):
         return self._batch(n, key, held=True)
 
     def _batch(self, n: int, key: PRNGKeyArray, *, held: bool) -> Batch:
-        """Images in a random order, over and over where n is more than there are: each time with another patch."""
+        """Images in a random order, over and over where n is more than there are: each time with
+        another patch.
+        """
         key_rows, key_top, key_left = jax.random.split(key, 3)
         total = len(self.pool.held if held else self.pool.train)
         rows = jnp.concatenate(
-            [self.pool.some(min(n, total), jax.random.fold_in(key_rows, turn), held=held) for turn in range(-(-n // total))]
+            [
+                self.pool.some(min(n, total), jax.random.fold_in(key_rows, turn), held=held)
+                for turn in range(-(-n // total))
+            ]
         )[:n]
         _, height, width, _ = self.pool.images.shape
         tops = jax.random.randint(key_top, (n,), 0, height - self.k + 1)
         lefts = jax.random.randint(key_left, (n,), 0, width - self.k + 1)
         inside = jnp.arange(self.k)
         images = jnp.asarray(self.pool.images)
-        patches = images[rows[:, None, None], (tops[:, None] + inside)[:, :, None], (lefts[:, None] + inside)[:, None, :]]  # n k k c
-        return Batch(self.pool.standardised(patches).reshape(n, -1), labels_of(self.pool.classes(rows), self.count))
+        patches = images[
+            rows[:, None, None],
+            (tops[:, None] + inside)[:, :, None],
+            (lefts[:, None] + inside)[:, None, :],
+        ]  # n k k c
+        return Batch(
+            self.pool.standardised(patches).reshape(n, -1),
+            labels_of(self.pool.classes(rows), self.count),
+        )
 
 
 class ImagePatches(ImageFamily):
@@ -344,9 +409,15 @@ class ImagePatches(ImageFamily):
     k: int = eqx.field(static=True, default=3, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(isinstance(self.k, int) and self.k > 0, f"k must be a positive number of pixels, but is {self.k!r}.")
+        require(
+            isinstance(self.k, int) and self.k > 0,
+            f"k must be a positive number of pixels, but is {self.k!r}.",
+        )
         height, width, _ = self.picture
-        require(self.k <= min(height, width), f"A patch of {self.k} pixels does not fit into images of {height} × {width}.")
+        require(
+            self.k <= min(height, width),
+            f"A patch of {self.k} pixels does not fit into images of {height} × {width}.",
+        )
 
     @property
     def dimension(self) -> int:

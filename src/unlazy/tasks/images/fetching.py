@@ -1,4 +1,6 @@
-"""Fetching sets of images from where they are published: checked by their sums, and going on where a download was cut off."""
+"""Fetching sets of images from where they are published: checked by their sums, and going on where
+a download was cut off.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,16 @@ Told = Callable[[str, int, int], None]
 
 
 def fetch_set(name: str, folder: Path | None = None, told: Told | None = None) -> list[Path]:
-    """The public files of a set, in `folder` or where fetched data are put. What is there and has the right sum is not fetched again."""
+    """The public files of a set, in `folder` or where fetched data are put.
+
+    What is there and has the right sum is not fetched again.
+    """
     if name not in SETS:
         raise unknown("set of images that can be fetched", name, SETS)
     place = folder or own_folder()
-    files = [_fetch(download, place, told or (lambda *_: None)) for download in SETS[name].downloads]
+    files = [
+        _fetch(download, place, told or (lambda *_: None)) for download in SETS[name].downloads
+    ]
     for path in files:
         if path.suffix == ".zip":
             _unpack(path)
@@ -39,23 +46,33 @@ def fetch_set(name: str, folder: Path | None = None, told: Told | None = None) -
 def _fetch(download: Download, folder: Path, told: Told) -> Path:
     try:
         return Path(
-            pooch.retrieve(download.url, download.checksum, fname=download.name, path=folder, downloader=_Resuming(download, folder, told))
+            pooch.retrieve(
+                download.url,
+                download.checksum,
+                fname=download.name,
+                path=folder,
+                downloader=_Resuming(download, folder, told),
+            )
         )
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise BadInput(
-            f"{download.url} cannot be reached ({reason}): fetch it elsewhere, put it into a folder and name that by --data or ${VARIABLE}."
+            f"{download.url} cannot be reached ({reason}): fetch it elsewhere, put it into a "
+            f"folder and name that by --data or ${VARIABLE}."
         ) from None
     except ValueError:
         raise BadInput(
-            f"{download.url} gave a file whose sum is not {download.checksum}; it was thrown away. Fetch it again later, or from elsewhere."
+            f"{download.url} gave a file whose sum is not {download.checksum}; it was thrown "
+            "away. Fetch it again later, or from elsewhere."
         ) from None
     except OSError as error:
         raise BadInput(f"{download.name} cannot be written to {folder} ({error}).") from None
 
 
 class _Resuming:
-    """What pooch calls to load a file: it goes on behind what an earlier attempt left, in a file beside the one it makes."""
+    """What pooch calls to load a file: it goes on behind what an earlier attempt left, in a file
+    beside the one it makes.
+    """
 
     def __init__(self, download: Download, folder: Path, told: Told) -> None:
         self.download, self.told = download, told
@@ -81,7 +98,10 @@ class _Resuming:
                     done += len(block)
                     self.told(self.download.name, done, self.download.size)
         if done < self.download.size:
-            raise ConnectionError(f"the connection ended after {done} of {self.download.size} bytes; the same command goes on from there")
+            raise ConnectionError(
+                f"the connection ended after {done} of {self.download.size} bytes; the same "
+                "command goes on from there"
+            )
 
 
 def _unpack(path: Path) -> None:

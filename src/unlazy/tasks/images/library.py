@@ -1,7 +1,9 @@
-"""The sets of images that have a name, where they are found, and how they are kept once they were read.
+"""The sets of images that have a name, where they are found, and how they are kept once they were
+read.
 
-A set is looked for in the folder that `--data` or `$UNLAZY_DATA` names, and then in the user's data folder, where `unlazy data fetch` puts
-it. What was read is kept as plain arrays in the user's cache, from where it is mapped into memory: a run reads only what it looks at.
+A set is looked for in the folder that `--data` or `$UNLAZY_DATA` names, and then in the user's data
+folder, where `unlazy data fetch` puts it. What was read is kept as plain arrays in the user's
+cache, from where it is mapped into memory: a run reads only what it looks at.
 """
 
 from __future__ import annotations
@@ -44,9 +46,13 @@ class FoundFiles(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """Which files they are and when they were changed last; of a folder, also its class folders."""
+        """Which files they are and when they were changed last; of a folder, also its class
+        folders.
+        """
         paths = [part for path in self.files for part in (path, *_beneath(path))]
-        stats = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
+        stats = [
+            (str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths
+        ]
         return hashlib.sha256(repr(stats).encode()).hexdigest()[:24]
 
 
@@ -56,7 +62,11 @@ def _beneath(path: Path) -> Iterator[Path]:
         for inner in class_folders(path):
             yield inner
             yield from class_folders(inner)
-            yield from (inner / part.name / "images" for part in class_folders(inner) if (inner / part.name / "images").is_dir())
+            yield from (
+                inner / part.name / "images"
+                for part in class_folders(inner)
+                if (inner / part.name / "images").is_dir()
+            )
 
 
 class Download(NamedTuple):
@@ -72,7 +82,9 @@ class Download(NamedTuple):
 
 
 class ImageSet(NamedTuple):
-    """A set by name: what it is, the shape of an image, how many classes, how it is found in a folder, and its public files."""
+    """A set by name: what it is, the shape of an image, how many classes, how it is found in a
+    folder, and its public files.
+    """
 
     title: str
     shape: tuple[int, int, int]
@@ -86,7 +98,12 @@ def _npz(folder: Path, *names: str) -> FoundFiles | None:
     return None if path is None else FoundFiles(functools.partial(read_npz, path), (path,))
 
 
-_IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+_IDX = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 
 
 def _mnist(folder: Path) -> FoundFiles | None:
@@ -99,7 +116,11 @@ def _mnist(folder: Path) -> FoundFiles | None:
 
 
 def _cifar10(folder: Path) -> FoundFiles | None:
-    for path in (folder / "cifar-10-batches-py", folder / "cifar10" / "cifar-10-batches-py", folder / "cifar-10-python.tar.gz"):
+    for path in (
+        folder / "cifar-10-batches-py",
+        folder / "cifar10" / "cifar-10-batches-py",
+        folder / "cifar-10-python.tar.gz",
+    ):
         if path.exists():
             files = tuple(sorted(path.iterdir())) if path.is_dir() else (path,)
             return FoundFiles(functools.partial(read_batches, path), files)
@@ -121,7 +142,10 @@ def _tiny(folder: Path) -> FoundFiles | None:
     return _npz(folder, "tinyimagenet.npz", "tinyimagenet10_64.npz")
 
 
-_MNIST, _SVHN = "https://ossci-datasets.s3.amazonaws.com/mnist/", "http://ufldl.stanford.edu/housenumbers/"
+_MNIST, _SVHN = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "http://ufldl.stanford.edu/housenumbers/",
+)
 SETS = {
     "mnist": ImageSet(
         "MNIST, handwritten digits",
@@ -140,7 +164,13 @@ SETS = {
         (32, 32, 3),
         10,
         _cifar10,
-        (Download("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz", "md5:c58f30108f718f92721af3b95e74349a", 170_498_071),),
+        (
+            Download(
+                "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+                "md5:c58f30108f718f92721af3b95e74349a",
+                170_498_071,
+            ),
+        ),
     ),
     "svhn": ImageSet(
         "SVHN, house numbers",
@@ -148,7 +178,9 @@ SETS = {
         10,
         _svhn,
         (
-            Download(f"{_SVHN}train_32x32.mat", "md5:e26dedcc434d2e4c54c9b2d4a06d8373", 182_040_794),
+            Download(
+                f"{_SVHN}train_32x32.mat", "md5:e26dedcc434d2e4c54c9b2d4a06d8373", 182_040_794
+            ),
             Download(f"{_SVHN}test_32x32.mat", "md5:eb5a983be6a315427106f1b164d9cef3", 64_275_384),
         ),
     ),
@@ -157,7 +189,13 @@ SETS = {
         (64, 64, 3),
         200,
         _tiny,
-        (Download("http://cs231n.stanford.edu/tiny-imagenet-200.zip", "md5:90528d7ca1a48142e341f4ef8d21d0de", 248_100_043),),
+        (
+            Download(
+                "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+                "md5:90528d7ca1a48142e341f4ef8d21d0de",
+                248_100_043,
+            ),
+        ),
     ),
 }
 
@@ -174,13 +212,20 @@ def data_folders() -> tuple[Path, ...]:
 
 
 def locate(name: str) -> FoundFiles | None:
-    """The files of a set by its name; or of a user's own, by the path of a folder of class folders or of an .npz file."""
+    """The files of a set by its name; or of a user's own, by the path of a folder of class folders
+    or of an .npz file.
+    """
     if name in SETS:
-        return next((found for folder in data_folders() if (found := SETS[name].find(folder)) is not None), None)
+        return next(
+            (found for folder in data_folders() if (found := SETS[name].find(folder)) is not None),
+            None,
+        )
     path = Path(name).expanduser()
     if path.suffix == ".npz" and path.is_file():
         return FoundFiles(functools.partial(read_npz, path), (path,))
-    return FoundFiles(functools.partial(read_class_folders, path), (path,)) if path.is_dir() else None
+    return (
+        FoundFiles(functools.partial(read_class_folders, path), (path,)) if path.is_dir() else None
+    )
 
 
 def missing(name: str) -> str | None:
@@ -188,10 +233,15 @@ def missing(name: str) -> str | None:
     if locate(name) is not None:
         return None
     if name not in SETS:
-        kinds = f"a folder of class folders of pictures ({', '.join(PICTURES[:3])}, …) or an .npz file"
+        kinds = (
+            f"a folder of class folders of pictures ({', '.join(PICTURES[:3])}, …) or an .npz file"
+        )
         return f"There is no set of images at {name!r}: name {kinds}, or one of {', '.join(SETS)}."
     title = SETS[name].title.partition(",")[0]
-    return f"{title} is not there: fetch it with 'unlazy data fetch {name}', or name the folder that holds it by --data or ${VARIABLE}."
+    return (
+        f"{title} is not there: fetch it with 'unlazy data fetch {name}', or name the folder "
+        f"that holds it by --data or ${VARIABLE}."
+    )
 
 
 def pictures_of(name: str) -> Pictures:
@@ -215,7 +265,8 @@ class Held(NamedTuple):
     identity: str
 
 
-#: What this process has read, by the signature of the files. It is mapped memory, so nothing need be forgotten.
+#: What this process has read, by the signature of the files. It is mapped memory, so nothing need
+#: be forgotten.
 _held: dict[str, Held] = {}
 
 
@@ -238,14 +289,21 @@ def _from_cache(signature: str) -> Held | None:
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         # The same memory, still mapped, as plain arrays.
-        x_train, y_train, x_test, y_test = (np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS)
+        x_train, y_train, x_test, y_test = (
+            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS
+        )
     except (OSError, ValueError):
         return None
-    return Held(Pictures(x_train, y_train, x_test, y_test, tuple(about["classes"])), about["identity"])
+    return Held(
+        Pictures(x_train, y_train, x_test, y_test, tuple(about["classes"])), about["identity"]
+    )
 
 
 def _into_cache(signature: str, pictures: Pictures) -> Held:
-    """Keep what was read. A folder appears whole or not at all; where nothing can be written, the images stay in memory."""
+    """Keep what was read.
+
+    A folder appears whole or not at all; where nothing can be written, the images stay in memory.
+    """
     held = Held(pictures, _digest(pictures))
     try:
         _cache_folder().mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""Files of images, each in the form in which it is published, as arrays. A bad file is named, with what is wrong with it.
+"""Files of images, each in the form in which it is published, as arrays. A bad file is named, with
+what is wrong with it.
 
 | form            | files                                                                                  |
 |-----------------|----------------------------------------------------------------------------------------|
@@ -30,7 +31,10 @@ PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm")
 
 
 class Pictures(NamedTuple):
-    """Images as bytes, (n, height, width, channels), with the numbers of their classes. Without a test part, seeds draw one."""
+    """Images as bytes, (n, height, width, channels), with the numbers of their classes.
+
+    Without a test part, seeds draw one.
+    """
 
     x_train: np.ndarray
     y_train: np.ndarray
@@ -39,7 +43,13 @@ class Pictures(NamedTuple):
     classes: tuple[str, ...]
 
     @classmethod
-    def of(cls, where: Path, train: tuple[Any, Any], test: tuple[Any, Any] | None, classes: Sequence[str] | None = None) -> Pictures:
+    def of(
+        cls,
+        where: Path,
+        train: tuple[Any, Any],
+        test: tuple[Any, Any] | None,
+        classes: Sequence[str] | None = None,
+    ) -> Pictures:
         """Checked arrays: of one size, as many labels as images, labels that have a class."""
         parts = []
         for part, (x, y) in (("train", train), *((("test", test),) if test is not None else ())):
@@ -47,23 +57,40 @@ class Pictures(NamedTuple):
             x = x[..., None] if x.ndim == 3 else x
             require(
                 x.ndim == 4 and x.shape[3] in (1, 3),
-                f"{where}: images of the {part} part must have the shape (n, height, width) or (…, 1 or 3), but have {x.shape}.",
+                f"{where}: images of the {part} part must have the shape (n, height, width) or "
+                f"(…, 1 or 3), but have {x.shape}.",
             )
-            require(x.dtype == np.uint8, f"{where}: images must be whole numbers from 0 to 255 (uint8), but are {x.dtype}.")
-            require(len(x) == len(y), f"{where}: the {part} part has {len(x)} images, but {len(y)} labels.")
+            require(
+                x.dtype == np.uint8,
+                f"{where}: images must be whole numbers from 0 to 255 (uint8), but are {x.dtype}.",
+            )
+            require(
+                len(x) == len(y),
+                f"{where}: the {part} part has {len(x)} images, but {len(y)} labels.",
+            )
             require(len(x) > 0, f"{where}: the {part} part is empty.")
-            require(y.dtype.kind in "iu", f"{where}: labels must be whole numbers, but are {y.dtype}.")
+            require(
+                y.dtype.kind in "iu", f"{where}: labels must be whole numbers, but are {y.dtype}."
+            )
             parts.append((x, y.astype(np.int64)))
         if test is None:
             x, y = parts[0]
             parts.append((x[:0], y[:0]))
         (x_train, y_train), (x_test, y_test) = parts
-        require(x_train.shape[1:] == x_test.shape[1:], f"{where}: images to train and to test on differ: {x_train.shape}, {x_test.shape}.")
+        require(
+            x_train.shape[1:] == x_test.shape[1:],
+            f"{where}: images to train and to test on differ: {x_train.shape}, {x_test.shape}.",
+        )
         labels = np.concatenate([y_train, y_test])
-        names = tuple(map(str, classes)) if classes is not None else tuple(map(str, range(int(labels.max()) + 1)))
+        names = (
+            tuple(map(str, classes))
+            if classes is not None
+            else tuple(map(str, range(int(labels.max()) + 1)))
+        )
         require(
             0 <= labels.min() and labels.max() < len(names),
-            f"{where}: labels must lie between 0 and {len(names) - 1}, but lie between {labels.min()} and {labels.max()}.",
+            f"{where}: labels must lie between 0 and {len(names) - 1}, but lie between "
+            f"{labels.min()} and {labels.max()}.",
         )
         return cls(x_train, y_train, x_test, y_test, names)
 
@@ -73,18 +100,27 @@ MOST_AXES = 4
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """An array of bytes in the idx form: two zeros, the type 8, the number of axes, their lengths, and the bytes."""
+    """An array of bytes in the idx form: two zeros, the type 8, the number of axes, their lengths,
+    and the bytes.
+    """
     with reading(path, "an idx file"):
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    require(len(raw) >= 4 and raw[:3] == b"\0\0\x08", f"{path} is no idx file of bytes: it does not begin with 0, 0, 8.")
+    require(
+        len(raw) >= 4 and raw[:3] == b"\0\0\x08",
+        f"{path} is no idx file of bytes: it does not begin with 0, 0, 8.",
+    )
     axes = raw[3]
-    require(1 <= axes <= MOST_AXES, f"{path} is no idx file of images or labels: it has {axes} axes.")
+    require(
+        1 <= axes <= MOST_AXES, f"{path} is no idx file of images or labels: it has {axes} axes."
+    )
     head = 4 + 4 * axes
     require(len(raw) >= head, f"{path} is truncated: it ends within its head of {head} bytes.")
     shape = tuple(np.frombuffer(raw[4:head], ">u4").tolist())
     found, wanted = len(raw) - head, math.prod(shape)
     require(
-        found == wanted, f"{path} is truncated or too long: its head speaks of {wanted} bytes of the shape {shape}, but {found} follow."
+        found == wanted,
+        f"{path} is truncated or too long: its head speaks of {wanted} bytes of the shape "
+        f"{shape}, but {found} follow.",
     )
     return np.frombuffer(raw, np.uint8, offset=head).reshape(shape)
 
@@ -99,9 +135,16 @@ class _Plain(pickle.Unpickler):
     """Batches are pickles, which can run anything: here they can make arrays, and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module.split(".")[0], name) in {("numpy", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")}:
+        if (module.split(".")[0], name) in {
+            ("numpy", "_reconstruct"),
+            ("numpy", "ndarray"),
+            ("numpy", "dtype"),
+            ("_codecs", "encode"),
+        }:
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a batch of images does not need")
+        raise pickle.UnpicklingError(
+            f"it asks for {module}.{name}, which a batch of images does not need"
+        )
 
 
 #: Names of the batches of CIFAR-10.
@@ -120,25 +163,35 @@ def read_batches(path: Path) -> Pictures:
             with tarfile.open(path) as archive:
                 for member in archive:
                     name = Path(member.name).name
-                    content = archive.extractfile(member) if name in (*BATCHES, "batches.meta") else None
+                    content = (
+                        archive.extractfile(member) if name in (*BATCHES, "batches.meta") else None
+                    )
                     if content is not None:
                         found[name] = _Plain(content, encoding="bytes").load()
         missing = [name for name in (*BATCHES, "batches.meta") if name not in found]
         require(not missing, f"{path} lacks {', '.join(missing)}.")
-        pixels = {name: np.asarray(found[name][b"data"]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1) for name in BATCHES}
+        pixels = {
+            name: np.asarray(found[name][b"data"]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+            for name in BATCHES
+        }
         labels = {name: np.asarray(found[name][b"labels"]) for name in BATCHES}
         names = [name.decode() for name in found["batches.meta"][b"label_names"]]
     train = BATCHES[:-1]
     return Pictures.of(
         path,
-        (np.concatenate([pixels[name] for name in train]), np.concatenate([labels[name] for name in train])),
+        (
+            np.concatenate([pixels[name] for name in train]),
+            np.concatenate([labels[name] for name in train]),
+        ),
         (pixels["test_batch"], labels["test_batch"]),
         names,
     )
 
 
 def read_mat_set(files: Sequence[Path]) -> Pictures:
-    """The two files of SVHN: pixels as (height, width, channels, n), and labels from 1 to 10, of which 10 is the digit 0."""
+    """The two files of SVHN: pixels as (height, width, channels, n), and labels from 1 to 10, of
+    which 10 is the digit 0.
+    """
     from scipy.io import loadmat
 
     parts = []
@@ -146,16 +199,28 @@ def read_mat_set(files: Sequence[Path]) -> Pictures:
         with reading(path, "an SVHN .mat file"):
             content = loadmat(path)
             x, y = np.asarray(content["X"]), np.asarray(content["y"]).reshape(-1).astype(np.int64)
-            require(x.ndim == 4, f"{path}: X must have four axes (height, width, channels, n), but has the shape {x.shape}.")
+            require(
+                x.ndim == 4,
+                f"{path}: X must have four axes (height, width, channels, n), but has the shape "
+                f"{x.shape}.",
+            )
             parts.append((x.transpose(3, 0, 1, 2), np.where(y == 10, 0, y)))
     return Pictures.of(files[0], parts[0], parts[1], [str(digit) for digit in range(10)])
 
 
 def read_npz(path: Path) -> Pictures:
     """Arrays by name."""
-    with reading(path, "an .npz file"), path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+    with (
+        reading(path, "an .npz file"),
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as content,
+    ):
         keys = set(content.files)
-        require({"x_train", "y_train"} <= keys, f"{path} must hold x_train and y_train, but holds {', '.join(sorted(keys)) or 'nothing'}.")
+        require(
+            {"x_train", "y_train"} <= keys,
+            f"{path} must hold x_train and y_train, but holds "
+            f"{', '.join(sorted(keys)) or 'nothing'}.",
+        )
         test = next((name for name in ("test", "val") if {f"x_{name}", f"y_{name}"} <= keys), None)
         names = next((content[key] for key in ("classes", "name") if key in keys), None)
         return Pictures.of(
@@ -167,11 +232,21 @@ def read_npz(path: Path) -> Pictures:
 
 
 def read_class_folders(folder: Path) -> Pictures:
-    """One folder of pictures for each class; `train` and `test` (or `val`) above them, where there are both."""
+    """One folder of pictures for each class; `train` and `test` (or `val`) above them, where there
+    are both.
+    """
     train = folder / "train" if (folder / "train").is_dir() else folder
-    test = next((folder / name for name in ("test", "val") if train != folder and (folder / name).is_dir()), None)
+    test = next(
+        (folder / name for name in ("test", "val") if train != folder and (folder / name).is_dir()),
+        None,
+    )
     names = _classes(train)
-    return Pictures.of(folder, _read_classes(train, names), None if test is None else _read_classes(test, names), names)
+    return Pictures.of(
+        folder,
+        _read_classes(train, names),
+        None if test is None else _read_classes(test, names),
+        names,
+    )
 
 
 def read_tiny_imagenet(folder: Path) -> Pictures:
@@ -179,21 +254,36 @@ def read_tiny_imagenet(folder: Path) -> Pictures:
     names = _classes(folder / "train")
     listed = folder / "val" / "val_annotations.txt"
     with reading(listed, "the labels of Tiny ImageNet"):
-        rows = [line.split("\t")[:2] for line in listed.read_text(encoding="utf-8").splitlines() if line]
+        rows = [
+            line.split("\t")[:2] for line in listed.read_text(encoding="utf-8").splitlines() if line
+        ]
         unknown = sorted({name for _, name in rows} - set(names))
-        require(not unknown, f"{listed} names classes without a folder in {folder / 'train'}: {', '.join(unknown[:3])}.")
-    val = (_pixels([folder / "val" / "images" / file for file, _ in rows]), np.array([names.index(name) for _, name in rows]))
+        require(
+            not unknown,
+            f"{listed} names classes without a folder in {folder / 'train'}: "
+            f"{', '.join(unknown[:3])}.",
+        )
+    val = (
+        _pixels([folder / "val" / "images" / file for file, _ in rows]),
+        np.array([names.index(name) for _, name in rows]),
+    )
     return Pictures.of(folder, _read_classes(folder / "train", names), val, names)
 
 
 def class_folders(folder: Path) -> list[Path]:
     """The folders in a folder, by name."""
-    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return sorted(
+        path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")
+    )
 
 
 def _classes(folder: Path) -> list[str]:
     names = [path.name for path in class_folders(folder)] if folder.is_dir() else []
-    require(len(names) > 1, f"{folder} must hold one folder of pictures for each of at least two classes, but holds {len(names)}.")
+    require(
+        len(names) > 1,
+        f"{folder} must hold one folder of pictures for each of at least two classes, but holds "
+        f"{len(names)}.",
+    )
     return names
 
 
@@ -201,7 +291,11 @@ def _read_classes(folder: Path, names: Sequence[str]) -> tuple[np.ndarray, np.nd
     files, labels = [], []
     for label, name in enumerate(names):
         inner = folder / name / "images" if (folder / name / "images").is_dir() else folder / name
-        found = sorted(path for path in inner.glob("*") if path.suffix.lower() in PICTURES) if inner.is_dir() else []
+        found = (
+            sorted(path for path in inner.glob("*") if path.suffix.lower() in PICTURES)
+            if inner.is_dir()
+            else []
+        )
         require(bool(found), f"{inner} holds no pictures ({', '.join(PICTURES)}).")
         files += found
         labels += [label] * len(found)
@@ -216,13 +310,21 @@ def _pixels(files: Sequence[Path]) -> np.ndarray:
     for path in files:
         try:
             with Image.open(path) as picture:
-                pictures.append(np.asarray(picture.convert("L" if picture.mode in ("1", "L", "I;16") else "RGB")))
+                pictures.append(
+                    np.asarray(
+                        picture.convert("L" if picture.mode in ("1", "L", "I;16") else "RGB")
+                    )
+                )
         except (UnidentifiedImageError, OSError, SyntaxError) as error:
             raise unreadable(path, "a picture", error) from error
         require(
             pictures[-1].shape[:2] == pictures[0].shape[:2],
-            f"{path} has {pictures[-1].shape[:2]} pixels, but {files[0]} has {pictures[0].shape[:2]}: all pictures must have one size.",
+            f"{path} has {pictures[-1].shape[:2]} pixels, but {files[0]} has "
+            f"{pictures[0].shape[:2]}: all pictures must have one size.",
         )
     if any(picture.ndim == 3 for picture in pictures):
-        pictures = [picture if picture.ndim == 3 else np.repeat(picture[:, :, None], 3, axis=2) for picture in pictures]
+        pictures = [
+            picture if picture.ndim == 3 else np.repeat(picture[:, :, None], 3, axis=2)
+            for picture in pictures
+        ]
     return np.stack(pictures)

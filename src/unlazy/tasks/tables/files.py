@@ -1,6 +1,7 @@
 """Tables from files: CSV, Parquet and NumPy's `.npz`, as columns of numbers and of categories.
 
-What is done to a table on the way (rows left out, columns dropped, dates as days) is a decision that the report tells.
+What is done to a table on the way (rows left out, columns dropped, dates as days) is a decision
+that the report tells.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ SUFFIXES = (*TEXT, ".parquet", ".pq", ".npz")
 MISSING = frozenset({"", "na", "nan", "n/a", "null", "none", "?"})
 #: Rows that are kept of a longer table, drawn at random.
 MOST_ROWS = 20_000
-#: A column of words with more distinct values than this share of the rows is a name or a text, not a category.
+#: A column of words with more distinct values than this share of the rows is a name or a text, not
+#: a category.
 NAMES = 0.5
 #: Share of the values of a column that must be dates for it to be one.
 DATES = 0.95
@@ -64,7 +66,10 @@ def names_column(place: str) -> bool:
 
 
 def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> Table:
-    """Read a file. `target` names the column to predict; an `.npz` file may hold `X` and `y` instead."""
+    """Read a file.
+
+    `target` names the column to predict; an `.npz` file may hold `X` and `y` instead.
+    """
     if not path.exists():
         raise BadInput(f"There is no file {path}.")
     kind = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
@@ -76,7 +81,10 @@ def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> T
         elif kind == ".npz":
             return _from_arrays(path, target, drop)
         else:
-            raise BadInput(f"A table ends with .csv, .tsv, .csv.gz, .parquet or .npz, but {path.name!r} does not.")
+            raise BadInput(
+                f"A table ends with .csv, .tsv, .csv.gz, .parquet or .npz, but {path.name!r} "
+                "does not."
+            )
     return _table(dict(zip(names, columns, strict=True)), target, drop, notes)
 
 
@@ -112,16 +120,33 @@ def _sampled(rows: int) -> str:
 
 
 def _from_text(path: Path) -> tuple[list[str], list[np.ndarray], list[str]]:
-    """Lines of text. Of a long file a random sample is kept while it is read, so that memory stays flat."""
+    """Lines of text.
+
+    Of a long file a random sample is kept while it is read, so that memory stays flat.
+    """
     opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")  # noqa: SIM115
-    with opened as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="") as text:
+    with (
+        opened as raw,
+        io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="") as text,
+    ):
         first = text.readline()
-        require(bool(first.strip()), f"{path.name} is empty; a line with the names of the columns was expected.")
+        require(
+            bool(first.strip()),
+            f"{path.name} is empty; a line with the names of the columns was expected.",
+        )
         mark = max(",;\t|", key=first.count)
         names = [name.strip() for name in next(csv.reader([first], delimiter=mark))]
         twice = sorted({name for name in names if names.count(name) > 1})
-        require(not twice, f"The names of columns must differ, but {', '.join(map(repr, twice))} stand more than once in {path.name}.")
-        require(len(names) > 1, f"{path.name} has one column only; a target and at least one other were expected, with commas between.")
+        require(
+            not twice,
+            f"The names of columns must differ, but {', '.join(map(repr, twice))} stand more "
+            f"than once in {path.name}.",
+        )
+        require(
+            len(names) > 1,
+            f"{path.name} has one column only; a target and at least one other were expected, "
+            "with commas between.",
+        )
         rows, count = _sample(csv.reader(text, delimiter=mark), len(names), path.name)
     require(count > 0, f"{path.name} has names of columns but no rows.")
     notes = [_sampled(count)] if count > MOST_ROWS else []
@@ -136,7 +161,10 @@ def _sample(lines: Iterator[list[str]], width: int, name: str) -> tuple[list[lis
         if not line or line == [""]:
             continue
         if len(line) != width:
-            raise BadInput(f"Row {count + 1} of {name} has {len(line)} values, but the first line names {width} columns.")
+            raise BadInput(
+                f"Row {count + 1} of {name} has {len(line)} values, but the first line names "
+                f"{width} columns."
+            )
         if count < MOST_ROWS:
             kept.append((count, line))
         else:
@@ -151,7 +179,9 @@ def _from_parquet(path: Path) -> tuple[list[str], list[np.ndarray], list[str]]:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise BadInput("Parquet files need pyarrow: install unlazy[parquet], or bring a CSV file.") from None
+        raise BadInput(
+            "Parquet files need pyarrow: install unlazy[parquet], or bring a CSV file."
+        ) from None
     try:
         found = pyarrow.parquet.read_table(path)
     except (OSError, pyarrow.ArrowInvalid) as error:
@@ -179,8 +209,13 @@ def _from_arrays(path: Path, target: str | None, drop: Sequence[str]) -> Table:
     return _table(flat, target, drop, [])
 
 
-def _table(named: Mapping[str, np.ndarray], target: str | None, drop: Sequence[str], notes: Iterable[str]) -> Table:
-    require(target is not None, f"Name the column to predict with --target. Columns: {', '.join(list(named)[:20])}.")
+def _table(
+    named: Mapping[str, np.ndarray], target: str | None, drop: Sequence[str], notes: Iterable[str]
+) -> Table:
+    require(
+        target is not None,
+        f"Name the column to predict with --target. Columns: {', '.join(list(named)[:20])}.",
+    )
     assert target is not None
     for name in (target, *drop):
         if name not in named:
@@ -189,7 +224,9 @@ def _table(named: Mapping[str, np.ndarray], target: str | None, drop: Sequence[s
     wanted = named[target]
     there = np.array([not _is_missing(value) for value in wanted])
     if not there.all():
-        decisions.append(f"{int((~there).sum()):,} rows without a value of {target!r} were left out.")
+        decisions.append(
+            f"{int((~there).sum()):,} rows without a value of {target!r} were left out."
+        )
     require(bool(there.any()), f"The column {target!r} holds no value at all.")
     columns = []
     for name, values in named.items():
@@ -208,7 +245,10 @@ def _table(named: Mapping[str, np.ndarray], target: str | None, drop: Sequence[s
     if copies:
         decisions.append(f"Dropped, for they repeat the target: {', '.join(copies)}.")
         columns = [column for column in columns if column.name not in copies]
-    require(bool(columns), "No column is left to predict from: all are constant, names or copies of the target.")
+    require(
+        bool(columns),
+        "No column is left to predict from: all are constant, names or copies of the target.",
+    )
     return Table(tuple(columns), target_values, target, tuple(decisions))
 
 
@@ -227,21 +267,32 @@ def _typed(values: np.ndarray) -> np.ndarray:
     try:
         return np.array([np.nan if _is_missing(value) else float(value) for value in values])
     except (TypeError, ValueError):
-        return np.array([None if _is_missing(value) else str(value).strip() for value in values], object)
+        return np.array(
+            [None if _is_missing(value) else str(value).strip() for value in values], object
+        )
 
 
 def _column(name: str, values: np.ndarray) -> tuple[Column | None, str]:
     """A column as numbers or words, and what was decided on it."""
     if values.dtype.kind == "M":
-        values = np.array([None if np.isnat(value) else value.astype("datetime64[s]").item() for value in values], object)
+        values = np.array(
+            [None if np.isnat(value) else value.astype("datetime64[s]").item() for value in values],
+            object,
+        )
     typed = _typed(values)
     if typed.dtype.kind == "f":
         infinite = int(np.isinf(typed).sum())
         typed = np.where(np.isfinite(typed), typed, np.nan)
         there = typed[~np.isnan(typed)]
         if there.size == 0 or (np.all(there == there[0]) and there.size == len(typed)):
-            return None, f"The column {name!r} was dropped: it is {'empty' if there.size == 0 else 'constant'}."
-        return Column(name, typed), f"{infinite} infinite values of {name!r} count as missing." if infinite else ""
+            return (
+                None,
+                f"The column {name!r} was dropped: it is "
+                f"{'empty' if there.size == 0 else 'constant'}.",
+            )
+        return Column(
+            name, typed
+        ), f"{infinite} infinite values of {name!r} count as missing." if infinite else ""
     days = _days(values)
     if days is not None:
         return Column(name, days), f"The column {name!r} holds dates and is used as days."
@@ -252,7 +303,8 @@ def _column(name: str, values: np.ndarray) -> tuple[Column | None, str]:
     if len(words) > 50 and len(distinct) > NAMES * len(words):
         return (
             None,
-            f"The column {name!r} was dropped: with {len(distinct):,} distinct words in {len(words):,} rows it is a name or a text.",
+            f"The column {name!r} was dropped: with {len(distinct):,} distinct words in "
+            f"{len(words):,} rows it is a name or a text.",
         )
     return Column(name, words), ""
 

@@ -1,4 +1,6 @@
-"""From a table to a problem: classification or regression, rows that can be used, folds, and the encoding that is fitted in each fold."""
+"""From a table to a problem: classification or regression, rows that can be used, folds, and the
+encoding that is fitted in each fold.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ CATEGORIES = 20
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """What is to be predicted from what: mixed columns in one array of objects, targets as numbers or codes of classes."""
+    """What is to be predicted from what: mixed columns in one array of objects, targets as numbers
+    or codes of classes.
+    """
 
     name: str
     kind: Kind
@@ -57,13 +61,31 @@ class Problem:
         return np.array([known.setdefault(tuple(map(str, row)), len(known)) for row in self.X])
 
     def encoder(self) -> Pipeline:
-        """Missing numbers become medians with a mark beside, words become columns of 0 and 1; all are standardised and softly cut off."""
+        """Missing numbers become medians with a mark beside, words become columns of 0 and 1; all
+        are standardised and softly cut off.
+        """
         parts: list[tuple[str, Any, list[int]]] = []
         if self.numeric:
-            parts.append(("numbers", SimpleImputer(strategy="median", add_indicator=True), list(self.numeric)))
+            parts.append(
+                (
+                    "numbers",
+                    SimpleImputer(strategy="median", add_indicator=True),
+                    list(self.numeric),
+                )
+            )
         if self.words:
-            coded = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=CATEGORIES, sparse_output=False)
-            parts.append(("words", make_pipeline(SimpleImputer(strategy="constant", fill_value="(missing)"), coded), list(self.words)))
+            coded = OneHotEncoder(
+                handle_unknown="infrequent_if_exist", max_categories=CATEGORIES, sparse_output=False
+            )
+            parts.append(
+                (
+                    "words",
+                    make_pipeline(
+                        SimpleImputer(strategy="constant", fill_value="(missing)"), coded
+                    ),
+                    list(self.words),
+                )
+            )
         return make_pipeline(
             FunctionTransformer(_with_missing_words, kw_args={"words": self.words}),
             ColumnTransformer(parts),
@@ -73,7 +95,10 @@ class Problem:
         )
 
     def folds(self, seed: int, count: int = FOLDS) -> list[np.ndarray]:
-        """Test rows of each fold. Rows that are the same are in one fold, and every class is spread over all."""
+        """Test rows of each fold.
+
+        Rows that are the same are in one fold, and every class is spread over all.
+        """
         draw = np.random.default_rng(seed)
         groups = self.groups
         _, first = np.unique(groups, return_index=True)
@@ -84,7 +109,9 @@ class Problem:
 
 
 class MostTelling(TransformerMixin, BaseEstimator):
-    """The columns that tell most about the target, one by one, by an F test; all where there are no more than `most`."""
+    """The columns that tell most about the target, one by one, by an F test; all where there are no
+    more than `most`.
+    """
 
     def __init__(self, kind: Kind = "classification", most: int = MOST_COLUMNS) -> None:
         self.kind, self.most = kind, most
@@ -104,7 +131,9 @@ class MostTelling(TransformerMixin, BaseEstimator):
 
 
 def soft_cut(x: np.ndarray) -> np.ndarray:
-    """x/√(1 + (x/4)²): near 0 the identity, never beyond ±4, so that one odd value does not rule a distance."""
+    """x/√(1 + (x/4)²): near 0 the identity, never beyond ±4, so that one odd value does not rule a
+    distance.
+    """
     return x / np.sqrt(1 + np.square(x / 4))
 
 
@@ -123,26 +152,44 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
     decisions = list(table.decisions)
     words = table.target.dtype.kind != "f"
     distinct = np.unique(table.target.astype(str) if words else table.target)
-    require(len(distinct) > 1, f"The target {table.target_name!r} is constant ({distinct[0]}): there is nothing to predict.")
+    require(
+        len(distinct) > 1,
+        f"The target {table.target_name!r} is constant ({distinct[0]}): there is nothing to "
+        "predict.",
+    )
     if kind is None:
         whole = words or bool(np.all(np.mod(distinct, 1) == 0))
-        kind = "classification" if words or (whole and len(distinct) <= CLASSES) or len(distinct) == 2 else "regression"
+        kind = (
+            "classification"
+            if words or (whole and len(distinct) <= CLASSES) or len(distinct) == 2
+            else "regression"
+        )
         decisions.append(f"The target has {len(distinct)} distinct values, so this is {kind}.")
     require(
-        kind == "classification" or not words, f"A regression needs numbers, but {table.target_name!r} holds words: use classification."
+        kind == "classification" or not words,
+        f"A regression needs numbers, but {table.target_name!r} holds words: use classification.",
     )
     keep, classes = np.arange(len(table)), tuple[str, ...]()
     y = table.target
     if kind == "classification":
-        labels = np.array([str(value) if words or value != int(value) else str(int(value)) for value in table.target])
+        labels = np.array(
+            [
+                str(value) if words or value != int(value) else str(int(value))
+                for value in table.target
+            ]
+        )
         names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         rare = [str(name) for name, count in zip(names, counts, strict=True) if count < FOLDS]
         if rare:
-            decisions.append(f"Classes with fewer than {FOLDS} rows were left out: {', '.join(rare[:10])}{' …' if len(rare) > 10 else ''}.")
+            decisions.append(
+                f"Classes with fewer than {FOLDS} rows were left out: "
+                f"{', '.join(rare[:10])}{' …' if len(rare) > 10 else ''}."
+            )
         keep = np.flatnonzero(counts[codes.ravel()] >= FOLDS)
         require(
             len(names) - len(rare) > 1,
-            f"Only {len(names) - len(rare)} class of {table.target_name!r} has at least {FOLDS} rows; two are needed.",
+            f"Only {len(names) - len(rare)} class of {table.target_name!r} has at least {FOLDS} "
+            "rows; two are needed.",
         )
         labels = labels[keep]
         names, codes = np.unique(labels, return_inverse=True)
@@ -150,17 +197,28 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
     else:
         y = y.astype(np.float64)
     require(
-        len(keep) >= FEWEST_ROWS, f"{len(keep)} usable rows are too few for an audit: at least {FEWEST_ROWS} are needed, and 200 say more."
+        len(keep) >= FEWEST_ROWS,
+        f"{len(keep)} usable rows are too few for an audit: at least {FEWEST_ROWS} are needed, "
+        "and 200 say more.",
     )
     values = [column.values[keep] for column in table.columns]
     numeric = tuple(index for index, column in enumerate(table.columns) if column.is_number)
-    X = np.column_stack(values) if len(numeric) == len(values) else np.stack([v.astype(object) for v in values], axis=1)
-    problem = Problem(name, kind, X, y, tuple(column.name for column in table.columns), numeric, classes, ())
+    X = (
+        np.column_stack(values)
+        if len(numeric) == len(values)
+        else np.stack([v.astype(object) for v in values], axis=1)
+    )
+    problem = Problem(
+        name, kind, X, y, tuple(column.name for column in table.columns), numeric, classes, ()
+    )
     same = len(keep) - len(np.unique(problem.groups))
     if same:
-        decisions.append(f"{same:,} rows repeat another one; rows that are the same are always in the same fold.")
+        decisions.append(
+            f"{same:,} rows repeat another one; rows that are the same are always in the same fold."
+        )
     if len(table.columns) > MOST_COLUMNS:
         decisions.append(
-            f"Of {len(table.columns):,} columns the {MOST_COLUMNS} that tell most about the target are used, chosen in each fold."
+            f"Of {len(table.columns):,} columns the {MOST_COLUMNS} that tell most about the "
+            "target are used, chosen in each fold."
         )
     return dataclasses.replace(problem, decisions=tuple(decisions))

@@ -1,7 +1,8 @@
 """A family whose examples are the rows of a table: `table.csv:target` wherever a task is named.
 
-A fifth of the rows, the same for all seeds, is held back to be judged by; the seed draws which of the others a learner meets. Columns are
-encoded as in an audit, by what the rows to learn from say alone.
+A fifth of the rows, the same for all seeds, is held back to be judged by; the seed draws which of
+the others a learner meets. Columns are encoded as in an audit, by what the rows to learn from say
+alone.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from unlazy.tasks.tables.problems import Problem, problem_of
 
 
 class _EncodedRows(eqx.Module):
-    """Encoded rows, first those to learn from; labels as the outputs say. NumPy's arrays: the same for all trials of a program."""
+    """Encoded rows, first those to learn from; labels as the outputs say.
+
+    NumPy's arrays: the same for all trials of a program.
+    """
 
     x: np.ndarray  # N d
     y: np.ndarray  # N, or N o
@@ -47,7 +51,10 @@ class RowsOfTable(Data):
         return self.rows.outputs
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        require(n <= self.rows.learned, f"There are {self.rows.learned:,} rows to learn from, but {n:,} were asked for.")
+        require(
+            n <= self.rows.learned,
+            f"There are {self.rows.learned:,} rows to learn from, but {n:,} were asked for.",
+        )
         return self._batch(shuffled(key, self.rows.learned)[:n])
 
     def test(self, n: int, key: PRNGKeyArray) -> Batch:
@@ -61,9 +68,11 @@ class RowsOfTable(Data):
 
 
 class TableRows(Family, Identified):
-    """What a table's target is, from its other columns: two classes as signs, more as classes, numbers in units of their spread.
+    """What a table's target is, from its other columns: two classes as signs, more as classes,
+    numbers in units of their spread.
 
-    `path` leads to a CSV, Parquet or .npz file, and `target` names a column (of an .npz file with X and y it is y).
+    `path` leads to a CSV, Parquet or .npz file, and `target` names a column (of an .npz file with X
+    and y it is y).
     """
 
     path: str = eqx.field(static=True)
@@ -129,8 +138,20 @@ def _encoded(path: str, target: str, identity: str) -> _EncodedRows:
     x, y = encoder.transform(problem.X[order]), problem.y[order]
     if problem.kind == "regression":
         mean, spread = np.mean(y[: len(learned)]), np.std(y[: len(learned)])
-        return _EncodedRows(x.astype(np.float32), ((y - mean) / (spread or 1.0)).astype(np.float32), len(learned), Outputs("reals"))
+        return _EncodedRows(
+            x.astype(np.float32),
+            ((y - mean) / (spread or 1.0)).astype(np.float32),
+            len(learned),
+            Outputs("reals"),
+        )
     count = len(problem.classes)
     if count == 2:
-        return _EncodedRows(x.astype(np.float32), (2 * y - 1).astype(np.float32), len(learned), SIGNS)
-    return _EncodedRows(x.astype(np.float32), np.eye(count, dtype=np.float32)[y], len(learned), Outputs("classes", count))
+        return _EncodedRows(
+            x.astype(np.float32), (2 * y - 1).astype(np.float32), len(learned), SIGNS
+        )
+    return _EncodedRows(
+        x.astype(np.float32),
+        np.eye(count, dtype=np.float32)[y],
+        len(learned),
+        Outputs("classes", count),
+    )

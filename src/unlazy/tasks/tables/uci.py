@@ -1,7 +1,9 @@
-"""UCI tables in the form of Fernández-Delgado et al. (2014): four published folds, and two halves to tune on.
+"""UCI tables in the form of Fernández-Delgado et al. (2014): four published folds, and two halves
+to tune on.
 
-Some tables also have a test set, on which the published accuracies were measured. In several of these files one part is standardised and
-the other is not, so that accuracies there measure the slip; here all tables are used by their folds.
+Some tables also have a test set, on which the published accuracies were measured. In several of
+these files one part is standardised and the other is not, so that accuracies there measure the
+slip; here all tables are used by their folds.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ class Split(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class UciTable:
-    """A table by name, with its published folds, the halves on which settings are tuned, the test rows of the folds, and whether the
-    published accuracies were measured on these folds, not on a test set."""
+    """A table by name, with its published folds, the halves on which settings are tuned, the test
+    rows of the folds, and whether the published accuracies were measured on these folds, not on a
+    test set."""
 
     name: str
     X: np.ndarray
@@ -44,12 +47,26 @@ class UciTable:
     comparable: bool = True
 
 
-def uci_tables(path: Path, names: Sequence[str] = (), *, least_rows: int = 1, most_rows: int | None = None) -> Iterator[UciTable]:
-    """The tables of a file, the smallest first. Keys are NAME/X, NAME/y, NAME/fold0_train and so on."""
-    require(path.exists(), f"There is no file {path}. Name the UCI tables with --data, or with the variable UNLAZY_UCI.")
+def uci_tables(
+    path: Path, names: Sequence[str] = (), *, least_rows: int = 1, most_rows: int | None = None
+) -> Iterator[UciTable]:
+    """The tables of a file, the smallest first.
+
+    Keys are NAME/X, NAME/y, NAME/fold0_train and so on.
+    """
+    require(
+        path.exists(),
+        f"There is no file {path}. Name the UCI tables with --data, or with the variable "
+        "UNLAZY_UCI.",
+    )
     with reading(path, "UCI tables"), np.load(path, allow_pickle=False) as held:
-        known = sorted({key.split("/")[0] for key in held.files if key.endswith("/X")}, key=lambda name: (len(held[f"{name}/y"]), name))
-        require(bool(known), f"{path} holds no tables: keys such as NAME/X and NAME/y were expected.")
+        known = sorted(
+            {key.split("/")[0] for key in held.files if key.endswith("/X")},
+            key=lambda name: (len(held[f"{name}/y"]), name),
+        )
+        require(
+            bool(known), f"{path} holds no tables: keys such as NAME/X and NAME/y were expected."
+        )
         for name in names:
             if name not in known:
                 raise unknown("table", name, known)
@@ -59,7 +76,22 @@ def uci_tables(path: Path, names: Sequence[str] = (), *, least_rows: int = 1, mo
             X, y = held[f"{name}/X"].astype(np.float64), held[f"{name}/y"].ravel()
             if len(y) < least_rows or (most_rows is not None and len(y) > most_rows):
                 continue
-            folds = [(held[f"{name}/fold{k}_train"].astype(int), held[f"{name}/fold{k}_test"].astype(int)) for k in range(4)]
+            folds = [
+                (
+                    held[f"{name}/fold{k}_train"].astype(int),
+                    held[f"{name}/fold{k}_test"].astype(int),
+                )
+                for k in range(4)
+            ]
             splits = tuple(Split(X[train], y[train], X[test], y[test]) for train, test in folds)
             halves = [held[f"{name}/tune_{part}"].astype(int) for part in ("train", "val")]
-            yield UciTable(name, X, y, splits, halves[0], halves[1], tuple(test for _, test in folds), f"{name}/X_test" not in held)
+            yield UciTable(
+                name,
+                X,
+                y,
+                splits,
+                halves[0],
+                halves[1],
+                tuple(test for _, test in folds),
+                f"{name}/X_test" not in held,
+            )

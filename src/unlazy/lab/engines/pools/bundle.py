@@ -1,6 +1,8 @@
-"""What a SLURM job does: it runs the errands of its folder one by one, and leaves each answer as a file, whole or not at all.
+"""What a SLURM job does: it runs the errands of its folder one by one, and leaves each answer as a
+file, whole or not at all.
 
-A job that is sent away, by preemption or its time limit, is put back into the queue, and goes on after the last answer.
+A job that is sent away, by preemption or its time limit, is put back into the queue, and goes on
+after the last answer.
 """
 
 from __future__ import annotations
@@ -12,7 +14,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-ERRAND, BEGUN, ANSWER, REFUSED, ORIGIN = ".errand", ".begun", ".answer", "refused.txt", "origin.json"
+ERRAND, BEGUN, ANSWER, REFUSED, ORIGIN = (
+    ".errand",
+    ".begun",
+    ".answer",
+    "refused.txt",
+    "origin.json",
+)
 
 
 def put(path: Path, data: bytes) -> None:
@@ -32,7 +40,10 @@ class Bundle:
         self.folder = folder
 
     def __call__(self) -> str:
-        """Run what has no answer yet. In a thread, so that the signals of SLURM find somebody who listens."""
+        """Run what has no answer yet.
+
+        In a thread, so that the signals of SLURM find somebody who listens.
+        """
         done = threading.Event()
         threading.Thread(target=self._run, args=(done,), daemon=True).start()
         while not done.wait(0.5):

@@ -1,7 +1,8 @@
-"""`--engine dask`, a Dask cluster of this machine's own, and `--engine tcp://host:port`, one that runs elsewhere.
+"""`--engine dask`, a Dask cluster of this machine's own, and `--engine tcp://host:port`, one that
+runs elsewhere.
 
-Each errand is sent to one worker, and no other may take it: so it is known who died over what. A cluster of one's own listens on loopback
-only, and its workers have one thread each.
+Each errand is sent to one worker, and no other may take it: so it is known who died over what. A
+cluster of one's own listens on loopback only, and its workers have one thread each.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
 from unlazy.lab.engines.pools.processes import one_thread_environment
 from unlazy.lab.engines.pools.work import check_same, hello, run_errand
 
-#: Seconds between two counts of the workers, to wait for the first of them, and to wait for a word from the scheduler.
+#: Seconds between two counts of the workers, to wait for the first of them, and to wait for a word
+#: from the scheduler.
 COUNTED_EVERY, FIRST_WITHIN, CONNECTED_WITHIN = 0.5, 60.0, 20.0
 #: A cluster of one's own replaces so many workers; more than a run can need unless all of them die.
 MOST_DEATHS = 1000
@@ -32,11 +34,15 @@ INSTALL = "Dask is not installed: pip install 'unlazy[dask]'."
 
 
 class DaskPool(Pool):
-    """The workers of a Dask cluster: of the one at `address`, or of one of its own with `count` worker processes."""
+    """The workers of a Dask cluster: of the one at `address`, or of one of its own with `count`
+    worker processes.
+    """
 
     def __init__(self, address: str | None = None, count: int | None = None) -> None:
         self.address, self.count = address, cores() if count is None else count
-        require(self.count >= 1, f"There must be at least one worker, but {self.count} were asked for.")
+        require(
+            self.count >= 1, f"There must be at least one worker, but {self.count} were asked for."
+        )
         try:
             import distributed
         except ImportError:
@@ -59,7 +65,10 @@ class DaskPool(Pool):
                 self._cluster = self._own_cluster()
                 self._staff()
             self._client = self._distributed.Client(
-                self._cluster or self.address, timeout=CONNECTED_WITHIN, set_as_default=False, name="unlazy"
+                self._cluster or self.address,
+                timeout=CONNECTED_WITHIN,
+                set_as_default=False,
+                name="unlazy",
             )
             self._client.wait_for_workers(1, timeout=FIRST_WITHIN)
             self._count()
@@ -67,15 +76,24 @@ class DaskPool(Pool):
     def _own_cluster(self) -> Any:
         import dask
 
-        with dask.config.set({"distributed.scheduler.worker-ttl": None}):  # a long compilation is no death
-            return self._distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL)
+        with dask.config.set(
+            {"distributed.scheduler.worker-ttl": None}
+        ):  # a long compilation is no death
+            return self._distributed.LocalCluster(
+                n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL
+            )
 
     def _staff(self) -> None:
-        """Start the workers of a cluster of one's own, and others for those that died; as commands, since a script cannot be forked."""
+        """Start the workers of a cluster of one's own, and others for those that died; as commands,
+        since a script cannot be forked.
+        """
         self._processes = [process for process in self._processes if process.poll() is None]
         while self._cluster is not None and len(self._processes) < self.count:
             self._started += 1
-            require(self._started <= self.count + MOST_DEATHS, f"{MOST_DEATHS} workers have died: no more are started.")
+            require(
+                self._started <= self.count + MOST_DEATHS,
+                f"{MOST_DEATHS} workers have died: no more are started.",
+            )
             options = (
                 "--no-nanny",
                 "--nthreads",
@@ -88,9 +106,21 @@ class DaskPool(Pool):
                 "--death-timeout",
                 "20",
             )
-            command = [sys.executable, "-m", "distributed.cli.dask_worker", self._cluster.scheduler_address, *options]
-            environment = os.environ | one_thread_environment() | {"DASK_LOGGING__DISTRIBUTED": "critical"}
-            self._processes.append(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True))
+            command = [
+                sys.executable,
+                "-m",
+                "distributed.cli.dask_worker",
+                self._cluster.scheduler_address,
+                *options,
+            ]
+            environment = (
+                os.environ | one_thread_environment() | {"DASK_LOGGING__DISTRIBUTED": "critical"}
+            )
+            self._processes.append(
+                subprocess.Popen(
+                    command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+                )
+            )
 
     @property
     def processes(self) -> list[int]:
@@ -101,10 +131,15 @@ class DaskPool(Pool):
         """Who has come, each checked once, and who has gone."""
         self._counted = time.monotonic()
         self._staff()
-        if self._client.status != "running":  # it would try for half a minute to find its scheduler again
+        if (
+            self._client.status != "running"
+        ):  # it would try for half a minute to find its scheduler again
             raise _gone(self.address or "of this machine", f"it is {self._client.status}")
         with _explained(self.address or "of this machine"):
-            there = {address: worker["host"] for address, worker in self._client.scheduler_info(n_workers=-1)["workers"].items()}
+            there = {
+                address: worker["host"]
+                for address, worker in self._client.scheduler_info(n_workers=-1)["workers"].items()
+            }
             new = [address for address in there if address not in self._hosts]
             facts = self._client.run(hello, workers=new, on_error="return") if new else {}
         for address, fact in facts.items():
@@ -112,7 +147,8 @@ class DaskPool(Pool):
                 continue  # gone before it could say a word
             if isinstance(fact, BaseException):
                 raise BadInput(
-                    f"The worker {address} is refused: {type(fact).__name__}: {fact}. Is the same unlazy installed there?"
+                    f"The worker {address} is refused: {type(fact).__name__}: {fact}. Is the "
+                    "same unlazy installed there?"
                 ) from None
             check_same(fact, address)
             self._hosts[address] = there[address]
@@ -133,7 +169,15 @@ class DaskPool(Pool):
     def send(self, worker: str, parcel: bytes) -> None:
         name = f"unlazy-{id(self)}-{next(self._numbers)}"
         with _explained(self.address or "of this machine"):
-            future = self._client.submit(run_errand, parcel, workers=[worker], allow_other_workers=False, pure=False, key=name, retries=0)
+            future = self._client.submit(
+                run_errand,
+                parcel,
+                workers=[worker],
+                allow_other_workers=False,
+                pure=False,
+                key=name,
+                retries=0,
+            )
         self._sent[worker] = future
         future.add_done_callback(lambda done: self._answers.put((worker, done)))
 
@@ -157,14 +201,19 @@ class DaskPool(Pool):
                 return Returned(worker, future.result(timeout=CONNECTED_WITHIN))
         error = future.exception() if future.status == "error" else None
         if error is not None and type(error).__name__ not in ("KilledWorker", "CommClosedError"):
-            raise BadInput(f"The worker {worker} cannot run trials: {type(error).__name__}: {error}. Is the same unlazy installed there?")
+            raise BadInput(
+                f"The worker {worker} cannot run trials: {type(error).__name__}: {error}. Is "
+                "the same unlazy installed there?"
+            )
         return Lost(worker, "its worker was lost")
 
     def abandon(self, workers: Sequence[str]) -> None:
         for worker in workers:
             future = self._sent.pop(worker, None)
             if future is not None:
-                with contextlib.suppress(Exception):  # the scheduler may be gone, and the errand with it
+                with contextlib.suppress(
+                    Exception
+                ):  # the scheduler may be gone, and the errand with it
                     future.cancel()
 
     def close(self) -> None:
@@ -208,11 +257,14 @@ def _explained(where: str) -> Iterator[None]:
 
 def _gone(where: str, why: str) -> BadInput:
     return BadInput(
-        f"The Dask cluster {where} does not answer ({why}). What was finished is kept: start it and run the same command again."
+        f"The Dask cluster {where} does not answer ({why}). What was finished is kept: start it "
+        "and run the same command again."
     )
 
 
-def dask_engine(address: str | None = None, workers: int | None = None, memory: int | None = None) -> PoolEngine:
+def dask_engine(
+    address: str | None = None, workers: int | None = None, memory: int | None = None
+) -> PoolEngine:
     """An engine on a Dask cluster, by default one of its own."""
     pool = DaskPool(address, workers)
     count = 1 if address is not None else pool.count

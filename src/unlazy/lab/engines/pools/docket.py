@@ -1,8 +1,9 @@
 """What is still to be done, in which order, and what becomes of work whose worker was lost.
 
-The longest work goes first, and a worker stays with trials of one shape, whose programs it has. A piece whose worker dies is run again,
-since machines fail; a piece that dies again is halved, and so on, until the trial that kills its workers stands alone. Dead three times
-alone, it is given up with the reason, and all others go on.
+The longest work goes first, and a worker stays with trials of one shape, whose programs it has. A
+piece whose worker dies is run again, since machines fail; a piece that dies again is halved, and so
+on, until the trial that kills its workers stands alone. Dead three times alone, it is given up with
+the reason, and all others go on.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ BATCH_SECONDS, BATCH = 2.0, 64
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """Trials that one worker runs at once. `size`: to which they are filled up, or 0 where each runs alone; `group`: of one shape."""
+    """Trials that one worker runs at once.
+
+    `size`: to which they are filled up, or 0 where each runs alone; `group`: of one shape.
+    """
 
     trials: tuple[Runnable, ...]
     size: int
@@ -36,7 +40,9 @@ def pieces_of(trials: Sequence[Runnable], cost: Callable[[Runnable], float]) -> 
     """The chunks that the local engine would run, and batches of trials that run alone."""
     groups, alone = groups_of(trials)
     pieces = [
-        Piece(tuple(chunk), size, place) for place, group in enumerate(groups) for chunk, size in chunks_of(group, len(group))
+        Piece(tuple(chunk), size, place)
+        for place, group in enumerate(groups)
+        for chunk, size in chunks_of(group, len(group))
     ]  # as if the memory were large enough; a worker says where it is not
     batch: list[Runnable] = []
     seconds, place = 0.0, len(groups)
@@ -64,13 +70,18 @@ class Docket:
         return sum(map(len, self._waiting.values()))
 
     def take(self, known: Iterable[int] = ()) -> Piece | None:
-        """The next piece for a worker that has the programs of the groups `known`, the last first."""
+        """The next piece for a worker that has the programs of the groups `known`, the last
+        first.
+        """
         if not self._waiting:
             return None
         group = next((group for group in known if group in self._waiting), None)
         if group is None:
-            # What nobody has begun, before helping others, which means to compile what they have compiled.
-            group = max(self._waiting, key=lambda each: (each not in self._started, self._left[each]))
+            # What nobody has begun, before helping others, which means to compile what they have
+            # compiled.
+            group = max(
+                self._waiting, key=lambda each: (each not in self._started, self._left[each])
+            )
         self._started.add(group)
         piece = self._waiting[group].pop(0)
         self._left[group] -= self._seconds(piece)
@@ -99,19 +110,33 @@ class Docket:
             self._add([dataclasses.replace(piece, deaths=deaths)])
         return []
 
-    def answered(self, piece: Piece, answer: Reply, memory: int) -> tuple[list[Record], list[Failure]]:
-        """The records of a piece, and what failed; what is in neither is run again in smaller pieces, or given up."""
-        found = {record.key for record in answer.records} | {failure.key for failure in answer.failures}
+    def answered(
+        self, piece: Piece, answer: Reply, memory: int
+    ) -> tuple[list[Record], list[Failure]]:
+        """The records of a piece, and what failed; what is in neither is run again in smaller
+        pieces, or given up.
+        """
+        found = {record.key for record in answer.records} | {
+            failure.key for failure in answer.failures
+        }
         failures = list(answer.failures)
         left = tuple(trial for trial in piece.trials if trial.key not in found)
         if left and answer.too_large is not None and answer.too_large[0] > 1:
             at_once, bytes_needed = answer.too_large
             most = max(1, min(at_once - 1, int(at_once * memory / bytes_needed)))
             size = math.ceil(len(left) / math.ceil(len(left) / most))
-            self._add([Piece(left[start : start + size], size, piece.group) for start in range(0, len(left), size)])
+            self._add(
+                [
+                    Piece(left[start : start + size], size, piece.group)
+                    for start in range(0, len(left), size)
+                ]
+            )
         elif left and answer.too_large is not None:
             needed, allowed = (size / 2**30 for size in (answer.too_large[1], memory))
-            reason = f"it needs {needed:.1f} GiB of memory, and {allowed:.1f} GiB are allowed: allow more with --memory"
+            reason = (
+                f"it needs {needed:.1f} GiB of memory, and {allowed:.1f} GiB are allowed: allow "
+                "more with --memory"
+            )
             failures += [_failure(trial, reason) for trial in left]
         elif len(left) == 1:
             failures.append(_failure(left[0], answer.raised or "its worker answered without it"))
@@ -122,7 +147,12 @@ class Docket:
     def _halve(self, piece: Piece, deaths: int) -> None:
         middle = (len(piece.trials) + 1) // 2
         halves = [half for half in (piece.trials[:middle], piece.trials[middle:]) if half]
-        self._add([Piece(half, min(piece.size, len(half)), piece.group, deaths if len(half) > 1 else 0) for half in halves])
+        self._add(
+            [
+                Piece(half, min(piece.size, len(half)), piece.group, deaths if len(half) > 1 else 0)
+                for half in halves
+            ]
+        )
 
     def _add(self, pieces: Iterable[Piece]) -> None:
         for piece in pieces:

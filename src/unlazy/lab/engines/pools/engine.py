@@ -1,4 +1,6 @@
-"""The engine of a pool: it hands pieces to idle workers, takes answers as they come, and does again what was lost."""
+"""The engine of a pool: it hands pieces to idle workers, takes answers as they come, and does again
+what was lost.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ class Lost(NamedTuple):
 
 
 class Pool(abc.ABC):
-    """Workers that run one errand at a time each. A pool checks that they are what they must be before they count."""
+    """Workers that run one errand at a time each.
+
+    A pool checks that they are what they must be before they count.
+    """
 
     @abc.abstractmethod
     def open(self, memory: int) -> None:
@@ -51,7 +56,10 @@ class Pool(abc.ABC):
 
     @abc.abstractmethod
     def news(self, timeout: float) -> list[Returned | Lost]:
-        """What has happened; after so many seconds, nothing. Workers that died are replaced where that can be done."""
+        """What has happened; after so many seconds, nothing.
+
+        Workers that died are replaced where that can be done.
+        """
 
     @abc.abstractmethod
     def abandon(self, workers: Sequence[str]) -> None:
@@ -63,7 +71,11 @@ class Pool(abc.ABC):
 
 
 class PoolEngine(Engine):
-    """Runs trials in a pool. `expected` is how many workers there will be, for the estimate; `memory`: bytes that one program may use."""
+    """Runs trials in a pool.
+
+    `expected` is how many workers there will be, for the estimate; `memory`: bytes that one program
+    may use.
+    """
 
     def __init__(self, pool: Pool, expected: int, memory: int, costs: Costs | None = None) -> None:
         self.pool, self.expected, self.memory = pool, expected, memory
@@ -76,10 +88,22 @@ class PoolEngine(Engine):
         at_once = max(1, len(self.pool.workers) or self.expected)
         seconds = sum(map(self.costs.seconds, trials)) / at_once
         compiling = self.costs.compile_seconds * math.ceil(len(groups) / at_once)
-        return Plan(len(trials), len(groups), sum(trial.work for trial in trials), seconds, compiling, self.memory)
+        return Plan(
+            len(trials),
+            len(groups),
+            sum(trial.work for trial in trials),
+            seconds,
+            compiling,
+            self.memory,
+        )
 
-    def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record | Failure]:
-        """Records come as pieces finish. Closing the iterator stops what runs, and keeps the workers."""
+    def run(
+        self, trials: Sequence[Runnable], watcher: Watcher | None = None
+    ) -> Generator[Record | Failure]:
+        """Records come as pieces finish.
+
+        Closing the iterator stops what runs, and keeps the workers.
+        """
         if not trials:
             return
         require_data(trials)
@@ -87,7 +111,9 @@ class PoolEngine(Engine):
         docket = Docket(trials, self.costs.seconds)
         by_key = {trial.key: trial for trial in trials}
         busy: dict[str, Piece] = {}
-        groups: dict[str, dict[int, None]] = {}  # of which a worker has the programs, the latest last
+        groups: dict[
+            str, dict[int, None]
+        ] = {}  # of which a worker has the programs, the latest last
         programs, seconds = 0, 0.0
         self.pool.open(self.memory)
         try:
@@ -138,5 +164,9 @@ def told_summary(done: Counter[str], lost: int) -> str:
     """How many trials ran on which machine, and how many workers were lost."""
     if not done:
         return ""
-    where = ", ".join(f"{count} on {host or 'a machine without a name'}" for host, count in done.most_common())
-    return f"Trials: {where}." + (f" Workers lost: {lost}; what they had was run again." if lost else "")
+    where = ", ".join(
+        f"{count} on {host or 'a machine without a name'}" for host, count in done.most_common()
+    )
+    return f"Trials: {where}." + (
+        f" Workers lost: {lost}; what they had was run again." if lost else ""
+    )

@@ -1,7 +1,8 @@
 """What goes to workers and what comes back.
 
-Work goes as objects that Python pickles, from a coordinator to processes of its own. What comes back is plain: a header in JSON, the
-numbers as bytes, and a checksum over both. So a file of records that was cut off or changed is refused, and reading one never runs code.
+Work goes as objects that Python pickles, from a coordinator to processes of its own. What comes
+back is plain: a header in JSON, the numbers as bytes, and a checksum over both. So a file of
+records that was cut off or changed is refused, and reading one never runs code.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _HEAD = len(MAGIC) + 32 + 8
 
 @dataclasses.dataclass(frozen=True)
 class Errand:
-    """Trials for one worker: one chunk, filled up to `size`, or with size 0 trials that run alone. `memory`: bytes of a program.
+    """Trials for one worker: one chunk, filled up to `size`, or with size 0 trials that run alone.
+    `memory`: bytes of a program.
 
     `keys` and `told` are the trials' keys and descriptions as the coordinator knows them.
     """
@@ -44,9 +46,11 @@ class Errand:
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-    """What came of an errand: records and failures; or that it raised an error as a whole, or needs too much memory.
+    """What came of an errand: records and failures; or that it raised an error as a whole, or needs
+    too much memory.
 
-    `compiled`: programs and seconds. `too_large`: trials at once and the bytes they need. `host`: the machine that ran it.
+    `compiled`: programs and seconds. `too_large`: trials at once and the bytes they need. `host`:
+    the machine that ran it.
     """
 
     records: tuple[Record, ...] = ()
@@ -59,13 +63,24 @@ class Reply:
 
 def packed(trials: Sequence[Runnable], size: int, memory: int) -> bytes:
     """An errand as bytes, with the files that the user's own things were loaded from."""
-    errand = Errand(tuple(trials), size, memory, tuple(t.key for t in trials), tuple(t.describe() for t in trials))
-    sources = [(name, module.__file__, vars(module)[SOURCE]) for name, module in list(sys.modules.items()) if SOURCE in _names(module)]
+    errand = Errand(
+        tuple(trials),
+        size,
+        memory,
+        tuple(t.key for t in trials),
+        tuple(t.describe() for t in trials),
+    )
+    sources = [
+        (name, module.__file__, vars(module)[SOURCE])
+        for name, module in list(sys.modules.items())
+        if SOURCE in _names(module)
+    ]
     try:
         inner = cloudpickle.dumps(errand)
     except Exception as error:
         raise BadInput(
-            f"A trial cannot be sent to another process ({type(error).__name__}: {error}). Put its classes and functions into a file, or "
+            f"A trial cannot be sent to another process ({type(error).__name__}: {error}). Put "
+            "its classes and functions into a file, or "
             "run it with --engine local."
         ) from error
     return pickle.dumps((sources, inner))
@@ -76,18 +91,27 @@ def _names(module: Any) -> Any:
 
 
 def unpacked(parcel: bytes) -> Errand:
-    """An errand from its coordinator. Trials that are something else here than there are refused."""
+    """An errand from its coordinator.
+
+    Trials that are something else here than there are refused.
+    """
     sources, inner = pickle.loads(parcel)
     for name, file, source in sources:
         load_source(name, file, source)
     errand: Errand = pickle.loads(inner)
     for trial, key in zip(errand.trials, errand.keys, strict=True):
-        trial.__dict__.pop("key", None)  # it came along where it was known there; here it is made anew
+        trial.__dict__.pop(
+            "key", None
+        )  # it came along where it was known there; here it is made anew
         if trial.key == key:
             continue
         if not _of_session(trial):
-            raise BadInput(f"The trial {key} is another one for this worker: its code is not that of the coordinator. Install the same.")
-        # What was typed into a session or stands in a script has no module here: its code came with it.
+            raise BadInput(
+                f"The trial {key} is another one for this worker: its code is not that of the "
+                "coordinator. Install the same."
+            )
+        # What was typed into a session or stands in a script has no module here: its code came with
+        # it.
         trial.__dict__["key"] = key
     return errand
 
@@ -96,8 +120,14 @@ def _of_session(value: Any) -> bool:
     """Whether a trial is made of something that no module holds."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return False
-    kind = value if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")) else type(value)
-    if kind.__module__ in ("__main__", "builtins") and not hasattr(builtins, kind.__qualname__.split(".")[0]):
+    kind = (
+        value
+        if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__"))
+        else type(value)
+    )
+    if kind.__module__ in ("__main__", "builtins") and not hasattr(
+        builtins, kind.__qualname__.split(".")[0]
+    ):
         return True
     if dataclasses.is_dataclass(value):
         return any(_of_session(getattr(value, field.name)) for field in dataclasses.fields(value))
@@ -182,8 +212,22 @@ def _reply(header: dict[str, Any], data: memoryview) -> Reply:
         steps = tuple(map(int, told["steps"]))
         values = plain_numbers(told["names"], get(told["values"]).tobytes())
         arrays = {str(name): get(place) for name, place in told["arrays"].items()}
-        key, trial, origin = str(told["key"]), dict(told["trial"]), dict(header["origins"][told["origin"]])
-        return Record(key, trial, told["status"], steps, values, arrays, float(told["seconds"]), origin, str(told["created"]))
+        key, trial, origin = (
+            str(told["key"]),
+            dict(told["trial"]),
+            dict(header["origins"][told["origin"]]),
+        )
+        return Record(
+            key,
+            trial,
+            told["status"],
+            steps,
+            values,
+            arrays,
+            float(told["seconds"]),
+            origin,
+            str(told["created"]),
+        )
 
     large = header["too_large"]
     return Reply(

@@ -1,4 +1,5 @@
-"""`--engine processes`: worker processes on this machine, one a core, each with one thread of its own.
+"""`--engine processes`: worker processes on this machine, one a core, each with one thread of its
+own.
 
 They are started anew and not forked. One that dies is replaced.
 """
@@ -26,11 +27,15 @@ from unlazy.lab.engines.pools.worker import post, receive
 #: So many workers in a row that die before they say a word mean that none will live.
 STILLBORN = 3
 #: One thread a worker: what else would use all cores in each of them.
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")}
+ONE_THREAD = {
+    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
+}
 
 
 def one_thread_environment() -> dict[str, str]:
-    """What makes a new Python process compute in one thread, with the modules that this one finds."""
+    """What makes a new Python process compute in one thread, with the modules that this one
+    finds.
+    """
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
     path = os.pathsep.join(entry for entry in sys.path if entry)
     return {**ONE_THREAD, "XLA_FLAGS": flags, "PYTHONPATH": path}
@@ -43,9 +48,17 @@ class _Process:
         self.name, self.ready, self.reason = name, False, ""
         reading, theirs = os.pipe()
         theirs_too, writing = os.pipe()
-        command = [sys.executable, "-m", "unlazy.lab.engines.pools.worker", str(theirs_too), str(theirs)]
+        command = [
+            sys.executable,
+            "-m",
+            "unlazy.lab.engines.pools.worker",
+            str(theirs_too),
+            str(theirs),
+        ]
         environment = os.environ | one_thread_environment()
-        self.process = subprocess.Popen(command, pass_fds=(theirs, theirs_too), env=environment, stdin=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            command, pass_fds=(theirs, theirs_too), env=environment, stdin=subprocess.DEVNULL
+        )
         os.close(theirs)
         os.close(theirs_too)
         self._outgoing: BinaryIO = os.fdopen(writing, "wb")
@@ -85,7 +98,9 @@ class ProcessPool(Pool):
 
     def __init__(self, count: int | None = None) -> None:
         self.count = cores() if count is None else count
-        require(self.count >= 1, f"There must be at least one worker, but {self.count} were asked for.")
+        require(
+            self.count >= 1, f"There must be at least one worker, but {self.count} were asked for."
+        )
         self._told: queue.SimpleQueue[tuple[str, bytes | None]] = queue.SimpleQueue()
         self._processes: dict[str, _Process] = {}
         self._started = self._stillborn = 0
@@ -127,7 +142,10 @@ class ProcessPool(Pool):
             if self._stillborn < STILLBORN:
                 self._start()
             elif not self._processes:  # otherwise the others go on alone
-                raise BadInput(f"Worker processes cannot be started: {process.reason}. What they said stands above.")
+                raise BadInput(
+                    f"Worker processes cannot be started: {process.reason}. What they said "
+                    "stands above."
+                )
             found.append(Lost(name, process.reason))
         elif process.ready:
             found.append(Returned(name, message))

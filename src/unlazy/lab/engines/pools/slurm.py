@@ -1,8 +1,10 @@
-"""`--engine slurm`: job arrays of a SLURM cluster, through submitit. There is no live scheduler to lose: everything passes through files.
+"""`--engine slurm`: job arrays of a SLURM cluster, through submitit. There is no live scheduler to
+lose: everything passes through files.
 
-Beside the store stands a folder, STORE.slurm, that all nodes must see. A submission is a folder in it with one folder a job: errands that
-go to the job, answers that come back. The coordinator alone reads answers into the store. It may be away meanwhile: the next one takes what
-is there, waits for jobs that still run, and submits only what nobody runs.
+Beside the store stands a folder, STORE.slurm, that all nodes must see. A submission is a folder in
+it with one folder a job: errands that go to the job, answers that come back. The coordinator alone
+reads answers into the store. It may be away meanwhile: the next one takes what is there, waits for
+jobs that still run, and submits only what nobody runs.
 """
 
 from __future__ import annotations
@@ -33,28 +35,46 @@ from unlazy.lab.engines.pools.processes import one_thread_environment
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Failure, Record, Runnable
 
-#: Seconds between two looks at the folder, and at the queue. A job gets work for about so many seconds, at least and at most.
+#: Seconds between two looks at the folder, and at the queue. A job gets work for about so many
+#: seconds, at least and at most.
 LOOK, QUEUE_LOOK = 0.5, 3.0
 LEAST_SECONDS, MOST_SECONDS = 60.0, 600.0
-#: Jobs at once, minutes of a job, and how often SLURM may put one back into its queue after its time was over.
+#: Jobs at once, minutes of a job, and how often SLURM may put one back into its queue after its
+#: time was over.
 JOBS, MINUTES, REQUEUED = 16, 60, 50
 #: Submissions in a row that end without a single answer, before the cluster is given up.
 FRUITLESS = 5
 #: What `--slurm` may ask for.
-RESOURCES = ("partition", "time", "mem", "cpus_per_task", "account", "qos", "constraint", "exclude", "nodelist", "gres", "gpus_per_node")
+RESOURCES = (
+    "partition",
+    "time",
+    "mem",
+    "cpus_per_task",
+    "account",
+    "qos",
+    "constraint",
+    "exclude",
+    "nodelist",
+    "gres",
+    "gpus_per_node",
+)
 #: Ends of a job that tell nothing of what it ran.
 NOT_ITS_FAULT = ("CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")
 ENDED = (*NOT_ITS_FAULT, "COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT")
 
 
 def resources_of(text: str) -> dict[str, Any]:
-    """`partition=cpu,time=1:30:00,mem=4G` as options of a job; times in minutes, or as hours:minutes:seconds."""
+    """`partition=cpu,time=1:30:00,mem=4G` as options of a job; times in minutes, or as
+    hours:minutes:seconds.
+    """
     found: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, sign, value = part.partition("=")
         name = name.strip().replace("-", "_")
         require(
-            bool(sign and value.strip()), f"--slurm takes NAME=VALUE with commas between, such as partition=cpu,time=60, but has {part!r}."
+            bool(sign and value.strip()),
+            "--slurm takes NAME=VALUE with commas between, such as partition=cpu,time=60, but "
+            f"has {part!r}.",
         )
         if name not in RESOURCES:
             raise unknown("resource of SLURM jobs", name, RESOURCES)
@@ -65,7 +85,11 @@ def resources_of(text: str) -> dict[str, Any]:
 def minutes(text: str) -> int:
     """Minutes, as SLURM writes times: 90, 1:30:00, 1-12:00:00."""
     match = re.fullmatch(r"(?:(\d{1,3})-)?(?:(\d{1,4}):)?(\d{1,5})(?::(\d{1,2}))?", text)
-    require(match is not None, f"A time is written in minutes or as hours:minutes:seconds, such as 90 or 1:30:00, but is {text!r}.")
+    require(
+        match is not None,
+        "A time is written in minutes or as hours:minutes:seconds, such as 90 or 1:30:00, but "
+        f"is {text!r}.",
+    )
     assert match is not None
     days, hours, rest, seconds = (int(group or 0) for group in match.groups())
     if match.group(2) is not None and match.group(4) is None:  # minutes:seconds
@@ -76,7 +100,9 @@ def minutes(text: str) -> int:
 
 
 class _Submission:
-    """One array of jobs: its name in the queue, its folder, and the pieces of each job that have no answer yet."""
+    """One array of jobs: its name in the queue, its folder, and the pieces of each job that have no
+    answer yet.
+    """
 
     def __init__(self, folder: Path, pieces: dict[tuple[int, int], Piece | None]) -> None:
         self.folder, self.pieces = folder, pieces
@@ -91,9 +117,14 @@ class _Submission:
 
 
 class SlurmEngine(Engine):
-    """Runs trials as jobs. `jobs`: at once; `memory`: bytes that one program may use; `options`: resources of a job."""
+    """Runs trials as jobs.
 
-    def __init__(self, store: Path, options: dict[str, Any], jobs: int = JOBS, memory: int | None = None) -> None:
+    `jobs`: at once; `memory`: bytes that one program may use; `options`: resources of a job.
+    """
+
+    def __init__(
+        self, store: Path, options: dict[str, Any], jobs: int = JOBS, memory: int | None = None
+    ) -> None:
         try:
             import submitit
         except ImportError:
@@ -101,7 +132,9 @@ class SlurmEngine(Engine):
         self._submitit = submitit
         for command in ("sbatch", "squeue"):
             require(
-                shutil.which(command) is not None, f"There is no SLURM here: the command {command} is missing. Run this on a login node."
+                shutil.which(command) is not None,
+                f"There is no SLURM here: the command {command} is missing. Run this on a login "
+                "node.",
             )
         self.folder, self.options, self.jobs = store.with_name(f"{store.name}.slurm"), options, jobs
         self.memory = default_memory() if memory is None else memory
@@ -114,50 +147,92 @@ class SlurmEngine(Engine):
         seconds = sum(map(self.costs.seconds, trials))
         at_once = max(1, min(self.jobs, round(seconds / LEAST_SECONDS)))
         compiling = self.costs.compile_seconds * len(groups) / at_once
-        return Plan(len(trials), len(groups), sum(trial.work for trial in trials), seconds / at_once, compiling, self.memory)
+        return Plan(
+            len(trials),
+            len(groups),
+            sum(trial.work for trial in trials),
+            seconds / at_once,
+            compiling,
+            self.memory,
+        )
 
-    def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record | Failure]:
-        """Records as files come in. Closing the iterator cancels nothing: jobs go on, and the next coordinator takes what they leave."""
+    def run(
+        self, trials: Sequence[Runnable], watcher: Watcher | None = None
+    ) -> Generator[Record | Failure]:
+        """Records as files come in.
+
+        Closing the iterator cancels nothing: jobs go on, and the next coordinator takes what they
+        leave.
+        """
         require_data(trials)
         with self._alone():
             yield from self._run(trials, watcher or Silent())
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """One coordinator at a time: two would take each other's answers for lost work. A lock dies with its process."""
+        """One coordinator at a time: two would take each other's answers for lost work.
+
+        A lock dies with its process.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise BadInput(f"Another coordinator waits for the SLURM jobs of {self.folder}. Let it, or stop it first.") from None
+                raise BadInput(
+                    f"Another coordinator waits for the SLURM jobs of {self.folder}. Let it, or "
+                    "stop it first."
+                ) from None
             except OSError:
                 pass  # a file system without locks: it is up to the user
             yield
 
     def _run(self, trials: Sequence[Runnable], watcher: Watcher) -> Iterator[Record | Failure]:
         by_key = {trial.key: trial for trial in trials}
-        states, going = self._queue(), []  # first the queue: whoever leaves it from now on has answered before the next look
+        states, going = (
+            self._queue(),
+            [],
+        )  # first the queue: whoever leaves it from now on has answered before the next look
         for found in self._left_behind(by_key):
             yield from self._collected(found, None, by_key, watcher)
             if not _alive(states.get(found.name, {})):
                 shutil.rmtree(found.folder, ignore_errors=True)
             elif any(piece is not None for piece in found.pieces.values()):
                 going.append(found)
-        taken = {trial.key for each in going for piece in each.pieces.values() if piece is not None for trial in piece.trials}
+        taken = {
+            trial.key
+            for each in going
+            for piece in each.pieces.values()
+            if piece is not None
+            for trial in piece.trials
+        }
         done = self._seen
-        docket = Docket([trial for key, trial in by_key.items() if key not in taken | done], self.costs.seconds)
+        docket = Docket(
+            [trial for key, trial in by_key.items() if key not in taken | done], self.costs.seconds
+        )
         fruitless, looked = 0, 0.0
         while docket or going:
             if docket:
                 going.append(self._submit(docket))
-                watcher.running(sum(len(piece.trials) for piece in going[-1].pieces.values() if piece is not None))
+                watcher.running(
+                    sum(
+                        len(piece.trials)
+                        for piece in going[-1].pieces.values()
+                        if piece is not None
+                    )
+                )
             time.sleep(LOOK)
             for each in going:
                 yield from self._collected(each, docket, by_key, watcher)
             if time.monotonic() - looked > QUEUE_LOOK:
                 states, looked = self._queue(), time.monotonic()
-                watcher.staffed(sum(state == "RUNNING" for each in going for state in states.get(each.name, {}).values()))
+                watcher.staffed(
+                    sum(
+                        state == "RUNNING"
+                        for each in going
+                        for state in states.get(each.name, {}).values()
+                    )
+                )
                 for each in list(going):
                     # What was answered while the queue was looked at must not count as lost.
                     yield from self._collected(each, docket, by_key, watcher)
@@ -168,7 +243,8 @@ class SlurmEngine(Engine):
                         fruitless = 0 if each.answers else fruitless + 1
                         require(
                             fruitless < FRUITLESS,
-                            f"{FRUITLESS} SLURM submissions in a row ended without an answer. Their logs are in {self.folder / 'logs'}.",
+                            f"{FRUITLESS} SLURM submissions in a row ended without an answer. "
+                            f"Their logs are in {self.folder / 'logs'}.",
                         )
 
     def _left_behind(self, by_key: dict[str, Runnable]) -> Iterator[_Submission]:
@@ -182,15 +258,25 @@ class SlurmEngine(Engine):
                     for index, (keys, size) in enumerate(errands):
                         known = tuple(by_key[key] for key in keys if key in by_key)
                         # One that holds trials of another command is waited for by that command.
-                        pieces[job, index] = Piece(known, int(size), -1 - place) if known and len(known) == len(keys) else None
+                        pieces[job, index] = (
+                            Piece(known, int(size), -1 - place)
+                            if known and len(known) == len(keys)
+                            else None
+                        )
             except (OSError, ValueError, TypeError) as error:
-                raise BadInput(f"{manifest} is damaged: {error}. If no job of it runs, remove the folder {manifest.parent}.") from error
+                raise BadInput(
+                    f"{manifest} is damaged: {error}. If no job of it runs, remove the folder "
+                    f"{manifest.parent}."
+                ) from error
             yield _Submission(manifest.parent, pieces)
 
     def _collected(
         self, of: _Submission, docket: Docket | None, by_key: dict[str, Runnable], watcher: Watcher
     ) -> Iterator[Record | Failure]:
-        """What has come back since the last look. A file is removed when its records are in the store, which the next step proves."""
+        """What has come back since the last look.
+
+        A file is removed when its records are in the store, which the next step proves.
+        """
         for refusal in of.folder.glob(f"*/{REFUSED}"):
             raise BadInput(refusal.read_text(encoding="utf-8", errors="replace"))
         for place, piece in list(of.pieces.items()):
@@ -218,8 +304,12 @@ class SlurmEngine(Engine):
             with contextlib.suppress(FileNotFoundError):
                 file.unlink()
 
-    def _mourned(self, of: _Submission, states: dict[int, str], docket: Docket) -> Iterator[Failure]:
-        """Pieces of jobs that are gone: the one that was run when its job died is suspect, the others are only run again."""
+    def _mourned(
+        self, of: _Submission, states: dict[int, str], docket: Docket
+    ) -> Iterator[Failure]:
+        """Pieces of jobs that are gone: the one that was run when its job died is suspect, the
+        others are only run again.
+        """
         for place, piece in list(of.pieces.items()):
             end = states.get(place[0], "UNKNOWN")
             if place[0] in _alive(states) or of.file(place, ANSWER).exists():
@@ -243,28 +333,47 @@ class SlurmEngine(Engine):
             groups: dict[int, None] = {}
             seconds = 0.0
             while seconds < wanted and (piece := docket.take(reversed(groups))) is not None:
-                seconds += sum(map(self.costs.seconds, piece.trials)) + (piece.group not in groups) * self.costs.compile_seconds
+                seconds += (
+                    sum(map(self.costs.seconds, piece.trials))
+                    + (piece.group not in groups) * self.costs.compile_seconds
+                )
                 groups[piece.group] = None
                 job.append(piece)
             jobs.append(job)
         submission = _Submission(
             self.folder / uuid.uuid4().hex[:12],
-            {(job, index): piece for job, pieces in enumerate(jobs) for index, piece in enumerate(pieces)},
+            {
+                (job, index): piece
+                for job, pieces in enumerate(jobs)
+                for index, piece in enumerate(pieces)
+            },
         )
         for number, pieces in enumerate(jobs):
             (submission.folder / str(number)).mkdir(parents=True)
             put(submission.folder / str(number) / ORIGIN, json.dumps(provenance()).encode())
             for index, piece in enumerate(pieces):
-                put(submission.file((number, index), ERRAND), packed(piece.trials, piece.size, self.memory))
-        manifest = [[[[trial.key for trial in piece.trials], piece.size] for piece in pieces] for pieces in jobs]
+                put(
+                    submission.file((number, index), ERRAND),
+                    packed(piece.trials, piece.size, self.memory),
+                )
+        manifest = [
+            [[[trial.key for trial in piece.trials], piece.size] for piece in pieces]
+            for pieces in jobs
+        ]
         put(submission.folder / "manifest.json", json.dumps(manifest).encode())
         self._send(submission, len(jobs))
         return submission
 
     def _send(self, submission: _Submission, jobs: int) -> None:
         time_limit = self.options.get("time", MINUTES)
-        threads = [] if int(self.options.get("cpus_per_task", 1)) > 1 else list(one_thread_environment().items())
-        executor = self._submitit.SlurmExecutor(folder=self.folder / "logs", max_num_timeout=REQUEUED)
+        threads = (
+            []
+            if int(self.options.get("cpus_per_task", 1)) > 1
+            else list(one_thread_environment().items())
+        )
+        executor = self._submitit.SlurmExecutor(
+            folder=self.folder / "logs", max_num_timeout=REQUEUED
+        )
         executor.update_parameters(
             **{"time": time_limit, "cpus_per_task": 1} | self.options,
             job_name=submission.name,
@@ -278,12 +387,16 @@ class SlurmEngine(Engine):
                     executor.submit(Bundle(str((submission.folder / str(job)).resolve())))
         except Exception as error:
             shutil.rmtree(submission.folder, ignore_errors=True)
-            raise BadInput(f"SLURM does not take the jobs: {_last_line(error)}. What was finished is kept.") from error
+            raise BadInput(
+                f"SLURM does not take the jobs: {_last_line(error)}. What was finished is kept."
+            ) from error
 
     def _queue(self) -> dict[str, dict[int, str]]:
         """The states of our jobs, by submission; of those that ended as long as SLURM remembers."""
         found: dict[str, dict[int, str]] = {}
-        for line in _told("squeue", "-h", "-r", "-t", "all", "-u", getpass.getuser(), "-o", "%j|%K|%T").splitlines():
+        for line in _told(
+            "squeue", "-h", "-r", "-t", "all", "-u", getpass.getuser(), "-o", "%j|%K|%T"
+        ).splitlines():
             name, index, state = line.split("|")
             if name.startswith("unlazy-"):
                 found.setdefault(name, {})[int(index) if index.isdigit() else 0] = state
@@ -306,7 +419,10 @@ def _told(*command: str) -> str:
         if done.returncode == 0:
             return done.stdout
         time.sleep(2)
-    raise BadInput(f"SLURM does not answer: {command[0]} says {done.stderr.strip()[-200:]!r}. What was finished is kept, and jobs go on.")
+    raise BadInput(
+        f"SLURM does not answer: {command[0]} says {done.stderr.strip()[-200:]!r}. What was "
+        "finished is kept, and jobs go on."
+    )
 
 
 def _quoted(text: str) -> str:
@@ -317,6 +433,10 @@ def _last_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
-def slurm_engine(store: str, *, resources: str = "", workers: int | None = None, memory: int | None = None) -> SlurmEngine:
+def slurm_engine(
+    store: str, *, resources: str = "", workers: int | None = None, memory: int | None = None
+) -> SlurmEngine:
     """An engine of SLURM jobs whose files stand beside a store."""
-    return SlurmEngine(Path(store).resolve(), resources_of(resources), JOBS if workers is None else workers, memory)
+    return SlurmEngine(
+        Path(store).resolve(), resources_of(resources), JOBS if workers is None else workers, memory
+    )

@@ -1,4 +1,6 @@
-"""What a worker does: it runs an errand by the local engine, and answers in plain bytes whatever happens."""
+"""What a worker does: it runs an errand by the local engine, and answers in plain bytes whatever
+happens.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,18 @@ from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Failure, Record, Trial, now
 
 #: What must be the same for coordinator and workers; machines may differ.
-SAME = ("unlazy", "source", "python", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "scikit-learn")
+SAME = (
+    "unlazy",
+    "source",
+    "python",
+    "jax",
+    "jaxlib",
+    "equinox",
+    "optax",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+)
 
 
 @functools.cache
@@ -43,7 +56,9 @@ def run_errand(parcel: bytes) -> bytes:
 
 def _together(errand: Errand, engine: LocalEngine) -> Reply:
     try:
-        found = engine.run_together([trial for trial in errand.trials if isinstance(trial, Trial)], errand.size)
+        found = engine.run_together(
+            [trial for trial in errand.trials if isinstance(trial, Trial)], errand.size
+        )
         return Reply(tuple(_as_told(record, errand, place) for place, record in enumerate(found)))
     except TooLarge as large:
         return Reply(too_large=(large.trials, large.needed))
@@ -57,7 +72,9 @@ def _alone(errand: Errand, engine: LocalEngine) -> Reply:
         try:
             records.append(_as_told(engine.run_alone(trial), errand, place))
         except Exception as error:
-            failures.append(Failure(errand.keys[place], errand.told[place], _said(error), provenance(), now()))
+            failures.append(
+                Failure(errand.keys[place], errand.told[place], _said(error), provenance(), now())
+            )
     return Reply(tuple(records), tuple(failures))
 
 
@@ -69,7 +86,9 @@ def _as_told(record: Record, errand: Errand, place: int) -> Record:
 def _said(error: BaseException) -> str:
     """An error in one line: what it is and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({frames[-1].filename.rpartition('/')[2]}, line {frames[-1].lineno})" if frames else ""
+    where = (
+        f" ({frames[-1].filename.rpartition('/')[2]}, line {frames[-1].lineno})" if frames else ""
+    )
     return f"{type(error).__name__}: {error}".splitlines()[0] + where
 
 
@@ -81,6 +100,13 @@ def hello() -> dict[str, Any]:
 def check_same(found: dict[str, Any], worker: str, expected: dict[str, Any] | None = None) -> None:
     """Refuse a worker whose numbers could be others than the coordinator's."""
     expected = provenance() if expected is None else expected
-    other = [f"{name} {found.get(name)} and not {expected.get(name)}" for name in SAME if found.get(name) != expected.get(name)]
+    other = [
+        f"{name} {found.get(name)} and not {expected.get(name)}"
+        for name in SAME
+        if found.get(name) != expected.get(name)
+    ]
     if other:
-        raise BadInput(f"The worker {worker} is refused: it has {', '.join(other)}. Install the same versions everywhere, and restart it.")
+        raise BadInput(
+            f"The worker {worker} is refused: it has {', '.join(other)}. Install the same "
+            "versions everywhere, and restart it."
+        )

@@ -1,4 +1,5 @@
-"""A worker process of the `processes` engine: `python -m unlazy.lab.engines.pools.worker IN OUT`, two pipes to its coordinator.
+"""A worker process of the `processes` engine: `python -m unlazy.lab.engines.pools.worker IN OUT`,
+two pipes to its coordinator.
 
 It ends when the coordinator does, whatever it is at: nobody is left behind.
 """
