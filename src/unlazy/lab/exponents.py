@@ -156,6 +156,7 @@ class ScalingOutcome:
     test: int
     command: str = ""
     note: str = ""
+    provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def settings(self) -> str:
@@ -276,6 +277,7 @@ class ScalingOutcome:
                 {"first": one, "second": other, "place": place}
                 for (one, other), place in self.crossings.items()
             ],
+            "provenance": dict(self.provenance),
         }
 
     @classmethod
@@ -293,6 +295,7 @@ class ScalingOutcome:
             test=told["test_examples"],
             command=told["command"],
             note=told.get("note", ""),
+            provenance=told.get("provenance", {}),
         )
 
     def figure(self) -> Any:

@@ -26,6 +26,7 @@ from typing import Any, Literal
 import scipy.stats
 
 from unlazy.lab.claims import Claim
+from unlazy.lab.provenance import summary
 from unlazy.lab.rules import SCALES, Check, Met, Published, Quantity, Scale
 from unlazy.lab.statistics import (
     LEVEL,
@@ -107,7 +108,7 @@ class Verdict:
 
     `seen` is what the checks say, whether or not the theorem's conditions are met. `look` is the
     number of the look where seeds were added until the claim was decided, 0 where their number was
-    fixed. `other_source` counts records that another version of the source made; `older_than_rule`
+    fixed. `older` counts records made by other code, libraries or data; `older_than_rule`
     counts records that were there before the store first saw the rule, for which the rule was not
     written before the run.
     """
@@ -127,7 +128,7 @@ class Verdict:
     diverged: int
     trials: int
     seconds: float
-    other_source: int
+    older: int
     older_than_rule: int
     provenance: dict[str, list[str]]
 
@@ -191,7 +192,7 @@ class Verdict:
             "not_reproduced": list(self.numbers.lines),
             "diverged": self.diverged,
             "trials": self.trials,
-            "other_source": self.other_source,
+            "older": self.older,
             "older_than_rule": self.older_than_rule,
             "command": self.command,
             "provenance": self.provenance,
@@ -405,17 +406,17 @@ def judge(
     scale: Scale,
     records: Mapping[str, Sequence[Record]],
     *,
-    source: str | None = None,
     registered: str | None = None,
     look: int = 0,
     control: Mapping[str, Sequence[Record]] | None = None,
+    older: int = 0,
 ) -> Verdict:
     """The verdict on a claim from the records of each arm. A diverged run counts with what it
     measured; it is never dropped.
 
-    `source`: hash of the present source; `registered`: when the rule was first seen. Both only
-    serve to point out what differs. `control`: the records of the claim's control, where it was
-    run.
+    `registered`: when the rule was first seen; `older`: records made by other code, libraries or
+    data. Both only serve to point out what differs. `control`: the records of the claim's control,
+    if it was run.
     """
     everything = [record for arm in records.values() for record in arm]
     level = level_of(look)
@@ -451,24 +452,12 @@ def judge(
         diverged=sum(record.status == "diverged" for record in everything),
         trials=len(everything),
         seconds=sum(record.seconds for record in everything),
-        other_source=sum(
-            source is not None and record.provenance.get("source") != source
-            for record in everything
-        ),
+        older=older,
         older_than_rule=sum(
             registered is not None and record.created < registered for record in everything
         ),
-        provenance=_provenance(everything),
+        provenance=summary(record.provenance for record in everything),
     )
-
-
-def _provenance(records: Sequence[Record]) -> dict[str, list[str]]:
-    """Everything that the records say of where they come from; usually one value each."""
-    names = dict.fromkeys(name for record in records for name in record.provenance)
-    return {
-        name: sorted({str(r.provenance[name]) for r in records if name in r.provenance})
-        for name in names
-    }
 
 
 def _scales(claim: Claim) -> str:

@@ -97,6 +97,7 @@ class ContestOutcome:
     share: float
     test: int
     command: str = ""
+    provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def settings(self) -> str:
@@ -225,6 +226,7 @@ class ContestOutcome:
                 for lead in leads
             ],
             "results": [result.to_json(self.metric) for result in self.results.values()],
+            "provenance": dict(self.provenance),
         }
 
     @classmethod
@@ -243,6 +245,7 @@ class ContestOutcome:
             share=told["held_out"],
             test=told["test_examples"],
             command=told["command"],
+            provenance=told.get("provenance", {}),
         )
 
     def figure(self) -> Any:
