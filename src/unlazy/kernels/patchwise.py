@@ -35,7 +35,8 @@ class ConvolutionalNTK(Kernel):
 
     With P(C)[p] the mean of C over the side × side pixels around p (zero beyond the edge),
 
-        C¹ = w·P(⟨x, z⟩/channels) + b,  Θ¹ = C¹;   C^{l+1} = w·P(E σσ) + b,  Θ^{l+1} = C^{l+1} + w·P(E σ'σ'·Θ^l),
+        C¹ = w·P(⟨x, z⟩/channels) + b,     Θ¹ = C¹,
+        C^{l+1} = w·P(E σσ) + b,           Θ^{l+1} = C^{l+1} + w·P(E σ'σ'·Θ^l),
 
     and k(x, z) is the mean over all pixels p of E[σσ](p) + E[σ'σ'](p)·Θ^depth(p): only equal places
     of both pictures are compared, so that depth 1 is the kernel that adds up a tangent kernel of

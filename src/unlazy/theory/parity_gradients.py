@@ -1,7 +1,8 @@
 """The first gradient of a neuron on the mixture of uniform and all-equal bits with parity labels,
 exactly, for any ternary weights.
 
-    x = z/√n, z ∈ {±1}^n;  f(z) = Π_{j∈A} z_j, |A| = k odd;  half of the inputs uniform, in the other half all bits of A are equal
+    x = z/√n, z ∈ {±1}^n;  f(z) = Π_{j∈A} z_j, |A| = k odd
+    half of the inputs uniform, in the other half all bits of A are equal
     a neuron σ(⟨w, x⟩ + b) with w ∈ {−1, 0, 1}^n, σ(s) = min(max(s, 0), 6);  σ' = 1 where 0 < s < 6
 
 Given the bits of A, ⟨w, z⟩ is a whole number plus a sum of M independent signs, M = the number of

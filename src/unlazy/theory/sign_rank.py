@@ -6,7 +6,8 @@ network with integer first-layer weights of size at most B and k neurons has sig
 networks. Bounds from below:
 
     Forster:              sr(M) ≥ √(rows·columns) / ‖M‖
-    Razborov, Sherstov:   sr(A) ≥ γ·|A| / (‖A‖·√|A| + γ·h)   for real A with the signs of M, where all but h entries have |A_xy| ≥ γ
+    Razborov, Sherstov:   sr(A) ≥ γ·|A| / (‖A‖·√|A| + γ·h)   for real A with the signs of M,
+                          all but h of whose entries have |A_xy| ≥ γ
     shattered rows:       sr(M) ≥ v, where v rows meet all 2^v patterns of signs in the columns
 
 Reference: malach2019, Theorems 11 and 12, Lemma 23.

@@ -92,9 +92,9 @@ def _pair(source: np.ndarray, target: np.ndarray, low: int, high: int, right: in
                 y[start : start + depth, :, :, column],
             )
             between = scratch[: len(part)]
-            if (
-                right == 1
-            ):  # rows by hundreds: a library would share more of them between threads, part by part, which costs much
+            # Rows by hundreds: a library would share more of them between threads, part by part,
+            # which costs much.
+            if right == 1:
                 rows = (-1, math.gcd(_COLUMNS, len(part) << high), 1 << low)
                 np.matmul(part.reshape(rows), _hadamard(low), out=between.reshape(rows))
             else:

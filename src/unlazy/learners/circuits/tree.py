@@ -1,7 +1,8 @@
 """Algorithm 1 to the letter: a tree of neural gates, trained through its loss one layer at a time,
 by the one training loop.
 
-    B(x)_j = φ(Σ_l v_jl·max(⟨w_jl, (x_{2j−1}, x_{2j})⟩, 0)),   ŷ = mean of the layer's outputs,   loss = max(1 − yŷ, 0) + λ|1 + ŷ|
+    B(x)_j = φ(Σ_l v_jl·max(⟨w_jl, (x_{2j−1}, x_{2j})⟩, 0)),   ŷ = mean of the layer's outputs,
+    loss = max(1 − yŷ, 0) + λ|1 + ŷ|
 
 Reference: malach2019, Section 3 and Algorithm 1.
 """

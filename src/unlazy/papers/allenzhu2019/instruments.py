@@ -146,9 +146,11 @@ class GeneralClass(Instrument):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
         complexity = slope_complexity(sine(), 1.0)
-        unit = lambda *shape: (
-            (v := rng.normal(size=shape)) / np.linalg.norm(v, axis=-1, keepdims=True)
-        )  # noqa: E731
+
+        def unit(*shape: int) -> np.ndarray:
+            v = rng.normal(size=shape)
+            return v / np.linalg.norm(v, axis=-1, keepdims=True)
+
         a, w1, w2 = (
             rng.uniform(-1, 1, (self.k, self.p)),
             unit(self.k, self.p, self.d + 1),

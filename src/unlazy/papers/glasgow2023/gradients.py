@@ -7,11 +7,11 @@ the symmetries of the cube
 
     −⟨w_sig, ∇⟩  = ¼·|a|·s·P(|X| < s),      −⟨w_opp, ∇⟩ = −¼·|a|·o·P(|X| < o),
     −⟨w_perp, ∇⟩ = ¼·|a|·(E[|X|; |X| > s] − E[|X|; |X| > o]),
-    −w_i·∇_i     = ¼·|a|·|w_i|·(P(|X_i − s| < |w_i|) − P(|X_i − o| < |w_i|)),   X_i = X without coordinate i
+    −w_i·∇_i     = ¼·|a|·|w_i|·(P(|X_i − s| < |w_i|) − P(|X_i − o| < |w_i|)),
 
-so all of it follows from the law of a weighted sum of fair signs, which `SignSum` has exactly: by
-the sums of both halves of the weights for few of them, by inverting the characteristic function Π
-cos(w_i·t) for many.
+with X_i = X without coordinate i. All of it follows from the law of a weighted sum of fair signs,
+which `SignSum` has exactly: by the sums of both halves of the weights for few of them, by inverting
+the characteristic function Π cos(w_i·t) for many.
 
 Reference: glasgow2023, Lemmas C.2, C.3, C.4, 4.4 (D.3), Proposition F.1.
 """

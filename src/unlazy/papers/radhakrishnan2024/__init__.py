@@ -13,8 +13,10 @@ CITATION = (
 )
 
 BIBTEX = """@article{radhakrishnan2024,
-  author = {Radhakrishnan, Adityanarayanan and Beaglehole, Daniel and Pandit, Parthe and Belkin, Mikhail},
-  title = {Mechanism for feature learning in neural networks and backpropagation-free machine learning models},
+  author = {Radhakrishnan, Adityanarayanan and Beaglehole, Daniel and Pandit, Parthe and
+    Belkin, Mikhail},
+  title = {Mechanism for feature learning in neural networks and backpropagation-free machine
+    learning models},
   journal = {Science},
   volume = {383},
   year = {2024}

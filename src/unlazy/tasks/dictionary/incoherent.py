@@ -1,7 +1,8 @@
 """Dictionary data in the general setting: patterns that are not orthogonal, noise, unequal classes,
 a background that is not independent.
 
-    x̃ = M φ̃ + ζ,   ζ ~ N(0, σ_ζ² I),   y = +1 if Σ_{j∈A} φ̃_j is odd else −1,   x = (x̃ − E x̃) / σ̃,   σ̃² = Σ_j Var φ̃_j + d σ_ζ²
+    x̃ = M φ̃ + ζ,   ζ ~ N(0, σ_ζ² I),   y = +1 if Σ_{j∈A} φ̃_j is odd else −1,
+    x = (x̃ − E x̃) / σ̃,   σ̃² = Σ_j Var φ̃_j + d σ_ζ²
 
 `coherence`: weight of the Gaussian part that is mixed into an orthonormal dictionary before its
 columns are scaled to length one; the task reports the μ = √d·max_{i≠j} |⟨M_i, M_j⟩| that came out.
