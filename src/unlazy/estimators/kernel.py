@@ -108,10 +108,11 @@ class KernelMachine(Scoring):
         )
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        return (
+        result: np.ndarray = (
             Solution(self.kernel_, self.X_fit_, self.dual_coef_, self._precision).predict(X)
             + self.intercept_
         )
+        return result
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)

@@ -183,7 +183,8 @@ class ConvolutionMap(FeatureMap):
         padded = jnp.pad(x, ((0, count * ABREAST - len(x)), (0, 0))).reshape(
             count, ABREAST, *self.shape
         )
-        return jax.lax.map(some, padded).reshape(count * ABREAST, -1)[: len(x)]
+        result: Array = jax.lax.map(some, padded).reshape(count * ABREAST, -1)[: len(x)]
+        return result
 
 
 def _edges(length: int, cells: int) -> list[tuple[int, int]]:

@@ -394,9 +394,10 @@ class GradientDescent(Learner):
                 runs.append((models, losses))
                 kept.append(Kept(idle, len(cuts), begin, end, tuple(getattr(stage, "rates", ()))))
             begin = end
-        return call(
+        result: Trace = call(
             End(steps, tuple(kept), self.source), start.model, tuple(runs), start.basis, start.seen
         )
+        return result
 
     def _check_budget(self, n: int) -> None:
         """Refuse to draw more fresh examples than allowed, or none."""

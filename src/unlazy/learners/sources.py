@@ -75,7 +75,8 @@ def batch_gradient(
     split = jax.tree.map(lambda leaf: leaf.reshape(count, -1, *leaf.shape[1:]), (x, y, weight))
     zero = jax.tree.map(jnp.zeros_like, (jnp.zeros(()), groups))
     total, _ = jax.lax.scan(add, zero, split)
-    return jax.tree.map(lambda leaf: leaf / count, total)
+    result: tuple[Float[Array, ""], Groups] = jax.tree.map(lambda leaf: leaf / count, total)
+    return result
 
 
 class GradientSource(eqx.Module):
@@ -289,7 +290,8 @@ class QueryOracle(eqx.Module):
             return weight @ query(law.x, y)
 
         truth = mean(law.y, law.weight)
-        return self.answer(truth, mean, law, jnp.ones_like(truth), key=key)
+        result: Array = self.answer(truth, mean, law, jnp.ones_like(truth), key=key)
+        return result
 
     def answer(
         self,

@@ -78,7 +78,8 @@ def main_directions(x: Float[Array, "n d"]) -> Float[Array, "f d"]:
     second.
     """
     centred = x - jnp.mean(x, axis=0)
-    return eigenvectors(centred.T @ centred)[1][:, ::-1].T[:2]
+    result: Array = eigenvectors(centred.T @ centred)[1][:, ::-1].T[:2]
+    return result
 
 
 def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d"]:
@@ -87,9 +88,10 @@ def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d
     """
     f, d = hidden.shape
     drawn = normal(key, (d, min(OTHERS, d - f)))
-    return orthogonal_triangular(jnp.concatenate([hidden.T.astype(drawn.dtype), drawn], axis=1))[0][
-        :, f:
-    ].T
+    result: Array = orthogonal_triangular(
+        jnp.concatenate([hidden.T.astype(drawn.dtype), drawn], axis=1)
+    )[0][:, f:].T
+    return result
 
 
 def _plane(hidden: Float[Array, "f d"], others: Float[Array, "o d"]) -> Float[Array, "d 2"]:

@@ -236,7 +236,8 @@ def _drawn(family: Family, learner: GradientDescent, n: int, unit: bool, seeds: 
         seen = start.seen if sample is None else Batch(sample.x[: len(start.seen.y)], start.seen.y)
         return Ground(task, start, scale, seen, key_probe)
 
-    return eqx.filter_vmap(one)(seeds)
+    result: Ground = eqx.filter_vmap(one)(seeds)
+    return result
 
 
 @eqx.filter_jit
@@ -294,9 +295,11 @@ def _looked(
                 )
         return found
 
-    return eqx.filter_vmap(one)(ground, models)
+    result: dict[str, Array] = eqx.filter_vmap(one)(ground, models)
+    return result
 
 
 def _stacked(model: Model) -> Model:
     arrays, rest = eqx.partition(model, eqx.is_array)
-    return eqx.combine(jax.tree.map(lambda leaf: leaf[None], arrays), rest)
+    result: Model = eqx.combine(jax.tree.map(lambda leaf: leaf[None], arrays), rest)
+    return result

@@ -227,9 +227,10 @@ class MultiIndex(Family):
         k = variables(self.polynomial)
 
         def label(u: np.ndarray) -> np.ndarray:
-            return np.sign(
+            result: np.ndarray = np.sign(
                 sum(c * np.prod(u[:, list(subset)], axis=1) for c, subset in self.polynomial)
             )
+            return result
 
         if self.law == "cube":
             return cube_spectrum(label(corners(k)))

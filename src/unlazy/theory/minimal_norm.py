@@ -40,12 +40,12 @@ from unlazy.tasks.spectrum import corners
 def parity_gain(q: int) -> int:
     """κ_q."""
     require(q >= 2 and q % 2 == 0, f"The degree must be even, but is {q}.")
-    return (-1) ** (q // 2 + 1) * 2 * math.comb(q - 2, q // 2 - 1)
+    return int((-1) ** (q // 2 + 1) * 2 * math.comb(q - 2, q // 2 - 1))
 
 
 def least_norm(q: int) -> float:
     """B_q: the norm in units of √d at which the error is zero."""
-    return 2**q * math.sqrt(q) / abs(parity_gain(q))
+    return float(2**q * math.sqrt(q) / abs(parity_gain(q)))
 
 
 def least_error(q: int, norm: float) -> float:

@@ -134,7 +134,8 @@ class FirstGradients:
     def _rising(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
         """P[0 < s < 6] where ⟨w, z⟩ is `shift` plus a sum of M signs."""
         first, last = self._ends(shift, M)
-        return binomial_cdf(last, M) - binomial_cdf(first - 1, M)
+        result: np.ndarray = binomial_cdf(last, M) - binomial_cdf(first - 1, M)
+        return result
 
     def surely_rising(self, M: np.ndarray) -> np.ndarray:
         """P[k/√n < ⟨w, x⟩ outside A + b < 6 − k/√n]: σ rises whatever the bits of A are (φ of Lemma
@@ -142,7 +143,8 @@ class FirstGradients:
         """
         low, high = self._window
         first, last = np.floor((low + self.k + M) / 2) + 1, np.ceil((high - self.k + M) / 2) - 1
-        return np.maximum(binomial_cdf(last, M) - binomial_cdf(first - 1, M), 0.0)
+        result: np.ndarray = np.maximum(binomial_cdf(last, M) - binomial_cdf(first - 1, M), 0.0)
+        return result
 
     def _ends(self, shift: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The least and the greatest binomial number within the open window."""
@@ -161,7 +163,8 @@ class FirstGradients:
         mean = (2 * np.where(M > 0, M / 2 * below, 0.0) + (shift - M) * inside) / math.sqrt(
             self.n
         ) + self.b * inside
-        return mean + CEILING * (1 - binomial_cdf(last, M))
+        result: np.ndarray = mean + CEILING * (1 - binomial_cdf(last, M))
+        return result
 
     def uniform(self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray) -> NeuronGradients:
         """On uniform bits."""

@@ -68,7 +68,8 @@ def points(m: int, start: int = 0, stop: int | None = None) -> Float[np.ndarray,
 
 @functools.cache
 def _hadamard(factors: int) -> Float[np.ndarray, "w w"]:
-    return scipy.linalg.hadamard(1 << factors).astype(float)
+    result: np.ndarray = scipy.linalg.hadamard(1 << factors).astype(float)
+    return result
 
 
 def _pair(source: np.ndarray, target: np.ndarray, low: int, high: int, right: int) -> None:

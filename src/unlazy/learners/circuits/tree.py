@@ -45,7 +45,7 @@ class LayerDescent(Resumable):
 
     def work(self, n: int, r: int, width: int) -> float:
         """Forward and backward through one level, as if no step were saved."""
-        return 6.0 * self.steps * n * width * 2**self.level
+        return float(6.0 * self.steps * n * width * 2**self.level)
 
     def begin(self, model: Network) -> Network:
         """The tree; its output gate is negated in what is shown of it alone."""
@@ -79,7 +79,8 @@ class LayerDescent(Resumable):
         rate = size / (16 * jnp.sqrt(2.0) * tree.v[self.level].shape[1])  # Lemma 14
 
         def replaced(w: Array) -> TreeNetwork:
-            return eqx.tree_at(lambda net: net.w[self.level], tree, w)
+            result: TreeNetwork = eqx.tree_at(lambda net: net.w[self.level], tree, w)
+            return result
 
         def loss(w: Array) -> Array:
             score = jnp.mean(replaced(w).layer(self.level, below), axis=1)
@@ -87,7 +88,8 @@ class LayerDescent(Resumable):
 
         def moves(state: Any) -> Array:
             _, _, left, gradient = state
-            return (left > 0) & jnp.any(gradient != 0)
+            result: Array = (left > 0) & jnp.any(gradient != 0)
+            return result
 
         def step(state: Any) -> Any:
             w, total, left, gradient = state

@@ -67,9 +67,11 @@ def embedding(
     if kind == "relu":
         return np.maximum(s, 0)
     if kind == "polynomial":
-        return s**k
+        result: np.ndarray = s**k
+        return result
     blocks = (s > 0)[:, :, None] * np.concatenate([z, np.ones((len(z), 1))], axis=1)[:, None, :]
-    return blocks.reshape(len(z), -1)[:, :count]
+    result: np.ndarray = blocks.reshape(len(z), -1)[:, :count]
+    return result
 
 
 def leading_basis(

@@ -31,7 +31,8 @@ def _law(task: Data) -> Population:
         "This is measured on the exact law, which these data do not offer.",
     )
     assert task.exact_law is not None
-    return task.exact_law()
+    result: Population = task.exact_law()
+    return result
 
 
 class CountErrors(ModelProbe):

@@ -189,7 +189,7 @@ class CleanNeurons(Instrument):
     @property
     def work(self) -> float:
         """All signs for each neuron."""
-        return 40.0 * self.neurons * 2**self.coordinates
+        return float(40.0 * self.neurons * 2**self.coordinates)
 
 
 class BaseCase(Instrument):

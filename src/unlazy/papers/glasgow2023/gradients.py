@@ -99,12 +99,13 @@ class SignSum:
         # over its cosine.
         t, w = self.t[:, None], np.abs(self.v)[None]
         waves = self.wave[:, None] / np.cos(w * t) * np.sin(w * t) / t
-        return (
+        result: np.ndarray = (
             2
             / math.pi
             * np.abs(self.v)
             * ((self.weights * (np.cos(s * self.t) - np.cos(o * self.t))) @ waves)
         )
+        return result
 
     def _count(self, c: float) -> np.ndarray:
         """For each left sum, the number of right sums r with left + r < c, ties half."""
@@ -117,7 +118,8 @@ class SignSum:
         gap = c - self.left
         tie = 1e-12 * (1 + abs(c))
         places = np.searchsorted(self.right, gap - tie), np.searchsorted(self.right, gap + tie)
-        return sum(self.totals[i] + i * self.left for i in places) / 2
+        result: np.ndarray = sum(self.totals[i] + i * self.left for i in places) / 2
+        return result
 
 
 @functools.lru_cache(maxsize=2)

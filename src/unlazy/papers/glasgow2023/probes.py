@@ -177,7 +177,8 @@ class ErrorRate(Probe):
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         z, y = _drawn(task, self.test, key)
-        return _judged(y * trace.models.scores(z, task.basis))
+        result: dict[str, Array] = _judged(y * trace.models.scores(z, task.basis))
+        return result
 
 
 _drawn = eqx.filter_jit(lambda task, n, key: task.draw(n, key))

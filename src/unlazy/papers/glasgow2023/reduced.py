@@ -109,4 +109,7 @@ def simulate(
         return moved, moved
 
     _, path = jax.lax.scan(body, state, jnp.arange(steps))
-    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), state, path)
+    result: Neurons = jax.tree.map(
+        lambda first, rest: jnp.concatenate([first[None], rest]), state, path
+    )
+    return result

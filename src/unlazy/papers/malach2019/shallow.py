@@ -262,7 +262,8 @@ class BalancedCircuitTask(Task):
 def _labels(m: int, r: int) -> np.ndarray:
     """Labels of all inputs by their number, the first input as the highest bit."""
     bits = all_inputs(2 * m * r)
-    return (bits[:, 0::2] & bits[:, 1::2]).reshape(-1, m, r).any(axis=2).all(axis=1)
+    result: np.ndarray = (bits[:, 0::2] & bits[:, 1::2]).reshape(-1, m, r).any(axis=2).all(axis=1)
+    return result
 
 
 class AndOfOrs(Family):

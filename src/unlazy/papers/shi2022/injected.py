@@ -233,9 +233,10 @@ class PartAccuracies(Probe):
         shares = jnp.mean(injected.y, axis=0)
 
         def judged(part: Batch) -> Array:
-            return jax.lax.map(
+            result: Array = jax.lax.map(
                 lambda score: 100 * jnp.mean(right(score, part.y)), trace.models.scores(part.x)
             )
+            return result
 
         own, other = judged(original), judged(injected)
         return {

@@ -112,7 +112,8 @@ class Circuit:
         """Packed output, one row of words."""
         for level in reversed(self.levels):
             x = apply_gates(level, x)
-        return x[0]
+        result: Words = x[0]
+        return result
 
 
 def normal_form(gates: np.ndarray, words: int) -> list[Words]:

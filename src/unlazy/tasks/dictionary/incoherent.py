@@ -37,7 +37,8 @@ def incoherent_dictionary(
     key_orthonormal, key_gaussian = jax.random.split(key)
     q, _ = orthogonal_triangular(normal(key_orthonormal, (d, D)))
     rows = q.T + coherence * normal(key_gaussian, (D, d)) / math.sqrt(d)
-    return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+    result: Array = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+    return result
 
 
 def incoherence(dictionary: Float[Array, "D d"]) -> Float[Array, ""]:
@@ -104,7 +105,8 @@ class GeneralPatterns(Task):
     def features(self) -> Float[Array, "1 d"]:
         """The direction of Σ_{j∈A} M_j."""
         direction = self.relevant @ self.dictionary
-        return (direction / jnp.linalg.norm(direction))[None]
+        result: Array = (direction / jnp.linalg.norm(direction))[None]
+        return result
 
     @property
     def chance(self) -> Float[Array, ""]:
