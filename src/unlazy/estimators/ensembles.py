@@ -134,8 +134,11 @@ def _held_out_scores(networks: Network, x: Any) -> Any:
     outputs.
     """
     arrays, rest = eqx.partition(networks, eqx.is_array)
-    of_steps = jax.vmap(lambda one, rows: eqx.combine(one, rest)(rows), in_axes=(0, None))
-    return jax.vmap(of_steps)(arrays, x)
+
+    def scores(one: Network, rows: Any) -> Any:
+        return eqx.combine(one, rest)(rows)
+
+    return jax.vmap(jax.vmap(scores, in_axes=(0, None)))(arrays, x)
 
 
 @eqx.filter_jit

@@ -167,7 +167,7 @@ class _WideNetwork(KernelMachine):
     """
 
     depth: int = 1
-    activation: str | Callable = "relu"
+    activation: str | Callable[..., Any] = "relu"
     w_variance: float = 2.0
     b_variance: float = 0.1
 
@@ -205,7 +205,7 @@ class NamedKernel(KernelMachine):
     offset: float | None = None
     order: int | None = None
     depth: int | None = None
-    activation: str | Callable | None = None
+    activation: str | Callable[..., Any] | None = None
     w_variance: float | None = None
     b_variance: float | None = None
 

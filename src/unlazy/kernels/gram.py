@@ -84,8 +84,8 @@ def gram(
                 : len(rows)
             ],
         )
-    value: Array = jax.device_put(result)
-    return value
+    matrix: Array = jax.device_put(result)
+    return matrix
 
 
 _block = eqx.filter_jit(lambda kernel, x, z: kernel(x, z))
@@ -111,8 +111,8 @@ def _from_products(
         np.sum(np.square(z), axis=1)[None, :],
     )
     if isinstance(kernel, Stationary):
-        result: Array = _of_distance(kernel, np.maximum(xx + zz - 2 * xz, 0))
-        return result
+        stationary: Array = _of_distance(kernel, np.maximum(xx + zz - 2 * xz, 0))
+        return stationary
     result: Array = _of_products(kernel, xz, xx, zz, np.asarray(x.shape[1], x.dtype))
     return result
 

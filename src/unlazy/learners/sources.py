@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.random import shuffled
 from unlazy.networks.base import Network, SlopeBounded, SplitWeights
 from unlazy.tasks.base import Population, Sampler, WeightedBatch
@@ -207,11 +207,10 @@ class LawGradients(GradientSource):
     """The exact population: every step sees the expected loss."""
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
-        require(
-            sampler.exact_law is not None,
-            "These data do not offer their exact law: take a sample, or a smaller task.",
-        )
-        assert sampler.exact_law is not None
+        if sampler.exact_law is None:
+            raise BadInput(
+                "These data do not offer their exact law: take a sample, or a smaller task."
+            )
         return sampler.exact_law()
 
     def fold(

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.core.linear_algebra import eigenvectors, orthogonal_triangular
 from unlazy.core.random import normal
 from unlazy.networks import HasNeurons, Model, TwoLayer
@@ -45,8 +45,8 @@ class NeuronSight(ModelProbe):
     rows: int = eqx.field(static=True, default=24)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(model, HasNeurons), "Only networks with neurons are seen so.")
-        assert isinstance(model, HasNeurons)
+        if not isinstance(model, HasNeurons):
+            raise BadInput("Only networks with neurons are seen so.")
         w = model.first_layer
         every = -(-len(w) // self.count)
         w = w[::every]
@@ -109,14 +109,10 @@ class GateSight(ModelProbe):
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(model, TreeNetwork), f"{type(model).__name__} is no tree of gates.")
-        require(
-            isinstance(task, (GenerativeTask, ProductCircuitTask)),
-            f"{type(task).__name__} is no circuit of gates.",
-        )
-        assert isinstance(model, TreeNetwork) and isinstance(
-            task, (GenerativeTask, ProductCircuitTask)
-        )
+        if not isinstance(model, TreeNetwork):
+            raise BadInput(f"{type(model).__name__} is no tree of gates.")
+        if not isinstance(task, (GenerativeTask, ProductCircuitTask)):
+            raise BadInput(f"{type(task).__name__} is no circuit of gates.")
         number = jnp.result_type(float)
         return {
             "gates": model.gates.astype(number),
@@ -136,8 +132,8 @@ class SignalSight(ModelProbe):
     examples: int = eqx.field(static=True, default=2000)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(task, HierarchyTask), f"{type(task).__name__} is no hierarchy.")
-        assert isinstance(task, HierarchyTask)
+        if not isinstance(task, HierarchyTask):
+            raise BadInput(f"{type(task).__name__} is no hierarchy.")
         x = task.inputs(self.examples, key)
         base = task.base_signal(x)
         signals = jnp.stack([task.beta * base, task.alpha * task.composite(base)])  # 2 n k

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.core.threefry import new_key
 from unlazy.learners.base import SEEN, Learner, Trace
 from unlazy.learners.gradient import GradientDescent
@@ -80,11 +80,10 @@ class LiveTraining:
         suited = learner.suited(family)
         self.unit = isinstance(suited, UnitNorm)
         inner = suited.learner if isinstance(suited, UnitNorm) else suited
-        require(
-            isinstance(inner, GradientDescent),
-            f"{type(inner).__name__} is no gradient descent by stages: it cannot be watched.",
-        )
-        assert isinstance(inner, GradientDescent)
+        if not isinstance(inner, GradientDescent):
+            raise BadInput(
+                f"{type(inner).__name__} is no gradient descent by stages: it cannot be watched."
+            )
         self.learner = inner.suited_to_outputs(family.outputs)
         self.n, self.seeds, self.test = n, tuple(seeds), test
         self.lengths = [stage.length(n) for stage in self.learner.stages]

@@ -85,7 +85,7 @@ class NeuronGradients:
 
     def expanded(self, w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> Float[np.ndarray, "q n"]:
         """E[z_j f σ'] for all coordinates of neurons with these weights."""
-        found = w * self.off[:, None]
+        found: np.ndarray = w * self.off[:, None]
         inside = w[:, relevant]
         found[:, relevant] = np.select(
             [inside > 0, inside < 0],

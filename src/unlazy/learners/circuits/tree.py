@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.core.losses import hinge
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.parts import Resumable
@@ -61,11 +61,8 @@ class LayerDescent(Resumable):
         key: PRNGKeyArray,
     ) -> tuple[Any, Network, Float[Array, " s"]]:
         model = state
-        require(
-            isinstance(model, TreeNetwork) and not isinstance(material, Sampler),
-            "Layerwise training needs a tree and a sample or a law.",
-        )
-        assert isinstance(model, TreeNetwork)
+        if not isinstance(model, TreeNetwork) or isinstance(material, Sampler):
+            raise BadInput("Layerwise training needs a tree and a sample or a law.")
         tree, examples = (
             model,
             material if isinstance(material, (Batch, WeightedBatch)) else material.batch,

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.random import bernoulli, host_generator
 from unlazy.lab.arms import Arm, Repeats, Row
 from unlazy.lab.trials import Instrument
@@ -302,11 +302,8 @@ class WrongInputs(ModelProbe):
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(
-            isinstance(task, Task) and task.dimension <= LISTED,
-            f"All inputs are listed: at most {LISTED} bits.",
-        )
-        assert isinstance(task, Task)
+        if not isinstance(task, Task) or task.dimension > LISTED:
+            raise BadInput(f"All inputs are listed: at most {LISTED} bits.")
         x = listed(task.dimension)
         y = task.target(x)
         right = model(x) * y

@@ -120,8 +120,8 @@ def background(x: Float[np.ndarray, " D"], w: Float[np.ndarray, " n"]) -> Float[
             power = power * share
             sums.append(float(np.sum(power)))
         v = (w * largest)[:, None] ** (2 * p)  # n p
-        result: np.ndarray = np.exp(-v @ (TAN[: len(p)] / (2 * p) * np.array(sums)))
-        return result
+        near: np.ndarray = np.exp(-v @ (TAN[: len(p)] / (2 * p) * np.array(sums)))
+        return near
     result: np.ndarray = np.prod(np.cos(np.outer(w, x)), axis=1)
     return result
 

@@ -325,12 +325,11 @@ def gradients(
     def ramp(v: np.ndarray) -> np.ndarray:
         """E max(0, v + ξ)."""
         if not noise:
-            result: np.ndarray = np.maximum(v, 0)
-            return result
-        result: np.ndarray = v * scipy.special.ndtr(v / noise) + noise * scipy.stats.norm.pdf(
-            v / noise
-        )
-        return result
+            sharp: np.ndarray = np.maximum(v, 0)
+            return sharp
+        s = v / noise
+        smooth: np.ndarray = v * scipy.special.ndtr(s) + noise * scipy.stats.norm.pdf(s)
+        return smooth
 
     sharp = ((u > 0) & (u < 1)).astype(float)
     active = scipy.special.ndtr(u / noise) - scipy.special.ndtr((u - 1) / noise) if noise else sharp

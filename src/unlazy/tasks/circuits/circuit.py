@@ -134,7 +134,7 @@ def normal_form(gates: np.ndarray, words: int) -> list[Words]:
 
 def apply_form(form: Sequence[Words], left: Words, right: Words, out: Words | None = None) -> Words:
     """Gates in normal form on words of inputs."""
-    found = np.bitwise_and(left, form[3], out=out)
+    found: Words = np.bitwise_and(left, form[3], out=out)
     found ^= form[2]
     found &= right
     found ^= left & form[1]
