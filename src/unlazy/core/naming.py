@@ -47,7 +47,8 @@ def type_name(thing: Any) -> str:
     """The name of a class or function in the description of a trial."""
     module = getattr(thing, "__module__", None) or ""
     if module.split(".")[0] == "unlazy":
-        return thing.__qualname__
+        result: str = thing.__qualname__
+        return result
     return f"{thing.__qualname__}#{_source_hash(thing)}"
 
 

@@ -76,9 +76,8 @@ class _Runnable:
 
     def describe(self) -> dict[str, Any]:
         """The content as plain JSON data."""
-        return {
-            field.name: describe(getattr(self, field.name)) for field in dataclasses.fields(self)
-        }  # type: ignore[arg-type]
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return {field.name: describe(getattr(self, field.name)) for field in fields}
 
     @functools.cached_property
     def key(self) -> str:
