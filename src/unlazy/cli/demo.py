@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from unlazy.cli.common import console, engine_options, running, scale_option, store_option
 from unlazy.cli.report import write_report
 from unlazy.report.files import check_writable
+
+if TYPE_CHECKING:
+    from unlazy.lab.rules import Scale
 
 
 @click.command()
@@ -24,7 +27,7 @@ from unlazy.report.files import check_writable
     help="Page to write.",
 )
 @engine_options
-def demo(scale: str, store_path: Path | None, out: Path, engine: Callable[[Path], Any]) -> None:
+def demo(scale: Scale, store_path: Path | None, out: Path, engine: Callable[[Path], Any]) -> None:
     """Reproduce Table 1 of shi2022 and write the page."""
     from unlazy.lab.registry import claims
     from unlazy.lab.running import study
@@ -34,5 +37,5 @@ def demo(scale: str, store_path: Path | None, out: Path, engine: Callable[[Path]
     with running(store_path, engine) as (store, runner):
         run_studies(
             [study(claims()["shi2022/table1"], scale)], store, console(), engine=runner, fresh=False
-        )  # type: ignore[arg-type]
+        )
         write_report(store, out, None, scale)

@@ -214,7 +214,7 @@ def level_of(look: int) -> float:
     """The confidence level of a look: 95 % where there is one; the j-th of several takes the
     (2^j)-th part of the error.
     """
-    return 1 - (1 - LEVEL) / 2**look
+    return 1 - (1 - LEVEL) / 2.0**look
 
 
 @dataclasses.dataclass(frozen=True)

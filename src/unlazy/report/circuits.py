@@ -73,7 +73,7 @@ def draw_recovery(target: Circuit, learned: Circuit, seen: Recovery) -> Figure:
         axes = figure.subplots()
 
         def across(level: int, place: int) -> float:
-            return (place + 0.5) / 2**level
+            return float((place + 0.5) / 2**level)
 
         for level in range(target.depth):
             for child in range(2 ** (level + 1)):

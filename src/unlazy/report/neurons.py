@@ -43,7 +43,8 @@ def normalise(vectors: np.ndarray) -> np.ndarray:
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     rows = np.divide(rows, largest, out=np.zeros_like(rows), where=largest != 0)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, length, out=np.zeros_like(rows), where=length != 0)
+    result: np.ndarray = np.divide(rows, length, out=np.zeros_like(rows), where=length != 0)
+    return result
 
 
 def scale_to_plane(similarity: np.ndarray) -> np.ndarray:
@@ -102,7 +103,7 @@ def _turn(plane: np.ndarray) -> np.ndarray:
     length = np.hypot(x, y)
     if length < SHORT:
         return plane
-    turned = plane @ np.array([[x, -y], [y, x]]) / length
+    turned: np.ndarray = plane @ np.array([[x, -y], [y, x]]) / length
     turned[0] = length, 0.0
     return turned
 
@@ -132,7 +133,8 @@ def nearest_star(neurons: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """
     cosines = np.nan_to_num(normalise(neurons)) @ normalise(directions).T
     best = np.take_along_axis(cosines, np.abs(cosines).argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.sign(best).astype(int)
+    result: np.ndarray = np.sign(best).astype(int)
+    return result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,8 +184,11 @@ def _directions(record: Record, place: int) -> np.ndarray:
     of is left out.
     """
     if "directions" in record.arrays:
-        return record.arrays["directions"][place]
-    return record.arrays["centres"][place][np.any(record.arrays["centres"][-1] != 0, axis=1)]
+        directions: np.ndarray = record.arrays["directions"][place]
+        return directions
+    centres = record.arrays["centres"]
+    used: np.ndarray = centres[place][np.any(centres[-1] != 0, axis=1)]
+    return used
 
 
 def frames(record: Record) -> list[Frame]:
@@ -245,7 +250,10 @@ def sides(record: Record) -> np.ndarray:
             np.nan_to_num(normalise(record.arrays["neurons"][-1]))
             @ normalise(_directions(record, -1)).T
         )
-        return (cosines.max(axis=1) >= (LINKED if has_centres(record) else NEAR)).astype(int)
+        result: np.ndarray = (
+            cosines.max(axis=1) >= (LINKED if has_centres(record) else NEAR)
+        ).astype(int)
+        return result
     place = max(
         i for i, step in enumerate(record.steps) if step <= max(SORTING_STEP, record.steps[0])
     )

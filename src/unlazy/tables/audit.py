@@ -287,9 +287,10 @@ def _explanations(
                 left_out.append(f"{name}, for there was no time")
                 continue
             watcher.began(name)
-        found = kept.get(
-            key,
-            lambda instrument=instrument: dataclasses.asdict(instrument.run(problem, standings)),
-        )  # type: ignore[misc]
+        found = kept.get(key, functools.partial(_explained, instrument, problem, standings))
         findings.append(Explanation(**found))
         watcher.went(number + 1, len(INSTRUMENTS), 0.0)
+
+
+def _explained(instrument: Any, problem: Problem, standings: Standings) -> dict[str, Any]:
+    return dataclasses.asdict(instrument.run(problem, standings))

@@ -66,7 +66,10 @@ def losses_of(kind: Kind, found: np.ndarray, y: np.ndarray, unit: float) -> np.n
     """Of each row: 100 where the class is wrong, so that the mean is a percentage; or the squared
     error in percent of the variance.
     """
-    return 100.0 * (found != y) if kind == "classification" else 100.0 * np.square(found - y) / unit
+    result: np.ndarray = (
+        100.0 * (found != y) if kind == "classification" else 100.0 * np.square(found - y) / unit
+    )
+    return result
 
 
 class Encoded:

@@ -92,7 +92,8 @@ class _View:
     def columns(self) -> np.ndarray:
         """Targets of the training rows."""
         if self.problem.kind == "regression":
-            return ((self.y - self.centre) / self.size)[:, None]
+            result: np.ndarray = ((self.y - self.centre) / self.size)[:, None]
+            return result
         classes = np.arange(len(self.problem.classes))
         coded = np.where(self.y[:, None] == classes, 1.0, -1.0)
         return coded if len(classes) > 2 else coded[:, 1:]
@@ -400,7 +401,8 @@ def _sources(problem: Problem, view: _View) -> np.ndarray:
                 places += [place] * sum(
                     str(out).startswith(prefix) for out in transformer[-1].get_feature_names_out()
                 )
-    return np.array(places)[encoder[-1].kept_]
+    result: np.ndarray = np.array(places)[encoder[-1].kept_]
+    return result
 
 
 def rotation(problem: Problem, standings: Standings) -> Explanation:

@@ -14,7 +14,9 @@ _NUMBERS = 'SimpleImputer(strategy="median", add_indicator=True)'
 _MIXED = f"""
 numbers = [{{numbers}}]
 words = [{{words}}]
-coded = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories={CATEGORIES}, sparse_output=False)
+coded = OneHotEncoder(
+    handle_unknown="infrequent_if_exist", max_categories={CATEGORIES}, sparse_output=False
+)
 columns = make_column_transformer(
     ({_NUMBERS}, numbers),
     (make_pipeline(SimpleImputer(strategy="constant", fill_value="(missing)"), coded), words),

@@ -12,6 +12,7 @@ Reference: Do we need hundreds of classifiers to solve real world classification
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -68,13 +69,17 @@ def measure(
             scores = [
                 journal.get(
                     f"{FORM}/{name}/{table.name}/{index}",
-                    lambda name=name, split=split: _accuracy(ENTRANTS[name](), split),
-                )  # type: ignore[misc]
+                    functools.partial(_accuracy_of, name, split),
+                )
                 for index, split in enumerate(table.splits)
             ]
             found[name][table.name] = float(np.mean(scores))
             done += 1
     return found
+
+
+def _accuracy_of(name: str, split: Split) -> float:
+    return _accuracy(ENTRANTS[name](), split)
 
 
 def _accuracy(estimator: Any, split: Split) -> float:

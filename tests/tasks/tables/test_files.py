@@ -24,7 +24,8 @@ def written(tmp_path, rows, header="a,b,c,y", name="table.csv"):
 def mixed(tmp_path, n=60):
     days = [(datetime.date(2024, 1, 1) + datetime.timedelta(days=i)).isoformat() for i in range(n)]
     rows = [
-        f"row{i},{days[i]},{['red', 'blue', ''][i % 3]},{['1.5', 'NA', '2'][i % 3]},7,{'c' if i == 0 else 'ab'[i % 2]}"
+        f"row{i},{days[i]},{['red', 'blue', ''][i % 3]},{['1.5', 'NA', '2'][i % 3]},7,"
+        f"{'c' if i == 0 else 'ab'[i % 2]}"
         for i in range(n)
     ]
     return written(tmp_path, rows, "id,when,colour,size,constant,y")

@@ -20,8 +20,8 @@ CITATION = (
     "Problem. ICLR 2024 (arXiv 2023)."
 )
 BIBTEX = """@inproceedings{glasgow2023,
-  title = {{SGD} Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal Sample Complexity:
-    A Case Study in the {XOR} Problem},
+  title = {{SGD} Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal
+    Sample Complexity: A Case Study in the {XOR} Problem},
   author = {Glasgow, Margalit},
   booktitle = {International Conference on Learning Representations},
   year = {2024}

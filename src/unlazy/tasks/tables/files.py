@@ -212,11 +212,10 @@ def _from_arrays(path: Path, target: str | None, drop: Sequence[str]) -> Table:
 def _table(
     named: Mapping[str, np.ndarray], target: str | None, drop: Sequence[str], notes: Iterable[str]
 ) -> Table:
-    require(
-        target is not None,
-        f"Name the column to predict with --target. Columns: {', '.join(list(named)[:20])}.",
-    )
-    assert target is not None
+    if target is None:
+        raise BadInput(
+            f"Name the column to predict with --target. Columns: {', '.join(list(named)[:20])}."
+        )
     for name in (target, *drop):
         if name not in named:
             raise unknown("column", name, named)

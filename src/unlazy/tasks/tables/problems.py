@@ -134,7 +134,8 @@ def soft_cut(x: np.ndarray) -> np.ndarray:
     """x/√(1 + (x/4)²): near 0 the identity, never beyond ±4, so that one odd value does not rule a
     distance.
     """
-    return x / np.sqrt(1 + np.square(x / 4))
+    result: np.ndarray = x / np.sqrt(1 + np.square(x / 4))
+    return result
 
 
 def _with_missing_words(X: np.ndarray, words: tuple[int, ...]) -> np.ndarray:

@@ -85,12 +85,11 @@ def resources_of(text: str) -> dict[str, Any]:
 def minutes(text: str) -> int:
     """Minutes, as SLURM writes times: 90, 1:30:00, 1-12:00:00."""
     match = re.fullmatch(r"(?:(\d{1,3})-)?(?:(\d{1,4}):)?(\d{1,5})(?::(\d{1,2}))?", text)
-    require(
-        match is not None,
-        "A time is written in minutes or as hours:minutes:seconds, such as 90 or 1:30:00, but "
-        f"is {text!r}.",
-    )
-    assert match is not None
+    if match is None:
+        raise BadInput(
+            "A time is written in minutes or as hours:minutes:seconds, such as 90 or 1:30:00, but "
+            f"is {text!r}."
+        )
     days, hours, rest, seconds = (int(group or 0) for group in match.groups())
     if match.group(2) is not None and match.group(4) is None:  # minutes:seconds
         hours, rest, seconds = 0, hours, rest
