@@ -13,8 +13,9 @@ import unlazy
 from unlazy.cli import main
 from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
+from unlazy.estimators.catalog import Method
 from unlazy.report.audits import audit_page, print_audit
-from unlazy.tables import contenders, contest, explain
+from unlazy.tables import contest, explain
 from unlazy.tables.contest import Bout, Standings, schedule
 from unlazy.tables.explain import INSTRUMENTS, gradient_spectrum, kernel_alignment
 from unlazy.tables.judgement import judge
@@ -200,12 +201,6 @@ def test_bad_questions_are_refused():
     assert seconds_of("1.5h") == 5400 and seconds_of("90s") == 90 and seconds_of("2m") == 120
 
 
-def test_every_contender_can_be_made_for_both_kinds():
-    for contender in contenders.CONTENDERS.values():
-        for kind in ("classification", "regression"):
-            assert 1 <= len(contender.settings(kind, 7)) <= 4
-
-
 def test_who_speaks_is_chosen_by_fits_to_all_rows_that_do_not_score(monkeypatch):
     """A contender is known by what it learns from many rows, though settings are tried on few."""
     monkeypatch.setattr(contest, "TUNING_ROWS", 40)
@@ -224,7 +219,5 @@ def test_who_speaks_is_chosen_by_fits_to_all_rows_that_do_not_score(monkeypatch)
         "fitted",
         lambda estimator, x, y: seen.append((estimator, len(x))) or DummyClassifier().fit(x, y),
     )
-    contest.tuned(
-        contenders.Contender("made", "fixed", lambda kind, d: ["first", "second"]), data, 0
-    )
+    contest.tuned(Method("made", "fixed", None, lambda kind, d: ["first", "second"]), data, 0)
     assert seen == [("first", 40), ("second", 40), ("first", len(free))]

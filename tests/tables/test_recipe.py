@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 import pytest
 
-from unlazy.tables.contenders import CONTENDERS
+from unlazy.estimators.catalog import AUDIT
 from unlazy.tables.contest import Bout, Standings
 from unlazy.tables.recipe import winner_code
 from unlazy.tasks.tables import problems
@@ -39,11 +39,11 @@ def numbers(rows=60):
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
-@pytest.mark.parametrize("name", CONTENDERS)
+@pytest.mark.parametrize("name", AUDIT)
 def test_the_code_of_every_contender_makes_what_competed(name, kind):
     X, y = numbers()
     y = y > 0 if kind == "classification" else y
-    for setting, estimator in enumerate(CONTENDERS[name].settings(kind, 3)):
+    for setting, estimator in enumerate(AUDIT[name].settings(kind, 3)):
         model = model_of(code_for(X, y, name, [setting]).removesuffix(".fit(X, y)"), X, y)
         assert (
             type(model[-1]) is type(estimator) and model[-1].get_params() == estimator.get_params()
@@ -61,7 +61,7 @@ def test_the_setting_is_the_one_chosen_most_often():
     code = code_for(X, y > 0, "linear", [1, 2, 2, 1, 2])
     assert (
         model_of(code, X, y > 0)[-1].get_params()
-        == CONTENDERS["linear"].settings("classification", 3)[2].get_params()
+        == AUDIT["linear"].settings("classification", 3)[2].get_params()
     )
 
 

@@ -16,13 +16,13 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table as RichTable
 
 import unlazy
+from unlazy.estimators.catalog import AUDIT, GROUPS
 from unlazy.report.files import replacing
 from unlazy.report.html import chart_html, list_html, table_html
 from unlazy.report.page import document
 from unlazy.report.palette import ARM_COLOURS, translucent
 from unlazy.report.progress import duration
 from unlazy.tables.audit import AuditOutcome
-from unlazy.tables.contenders import CONTENDERS, SIDES
 from unlazy.tables.explain import Explanation
 from unlazy.tables.judgement import HEADLINES
 
@@ -32,11 +32,11 @@ _WORDS = (
     "themselves, kernels (RBF, Laplace, and NTK and NNGP "
     "of infinitely wide networks), random features. <strong>Learned features</strong> are "
     "directions in the columns that networks and "
-    "recursive feature machines (RFM) find in the data. <strong>Plain methods</strong> are "
-    "trees, which stand outside of the question."
+    "recursive feature machines (RFM) find in the data. <strong>Tree ensembles</strong> "
+    "are outside of the question."
 )
 #: A colour for each side, the same in all figures.
-COLOURS = dict(zip(SIDES, ARM_COLOURS, strict=False))
+COLOURS = dict(zip(GROUPS, ARM_COLOURS, strict=False))
 
 
 class AuditBar:
@@ -95,7 +95,7 @@ def _rows(outcome: AuditOutcome) -> list[list[str]]:
                 float(np.mean(losses)),
                 [
                     name,
-                    CONTENDERS[name].side,
+                    AUDIT[name].group,
                     f"{np.mean(losses):.2f}",
                     f"{np.std(losses):.2f}",
                     f"{seconds:.0f}",
@@ -222,8 +222,8 @@ def _standings_chart(outcome: AuditOutcome) -> dict[str, Any]:
     }
     order = sorted(means, key=lambda name: -float(np.mean(means[name])))
     data = []
-    for side, words in SIDES.items():
-        names = [name for name in order if CONTENDERS[name].side == side]
+    for side, words in GROUPS.items():
+        names = [name for name in order if AUDIT[name].group == side]
         if names:
             losses = [round(float(np.mean(means[name])), 3) for name in names]
             bars = {
@@ -277,7 +277,7 @@ def _lines(
 
 def _curves(data: Mapping[str, Any]) -> dict[str, Any]:
     lines = [
-        _lines(f"{SIDES[side]}: {curve['name']}", curve["rows"], curve["losses"], COLOURS[side])
+        _lines(f"{GROUPS[side]}: {curve['name']}", curve["rows"], curve["losses"], COLOURS[side])
         for side, curve in data["curves"].items()
     ]
     rows = sorted({count for curve in data["curves"].values() for count in curve["rows"]})

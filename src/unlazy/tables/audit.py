@@ -18,14 +18,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from unlazy.core.errors import require, unknown
+from unlazy.core.metrics import Kind
+from unlazy.estimators.catalog import AUDIT
 from unlazy.solvers.policy import EXACT_POINTS
-from unlazy.tables.contenders import CONTENDERS
 from unlazy.tables.contest import Bout, Encoded, Standings, bout, schedule
 from unlazy.tables.explain import INSTRUMENTS, Explanation
 from unlazy.tables.journal import FORM, Journal
 from unlazy.tables.judgement import AuditJudgement, judge
 from unlazy.tasks.tables.files import Table, table_of
-from unlazy.tasks.tables.problems import FOLDS, Kind, Problem, problem_of
+from unlazy.tasks.tables.problems import FOLDS, Problem, problem_of
 
 #: Below this number of rows cross-validation is repeated with other folds.
 REPEATED, REPEATS = 400, 2
@@ -94,7 +95,7 @@ class AuditOutcome:
             "folds": len(standings.complete),
             "contenders": {
                 name: {
-                    "side": CONTENDERS[name].side,
+                    "group": AUDIT[name].group,
                     "loss": float(np.mean([found.loss for found in standings.of(name)])),
                     "by fold": [found.loss for found in standings.of(name)],
                     "seconds": float(np.sum([found.seconds for found in standings.of(name)])),
@@ -156,11 +157,11 @@ def audit(
     problem = problem_of(table, task, name=name)
     watcher = watcher or _Silent()
     problem = _fitting(problem, seconds, watcher)
-    names = list(CONTENDERS) if contenders is None else list(contenders)
+    names = list(AUDIT) if contenders is None else list(contenders)
     for each in names:
-        if each not in CONTENDERS:
-            raise unknown("contender", each, CONTENDERS)
-    sides = {CONTENDERS[each].side for each in names}
+        if each not in AUDIT:
+            raise unknown("contender", each, AUDIT)
+    sides = {AUDIT[each].group for each in names}
     require(
         {"fixed", "learned"} <= sides,
         "A contest needs at least one contender with fixed and one with learned features.",
@@ -266,7 +267,7 @@ def _contest(
 
 def _bout(name: str, data: Encoded | None, repeat: int, fold: int) -> dict[str, Any]:
     assert data is not None
-    return dataclasses.asdict(bout(CONTENDERS[name], data, repeat, fold))
+    return dataclasses.asdict(bout(AUDIT[name], data, repeat, fold))
 
 
 def _explanations(

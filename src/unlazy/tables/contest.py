@@ -28,9 +28,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from unlazy.core.errors import require
+from unlazy.core.metrics import Kind
+from unlazy.estimators.catalog import AUDIT, Group, Method
 from unlazy.lab.statistics import LEVEL
-from unlazy.tables.contenders import CONTENDERS, Contender, Side
-from unlazy.tasks.tables.problems import FOLDS, Kind, Problem
+from unlazy.tasks.tables.problems import FOLDS, Problem
 
 #: Training rows on which settings are tried, and the share of the training rows that score them.
 TUNING_ROWS, INNER = 2_000, 0.25
@@ -136,7 +137,7 @@ def fitted(estimator: Any, x: np.ndarray, y: np.ndarray) -> Any:
         return clone(estimator).fit(x, y)
 
 
-def bout(contender: Contender, data: Encoded, repeat: int, fold: int) -> Bout:
+def bout(contender: Method, data: Encoded, repeat: int, fold: int) -> Bout:
     """Tune, fit and meet the test rows."""
     begin = time.perf_counter()
     setting, inner = tuned(contender, data, seed=repeat * FOLDS + fold)
@@ -154,7 +155,7 @@ def bout(contender: Contender, data: Encoded, repeat: int, fold: int) -> Bout:
     )
 
 
-def tuned(contender: Contender, data: Encoded, seed: int) -> tuple[int, float]:
+def tuned(contender: Method, data: Encoded, seed: int) -> tuple[int, float]:
     """The best setting on rows that are held out of the training rows, and its loss there after a
     fit to all others.
     """
@@ -202,15 +203,15 @@ class Standings:
         """The bouts of a contender in complete folds."""
         return [self.bouts[name, *place] for place in self.complete]
 
-    def speakers(self, side: Side) -> list[Bout]:
+    def speakers(self, side: Group) -> list[Bout]:
         """In each complete fold the side's contender with the best inner score."""
-        names = [name for name in self.names if CONTENDERS[name].side == side]
+        names = [name for name in self.names if AUDIT[name].group == side]
         return [
             min((self.bouts[name, *place] for name in names), key=lambda found: found.inner)
             for place in self.complete
         ]
 
-    def favourite(self, side: Side) -> str:
+    def favourite(self, side: Group) -> str:
         """The contender that spoke for its side most often; among equals the one with the least
         inner loss.
         """

@@ -14,6 +14,7 @@ import numpy as np
 
 from unlazy.core.threefry import new_key
 from unlazy.estimators import RecursiveFeatureMachineRegressor
+from unlazy.estimators.catalog import AUDIT, GROUPS, Group
 from unlazy.estimators.ensembles import DistinctRows, Members, Recipe, padded
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.finite import Tangent
@@ -24,7 +25,6 @@ from unlazy.networks.scaled import ScaledInit, ScaledTwoLayer
 from unlazy.solvers.exact import Solution, eigh
 from unlazy.solvers.policy import fit_kernel
 from unlazy.solvers.ridge import double_gram
-from unlazy.tables.contenders import CONTENDERS, SIDES, Side
 from unlazy.tables.contest import Encoded, Standings, losses_of
 from unlazy.tasks.tables.problems import Problem
 
@@ -125,8 +125,8 @@ def _unit(problem: Problem) -> str:
 
 def learning_curves(problem: Problem, standings: Standings) -> Explanation:
     """Test loss of the best of each side with fewer training rows."""
-    sides: list[Side] = [
-        side for side in SIDES if any(CONTENDERS[name].side == side for name in standings.names)
+    sides: list[Group] = [
+        side for side in GROUPS if any(AUDIT[name].group == side for name in standings.names)
     ]
     curves: dict[str, dict[str, Any]] = {}
     for side in sides:
@@ -149,7 +149,7 @@ def learning_curves(problem: Problem, standings: Standings) -> Explanation:
                 ):
                     continue
                 rows = len(some)
-                estimator = CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting]
+                estimator = AUDIT[name].settings(problem.kind, data.x.shape[1])[each.setting]
                 found.append(float(np.mean(data.losses(estimator, some))))
             if found:
                 sizes.append(rows)
@@ -409,9 +409,9 @@ def rotation(problem: Problem, standings: Standings) -> Explanation:
     """The best of each side again, on inputs turned by a random rotation: which side needs the
     columns as they are?
     """
-    found: dict[Side, dict[str, Any]] = {}
-    for side in SIDES:
-        if not any(CONTENDERS[name].side == side for name in standings.names):
+    found: dict[Group, dict[str, Any]] = {}
+    for side in GROUPS:
+        if not any(AUDIT[name].group == side for name in standings.names):
             continue
         name = standings.favourite(side)
         bouts = standings.of(name)[:2]
@@ -422,7 +422,7 @@ def rotation(problem: Problem, standings: Standings) -> Explanation:
                 float(
                     np.mean(
                         data.losses(
-                            CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting]
+                            AUDIT[name].settings(problem.kind, data.x.shape[1])[each.setting]
                         )
                     )
                 )
@@ -433,10 +433,10 @@ def rotation(problem: Problem, standings: Standings) -> Explanation:
             "rotated": float(np.mean(turned)),
         }
     ahead = [min(found, key=lambda side: found[side][way]) for way in ("as they are", "rotated")]
-    says = f"On rotated columns {SIDES[ahead[1]]} ({found[ahead[1]]['name']}) are ahead" + (
+    says = f"On rotated columns {GROUPS[ahead[1]]} ({found[ahead[1]]['name']}) are ahead" + (
         ", as before."
         if ahead[0] == ahead[1]
-        else f"; on the columns as they are it was {SIDES[ahead[0]]}: the columns themselves "
+        else f"; on the columns as they are it was {GROUPS[ahead[0]]}: the columns themselves "
         "matter."
     )
     return Explanation("rotation", says, {"sides": found, "unit": _unit(problem)})
@@ -453,9 +453,7 @@ def permuted_labels(problem: Problem, standings: Standings) -> Explanation:
         each = standings.of(name)[0]
         data = Encoded(problem, np.array(each.rows), y=y)
         losses[side] = float(
-            np.mean(
-                data.losses(CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting])
-            )
+            np.mean(data.losses(AUDIT[name].settings(problem.kind, data.x.shape[1])[each.setting]))
         )
     gap = losses["fixed"] - losses["learned"]
     says = (

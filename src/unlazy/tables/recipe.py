@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unlazy.tables.contenders import CONTENDERS
+from unlazy.estimators.catalog import AUDIT
 from unlazy.tables.contest import Standings
 from unlazy.tasks.tables.problems import CATEGORIES, MOST_COLUMNS
 
@@ -28,7 +28,7 @@ def winner_code(standings: Standings, winner: str) -> str:
     problem = standings.problem
     telling = problem.encoder().fit(problem.X, problem.y)[-1]
     chosen = [bout.setting for bout in standings.of(winner)]
-    estimator = CONTENDERS[winner].settings(problem.kind, len(telling.kept_))[
+    estimator = AUDIT[winner].settings(problem.kind, len(telling.kept_))[
         max(sorted(set(chosen)), key=chosen.count)
     ]
     imports = {

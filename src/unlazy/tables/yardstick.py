@@ -20,34 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
-from sklearn.base import BaseEstimator
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
-from unlazy import estimators as e
 from unlazy.core.errors import BadInput, require, unknown
+from unlazy.estimators.catalog import RANKING
 from unlazy.lab.statistics import estimate
 from unlazy.tables.contest import fitted
 from unlazy.tables.journal import FORM, Journal
 from unlazy.tasks.tables.uci import Split, UciTable
-
-#: Estimators with their default settings, ours and peers, on standardised columns.
-ENTRANTS: dict[str, Callable[[], BaseEstimator]] = {
-    "kernel committee": e.KernelCommitteeClassifier,
-    "RFM": lambda: e.RecursiveFeatureMachineClassifier(random_state=0),
-    "NTK": e.NTKClassifier,
-    "Laplace kernel": lambda: e.KernelRidgeClassifier(kernel="laplace"),
-    "two-layer network": lambda: e.TwoLayerClassifier(random_state=0),
-    "residual network": lambda: e.ThreeLayerResNetClassifier(random_state=0),
-    "deep network": lambda: e.DeepMLPClassifier(random_state=0),
-    "random features": lambda: e.RandomFeatureClassifier(random_state=0),
-    "MLPClassifier (scikit-learn)": lambda: MLPClassifier(random_state=0),
-    "random forest (scikit-learn)": lambda: RandomForestClassifier(500, random_state=0),
-    "SVC (scikit-learn)": SVC,
-}
 
 
 def measure(
@@ -59,8 +40,8 @@ def measure(
 ) -> dict[str, dict[str, float]]:
     """Accuracy in percent of each entrant on each table, the mean over its splits."""
     for name in names:
-        if name not in ENTRANTS:
-            raise unknown("entrant", name, ENTRANTS)
+        if name not in RANKING:
+            raise unknown("entrant", name, RANKING)
     found: dict[str, dict[str, float]] = {name: {} for name in names}
     total, done = len(tables) * len(names), 0
     for table in tables:
@@ -69,8 +50,10 @@ def measure(
             scores = [
                 journal.get(
                     f"{FORM}/{name}/{table.name}/{index}",
-                    functools.partial(_accuracy_of, name, split),
-                )
+                    lambda name=name, split=split: _accuracy(
+                        RANKING[name].default("classification"), split
+                    ),
+                )  # type: ignore[misc]
                 for index, split in enumerate(table.splits)
             ]
             found[name][table.name] = float(np.mean(scores))

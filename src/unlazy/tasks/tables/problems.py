@@ -5,7 +5,7 @@ encoding that is fitted in each fold.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -16,9 +16,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from unlazy.core.errors import require
+from unlazy.core.metrics import Kind
 from unlazy.tasks.tables.files import Table
 
-Kind = Literal["classification", "regression"]
 #: A target of numbers with at most so many distinct whole values is taken for classes.
 CLASSES = 20
 #: A table with fewer rows is refused, and classes with fewer rows than folds are left out.
