@@ -60,7 +60,7 @@ def type_name(thing: Any) -> str:
     """The name of a class or function in the description of a trial."""
     module = getattr(thing, "__module__", None) or ""
     if module.split(".")[0] == "unlazy":
-        return thing.__qualname__
+        return str(thing.__qualname__)
     return f"{thing.__qualname__}#{source_hash_of(thing)}"
 
 

@@ -46,7 +46,8 @@ class Definition:
     @functools.cached_property
     def stripped(self) -> ast.stmt:
         """The statement without docstrings and annotations."""
-        return _Strip().visit(self.node)
+        found: ast.stmt = _Strip().visit(self.node)
+        return found
 
     @functools.cached_property
     def digest(self) -> str:
@@ -213,10 +214,14 @@ def reached(roots: Iterable[Place]) -> dict[str, str]:
         if module is None:
             continue
         known = found.setdefault(module.name, {})
-        new = [*module.of(place[1]), *(module.always if not known else ())]
-        if not module.of(place[1]) and place[1] in module.imports:  # handed on by a package
+        new = module.of(place[1])
+        if not place[1]:
+            waiting.extend(
+                p for imported in module.imports.values() for p in _resolved(imported, "")
+            )
+        elif not new and place[1] in module.imports:  # handed on by a package
             waiting.extend(_resolved(module.imports[place[1]], ""))
-        for entry in new:
+        for entry in (*new, *module.always):
             if id(entry) not in known:
                 known[id(entry)] = entry
                 waiting.extend(_mentioned(module, entry))

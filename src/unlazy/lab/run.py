@@ -50,6 +50,9 @@ class RunWatcher(Watcher, Protocol):
     def ended(self, round: Round, failures: Sequence[Failure], summary: str) -> None:
         """A round ended; `summary` says where its trials ran."""
 
+    def interrupted(self, round: Round, saved: int) -> None:
+        """A round was interrupted after so many records were saved."""
+
     def noted(self, sentence: str) -> None:
         """A study has an intermediate result."""
 
@@ -61,6 +64,9 @@ class SilentRun(Silent):
         pass
 
     def ended(self, round: Round, failures: Sequence[Failure], summary: str) -> None:
+        pass
+
+    def interrupted(self, round: Round, saved: int) -> None:
         pass
 
     def noted(self, sentence: str) -> None:
@@ -76,9 +82,10 @@ class Incomplete(Generic[T]):
 
     def __str__(self) -> str:
         first = self.failures[0]
+        count = len(self.failures)
         return (
-            f"{self.study.title}: {len(self.failures)} trial{'s' * (len(self.failures) != 1)} could "
-            f"not be run. The first: {first.reason}. The same command tries again."
+            f"{self.study.title}: {count} trial{'s' * (count != 1)} could not be run. "
+            f"The first: {first.reason}. The same command tries again."
         )
 
 
@@ -169,7 +176,11 @@ class _Driver:
             reused,
         )
         self.watcher.began(round)
-        failed = self._run(absent, arrays) if absent else []
+        try:
+            failed = self._run(absent, arrays) if absent else []
+        except BaseException:
+            self.watcher.interrupted(round, sum(trial.id in self.records for trial in absent))
+            raise
         self.failures |= {failure.id: failure for failure in failed}
         self.watcher.ended(round, failed, self.engine.summary)
 

@@ -13,7 +13,7 @@ from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.registry import claims, find_claims
-from unlazy.lab.running import newest, records_of, verdict_of
+from unlazy.studies.claim import newest, records_of, verdict_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record
 

@@ -388,7 +388,7 @@ def _provenance(verdict: Verdict) -> str:
         "seeds": [", ".join(map(str, verdict.seeds))],
         "trials": [f"{verdict.trials}, of which {verdict.diverged} diverged"],
         "seconds of running": [f"{verdict.seconds:.1f}"],
-        "made by another source": [f"{verdict.other_source} of {verdict.trials} records"],
+        "made by another source": [f"{verdict.older} of {verdict.trials} records"],
         **verdict.provenance,
     }
     rows = [[name, "; ".join(values)] for name, values in facts.items()]

@@ -135,9 +135,9 @@ def notes(verdict: Verdict) -> list[str]:
             "this store: for them the rule was not "
             "written before the run; --fresh runs them anew."
         )
-    if verdict.other_source:
+    if verdict.older:
         found.append(
-            f"{verdict.other_source} of {verdict.trials} records were made by another version "
+            f"{verdict.older} of {verdict.trials} records were made by another version "
             "of the source; --fresh runs them anew."
         )
     if verdict.diverged:

@@ -12,7 +12,6 @@ Reference: Do we need hundreds of classifiers to solve real world classification
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
