@@ -19,7 +19,7 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -36,7 +36,10 @@ class Identified(eqx.Module):
     """Something whose fields do not determine its content, such as the name of a file.
 
     `identity` is a hash of the content, and part of the fingerprint of every trial that uses it.
+    Fields named in `held` are the content itself, and are not described.
     """
+
+    held: ClassVar[tuple[str, ...]] = ()
 
     @property
     def origin(self) -> str:
@@ -323,9 +326,12 @@ def describe(value: Any, *, brief: bool = False, parts: Parts | None = None) -> 
         if isinstance(value, Identified):
             if parts is not None:
                 parts.data[f"{type(value).__name__} {value.origin}"] = value.identity
+                parts.things |= {type(getattr(value, field)) for field in value.held}
             if not brief:
                 own = {"identity": value.identity}
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        held = value.held if isinstance(value, Identified) else ()
+        names = [field.name for field in dataclasses.fields(value) if field.name not in held]
+        fields = {name: getattr(value, name) for name in names}
         written = {field: inner(entry) for field, entry in fields.items()}
         if brief:
             defaults = field_defaults(type(value))

@@ -44,41 +44,51 @@ class Method:
         return [self.default(kind)] if self.configurations is None else self.configurations(kind, d)
 
 
-def _of(stem: str, **parameters: Any) -> Callable[[Kind], BaseEstimator]:
-    """Return the function from a kind of target to an estimator of this package."""
-    return lambda kind: getattr(
-        e, stem + ("Classifier" if kind == "classification" else "Regressor")
-    )(**parameters)
+#: The classifier and the regressor of each method of this package.
+KERNEL_RIDGE = ScikitMethod(e.KernelRidgeClassifier, e.KernelRidgeRegressor)
+NTK = ScikitMethod(e.NTKClassifier, e.NTKRegressor)
+NNGP = ScikitMethod(e.ConjugateKernelClassifier, e.ConjugateKernelRegressor)
+RANDOM_FEATURES = ScikitMethod(e.RandomFeatureClassifier, e.RandomFeatureRegressor)
+RFM = ScikitMethod(e.RecursiveFeatureMachineClassifier, e.RecursiveFeatureMachineRegressor)
+TWO_LAYER = ScikitMethod(e.TwoLayerClassifier, e.TwoLayerRegressor)
+DEEP_MLP = ScikitMethod(e.DeepMLPClassifier, e.DeepMLPRegressor)
+RESNET = ScikitMethod(e.ThreeLayerResNetClassifier, e.ThreeLayerResNetRegressor)
+COMMITTEE = ScikitMethod(e.KernelCommitteeClassifier, e.KernelCommitteeRegressor)
+
+
+def _of(method: ScikitMethod, **parameters: Any) -> Callable[[Kind], BaseEstimator]:
+    """Return the function from a kind of target to an estimator."""
+    return lambda kind: method.estimator(kind, **parameters)
 
 
 def _kernel(name: str, power: float) -> Callable[[Kind, int], list[BaseEstimator]]:
     return lambda kind, d: [
-        _of("KernelRidge", kernel=name, gamma=factor * float(d) ** power)(kind)
+        KERNEL_RIDGE.estimator(kind, kernel=name, gamma=factor * float(d) ** power)
         for factor in (1.0, 0.25, 4.0, 0.06)
     ]
 
 
-def _wide(stem: str) -> Callable[[Kind, int], list[BaseEstimator]]:
+def _wide(method: ScikitMethod) -> Callable[[Kind, int], list[BaseEstimator]]:
     parameters = ((1, 0.1), (3, 0.1), (1, 1.0), (2, 0.0))
-    return lambda kind, d: [_of(stem, depth=depth, b_variance=b)(kind) for depth, b in parameters]
+    return lambda kind, d: [
+        method.estimator(kind, depth=depth, b_variance=b) for depth, b in parameters
+    ]
 
 
 def _random(kind: Kind, d: int) -> list[BaseEstimator]:
-    relu = [
-        _of("RandomFeature", features="relu", width=width, random_state=0)(kind)
-        for width in (500, 1500)
+    def features(**parameters: Any) -> BaseEstimator:
+        return RANDOM_FEATURES.estimator(kind, random_state=0, **parameters)
+
+    relu = [features(features="relu", width=width) for width in (500, 1500)]
+    return relu + [
+        features(features="fourier", width=1000, gamma=factor / d) for factor in (1.0, 0.25)
     ]
-    fourier = [
-        _of("RandomFeature", features="fourier", width=1000, gamma=factor / d, random_state=0)(kind)
-        for factor in (1.0, 0.25)
-    ]
-    return relu + fourier
 
 
 def _machines(kind: Kind, d: int) -> list[BaseEstimator]:
     return [
-        _of("RecursiveFeatureMachine", random_state=0)(kind),
-        _of("RecursiveFeatureMachine", diagonal=True, random_state=0)(kind),
+        RFM.estimator(kind, random_state=0),
+        RFM.estimator(kind, diagonal=True, random_state=0),
     ]
 
 
@@ -113,19 +123,19 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method("linear", "fixed", lambda kind: _linear(kind, 1)[0], _linear),
-        Method("RBF kernel", "fixed", _of("KernelRidge", kernel="rbf"), _kernel("rbf", -1.0)),
+        Method("RBF kernel", "fixed", _of(KERNEL_RIDGE, kernel="rbf"), _kernel("rbf", -1.0)),
         Method(
             "Laplace kernel",
             "fixed",
-            _of("KernelRidge", kernel="laplace"),
+            _of(KERNEL_RIDGE, kernel="laplace"),
             _kernel("laplace", -0.5),
         ),
-        Method("NTK", "fixed", _of("NTK"), _wide("NTK")),
-        Method("NNGP", "fixed", _of("ConjugateKernel"), _wide("ConjugateKernel")),
-        Method("random features", "fixed", _of("RandomFeature", random_state=0), _random),
-        Method("RFM", "learned", _of("RecursiveFeatureMachine", random_state=0), _machines),
-        Method("two-layer network", "learned", _of("TwoLayer", random_state=0)),
-        Method("deep network", "learned", _of("DeepMLP", random_state=0)),
+        Method("NTK", "fixed", _of(NTK), _wide(NTK)),
+        Method("NNGP", "fixed", _of(NNGP), _wide(NNGP)),
+        Method("random features", "fixed", _of(RANDOM_FEATURES, random_state=0), _random),
+        Method("RFM", "learned", _of(RFM, random_state=0), _machines),
+        Method("two-layer network", "learned", _of(TWO_LAYER, random_state=0)),
+        Method("deep network", "learned", _of(DEEP_MLP, random_state=0)),
         Method(
             "random forest",
             "tree",
@@ -138,8 +148,8 @@ METHODS: dict[str, Method] = {
             lambda kind: BOOSTING.estimator(kind, random_state=0),
             _boosting,
         ),
-        Method("kernel committee", "fixed", _of("KernelCommittee")),
-        Method("residual network", "learned", _of("ThreeLayerResNet", random_state=0)),
+        Method("kernel committee", "fixed", _of(COMMITTEE)),
+        Method("residual network", "learned", _of(RESNET, random_state=0)),
         Method("MLPClassifier", "learned", _mlp),
         Method("SVC", "fixed", ScikitMethod(SVC, SVR).estimator),
     )
@@ -152,8 +162,15 @@ AUDIT: dict[str, Method] = {
 }
 #: Methods with default settings as rankings on UCI tables name them.
 RANKING: dict[str, Method] = {
-    name
-    if type(method.default("classification")).__module__.startswith("unlazy.")
-    else f"{name} (scikit-learn)": method
-    for name, method in METHODS.items()
+    **{
+        name: METHODS[name]
+        for name in (
+            *("kernel committee", "RFM", "NTK", "Laplace kernel", "two-layer network"),
+            *("residual network", "deep network", "random features"),
+        )
+    },
+    **{
+        f"{name} (scikit-learn)": METHODS[name]
+        for name in ("MLPClassifier", "random forest", "SVC")
+    },
 }

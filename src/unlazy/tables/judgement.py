@@ -5,7 +5,8 @@ learn.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -58,6 +59,21 @@ class AuditJudgement:
             "best plain method": self.plain,
             "code": self.code,
         }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Build from `to_json` output."""
+        return cls(
+            told["decision"],
+            Gap(**told["gap"]),
+            Gap(**told["better than a constant by"]),
+            told["best with fixed features"],
+            told["best with learned features"],
+            told["best plain method"],
+            told["answer"],
+            told["what would change it"],
+            told["code"],
+        )
 
 
 def judge(standings: Standings) -> AuditJudgement:
