@@ -25,7 +25,8 @@ from unlazy.tables.contest import Bout, Encoded, Standings, bout, schedule
 from unlazy.tables.explain import INSTRUMENTS, Explanation
 from unlazy.tables.journal import FORM, Journal
 from unlazy.tables.judgement import AuditJudgement, judge
-from unlazy.tasks.tables.files import Table, table_of
+from unlazy.tasks.tables.columns import Table
+from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import FOLDS, Problem, problem_of
 
 #: Below this number of rows cross-validation is repeated with other folds.
@@ -147,10 +148,10 @@ def audit(
 ) -> AuditOutcome:
     """Find out whether a table rewards feature learning.
 
-    `X` holds rows and columns (an array or a data frame) and `y` what is to be predicted; or `X` is
-    a `Table`. `seconds` is the time that may be spent; explanations follow as long as there is any
-    left. `journal` is a file for finished pieces, from which a later audit of the same table goes
-    on.
+    `X` holds rows and columns (an array or a data frame) and `y` what is to be predicted, or the
+    name of a column of the data frame; or `X` is a `Table`. `seconds` is the time that may be
+    spent; explanations follow as long as there is any left. `journal` is a file for finished
+    pieces, from which a later audit of the same table goes on.
     """
     begin = time.monotonic()
     table = X if isinstance(X, Table) else table_of(X, y)
