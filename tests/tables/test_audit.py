@@ -4,6 +4,7 @@ import io
 import json
 
 import numpy as np
+import pandas
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -142,7 +143,6 @@ def test_words_and_missing_values_lead_back_to_their_columns():
     draw = np.random.default_rng(0)
     colour = draw.choice(["red", "green", "blue"], 80).astype(object)
     size = np.where(draw.random(80) < 0.2, np.nan, draw.standard_normal(80))
-    pandas = pytest.importorskip("pandas")
     problem = problem_of(
         table_of(
             pandas.DataFrame({"size": size, "colour": colour}),
@@ -188,6 +188,14 @@ def test_the_command_reads_a_file_and_keeps_to_the_time(tmp_path, monkeypatch):
     assert "To use it" in found.output
     refused = CliRunner().invoke(main, ["audit", str(path), "--target", "z"])
     assert refused.exit_code == 2 and "no column named" in refused.output
+
+
+def test_a_data_frame_and_the_name_of_its_target():
+    x, y = made("linear", 60)
+    frame = pandas.DataFrame(x, columns=list("abcd")).assign(target=y)
+    outcome = unlazy.audit(frame, "target", **QUICK)
+    assert outcome.problem.names == tuple("abcd")
+    assert outcome.answer == unlazy.audit(x, y, **QUICK).answer
 
 
 def test_bad_questions_are_refused():

@@ -77,9 +77,9 @@ def audit(
 ) -> None:
     """Does the table in FILE reward feature learning, or is a kernel enough?
 
-    FILE is .csv, .tsv, .csv.gz, .parquet or .npz. Fixed kernels, learned features and plain methods
-    compete by nested cross-validation; then instruments explain the answer. What is finished is
-    kept: an audit that was stopped goes on where it was.
+    FILE is .csv, .tsv, .csv.gz, .parquet or .npz. Fixed kernels, learned features and tree
+    ensembles compete by nested cross-validation; then instruments explain the answer. What is
+    finished is kept: an audit that was stopped goes on where it was.
     """
     prepare_outputs(json_path)
     if page is not None:

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import Kind
-from unlazy.tasks.tables.files import Table
+from unlazy.tasks.tables.columns import Table
 
 #: A target of numbers with at most so many distinct whole values is taken for classes.
 CLASSES = 20
@@ -33,6 +33,9 @@ CATEGORIES = 20
 class Problem:
     """What is to be predicted from what: mixed columns in one array of objects, targets as numbers
     or codes of classes.
+
+    `dates`, `selectors` and `whole` are those of the table's columns: formats of dates, how columns
+    are selected from the original data, and whether these are all of it, as numbers.
     """
 
     name: str
@@ -43,6 +46,9 @@ class Problem:
     numeric: tuple[int, ...]
     classes: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    selectors: tuple[str | int, ...] = ()
+    whole: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -210,7 +216,16 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
         else np.stack([v.astype(object) for v in values], axis=1)
     )
     problem = Problem(
-        name, kind, X, y, tuple(column.name for column in table.columns), numeric, classes, ()
+        name,
+        kind,
+        X,
+        y,
+        tuple(column.name for column in table.columns),
+        numeric,
+        classes,
+        dates=tuple(column.dates for column in table.columns),
+        selectors=table.selectors,
+        whole=table.whole,
     )
     same = len(keep) - len(np.unique(problem.groups))
     if same:
