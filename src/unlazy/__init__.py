@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from unlazy.api import compare, reproduce, scaling
+    from unlazy.api import audit, compare, reproduce, scaling
     from unlazy.core.activations import activation_of
     from unlazy.core.errors import BadInput, StoreError, UnlazyError, require
     from unlazy.core.metrics import Metric, Outputs
@@ -84,7 +84,6 @@ if TYPE_CHECKING:
     from unlazy.networks.two_layer import TwoLayer
     from unlazy.probes import Alignment, ModelProbe, Performance, Probe
     from unlazy.studies.contest import Contest
-    from unlazy.tables.audit import audit
     from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task, WeightedBatch
     from unlazy.tasks.dictionary.patterns import ParityMixture
     from unlazy.tasks.images.families import ImageClasses, ImagePatches, StackedDigits
@@ -101,7 +100,7 @@ _PLACES = {
     "Linear Polynomial ProductKernel "
     "RandomFeatures RawFeatures ResidualNNGP ResidualNTK Stationary Tangent Conjugate "
     "WideNetwork gram",
-    "unlazy.api": "compare reproduce scaling",
+    "unlazy.api": "audit compare reproduce scaling",
     "unlazy.lab.arms": "Arm Comparison Repeats Row Tuned",
     "unlazy.lab.claims": "Claim Plot PlotLine",
     "unlazy.studies.contest": "Contest",
@@ -128,7 +127,6 @@ _PLACES = {
     "unlazy.networks.inits": "MirroredInit PlainInit ResNetInit SphereInit TangentInit",
     "unlazy.networks.two_layer": "TwoLayer",
     "unlazy.probes": "Alignment ModelProbe Performance Probe",
-    "unlazy.tables.audit": "audit",
     "unlazy.tasks.base": "Batch Data Family Population Sampler Task WeightedBatch",
     "unlazy.tasks.dictionary.patterns": "ParityMixture",
     "unlazy.tasks.images.families": "ImageClasses ImagePatches StackedDigits",

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from unlazy.core.errors import BadInput, require
+from unlazy.core.metrics import Kind
+from unlazy.estimators.catalog import AUDIT
 from unlazy.lab.claims import Claim, NotRun
 from unlazy.lab.engines.base import Engine
 from unlazy.lab.engines.choice import engine_named
@@ -35,10 +37,15 @@ from unlazy.lab.store import Store
 from unlazy.lab.study import Study
 from unlazy.learners.base import Learner
 from unlazy.report.progress import watcher_of
+from unlazy.studies.audit import Audit, AuditOutcome, fitting
 from unlazy.studies.claim import UntilDecided, claim_study, null_of, waiting_for_data
 from unlazy.studies.contest import Contest
 from unlazy.studies.scaling import Scaling, numeric, places_of
+from unlazy.tables.folds import TableData
 from unlazy.tasks.base import Family
+from unlazy.tasks.tables.columns import Table
+from unlazy.tasks.tables.files import table_of
+from unlazy.tasks.tables.problems import problem_of
 
 T = TypeVar("T")
 #: A learner, or several: by names, as they are, or by labels of one's own.
@@ -183,6 +190,54 @@ def reproduce(
         if isinstance(outcome, Incomplete):
             warnings.warn(f"{outcome}", stacklevel=2)
     return [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
+
+
+def audit(
+    X: Any,
+    y: Any = None,
+    *,
+    task: Kind | None = None,
+    seconds: float | None = None,
+    contenders: Sequence[str] | None = None,
+    explain: bool = True,
+    name: str = "the table",
+    **options: Any,
+) -> AuditOutcome:
+    """Find out whether a table rewards feature learning.
+
+    `X` holds rows and columns (an array or a data frame) and `y` what is to be predicted, or the
+    name of a column of the data frame; or `X` is a `Table`. `seconds` is the time that may be
+    spent. `options` as in `compare`: with a `store`, an audit that was interrupted resumes.
+    """
+    study = audit_of(
+        X,
+        y,
+        task=task,
+        seconds=seconds,
+        contenders=contenders,
+        explain=explain,
+        name=name,
+    )
+    with session(**options) as place:
+        return place.run_one(study)
+
+
+def audit_of(
+    X: Any,
+    y: Any = None,
+    *,
+    task: Kind | None = None,
+    seconds: float | None = None,
+    contenders: Sequence[str] | None = None,
+    explain: bool = True,
+    name: str = "the table",
+    command: str = "",
+) -> Audit:
+    """Lay out the audit of a table, with as many rows as the time allows."""
+    table = X if isinstance(X, Table) else table_of(X, y)
+    problem = fitting(problem_of(table, task, name=name), seconds)
+    methods = tuple(AUDIT) if contenders is None else tuple(contenders)
+    return Audit(TableData(name, problem), methods, seconds, explain, command)
 
 
 def judged(

@@ -13,9 +13,9 @@ from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.registry import claims, find_claims
-from unlazy.studies.claim import newest, records_of, verdict_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record
+from unlazy.studies.claim import newest, records_of, verdict_of
 
 Outcome = TypeVar("Outcome", ContestOutcome, ScalingOutcome)
 Entry = tuple[Verdict, dict[str, list[Record]]]

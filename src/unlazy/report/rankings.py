@@ -4,26 +4,38 @@ intervals.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table as RichTable
 
 from unlazy.report.palette import ARM_COLOURS, PRINT_STYLE
 from unlazy.report.prints import save_figure
-from unlazy.tables.yardstick import PairedTest, Standing
+from unlazy.studies.ranking import RankingOutcome
+from unlazy.tables.yardstick import Standing
 
 #: Published classifiers that are shown beside ours.
 SHOWN = 12
 
 
-def print_ranking(
-    found: Sequence[Standing], tests: Sequence[PairedTest], tables: int, console: Console
-) -> None:
-    """Ours and the best of the published, by mean rank."""
+def print_ranking(outcome: RankingOutcome, console: Console) -> None:
+    """Ours and the best of the published, by mean rank; then tests between ours."""
+    _print_standings(outcome.standings, outcome.tables, console)
+    for test in outcome.tests:
+        console.print(
+            f"{test.first} − {test.second}: {test.difference:+.2f} points, {test.won} tables won, "
+            f"{test.lost} lost, p = {test.chance:.2g}",
+            highlight=False,
+        )
+    if outcome.comparable != outcome.standings:
+        console.print(
+            f"Without {outcome.apart} tables whose published accuracies are from a test set:"
+        )
+        _print_standings(outcome.comparable, outcome.tables - outcome.apart, console)
+
+
+def _print_standings(found: Sequence[Standing], tables: int, console: Console) -> None:
     table = RichTable(title=f"{tables} tables, published folds; ours in bold", title_justify="left")
     for name in ("classifier", "mean rank", "accuracy (%)", "P90 (%)", "P95 (%)", "PMA (%)"):
         table.add_column(name, justify="left" if name == "classifier" else "right")
@@ -32,12 +44,6 @@ def print_ranking(
         name = f"[bold]{standing.name}[/bold]" if standing.ours else standing.name
         table.add_row(name, *(f"{value:.1f}" for value in values))
     console.print(table)
-    for test in tests:
-        console.print(
-            f"{test.first} − {test.second}: {test.difference:+.2f} points, {test.won} tables "
-            f"won, {test.lost} lost, p = {test.chance:.2g}",
-            highlight=False,
-        )
 
 
 def _shown(found: Sequence[Standing]) -> list[Standing]:
@@ -47,23 +53,6 @@ def _shown(found: Sequence[Standing]) -> list[Standing]:
     )
     wanted = [*best, *([] if most in best else [most])]
     return [standing for standing in found if standing.ours or standing in wanted]
-
-
-def ranking_json(
-    found: Sequence[Standing],
-    same: Sequence[Standing],
-    tests: Sequence[PairedTest],
-    measured: Mapping[str, Mapping[str, float]],
-) -> dict[str, Any]:
-    """All of it as plain data."""
-    return {
-        "standings": [dataclasses.asdict(standing) for standing in found],
-        "standings on tables without a test set": [
-            dataclasses.asdict(standing) for standing in same
-        ],
-        "paired tests": [test._asdict() for test in tests],
-        "accuracies": {name: dict(values) for name, values in measured.items()},
-    }
 
 
 def save_ranking(found: Sequence[Standing], path: Path) -> None:
