@@ -226,11 +226,10 @@ def write_figure(outcome: Any, path: Path | None, style: str = "page") -> None:
     """
     if path is None:
         return
-    from unlazy.report.prints import save_figure, save_numbers
+    from unlazy.report.figures import save_plot
+    from unlazy.report.view import view_of
 
-    figure = outcome.figure()
-    save_figure(figure, path, style)
-    numbers = save_numbers(figure, path.with_suffix(".csv"))
+    numbers = save_plot(view_of(outcome).plots[0], path, style)
     console().print(f"Figure written to {path}, its numbers to {numbers}", soft_wrap=True)
 
 

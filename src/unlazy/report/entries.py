@@ -16,6 +16,7 @@ from unlazy.lab.registry import claims, find_claims
 from unlazy.lab.running import newest, records_of, verdict_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record
+from unlazy.report.view import View, view_of
 
 Outcome = TypeVar("Outcome", ContestOutcome, ScalingOutcome)
 Entry = tuple[Verdict, dict[str, list[Record]]]
@@ -29,6 +30,12 @@ class Found(NamedTuple):
     claims: list[Entry]
     contests: list[ContestOutcome]
     scalings: list[ScalingOutcome]
+
+    @property
+    def views(self) -> list[View]:
+        """The views of all of it."""
+        verdicts = [view_of(verdict, records=records) for verdict, records in self.claims]
+        return verdicts + [view_of(outcome) for outcome in (*self.contests, *self.scalings)]
 
 
 def found_in(

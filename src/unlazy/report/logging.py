@@ -14,7 +14,7 @@ from unlazy.core.errors import BadInput
 from unlazy.lab.store import Run
 from unlazy.lab.trials import Record
 from unlazy.report.exporting import rows
-from unlazy.report.figures import slug
+from unlazy.report.view import slug
 
 #: How a value of a measure is written down.
 Write = Callable[[str, float, int], None]

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from unlazy.core.errors import require, unknown
+from unlazy.lab.showing import Shown
 from unlazy.solvers.policy import EXACT_POINTS
 from unlazy.tables.contenders import CONTENDERS
 from unlazy.tables.contest import Bout, Encoded, Standings, bout, schedule
@@ -60,7 +61,7 @@ class _Silent:
 
 
 @dataclasses.dataclass(frozen=True)
-class AuditOutcome:
+class AuditOutcome(Shown):
     """What an audit found: the problem, the standings of the contest, the explanations, and the
     judgement.
     """
@@ -107,12 +108,6 @@ class AuditOutcome:
             "left out": list(self.left_out),
             "seconds": self.seconds,
         }
-
-    def page(self, path: Path | str) -> None:
-        """Write the page."""
-        from unlazy.report.audits import write_audit
-
-        write_audit(self, Path(path))
 
 
 def fingerprint(problem: Problem) -> str:
