@@ -31,7 +31,8 @@ STUDIES = {
         """from unlazy import LocalEngine, ParityMixture, Performance, Trial
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.probes.neurons import Silhouette
-from unlazy.report.figures import neuron_map
+from unlazy.report.figures import draw
+from unlazy.report.neurons import neuron_plot
 
 family = ParityMixture(d=30, D=12, k=3, po=0.5)
 moments = family.moments
@@ -41,7 +42,7 @@ learner = schedule.network(record=(0, 1, 2))
 trial = Trial(family, learner, 2000, 10, (Performance(1000), Silhouette(40)))
 (record,) = LocalEngine().run([trial])
 print(dict(zip(record.steps, record.measurements["test_accuracy"])))
-neuron_map(record)""",
+draw(neuron_plot(record))""",
     ),
     "glasgow2023": (
         "glasgow2023/task",
@@ -66,7 +67,8 @@ for step, accuracy, cosine in zip(record.steps, accuracies, cosines):
         """import jax
 
 from unlazy.learners.circuits.layerwise import Layerwise
-from unlazy.report.circuits import draw_recovery, recovery_text
+from unlazy.report.circuits import recovery_plot, recovery_text
+from unlazy.report.figures import draw
 from unlazy.tasks.circuits.families import GenerativeCircuits
 from unlazy.tasks.circuits.recovery import recovery
 
@@ -75,7 +77,7 @@ trace = Layerwise(margin=(2 / 3) ** 3).fit(task.sampler, 4000, key=jax.random.ke
 learned = trace.at(0).circuit
 seen = recovery(task.circuit, task.input_law, learned)
 print(recovery_text(task.circuit, learned, seen))
-draw_recovery(task.circuit, learned, seen)""",
+draw(recovery_plot(task.circuit, learned, seen))""",
     ),
     "daniely2020": (
         "daniely2020/lemma5",

@@ -184,8 +184,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
         return command(*arguments, running=running, **others)
 
-    options = (_REUSE_OPTION, _FRESH_OPTION, engine_options, store_option)
-    return functools.reduce(lambda inner, option: option(inner), options, wrapped)
+    return store_option(engine_options(_FRESH_OPTION(_REUSE_OPTION(wrapped))))
 
 
 _FRESH_OPTION = click.option("--fresh", is_flag=True, help="Run all trials again.")
@@ -283,11 +282,10 @@ def write_figure(outcome: Any, path: Path | None, style: str = "page") -> None:
     """
     if path is None:
         return
-    from unlazy.report.prints import save_figure, save_numbers
+    from unlazy.report.figures import save_plot
+    from unlazy.report.view import view_of
 
-    figure = outcome.figure()
-    save_figure(figure, path, style)
-    numbers = save_numbers(figure, path.with_suffix(".csv"))
+    numbers = save_plot(view_of(outcome).plots[0], path, style)
     console().print(f"Figure written to {path}, its numbers to {numbers}", soft_wrap=True)
 
 

@@ -46,8 +46,9 @@ def rerun(
     json_path: Path | None,
     engine: Callable[[Path], Any],
 ) -> None:
-    """Run the trial of one record again, alone, and compare. KEY may be the beginning of a record's id, if
-    it is the only one.
+    """Run the trial of one record again, alone, and compare.
+
+    KEY may be the beginning of a record's id, if it is the only one.
 
     The store is not changed. Exit status 1 where a number differs.
     """

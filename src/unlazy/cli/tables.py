@@ -65,7 +65,9 @@ def tables(
     figure: Path | None,
     running: Callable[..., Any],
 ) -> None:
-    """Rank estimators on UCI tables among 179 published classifiers (Fernández-Delgado et al. 2014).
+    """Rank estimators on UCI tables among 179 published classifiers.
+
+    The classifiers are those of Fernández-Delgado et al. (2014).
 
     On the published folds. Interrupt it at any time: the same command resumes.
     """

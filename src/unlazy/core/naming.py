@@ -357,7 +357,8 @@ def describe(value: Any, *, brief: bool = False, parts: Parts | None = None) -> 
     if callable(getattr(value, "get_params", None)):  # an estimator as in scikit-learn
         given = {key: inner(entry) for key, entry in sorted(value.get_params(deep=False).items())}
         if brief:
-            usual = _parameter_defaults(type(value))
+            kind: Any = type(value)
+            usual = _parameter_defaults(kind)
             given = {key: w for key, w in given.items() if key not in usual or usual[key] != w}
         return {"type": name(type(value)), **given}
     raise TypeError(

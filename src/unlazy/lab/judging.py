@@ -28,6 +28,7 @@ import scipy.stats
 from unlazy.lab.claims import Claim
 from unlazy.lab.provenance import summary
 from unlazy.lab.rules import SCALES, Check, Met, Published, Quantity, Scale
+from unlazy.lab.showing import Shown
 from unlazy.lab.statistics import (
     LEVEL,
     Estimate,
@@ -103,7 +104,7 @@ class ControlVerdict:
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class Verdict(Shown):
     """The outcome of a claim, with all that led to it.
 
     `seen` is what the checks say, whether or not the theorem's conditions are met. `look` is the
@@ -197,12 +198,6 @@ class Verdict:
             "command": self.command,
             "provenance": self.provenance,
         }
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from unlazy.report.notebook import verdict_html
-
-        return verdict_html(self)
 
 
 def _plain(value: float) -> float | None:

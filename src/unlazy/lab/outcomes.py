@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import scipy.stats
 
 from unlazy.core.metrics import METRICS, Metric
+from unlazy.lab.showing import Shown
 from unlazy.lab.statistics import LEVEL, Estimate, estimate, estimate_of
 from unlazy.learners.base import Learner
 
@@ -84,7 +85,7 @@ class Lead(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class ContestOutcome:
+class ContestOutcome(Shown):
     """A contest that was run. `command` makes it again, where it was given by names."""
 
     task: str
@@ -247,18 +248,6 @@ class ContestOutcome:
             command=told["command"],
             provenance=told.get("provenance", {}),
         )
-
-    def figure(self) -> Any:
-        """The learning curves, as a Matplotlib figure."""
-        from unlazy.report.contests import learning_curves
-
-        return learning_curves(self)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from unlazy.report.notebook import contest_html
-
-        return contest_html(self)
 
 
 def _finite(value: float) -> float | None:

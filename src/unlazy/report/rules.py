@@ -1,66 +1,66 @@
-"""By what a claim is judged, for the terminal."""
+"""Claims as views: how a claim is tested."""
 
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.rules import DEVELOPMENT, JUDGING, SCALES, TUNING
 from unlazy.lab.store import Store
-from unlazy.report.tables import ORIGINS, terminal
+from unlazy.report.labels import ORIGINS, bounds_of, quantity_label
+from unlazy.report.terminal import print_view
+from unlazy.report.view import View, ViewTable
+
+
+def rule_view(claim: Claim, registered: str | None) -> View:
+    """Return checks, assumptions, control, seeds and history of a claim; `registered` is the time
+    at which the store first saw the criteria.
+    """
+    rows = tuple(
+        (
+            quantity_label(claim, check.quantity),
+            bounds_of(check),
+            ORIGINS[check.origin],
+            ", ".join(check.scales),
+        )
+        for check in claim.checks
+    )
+    columns = ("quantity", "required", "bounds from", "scales")
+    tables = [ViewTable(columns, rows, "Checks: all that count must pass")]
+    if claim.conditions:
+        asked = tuple(
+            (each.text, " and ".join(f"{each.needed(scale):.4g} ({scale})" for scale in SCALES[1:]))
+            for each in claim.conditions
+        )
+        tables.append(ViewTable(("assumption", "required"), asked, "Assumptions of the theorem"))
+    if claim.history:
+        changes = tuple(
+            (each.date, each.what, each.why, f"from {each.first_seed}") for each in claim.history
+        )
+        tables.append(
+            ViewTable(("date", "changed after a run", "why", "seeds"), changes, "History")
+        )
+    control = f"{claim.control.what}; the checks must fail on it" if claim.control else "none"
+    lines = [("Claim", claim.statement), ("Control", control)]
+    if claim.corrections:
+        lines.append(("Corrected", f"{', '.join(claim.corrections)} (see docs/errata.md)"))
+    if not claim.exact:
+        lines.append(
+            (
+                "Seeds",
+                f"tuning {TUNING}–{DEVELOPMENT - 1}, development {DEVELOPMENT}–{JUDGING - 1}, "
+                f"evaluation from {claim.first_seed} on: {claim.seeds['laptop']} at laptop and "
+                f"{claim.seeds['paper']} at paper scale",
+            )
+        )
+    if not claim.history:
+        lines.append(("History", "No bound, size or arm was changed after a run."))
+    since = f"The store first saw this rule {registered[:19]} UTC." if registered else ""
+    lines.append(("Store", since or "The store has not seen this rule yet."))
+    return View(claim.id, context=claim.where, lines=tuple(lines), tables=tuple(tables))
 
 
 def print_rule(claim: Claim, store: Store | None, console: Console) -> None:
-    """Statement, checks, conditions, control, seeds and history; and since when the store knows the
-    rule.
-    """
-    console.print(f"\n[bold]{escape(f'{claim.id} · {claim.where}')}[/]", highlight=False)
-    console.print(escape(claim.statement), highlight=False)
-    rows = [[str(check), ORIGINS[check.origin], ", ".join(check.scales)] for check in claim.checks]
-    console.print(
-        terminal(
-            (["check", "bounds", "scales"], rows), "The rule: every check that counts must hold"
-        )
-    )
-    if claim.conditions:
-        asked = [
-            [each.text, " and ".join(f"{each.needed(scale):.4g} ({scale})" for scale in SCALES[1:])]
-            for each in claim.conditions
-        ]
-        console.print(terminal((["condition", "asked"], asked), "The conditions of the theorem"))
-    lines = [
-        f"Control: {claim.control.what}; there the rule must not hold."
-        if claim.control
-        else "It has no control."
-    ]
-    lines += (
-        [f"Corrected as in docs/errata.md: {', '.join(claim.corrections)}."]
-        if claim.corrections
-        else []
-    )
-    if not claim.exact:
-        lines.append(
-            f"Seeds: settings were chosen on {TUNING}–{DEVELOPMENT - 1}, rules looked at on "
-            f"{DEVELOPMENT}–{JUDGING - 1}; it is judged from "
-            f"{claim.first_seed} on, with {claim.seeds['laptop']} at laptop and "
-            f"{claim.seeds['paper']} at paper scale."
-        )
+    """Print how a claim is tested."""
     since = None if store is None else store.rule_registered(claim.id, claim.rule)
-    lines.append(
-        f"The store first saw this rule {since[:19]} UTC."
-        if since
-        else "The store has not seen this rule yet."
-    )
-    for line in lines:
-        console.print(escape(line), highlight=False)
-    if not claim.history:
-        console.print("No bound, size or arm was changed after a run.")
-        return
-    changes = [
-        [change.date, change.what, change.why, f"from {change.first_seed}"]
-        for change in claim.history
-    ]
-    console.print(
-        terminal((["date", "changed after a run", "why", "judged on seeds"], changes), "History")
-    )
+    print_view(rule_view(claim, since), console)

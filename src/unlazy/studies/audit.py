@@ -18,6 +18,7 @@ from unlazy.core.errors import require, unknown
 from unlazy.core.metrics import Kind
 from unlazy.estimators.catalog import AUDIT, GROUPS, Group
 from unlazy.lab.provenance import made_by
+from unlazy.lab.showing import Shown
 from unlazy.lab.store import Run, Store
 from unlazy.lab.study import Rounds, Say, silent
 from unlazy.lab.trials import Measurement, Record, Runnable, now
@@ -62,8 +63,12 @@ class MethodLosses:
 
 
 @dataclasses.dataclass(frozen=True)
-class AuditOutcome:
-    """What an audit found. `constant`: the loss of the best constant on each fold."""
+class AuditOutcome(Shown):
+    """What an audit found.
+
+    `selected`: the mean loss of each group, represented by the method that was selected in each
+    fold; `constant`: the loss of the best constant on each fold.
+    """
 
     table: str
     kind: Kind
@@ -73,6 +78,7 @@ class AuditOutcome:
     decisions: tuple[str, ...]
     judgement: AuditJudgement
     methods: tuple[MethodLosses, ...]
+    selected: Mapping[Group, float]
     constant: tuple[float, ...]
     findings: tuple[Explanation, ...]
     left_out: tuple[str, ...]
@@ -114,6 +120,7 @@ class AuditOutcome:
                 }
                 for method in self.methods
             },
+            "selected": dict(self.selected),
             "constant": list(self.constant),
             "explanations": {
                 finding.name: {"says": finding.says, "data": dict(finding.data)}
@@ -139,6 +146,7 @@ class AuditOutcome:
                 MethodLosses(name, each["group"], tuple(each["by fold"]), each["seconds"])
                 for name, each in told["contenders"].items()
             ),
+            selected=told["selected"],
             constant=tuple(told["constant"]),
             findings=tuple(
                 Explanation(name, each["says"], each["data"])
@@ -149,20 +157,6 @@ class AuditOutcome:
             command=told["command"],
             provenance=told["provenance"],
         )
-
-    def page(self, path: Any) -> None:
-        """Write an HTML page."""
-        from pathlib import Path
-
-        from unlazy.report.audits import write_audit
-
-        write_audit(self, Path(path))
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from unlazy.report.notebook import audit_html
-
-        return audit_html(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -281,6 +275,11 @@ class Audit:
                 )
                 for name in standings.names
             ),
+            selected={
+                group: float(np.mean([bout.loss for bout in standings.speakers(group)]))
+                for group in GROUPS
+                if any(AUDIT[name].group == group for name in standings.names)
+            },
             constant=tuple(bout.loss for bout in standings.constant()),
             findings=tuple(findings),
             left_out=tuple(left_out),

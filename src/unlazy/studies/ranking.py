@@ -2,8 +2,8 @@
 
 Each estimator on each split of each table is a trial.
 
-Reference: M. Fernández-Delgado, E. Cernadas, S. Barro, D. Amorim. Do we need hundreds of classifiers
-to solve real world classification problems? JMLR 15, 2014.
+Reference: M. Fernández-Delgado, E. Cernadas, S. Barro, D. Amorim. Do we need hundreds of
+classifiers to solve real world classification problems? JMLR 15, 2014.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from unlazy.core.errors import unknown
 from unlazy.core.naming import Identified
 from unlazy.estimators.catalog import RANKING
 from unlazy.lab.provenance import made_by
+from unlazy.lab.showing import Shown
 from unlazy.lab.store import Run, Store
 from unlazy.lab.study import Rounds, Say, silent
 from unlazy.lab.trials import Instrument, Measurement, Record, Runnable, now
@@ -93,7 +94,7 @@ class SplitTrial(Instrument):
 
 
 @dataclasses.dataclass(frozen=True)
-class RankingOutcome:
+class RankingOutcome(Shown):
     """A ranking: accuracies in percent by method and table, and standings among the published.
 
     `comparable`: standings without tables whose published accuracies are from a test set.

@@ -116,7 +116,7 @@ class Docket:
         """The records of a piece, and what failed; what is in neither is run again in smaller
         pieces, or given up.
         """
-        found = {each.id for each in (*answer.records, *answer.failures)}
+        found = {r.id for r in answer.records} | {f.id for f in answer.failures}
         failures = list(answer.failures)
         left = tuple(trial for trial in piece.trials if trial.id not in found)
         if left and answer.too_large is not None and answer.too_large[0] > 1:
