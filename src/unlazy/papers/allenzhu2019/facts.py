@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Check, Control, Published, Quantity, Scale
+from unlazy.lab.rules import Control, Published, Scale, arm, arms
 from unlazy.papers.allenzhu2019.instruments import (
     Complexities,
     GeneralClass,
@@ -19,6 +19,7 @@ def _task(scale: Scale) -> dict[str, StudyArm]:
     return {"targets": HierarchyFacts(examples=512 if scale == "smoke" else 4096)}
 
 
+targets = arm("targets")
 TASK = Claim(
     id="allenzhu2019/task",
     where="Eq. (2.2), Concept 1 (Section 5), Eq. (7.1), Section 8.1",
@@ -34,49 +35,15 @@ TASK = Claim(
     ),
     study=_task,
     checks=(
-        Check(
-            Quantity("targets", "left_by_base"),
-            lower=1.35 - ROUNDING,
-            upper=1.35 + ROUNDING,
-            origin="paper",
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "weight_of_degree_8"),
-            lower=1 - ROUNDING,
-            upper=1 + ROUNDING,
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "hard_left_over_alpha2"),
-            lower=3 - ROUNDING,
-            upper=3 + ROUNDING,
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "hard_input_norm"),
-            lower=1 - ROUNDING,
-            upper=1 + ROUNDING,
-            origin="identity",
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "smooth_input_norm"),
-            lower=1 - ROUNDING,
-            upper=1 + ROUNDING,
-            origin="identity",
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "smooth_weight_norm"),
-            lower=0.5**0.5 - ROUNDING,
-            upper=0.5**0.5 + ROUNDING,
-            origin="identity",
-            exact=True,
-        ),
-        Check(Quantity("targets", "smooth_mismatch"), upper=ROUNDING, exact=True),
+        targets.left_by_base.near(1.35, ROUNDING).by_paper().exactly(),
+        targets.weight_of_degree_8.near(1, ROUNDING).exactly(),
+        targets.hard_left_over_alpha2.near(3, ROUNDING).exactly(),
+        targets.hard_input_norm.near(1, ROUNDING).by_construction().exactly(),
+        targets.smooth_input_norm.near(1, ROUNDING).by_construction().exactly(),
+        targets.smooth_weight_norm.near(0.5**0.5, ROUNDING).by_construction().exactly(),
+        (targets.smooth_mismatch <= ROUNDING).exactly(),
     ),
-    published=(Published(Quantity("targets", "left_by_base"), "1.35"),),
+    published=(Published(targets.left_by_base, "1.35"),),
     deviations=(
         "Pairs of coordinates are drawn, where the paper pairs neighbours: learners do not know "
         "the order of coordinates.",
@@ -96,6 +63,7 @@ def _complexity(scale: Scale) -> dict[str, StudyArm]:
     return {"Example 4.1": Complexities(), "general class": GeneralClass(pairs=pairs, precision=64)}
 
 
+example, general = arms("Example 4.1", "general class")
 COMPLEXITY = Claim(
     id="allenzhu2019/complexity",
     where="Section 4, Example 4.1, Lemma A.2, Fact A.3",
@@ -112,14 +80,14 @@ COMPLEXITY = Claim(
     ),
     study=_complexity,
     checks=(
-        Check(Quantity("Example 4.1", "entire_exponent"), upper=1.0, origin="paper", exact=True),
-        Check(Quantity("Example 4.1", "entire_slope"), upper=20.0, exact=True),
-        Check(Quantity("Example 4.1", "cut_exponent_growth"), lower=0.9, upper=1.1, exact=True),
-        Check(Quantity("Example 4.1", "cut_tail_exponent"), upper=-1.0, origin="paper", exact=True),
-        Check(Quantity("Example 4.1", "cut_slope"), upper=20.0, exact=True, origin="identity"),
-        Check(Quantity("general class", "slope_over_bound"), upper=1.0, origin="paper"),
-        Check(Quantity("general class", "norm_over_lifted_bound"), upper=1.0),
-        Check(Quantity("general class", "lemma_a2_gap"), upper=1e-9, exact=True),
+        (example.entire_exponent <= 1.0).by_paper().exactly(),
+        (example.entire_slope <= 20.0).exactly(),
+        example.cut_exponent_growth.between(0.9, 1.1).exactly(),
+        (example.cut_tail_exponent <= -1.0).by_paper().exactly(),
+        (example.cut_slope <= 20.0).by_construction().exactly(),
+        (general.slope_over_bound <= 1.0).by_paper(),
+        general.norm_over_lifted_bound <= 1.0,
+        (general.lemma_a2_gap <= 1e-9).exactly(),
     ),
     deviations=(
         "o(1/ε) is judged by log C_ε/log(1/ε) < 1 at log(1/ε) = 10⁶ with C* = 10⁴: at any ε "
@@ -146,6 +114,7 @@ def _learner(scale: Scale) -> dict[str, StudyArm]:
     return {"Fact C.4": GradientFormula(m=20 if scale == "smoke" else 200, precision=64)}
 
 
+fact = arm("Fact C.4")
 LEARNER = Claim(
     id="allenzhu2019/learner",
     where="Eq. (2.1), Section 6, Algorithm 1, Fact C.4",
@@ -160,8 +129,8 @@ LEARNER = Claim(
     ),
     study=_learner,
     checks=(
-        Check(Quantity("Fact C.4", "gradient_gap"), upper=1e-9),
-        Check(Quantity("Fact C.4", "network_gap"), upper=1e-9),
+        fact.gradient_gap <= 1e-9,
+        fact.network_gap <= 1e-9,
     ),
     deviations=("Biases are rows of their own in place of a constant coordinate of the input.",),
     control=Control(

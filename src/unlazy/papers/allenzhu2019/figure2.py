@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Row, StudyArm, relabelled
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Check, Condition, Control, Scale, arm, arms
 from unlazy.papers.allenzhu2019.setting import (
     Architecture,
     Cell,
@@ -123,11 +123,8 @@ def _checks(trained: Trained) -> tuple[Check, ...]:
     first, *others = _methods(trained)
     at = SIZES[trained]["laptop"].judged
     return (
-        Check(Quantity(first, "test_squared_error", at), upper=LEARNED),
-        *(
-            Check(Quantity(name, "test_squared_error", at), lower=UNLEARNED, origin="paper")
-            for name in others
-        ),
+        arm(first).test_squared_error[at] <= LEARNED,
+        *((name.test_squared_error[at] >= UNLEARNED).by_paper() for name in arms(*others)),
     )
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Row, StudyArm, relabelled
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Check, Control, Scale, arm
 from unlazy.papers.allenzhu2019.figure2 import UNLEARNED
 from unlazy.papers.allenzhu2019.setting import Cell, Level, Trained, chosen_sgd, looks
 from unlazy.tasks.hierarchy import PairHierarchy
@@ -124,12 +124,8 @@ def _checks() -> tuple[Check, ...]:
     for trained, numbers in NUMBERS.items():
         name = arm_name(trained, numbers[-1])
         for beta in BETAS:
-            quantity = Quantity(name, "test_squared_error", round(100 * beta))
-            found.append(
-                Check(quantity, upper=LEARNED)
-                if beta >= 0.3
-                else Check(quantity, lower=NOT_LEARNED)
-            )
+            quantity = arm(name).test_squared_error[round(100 * beta)]
+            found.append(quantity <= LEARNED if beta >= 0.3 else quantity >= NOT_LEARNED)
     return tuple(found)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Arm, Chosen, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Control, Published, Quantity, Scale
+from unlazy.lab.rules import Control, Published, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import SignedInit
 from unlazy.papers.allenzhu2019.instruments import HandMade
@@ -121,6 +121,7 @@ def _arms(scale: Scale, size: Figure4Size, q: int, slip: float) -> dict[str, Stu
     }
 
 
+by_hand, sgd, longer = arms("by hand", "SGD", "SGD, more epochs")
 FIGURE4 = Claim(
     id="allenzhu2019/figure4",
     where="Figures 1 and 4(a), Section 8.2",
@@ -136,13 +137,13 @@ FIGURE4 = Claim(
     ),
     study=figure4,
     checks=(
-        Check(Quantity("by hand", "error", 970), upper=0.12, origin="paper", exact=True),
-        Check(Quantity("by hand", "error", 1250), upper=0.037, origin="paper", exact=True),
-        Check(Quantity("by hand", "error", 1380), upper=0.011, origin="paper", exact=True),
-        Check(Quantity("SGD", "test_squared_error"), lower=FLOOR, origin="paper"),
-        Check(Quantity("SGD, more epochs", "test_squared_error"), lower=FLOOR, origin="paper"),
+        (by_hand.error[970] <= 0.12).by_paper().exactly(),
+        (by_hand.error[1250] <= 0.037).by_paper().exactly(),
+        (by_hand.error[1380] <= 0.011).by_paper().exactly(),
+        (sgd.test_squared_error >= FLOOR).by_paper(),
+        (longer.test_squared_error >= FLOOR).by_paper(),
     ),
-    published=(Published(Quantity("SGD", "best_test_squared_error"), "0.69"),),
+    published=(Published(sgd.best_test_squared_error, "0.69"),),
     deviations=(
         "The network made by hand is the closed form of theory/minimal_norm.py; the paper "
         "trained one on six inputs. At 13.06√d its error "

@@ -148,7 +148,7 @@ class GeneralClass(Instrument):
         complexity = slope_complexity(sine(), 1.0)
         unit = lambda *shape: (
             (v := rng.normal(size=shape)) / np.linalg.norm(v, axis=-1, keepdims=True)
-        )  # noqa: E731
+        )
         a, w1, w2 = (
             rng.uniform(-1, 1, (self.k, self.p)),
             unit(self.k, self.p, self.d + 1),

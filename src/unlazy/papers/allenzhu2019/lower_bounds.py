@@ -19,7 +19,7 @@ from unlazy.kernels.feature_maps import Features, RandomFeatures, featured
 from unlazy.kernels.shelf import KERNELS
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms
 from unlazy.lab.trials import Instrument
 from unlazy.learners.kernel import KernelRidge
 from unlazy.probes.performance import Performance
@@ -39,7 +39,6 @@ def allowed(d: int, k: int) -> int:
     return math.comb(d, k) // THRESHOLD
 
 
-@eqx.filter_jit
 def _columns(kernel: Kernel, x: Any, z: Any) -> Any:
     return kernel(x, z)
 
@@ -175,6 +174,7 @@ def lower_bounds(scale: Scale, *, slipped: bool = False) -> dict[str, StudyArm]:
 
 _SPANS = (*KERNELS, "relu features", "fourier features")
 
+rank = arm("rank")
 LOWER_BOUNDS = Claim(
     id="allenzhu2019/theorem2-3",
     where="Theorems 2 and 3 (Section 7), Lemma D.2",
@@ -189,17 +189,13 @@ LOWER_BOUNDS = Claim(
     ),
     study=lower_bounds,
     checks=(
-        *(Check(Quantity(name, "share_hard"), lower=SHARE, origin="paper") for name in _SPANS),
+        *((name.share_hard >= SHARE).by_paper() for name in arms(*_SPANS)),
         *(
-            Check(
-                Quantity(f"{name}, trained", "test_squared_error"),
-                lower=ALPHA**2 / 16,
-                origin="paper",
-            )
+            (arm(f"{name}, trained").test_squared_error >= ALPHA**2 / 16).by_paper()
             for name in ("rbf", "ntk")
         ),
-        Check(Quantity("rank", "singled_out"), upper=1 - 1e-9, origin="paper", exact=True),
-        Check(Quantity("rank", "over_bound"), upper=1.0, origin="identity", exact=True),
+        (rank.singled_out <= 1 - 1e-9).by_paper().exactly(),
+        (rank.over_bound <= 1.0).by_construction().exactly(),
     ),
     conditions=(
         Condition(

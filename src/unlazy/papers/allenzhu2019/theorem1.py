@@ -12,7 +12,7 @@ import numpy as np
 from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Condition, Quantity, Scale, shuffled
+from unlazy.lab.rules import Condition, Scale, arms, shuffled
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
@@ -96,6 +96,7 @@ def theorem1(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+linear_model, resnet = arms("linear model", "ResNet")
 THEOREM1 = Claim(
     id="allenzhu2019/theorem1",
     where="Theorem 1 (Section 6), Corollary 7.1",
@@ -109,15 +110,9 @@ THEOREM1 = Claim(
     ),
     study=theorem1,
     checks=(
-        *(
-            Check(Quantity("ResNet", "over_fourth", alpha), upper=1.0)
-            for alpha in THEOREM_SIZES["laptop"].inside
-        ),
-        *(
-            Check(Quantity("ResNet", "over_base", alpha), upper=0.1)
-            for alpha in THEOREM_SIZES["laptop"].inside
-        ),
-        Check(Quantity("linear model", "over_base"), lower=0.9, upper=1.2),
+        *(resnet.over_fourth[alpha] <= 1.0 for alpha in THEOREM_SIZES["laptop"].inside),
+        *(resnet.over_base[alpha] <= 0.1 for alpha in THEOREM_SIZES["laptop"].inside),
+        linear_model.over_base.between(0.9, 1.2),
     ),
     conditions=(
         Condition(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from unlazy.kernels.feature_maps import RandomFeatures
 from unlazy.lab.arms import Arm, Row, StudyArm, Tuned
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Quantity, Scale, shuffled
+from unlazy.lab.rules import Change, Scale, arms, shuffled
 from unlazy.learners.base import Learner
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.one_step import first_step_network, one_step_readout
@@ -85,14 +85,7 @@ def contest(scale: Scale) -> dict[str, StudyArm]:
     return found | ({BESIDE[1]: rival(BESIDE[1], (5,))} if scale == "paper" else {})
 
 
-def _loses(name: str, k: int) -> Check:
-    """A rival is wrong on more of the uniform part than the network."""
-    return Check(
-        Quantity(name, "uniform_error", k, minus=Quantity("network", "uniform_error", k)),
-        lower=0.15,
-    )
-
-
+net, one_step, along = arms("network", "one step", ALONG)
 CONTEST = Claim(
     id="daniely2020/contest",
     where="Theorems 1 and 2 together, at finite samples",
@@ -104,11 +97,15 @@ CONTEST = Claim(
     ),
     study=contest,
     checks=(
-        *(Check(Quantity("network", "whole_error", k), upper=0.0, share=0.5) for k in COUNTS),
-        *(Check(Quantity("one step", "whole_error", k), upper=0.02) for k in COUNTS),
-        *(_loses(name, k) for k in COUNTS for name in FIXED),
-        Check(Quantity(ALONG, "separation", 1, minus=Quantity(ALONG, "separation", 0)), lower=2.0),
-        Check(Quantity(ALONG, "ones_right"), lower=1.0),
+        *((net.whole_error[k] <= 0.0).for_share(0.5) for k in COUNTS),
+        *(one_step.whole_error[k] <= 0.02 for k in COUNTS),
+        *(
+            fixed.uniform_error[k] - net.uniform_error[k] >= 0.15
+            for k in COUNTS
+            for fixed in arms(*FIXED)
+        ),
+        along.separation[1] - along.separation[0] >= 2.0,
+        along.ones_right >= 1.0,
     ),
     seeds={"smoke": 1, "laptop": 5, "paper": 10},
     control=shuffled(contest),

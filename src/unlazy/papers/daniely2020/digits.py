@@ -13,7 +13,7 @@ from typing import NamedTuple
 from unlazy.kernels.feature_maps import RandomFeatures
 from unlazy.lab.arms import Arm, Row, StudyArm, Tuned
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Quantity, Scale, relabelled_arms
+from unlazy.lab.rules import Scale, arm, arms, relabelled_arms
 from unlazy.learners.base import Learner
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.gradient import Descent, GradientDescent
@@ -106,15 +106,7 @@ def digits(scale: Scale) -> dict[str, StudyArm]:
     return found
 
 
-def _ahead(name: str, k: int, scales: tuple[Scale, ...]) -> Check:
-    """The network is right on at least three in a hundred more."""
-    return Check(
-        Quantity(NETWORK, "test_accuracy", k, minus=Quantity(name, "test_accuracy", k)),
-        lower=3.0,
-        scales=scales,
-    )
-
-
+net = arm(NETWORK)
 CLAIM_DIGITS = Claim(
     id="daniely2020/digits",
     where="beyond the text: Theorems 1 and 2 on pictures",
@@ -126,9 +118,15 @@ CLAIM_DIGITS = Claim(
     ),
     study=digits,
     checks=(
-        Check(Quantity(NETWORK, "test_accuracy", 1), lower=90.0),
-        *(_ahead(name, 2, ("laptop", "paper")) for name in (TANGENT, *FIXED, FILTERS)),
-        *(_ahead(name, 3, ("paper",)) for name in (TANGENT, *FIXED)),
+        net.test_accuracy[1] >= 90.0,
+        *(
+            net.test_accuracy[2] - other.test_accuracy[2] >= 3.0
+            for other in arms(TANGENT, *FIXED, FILTERS)
+        ),
+        *(
+            (net.test_accuracy[3] - other.test_accuracy[3] >= 3.0).at("paper")
+            for other in arms(TANGENT, *FIXED)
+        ),
     ),
     seeds={"smoke": 1, "laptop": 3, "paper": 5},
     control=relabelled_arms(digits, (NETWORK, TANGENT, *FIXED)),

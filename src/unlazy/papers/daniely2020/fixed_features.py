@@ -9,7 +9,7 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Control, Scale, arm, arms
 from unlazy.papers.daniely2020.embeddings import KINDS, LearnedEmbedding, LeastEmbedding, Weights
 
 #: Bits k over which features are counted that express the parity; those that learn it are counted
@@ -47,14 +47,14 @@ THEOREM1 = Claim(
         check
         for kind in KINDS
         for check in (
-            Check(Quantity(kind, "over_forster"), lower=1.0, origin="paper"),
-            Check(Quantity(kind, "rise"), lower=0.5),
+            (arm(kind).over_forster >= 1.0).by_paper(),
+            arm(kind).rise >= 0.5,
             *(
                 check
-                for arm in (kind, f"{kind}, learned")
+                for arm in arms(kind, f"{kind}, learned")
                 for check in (
-                    Check(Quantity(arm, "base"), lower=math.sqrt(2)),
-                    Check(Quantity(arm, "degree"), lower=2.0),
+                    arm.base >= math.sqrt(2),
+                    arm.degree >= 2.0,
                 )
             ),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm
 from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepLaw
 from unlazy.papers.daniely2020.separators import ReadoutFeatures
 from unlazy.papers.daniely2020.setting import Mixture
@@ -55,6 +55,7 @@ def task(scale: Scale, structured: float = 0.5) -> dict[str, StudyArm]:
     return {"mixture": Mixture(d, k, structured, precision=64)}
 
 
+mixture = arm("mixture")
 TASK = Claim(
     id="daniely2020/task",
     where="Section 2",
@@ -67,18 +68,12 @@ TASK = Claim(
     ),
     study=task,
     checks=(
-        Check(Quantity("mixture", "law"), upper=1e-6, origin="paper"),
-        Check(Quantity("mixture", "label"), upper=0.0, origin="paper"),
-        Check(Quantity("mixture", "drawn"), upper=5.0),
-        Check(Quantity("mixture", "balance"), upper=1e-9, origin="identity", exact=True),
-        Check(Quantity("mixture", "outside"), upper=1e-9, origin="identity", exact=True),
-        Check(
-            Quantity("mixture", "inside"),
-            lower=0.5 - 1e-9,
-            upper=0.5 + 1e-9,
-            origin="identity",
-            exact=True,
-        ),
+        (mixture.law <= 1e-6).by_paper(),
+        (mixture.label <= 0.0).by_paper(),
+        mixture.drawn <= 5.0,
+        (mixture.balance <= 1e-9).by_construction().exactly(),
+        (mixture.outside <= 1e-9).by_construction().exactly(),
+        mixture.inside.near(0.5, 1e-9).by_construction().exactly(),
     ),
     control=Control("no input has equal bits but by chance", lambda scale: task(scale, 0.0)),
     deviations=(
@@ -94,6 +89,7 @@ def lemma3_4(scale: Scale) -> dict[str, StudyArm]:
     return {"uniform part": FirstStepLaw(SIZES[scale], K, precision=64)} | beside(scale)
 
 
+uniform = arm("uniform part")
 LEMMA3_4 = Claim(
     id="daniely2020/lemma3-4",
     where="Lemmas 3 and 4",
@@ -107,9 +103,9 @@ LEMMA3_4 = Claim(
     ),
     study=lemma3_4,
     checks=(
-        Check(Quantity("uniform part", "chance3"), upper=1.0, origin="paper"),
-        Check(Quantity("uniform part", "chance4"), upper=1.0, origin="paper"),
-        Check(Quantity("uniform part", "mean3"), upper=1.0, origin="paper"),
+        (uniform.chance3 <= 1.0).by_paper(),
+        (uniform.chance4 <= 1.0).by_paper(),
+        (uniform.mean3 <= 1.0).by_paper(),
     ),
     seeds=ONE_RUN,
     least_seeds=1,
@@ -143,6 +139,7 @@ def lemma5(scale: Scale) -> dict[str, StudyArm]:
     return {"weights that cancel": CancellingNeurons(SIZES[scale], K, precision=64)}
 
 
+cancelling = arm("weights that cancel")
 LEMMA5 = Claim(
     id="daniely2020/lemma5",
     where="Lemma 5",
@@ -151,10 +148,7 @@ LEMMA5 = Claim(
     "0 has E[x_j f(x) σ'] = 0 for all j "
     "outside A, and E[f(x) σ'] = 0.",
     study=lemma5,
-    checks=tuple(
-        Check(Quantity("weights that cancel", name), upper=1e-14, origin="paper")
-        for name in ("off", "bias")
-    ),
+    checks=tuple((cancelling[name] <= 1e-14).by_paper() for name in ("off", "bias")),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
@@ -180,7 +174,7 @@ LEMMA6 = Claim(
         "φ is the probability that Σ_J w_j x_j + b lies between k/√n and 6 − k/√n."
     ),
     study=lemma6,
-    checks=(Check(Quantity("mixture", "ratio6"), upper=1.0, origin="paper"),),
+    checks=((mixture.ratio6 <= 1.0).by_paper(),),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
@@ -210,6 +204,7 @@ def lemma7(scale: Scale) -> dict[str, StudyArm]:
     )
 
 
+good = arm("good neurons")
 LEMMA7 = Claim(
     id="daniely2020/lemma7",
     where="Lemma 7",
@@ -222,11 +217,11 @@ LEMMA7 = Claim(
     ),
     study=lemma7,
     checks=(
-        Check(Quantity("good neurons", "good"), lower=1.0, origin="paper"),
-        Check(Quantity("good neurons", "least_alpha"), lower=0.25, origin="paper"),
-        Check(Quantity("good neurons", "greatest_alpha"), upper=1.0, origin="paper"),
-        Check(Quantity("good neurons", "off7"), upper=1.0, origin="paper"),
-        Check(Quantity("good neurons", "bias7"), upper=1.0, origin="paper"),
+        (good.good >= 1.0).by_paper(),
+        (good.least_alpha >= 0.25).by_paper(),
+        (good.greatest_alpha <= 1.0).by_paper(),
+        (good.off7 <= 1.0).by_paper(),
+        (good.bias7 <= 1.0).by_paper(),
     ),
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
@@ -262,6 +257,7 @@ def lemma8_10(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
     }
 
 
+unbounded = arm("ψ without ceiling")
 LEMMA8 = Claim(
     id="daniely2020/lemma8",
     where="Lemma 8",
@@ -273,8 +269,8 @@ LEMMA8 = Claim(
     ),
     study=lemma8_10,
     checks=(
-        Check(Quantity("ψ without ceiling", "wanted"), lower=1.0 - 1e-9, origin="paper"),
-        Check(Quantity("ψ without ceiling", "error"), upper=1.0 + 1e-9, origin="paper"),
+        (unbounded.wanted >= 1.0 - 1e-9).by_paper(),
+        (unbounded.error <= 1.0 + 1e-9).by_paper(),
     ),
     corrections=("daniely2020/lemma8-ceiling",),
     seeds=ONE_RUN,
@@ -289,6 +285,7 @@ LEMMA8 = Claim(
     ),
 )
 
+bounded = arm("ψ with ceiling")
 LEMMA10 = Claim(
     id="daniely2020/lemma10",
     where="Lemma 10, the identity Σ_r c_r ψ_r = f in its proof",
@@ -300,8 +297,8 @@ LEMMA10 = Claim(
     ),
     study=lemma8_10,
     checks=(
-        Check(Quantity("ψ without ceiling", "margin"), lower=1.0 - 1e-9, origin="paper"),
-        Check(Quantity("ψ with ceiling", "margin"), lower=1.0 - 1e-8),
+        (unbounded.margin >= 1.0 - 1e-9).by_paper(),
+        bounded.margin >= 1.0 - 1e-8,
     ),
     corrections=("daniely2020/lemma10-coefficients", "daniely2020/lemma8-ceiling"),
     history=(
@@ -352,7 +349,7 @@ LEMMA12 = Claim(
     statement="With η₁ = 1 and λ₁ = 1/2, after the first step every second-layer weight is at most "
     "k/√n in size.",
     study=lemma12,
-    checks=(Check(Quantity("mixture", "ratio12"), upper=1.0, origin="paper"),),
+    checks=((mixture.ratio12 <= 1.0).by_paper(),),
     corrections=("daniely2020/start",),
     seeds=ONE_RUN,
     least_seeds=1,

@@ -14,7 +14,7 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm
 from unlazy.learners.sources import LawGradients
 from unlazy.papers.daniely2020.learner import ParitySchedule
 from unlazy.papers.daniely2020.neuron_features import FeatureShare
@@ -55,6 +55,7 @@ def learner(scale: Scale, *, printed: bool = False) -> dict[str, StudyArm]:
     }
 
 
+net = arm("network")
 LEARNER = Claim(
     id="daniely2020/learner",
     where="Section 2",
@@ -69,9 +70,9 @@ LEARNER = Claim(
     ),
     study=learner,
     checks=(
-        Check(Quantity("network", "start"), upper=1e-9, origin="paper"),
-        Check(Quantity("network", "w"), upper=1e-9, origin="paper"),
-        Check(Quantity("network", "u"), upper=1e-9, origin="paper"),
+        (net.start <= 1e-9).by_paper(),
+        (net.w <= 1e-9).by_paper(),
+        (net.u <= 1e-9).by_paper(),
     ),
     corrections=("daniely2020/start",),
     control=Control(
@@ -125,6 +126,7 @@ def _most(scale: Scale) -> int:
     return WIDTHS[scale][-1]
 
 
+theorem = arm("theorem")
 THEOREM2 = Claim(
     id="daniely2020/theorem2",
     where="Theorem 2",
@@ -136,8 +138,8 @@ THEOREM2 = Claim(
     ),
     study=theorem2,
     checks=(
-        Check(Quantity("theorem", "best"), upper=1.0),
-        Check(Quantity("theorem", "change"), upper=-1.0),
+        theorem.best <= 1.0,
+        theorem.change <= -1.0,
     ),
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
@@ -253,6 +255,7 @@ def _enough(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str,
     }
 
 
+over_width = arm("k = 3, over width")
 PRACTICAL = Claim(
     id="daniely2020/practical",
     where="Theorem 2, its conclusion, with schedules of our own",
@@ -261,14 +264,11 @@ PRACTICAL = Claim(
     "all inputs rightly.",
     study=practical,
     checks=(
-        *(
-            Check(Quantity(f"k = {k}, second layer", "solved"), lower=1.0, share=0.6)
-            for k in SECOND_LAYER
-        ),
-        *(Check(Quantity(f"k = {k}, both layers", "solved"), lower=1.0, share=0.6) for k in (3, 5)),
-        Check(Quantity("k = 7, both layers", "solved"), lower=1.0, share=0.6, scales=("paper",)),
-        Check(Quantity("k = 3, over width", "flow"), lower=2.0),
-        Check(Quantity("k = 3, over width", "enough"), lower=5.0),
+        *((arm(f"k = {k}, second layer").solved >= 1.0).for_share(0.6) for k in SECOND_LAYER),
+        *((arm(f"k = {k}, both layers").solved >= 1.0).for_share(0.6) for k in (3, 5)),
+        (arm("k = 7, both layers").solved >= 1.0).for_share(0.6).at("paper"),
+        over_width.flow >= 2.0,
+        over_width.enough >= 5.0,
     ),
     seeds={"smoke": 1, "laptop": 10, "paper": 10},
     corrections=("daniely2020/start",),
@@ -325,6 +325,7 @@ def lemma9(scale: Scale, tight: float = 0.0) -> dict[str, StudyArm]:
     return {"neurons": FeatureShare(FEATURE_BITS[scale], K, tight, precision=64)}
 
 
+neurons = arm("neurons")
 LEMMA9 = Claim(
     id="daniely2020/lemma9",
     where="Lemma 9",
@@ -336,7 +337,7 @@ LEMMA9 = Claim(
         "x_j + |r|)."
     ),
     study=lemma9,
-    checks=(Check(Quantity("neurons", "wanted"), lower=1.0, origin="paper"),),
+    checks=((neurons.wanted >= 1.0).by_paper(),),
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
         Condition(
@@ -387,7 +388,7 @@ THEOREM11 = Claim(
     ),
     study=regret,
     checks=tuple(
-        Check(Quantity(f"k = {k}, {name}", "regret"), upper=1.0, origin="paper")
+        (arm(f"k = {k}, {name}").regret <= 1.0).by_paper()
         for k in (3, 7)
         for name in ("small steps", "large steps")
     ),
@@ -439,10 +440,7 @@ LEMMA13_14 = Claim(
         "ηtλ·n/k)."
     ),
     study=drift,
-    checks=tuple(
-        Check(Quantity("theorem", name), upper=1.0, origin="paper")
-        for name in ("u", "w", "b", "loss")
-    ),
+    checks=tuple((theorem[name] <= 1.0).by_paper() for name in ("u", "w", "b", "loss")),
     conditions=(
         Condition(
             "η ≤ 1/2",

@@ -9,7 +9,7 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm
 from unlazy.papers.glasgow2023.growth import LayerBalance
 from unlazy.papers.glasgow2023.minibatches import MinibatchErrors
 from unlazy.papers.glasgow2023.sizes import Training
@@ -30,6 +30,7 @@ def spread(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+vectors = arm("vectors")
 SPREAD = Claim(
     id="glasgow2023/spread",
     where="Definition B.1, Lemmas B.2, B.3, B.4",
@@ -45,11 +46,11 @@ SPREAD = Claim(
     ),
     study=spread,
     checks=(
-        Check(Quantity("vectors", "spread", FEW), lower=0.99),
-        Check(Quantity("vectors", "spread", MANY), lower=0.99),
-        *(Check(Quantity("vectors", "small", d), lower=0.5) for d in (FEW, MANY)),
-        Check(Quantity("vectors", "gaussian_ratio", MANY), upper=1.0, origin="paper"),
-        *(Check(Quantity("vectors", "gaussian_gap", d), upper=1.0) for d in (FEW, MANY)),
+        vectors.spread[FEW] >= 0.99,
+        vectors.spread[MANY] >= 0.99,
+        *(vectors.small[d] >= 0.5 for d in (FEW, MANY)),
+        (vectors.gaussian_ratio[MANY] <= 1.0).by_paper(),
+        *(vectors.gaussian_gap[d] <= 1.0 for d in (FEW, MANY)),
     ),
     control=Control(
         "vectors of one coordinate",
@@ -89,6 +90,7 @@ def _minibatch(scale: Scale, **false: float) -> dict[str, StudyArm]:
     return {"SGD": run.arm((0, 30, 60), probe)}
 
 
+sgd = arm("SGD")
 MINIBATCH = Claim(
     id="glasgow2023/minibatch",
     whatever_labels="averages over minibatches lie near their means whatever is averaged",
@@ -103,7 +105,7 @@ MINIBATCH = Claim(
     ),
     study=_minibatch,
     checks=tuple(
-        Check(Quantity("SGD", measure, step), upper=1.0, origin="paper")
+        (sgd[measure][step] <= 1.0).by_paper()
         for measure, steps in {
             "whole_ratio": (0, 30, 60),
             "coordinate_ratio": (0, 30, 60),
@@ -151,8 +153,8 @@ BALANCE = Claim(
     ),
     study=_balance,
     checks=(
-        Check(Quantity("SGD", "excess"), upper=0.0, origin="paper"),
-        Check(Quantity("SGD", "drift_ratio"), upper=1.0, origin="paper"),
+        (sgd.excess <= 0.0).by_paper(),
+        (sgd.drift_ratio <= 1.0).by_paper(),
     ),
     conditions=(BATCH, Condition("η ≤ 1/4", lambda s: _setting(s).step, lambda s: 0.25, "≤")),
     control=Control(

@@ -6,7 +6,7 @@ import dataclasses
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import ArmName, Change, Check, Condition, Control, Scale, arms
 from unlazy.papers.glasgow2023.deviations import GradientDeviations
 from unlazy.papers.glasgow2023.growth import EndOfPhaseOne, SignalGrowth
 from unlazy.papers.glasgow2023.instruments import (
@@ -62,15 +62,16 @@ def _blind(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
-def _at_end(arm: str) -> tuple[Check, ...]:
+def _at_end(name: ArmName) -> tuple[Check, ...]:
     return (
-        Check(Quantity(arm, "end_share"), lower=0.1, origin="paper"),
-        Check(Quantity(arm, "end_rest"), upper=4.0, origin="paper"),
-        Check(Quantity(arm, "end_gap"), upper=1.0, origin="paper"),
-        Check(Quantity(arm, "end_time"), lower=1.0, upper=2.6),
+        (name.end_share >= 0.1).by_paper(),
+        (name.end_rest <= 4.0).by_paper(),
+        (name.end_gap <= 1.0).by_paper(),
+        name.end_time.between(1.0, 2.6),
     )
 
 
+sgd, reduced = arms("SGD", "d = 10⁶")
 PHASE1 = Claim(
     id="glasgow2023/phase1",
     where="Section 4.1, Lemmas 4.1 and C.1",
@@ -86,10 +87,10 @@ PHASE1 = Claim(
     ),
     study=phase1,
     checks=(
-        *_at_end("SGD"),
-        *_at_end("d = 10⁶"),
-        Check(Quantity("SGD", "end_excess"), upper=0.0, origin="paper"),
-        Check(Quantity("SGD", "slope_ratio"), lower=0.9, upper=1.1),
+        *_at_end(sgd),
+        *_at_end(reduced),
+        (sgd.end_excess <= 0.0).by_paper(),
+        sgd.slope_ratio.between(0.9, 1.1),
     ),
     conditions=lemma_c1(training),
     control=Control(
@@ -180,6 +181,7 @@ def gradients(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+start, formulas = arms("start", "formulas")
 GRADIENTS = Claim(
     id="glasgow2023/gradients",
     where="Lemmas C.4, C.17 (A2, A3 at t = 0)",
@@ -197,20 +199,17 @@ GRADIENTS = Claim(
     study=gradients,
     checks=(
         *(
-            Check(Quantity("formulas", measure, d), upper=1e-9)
+            formulas[measure][d] <= 1e-9
             for measure in ("signal_error", "opposite_error", "rest_error", "coordinate_error")
             for d in (8, 10)
         ),
-        *(
-            Check(Quantity("start", measure), upper=1.0, origin="paper")
-            for measure in ("second_ratio", "each_ratio")
-        ),
-        Check(Quantity("start", "rate_ratio"), lower=0.95, upper=1.05),
+        *((start[measure] <= 1.0).by_paper() for measure in ("second_ratio", "each_ratio")),
+        start.rate_ratio.between(0.95, 1.05),
     ),
     conditions=(
         Condition(
             "neurons are controlled at t = 0 (C1, C2, C5), ζ = 1/log d",
-            Quantity("start", "controlled"),
+            start.controlled,
             lambda s: 1.0,
             "≤",
         ),
@@ -267,11 +266,11 @@ DEVIATION = Claim(
     study=lambda s: _deviation(s, 1.0),
     checks=(
         *(
-            Check(Quantity("SGD", measure, step), upper=1.0, origin="paper")
+            (sgd[measure][step] <= 1.0).by_paper()
             for measure in ("first_ratio", "second_ratio", "coordinate_ratio")
             for step in (0, 20, 40, 60, 80)
         ),
-        Check(Quantity("SGD", "early_ratio", 0), upper=1.0, origin="paper"),
+        (sgd.early_ratio[0] <= 1.0).by_paper(),
     ),
     control=Control(
         "the network's gradients are held against a linearised loss of the wrong sign",

@@ -7,7 +7,7 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arms
 from unlazy.papers.glasgow2023.clean import BaseCase, CleanNeurons
 from unlazy.papers.glasgow2023.constructed import HeavyStep
 from unlazy.papers.glasgow2023.growth import GrowthLaw, MarginGrowth
@@ -52,6 +52,7 @@ def _frozen_early(run: Training) -> StudyArm:
     return run.arm(steps, Portrait(), SignalHeavy(), MarginGrowth(step=run.step, looks=LOOKS))
 
 
+hypothesis, least, greatest = arms("hypothesis", "least margin", "greatest margin")
 PHASE2 = Claim(
     id="glasgow2023/phase2",
     where="Definition 4.2, Lemma 4.4",
@@ -67,18 +68,15 @@ PHASE2 = Claim(
     ),
     study=phase2,
     checks=(
-        *(Check(Quantity("least margin", f"least_ratio_{look}"), lower=0.85) for look in LOOKS),
-        *(
-            Check(Quantity("greatest margin", f"greatest_ratio_{look}"), upper=1.15)
-            for look in LOOKS
-        ),
-        Check(Quantity("hypothesis", "zeta_rise_most"), upper=1.0),
-        Check(Quantity("hypothesis", "log10_zeta_plain"), upper=-1.0),
+        *(least[f"least_ratio_{look}"] >= 0.85 for look in LOOKS),
+        *(greatest[f"greatest_ratio_{look}"] <= 1.15 for look in LOOKS),
+        hypothesis.zeta_rise_most <= 1.0,
+        hypothesis.log10_zeta_plain <= -1.0,
     ),
     conditions=(
         Condition(
             "ζ·e^{10H} ≤ 1, the least ζ and H along the run",
-            Quantity("hypothesis", "zeta_met_least"),
+            hypothesis.zeta_met_least,
             lambda s: 1.0,
             "≤",
         ),
@@ -152,6 +150,7 @@ def _wrong_step(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+strong, margins, larger = arms("neurons of S", "margins", "H = 2")
 PHASE2_STEP = Claim(
     id="glasgow2023/phase2-step",
     where="Lemmas 4.4 and D.3 (on the population loss), D.12, D.13",
@@ -164,18 +163,15 @@ PHASE2_STEP = Claim(
     ),
     study=phase2_step,
     checks=(
-        *(Check(Quantity(arm, "least_ratio"), lower=0.999) for arm in ("margins", "H = 2")),
-        *(Check(Quantity(arm, "greatest_ratio"), upper=1.001) for arm in ("margins", "H = 2")),
-        *(
-            Check(Quantity(arm, "mass_rate"), upper=1.0, origin="paper")
-            for arm in ("margins", "H = 2")
-        ),
-        Check(Quantity("neurons of S", "shape_rate"), upper=1.0, origin="paper"),
+        *(arm.least_ratio >= 0.999 for arm in (margins, larger)),
+        *(arm.greatest_ratio <= 1.001 for arm in (margins, larger)),
+        *((arm.mass_rate <= 1.0).by_paper() for arm in (margins, larger)),
+        (strong.shape_rate <= 1.0).by_paper(),
     ),
     conditions=(
-        Condition("ζ ≤ e^{−10H}", Quantity("margins", "zeta_met"), lambda s: 1 + 1e-9, "≤"),
-        Condition("(E‖w‖² − E a²)/(ζH)", Quantity("margins", "gap"), lambda s: 1.0, "≤"),
-        Condition("(E a² + ζH)/(2H)", Quantity("margins", "norm"), lambda s: 1.0, "≤"),
+        Condition("ζ ≤ e^{−10H}", margins.zeta_met, lambda s: 1 + 1e-9, "≤"),
+        Condition("(E‖w‖² − E a²)/(ζH)", margins.gap, lambda s: 1.0, "≤"),
+        Condition("(E a² + ζH)/(2H)", margins.norm, lambda s: 1.0, "≤"),
         Condition("η ≤ ζ³, as their ratio", lambda s: 1.0, lambda s: 1.0, "≤"),
     ),
     control=Control(
@@ -221,6 +217,7 @@ def _not_clean(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+neurons, base_case, net, scattered = arms("neurons", "base case", "network", "scattered")
 CLEAN = Claim(
     id="glasgow2023/clean-gradients",
     where="Lemmas D.4 (mass outside of S), D.5, D.7, D.10, D.11, D.14, Claims D.6, D.9, Corollary "
@@ -243,26 +240,23 @@ CLEAN = Claim(
     ),
     study=clean,
     checks=(
-        Check(Quantity("neurons", "signal_error"), upper=4.0),
-        Check(Quantity("neurons", "second_error"), upper=4.0),
-        Check(Quantity("neurons", "rest_ratio"), lower=1 - 1e-6, origin="paper"),
-        Check(Quantity("neurons", "opposite_slack"), lower=0.0, origin="paper"),
-        Check(Quantity("neurons", "both_ratio"), lower=1.0),
-        Check(Quantity("neurons", "beyond"), lower=0.5, origin="paper"),
-        Check(Quantity("neurons", "second_bound"), upper=1 + 1e-9, origin="paper"),
+        neurons.signal_error <= 4.0,
+        neurons.second_error <= 4.0,
+        (neurons.rest_ratio >= 1 - 1e-6).by_paper(),
+        (neurons.opposite_slack >= 0.0).by_paper(),
+        neurons.both_ratio >= 1.0,
+        (neurons.beyond >= 0.5).by_paper(),
+        (neurons.second_bound <= 1 + 1e-9).by_paper(),
+        *((scattered[measure] <= 1.0).by_paper() for measure in ("clean_first", "clean_second")),
         *(
-            Check(Quantity("scattered", measure), upper=1.0, origin="paper")
-            for measure in ("clean_first", "clean_second")
-        ),
-        *(
-            Check(Quantity("network", measure), upper=1.0, origin="paper")
+            (net[measure] <= 1.0).by_paper()
             for measure in ("norm_rate", "margin_step", "margin_gap")
         ),
-        Check(Quantity("base case", "mass"), upper=1.0, origin="paper", exact=True),
+        (base_case.mass <= 1.0).by_paper().exactly(),
     ),
     conditions=(
-        Condition("ζ ≤ e^{−10H}", Quantity("network", "zeta_met"), lambda s: 1 + 1e-9, "≤"),
-        Condition("H ≥ 1 (base case, d = 10⁶, c = 20)", Quantity("base case", "H"), lambda s: 1.0),
+        Condition("ζ ≤ e^{−10H}", net.zeta_met, lambda s: 1 + 1e-9, "≤"),
+        Condition("H ≥ 1 (base case, d = 10⁶, c = 20)", base_case.H, lambda s: 1.0),
     ),
     control=Control(
         "labels turned and slopes 1.5 times too large; networks that are not signal-heavy, with "
@@ -304,6 +298,7 @@ def frozen(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+first_layer, both_layers = arms("first layer alone", "both layers")
 FROZEN = Claim(
     id="glasgow2023/frozen",
     where="Remark 4.3",
@@ -318,13 +313,13 @@ FROZEN = Claim(
     ),
     study=frozen,
     checks=(
-        Check(Quantity("first layer alone", "linear_error"), upper=0.05),
-        Check(Quantity("first layer alone", "preference"), lower=2.0),
-        Check(Quantity("both layers", "exponential_error"), upper=0.1),
-        Check(Quantity("both layers", "preference"), upper=-1.0),
-        Check(Quantity("first layer alone", "outside_growth"), lower=1.0),
-        Check(Quantity("both layers", "outside_growth"), upper=0.0),
-        Check(Quantity("first layer alone", "log10_zeta_plain"), lower=0.0, origin="identity"),
+        first_layer.linear_error <= 0.05,
+        first_layer.preference >= 2.0,
+        both_layers.exponential_error <= 0.1,
+        both_layers.preference <= -1.0,
+        first_layer.outside_growth >= 1.0,
+        both_layers.outside_growth <= 0.0,
+        (first_layer.log10_zeta_plain >= 0.0).by_construction(),
     ),
     control=Control(
         "the two arms exchanged",

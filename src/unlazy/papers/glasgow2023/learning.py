@@ -12,7 +12,7 @@ from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NNGP, NTK
 from unlazy.lab.arms import Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
 from unlazy.papers.glasgow2023.growth import TimeToLoss
 from unlazy.papers.glasgow2023.instruments import LiteralStep, TaskFacts
@@ -34,6 +34,7 @@ def task(scale: Scale) -> dict[str, StudyArm]:
     return {"XOR": TaskFacts(d={"smoke": 8, "laptop": 12, "paper": 14}[scale], precision=64)}
 
 
+xor = arm("XOR")
 TASK = Claim(
     id="glasgow2023/task",
     where="Section 2.1",
@@ -44,12 +45,12 @@ TASK = Claim(
     ),
     study=task,
     checks=(
-        Check(Quantity("XOR", "mean_label"), lower=-1e-12, upper=1e-12, exact=True),
-        Check(Quantity("XOR", "single_correlation"), upper=1e-12, exact=True),
-        Check(Quantity("XOR", "pair_correlation"), lower=1 - 1e-12, exact=True),
-        Check(Quantity("XOR", "correlated_pairs"), lower=1, upper=1, exact=True),
-        Check(Quantity("XOR", "leap"), lower=2, upper=2, origin="paper", exact=True),
-        Check(Quantity("XOR", "information_exponent"), lower=2, upper=2, exact=True),
+        xor.mean_label.between(-1e-12, 1e-12).exactly(),
+        (xor.single_correlation <= 1e-12).exactly(),
+        (xor.pair_correlation >= 1 - 1e-12).exactly(),
+        xor.correlated_pairs.between(1, 1).exactly(),
+        xor.leap.between(2, 2).by_paper().exactly(),
+        xor.information_exponent.between(2, 2).exactly(),
     ),
     control=Control(
         "the label says whether three coordinates are all +1",
@@ -81,6 +82,7 @@ def _wrong_steps(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+one_step, two_bases, rotated = arms("one step", "two bases", "rotated cube")
 LEARNER = Claim(
     id="glasgow2023/learner",
     where="Section 2.2, Remark 2.1",
@@ -94,11 +96,11 @@ LEARNER = Claim(
     ),
     study=learner,
     checks=(
-        Check(Quantity("one step", "difference"), upper=1e-9),
-        Check(Quantity("one step", "norm_error"), upper=1e-6),
-        Check(Quantity("one step", "balance_error"), upper=1e-6),
-        Check(Quantity("two bases", "difference"), upper=1e-9),
-        Check(Quantity("rotated cube", "error"), upper=0.01),
+        one_step.difference <= 1e-9,
+        one_step.norm_error <= 1e-6,
+        one_step.balance_error <= 1e-6,
+        two_bases.difference <= 1e-9,
+        rotated.error <= 0.01,
     ),
     control=Control(
         "formulas with 1.5 times the step, radius and second layer; Adam in two bases; labels "
@@ -173,6 +175,7 @@ def _greatest(scale: Scale) -> Training:
     return literal(SIZES[scale].times[-1])
 
 
+large, small = arms("radius θ", "radius θ/√p")
 THEOREM = Claim(
     id="glasgow2023/theorem",
     where="Theorem 3.1",
@@ -185,11 +188,11 @@ THEOREM = Claim(
     ),
     study=theorem,
     checks=(
-        Check(Quantity("radius θ", "share"), upper=6.0),
-        Check(Quantity("radius θ/√p", "share"), upper=8.0),
-        *(Check(Quantity(arm, "share_growth"), upper=1.1) for arm in ("radius θ", "radius θ/√p")),
-        *(Check(Quantity(arm, "final_loss"), upper=0.05) for arm in ("radius θ", "radius θ/√p")),
-        *(Check(Quantity(arm, "final_error"), upper=0.001) for arm in ("radius θ", "radius θ/√p")),
+        large.share <= 6.0,
+        small.share <= 8.0,
+        *(arm.share_growth <= 1.1 for arm in (large, small)),
+        *(arm.final_loss <= 0.05 for arm in (large, small)),
+        *(arm.final_error <= 0.001 for arm in (large, small)),
     ),
     conditions=(
         Condition(
@@ -294,6 +297,9 @@ def _nothing_to_learn(scale: Scale) -> Mapping[str, StudyArm]:
     }
 
 
+network, ntk, nngp, quadratic, predicted, both = arms(
+    "SGD", "NTK", "NNGP", "quadratic kernel", "NTK, predicted", "SGD and NTK"
+)
 SCALING = Claim(
     id="glasgow2023/scaling",
     where="Abstract, Section 1.1",
@@ -305,21 +311,15 @@ SCALING = Claim(
     ),
     study=scaling,
     checks=(
-        Check(Quantity("SGD", "exponent"), lower=1.0, upper=1.35),
-        Check(Quantity("SGD", "exponent_log"), lower=0.8, upper=1.1),
-        Check(Quantity("NTK", "exponent"), lower=1.75, upper=2.1),
-        Check(Quantity("NNGP", "exponent"), lower=1.75, upper=2.1),
-        Check(Quantity("quadratic kernel", "exponent"), lower=1.85, upper=2.15),
-        Check(Quantity("NTK, predicted", "exponent"), lower=1.95, upper=2.05),
-        Check(Quantity("SGD and NTK", "crossover"), lower=40, upper=63),
-        *(
-            Check(Quantity(arm, "ratio_lowest"), lower=0.95)
-            for arm in ("NTK", "NNGP", "quadratic kernel")
-        ),
-        *(
-            Check(Quantity(arm, "ratio_highest"), upper=1.05)
-            for arm in ("NTK", "NNGP", "quadratic kernel")
-        ),
+        network.exponent.between(1.0, 1.35),
+        network.exponent_log.between(0.8, 1.1),
+        ntk.exponent.between(1.75, 2.1),
+        nngp.exponent.between(1.75, 2.1),
+        quadratic.exponent.between(1.85, 2.15),
+        predicted.exponent.between(1.95, 2.05),
+        both.crossover.between(40, 63),
+        *(arm.ratio_lowest >= 0.95 for arm in (ntk, nngp, quadratic)),
+        *(arm.ratio_highest <= 1.05 for arm in (ntk, nngp, quadratic)),
     ),
     deviations=(
         "Minibatches of d examples, θ = 0.3, η = 0.5, p = 128: more thrifty than Theorem 3.1 "

@@ -6,7 +6,7 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arms
 from unlazy.papers.glasgow2023.below import below_the_bound
 from unlazy.papers.glasgow2023.gradients import rotation_invariant_bound
 from unlazy.papers.glasgow2023.invariance import PairSearch, ProofChain, RotationFloor
@@ -50,6 +50,7 @@ def _seeing(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+every, ntk, quadratic, sgd, proof = arms("every learner", "NTK", "quadratic kernel", "SGD", "proof")
 LOWERBOUND = Claim(
     id="glasgow2023/lowerbound",
     whatever_labels="it bounds errors from below, and from such labels nothing is learned at all",
@@ -63,18 +64,10 @@ LOWERBOUND = Claim(
     ),
     study=lowerbound,
     checks=(
-        *(
-            Check(Quantity(arm, "error"), lower=0.03, origin="paper")
-            for arm in ("NTK", "quadratic kernel", "SGD")
-        ),
-        Check(
-            Quantity("every learner", "floor", COUNTED["laptop"][1][0]), lower=0.03, origin="paper"
-        ),
-        *(
-            Check(Quantity("proof", "bound", d), lower=0.03, origin="paper", exact=True)
-            for d in (1200, 100_000)
-        ),
-        *(Check(Quantity("proof", "reach", d), lower=1.0, exact=True) for d in (1200, 100_000)),
+        *((arm.error >= 0.03).by_paper() for arm in (ntk, quadratic, sgd)),
+        (every.floor[COUNTED["laptop"][1][0]] >= 0.03).by_paper(),
+        *((proof.bound[d] >= 0.03).by_paper().exactly() for d in (1200, 100_000)),
+        *((proof.reach[d] >= 1.0).exactly() for d in (1200, 100_000)),
     ),
     conditions=(
         Condition(

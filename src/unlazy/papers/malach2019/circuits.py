@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm
 from unlazy.papers.malach2019.instruments import (
     Enumeration,
     LocalCorrelation,
@@ -23,6 +23,7 @@ DAY, FRESH = "2026-11-17", 1100
 SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4, 8), "laptop": (4, 8, 16), "paper": (4, 8, 16)}
 DRAWN: dict[Scale, int] = {"smoke": 2, "laptop": 10, "paper": 100}
 
+circuits = arm("circuits")
 TASK_CIRCUIT = Claim(
     id="malach2019/task-circuit",
     where="Section 3 (h_C), Section 4 (c_ij, I_ij)",
@@ -34,10 +35,10 @@ TASK_CIRCUIT = Claim(
     ),
     study=lambda scale: {"circuits": Enumeration(SIZES[scale], circuits=DRAWN[scale])},
     checks=(
-        Check(Quantity("circuits", "evaluation_errors"), upper=0.0),
-        Check(Quantity("circuits", "print_errors"), upper=0.0),
-        Check(Quantity("circuits", "correlation_gap"), upper=EXACT),
-        Check(Quantity("circuits", "influence_gap"), upper=EXACT),
+        circuits.evaluation_errors <= 0.0,
+        circuits.print_errors <= 0.0,
+        circuits.correlation_gap <= EXACT,
+        circuits.influence_gap <= EXACT,
     ),
     deviations=(
         "What is compared: packed evaluation and recursions, as the other rows use them, beside "
@@ -62,6 +63,7 @@ TASK_CIRCUIT = Claim(
 
 COUNTED: dict[Scale, tuple[int, ...]] = {"smoke": (2, 4), "laptop": (2, 4, 8), "paper": (2, 4, 8)}
 
+functions = arm("functions")
 CIRCUIT_COUNT = Claim(
     id="malach2019/circuit-count",
     where="Section 3 (size of H)",
@@ -71,8 +73,8 @@ CIRCUIT_COUNT = Claim(
     "has a size that grows like 6^n.",
     study=lambda scale: {"functions": CountedFunctions(COUNTED[scale])},
     checks=(
-        Check(Quantity("functions", "growth"), lower=0.99, upper=1.01),
-        Check(Quantity("functions", "formula_gap"), upper=0.0),
+        functions.growth.between(0.99, 1.01),
+        functions.formula_gap <= 0.0,
     ),
     deviations=(
         "Every truth table is listed and counted once, up to n = 8. The formula 2 + 2(6^n − "
@@ -96,6 +98,7 @@ PARITY_SIZES: dict[Scale, tuple[int, ...]] = {
     "paper": (4, 16, 64, 256, 1024, 4096),
 }
 
+parity = arm("parity")
 TASK_PRODUCT = Claim(
     id="malach2019/task-product",
     where="Section 5.1, Lemma 5",
@@ -107,9 +110,9 @@ TASK_PRODUCT = Claim(
     ),
     study=lambda scale: {"parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]))},
     checks=(
-        Check(Quantity("parity", "label_errors"), upper=0.0, origin="paper"),
+        (parity.label_errors <= 0.0).by_paper(),
         # Of some thousand independent means, none lies five deviations off.
-        Check(Quantity("parity", "frequency_z"), upper=5.0),
+        parity.frequency_z <= 5.0,
     ),
     deviations=("All inputs up to n = 16, 20,000 drawn ones above.",),
     seeds=ONE_RUN,
@@ -138,6 +141,7 @@ PUSH_SIZES: dict[Scale, tuple[int, ...]] = {
 }
 PUSHED: dict[Scale, int] = {"smoke": 20_000, "laptop": 1_000_000, "paper": 10_000_000}
 
+generative = arm("generative")
 TASK_GENERATIVE = Claim(
     id="malach2019/task-generative",
     where="Section 5.2, Lemma 9",
@@ -146,9 +150,9 @@ TASK_GENERATIVE = Claim(
     "that of its outputs: Γ_i(D⁽ⁱ⁾) = D⁽ⁱ⁻¹⁾.",
     study=lambda scale: {"generative": PushForward(PUSH_SIZES[scale], sample=PUSHED[scale])},
     checks=(
-        Check(Quantity("generative", "distance"), upper=EXACT, origin="paper"),
+        (generative.distance <= EXACT).by_paper(),
         # 65,536 cells: χ² per degree of freedom is within 1 ± 0.03 with overwhelming probability.
-        Check(Quantity("generative", "chi_square"), lower=0.95, upper=1.05),
+        generative.chi_square.between(0.95, 1.05),
     ),
     deviations=(
         "The second check is on our sampler: drawn inputs beside their exact probabilities.",
@@ -175,6 +179,7 @@ TASK_GENERATIVE = Claim(
 LCA_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4,), "laptop": (4, 8), "paper": (4, 8, 16)}
 LCA_DRAWN: dict[Scale, int] = {"smoke": 20, "laptop": 300, "paper": 2_000}
 
+drawn = arm("lemma 3")
 LCA = Claim(
     id="malach2019/lca",
     where="Lemma 3 (Definition 1, Assumption 1, Properties 1–3)",
@@ -184,14 +189,14 @@ LCA = Claim(
     "3, with ε = Δ²/4.",
     study=lambda scale: {"lemma 3": LocalCorrelation(LCA_SIZES[scale], circuits=LCA_DRAWN[scale])},
     checks=(
-        Check(Quantity("lemma 3", "broken"), upper=0.0, origin="paper"),
-        Check(Quantity("lemma 3", "rare"), upper=0.0, origin="paper"),
-        Check(Quantity("lemma 3", "checker_gap"), upper=EXACT),
+        (drawn.broken <= 0.0).by_paper(),
+        (drawn.rare <= 0.0).by_paper(),
+        drawn.checker_gap <= EXACT,
     ),
     conditions=(
         Condition(
             "drawn circuits and laws that satisfy LCA with some Δ > 0",
-            Quantity("lemma 3", "with_lca"),
+            drawn.with_lca,
             lambda scale: 5.0,
         ),
     ),
@@ -235,9 +240,9 @@ LEMMA6 = Claim(
         "parity": ParityMargin(PARITY_SIZES[scale], xi=XI, laws=6 if scale == "smoke" else 50)
     },
     checks=(
-        Check(Quantity("parity", "gap_ratio"), lower=1.0, origin="paper"),
-        Check(Quantity("parity", "inside"), lower=0.0, origin="paper"),
-        Check(Quantity("parity", "pattern_ratio"), lower=1.0, origin="paper"),
+        (parity.gap_ratio >= 1.0).by_paper(),
+        (parity.inside >= 0.0).by_paper(),
+        (parity.pattern_ratio >= 1.0).by_paper(),
     ),
     conditions=(Condition("ξ < ¼", lambda scale: XI, lambda scale: 0.25, "≤"),),
     deviations=(
@@ -282,12 +287,12 @@ LEMMA8 = Claim(
     ),
     study=lambda scale: {"generative": GenerativeMargin(PARITY_SIZES[scale])},
     checks=(
-        Check(Quantity("generative", "gap"), upper=EXACT, origin="paper"),
-        Check(Quantity("generative", "least_ratio"), lower=1 - EXACT, origin="paper"),
-        Check(Quantity("generative", "strict_ratio"), lower=1 + EXACT, origin="paper"),
-        Check(Quantity("generative", "influence"), lower=1e-300, origin="paper"),
-        Check(Quantity("generative", "pattern_ratio"), lower=1.0, origin="paper"),
-        Check(Quantity("generative", "closed_form"), lower=1 - 1e-9, upper=1 + 1e-9),
+        (generative.gap <= EXACT).by_paper(),
+        (generative.least_ratio >= 1 - EXACT).by_paper(),
+        (generative.strict_ratio >= 1 + EXACT).by_paper(),
+        (generative.influence >= 1e-300).by_paper(),
+        (generative.pattern_ratio >= 1.0).by_paper(),
+        generative.closed_form.near(1, 1e-9),
     ),
     deviations=(
         "The inequality is strict above the inputs and an equality at them. ε is ¼(2/3)^d in "

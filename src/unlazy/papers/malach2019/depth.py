@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm, arms
 from unlazy.papers.malach2019.circuits import DAY, FRESH, ONE_RUN
 from unlazy.papers.malach2019.shallow import NetworkRank, SignRank, deep_recovery, errors_by_width
 
 HALF: dict[Scale, int] = {"smoke": 5, "laptop": 8, "paper": 10}
 
+networks = arm("networks")
 LEMMA23 = Claim(
     id="malach2019/lemma23",
     where="Lemma 23, and the rounding in the proof of Theorem 12",
@@ -25,8 +26,8 @@ LEMMA23 = Claim(
         "networks": NetworkRank(HALF[scale], networks=8 if scale == "paper" else 6)
     },
     checks=(
-        Check(Quantity("networks", "rank_ratio"), upper=1.0, origin="paper"),
-        Check(Quantity("networks", "rounding_ratio"), upper=1.0, origin="paper"),
+        (networks.rank_ratio <= 1.0).by_paper(),
+        (networks.rounding_ratio <= 1.0).by_paper(),
     ),
     conditions=(
         Condition(
@@ -48,6 +49,7 @@ LEMMA23 = Claim(
     ),
 )
 
+sign_rank = arm("sign-rank")
 THEOREM12 = Claim(
     id="malach2019/theorem12",
     where="Theorems 11 and 12, Corollary 13(2)",
@@ -60,12 +62,12 @@ THEOREM12 = Claim(
         "constant margin only by such networks of size 2^Ω(n)."
     ),
     study=lambda scale: {"sign-rank": SignRank()},
-    checks=(Check(Quantity("sign-rank", "growth"), lower=1.0),),
+    checks=(sign_rank.growth >= 1.0,),
     conditions=(
         Condition(
             "m is large enough for the proof's 4Bkn′⌈2Bk(2n′+1)/γ⌉ ≥ sr(f_m) to ask for one "
             "neuron (B = γ = 1)",
-            Quantity("sign-rank", "width_bound", 2),
+            sign_rank.width_bound[2],
             lambda scale: 1.0,
         ),
     ),
@@ -131,10 +133,10 @@ DEPTH_SEPARATION = Claim(
     study=depth_separation,
     checks=tuple(
         check
-        for arm in ("tree, population", "tree, samples")
+        for arm in arms("tree, population", "tree, samples")
         for check in (
-            Check(Quantity(arm, "separated"), lower=1.0, origin="paper"),
-            Check(Quantity(arm, "worst_recovered"), lower=100.0, origin="paper"),
+            (arm.separated >= 1.0).by_paper(),
+            (arm.worst_recovered >= 100.0).by_paper(),
         )
     ),
     deviations=(

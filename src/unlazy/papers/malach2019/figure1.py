@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients, SampleGradients
 from unlazy.networks.inits import MirroredInit
@@ -67,6 +67,7 @@ def figure1(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
     }
 
 
+biased, uniform = arms("biased", "uniform")
 FIGURE1 = Claim(
     id="malach2019/figure1",
     where="Figure 1 (Section 1)",
@@ -79,8 +80,8 @@ FIGURE1 = Claim(
     ),
     study=figure1,
     checks=(
-        Check(Quantity("biased", "test_accuracy"), lower=99.0),
-        Check(Quantity("uniform", "test_accuracy"), lower=47.0, upper=53.0),
+        biased.test_accuracy >= 99.0,
+        uniform.test_accuracy.between(47.0, 53.0),
     ),
     conditions=(
         Condition("n = 128 inputs", lambda scale: FIGURE1_SIZES[scale].n, lambda scale: 128),

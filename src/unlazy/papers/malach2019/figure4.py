@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Quantity, Scale, shuffled
+from unlazy.lab.rules import Scale, arms, shuffled
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import ResNetInit
 from unlazy.probes.performance import Performance
@@ -91,17 +91,11 @@ FIGURE4 = Claim(
     study=figure4,
     checks=(
         *(
-            Check(Quantity(name, "test_accuracy", k), lower=10 * factor)
-            for name in PATCH_SETS
+            name.test_accuracy[k] >= 10 * factor
+            for name in arms(*PATCH_SETS)
             for k, factor in FACTORS.items()
         ),
-        *(
-            Check(
-                Quantity(name, "test_accuracy", 5, minus=Quantity(name, "test_accuracy", 1)),
-                lower=1.0,
-            )
-            for name in PATCH_SETS
-        ),
+        *(name.test_accuracy[5] - name.test_accuracy[1] >= 1.0 for name in arms(*PATCH_SETS)),
     ),
     control=shuffled(figure4),
     seeds={"smoke": 1, "laptop": 5, "paper": 5},

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm, arms
 from unlazy.papers.malach2019.circuits import DAY, FRESH
 from unlazy.papers.malach2019.layers import LayerLemmas, lemma14_width
 from unlazy.papers.malach2019.recovering import Kind, least_sample, recovery_sweep, three_levels
@@ -33,6 +33,7 @@ def learner(scale: Scale, *, printed_sign: bool = False) -> dict[str, StudyArm]:
     }
 
 
+levels = arm("levels")
 LEARNER = Claim(
     id="malach2019/learner",
     where="Section 3 and Algorithm 1; gradient in the proof of Lemma 15",
@@ -45,9 +46,9 @@ LEARNER = Claim(
     ),
     study=learner,
     checks=(
-        Check(Quantity("levels", "different"), upper=0.0, origin="paper"),
-        Check(Quantity("levels", "error"), upper=0.0, origin="paper"),
-        Check(Quantity("levels", "literal_error"), upper=0.0, origin="paper"),
+        (levels.different <= 0.0).by_paper(),
+        (levels.error <= 0.0).by_paper(),
+        (levels.literal_error <= 0.0).by_paper(),
     ),
     deviations=(
         "Three implementations on the same samples: the tree network trained through its loss, "
@@ -95,6 +96,7 @@ def _greatest(scale: Scale) -> int:
     return max(max(sizes) for sizes in LITERAL_SIZES[scale].values())
 
 
+product, generative, parity = arms("product", "generative", "parity")
 THEOREM2 = Claim(
     id="malach2019/theorem2",
     where="Theorems 2 and 4",
@@ -110,10 +112,7 @@ THEOREM2 = Claim(
         "(Theorem 2)."
     ),
     study=theorem2,
-    checks=tuple(
-        Check(Quantity(kind, "failed"), upper=DELTA, origin="paper")
-        for kind in ("generative", "parity", "product")
-    ),
+    checks=tuple((kind.failed <= DELTA).by_paper() for kind in (generative, parity, product)),
     conditions=(
         Condition(
             "k ≥ log(2nd/δ)/log(4/3), δ = 0.05, at the greatest n",
@@ -121,15 +120,13 @@ THEOREM2 = Claim(
             lambda scale: theorem_width(_greatest(scale)),
         ),
         *(
-            Condition(
-                f"{kind}: {what} over what is asked", Quantity(kind, measure), lambda scale: 1.0
-            )
+            Condition(f"{kind}: {what} over what is asked", arm(kind)[measure], lambda scale: 1.0)
             for kind in ("generative", "parity", "product")
             for what, measure in (("|S|", "sample_share"), ("T", "steps_share"))
         ),
         Condition(
             "the least Δ of product laws is positive",
-            Quantity("product", "margin"),
+            product.margin,
             lambda scale: 0.05,
         ),
     ),
@@ -231,15 +228,12 @@ COROLLARY10 = Claim(
             for kind in KINDS
             for what in ("population", "samples")
             for check in (
-                Check(Quantity(f"{kind}, {what}", "worst_recovered"), lower=100.0, origin="paper"),
-                Check(Quantity(f"{kind}, {what}", "worst_error"), upper=0.0, origin="paper"),
+                (arm(f"{kind}, {what}").worst_recovered >= 100.0).by_paper(),
+                (arm(f"{kind}, {what}").worst_error <= 0.0).by_paper(),
             )
         ),
         # The theorem's sample, polynomial in n, is enough: so the least that is enough is not more.
-        *(
-            Check(Quantity(f"{kind}, least sample", "worst_share"), upper=1.0, origin="paper")
-            for kind in KINDS
-        ),
+        *((arm(f"{kind}, least sample").worst_share <= 1.0).by_paper() for kind in KINDS),
     ),
     deviations=(
         "Sizes beyond those of theorem2, where its samples could not be drawn: the statistics "
@@ -278,6 +272,7 @@ COROLLARY10 = Claim(
 LAYER_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4,), "laptop": (4, 8), "paper": (4, 8, 16)}
 LAYER_CIRCUITS: dict[Scale, int] = {"smoke": 1, "laptop": 4, "paper": 20}
 
+layers = arm("layers")
 LEMMA14 = Claim(
     id="malach2019/lemma14",
     where="Lemmas 14–19, 21, 22, Corollary 20 (Appendix B)",
@@ -294,16 +289,13 @@ LEMMA14 = Claim(
     ),
     study=lambda scale: {"layers": LayerLemmas(LAYER_SIZES[scale], circuits=LAYER_CIRCUITS[scale])},
     checks=(
-        Check(Quantity("layers", "lemma15"), lower=1.0, origin="paper"),
-        *(
-            Check(Quantity("layers", name), upper=DELTA, origin="paper")
-            for name in LayerLemmas.SHARES
-        ),
+        (layers.lemma15 >= 1.0).by_paper(),
+        *((layers[name] <= DELTA).by_paper() for name in LayerLemmas.SHARES),
     ),
     conditions=(
         Condition(
             "|S| over 2¹¹/(ε²Δ²)·log(8n_i/δ), δ = 0.05",
-            Quantity("layers", "sample"),
+            layers.sample,
             lambda scale: 1.0,
         ),
         Condition(
@@ -336,6 +328,7 @@ FAIR_SIZES: dict[Scale, tuple[int, ...]] = {
     "paper": (4, 8, 16, 64, 256),
 }
 
+layerwise = arm("layerwise")
 NO_CORRELATION = Claim(
     id="malach2019/no-correlation",
     where="Section 4.1, first paragraph",
@@ -347,8 +340,8 @@ NO_CORRELATION = Claim(
     ),
     study=lambda scale: {"layerwise": UncorrelatedGates(FAIR_SIZES[scale])},
     checks=(
-        Check(Quantity("layerwise", "least_constant"), lower=1.0, origin="paper"),
-        Check(Quantity("layerwise", "recovered"), upper=0.0, origin="paper"),
+        (layerwise.least_constant >= 1.0).by_paper(),
+        (layerwise.recovered <= 0.0).by_paper(),
     ),
     deviations=(
         "Parities of log₂ n fair bits, and one fair bit in a biased parity of four: labels are "

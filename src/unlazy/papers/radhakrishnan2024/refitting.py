@@ -24,7 +24,7 @@ from unlazy.core.random import host_generator
 from unlazy.kernels.stationary import Laplace
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Control, Scale, arm
 from unlazy.lab.trials import Instrument
 from unlazy.solvers.gradient_outer_product import MetricFit, metric_scores, recursive_fits
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram
@@ -219,6 +219,7 @@ DEVIATIONS = (
     "above a hundredth of a point.",
 )
 
+gains = arm("tables")
 REFITTING = Claim(
     id="radhakrishnan2024/uci-refitting",
     where="The UCI experiment and its released code",
@@ -232,10 +233,10 @@ REFITTING = Claim(
     ),
     study=_study,
     checks=(
-        Check(Quantity("tables", "kept_gain"), lower=0.01, origin="paper", exact=True),
-        Check(Quantity("tables", "kept_gain_low"), lower=0.01, origin="paper", exact=True),
-        Check(Quantity("tables", "refitted_gain"), lower=0.01, exact=True),
-        Check(Quantity("tables", "refitted_gain_low"), lower=0.01, exact=True),
+        (gains.kept_gain >= 0.01).by_paper().exactly(),
+        (gains.kept_gain_low >= 0.01).by_paper().exactly(),
+        (gains.refitted_gain >= 0.01).exactly(),
+        (gains.refitted_gain_low >= 0.01).exactly(),
     ),
     deviations=DEVIATIONS,
     control=Control("labels permuted within each table", _permuted),
@@ -265,8 +266,8 @@ SEEN_LABELS = Claim(
     ),
     study=_study,
     checks=(
-        Check(Quantity("tables", "kept_over_refitted"), lower=0.01, exact=True),
-        Check(Quantity("tables", "kept_over_refitted_low"), lower=0.01, exact=True),
+        (gains.kept_over_refitted >= 0.01).exactly(),
+        (gains.kept_over_refitted_low >= 0.01).exactly(),
     ),
     deviations=DEVIATIONS,
     control=Control("only test rows whose labels the metric has not seen", _unseen),

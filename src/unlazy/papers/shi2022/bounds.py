@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arms
 from unlazy.papers.shi2022.best_hinge import FixedFeatures, KernelBall, Kind
 
 #: The kinds of features that Theorem 2 names or implies.
@@ -52,6 +52,7 @@ def _of_theorem2(D: int, k: int) -> tuple[Condition, ...]:
     )
 
 
+three, one = arms("coins, k=3", "coins, k=1")
 THEOREM2 = Claim(
     id="shi2022/theorem2",
     where="Theorems 2, 28, 29 (Section 4, Appendix C)",
@@ -67,16 +68,12 @@ THEOREM2 = Claim(
     ),
     study=theorem2,
     checks=(
-        *(Check(Quantity(arm, "least_excess"), lower=0.0, origin="paper") for arm in _BOUNDED),
+        *((arm.least_excess >= 0.0).by_paper() for arm in arms(*_BOUNDED)),
         *(
-            Check(Quantity(arm, "gap"), upper=0.03, origin="identity")
-            for arm in (*_BOUNDED, "coins, k=3", "coins, k=1")
+            (arm.gap <= 0.03).by_construction()
+            for arm in arms(*_BOUNDED, "coins, k=3", "coins, k=1")
         ),
-        Check(
-            Quantity("coins, k=3", "needed", minus=Quantity("coins, k=1", "needed")),
-            lower=4.0,
-            share=0.5,
-        ),
+        (three.needed - one.needed >= 4.0).for_share(0.5),
     ),
     conditions=_of_theorem2(80, 5),
     control=Control(
@@ -152,8 +149,8 @@ COROLLARY3 = Claim(
     ),
     study=corollary3,
     checks=(
-        *(Check(Quantity(arm, "least_excess"), lower=0.0) for arm in _KERNELS),
-        *(Check(Quantity(arm, "gap"), upper=0.03, origin="identity") for arm in _KERNELS),
+        *(arm.least_excess >= 0.0 for arm in arms(*_KERNELS)),
+        *((arm.gap <= 0.03).by_construction() for arm in arms(*_KERNELS)),
     ),
     conditions=_of_theorem2(80, 5),
     control=Control(

@@ -16,7 +16,7 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
 from unlazy.learners.gradient import Descent
 from unlazy.learners.sources import LawGradients
@@ -90,6 +90,7 @@ def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
     return {"no decay": arm(0.0), "λ = 0.9": arm(0.9)}
 
 
+no_decay, decay = arms("no decay", "λ = 0.9")
 DRIFT = Claim(
     id="shi2022/lemma24",
     whatever_labels="the drift is bounded by step sizes alone",
@@ -107,17 +108,13 @@ DRIFT = Claim(
     study=drift,
     checks=tuple(
         check
-        for arm in ("no decay", "λ = 0.9")
+        for run in (no_decay, decay)
         for check in (
-            Check(Quantity(arm, "second_ratio"), upper=1.0, origin="paper"),
-            Check(Quantity(arm, "weights_ratio"), upper=1.0, origin="paper"),
-            *(
-                [Check(Quantity(arm, "biases_ratio"), upper=1.0, origin="paper")]
-                if arm == "no decay"
-                else []
-            ),
-            Check(Quantity(arm, "sharp_ratio"), upper=1.0),
-            Check(Quantity(arm, "loss_ratio"), upper=1.0, origin="paper"),
+            (run.second_ratio <= 1.0).by_paper(),
+            (run.weights_ratio <= 1.0).by_paper(),
+            *([(run.biases_ratio <= 1.0).by_paper()] if run is no_decay else []),
+            run.sharp_ratio <= 1.0,
+            (run.loss_ratio <= 1.0).by_paper(),
         )
     ),
     conditions=(
@@ -125,7 +122,7 @@ DRIFT = Claim(
         Condition("η < 1", lambda s: _schedule(LISTABLE[s]).w_rate, lambda s: 1.0, "≤"),
         Condition(
             "‖x‖ ≤ 1 at every input (Lemma 25)",
-            Quantity("no decay", "norm"),
+            no_decay.norm,
             lambda s: 1.0 + 1e-5,
             "≤",
         ),
@@ -185,6 +182,7 @@ def lemma23(scale: Scale, steps_taken: int = 2, b_scale: float = 1.0) -> dict[st
     return {"two steps": GoodReadout(size.D, size.k, size.m, steps_taken, b_scale)}
 
 
+two_steps = arm("two steps")
 LEMMA23 = Claim(
     id="shi2022/lemma23",
     where="Lemma 23 (Appendix B.5)",
@@ -199,11 +197,11 @@ LEMMA23 = Claim(
     ),
     study=lemma23,
     checks=(
-        Check(Quantity("two steps", "loss"), upper=1e-6, origin="paper", share=0.5),
-        Check(Quantity("two steps", "greatest"), upper=256.0, origin="paper", share=0.5),
-        Check(Quantity("two steps", "second"), upper=1.0, origin="paper"),
-        Check(Quantity("two steps", "weights"), upper=math.sqrt(2 * math.log(81 / DELTA) / 3)),
-        Check(Quantity("two steps", "bias"), upper=math.sqrt(2 * math.log(81 / DELTA))),
+        (two_steps.loss <= 1e-6).by_paper().for_share(0.5),
+        (two_steps.greatest <= 256.0).by_paper().for_share(0.5),
+        (two_steps.second <= 1.0).by_paper(),
+        two_steps.weights <= math.sqrt(2 * math.log(81 / DELTA) / 3),
+        two_steps.bias <= math.sqrt(2 * math.log(81 / DELTA)),
     ),
     conditions=_of_lemma23(PROGRAMME),
     control=Control(
@@ -235,6 +233,7 @@ def regret(scale: Scale, convex: bool = True) -> dict[str, StudyArm]:
     }
 
 
+online = arm("online descent")
 THEOREM27 = Claim(
     id="shi2022/theorem27",
     where="Theorem 27 (Appendix B.7)",
@@ -246,8 +245,8 @@ THEOREM27 = Claim(
     ),
     study=regret,
     checks=(
-        Check(Quantity("online descent", "broken"), upper=0.0, origin="paper"),
-        Check(Quantity("online descent", "tightness"), lower=0.02, upper=1.0),
+        (online.broken <= 0.0).by_paper(),
+        online.tightness.between(0.02, 1.0),
     ),
     control=Control(
         "the functions are narrow wells, not convex", lambda scale: regret(scale, False)
@@ -326,6 +325,7 @@ def _theorem_rate(scale: Scale) -> float:
     return theorem_26(k=3, m=m, T=round(m ** (4 / 3)), gamma=0.25, sigma=math.sqrt(30) / 2).rest
 
 
+net = arm("network")
 THEOREM1 = Claim(
     id="shi2022/theorem1",
     where="Theorems 1 and 26",
@@ -340,12 +340,12 @@ THEOREM1 = Claim(
     ),
     study=theorem1,
     checks=(
-        Check(Quantity("network", "loss"), upper=EPSILON),
-        Check(Quantity("network", "error"), upper=EPSILON / 10),
-        Check(Quantity("network", "loss_fall_2_8"), lower=0.0),
-        Check(Quantity("network", "loss_fall_8_128"), lower=0.0),
-        Check(Quantity("network", "error_fall_2_8"), lower=0.0),
-        Check(Quantity("network", "error_fall_8_128"), lower=0.0),
+        net.loss <= EPSILON,
+        net.error <= EPSILON / 10,
+        net.loss_fall_2_8 >= 0.0,
+        net.loss_fall_8_128 >= 0.0,
+        net.error_fall_2_8 >= 0.0,
+        net.error_fall_8_128 >= 0.0,
     ),
     conditions=(
         Condition(

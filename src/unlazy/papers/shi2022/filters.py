@@ -18,7 +18,8 @@ from unlazy.core.errors import require
 from unlazy.core.metrics import accuracy
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Published, Quantity, Scale, shuffled
+from unlazy.lab.paper_files import published
+from unlazy.lab.rules import Change, Scale, arm, shuffled
 from unlazy.learners.base import Trace
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.image_resnet import BLOCKS, STAGES, ImageResNet, ImageResNetInit
@@ -239,10 +240,6 @@ def filters_gather(scale: Scale) -> dict[str, StudyArm]:
     return {JUDGED: found[f"ResNet({size.widths[0]})"], **(found if scale == "paper" else {})}
 
 
-_PRINTED = {
-    "ResNet(128)": ("0.9727", "0.8655", "0.6549", "0.7454", "0.5083", "0.6533"),
-    "ResNet(256)": ("0.8646", "0.9665", "0.9121", "0.7087", "0.6919", "0.9135"),
-}
 _COSINES = (
     *(f"mean_{trunk}_cosine" for trunk in (1, 2, 3)),
     "pair_12_cosine",
@@ -250,6 +247,7 @@ _COSINES = (
     "pair_23_cosine",
 )
 
+judged = arm(JUDGED)
 TABLE7 = Claim(
     id="shi2022/table7",
     where="Table 7, Figures 20, 21 (Appendix E.4.1)",
@@ -263,22 +261,12 @@ TABLE7 = Claim(
     ),
     study=filters_gather,
     checks=(
-        *(Check(Quantity(JUDGED, measure), lower=0.3) for measure in _COSINES),
-        Check(Quantity(JUDGED, "early_times_late"), lower=2.0),
-        *(
-            Check(
-                Quantity(JUDGED, f"within_{n}", minus=Quantity(JUDGED, f"within_{n}", 0)),
-                lower=0.05,
-            )
-            for n in (1, 2, 3, 4)
-        ),
-        *(Check(Quantity(JUDGED, f"between_{n}"), upper=-0.2) for n in (1, 2, 3, 4)),
+        *(judged[measure] >= 0.3 for measure in _COSINES),
+        judged.early_times_late >= 2.0,
+        *(judged[f"within_{n}"] - judged[f"within_{n}"][0] >= 0.05 for n in (1, 2, 3, 4)),
+        *(judged[f"between_{n}"] <= -0.2 for n in (1, 2, 3, 4)),
     ),
-    published=tuple(
-        Published(Quantity(arm, measure), printed)
-        for arm, row in _PRINTED.items()
-        for measure, printed in zip(_COSINES, row, strict=True)
-    ),
+    published=published("shi2022/table7.csv"),
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
     control=shuffled(filters_gather),
     history=(

@@ -9,7 +9,7 @@ import math
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm, arms, shuffled
 from unlazy.learners.base import Learner
 from unlazy.papers.shi2022.constants import theorem_34
 from unlazy.papers.shi2022.instruments import ExplicitGeneral
@@ -83,6 +83,7 @@ def _noise_allowed(scale: Scale) -> float:
     return min(1 / sigma, sigma / math.sqrt(GENERAL[scale].d))
 
 
+net, two_step, net34 = arms("Network", "Two Step", "Network (Theorem 34)")
 THEOREM34 = Claim(
     id="shi2022/theorem34",
     where="Theorems 34 and 49 (Appendix F)",
@@ -98,22 +99,20 @@ THEOREM34 = Claim(
     ),
     study=theorem34,
     checks=(
-        Check(Quantity("Network", "test_loss"), upper=EPSILON),
-        Check(Quantity("Network", "test_accuracy"), lower=99.0),
-        Check(Quantity("Network", "cosine", 2), lower=0.95),
-        Check(Quantity("Two Step", "test_accuracy"), lower=95.0),
-        Check(Quantity("Network (Theorem 34)", "cosine", 2), lower=0.95),
+        net.test_loss <= EPSILON,
+        net.test_accuracy >= 99.0,
+        net.cosine[2] >= 0.95,
+        two_step.test_accuracy >= 95.0,
+        net34.cosine[2] >= 0.95,
     ),
     conditions=(
         Condition(
             "μ = O(√d/D), constant one",
-            Quantity("Network", "mu"),
+            net.mu,
             lambda s: math.sqrt(GENERAL[s].d) / GENERAL[s].D,
             "≤",
         ),
-        Condition(
-            "Dμ/√d ≤ 1/16 (Lemma 36)", Quantity("Network", "crowding"), lambda s: 1 / 16, "≤"
-        ),
+        Condition("Dμ/√d ≤ 1/16 (Lemma 36)", net.crowding, lambda s: 1 / 16, "≤"),
         Condition(
             "σ_ζ = O(min(1/σ̃, σ̃/√d)), constant one",
             lambda s: general_task(GENERAL[s]).noise,
@@ -188,6 +187,7 @@ def lemma35(scale: Scale, height: int = 2) -> dict[str, StudyArm]:
     }
 
 
+explicit = arm("explicit network")
 LEMMA35 = Claim(
     id="shi2022/lemma35",
     where="Lemma 35 (Appendix F.4)",
@@ -201,18 +201,14 @@ LEMMA35 = Claim(
     ),
     study=lemma35,
     checks=(
-        Check(Quantity("explicit network", "below"), upper=math.exp(-9), origin="paper"),
-        Check(Quantity("explicit network", "doubled"), upper=1.0, origin="identity"),
-        Check(Quantity("explicit network", "largest_bias"), upper=1.0, origin="identity"),
-        Check(
-            Quantity("explicit network", "inverse_least_bias"), upper=1.0 + 1e-4, origin="identity"
-        ),
+        (explicit.below <= math.exp(-9)).by_paper(),
+        (explicit.doubled <= 1.0).by_construction(),
+        (explicit.largest_bias <= 1.0).by_construction(),
+        (explicit.inverse_least_bias <= 1.0 + 1e-4).by_construction(),
     ),
     conditions=(
-        Condition(
-            "(kμ/√d)(poD/σ̃) ≤ 1/16", Quantity("explicit network", "crowding"), lambda s: 1 / 16, "≤"
-        ),
-        Condition("kμ/√d < 1", Quantity("explicit network", "closeness"), lambda s: 1.0, "≤"),
+        Condition("(kμ/√d)(poD/σ̃) ≤ 1/16", explicit.crowding, lambda s: 1 / 16, "≤"),
+        Condition("kμ/√d < 1", explicit.closeness, lambda s: 1.0, "≤"),
         Condition("σ_ζ < 1/k", lambda s: CLOSE[s][0].noise, lambda s: 1 / max(CLOSE[s][1]), "≤"),
     ),
     control=Control(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Condition, Control, Scale, arm, arms
 from unlazy.papers.shi2022.gradients import DELTA, GAMMA, FirstGradient, SecondGradient
 from unlazy.papers.shi2022.instruments import ExplicitLabels
 
@@ -29,6 +29,7 @@ def lemma5(scale: Scale, stretch: float = 1.0) -> dict[str, StudyArm]:
     }
 
 
+explicit = arm("explicit network")
 LEMMA5 = Claim(
     id="shi2022/lemma5",
     where="Lemmas 5, 7, 8 (Section 5.1, Appendix B.1)",
@@ -41,12 +42,12 @@ LEMMA5 = Claim(
     ),
     study=lemma5,
     checks=(
-        Check(Quantity("explicit network", "wrong"), upper=0.0, origin="paper"),
-        Check(Quantity("explicit network", "distance"), upper=1e-9, origin="paper"),
-        Check(Quantity("explicit network", "second_layer"), upper=1.0, origin="paper"),
-        Check(Quantity("explicit network", "largest_bias"), upper=1.0, origin="paper"),
-        Check(Quantity("explicit network", "inverse_least_bias"), upper=1.0 + 1e-9, origin="paper"),
-        Check(Quantity("explicit network", "reach"), upper=1.0, origin="paper"),
+        (explicit.wrong <= 0.0).by_paper(),
+        (explicit.distance <= 1e-9).by_paper(),
+        (explicit.second_layer <= 1.0).by_paper(),
+        (explicit.largest_bias <= 1.0).by_paper(),
+        (explicit.inverse_least_bias <= 1.0 + 1e-9).by_paper(),
+        (explicit.reach <= 1.0).by_paper(),
     ),
     control=Control(
         "the hats are scaled ten times too much or too little", lambda scale: lemma5(scale, 10.0)
@@ -103,9 +104,7 @@ def _conditions(sizes: dict[Scale, Sizes]) -> tuple[Condition, ...]:
     def logarithm(scale: Scale) -> float:
         return math.log(max(sizes[scale].D) * sizes[scale].m / DELTA) ** 2
 
-    def start(measure: str) -> Quantity:
-        return Quantity("first gradient", measure)
-
+    start = arm("first gradient")
     return (
         Condition(
             "po = Ω(k²/D), constant one",
@@ -118,19 +117,19 @@ def _conditions(sizes: dict[Scale, Sizes]) -> tuple[Condition, ...]:
         Condition(
             "σ_ξ < 1/k", lambda scale: sizes[scale].k ** -1.5, lambda scale: 1 / sizes[scale].k, "≤"
         ),
-        Condition("w ∈ G_w(δ): max |q_ℓ| over its bound", start("largest"), lambda scale: 1.0, "≤"),
+        Condition("w ∈ G_w(δ): max |q_ℓ| over its bound", start.largest, lambda scale: 1.0, "≤"),
         Condition(
             "w ∈ G_w(δ): Σ q_ℓ² off A over its mean, from above",
-            start("energy"),
+            start.energy,
             lambda scale: 1.5,
             "≤",
         ),
         Condition(
             "w ∈ G_w(δ): Σ q_ℓ² off A over its mean, from below",
-            start("least_energy"),
+            start.least_energy,
             lambda scale: 0.5,
         ),
-        Condition("b ∈ G_b(δ): |b| over its bound", start("bias"), lambda scale: 1.0, "≤"),
+        Condition("b ∈ G_b(δ): |b| over its bound", start.bias, lambda scale: 1.0, "≤"),
     )
 
 
@@ -142,6 +141,7 @@ _EXACT = (
     "looked at counts."
 )
 
+first = arm("first gradient")
 LEMMA6 = Claim(
     id="shi2022/lemma6",
     where="Lemma 6 (Section 5.1), within the conditions of Lemma 15",
@@ -153,11 +153,11 @@ LEMMA6 = Claim(
     ),
     study=lambda scale: _first(INSIDE[scale]),
     checks=(
-        Check(Quantity("first gradient", "error"), upper=0.01),
-        Check(Quantity("first gradient", "share"), upper=0.01),
-        Check(Quantity("first gradient", "beta"), lower=0.25, upper=1.0),
-        Check(Quantity("first gradient", "relevant_exponent"), lower=-0.55, upper=-0.45),
-        Check(Quantity("first gradient", "background_exponent"), upper=-0.9),
+        first.error <= 0.01,
+        first.share <= 0.01,
+        first.beta.between(0.25, 1.0),
+        first.relevant_exponent.between(-0.55, -0.45),
+        first.background_exponent <= -0.9,
     ),
     conditions=_conditions(INSIDE),
     control=Control(
@@ -215,10 +215,10 @@ LEMMA15 = Claim(
     ),
     study=lambda scale: _first(MANY[scale]),
     checks=(
-        Check(Quantity("first gradient", "relevant_ratio"), upper=1.0, origin="paper"),
-        Check(Quantity("first gradient", "background_ratio"), upper=1.0, origin="paper"),
-        Check(Quantity("first gradient", "bias_ratio"), upper=1.0, origin="paper"),
-        Check(Quantity("first gradient", "second_ratio"), upper=0.05),
+        (first.relevant_ratio <= 1.0).by_paper(),
+        (first.background_ratio <= 1.0).by_paper(),
+        (first.bias_ratio <= 1.0).by_paper(),
+        first.second_ratio <= 0.05,
     ),
     conditions=_conditions(MANY),
     control=Control(
@@ -285,6 +285,7 @@ def _rate_allowed(scale: Scale) -> float:
     return GAMMA**2 * k / (m * D / 4)
 
 
+margin, second = arms("margin", "second gradient")
 STEP2 = Claim(
     id="shi2022/step2",
     where="Lemmas 19 to 22 (Appendix B.5); improvement in the second step (Section 5.1)",
@@ -302,13 +303,13 @@ STEP2 = Claim(
     ),
     study=step2,
     checks=(
-        Check(Quantity("margin", "margin"), upper=1.0, origin="paper"),
-        Check(Quantity("second gradient", "relevant_ratio"), upper=1.0, origin="paper"),
-        Check(Quantity("second gradient", "background_ratio"), upper=1.0, origin="paper"),
-        Check(Quantity("second gradient", "bias_ratio"), upper=1.0, origin="paper"),
-        Check(Quantity("second gradient", "second_ratio"), upper=1.0, origin="paper"),
-        Check(Quantity("margin", "beta"), lower=0.1, upper=1.0),
-        Check(Quantity("second gradient", "gain"), lower=1.0),
+        (margin.margin <= 1.0).by_paper(),
+        (second.relevant_ratio <= 1.0).by_paper(),
+        (second.background_ratio <= 1.0).by_paper(),
+        (second.bias_ratio <= 1.0).by_paper(),
+        (second.second_ratio <= 1.0).by_paper(),
+        margin.beta.between(0.1, 1.0),
+        second.gain >= 1.0,
     ),
     conditions=(
         Condition(

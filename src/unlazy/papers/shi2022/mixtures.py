@@ -15,7 +15,7 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Control, Quantity, Scale, shuffled
+from unlazy.lab.rules import Change, Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Instrument
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit
@@ -52,6 +52,7 @@ def figure15(scale: Scale) -> dict[str, Arm]:
     }
 
 
+net = arm("Network")
 FIGURE15 = Claim(
     id="shi2022/figure15",
     where="Figure 15 (Appendix E.3.1)",
@@ -63,14 +64,8 @@ FIGURE15 = Claim(
     ),
     study=figure15,
     checks=(
-        Check(
-            Quantity("Network", "clustered", 1, minus=Quantity("Network", "clustered", 0)),
-            lower=0.9,
-        ),
-        Check(
-            Quantity("Network", "clustered", 2, minus=Quantity("Network", "clustered", 0)),
-            lower=0.9,
-        ),
+        net.clustered[1] - net.clustered[0] >= 0.9,
+        net.clustered[2] - net.clustered[0] >= 0.9,
     ),
     control=shuffled(figure15),
     deviations=(
@@ -151,11 +146,11 @@ _MIXTURE = (
 )
 _MIXTURE_CHECKS = tuple(
     check
-    for name in SETTINGS
+    for name in arms(*SETTINGS)
     for check in (
-        Check(Quantity(name, "test_accuracy"), lower=99.0),
-        Check(Quantity(name, "covered"), lower=0.999),
-        Check(Quantity(name, "clustered", minus=Quantity(name, "clustered", 0)), lower=0.02),
+        name.test_accuracy >= 99.0,
+        name.covered >= 0.999,
+        name.clustered - name.clustered[0] >= 0.02,
     )
 )
 _MIXTURE_DEVIATIONS = (
@@ -283,7 +278,7 @@ SIGNS = Claim(
         "proportion to 1 for centres of label 1 and to −1 for those of label −1."
     ),
     study=centre_signs,
-    checks=tuple(Check(Quantity(f"k={k}", "right"), lower=1.0) for k in (4, 5)),
+    checks=tuple(arm(f"k={k}").right >= 1.0 for k in (4, 5)),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     least_seeds=1,
     control=Control(

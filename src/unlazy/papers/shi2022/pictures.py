@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Quantity, Scale, shuffled
+from unlazy.lab.rules import Change, Check, Scale, arm, shuffled
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import PlainInit
 from unlazy.probes.clusters import WeightClusters
@@ -85,14 +85,14 @@ def house_numbers_gather(scale: Scale) -> dict[str, StudyArm]:
     return gathering(scale, ("SVHN",))
 
 
-def _checks(name: str, clusters: tuple[float, float]) -> tuple[Check, ...]:
-    early = Quantity(name, "towards", FEW, minus=Quantity(name, "towards", 0))
+def _checks(name: str, clusters: int) -> tuple[Check, ...]:
+    net = arm(name)
     return (
-        Check(Quantity(name, "clusters"), *clusters, share=0.5),
-        Check(Quantity(name, "gathered", minus=Quantity(name, "gathered", 0)), lower=0.3),
-        Check(Quantity(name, "within"), lower=0.5),
-        Check(Quantity(name, "between"), upper=0.0),
-        Check(early, lower=0.2),
+        net.clusters.between(clusters, clusters).for_share(0.5),
+        net.gathered - net.gathered[0] >= 0.3,
+        net.within >= 0.5,
+        net.between <= 0.0,
+        net.towards[FEW] - net.towards[0] >= 0.2,
     )
 
 
@@ -143,7 +143,7 @@ FIGURES17_18 = Claim(
         "form two clusters."
     ),
     study=images_gather,
-    checks=(*_checks("MNIST", (2, 2)), *_checks("CIFAR-10", (2, 2))),
+    checks=(*_checks("MNIST", 2), *_checks("CIFAR-10", 2)),
     seeds={"smoke": 1, "laptop": 20, "paper": 20},
     control=shuffled(images_gather),
     history=(
@@ -166,7 +166,7 @@ FIGURE19 = Claim(
     statement="In the same network trained on SVHN with labels 0/1 the weights gradually form four "
     "clusters.",
     study=house_numbers_gather,
-    checks=_checks("SVHN", (4, 4)),
+    checks=_checks("SVHN", 4),
     seeds={"smoke": 1, "laptop": 5, "paper": 5},
     control=shuffled(house_numbers_gather),
     deviations=_DEVIATIONS,

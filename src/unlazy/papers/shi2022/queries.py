@@ -16,7 +16,7 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Control, Quantity, Scale
+from unlazy.lab.rules import Change, Control, Scale, arms
 from unlazy.lab.trials import Instrument, Record
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import Descent, GradientDescent
@@ -137,6 +137,7 @@ def theorem4(scale: Scale, rate: float = 0.5) -> dict[str, StudyArm]:
     }
 
 
+classes, eliminated = arms("dimension", "elimination")
 THEOREM4 = Claim(
     id="shi2022/theorem4",
     where="Theorem 4, Definition 31, Theorems 32 and 33 (Section 4, Appendix D)",
@@ -150,11 +151,11 @@ THEOREM4 = Claim(
     ),
     study=theorem4,
     checks=(
-        Check(Quantity("dimension", "share"), lower=1.0, upper=1.0, origin="paper", exact=True),
-        Check(Quantity("dimension", "correlation"), upper=1e-12, origin="paper", exact=True),
-        Check(Quantity("dimension", "labels"), upper=0.0, exact=True, origin="identity"),
-        Check(Quantity("elimination", "queries_over_needed"), lower=1.0, origin="paper"),
-        Check(Quantity("elimination", "most_at_once"), upper=1.0),
+        classes.share.between(1.0, 1.0).by_paper().exactly(),
+        (classes.correlation <= 1e-12).by_paper().exactly(),
+        (classes.labels <= 0.0).by_construction().exactly(),
+        (eliminated.queries_over_needed >= 1.0).by_paper(),
+        eliminated.most_at_once <= 1.0,
     ),
     control=Control(
         "every bit is 1 with probability 0.97, so that parities are alike",
@@ -257,6 +258,12 @@ def oracle(scale: Scale, swapped: bool = False) -> dict[str, StudyArm]:
     }
 
 
+correlation, correlation_plain, descent, descent_plain = arms(
+    "correlation, D=100",
+    "correlation, D=100, w/o structure",
+    "descent, D=12",
+    "descent, D=12, w/o structure",
+)
 ORACLE = Claim(
     id="shi2022/theorem4-contrast",
     where="Section 4, remark after Theorem 4",
@@ -268,17 +275,11 @@ ORACLE = Claim(
     ),
     study=oracle,
     checks=(
-        Check(Quantity("correlation, D=100", "accuracy"), lower=99.9, share=0.5),
-        Check(
-            Quantity("correlation, D=100", "effort"),
-            upper=1.0,
-            origin="identity",
-            scales=("laptop", "paper"),
-            exact=True,
-        ),
-        Check(Quantity("correlation, D=100, w/o structure", "accuracy"), upper=52.0, share=0.5),
-        Check(Quantity("descent, D=12", "accuracy"), lower=98.0, share=0.5),
-        Check(Quantity("descent, D=12, w/o structure", "accuracy"), upper=60.0, share=0.5),
+        (correlation.accuracy >= 99.9).for_share(0.5),
+        (correlation.effort <= 1.0).by_construction().exactly(),
+        (correlation_plain.accuracy <= 52.0).for_share(0.5),
+        (descent.accuracy >= 98.0).for_share(0.5),
+        (descent_plain.accuracy <= 60.0).for_share(0.5),
     ),
     control=Control(
         "the data with and without structure are exchanged", lambda scale: oracle(scale, True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Check, Control, Quantity, Scale
+from unlazy.lab.rules import Control, Scale, arm, arms
 from unlazy.papers.shi2022.probability import FewOfMany, TypicalStart
 from unlazy.papers.shi2022.setting import Assumptions, GeneralAssumptions, UpdateRule
 from unlazy.tasks.dictionary.incoherent import GeneralParity
@@ -23,13 +23,7 @@ def task(scale: Scale, skew: float = 0.0) -> dict[str, StudyArm]:
     }
 
 
-def _exact(arm: str, *measures: str) -> tuple[Check, ...]:
-    return tuple(
-        Check(Quantity(arm, measure), upper=1e-9, origin="paper", exact=True)
-        for measure in measures
-    )
-
-
+structured, unstructured = arms("with structure", "without")
 TASK = Claim(
     id="shi2022/task",
     where="Section 3 (A0, A1, A2, A1', normalisation), Lemma 14, proof of Theorem 2 (Appendix C)",
@@ -45,17 +39,21 @@ TASK = Claim(
     ),
     study=task,
     checks=(
-        *_exact("with structure", "balance", "gamma_spread", "rate", "dependence", "lemma14"),
-        Check(Quantity("with structure", "normalised"), upper=1e-9, origin="identity", exact=True),
-        Check(Quantity("with structure", "gamma"), lower=0.1, exact=True),
-        Check(
-            Quantity("with structure", "lemma14_bound"), upper=1.0, origin="identity", exact=True
+        *(
+            (structured[measure] <= 1e-9).by_paper().exactly()
+            for measure in ("balance", "gamma_spread", "rate", "dependence", "lemma14")
         ),
-        Check(Quantity("with structure", "agreement"), upper=1e-6, exact=True),
-        Check(Quantity("with structure", "drawn"), upper=5.0),
-        *_exact("without", "rate", "dependence"),
-        Check(Quantity("without", "agreement"), upper=1e-6, exact=True),
-        Check(Quantity("without", "drawn"), upper=5.0),
+        (structured.normalised <= 1e-9).by_construction().exactly(),
+        (structured.gamma >= 0.1).exactly(),
+        (structured.lemma14_bound <= 1.0).by_construction().exactly(),
+        (structured.agreement <= 1e-6).exactly(),
+        structured.drawn <= 5.0,
+        *(
+            (unstructured[measure] <= 1e-9).by_paper().exactly()
+            for measure in ("rate", "dependence")
+        ),
+        (unstructured.agreement <= 1e-6).exactly(),
+        unstructured.drawn <= 5.0,
     ),
     control=Control(
         "the classes are skewed and the background is louder where all relevant patterns are "
@@ -82,6 +80,7 @@ def task_general(scale: Scale, slip: float = 0.0) -> dict[str, StudyArm]:
     }
 
 
+general = arm("general family")
 TASK_GENERAL = Claim(
     id="shi2022/task-general",
     where="Appendix F.1, Lemma 39",
@@ -97,11 +96,11 @@ TASK_GENERAL = Claim(
     ),
     study=task_general,
     checks=(
-        Check(Quantity("general family", "length"), upper=1e-5, origin="paper"),
-        Check(Quantity("general family", "gamma"), upper=1e-5, origin="paper"),
-        Check(Quantity("general family", "corrected"), upper=0.02),
-        Check(Quantity("general family", "variance"), upper=0.1),
-        Check(Quantity("general family", "drawn"), upper=5.0),
+        (general.length <= 1e-5).by_paper(),
+        (general.gamma <= 1e-5).by_paper(),
+        general.corrected <= 0.02,
+        general.variance <= 0.1,
+        general.drawn <= 5.0,
     ),
     control=Control(
         "class shares and γ are 0.2 off, patterns and noise a fifth too long",
@@ -125,6 +124,7 @@ def learner(scale: Scale, kept: float = 0.0, printed: bool = False) -> dict[str,
     return {"update rule": UpdateRule(D, 3, m, T, kept, printed, precision=64)}
 
 
+update = arm("update rule")
 LEARNER = Claim(
     id="shi2022/learner",
     where="Section 3.1 (network, loss, update rule), Lemma 12",
@@ -139,10 +139,10 @@ LEARNER = Claim(
     ),
     study=learner,
     checks=(
-        Check(Quantity("update rule", "weights"), upper=1e-9, origin="paper"),
-        Check(Quantity("update rule", "biases"), upper=1e-9, origin="paper"),
-        Check(Quantity("update rule", "second"), upper=1e-9, origin="paper"),
-        Check(Quantity("update rule", "zero"), upper=1e-12, origin="identity"),
+        (update.weights <= 1e-9).by_paper(),
+        (update.biases <= 1e-9).by_paper(),
+        (update.second <= 1e-9).by_paper(),
+        (update.zero <= 1e-12).by_construction(),
     ),
     control=Control(
         "the reference keeps a tenth of the weights where λ = 1/(2η) forgets them, and leaves ξ "
@@ -167,6 +167,7 @@ def lemma9(scale: Scale, wider: float = 1.0) -> dict[str, StudyArm]:
     return {"start": TypicalStart(sizes, wider=wider, precision=64)}
 
 
+start = arm("start")
 LEMMA9 = Claim(
     id="shi2022/lemma9",
     where="Lemmas 9 and 10 (Appendix B.2)",
@@ -181,10 +182,10 @@ LEMMA9 = Claim(
     study=lemma9,
     checks=(
         *tuple(
-            Check(Quantity("start", measure), upper=1.0, origin="paper", exact=True)
+            (start[measure] <= 1.0).by_paper().exactly()
             for measure in ("largest", "energy", "bias", "all_largest", "all_bias")
         ),
-        Check(Quantity("start", "drawn"), upper=5.0, origin="identity"),
+        (start.drawn <= 5.0).by_construction(),
     ),
     control=Control("weights and biases are 1.5 times as large", lambda scale: lemma9(scale, 1.5)),
     deviations=(
@@ -201,6 +202,7 @@ def lemma13(scale: Scale, together: bool = False) -> dict[str, StudyArm]:
     return {"sums": FewOfMany(sizes, together=together, precision=64)}
 
 
+sums = arm("sums")
 LEMMA13 = Claim(
     id="shi2022/lemma13",
     where="Lemmas 11 and 13 (Appendices B.2 and B.3)",
@@ -214,9 +216,9 @@ LEMMA13 = Claim(
     ),
     study=lemma13,
     checks=(
-        Check(Quantity("sums", "shift"), upper=0.5),
-        Check(Quantity("sums", "tail"), upper=0.2),
-        Check(Quantity("sums", "least"), lower=0.1),
+        sums.shift <= 0.5,
+        sums.tail <= 0.2,
+        sums.least >= 0.1,
     ),
     control=Control(
         "the background patterns come all at once or not at all", lambda scale: lemma13(scale, True)

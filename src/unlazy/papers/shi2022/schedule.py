@@ -11,7 +11,7 @@ import math
 
 from unlazy.lab.arms import Arm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
+from unlazy.lab.rules import Change, Condition, Control, Scale, arms, shuffled
 from unlazy.papers.shi2022.table1 import (
     PARITY,
     Size,
@@ -47,6 +47,7 @@ def _log_squared(size: Size, delta: float = 0.05) -> float:
     return math.log(size.D / (delta * float(parity_task(size).moments.gamma))) ** 2
 
 
+net26, two_step26 = arms("Network (Theorem 26)", "Two Step (Theorem 26, converged)")
 THEOREM26 = Claim(
     id="shi2022/theorem26-verbatim",
     where="Theorem 26 on the data of Table 1",
@@ -59,9 +60,9 @@ THEOREM26 = Claim(
     ),
     study=theorem26,
     checks=(
-        Check(Quantity("Network (Theorem 26)", "test_loss"), upper=0.5),
-        Check(Quantity("Network (Theorem 26)", "cosine", 2), lower=0.99),
-        Check(Quantity("Two Step (Theorem 26, converged)", "test_accuracy"), lower=99.0),
+        net26.test_loss <= 0.5,
+        net26.cosine[2] >= 0.99,
+        two_step26.test_accuracy >= 99.0,
     ),
     deviations=(
         "The rule takes ε = 1/2. The two other checks are ours: that two steps find the "
@@ -129,6 +130,11 @@ def after_two_steps(scale: Scale) -> dict[str, Arm]:
     }
 
 
+converged, larger_step, literal = arms(
+    "converged readout",
+    "converged readout, larger first step",
+    "step taken literally in single precision",
+)
 ONE_STEP = Claim(
     id="shi2022/one-step",
     where="Table 1, column One Step: what its failure rests on",
@@ -140,11 +146,9 @@ ONE_STEP = Claim(
     ),
     study=one_step,
     checks=(
-        Check(Quantity("converged readout", "test_accuracy"), upper=60.0),
-        Check(Quantity("converged readout, larger first step", "test_accuracy"), upper=60.0),
-        Check(
-            Quantity("step taken literally in single precision", "cosine"), lower=0.75, upper=0.95
-        ),
+        converged.test_accuracy <= 60.0,
+        larger_step.test_accuracy <= 60.0,
+        literal.cosine.between(0.75, 0.95),
     ),
     deviations=(
         "The published accuracies are judged in shi2022/table1; this row asks what they rest "
@@ -193,6 +197,7 @@ def with_structure(scale: Scale) -> dict[str, Arm]:
     }
 
 
+all_examples, few_examples = arms("all examples", "250 examples")
 MEMORISING = Claim(
     id="shi2022/memorising",
     where="Table 1, column Network w/o structure: training accuracy",
@@ -203,9 +208,9 @@ MEMORISING = Claim(
     ),
     study=memorising,
     checks=(
-        Check(Quantity("all examples", "train_accuracy"), lower=97.0),
-        Check(Quantity("250 examples", "train_accuracy"), lower=97.0),
-        Check(Quantity("250 examples", "test_accuracy"), lower=46.0, upper=54.0),
+        all_examples.train_accuracy >= 97.0,
+        few_examples.train_accuracy >= 97.0,
+        few_examples.test_accuracy.between(46.0, 54.0),
     ),
     deviations=(
         "The published values are judged in shi2022/table1; this row asks when they would come "

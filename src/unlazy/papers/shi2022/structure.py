@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Control, Quantity, Scale
+from unlazy.lab.rules import Check, Control, Scale, arm, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.base import Init
 from unlazy.networks.image_resnet import ImageResNetInit
@@ -162,44 +162,33 @@ def mixed(scale: Scale) -> dict[str, StudyArm]:
     return {**digits_mixed(scale), **colours_mixed(scale, "CIFAR-10")}
 
 
-def _with_itself(arms: dict[str, StudyArm]) -> dict[str, StudyArm]:
+def _with_itself(study: dict[str, StudyArm]) -> dict[str, StudyArm]:
     """The same where what is injected are images of the same set."""
     found: dict[str, StudyArm] = {}
-    for name, arm in arms.items():
-        assert isinstance(arm, Arm) and isinstance(arm.family, InjectedImages)
+    for name, each in study.items():
+        assert isinstance(each, Arm) and isinstance(each.family, InjectedImages)
         found[name] = dataclasses.replace(
-            arm, family=dataclasses.replace(arm.family, injected=arm.family.data)
+            each, family=dataclasses.replace(each.family, injected=each.family.data)
         )
     return found
 
 
-def _gap(name: str, lower: float, step: int | None = None) -> Check:
+def _gap(name: str, lower: float) -> Check:
     """The original part is learned better than the injected one."""
-    return Check(
-        Quantity(name, "original_accuracy", step, minus=Quantity(name, "injected_accuracy", step)),
-        lower=lower,
-    )
+    return arm(name).original_accuracy - arm(name).injected_accuracy >= lower
 
 
 def _colour_checks(name: str, alphas: tuple[float, ...]) -> tuple[Check, ...]:
-    half, tiny, original = (
+    half, tiny, original = arms(
         _mixture(name, 0.5),
         _mixture(name, 0.5, "Tiny ImageNet"),
         _mixture(name, 0.0),
     )
     return (
         *(_gap(_mixture(name, alpha), 5.0) for alpha in alphas),
-        Check(
-            Quantity(half, "original_accuracy", minus=Quantity(original, "original_accuracy")),
-            lower=-10.0,
-        ),
-        Check(
-            Quantity(half, "whole_accuracy", minus=Quantity(original, "whole_accuracy")), upper=-2.0
-        ),
-        Check(
-            Quantity(tiny, "injected_accuracy", minus=Quantity(half, "injected_accuracy")),
-            lower=2.0,
-        ),
+        half.original_accuracy - original.original_accuracy >= -10.0,
+        half.whole_accuracy - original.whole_accuracy <= -2.0,
+        tiny.injected_accuracy - half.injected_accuracy >= 2.0,
     )
 
 

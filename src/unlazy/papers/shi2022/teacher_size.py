@@ -6,7 +6,6 @@ Reference: shi2022, Algorithm 1, Appendix E.5.1 and E.5.4.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Control, Quantity, Scale
+from unlazy.lab.rules import Control, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.papers.shi2022.injected import InjectedImages
 from unlazy.papers.shi2022.structure import DENSE, quadratic, taught_by
@@ -143,8 +142,7 @@ def swapped(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
-_CHOSEN, _LARGER = (Quantity(_students(place), "log_size") for place in (0, 1))
-
+teacher, chosen, larger = arms("teachers", _students(0), _students(1))
 ALGORITHM1 = Claim(
     id="shi2022/algorithm1",
     where="Algorithm 1, Figure 26 (Appendix E.5.1, E.5.4)",
@@ -157,14 +155,10 @@ ALGORITHM1 = Claim(
     ),
     study=curves,
     checks=(
-        Check(Quantity("teachers", "rise"), lower=0.02),
-        Check(Quantity("teachers", "log_size"), lower=2.0, upper=4.9),
-        Check(
-            dataclasses.replace(_CHOSEN, minus=Quantity("teachers", "log_size")),
-            lower=-1.5,
-            upper=1.5,
-        ),
-        Check(dataclasses.replace(_LARGER, minus=_CHOSEN), lower=0.5),
+        teacher.rise >= 0.02,
+        teacher.log_size.between(2.0, 4.9),
+        (chosen.log_size - teacher.log_size).between(-1.5, 1.5),
+        larger.log_size - chosen.log_size >= 0.5,
     ),
     seeds={"smoke": 1, "laptop": 5, "paper": 3},
     control=Control(
