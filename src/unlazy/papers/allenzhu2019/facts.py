@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
+from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Published, Scale, arm, arms
 from unlazy.papers.allenzhu2019.instruments import (
     Complexities,
@@ -26,12 +27,10 @@ TASK = Claim(
     kind="task",
     statement=(
         "Targets H = F + α·G(F). In the experiments x ∈ {±1}³⁰, F has the 15 products of pairs "
-        "and G_i(y) = (−1)^i·y₁y₂y₃y₄, with α = "
-        "0.3: a model of F alone has the error k·α² = 1.35. In the hard instance k coordinates "
-        "of a cube of side 2/√d have their product "
-        "as composite signal, beside coordinates of any law; in the concept class F and G are "
-        "networks of smooth neurons with weights of "
-        "norm 1/√2, on inputs of norm 1."
+        "and G_i(y) = (−1)^i·y₁y₂y₃y₄, with α = 0.3: a model of F alone has the error k·α² = "
+        "1.35. In the hard instance k coordinates of a cube of side 2/√d have their product as "
+        "composite signal, beside coordinates of any law; in the concept class F and G are "
+        "networks of smooth neurons with weights of norm 1/√2, on inputs of norm 1."
     ),
     study=_task,
     checks=(
@@ -44,17 +43,13 @@ TASK = Claim(
         (targets.smooth_mismatch <= ROUNDING).exactly(),
     ),
     published=(Published(targets.left_by_base, "1.35"),),
-    deviations=(
-        "Pairs of coordinates are drawn, where the paper pairs neighbours: learners do not know "
-        "the order of coordinates.",
-        "F of the concept class is not scaled to norm one, as Concept 2 allows.",
-    ),
     control=Control(
         "α = 0.31 and a product of three pairs",
         lambda scale: {"targets": HierarchyFacts(0.31, 3, 512)},
     ),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     least_seeds=1,
+    **notes("allenzhu2019/task"),
 )
 
 
@@ -70,13 +65,11 @@ COMPLEXITY = Claim(
     kind="lemma",
     statement=(
         "C_ε(φ) and C_s(φ) from the Taylor series of φ. For e^{cz} − 1, sin cz, cos cz and "
-        "polynomials C_ε = o(1/ε) and C_s = O(1). For "
-        "sigmoid and tanh the series may be cut off at a degree Θ(log 1/ε) for an approximation "
-        "within ε; then C_ε ≤ poly(1/ε) and C_s = "
-        "O(1). A function of general complexity (p, C_s, C_ε) has ‖F(x)‖ ≤ √k·p·C_s·‖x‖ and "
-        "‖F(x) − F(y)‖ ≤ √k·p·C_s·‖x − y‖ (Fact A.3). "
-        "On the unit sphere a function of Concept 1 equals one of Concept 2 with 2p neurons "
-        "(Lemma A.2)."
+        "polynomials C_ε = o(1/ε) and C_s = O(1). For sigmoid and tanh the series may be cut off "
+        "at a degree Θ(log 1/ε) for an approximation within ε; then C_ε ≤ poly(1/ε) and C_s = "
+        "O(1). A function of general complexity (p, C_s, C_ε) has ‖F(x)‖ ≤ √k·p·C_s·‖x‖ and ‖F(x) "
+        "− F(y)‖ ≤ √k·p·C_s·‖x − y‖ (Fact A.3). On the unit sphere a function of Concept 1 equals "
+        "one of Concept 2 with 2p neurons (Lemma A.2)."
     ),
     study=_complexity,
     checks=(
@@ -89,15 +82,6 @@ COMPLEXITY = Claim(
         general.norm_over_lifted_bound <= 1.0,
         (general.lemma_a2_gap <= 1e-9).exactly(),
     ),
-    deviations=(
-        "o(1/ε) is judged by log C_ε/log(1/ε) < 1 at log(1/ε) = 10⁶ with C* = 10⁴: at any ε "
-        "that a computer could name, ε·C_ε is beyond "
-        "all numbers, as C_ε is at least e^{10000} for e^z.",
-        "poly(1/ε): the exponent of 1/ε hardly changes from log(1/ε) = 100 to 400; it is about "
-        "26 with C* = 10⁴.",
-        "Fact A.3 is judged with C* = 1 in C_s, the least that could be meant, and with the "
-        "corrected norm ‖(x, 1)‖ in its first half.",
-    ),
     control=Control(
         "a geometric series, cut off after its first term, and neurons five times as steep as "
         "counted",
@@ -107,6 +91,7 @@ COMPLEXITY = Claim(
         },
     ),
     corrections=("allenzhu2019/fact-a3",),
+    **notes("allenzhu2019/complexity"),
 )
 
 
@@ -120,22 +105,20 @@ LEARNER = Claim(
     where="Eq. (2.1), Section 6, Algorithm 1, Fact C.4",
     kind="learner",
     statement=(
-        "The three-layer ResNet out(x) = A·(σ(Wx + b₁) + σ(Uσ(Wx + b₁) + b₂)) with U = VA is "
-        "out₁ + A·σ(V(out₁, 1)) with "
-        "out₁ = A·σ(W(x, 1)); the slope of ½‖y − out‖² along (−W', −V') is ⟨y − out, f(W') + "
-        "g(V')⟩ with "
-        "f(W') = A·D_V·V(A·D_W·W'(x, 1), 0) + A·D_W·W'(x, 1) and g(V') = A·D_V·V'(out₁, 1), by "
-        "which Algorithm 1 takes its steps."
+        "The three-layer ResNet out(x) = A·(σ(Wx + b₁) + σ(Uσ(Wx + b₁) + b₂)) with U = VA is out₁ "
+        "+ A·σ(V(out₁, 1)) with out₁ = A·σ(W(x, 1)); the slope of ½‖y − out‖² along (−W', −V') is "
+        "⟨y − out, f(W') + g(V')⟩ with f(W') = A·D_V·V(A·D_W·W'(x, 1), 0) + A·D_W·W'(x, 1) and "
+        "g(V') = A·D_V·V'(out₁, 1), by which Algorithm 1 takes its steps."
     ),
     study=_learner,
     checks=(
         fact.gradient_gap <= 1e-9,
         fact.network_gap <= 1e-9,
     ),
-    deviations=("Biases are rows of their own in place of a constant coordinate of the input.",),
     control=Control(
         "the skip is left out",
         lambda scale: {"Fact C.4": GradientFormula(without_skip=True, precision=64)},
     ),
     corrections=("allenzhu2019/section-6.1",),
+    **notes("allenzhu2019/learner"),
 )

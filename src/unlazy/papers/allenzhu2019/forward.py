@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Scale, arms, shuffled
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.papers.allenzhu2019.probes import LayerReadout
@@ -83,11 +84,10 @@ FORWARD = Claim(
     kind="figure",
     statement=(
         "While a residual network is trained, its lower layer learns the simpler signal F and "
-        "forwards it to the higher layer, which "
-        "learns G(F) with its help; both are told apart without being given separately. This "
-        "differs from training layer by layer: "
-        "training the layer near the input first, and with it fixed the layer near the output, "
-        "does not give the result."
+        "forwards it to the higher layer, which learns G(F) with its help; both are told apart "
+        "without being given separately. This differs from training layer by layer: training the "
+        "layer near the input first, and with it fixed the layer near the output, does not give "
+        "the result."
     ),
     study=forward,
     checks=(
@@ -99,14 +99,6 @@ FORWARD = Claim(
         resnet.composite_second - layerwise.composite_second >= 0.3,
         resnet.composite_second - three_layer.composite_second >= 0.3,
         resnet.composite_second - two_layer.composite_first >= 0.3,
-    ),
-    deviations=(
-        "A layer knows a signal as far as a linear readout of it, fitted to fresh examples, "
-        "finds the signal in others (R²): out₁ itself "
-        "need not be near F.",
-        "N = 500 examples, width 200, all layers trained, one setting (step size 0.1, decay "
-        "5e-3), chosen on tuning seeds.",
-        "Layer by layer: W, b₁ and A first, then V and b₂, each for as long as the joint training.",
     ),
     control=shuffled(forward),
     plots=(
@@ -127,4 +119,5 @@ FORWARD = Claim(
             "second block alone.",
         ),
     ),
+    **notes("allenzhu2019/forward-learning"),
 )

@@ -19,6 +19,7 @@ from unlazy.kernels.feature_maps import Features, RandomFeatures, featured
 from unlazy.kernels.shelf import KERNELS
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm, arms
 from unlazy.lab.trials import Instrument
 from unlazy.learners.kernel import KernelRidge
@@ -181,11 +182,10 @@ LOWER_BOUNDS = Claim(
     kind="bound",
     statement=(
         "Targets (7.1): k of d₁ coordinates, plus α times their product. With N ≤ C(d₁, k)/1000 "
-        "examples, for at least 99 % of the "
-        "targets, every combination of the N functions K(·, x⁽ⁿ⁾) of any kernel has a risk "
-        "above α²/16; so has every linear function of "
-        "any D ≤ C(d₁, k)/1000 features. The reason is a rank: of R ≥ 2N columns of a matrix of "
-        "N rows not all can be singled out."
+        "examples, for at least 99 % of the targets, every combination of the N functions K(·, "
+        "x⁽ⁿ⁾) of any kernel has a risk above α²/16; so has every linear function of any D ≤ "
+        "C(d₁, k)/1000 features. The reason is a rank: of R ≥ 2N columns of a matrix of N rows "
+        "not all can be singled out."
     ),
     study=lower_bounds,
     checks=(
@@ -206,16 +206,6 @@ LOWER_BOUNDS = Claim(
         ),
         Condition("R ≥ 2N columns", lambda scale: 40, lambda scale: 40),
     ),
-    deviations=(
-        "The theorems are about all kernels; run are those of the house, and two laws of random "
-        "features. Weights are the best there are, "
-        "found with the law of the inputs known: the risk of a single output i, as in the "
-        "proof, the least over i ∈ S.",
-        "d₁ = d is small enough to enumerate the cube, so that N is 12 at most at laptop scale, "
-        "fewer than the d coordinates.",
-        "The lemma holds with N/0.9 in place of R: that many columns at most can be singled "
-        "out, and unit vectors reach N.",
-    ),
     control=Control(
         "as many examples as there are inputs, k = 2 for the trained kernels, and R = N columns",
         lambda scale: lower_bounds(scale, slipped=True),
@@ -231,7 +221,7 @@ LOWER_BOUNDS = Claim(
             "targets.",
         ),
     ),
-    whatever_labels="the bounds are from below: a kernel that is shown "
-    "labels of other inputs has a greater "
-    "risk still",
+    whatever_labels="the bounds are from below: a kernel that is shown labels of other inputs has "
+    "a greater risk still",
+    **notes("allenzhu2019/theorem2-3"),
 )

@@ -7,12 +7,13 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Condition, Control, Scale, arms
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.papers.glasgow2023.clean import BaseCase, CleanNeurons
 from unlazy.papers.glasgow2023.constructed import HeavyStep
 from unlazy.papers.glasgow2023.growth import GrowthLaw, MarginGrowth
 from unlazy.papers.glasgow2023.probes import ErrorRate, Portrait, SignalHeavy
-from unlazy.papers.glasgow2023.sizes import LARGE, SIZES, Training, training
+from unlazy.papers.glasgow2023.sizes import SIZES, Training, training
 from unlazy.tasks.base import Family
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.relabelled import Relabelled
@@ -59,12 +60,10 @@ PHASE2 = Claim(
     kind="lemma",
     statement=(
         "If a network is (ζ, H)-signal-heavy, then after one minibatch step with η ≤ ζ³, with "
-        "probability 1 − d^{−ω(1)}: it is (ζ(1 + "
-        "10ηζH), H)-signal-heavy; γ̃_min grows at least by the factor 1 + 2ητ(1 − o(1))·g_max, "
-        "and γ̃_max at most by 1 + 2ητ(1 + "
-        "o(1))·g_min, τ = √2/4. Signal-heavy: ζ ≤ e^{−10H}, H ≥ 1, a set S with e^{6H}‖w_perp‖ "
-        "+ ‖w_opp‖ ≤ ζ‖w_sig‖, E[1(w ∉ S)‖w‖²] ≤ "
-        "ζγ̃_min, E‖w‖² ≤ E a² + ζH ≤ 2H, |a| ≤ ‖w‖."
+        "probability 1 − d^{−ω(1)}: it is (ζ(1 + 10ηζH), H)-signal-heavy; γ̃_min grows at least "
+        "by the factor 1 + 2ητ(1 − o(1))·g_max, and γ̃_max at most by 1 + 2ητ(1 + o(1))·g_min, τ "
+        "= √2/4. Signal-heavy: ζ ≤ e^{−10H}, H ≥ 1, a set S with e^{6H}‖w_perp‖ + ‖w_opp‖ ≤ "
+        "ζ‖w_sig‖, E[1(w ∉ S)‖w‖²] ≤ ζγ̃_min, E‖w‖² ≤ E a² + ζH ≤ 2H, |a| ≤ ‖w‖."
     ),
     study=phase2,
     checks=(
@@ -86,30 +85,8 @@ PHASE2 = Claim(
     ),
     control=Control(
         "labels of other inputs (least margin); a second layer with steps three times as long "
-        "(greatest margin); a frozen second layer of "
-        "norm 1 (hypothesis)",
+        "(greatest margin); a frozen second layer of norm 1 (hypothesis)",
         _wrong_phase2,
-    ),
-    deviations=(
-        LARGE,
-        "No network that can be trained here is signal-heavy. Beside the definition's ζ, whose "
-        "weight on ‖w_perp‖ is e^{6H}, the least ζ "
-        "with weight 1 is followed (log10_zeta_plain, zeta_rise); o(1) is read as 0.15, in "
-        "averages over five steps.",
-        "Margins of the whole network stand for those of its heavy neurons. Networks that do "
-        "meet the definition: glasgow2023/phase2-step.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "the definition and η ≤ ζ³ became conditions; item 1 (zeta_rise) is checked; "
-            "greatest_ratio ≤ 1.15 in place of 1.25; θ = η = "
-            "1/log d, m = d/θ² in place of θ = 0.3, η = 0.4, m = 8d, looks 0, 15, 40 steps "
-            "after ηt = 9.5, and no bound on γ_max/γ_min, "
-            "which the lemma does not speak of",
-            "the lemma was judged where it says nothing, and its first item was left out",
-            1100,
-        ),
     ),
     plots=(
         Plot(
@@ -120,10 +97,11 @@ PHASE2 = Claim(
                 PlotLine("least margin", "least_ratio", "least margin"),
                 PlotLine("greatest margin", "greatest_ratio", "greatest margin"),
             ),
-            caption="The lemma asks for at least 1 − o(1) of the least margin and at most 1 + o(1) "
-            "of the greatest.",
+            caption="The lemma asks for at least 1 − o(1) of the least margin and at most 1 + "
+            "o(1) of the greatest.",
         ),
     ),
+    **notes("glasgow2023/phase2"),
 )
 
 
@@ -157,9 +135,8 @@ PHASE2_STEP = Claim(
     kind="lemma",
     statement=(
         "A (ζ, H)-signal-heavy network is (ζ(1 + 10ηζH), H)-signal-heavy after a step with η ≤ "
-        "ζ³, with the same S; "
-        "γ̃_min' ≥ (1 + 2ητ(1 − o(1))·g_max)·γ̃_min and γ̃_max' ≤ (1 + 2ητ(1 + "
-        "o(1))·g_min)·γ̃_max, τ = √2/4."
+        "ζ³, with the same S; γ̃_min' ≥ (1 + 2ητ(1 − o(1))·g_max)·γ̃_min and γ̃_max' ≤ (1 + 2ητ(1 "
+        "+ o(1))·g_min)·γ̃_max, τ = √2/4."
     ),
     study=phase2_step,
     checks=(
@@ -175,22 +152,11 @@ PHASE2_STEP = Claim(
         Condition("η ≤ ζ³, as their ratio", lambda s: 1.0, lambda s: 1.0, "≤"),
     ),
     control=Control(
-        "the second layer frozen and slopes that do not see the margins; parts across the "
-        "signal that are 0.3 of it",
+        "the second layer frozen and slopes that do not see the margins; parts across the signal "
+        "that are 0.3 of it",
         _wrong_step,
     ),
-    deviations=(
-        "The networks are made by hand, at the edge of the definition: neurons of S with "
-        "e^{6H}‖w_perp‖ + ‖w_opp‖ = ζ‖w_sig‖, those "
-        "outside with E[1(w ∉ S)‖w‖²] = ζγ̃_min along the weakest cluster, where they grow "
-        "fastest; the four margins differ fivefold.",
-        "The step is that of the population loss, summed over the cube of few dimensions: a "
-        "minibatch would need more than d·log²(d)/ζ² ≥ "
-        "10⁹·d examples. Changes are kept apart from values, since η = ζ³ ≈ 10⁻¹³.",
-        "o(1) is read as 0.001.",
-        "The paper's proof follows e^{6H}‖w_perp‖² + ‖w_opp‖², the definition has lengths; "
-        "lengths are checked (see the errata).",
-    ),
+    **notes("glasgow2023/phase2-step"),
 )
 
 
@@ -224,19 +190,16 @@ CLEAN = Claim(
     "D.8",
     kind="lemma",
     statement=(
-        "In a signal-heavy network, with H_ρ = E‖a·w‖: the gradients differ from the clean "
-        "ones, whose slope is that of the cluster, by "
-        "at most 4|a|ζH_ρ and 4‖w‖ζH_ρ (D.5). For w in S, −⟨μ, ∇ᶜ_w L⟩ = |a|τg_μ(1 ± o(1)) and "
-        "−y∇ᶜ_a L = ‖w_sig‖τg_μ(1 ± o(1)) (D.6); "
-        "with X = P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖), ⟨w_perp, ∇ᶜ⟩/|a| ≥ g_min·X·‖w_perp‖/(4√2) − "
-        "ζ‖w_perp‖ and ⟨w_opp, ∇ᶜ⟩/|a| ≥ "
-        "√2·g_min‖w_opp‖/8 − √2·g_max·X‖w_opp‖/4 (D.7), so that ⟨w_opp, ∇ᶜ⟩ + e^{6H}⟨w_perp, "
-        "∇ᶜ⟩ is at least of the order "
-        "g_min·e^{−6H}(‖w_opp‖ + e^{6H}‖w_perp‖)|a| (D.8); X ≥ ½ where ‖w_perp‖ ≥ 10‖w_opp‖ "
-        "(D.9). For any neuron |∇ᶜ_a L| ≤ τ·g_max·‖w‖ "
-        "(D.10), ‖w‖² grows by at most the factor 1 + 2η(1 + 2ζH)τg_max (D.11); |γ̃' − γ̃| ≤ "
-        "8ηH and |γ − γ̃| ≤ 2ζH (D.14). After phase "
-        "1, E[1(w ∉ S)‖w‖²] ≤ ζγ̃_min with ζ = log^{−c/2} d (D.4)."
+        "In a signal-heavy network, with H_ρ = E‖a·w‖: the gradients differ from the clean ones, "
+        "whose slope is that of the cluster, by at most 4|a|ζH_ρ and 4‖w‖ζH_ρ (D.5). For w in S, "
+        "−⟨μ, ∇ᶜ_w L⟩ = |a|τg_μ(1 ± o(1)) and −y∇ᶜ_a L = ‖w_sig‖τg_μ(1 ± o(1)) (D.6); with X = "
+        "P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖), ⟨w_perp, ∇ᶜ⟩/|a| ≥ g_min·X·‖w_perp‖/(4√2) − ζ‖w_perp‖ and "
+        "⟨w_opp, ∇ᶜ⟩/|a| ≥ √2·g_min‖w_opp‖/8 − √2·g_max·X‖w_opp‖/4 (D.7), so that ⟨w_opp, ∇ᶜ⟩ + "
+        "e^{6H}⟨w_perp, ∇ᶜ⟩ is at least of the order g_min·e^{−6H}(‖w_opp‖ + e^{6H}‖w_perp‖)|a| "
+        "(D.8); X ≥ ½ where ‖w_perp‖ ≥ 10‖w_opp‖ (D.9). For any neuron |∇ᶜ_a L| ≤ τ·g_max·‖w‖ "
+        "(D.10), ‖w‖² grows by at most the factor 1 + 2η(1 + 2ζH)τg_max (D.11); |γ̃' − γ̃| ≤ 8ηH "
+        "and |γ − γ̃| ≤ 2ζH (D.14). After phase 1, E[1(w ∉ S)‖w‖²] ≤ ζγ̃_min with ζ = log^{−c/2} "
+        "d (D.4)."
     ),
     study=clean,
     checks=(
@@ -260,22 +223,11 @@ CLEAN = Claim(
     ),
     control=Control(
         "labels turned and slopes 1.5 times too large; networks that are not signal-heavy, with "
-        "steps 30 times too long; c = 4 in the "
-        "base case",
+        "steps 30 times too long; c = 4 in the base case",
         _not_clean,
     ),
     corrections=("glasgow2023/length-of-mu",),
-    deviations=(
-        "μ in Claim D.6 is read as the unit vector (see the errata). Constants of Lemma D.7, "
-        "Corollary D.8 (√2/320 is taken, the proof's) "
-        "and Lemma D.4 are unreadable in our text and were re-derived from the proofs; the "
-        "power of ζ to which Corollary D.8 is rounded "
-        "is left out.",
-        "Neurons are random and include those for which the bounds are tight; slopes of the "
-        "clusters differ by up to e^H. o(1) in D.6 is "
-        "4ζ.",
-        "D.4 is the worst case of its chain, evaluated; the rest is enumerated over all signs.",
-    ),
+    **notes("glasgow2023/clean-gradients"),
 )
 
 
@@ -305,11 +257,9 @@ FROZEN = Claim(
     kind="figure",
     statement=(
         "If the second layer is not trained (and all its weights have norm 1), the neurons in S "
-        "grow at a linear rate of τ|ℓ'(μ)|, and "
-        "those outside at up to an equal linear rate, so that they might eventually attain a "
-        "mass that is not negligible; trained "
-        "together, the layers grow exponentially, which maintains the ratios of masses in and "
-        "out of S."
+        "grow at a linear rate of τ|ℓ'(μ)|, and those outside at up to an equal linear rate, so "
+        "that they might eventually attain a mass that is not negligible; trained together, the "
+        "layers grow exponentially, which maintains the ratios of masses in and out of S."
     ),
     study=frozen,
     checks=(
@@ -328,30 +278,6 @@ FROZEN = Claim(
             "first layer alone": _frozen(s, second=1.0),
         },
     ),
-    deviations=(
-        LARGE,
-        "The frozen layer has norm 1, as in the remark's example; both layers start at norm θ. "
-        "Laws of growth are compared, not losses: "
-        "‖w_sig‖₀ + |a|₀·s against ‖w_sig‖₀·e^s, where s = Σητ·g_μ is the neuron's own clock. "
-        "Nothing is fitted.",
-        "S has weight 1 on ‖w_perp‖ and ζ = ¼ (see glasgow2023/phase2), and is read off at ηt = "
-        "10.3, with the frozen layer at 4.1.",
-        "With a frozen second layer the least ζ tends to 2 by its form (E‖w‖² ≤ E a² + ζH with "
-        "H = E‖w‖²/2): an identity that decides "
-        "nothing. What the remark only calls possible is judged: that the mass outside of S "
-        "gains on γ̃_min.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "a frozen layer of norm 1 in place of θ = 0.3; laws of growth in place of losses "
-            "and errors; the least ζ is marked as an "
-            "identity",
-            "the remark's example has norm 1; linear against exponential growth had not been "
-            "measured",
-            1100,
-        ),
-    ),
     plots=(
         Plot(
             "Loss with and without the second layer",
@@ -364,4 +290,5 @@ FROZEN = Claim(
             log_y=True,
         ),
     ),
+    **notes("glasgow2023/frozen"),
 )

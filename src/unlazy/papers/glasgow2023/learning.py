@@ -12,14 +12,15 @@ from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NNGP, NTK
 from unlazy.lab.arms import Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Condition, Control, Scale, arm, arms, shuffled
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
 from unlazy.papers.glasgow2023.growth import TimeToLoss
 from unlazy.papers.glasgow2023.instruments import LiteralStep, TaskFacts
 from unlazy.papers.glasgow2023.invariance import RotatedSteps, SeenOnInputs
 from unlazy.papers.glasgow2023.probes import ErrorRate
 from unlazy.papers.glasgow2023.sample_size import PredictedSizes, crossover, kernel_row, sgd_row
-from unlazy.papers.glasgow2023.sizes import ONE_SEED, SIZES, THETA, Training, every, training
+from unlazy.papers.glasgow2023.sizes import ONE_SEED, SIZES, Training, every, training
 from unlazy.tasks.multi_index import MultiIndex, Terms, product
 
 #: The label +1 where three coordinates are all +1, and −1 elsewhere: as sign of a polynomial
@@ -89,9 +90,8 @@ LEARNER = Claim(
     kind="learner",
     statement=(
         "Minibatch SGD on both layers of a mean-field ReLU network (1/p)·Σ a_j·relu(⟨w_j, x⟩), "
-        "w_j uniform on the sphere of radius θ and "
-        "a_j = ±‖w_j‖, with p-scaled gradients of 2·log(1 + e^{−yf}). Algorithm and initial law "
-        "are rotation-invariant: all results hold "
+        "w_j uniform on the sphere of radius θ and a_j = ±‖w_j‖, with p-scaled gradients of "
+        "2·log(1 + e^{−yf}). Algorithm and initial law are rotation-invariant: all results hold "
         "for a cube in any basis."
     ),
     study=learner,
@@ -103,25 +103,11 @@ LEARNER = Claim(
         rotated.error <= 0.01,
     ),
     control=Control(
-        "formulas with 1.5 times the step, radius and second layer; Adam in two bases; labels "
-        "of other inputs",
+        "formulas with 1.5 times the step, radius and second layer; Adam in two bases; labels of "
+        "other inputs",
         _wrong_steps,
     ),
-    deviations=(
-        "The factors p and 2 of gradient and loss are absorbed in the step sizes; the steps are "
-        "the same.",
-        "'Two bases' takes 20 steps on rotated inputs, and from the same network on the inputs "
-        "as they were: the scores must agree.",
-        THETA,
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "the rotated cube is trained in the rotated space; steps in two bases; θ = η = 1/log d",
-            "training by coordinates had assumed Remark 2.1 instead of testing it",
-            1100,
-        ),
-    ),
+    **notes("glasgow2023/learner"),
 )
 
 
@@ -182,9 +168,8 @@ THEOREM = Claim(
     kind="figure",
     statement=(
         "There is a constant C such that for d large enough, θ = 1/log^C(d), minibatches of m ≥ "
-        "d/θ, width 1/θ ≤ p ≤ d^C, step size "
-        "d^{−C} ≤ η ≤ θ and initial scale θ/√p the population loss is o(1) after some t ≤ "
-        "C·log(d)/η steps, with probability 1 − d^{−ω(1)}."
+        "d/θ, width 1/θ ≤ p ≤ d^C, step size d^{−C} ≤ η ≤ θ and initial scale θ/√p the population "
+        "loss is o(1) after some t ≤ C·log(d)/η steps, with probability 1 − d^{−ω(1)}."
     ),
     study=theorem,
     checks=(
@@ -215,24 +200,6 @@ THEOREM = Claim(
         ),
     ),
     control=shuffled(theorem),
-    deviations=(
-        "Both initial scales are run: θ/√p as Theorem 3.1 prints, and θ as in Section 2.2, "
-        "Lemma C.1 and Theorem E.1.",
-        "One constant C stands in θ = 1/log^C d and in the number of steps. With the least C "
-        "that bounds the steps here, θ and η would be "
-        "below 0.003, and a run would take 10⁵ times as long.",
-        "'Loss o(1)' is read as 0.1 for the time, and as 0.05 at the end, after 10·log(d)/η "
-        "steps; 'd large enough' cannot be checked.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "θ = η = 1/log d and m = d/θ in place of θ = 0.3, η = 0.4, m = 4d; an arm with θ/√p "
-            "(share ≤ 8); 10·log(d)/η steps; p = 128",
-            "the conditions on m, p and η are met, and the printed initial scale is tested",
-            1100,
-        ),
-    ),
     plots=(
         Plot(
             "Time to a loss of 0.1",
@@ -246,6 +213,7 @@ THEOREM = Claim(
             caption="By Theorem 3.1 this stays below a constant.",
         ),
     ),
+    **notes("glasgow2023/theorem"),
 )
 
 
@@ -306,8 +274,8 @@ SCALING = Claim(
     kind="figure",
     statement=(
         "Standard minibatch SGD on a standard two-layer network can learn XOR from d·polylog(d) "
-        "examples, while the neural tangent "
-        "kernel, and kernels in general, require of the order of d²."
+        "examples, while the neural tangent kernel, and kernels in general, require of the order "
+        "of d²."
     ),
     study=scaling,
     checks=(
@@ -320,19 +288,6 @@ SCALING = Claim(
         both.crossover.between(40, 63),
         *(arm.ratio_lowest >= 0.95 for arm in (ntk, nngp, quadratic)),
         *(arm.ratio_highest <= 1.05 for arm in (ntk, nngp, quadratic)),
-    ),
-    deviations=(
-        "Minibatches of d examples, θ = 0.3, η = 0.5, p = 128: more thrifty than Theorem 3.1 "
-        "asks (m ≥ d/θ, η ≤ θ), see "
-        "glasgow2023/theorem.",
-        "Measured are the exponents of the number of examples that bring the test error to 5 %, "
-        "the dimension where SGD begins to need "
-        "fewer than the NTK, and the kernels' numbers beside what their eigenvalues predict. "
-        "All bounds are ours.",
-        "The number of examples is where the error on fresh examples first falls to 5 % and "
-        "stays there for three looks.",
-        "Kernels are nearly ridgeless (ridge 1e-6 of the kernel's diagonal).",
-        "Errors of kernels are averaged over up to 12 draws of some 8,000 examples together.",
     ),
     control=Control(
         "labels of other inputs; for the prediction the parity of four coordinates",
@@ -356,4 +311,5 @@ SCALING = Claim(
             "computed from the kernel's eigenvalues.",
         ),
     ),
+    **notes("glasgow2023/scaling"),
 )

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Condition, Control, Scale, arm, arms
-from unlazy.papers.malach2019.circuits import DAY, FRESH
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms
 from unlazy.papers.malach2019.layers import LayerLemmas, lemma14_width
 from unlazy.papers.malach2019.recovering import Kind, least_sample, recovery_sweep, three_levels
 from unlazy.papers.malach2019.theorem_runs import (
@@ -40,9 +40,8 @@ LEARNER = Claim(
     kind="learner",
     statement=(
         "Algorithm 1 trains one layer after the other on E[ℓ(ŷ, y) + λ|1 − ŷ|] of the pooled "
-        "output, which is the same as training each "
-        "neural gate by itself: a weight's gradient is (2/n_i)·E[(λ − y)·∂g]. With LCA it "
-        "learns the target."
+        "output, which is the same as training each neural gate by itself: a weight's gradient is "
+        "(2/n_i)·E[(λ − y)·∂g]. With LCA it learns the target."
     ),
     study=learner,
     checks=(
@@ -50,30 +49,12 @@ LEARNER = Claim(
         (levels.error <= 0.0).by_paper(),
         (levels.literal_error <= 0.0).by_paper(),
     ),
-    deviations=(
-        "Three implementations on the same samples: the tree network trained through its loss, "
-        "gates trained on four numbers each, and "
-        "gates trained on the sample as a law. The error is that on OR(x1, x3), P(x1 = 1) = "
-        "0.3, P(x3 = 1) = 0.4, where LCA holds with "
-        "Δ = 0.28; there the networks meet the law exactly, as 16 inputs with their probabilities.",
-        "A layer stops when all its gradients are exactly zero, which is where further steps "
-        "change nothing.",
-        "Step size n_i/(16√2·k) of Lemma 14, which is n_i times that of Theorems 2 and 4.",
-    ),
     control=Control(
         "the regulariser as printed, λ|1 − ŷ|, in the literal network",
         lambda scale: learner(scale, printed_sign=True),
     ),
     corrections=("malach2019/regulariser",),
-    history=(
-        Change(
-            DAY,
-            "the printed sign is the control and an erratum, no check; samples of an unbalanced "
-            "law were added",
-            "audit",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/learner"),
 )
 
 LITERAL_SIZES: dict[Scale, dict[Drawn, tuple[int, ...]]] = {
@@ -103,13 +84,11 @@ THEOREM2 = Claim(
     kind="figure",
     statement=(
         "Fix δ, Δ, ε ∈ (0, ½), n = 2^d, k ≥ log(2nd/δ)/log(4/3), η ≤ 1/(16√2·k), λ = E y + Δ/4, "
-        "‖W₀‖_max ≤ 1/(4√2·k). Where D is separated "
-        "by h ∈ H and satisfies Properties 1–3 with Δ and ε, and |S| > 2¹¹/(ε²Δ²)·log(8nd/δ), "
-        "Algorithm 1 with T > 6n/(√2·η·ε·Δ) steps a "
-        "layer returns with probability at least 1 − δ a function without error on D (Theorem "
-        "4). For a Δ-non-degenerate product "
-        "distribution with LCA, |S| > 2¹⁵/Δ⁶·log(8nd/δ) and T > 24n/(√2·η·Δ³) are enough "
-        "(Theorem 2)."
+        "‖W₀‖_max ≤ 1/(4√2·k). Where D is separated by h ∈ H and satisfies Properties 1–3 with Δ "
+        "and ε, and |S| > 2¹¹/(ε²Δ²)·log(8nd/δ), Algorithm 1 with T > 6n/(√2·η·ε·Δ) steps a layer "
+        "returns with probability at least 1 − δ a function without error on D (Theorem 4). For a "
+        "Δ-non-degenerate product distribution with LCA, |S| > 2¹⁵/Δ⁶·log(8nd/δ) and T > "
+        "24n/(√2·η·Δ³) are enough (Theorem 2)."
     ),
     study=theorem2,
     checks=tuple((kind.failed <= DELTA).by_paper() for kind in (generative, parity, product)),
@@ -129,20 +108,6 @@ THEOREM2 = Claim(
             product.margin,
             lambda scale: 0.05,
         ),
-    ),
-    deviations=(
-        "|S|, T, η and k are those of the theorems. Samples are drawn as counts of all 2^n "
-        "inputs, by their multinomial law: as many "
-        "examples as the theorems ask for, 10⁶ to 10¹⁴. A run fails if any error is left or an "
-        "output is not ±1 after T steps.",
-        "Generative: AND/OR/NAND/NOR circuits of Section 5.2. Parity: log₂ n bits, each p_j "
-        "from (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ), ξ = 0.2. "
-        "Both by Theorem 4 with their own Δ and ε. Product: random circuits of all gates and "
-        "random p_j ∈ (0.1, 0.9), those with Δ ≥ "
-        "0.05, by Theorem 2.",
-        "E y in λ is the mean of the sample, not of the law.",
-        "Gates without influence become −1, not the +1 of the proof of Lemma 15. Nothing "
-        "depends on it.",
     ),
     plots=(
         Plot(
@@ -164,17 +129,7 @@ THEOREM2 = Claim(
         lambda scale: theorem2(scale, correlated=False),
     ),
     corrections=("malach2019/regulariser", "malach2019/gradient-norm", "malach2019/constant-gates"),
-    history=(
-        Change(
-            DAY,
-            "runs with the theorems' own |S|, T, η and k on three kinds of laws; large sizes "
-            "and small samples went to corollary10; bands "
-            "for exponents of the least sample ([0.5, 3] and [1, 4.5]) and end-to-end training "
-            "were dropped",
-            "the bands proved nothing, and step size and sample were not the theorems'",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/theorem2"),
 )
 
 POPULATION_SIZES: dict[Scale, tuple[int, ...]] = {
@@ -217,9 +172,8 @@ COROLLARY10 = Claim(
     kind="figure",
     statement=(
         "Algorithm 1 returns h_C with probability at least 1 − δ, with run-time and sample size "
-        "polynomial in n: for parities of log n "
-        "bits under product laws away from ½, and for every AND/OR/NAND/NOR circuit under its "
-        "generative law."
+        "polynomial in n: for parities of log n bits under product laws away from ½, and for "
+        "every AND/OR/NAND/NOR circuit under its generative law."
     ),
     study=corollary10,
     checks=(
@@ -234,16 +188,6 @@ COROLLARY10 = Claim(
         ),
         # The theorem's sample, polynomial in n, is enough: so the least that is enough is not more.
         *((arm(f"{kind}, least sample").worst_share <= 1.0).by_paper() for kind in KINDS),
-    ),
-    deviations=(
-        "Sizes beyond those of theorem2, where its samples could not be drawn: the statistics "
-        "of the law itself, and samples of about "
-        "256/Δ² examples, fewer than Theorem 4 asks for. Δ = (2/3)^d and 2^(−log n) are powers "
-        "of n: 256·n^1.17 and 1,024·n² examples.",
-        "Each gate's step size is that of Lemma 14 divided by its greatest |S_p| (its proof "
-        "holds for each gate with its own).",
-        "Parities have p_j = 0.75 for all j. Width k from Lemma 14 with δ = 0.001, rounded up "
-        "to a multiple of 32.",
     ),
     plots=(
         Plot(
@@ -267,6 +211,7 @@ COROLLARY10 = Claim(
         lambda scale: corollary10(scale, correlated=False),
     ),
     corrections=("malach2019/regulariser", "malach2019/parity-circuit", "malach2019/sampler"),
+    **notes("malach2019/corollary10"),
 )
 
 LAYER_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4,), "laptop": (4, 8), "paper": (4, 8, 16)}
@@ -279,13 +224,11 @@ LEMMA14 = Claim(
     kind="lemma",
     statement=(
         "A layer trained on its own, on |S| > 2¹¹/(ε²Δ²)·log(8n_i/δ) examples with k ≥ "
-        "log(8n_i/δ)/log(4/3), ‖w_l‖ ≤ 1/(4k) and "
-        "η ≤ n_i/(16√2·k): the gradient of an open neuron obeys −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ > "
-        "εΔ/(√2·n_i) (15); with probability 1 − δ it "
-        "lies within εΔ/(4√2·n_i) on the sample (16), where it exceeds εΔ/(2√2·n_i) (17), the "
-        "set A_t grows (18), all others move towards "
-        "γ̃(p)ν_j (19, 20), some neuron reaches ηtεΔ/(2√2·n_i) (21), and g_t(p) = γ̃(p)ν_j "
-        "after t > 6n_i/(√2·η·ε·Δ) steps (14, 22)."
+        "log(8n_i/δ)/log(4/3), ‖w_l‖ ≤ 1/(4k) and η ≤ n_i/(16√2·k): the gradient of an open "
+        "neuron obeys −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ > εΔ/(√2·n_i) (15); with probability 1 − δ it lies "
+        "within εΔ/(4√2·n_i) on the sample (16), where it exceeds εΔ/(2√2·n_i) (17), the set A_t "
+        "grows (18), all others move towards γ̃(p)ν_j (19, 20), some neuron reaches "
+        "ηtεΔ/(2√2·n_i) (21), and g_t(p) = γ̃(p)ν_j after t > 6n_i/(√2·η·ε·Δ) steps (14, 22)."
     ),
     study=lambda scale: {"layers": LayerLemmas(LAYER_SIZES[scale], circuits=LAYER_CIRCUITS[scale])},
     checks=(
@@ -304,13 +247,6 @@ LEMMA14 = Claim(
             lambda scale: lemma14_width(max(LAYER_SIZES[scale])),
         ),
     ),
-    deviations=(
-        "Every layer of AND/OR/NAND/NOR circuits under the generative law, of random circuits "
-        "under random product laws with LCA, and of "
-        "OR(x1, x3) with unbalanced labels, behind random signs ψ. Steps are followed until all "
-        "gradients are zero.",
-        "A_t is read with −p ∉ P, as the proof of Lemma 19 uses it.",
-    ),
     control=Control(
         "the regulariser as printed, and 64 examples",
         lambda scale: {
@@ -320,6 +256,7 @@ LEMMA14 = Claim(
         },
     ),
     corrections=("malach2019/regulariser", "malach2019/gradient-norm", "malach2019/constant-gates"),
+    **notes("malach2019/lemma14"),
 )
 
 FAIR_SIZES: dict[Scale, tuple[int, ...]] = {
@@ -335,34 +272,18 @@ NO_CORRELATION = Claim(
     kind="figure",
     statement=(
         "Where an influencing gate has no correlation with the label, the output of its neural "
-        "gate becomes constant on all its input "
-        "patterns, and the algorithm fails to recover the target."
+        "gate becomes constant on all its input patterns, and the algorithm fails to recover the "
+        "target."
     ),
     study=lambda scale: {"layerwise": UncorrelatedGates(FAIR_SIZES[scale])},
     checks=(
         (layerwise.least_constant >= 1.0).by_paper(),
         (layerwise.recovered <= 0.0).by_paper(),
     ),
-    deviations=(
-        "Parities of log₂ n fair bits, and one fair bit in a biased parity of four: labels are "
-        "balanced, as the erratum asks.",
-        "Where Δ is not positive, λ = |E y| + 0.0025. Samples, up to n = 16, have 10¹⁰ "
-        "examples, so that chance is no correlation.",
-        "The second paragraph, on all gradient-based algorithms, is not run.",
-    ),
     control=Control(
         "bits are +1 with probability 0.85, so that all gates are correlated",
         lambda scale: {"layerwise": UncorrelatedGates(FAIR_SIZES[scale], p=0.85)},
     ),
     corrections=("malach2019/no-correlation-balance",),
-    history=(
-        Change(
-            DAY,
-            "the constant gate itself is checked; bounds 40 % and 10 % on errors, the contrast "
-            "and end-to-end training (≤ 60 %) were "
-            "dropped",
-            "the contrast is the control now, and the text says nothing of 60 %",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/no-correlation"),
 )

@@ -16,7 +16,8 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Condition, Control, Scale, arm, arms, shuffled
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
 from unlazy.learners.gradient import Descent
 from unlazy.learners.sources import LawGradients
@@ -98,12 +99,10 @@ DRIFT = Claim(
     kind="lemma",
     statement=(
         "Under the conditions of Lemma 23, with λ_a = λ_w = λ and step size η in (0, 1) and no "
-        "noise for t > 2: |a_i⁽ᵗ⁾| ≤ ηt + "
-        "O(1/(km²)), ‖w_i⁽ᵗ⁾ − w_i⁽²⁾‖ ≤ O(tηλσ̃/k) + η²t² + O(t/(km²)) and |b_i⁽ᵗ⁾ − b_i⁽²⁾| ≤ "
-        "O(tηλ/k²) + η²t² + O(t/(km²)) for all "
-        "i; and for every second layer ã the loss at x differs from that after step 2 by at "
-        "most ‖ã‖₂√‖ã‖₀·(O(tηλσ̃/k) + η²t² + "
-        "O(t/(km²)))."
+        "noise for t > 2: |a_i⁽ᵗ⁾| ≤ ηt + O(1/(km²)), ‖w_i⁽ᵗ⁾ − w_i⁽²⁾‖ ≤ O(tηλσ̃/k) + η²t² + "
+        "O(t/(km²)) and |b_i⁽ᵗ⁾ − b_i⁽²⁾| ≤ O(tηλ/k²) + η²t² + O(t/(km²)) for all i; and for "
+        "every second layer ã the loss at x differs from that after step 2 by at most "
+        "‖ã‖₂√‖ã‖₀·(O(tηλσ̃/k) + η²t² + O(t/(km²)))."
     ),
     study=drift,
     checks=tuple(
@@ -132,27 +131,6 @@ DRIFT = Claim(
         lambda scale: drift(scale, 2000.0),
     ),
     corrections=("shi2022/lemma25-norm",),
-    deviations=(
-        "The gradient is the exact population's, on a task whose inputs can all be listed. "
-        "Bounds have the constants of the proof, "
-        "neuron by neuron: 2tηλ‖w_i⁽²⁾‖ for the decay, ηt|a_i⁽²⁾| for the start (printed "
-        "without η), E‖x‖ ≤ 1 for a step; biases have "
-        "no decay, and are checked without it.",
-        "These bounds are generous: a step of the second layer is at most η times a feature, "
-        "and features are of the size of σ_b, not 1. "
-        "`sharp_ratio` sums up the same steps with the greatest feature that was seen.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "exact population at D = 12 instead of minibatches at D = 100; σ_ξ = k^(−3/2); an "
-            "arm with decay; Lemma 25, the second "
-            "layer and a sharper sum of steps are checked, neuron by neuron",
-            "Lemma 25 stood in the label alone, and the one bound that was checked was met "
-            "fiftyfold",
-            1100,
-        ),
-    ),
     plots=(
         Plot(
             title="Drift of the first layer",
@@ -165,6 +143,7 @@ DRIFT = Claim(
             log_y=True,
         ),
     ),
+    **notes("shi2022/lemma24"),
 )
 
 
@@ -188,12 +167,10 @@ LEMMA23 = Claim(
     where="Lemma 23 (Appendix B.5)",
     kind="lemma",
     statement=(
-        "After two steps with η⁽¹⁾ = γ²σ̃/(km³), η⁽²⁾ = 1, λ_w⁽¹⁾ = 1/(2η⁽¹⁾), λ_a⁽²⁾ = λ_w⁽²⁾ "
-        "= 1/(2η⁽²⁾) and σ_ξ = k^(−3/2) there is "
-        "with probability at least 1 − δ a second layer ã on the neurons w_i⁽²⁾, b_i⁽²⁾ with "
-        "hinge loss 0, ‖ã‖₀ = O(m/k), ‖ã‖_∞ = "
-        "O(k⁵/m), ‖ã‖₂² = O(k⁹/m); and ‖a⁽²⁾‖_∞ = O(1/(km²)), ‖w_i⁽²⁾‖₂ = O(σ̃/k), |b_i⁽²⁾| = "
-        "O(1/k²) for all i."
+        "After two steps with η⁽¹⁾ = γ²σ̃/(km³), η⁽²⁾ = 1, λ_w⁽¹⁾ = 1/(2η⁽¹⁾), λ_a⁽²⁾ = λ_w⁽²⁾ = "
+        "1/(2η⁽²⁾) and σ_ξ = k^(−3/2) there is with probability at least 1 − δ a second layer ã "
+        "on the neurons w_i⁽²⁾, b_i⁽²⁾ with hinge loss 0, ‖ã‖₀ = O(m/k), ‖ã‖_∞ = O(k⁵/m), ‖ã‖₂² = "
+        "O(k⁹/m); and ‖a⁽²⁾‖_∞ = O(1/(km²)), ‖w_i⁽²⁾‖₂ = O(σ̃/k), |b_i⁽²⁾| = O(1/k²) for all i."
     ),
     study=lemma23,
     checks=(
@@ -209,17 +186,8 @@ LEMMA23 = Claim(
         lambda scale: lemma23(scale, 0, 3.0),
     ),
     corrections=("shi2022/lemma23-bias",),
-    deviations=(
-        "The population's gradients are exact; ã is the one of least ‖ã‖_∞ among all that give "
-        "y·g̃(x) ≥ 1 on all 2^D inputs, found by "
-        "a linear programme. Its ‖ã‖_∞ stands over k⁵/m, for which the proof's constants give "
-        "256. ‖ã‖₀ and ‖ã‖₂ are not looked at: "
-        "this ã uses all neurons.",
-        "‖w_i⁽²⁾‖ and |b_i⁽²⁾| are checked against √(2 log(m/δ)/k)·σ̃/k and √(2 log(m/δ))/k², "
-        "what a typical start (Lemma 10) makes of "
-        "them at k = 3, m = 81.",
-    ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
+    **notes("shi2022/lemma23"),
 )
 
 
@@ -239,9 +207,8 @@ THEOREM27 = Claim(
     where="Theorem 27 (Appendix B.7)",
     kind="bound",
     statement=(
-        "Let f_1, …, f_T be convex and θ_{t+1} = θ_t − η∇f_t(θ_t). For every θ*: (1/T)Σf_t(θ_t) "
-        "≤ (1/T)Σf_t(θ*) + ‖θ*‖²/(2ηT) + "
-        "‖θ_1‖·(1/T)Σ‖∇f_t(θ_t)‖ + η(1/T)Σ‖∇f_t(θ_t)‖²."
+        "Let f_1, …, f_T be convex and θ_{t+1} = θ_t − η∇f_t(θ_t). For every θ*: (1/T)Σf_t(θ_t) ≤ "
+        "(1/T)Σf_t(θ*) + ‖θ*‖²/(2ηT) + ‖θ_1‖·(1/T)Σ‖∇f_t(θ_t)‖ + η(1/T)Σ‖∇f_t(θ_t)‖²."
     ),
     study=regret,
     checks=(
@@ -251,14 +218,8 @@ THEOREM27 = Claim(
     control=Control(
         "the functions are narrow wells, not convex", lambda scale: regret(scale, False)
     ),
-    deviations=(
-        "Hinge and squared losses by turns, three step sizes; θ* are the origin, the path and "
-        "random points, and the worst counts. The "
-        "lower bound on `tightness` asks that the sequences come within a factor of fifty of "
-        "the promise: a bound that nothing comes "
-        "near is not tested.",
-    ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
+    **notes("shi2022/theorem27"),
 )
 
 
@@ -331,12 +292,10 @@ THEOREM1 = Claim(
     where="Theorems 1 and 26",
     kind="figure",
     statement=(
-        "For δ, ε ∈ (0, 1), if k = Ω(log²(D/(δγ))), po = Ω(k²/D) and max(Ω(k¹²/ε^(3/2)), D) ≤ m "
-        "≤ poly(D), then with properly set "
-        "hyperparameters (those of Theorem 26, T = m^(4/3)), with probability at least 1 − δ "
-        "there is a t ∈ [T] with Pr[sign(g⁽ᵗ⁾(x)) "
-        "≠ y] ≤ L(g⁽ᵗ⁾) ≤ ε. Theorem 26 bounds this loss by O(k⁸/m^(2/3) + k³T/m² + "
-        "k²m^(2/3)/T), which falls with m."
+        "For δ, ε ∈ (0, 1), if k = Ω(log²(D/(δγ))), po = Ω(k²/D) and max(Ω(k¹²/ε^(3/2)), D) ≤ m ≤ "
+        "poly(D), then with properly set hyperparameters (those of Theorem 26, T = m^(4/3)), with "
+        "probability at least 1 − δ there is a t ∈ [T] with Pr[sign(g⁽ᵗ⁾(x)) ≠ y] ≤ L(g⁽ᵗ⁾) ≤ ε. "
+        "Theorem 26 bounds this loss by O(k⁸/m^(2/3) + k³T/m² + k²m^(2/3)/T), which falls with m."
     ),
     study=theorem1,
     checks=(
@@ -374,23 +333,7 @@ THEOREM1 = Claim(
         ),
     ),
     control=shuffled(theorem1),
-    deviations=(
-        "D = 30, k = 3, and the step sizes of Table 1 (those of the theorem: "
-        "shi2022/theorem26-verbatim). The loss after the last step "
-        "stands for that at the best t; ε = 0.05 is asked for at the greatest width, and a "
-        "tenth of it for the error.",
-        "The theorem's bound with constant one is above 1 at every width here: it is drawn apart.",
-    ),
     seeds={"smoke": 1, "laptop": 16, "paper": 16},
-    history=(
-        Change(
-            "2026-11-17",
-            "that loss and error fall from each width to the next is checked, by paired "
-            "differences over 16 seeds",
-            "it was not",
-            1200,
-        ),
-    ),
     plots=(
         Plot(
             title="Error against width",
@@ -411,6 +354,7 @@ THEOREM1 = Claim(
             log_y=True,
         ),
     ),
+    **notes("shi2022/theorem1"),
 )
 
 CLASSIFIER = (LEMMA23, DRIFT, THEOREM27, THEOREM1)

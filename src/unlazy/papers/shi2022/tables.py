@@ -12,14 +12,12 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Comparison, StudyArm, relabelled
 from unlazy.lab.claims import Claim
-from unlazy.lab.paper_files import published
-from unlazy.lab.rules import Change, Check, Control, Published, Scale, arm, arms, variants
+from unlazy.lab.paper_files import notes, published
+from unlazy.lab.rules import Check, Control, Published, Scale, arm, arms, variants
 from unlazy.lab.trials import Record
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.table1 import (
-    NAMED_COMPARISONS,
     PARITY,
-    SHARED_DEVIATIONS,
     Size,
     contest,
     curve_steps,
@@ -157,11 +155,10 @@ TABLE2 = Claim(
     where="Table 2, Figures 7, 8 (Appendix E.1.2)",
     kind="table",
     statement=(
-        "On interval labels the network learns fastest, NTK is slower and comes to a similar "
-        "test accuracy, and random features stay "
-        "lower; random features and the best classifier after one step fail, the one after two "
-        "steps succeeds. Without input structure "
-        "the methods are as good or only slightly worse."
+        "On interval labels the network learns fastest, NTK is slower and comes to a similar test "
+        "accuracy, and random features stay lower; random features and the best classifier after "
+        "one step fail, the one after two steps succeeds. Without input structure the methods are "
+        "as good or only slightly worse."
     ),
     study=table2,
     checks=(
@@ -178,27 +175,15 @@ TABLE2 = Claim(
         net.cosine[2] >= 0.99,
     ),
     published=PRINTED2,
-    deviations=(
-        *SHARED_DEVIATIONS[:4],
-        "First layer of the network in steps t > 2: step size 3 instead of 0.3.",
-        "The paper gives no step sizes for NTK and RF: 300/m and 10,000/m, chosen by test "
-        "accuracy on seeds 0–4. Random features keep "
-        "the theorem's σ_b = 1/k²: with σ_b = 0.5 and σ_w = 1/30 all of them are nearly constant.",
-        *SHARED_DEVIATIONS[5:],
-        "'Fastest' is an accuracy at least a point above that of NTK after a tenth of the "
-        "steps; 'as good or only slightly worse' is "
-        "within 2 points for the network, whose value the paper prints, and 5 for the others: "
-        "all of it ours.",
-    ),
     control=Control(
-        "learners see labels of other inputs; those meant to go without input structure see "
-        "their own",
+        "learners see labels of other inputs; those meant to go without input structure see their "
+        "own",
         lambda scale: {
             name: arm if "w/o" in name else relabelled(arm) or arm
             for name, arm in table2(scale).items()
         },
     ),
-    history=(NAMED_COMPARISONS,),
+    **notes("shi2022/table2"),
 )
 
 TABLE3 = Claim(
@@ -206,10 +191,9 @@ TABLE3 = Claim(
     where="Table 3, Figures 9, 10 (Appendix E.2.1)",
     kind="table",
     statement=(
-        "With inputs of 100 and of 2000 dimensions instead of 500, the network is better than "
-        "NTK and random features on structured "
-        "inputs; without structure all three fail. After two steps the weights match the "
-        "effective features, with cosines close to 1."
+        "With inputs of 100 and of 2000 dimensions instead of 500, the network is better than NTK "
+        "and random features on structured inputs; without structure all three fail. After two "
+        "steps the weights match the effective features, with cosines close to 1."
     ),
     study=table3,
     checks=(
@@ -218,16 +202,8 @@ TABLE3 = Claim(
         *near_chance(*(arm(f"{name}, d={d}") for d in (100, 2000) for name in without)),
     ),
     published=PRINTED3,
-    deviations=(
-        *SHARED_DEVIATIONS,
-        "All inputs lie in the span of the D patterns, whatever d is: accuracies cannot depend "
-        "on d but through the draw of the weights, "
-        "so that those of RF, One Step and the methods without structure repeat Table 1's "
-        "evidence under the same seed. Why the published "
-        "values differ between d = 100 and d = 2000 (NTK 81.5 and 75.4) the paper does not say.",
-    ),
     control=false_world(table3),
-    history=(NAMED_COMPARISONS,),
+    **notes("shi2022/table3"),
 )
 
 TABLE4 = Claim(
@@ -236,9 +212,8 @@ TABLE4 = Claim(
     kind="table",
     statement=(
         "With 80 % and 90 % of the examples in the negative class results are similar to those "
-        "for equal classes, except that NTK becomes "
-        "less stable: the network still beats NTK and random features, and its weights after "
-        "two steps match the effective features."
+        "for equal classes, except that NTK becomes less stable: the network still beats NTK and "
+        "random features, and its weights after two steps match the effective features."
     ),
     study=table4,
     checks=(
@@ -248,28 +223,8 @@ TABLE4 = Claim(
         *(arm(f"NTK, {share}, against equal classes").further_fall >= 0.5 for share in (0.8, 0.9)),
     ),
     published=PRINTED4,
-    deviations=(
-        *SHARED_DEVIATIONS,
-        "'Less stable' is shown by a figure alone: here test accuracy falls at least half a "
-        "point farther below an earlier value than "
-        "with equal classes (ours).",
-        "The paper does not say how it made the classes unequal: examples of each class are "
-        "drawn by its law in Table 1, and only their "
-        "shares change, in training and in test. Published accuracies below the majority class "
-        "(RF 70.4 at 80 %, RF 72.4 and NTK 81.7 at "
-        "90 %) could come from a readout that had not converged, which the paper does not say.",
-    ),
     control=false_world(table4),
-    history=(
-        Change(
-            "2026-11-17",
-            "the statement that rivals stay near the majority class, which was ours, gave way "
-            "to the paper's",
-            "the rule judged another sentence than the paper's",
-            1100,
-        ),
-        NAMED_COMPARISONS,
-    ),
+    **notes("shi2022/table4"),
 )
 
 TABLE5 = Claim(
@@ -278,19 +233,14 @@ TABLE5 = Claim(
     kind="table",
     statement=(
         "With 25,000 examples, and with 10,000 examples and 50 pairs of neurons instead of 300, "
-        "the network still beats NTK and random "
-        "features on structured inputs, and its features emerge alike."
+        "the network still beats NTK and random features on structured inputs, and its features "
+        "emerge alike."
     ),
     study=table5,
     checks=(*beats("n=25k", PRINTED5), *beats("n=10k", PRINTED5)),
     published=PRINTED5,
-    deviations=(
-        *SHARED_DEVIATIONS,
-        "At laptop scale, which has 25,000 examples throughout, the first half of this table is "
-        "Table 1 itself.",
-    ),
     control=false_world(table5),
-    history=(NAMED_COMPARISONS,),
+    **notes("shi2022/table5"),
 )
 
 TABLES = (TABLE2, TABLE3, TABLE4, TABLE5)

@@ -13,6 +13,7 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.papers.shi2022.injected import InjectedImages
@@ -149,9 +150,8 @@ ALGORITHM1 = Claim(
     kind="learner",
     statement=(
         "The test loss of teachers FC(m) on MNIST has a minimum in the classical regime, at m = "
-        "9. Students on Gaussians that this teacher "
-        "labels have theirs at roughly the same size, and it becomes larger when the teacher "
-        "gets larger."
+        "9. Students on Gaussians that this teacher labels have theirs at roughly the same size, "
+        "and it becomes larger when the teacher gets larger."
     ),
     study=curves,
     checks=(
@@ -166,21 +166,6 @@ ALGORITHM1 = Claim(
         "way round",
         swapped,
     ),
-    deviations=(
-        "The minimum in the classical regime is found by a rule: the first size whose test loss "
-        "is below that of the size before and not "
-        "above those of the next two. 'At 9' is from 4 to 30, 'roughly the same' within a "
-        "factor of 2.8, 'larger' by a factor of 1.4: "
-        "bounds of ours, on the binary logarithm of the size.",
-        "The paper trains on all of MNIST and does not say how. Here Adam (step size 0.003, "
-        "batches of 100) trains teachers' curves on "
-        "6,000 images for 750 steps at laptop scale, which was chosen on seed 0 among 375, 750 "
-        "and 1,500 steps: the minimum moves with "
-        "them, from 35 to 5. Students see 60,000 Gaussians for 3,000 steps.",
-        "Teachers of students are trained with R₁ + λ·R₂ on Gaussians, λ = 0.5. Teachers are "
-        "FC(9) and FC(50), and FC(500) at paper scale, "
-        "where it is shown and not judged.",
-    ),
     plots=(
         Plot(
             title="Test loss over the size of the network",
@@ -193,4 +178,5 @@ ALGORITHM1 = Claim(
             log_x=True,
         ),
     ),
+    **notes("shi2022/algorithm1"),
 )
