@@ -104,6 +104,11 @@ class Quantity:
         """The arms that it is measured on."""
         return (self.arm, *(self.minus.arms if self.minus else ()))
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of what is measured."""
+        return (self.measure, *(self.minus.measures if self.minus else ()))
+
 
 class ArmName:
     """The name of an arm, whose attributes are its quantities: `net.test_accuracy`.
