@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -11,16 +12,21 @@ from unlazy.cli.common import console, default_store, store_option
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--json", "as_json", is_flag=True, help="Print checks and definitions as JSON.")
 @store_option
-def rules(ids: tuple[str, ...], store_path: Path | None) -> None:
-    """Print by what a claim is judged: statement, checks, conditions, control, and every change
-    that was made after a run.
+def rules(ids: tuple[str, ...], as_json: bool, store_path: Path | None) -> None:
+    """Print by what a claim is judged: statement, checks, definitions of the measured quantities,
+    conditions, control, and every change that was made after a run.
     """
     from unlazy.lab.registry import find_claims, find_not_run
     from unlazy.lab.store import Store
-    from unlazy.report.rules import print_rule
+    from unlazy.report.rules import print_rule, rule_json
     from unlazy.report.tables import terminal, waiting
 
+    if as_json:
+        found = [rule_json(claim) for claim in find_claims(ids)]
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
     path = store_path or default_store()
     store = Store(path, read_only=True) if path.exists() else None
     try:

@@ -106,6 +106,25 @@ class Claim:
         )
 
     @property
+    def measures(self) -> list[str]:
+        """The names of all quantities in checks, published values, conditions and plots, each
+        once.
+        """
+        quantities = [
+            *self.quantities,
+            *(each.value for each in self.conditions if isinstance(each.value, Quantity)),
+        ]
+        lines = [line for plot in self.plots for line in plot.series]
+        return list(
+            dict.fromkeys(
+                [
+                    *(name for quantity in quantities for name in quantity.measures),
+                    *(name for line in lines for name in (line.measure, line.x) if name),
+                ]
+            )
+        )
+
+    @property
     def rule(self) -> str:
         """The rule as a sentence."""
         interval = (

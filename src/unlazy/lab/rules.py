@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from unlazy.core.errors import require
 from unlazy.lab.arms import StudyArm, relabelled
@@ -26,18 +26,46 @@ TUNING, DEVELOPMENT, JUDGING = 0, 10, 1000
 #: Who set a bound: the paper; we, to make a statement checkable; or nobody: an identity of the
 #: construction, which decides nothing.
 Origin = Literal["paper", "ours", "identity"]
+A = TypeVar("A", bound=StudyArm)
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """A measurement of an arm, at a step (None: the last); or, with `minus`, how far it is above
-    another under the same seed.
+    """A measurement of an arm, at a step (None: the last), or its paired difference to another
+    one under the same seed (`minus`).
+
+    Comparisons with numbers are checks: `q >= 99`, `q <= 0.1`, `q.between(47, 53)`,
+    `q.near(1, 1e-9)`. `q[2]` is the same at step 2, and `p - q` the paired difference.
     """
 
     arm: str
     measure: str
     step: int | None = None
     minus: Quantity | None = None
+
+    __iter__ = None  # indexing selects a step, so that iteration would not end
+
+    def __getitem__(self, step: int | None) -> Quantity:
+        require(self.minus is None, f"{self}: give each side of a difference its own step.")
+        return dataclasses.replace(self, step=step)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        require(self.minus is None, f"{self} is a difference already.")
+        return dataclasses.replace(self, minus=other)
+
+    def __ge__(self, lower: float) -> Check:
+        return Check(self, lower=lower)
+
+    def __le__(self, upper: float) -> Check:
+        return Check(self, upper=upper)
+
+    def between(self, lower: float, upper: float) -> Check:
+        """Check that the mean lies in [lower, upper]."""
+        return Check(self, lower, upper)
+
+    def near(self, value: float, tolerance: float) -> Check:
+        """Check that the mean is within `tolerance` of `value`."""
+        return Check(self, value - tolerance, value + tolerance)
 
     def __str__(self) -> str:
         own = f"{self.arm} {self.measure}" + ("" if self.step is None else f" at step {self.step}")
@@ -76,6 +104,48 @@ class Quantity:
         """The arms that it is measured on."""
         return (self.arm, *(self.minus.arms if self.minus else ()))
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of what is measured."""
+        return (self.measure, *(self.minus.measures if self.minus else ()))
+
+
+class ArmName:
+    """The name of an arm, whose attributes are its quantities: `net.test_accuracy`.
+
+    `net["loss, B=1"]` is a quantity whose name is no identifier.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __getattr__(self, measure: str) -> Quantity:
+        if measure.startswith("_"):
+            raise AttributeError(measure)
+        return Quantity(self._name, measure)
+
+    def __getitem__(self, measure: str) -> Quantity:
+        require(isinstance(measure, str), f"{self._name}: a measure is a name, got {measure!r}.")
+        return Quantity(self._name, measure)
+
+
+def arms(*names: str, variant: str = "") -> tuple[ArmName, ...]:
+    """Return the arms of these names, in a variant of a study if one is named."""
+    return tuple(ArmName(variant_name(name, variant)) for name in names)
+
+
+def arm(name: str) -> ArmName:
+    """Return the arm of this name."""
+    return ArmName(name)
+
+
+def variant_name(name: str, variant: str) -> str:
+    """Return the name of an arm in a variant of a study."""
+    return f"{name}, {variant}" if variant else name
+
 
 @dataclasses.dataclass(frozen=True)
 class Check:
@@ -110,6 +180,29 @@ class Check:
             self.share is None or 0 < self.share < 1,
             f"{self.quantity}: a share lies between 0 and 1, but is {self.share}.",
         )
+
+    def __bool__(self) -> bool:
+        raise TypeError("A check has no truth value; write q.between(a, b), not a <= q <= b.")
+
+    def by_paper(self) -> Check:
+        """Return the same check, with bounds that the paper states."""
+        return dataclasses.replace(self, origin="paper")
+
+    def by_construction(self) -> Check:
+        """Return the same check as an identity of the construction, which decides nothing."""
+        return dataclasses.replace(self, origin="identity")
+
+    def exactly(self) -> Check:
+        """Return the same check of a quantity that is computed without randomness."""
+        return dataclasses.replace(self, exact=True)
+
+    def at(self, *scales: Scale) -> Check:
+        """Return the same check, required at these scales only."""
+        return dataclasses.replace(self, scales=scales)
+
+    def for_share(self, share: float) -> Check:
+        """Return the same check, required of more than this fraction of seeds."""
+        return dataclasses.replace(self, share=share)
 
     @property
     def counts(self) -> bool:
@@ -225,6 +318,24 @@ class Control:
 
     what: str
     study: Callable[[Scale], Mapping[str, StudyArm]]
+
+
+def variants(
+    study: Callable[..., Mapping[str, A]], settings: Mapping[str, Mapping[str, Any]]
+) -> Callable[[Scale], dict[str, A]]:
+    """Return a study that runs another one with several settings, given by the variant's name.
+
+    Arms are named "ARM, VARIANT". A setting that differs between scales is a mapping from them.
+    """
+
+    def together(scale: Scale) -> dict[str, A]:
+        found: dict[str, A] = {}
+        for variant, values in settings.items():
+            own = {k: v[scale] if isinstance(v, Mapping) else v for k, v in values.items()}
+            found |= {variant_name(k, variant): arm for k, arm in study(scale, **own).items()}
+        return found
+
+    return together
 
 
 def shuffled(

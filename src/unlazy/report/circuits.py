@@ -86,7 +86,7 @@ def recovery_plot(target: Circuit, learned: Circuit, seen: Recovery) -> ViewPlot
     named = target.n <= NAMED
 
     def across(level: int, place: int) -> float:
-        return (place + 0.5) / 2**level
+        return float((place + 0.5) / 2**level)
 
     x: list[float] = []
     y: list[float] = []

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from typing import Any
+
 from rich.console import Console
 
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import DEVELOPMENT, JUDGING, SCALES, TUNING
+from unlazy.lab.paper_files import definition_of
+from unlazy.lab.rules import DEVELOPMENT, JUDGING, SCALES, TUNING, Check
 from unlazy.lab.store import Store
-from unlazy.report.labels import ORIGINS, bounds_of, quantity_label
+from unlazy.report.labels import ORIGINS, quantity_label
 from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewTable
 
@@ -19,7 +24,7 @@ def rule_view(claim: Claim, registered: str | None) -> View:
     rows = tuple(
         (
             quantity_label(claim, check.quantity),
-            bounds_of(check),
+            required(check),
             ORIGINS[check.origin],
             ", ".join(check.scales),
         )
@@ -27,6 +32,11 @@ def rule_view(claim: Claim, registered: str | None) -> View:
     )
     columns = ("quantity", "required", "bounds from", "scales")
     tables = [ViewTable(columns, rows, "Checks: all that count must pass")]
+    defined = [found for name in claim.measures if (found := definition_of(claim.id, name))]
+    if defined:
+        meanings = tuple((d.measure, d.definition, f"${d.notation}$", d.unit) for d in defined)
+        names = ("measure", "definition", "notation", "unit")
+        tables.append(ViewTable(names, meanings, "Measured quantities"))
     if claim.conditions:
         asked = tuple(
             (each.text, " and ".join(f"{each.needed(scale):.4g} ({scale})" for scale in SCALES[1:]))
@@ -58,6 +68,50 @@ def rule_view(claim: Claim, registered: str | None) -> View:
     since = f"The store first saw this rule {registered[:19]} UTC." if registered else ""
     lines.append(("Store", since or "The store has not seen this rule yet."))
     return View(claim.id, context=claim.where, lines=tuple(lines), tables=tuple(tables))
+
+
+def rule_json(claim: Claim) -> dict[str, Any]:
+    """Return checks, with bounds, origin, and the definitions of what they measure, as data."""
+    return {
+        "id": claim.id,
+        "where": claim.where,
+        "statement": claim.statement,
+        "rule": claim.rule,
+        "checks": [
+            {
+                "check": str(check),
+                "required": required(check),
+                "origin": check.origin,
+                "scales": check.scales,
+                "measures": check.quantity.measures,
+            }
+            for check in claim.checks
+        ],
+        "quantities": {
+            name: dataclasses.asdict(found)
+            for name in claim.measures
+            if (found := definition_of(claim.id, name))
+        },
+    }
+
+
+def required(check: Check) -> str:
+    """Return the bounds of a check, with strict ones told from others: "≥ 1 + 1e-12"."""
+
+    def exact(bound: float) -> str:
+        near = float(f"{bound:g}")
+        rest = bound - near
+        if 0 < abs(rest) < 1e-7 * abs(near):
+            return f"{near:g} {'+' if rest > 0 else '−'} {abs(rest):.1g}"
+        return f"{bound:g}"
+
+    if math.isinf(check.upper):
+        text = f"≥ {exact(check.lower)}"
+    elif math.isinf(check.lower):
+        text = f"≤ {exact(check.upper)}"
+    else:
+        text = f"in [{exact(check.lower)}, {exact(check.upper)}]"
+    return text if check.share is None else f"{text} for more than {check.share:.0%} of seeds"
 
 
 def print_rule(claim: Claim, store: Store | None, console: Console) -> None:

@@ -16,13 +16,12 @@ ERRATA = (
         printed="Entries of A, V, W and the biases are i.i.d. from N(1, 1/m).",
         correction="N(0, 1/m), as in Section 6.",
         shown=(
-            "With mean 1 each of the m neurons of the first layer sees the sum of all inputs, "
-            "and all outputs are nearly the same sum over "
-            "m neurons: at m = 100 and d = 30 the initial outputs are of the order of 10⁵ to "
-            "10⁶ and differ among each other by less than "
-            "a hundredth, where targets are of order 1. With mean 0 they are of order 1. The "
-            "footnote speaks of a standard deviation by "
-            "fan-in and fan-out, which also goes with mean 0."
+            "With mean 1 each of the m neurons of the first layer sees the sum of all inputs, and "
+            "all outputs are nearly the same sum over m neurons: at m = 100 and d = 30 the "
+            "initial outputs are of the order of 10⁵ to 10⁶ and differ among each other by less "
+            "than a hundredth, where targets are of order 1. With mean 0 they are of order 1. The "
+            "footnote speaks of a standard deviation by fan-in and fan-out, which also goes with "
+            "mean 0."
         ),
         test=_TESTS + "test_an_initial_mean_of_one_makes_outputs_that_no_step_size_survives",
     ),
@@ -32,10 +31,9 @@ ERRATA = (
         printed="‖F(x)‖ ≤ √k·p·C_s(F)·‖x‖ for every x.",
         correction="‖F(x)‖ ≤ √k·p·C_s(F)·‖(x, 1)‖.",
         shown=(
-            "Definition A.1 has the factor ⟨w₂, (x, 1)⟩, which need not vanish at x = 0: with p "
-            "= k = 1, F₁₁ = 1 + …, w₂ = (0, …, 0, 1) "
-            "the function is 1 at the origin, where the bound is 0. |⟨w₂, (x, 1)⟩| ≤ ‖(x, 1)‖ "
-            "gives the corrected bound. For ‖x‖ = 1 it "
+            "Definition A.1 has the factor ⟨w₂, (x, 1)⟩, which need not vanish at x = 0: with p = "
+            "k = 1, F₁₁ = 1 + …, w₂ = (0, …, 0, 1) the function is 1 at the origin, where the "
+            "bound is 0. |⟨w₂, (x, 1)⟩| ≤ ‖(x, 1)‖ gives the corrected bound. For ‖x‖ = 1 it "
             "costs a factor √2, which C* absorbs; nothing else changes."
         ),
         test=_TESTS + "test_a_function_of_general_complexity_need_not_vanish_at_the_origin",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Check, Control, Published, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Control, Published, Scale, arm, arms
 from unlazy.papers.allenzhu2019.instruments import (
     Complexities,
     GeneralClass,
@@ -19,75 +20,36 @@ def _task(scale: Scale) -> dict[str, StudyArm]:
     return {"targets": HierarchyFacts(examples=512 if scale == "smoke" else 4096)}
 
 
+targets = arm("targets")
 TASK = Claim(
     id="allenzhu2019/task",
     where="Eq. (2.2), Concept 1 (Section 5), Eq. (7.1), Section 8.1",
     kind="task",
     statement=(
         "Targets H = F + α·G(F). In the experiments x ∈ {±1}³⁰, F has the 15 products of pairs "
-        "and G_i(y) = (−1)^i·y₁y₂y₃y₄, with α = "
-        "0.3: a model of F alone has the error k·α² = 1.35. In the hard instance k coordinates "
-        "of a cube of side 2/√d have their product "
-        "as composite signal, beside coordinates of any law; in the concept class F and G are "
-        "networks of smooth neurons with weights of "
-        "norm 1/√2, on inputs of norm 1."
+        "and G_i(y) = (−1)^i·y₁y₂y₃y₄, with α = 0.3: a model of F alone has the error k·α² = "
+        "1.35. In the hard instance k coordinates of a cube of side 2/√d have their product as "
+        "composite signal, beside coordinates of any law; in the concept class F and G are "
+        "networks of smooth neurons with weights of norm 1/√2, on inputs of norm 1."
     ),
     study=_task,
     checks=(
-        Check(
-            Quantity("targets", "left_by_base"),
-            lower=1.35 - ROUNDING,
-            upper=1.35 + ROUNDING,
-            origin="paper",
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "weight_of_degree_8"),
-            lower=1 - ROUNDING,
-            upper=1 + ROUNDING,
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "hard_left_over_alpha2"),
-            lower=3 - ROUNDING,
-            upper=3 + ROUNDING,
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "hard_input_norm"),
-            lower=1 - ROUNDING,
-            upper=1 + ROUNDING,
-            origin="identity",
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "smooth_input_norm"),
-            lower=1 - ROUNDING,
-            upper=1 + ROUNDING,
-            origin="identity",
-            exact=True,
-        ),
-        Check(
-            Quantity("targets", "smooth_weight_norm"),
-            lower=0.5**0.5 - ROUNDING,
-            upper=0.5**0.5 + ROUNDING,
-            origin="identity",
-            exact=True,
-        ),
-        Check(Quantity("targets", "smooth_mismatch"), upper=ROUNDING, exact=True),
+        targets.left_by_base.near(1.35, ROUNDING).by_paper().exactly(),
+        targets.weight_of_degree_8.near(1, ROUNDING).exactly(),
+        targets.hard_left_over_alpha2.near(3, ROUNDING).exactly(),
+        targets.hard_input_norm.near(1, ROUNDING).by_construction().exactly(),
+        targets.smooth_input_norm.near(1, ROUNDING).by_construction().exactly(),
+        targets.smooth_weight_norm.near(0.5**0.5, ROUNDING).by_construction().exactly(),
+        (targets.smooth_mismatch <= ROUNDING).exactly(),
     ),
-    published=(Published(Quantity("targets", "left_by_base"), "1.35"),),
-    deviations=(
-        "Pairs of coordinates are drawn, where the paper pairs neighbours: learners do not know "
-        "the order of coordinates.",
-        "F of the concept class is not scaled to norm one, as Concept 2 allows.",
-    ),
+    published=(Published(targets.left_by_base, "1.35"),),
     control=Control(
         "α = 0.31 and a product of three pairs",
         lambda scale: {"targets": HierarchyFacts(0.31, 3, 512)},
     ),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     least_seeds=1,
+    **notes("allenzhu2019/task"),
 )
 
 
@@ -96,39 +58,29 @@ def _complexity(scale: Scale) -> dict[str, StudyArm]:
     return {"Example 4.1": Complexities(), "general class": GeneralClass(pairs=pairs, precision=64)}
 
 
+example, general = arms("Example 4.1", "general class")
 COMPLEXITY = Claim(
     id="allenzhu2019/complexity",
     where="Section 4, Example 4.1, Lemma A.2, Fact A.3",
     kind="lemma",
     statement=(
         "C_ε(φ) and C_s(φ) from the Taylor series of φ. For e^{cz} − 1, sin cz, cos cz and "
-        "polynomials C_ε = o(1/ε) and C_s = O(1). For "
-        "sigmoid and tanh the series may be cut off at a degree Θ(log 1/ε) for an approximation "
-        "within ε; then C_ε ≤ poly(1/ε) and C_s = "
-        "O(1). A function of general complexity (p, C_s, C_ε) has ‖F(x)‖ ≤ √k·p·C_s·‖x‖ and "
-        "‖F(x) − F(y)‖ ≤ √k·p·C_s·‖x − y‖ (Fact A.3). "
-        "On the unit sphere a function of Concept 1 equals one of Concept 2 with 2p neurons "
-        "(Lemma A.2)."
+        "polynomials C_ε = o(1/ε) and C_s = O(1). For sigmoid and tanh the series may be cut off "
+        "at a degree Θ(log 1/ε) for an approximation within ε; then C_ε ≤ poly(1/ε) and C_s = "
+        "O(1). A function of general complexity (p, C_s, C_ε) has ‖F(x)‖ ≤ √k·p·C_s·‖x‖ and ‖F(x) "
+        "− F(y)‖ ≤ √k·p·C_s·‖x − y‖ (Fact A.3). On the unit sphere a function of Concept 1 equals "
+        "one of Concept 2 with 2p neurons (Lemma A.2)."
     ),
     study=_complexity,
     checks=(
-        Check(Quantity("Example 4.1", "entire_exponent"), upper=1.0, origin="paper", exact=True),
-        Check(Quantity("Example 4.1", "entire_slope"), upper=20.0, exact=True),
-        Check(Quantity("Example 4.1", "cut_exponent_growth"), lower=0.9, upper=1.1, exact=True),
-        Check(Quantity("Example 4.1", "cut_tail_exponent"), upper=-1.0, origin="paper", exact=True),
-        Check(Quantity("Example 4.1", "cut_slope"), upper=20.0, exact=True, origin="identity"),
-        Check(Quantity("general class", "slope_over_bound"), upper=1.0, origin="paper"),
-        Check(Quantity("general class", "norm_over_lifted_bound"), upper=1.0),
-        Check(Quantity("general class", "lemma_a2_gap"), upper=1e-9, exact=True),
-    ),
-    deviations=(
-        "o(1/ε) is judged by log C_ε/log(1/ε) < 1 at log(1/ε) = 10⁶ with C* = 10⁴: at any ε "
-        "that a computer could name, ε·C_ε is beyond "
-        "all numbers, as C_ε is at least e^{10000} for e^z.",
-        "poly(1/ε): the exponent of 1/ε hardly changes from log(1/ε) = 100 to 400; it is about "
-        "26 with C* = 10⁴.",
-        "Fact A.3 is judged with C* = 1 in C_s, the least that could be meant, and with the "
-        "corrected norm ‖(x, 1)‖ in its first half.",
+        (example.entire_exponent <= 1.0).by_paper().exactly(),
+        (example.entire_slope <= 20.0).exactly(),
+        example.cut_exponent_growth.between(0.9, 1.1).exactly(),
+        (example.cut_tail_exponent <= -1.0).by_paper().exactly(),
+        (example.cut_slope <= 20.0).by_construction().exactly(),
+        (general.slope_over_bound <= 1.0).by_paper(),
+        general.norm_over_lifted_bound <= 1.0,
+        (general.lemma_a2_gap <= 1e-9).exactly(),
     ),
     control=Control(
         "a geometric series, cut off after its first term, and neurons five times as steep as "
@@ -139,6 +91,7 @@ COMPLEXITY = Claim(
         },
     ),
     corrections=("allenzhu2019/fact-a3",),
+    **notes("allenzhu2019/complexity"),
 )
 
 
@@ -146,27 +99,26 @@ def _learner(scale: Scale) -> dict[str, StudyArm]:
     return {"Fact C.4": GradientFormula(m=20 if scale == "smoke" else 200, precision=64)}
 
 
+fact = arm("Fact C.4")
 LEARNER = Claim(
     id="allenzhu2019/learner",
     where="Eq. (2.1), Section 6, Algorithm 1, Fact C.4",
     kind="learner",
     statement=(
-        "The three-layer ResNet out(x) = A·(σ(Wx + b₁) + σ(Uσ(Wx + b₁) + b₂)) with U = VA is "
-        "out₁ + A·σ(V(out₁, 1)) with "
-        "out₁ = A·σ(W(x, 1)); the slope of ½‖y − out‖² along (−W', −V') is ⟨y − out, f(W') + "
-        "g(V')⟩ with "
-        "f(W') = A·D_V·V(A·D_W·W'(x, 1), 0) + A·D_W·W'(x, 1) and g(V') = A·D_V·V'(out₁, 1), by "
-        "which Algorithm 1 takes its steps."
+        "The three-layer ResNet out(x) = A·(σ(Wx + b₁) + σ(Uσ(Wx + b₁) + b₂)) with U = VA is out₁ "
+        "+ A·σ(V(out₁, 1)) with out₁ = A·σ(W(x, 1)); the slope of ½‖y − out‖² along (−W', −V') is "
+        "⟨y − out, f(W') + g(V')⟩ with f(W') = A·D_V·V(A·D_W·W'(x, 1), 0) + A·D_W·W'(x, 1) and "
+        "g(V') = A·D_V·V'(out₁, 1), by which Algorithm 1 takes its steps."
     ),
     study=_learner,
     checks=(
-        Check(Quantity("Fact C.4", "gradient_gap"), upper=1e-9),
-        Check(Quantity("Fact C.4", "network_gap"), upper=1e-9),
+        fact.gradient_gap <= 1e-9,
+        fact.network_gap <= 1e-9,
     ),
-    deviations=("Biases are rows of their own in place of a constant coordinate of the input.",),
     control=Control(
         "the skip is left out",
         lambda scale: {"Fact C.4": GradientFormula(without_skip=True, precision=64)},
     ),
     corrections=("allenzhu2019/section-6.1",),
+    **notes("allenzhu2019/learner"),
 )

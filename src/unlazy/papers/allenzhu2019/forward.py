@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Quantity, Scale, shuffled
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Scale, arms, shuffled
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.papers.allenzhu2019.probes import LayerReadout
 from unlazy.papers.allenzhu2019.setting import Cell, momentum_sgd
@@ -74,63 +75,30 @@ def forward(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+resnet, layerwise, three_layer, two_layer = arms(
+    "ResNet", "ResNet, layer by layer", "three-layer network", "two-layer network"
+)
 FORWARD = Claim(
     id="allenzhu2019/forward-learning",
     where="Section 2.1, Forward Feature Learning",
     kind="figure",
     statement=(
         "While a residual network is trained, its lower layer learns the simpler signal F and "
-        "forwards it to the higher layer, which "
-        "learns G(F) with its help; both are told apart without being given separately. This "
-        "differs from training layer by layer: "
-        "training the layer near the input first, and with it fixed the layer near the output, "
-        "does not give the result."
+        "forwards it to the higher layer, which learns G(F) with its help; both are told apart "
+        "without being given separately. This differs from training layer by layer: training the "
+        "layer near the input first, and with it fixed the layer near the output, does not give "
+        "the result."
     ),
     study=forward,
     checks=(
-        Check(Quantity("ResNet", "base_out1", EARLY), lower=0.8),
-        Check(
-            Quantity(
-                "ResNet", "base_out1", EARLY, minus=Quantity("ResNet", "composite_second", EARLY)
-            ),
-            lower=0.4,
-        ),
-        Check(Quantity("ResNet", "base_out1"), lower=0.95),
-        Check(Quantity("ResNet", "composite_second"), lower=0.8),
-        Check(
-            Quantity("ResNet", "composite_second", minus=Quantity("ResNet", "composite_out1")),
-            lower=0.8,
-        ),
-        Check(
-            Quantity(
-                "ResNet",
-                "composite_second",
-                minus=Quantity("ResNet, layer by layer", "composite_second"),
-            ),
-            lower=0.3,
-        ),
-        Check(
-            Quantity(
-                "ResNet",
-                "composite_second",
-                minus=Quantity("three-layer network", "composite_second"),
-            ),
-            lower=0.3,
-        ),
-        Check(
-            Quantity(
-                "ResNet", "composite_second", minus=Quantity("two-layer network", "composite_first")
-            ),
-            lower=0.3,
-        ),
-    ),
-    deviations=(
-        "A layer knows a signal as far as a linear readout of it, fitted to fresh examples, "
-        "finds the signal in others (R²): out₁ itself "
-        "need not be near F.",
-        "N = 500 examples, width 200, all layers trained, one setting (step size 0.1, decay "
-        "5e-3), chosen on tuning seeds.",
-        "Layer by layer: W, b₁ and A first, then V and b₂, each for as long as the joint training.",
+        resnet.base_out1[EARLY] >= 0.8,
+        resnet.base_out1[EARLY] - resnet.composite_second[EARLY] >= 0.4,
+        resnet.base_out1 >= 0.95,
+        resnet.composite_second >= 0.8,
+        resnet.composite_second - resnet.composite_out1 >= 0.8,
+        resnet.composite_second - layerwise.composite_second >= 0.3,
+        resnet.composite_second - three_layer.composite_second >= 0.3,
+        resnet.composite_second - two_layer.composite_first >= 0.3,
     ),
     control=shuffled(forward),
     plots=(
@@ -151,4 +119,5 @@ FORWARD = Claim(
             "second block alone.",
         ),
     ),
+    **notes("allenzhu2019/forward-learning"),
 )

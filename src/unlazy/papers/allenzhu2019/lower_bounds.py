@@ -19,7 +19,8 @@ from unlazy.kernels.feature_maps import Features, RandomFeatures, featured
 from unlazy.kernels.shelf import KERNELS
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms
 from unlazy.lab.trials import Instrument
 from unlazy.learners.kernel import KernelRidge
 from unlazy.probes.performance import Performance
@@ -39,7 +40,6 @@ def allowed(d: int, k: int) -> int:
     return math.comb(d, k) // THRESHOLD
 
 
-@eqx.filter_jit
 def _columns(kernel: Kernel, x: Any, z: Any) -> Any:
     return kernel(x, z)
 
@@ -175,31 +175,27 @@ def lower_bounds(scale: Scale, *, slipped: bool = False) -> dict[str, StudyArm]:
 
 _SPANS = (*KERNELS, "relu features", "fourier features")
 
+rank = arm("rank")
 LOWER_BOUNDS = Claim(
     id="allenzhu2019/theorem2-3",
     where="Theorems 2 and 3 (Section 7), Lemma D.2",
     kind="bound",
     statement=(
         "Targets (7.1): k of d₁ coordinates, plus α times their product. With N ≤ C(d₁, k)/1000 "
-        "examples, for at least 99 % of the "
-        "targets, every combination of the N functions K(·, x⁽ⁿ⁾) of any kernel has a risk "
-        "above α²/16; so has every linear function of "
-        "any D ≤ C(d₁, k)/1000 features. The reason is a rank: of R ≥ 2N columns of a matrix of "
-        "N rows not all can be singled out."
+        "examples, for at least 99 % of the targets, every combination of the N functions K(·, "
+        "x⁽ⁿ⁾) of any kernel has a risk above α²/16; so has every linear function of any D ≤ "
+        "C(d₁, k)/1000 features. The reason is a rank: of R ≥ 2N columns of a matrix of N rows "
+        "not all can be singled out."
     ),
     study=lower_bounds,
     checks=(
-        *(Check(Quantity(name, "share_hard"), lower=SHARE, origin="paper") for name in _SPANS),
+        *((name.share_hard >= SHARE).by_paper() for name in arms(*_SPANS)),
         *(
-            Check(
-                Quantity(f"{name}, trained", "test_squared_error"),
-                lower=ALPHA**2 / 16,
-                origin="paper",
-            )
+            (arm(f"{name}, trained").test_squared_error >= ALPHA**2 / 16).by_paper()
             for name in ("rbf", "ntk")
         ),
-        Check(Quantity("rank", "singled_out"), upper=1 - 1e-9, origin="paper", exact=True),
-        Check(Quantity("rank", "over_bound"), upper=1.0, origin="identity", exact=True),
+        (rank.singled_out <= 1 - 1e-9).by_paper().exactly(),
+        (rank.over_bound <= 1.0).by_construction().exactly(),
     ),
     conditions=(
         Condition(
@@ -209,16 +205,6 @@ LOWER_BOUNDS = Claim(
             "≤",
         ),
         Condition("R ≥ 2N columns", lambda scale: 40, lambda scale: 40),
-    ),
-    deviations=(
-        "The theorems are about all kernels; run are those of the house, and two laws of random "
-        "features. Weights are the best there are, "
-        "found with the law of the inputs known: the risk of a single output i, as in the "
-        "proof, the least over i ∈ S.",
-        "d₁ = d is small enough to enumerate the cube, so that N is 12 at most at laptop scale, "
-        "fewer than the d coordinates.",
-        "The lemma holds with N/0.9 in place of R: that many columns at most can be singled "
-        "out, and unit vectors reach N.",
     ),
     control=Control(
         "as many examples as there are inputs, k = 2 for the trained kernels, and R = N columns",
@@ -235,7 +221,7 @@ LOWER_BOUNDS = Claim(
             "targets.",
         ),
     ),
-    whatever_labels="the bounds are from below: a kernel that is shown "
-    "labels of other inputs has a greater "
-    "risk still",
+    whatever_labels="the bounds are from below: a kernel that is shown labels of other inputs has "
+    "a greater risk still",
+    **notes("allenzhu2019/theorem2-3"),
 )

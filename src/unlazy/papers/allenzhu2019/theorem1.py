@@ -12,7 +12,8 @@ import numpy as np
 from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Condition, Quantity, Scale, shuffled
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Scale, arms, shuffled
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
@@ -96,28 +97,21 @@ def theorem1(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+linear_model, resnet = arms("linear model", "ResNet")
 THEOREM1 = Claim(
     id="allenzhu2019/theorem1",
     where="Theorem 1 (Section 6), Corollary 7.1",
     kind="figure",
     statement=(
         "Algorithm 1, SGD on W and V with one new example a step, learns H = F + α·G(F) up to a "
-        "population risk of "
-        "Θ̃(α⁴·(k·p_G·C_s(G))⁴), where learning F alone leaves a risk of the order α². For the "
-        "hard instance (7.1) it is Õ(α⁴·2^{O(k)}), "
-        "from Θ̃(k²·d/α⁸) examples."
+        "population risk of Θ̃(α⁴·(k·p_G·C_s(G))⁴), where learning F alone leaves a risk of the "
+        "order α². For the hard instance (7.1) it is Õ(α⁴·2^{O(k)}), from Θ̃(k²·d/α⁸) examples."
     ),
     study=theorem1,
     checks=(
-        *(
-            Check(Quantity("ResNet", "over_fourth", alpha), upper=1.0)
-            for alpha in THEOREM_SIZES["laptop"].inside
-        ),
-        *(
-            Check(Quantity("ResNet", "over_base", alpha), upper=0.1)
-            for alpha in THEOREM_SIZES["laptop"].inside
-        ),
-        Check(Quantity("linear model", "over_base"), lower=0.9, upper=1.2),
+        *(resnet.over_fourth[alpha] <= 1.0 for alpha in THEOREM_SIZES["laptop"].inside),
+        *(resnet.over_base[alpha] <= 0.1 for alpha in THEOREM_SIZES["laptop"].inside),
+        linear_model.over_base.between(0.9, 1.2),
     ),
     conditions=(
         Condition(
@@ -153,19 +147,6 @@ THEOREM1 = Claim(
             "≤",
         ),
     ),
-    deviations=(
-        "The bound is judged as the upper bound that it is: the risk is to be at most (kα)⁴, "
-        "with p_G·C_s(G) and the constant taken as 1, "
-        "the least that could be meant, and at most a tenth of the k·α² of F alone. No exponent "
-        "of α is read off: once all is learned, the "
-        "risk is that of the last steps and hardly depends on α.",
-        "Judged is the last network, not the average over all steps, and from far fewer "
-        "examples than the corollary takes.",
-        "How large m must be is a polynomial that the theorem leaves open; the run has 100 "
-        "neurons.",
-        "k = 4 of d = 30 coordinates is shown, not judged: there α is beyond the theorem's "
-        "range for all sizes that can be told from zero.",
-    ),
     control=shuffled(theorem1),
     plots=(
         Plot(
@@ -184,4 +165,5 @@ THEOREM1 = Claim(
             caption="Algorithm 1 after one pass. A linear model learns F, and leaves k·α².",
         ),
     ),
+    **notes("allenzhu2019/theorem1"),
 )

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from unlazy.kernels.feature_maps import RandomFeatures
 from unlazy.lab.arms import Arm, Row, StudyArm, Tuned
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Quantity, Scale, relabelled_arms
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Scale, arm, arms, relabelled_arms
 from unlazy.learners.base import Learner
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.gradient import Descent, GradientDescent
@@ -106,47 +107,30 @@ def digits(scale: Scale) -> dict[str, StudyArm]:
     return found
 
 
-def _ahead(name: str, k: int, scales: tuple[Scale, ...]) -> Check:
-    """The network is right on at least three in a hundred more."""
-    return Check(
-        Quantity(NETWORK, "test_accuracy", k, minus=Quantity(name, "test_accuracy", k)),
-        lower=3.0,
-        scales=scales,
-    )
-
-
+net = arm(NETWORK)
 CLAIM_DIGITS = Claim(
     id="daniely2020/digits",
     where="beyond the text: Theorems 1 and 2 on pictures",
     kind="figure",
     statement=(
         "On the parity of the sum of stacked digits a trained network beats its tangent model, "
-        "random features and tuned kernels, also "
-        "one on random filters, which knows of pictures what the network does not."
+        "random features and tuned kernels, also one on random filters, which knows of pictures "
+        "what the network does not."
     ),
     study=digits,
     checks=(
-        Check(Quantity(NETWORK, "test_accuracy", 1), lower=90.0),
-        *(_ahead(name, 2, ("laptop", "paper")) for name in (TANGENT, *FIXED, FILTERS)),
-        *(_ahead(name, 3, ("paper",)) for name in (TANGENT, *FIXED)),
+        net.test_accuracy[1] >= 90.0,
+        *(
+            net.test_accuracy[2] - other.test_accuracy[2] >= 3.0
+            for other in arms(TANGENT, *FIXED, FILTERS)
+        ),
+        *(
+            (net.test_accuracy[3] - other.test_accuracy[3] >= 3.0).at("paper")
+            for other in arms(TANGENT, *FIXED)
+        ),
     ),
     seeds={"smoke": 1, "laptop": 3, "paper": 5},
     control=relabelled_arms(digits, (NETWORK, TANGENT, *FIXED)),
-    deviations=(
-        "Neither the paper's theorems nor its text speak of pictures: this is its task in a "
-        "natural form, with bounds of ours: the network "
-        "must be right on 3 % more than each rival at k = 2, and at paper scale at k = 3.",
-        "The network has pairs of ReLU neurons and is trained by Adam (step size 0.001, batches "
-        "of 100) with the same usual settings for "
-        "all k and n, which were not chosen among others; its tangent model is trained alike; "
-        "each other rival may try six settings on a "
-        "fifth of the examples held out. A digit is drawn from the 60,000 images to train on "
-        "for each place of each example, for the test "
-        "from the 10,000 others.",
-        "The Gaussian kernel on 200 random filters, averaged over parts of the picture, is "
-        "judged at k = 2 alone. At laptop scale 3000 "
-        "examples are too few for anyone at k = 3.",
-    ),
     plots=(
         Plot(
             title="Parity of the sum of k digits",
@@ -170,4 +154,5 @@ CLAIM_DIGITS = Claim(
             log_x=True,
         ),
     ),
+    **notes("daniely2020/digits"),
 )

@@ -10,9 +10,8 @@ ERRATA = (
     Erratum(
         id="daniely2020/start",
         where="Section 2, symmetric initialisation",
-        printed="w_{q+i} = −w_i, b_{q+i} = −b_i, u_{q+i} = −u_i, "
-        "said to make the network vanish at "
-        "the start",
+        printed="w_{q+i} = −w_i, b_{q+i} = −b_i, u_{q+i} = −u_i, said to make the network vanish "
+        "at the start",
         correction="w_{q+i} = w_i, b_{q+i} = b_i, u_{q+i} = −u_i",
         shown="as printed a pair gives u·[σ(h) − σ(−h)] with h = ⟨w, x⟩ + b, which is u·h where "
         "|h| ≤ 6, and not zero",
@@ -22,9 +21,8 @@ ERRATA = (
         id="daniely2020/lemma7-alpha",
         where="Proof of Lemma 7",
         printed="h(x) = √n·x_j·f_A(x) ≡ 1 for j in A, so that α = φ(w, b)",
-        correction="h ≡ 1 holds on the all-equal half alone; under the "
-        "mixture E h = 1/2, and α = φ(w, "
-        "b)/2, which still lies in [1/4, 1]",
+        correction="h ≡ 1 holds on the all-equal half alone; under the mixture E h = 1/2, and α = "
+        "φ(w, b)/2, which still lies in [1/4, 1]",
         shown="on the uniform half h is the product of the k − 1 other bits, whose mean is zero",
         test=f"{_TESTS}::test_alpha_is_half_of_the_printed_one",
     ),
@@ -40,8 +38,8 @@ ERRATA = (
     Erratum(
         id="daniely2020/lemma10-coefficients",
         where="Proof of Lemma 10",
-        printed="f_A = Σ_r (−1)^((k−r)/2)·v_r·ψ_r with v_r = 1 for "
-        "|r| = k, 2.5 for |r| = 1, else 2",
+        printed="f_A = Σ_r (−1)^((k−r)/2)·v_r·ψ_r with v_r = 1 for |r| = k, 2.5 for |r| = 1, else "
+        "2",
         correction="f_A = −Σ_r (−1)^((k−r)/2)·v_r·ψ_r with v_r = 2 for |r| < k and v_{±k} = 1 − "
         "½·(−1)^((k−1)/2)",
         shown="second differences of both sides on the places z = −k, −k + 2, …, k; the printed "

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm
 from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepLaw
 from unlazy.papers.daniely2020.separators import ReadoutFeatures
 from unlazy.papers.daniely2020.setting import Mixture
@@ -55,37 +56,27 @@ def task(scale: Scale, structured: float = 0.5) -> dict[str, StudyArm]:
     return {"mixture": Mixture(d, k, structured, precision=64)}
 
 
+mixture = arm("mixture")
 TASK = Claim(
     id="daniely2020/task",
     where="Section 2",
     kind="task",
     statement=(
         "The inputs are uniform in {±1/√n}^n with probability 1/2; else the bits outside A are "
-        "uniform and those in A are all equal, to 1 "
-        "or −1 with probability 1/2 each. The label is the sign of the product of the bits in "
-        "A, |A| = k odd."
+        "uniform and those in A are all equal, to 1 or −1 with probability 1/2 each. The label is "
+        "the sign of the product of the bits in A, |A| = k odd."
     ),
     study=task,
     checks=(
-        Check(Quantity("mixture", "law"), upper=1e-6, origin="paper"),
-        Check(Quantity("mixture", "label"), upper=0.0, origin="paper"),
-        Check(Quantity("mixture", "drawn"), upper=5.0),
-        Check(Quantity("mixture", "balance"), upper=1e-9, origin="identity", exact=True),
-        Check(Quantity("mixture", "outside"), upper=1e-9, origin="identity", exact=True),
-        Check(
-            Quantity("mixture", "inside"),
-            lower=0.5 - 1e-9,
-            upper=0.5 + 1e-9,
-            origin="identity",
-            exact=True,
-        ),
+        (mixture.law <= 1e-6).by_paper(),
+        (mixture.label <= 0.0).by_paper(),
+        mixture.drawn <= 5.0,
+        (mixture.balance <= 1e-9).by_construction().exactly(),
+        (mixture.outside <= 1e-9).by_construction().exactly(),
+        mixture.inside.near(0.5, 1e-9).by_construction().exactly(),
     ),
     control=Control("no input has equal bits but by chance", lambda scale: task(scale, 0.0)),
-    deviations=(
-        "The family that all studies draw from against the definition: all probabilities and "
-        "labels where inputs can be listed, and "
-        "correlations of drawn labels with each bit in standard errors (five, ours).",
-    ),
+    **notes("daniely2020/task"),
 )
 
 
@@ -94,22 +85,22 @@ def lemma3_4(scale: Scale) -> dict[str, StudyArm]:
     return {"uniform part": FirstStepLaw(SIZES[scale], K, precision=64)} | beside(scale)
 
 
+uniform = arm("uniform part")
 LEMMA3_4 = Claim(
     id="daniely2020/lemma3-4",
     where="Lemmas 3 and 4",
     kind="lemma",
     statement=(
-        "On the uniform distribution, for every c > 0, with probability at least 1 − 1/c over "
-        "the weights of a neuron, |E x_j f(x) σ'| for "
-        "a j outside A and |E f(x) σ'| are at most c·C(n−1, k)^(−1/2); and with probability at "
-        "least 1 − 1/C both are at most "
-        "C·(n − 1)·C(n−1, k)^(−1/2) for all j outside A."
+        "On the uniform distribution, for every c > 0, with probability at least 1 − 1/c over the "
+        "weights of a neuron, |E x_j f(x) σ'| for a j outside A and |E f(x) σ'| are at most "
+        "c·C(n−1, k)^(−1/2); and with probability at least 1 − 1/C both are at most C·(n − "
+        "1)·C(n−1, k)^(−1/2) for all j outside A."
     ),
     study=lemma3_4,
     checks=(
-        Check(Quantity("uniform part", "chance3"), upper=1.0, origin="paper"),
-        Check(Quantity("uniform part", "chance4"), upper=1.0, origin="paper"),
-        Check(Quantity("uniform part", "mean3"), upper=1.0, origin="paper"),
+        (uniform.chance3 <= 1.0).by_paper(),
+        (uniform.chance4 <= 1.0).by_paper(),
+        (uniform.mean3 <= 1.0).by_paper(),
     ),
     seeds=ONE_RUN,
     least_seeds=1,
@@ -119,14 +110,6 @@ LEMMA3_4 = Claim(
             "uniform part": FirstStepLaw(SIZES[scale], K, part="structured", precision=64)
         },
     ),
-    deviations=(
-        "Judged for √n·x_j = ±1 in place of x_j, as in the proof, which is stronger. `chance3` "
-        "and `chance4` are c times the probability "
-        "that c times the bound is exceeded, the greatest over five c; `mean3` is the mean of "
-        "|E x_j f σ'| over neurons times C(n−1, "
-        "k)^(1/2), at most 1 by the proof, which is sharper. Probabilities over neurons are "
-        "exact sums, not samples. k = 7.",
-    ),
     plots=(
         over_bits(
             "Gradients off A on the uniform part",
@@ -135,6 +118,7 @@ LEMMA3_4 = Claim(
             "mean3",
         ),
     ),
+    **notes("daniely2020/lemma3-4"),
 )
 
 
@@ -143,25 +127,22 @@ def lemma5(scale: Scale) -> dict[str, StudyArm]:
     return {"weights that cancel": CancellingNeurons(SIZES[scale], K, precision=64)}
 
 
+cancelling = arm("weights that cancel")
 LEMMA5 = Claim(
     id="daniely2020/lemma5",
     where="Lemma 5",
     kind="lemma",
-    statement="On the all-equal part a neuron with Σ_{i∈A} w_i = "
-    "0 has E[x_j f(x) σ'] = 0 for all j "
-    "outside A, and E[f(x) σ'] = 0.",
+    statement="On the all-equal part a neuron with Σ_{i∈A} w_i = 0 has E[x_j f(x) σ'] = 0 for all "
+    "j outside A, and E[f(x) σ'] = 0.",
     study=lemma5,
-    checks=tuple(
-        Check(Quantity("weights that cancel", name), upper=1e-14, origin="paper")
-        for name in ("off", "bias")
-    ),
+    checks=tuple((cancelling[name] <= 1e-14).by_paper() for name in ("off", "bias")),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
         "the weights in A sum to one",
         lambda scale: {"weights that cancel": CancellingNeurons(SIZES[scale], K, 1, precision=64)},
     ),
-    deviations=("Zero up to the rounding of double precision.",),
+    **notes("daniely2020/lemma5"),
 )
 
 
@@ -175,22 +156,17 @@ LEMMA6 = Claim(
     where="Lemma 6, for the functions √n·x_j·f(x)",
     kind="lemma",
     statement=(
-        "For h supported on A, |E[h(x) σ'(⟨w, x⟩ + b)] − E[h(x)]·φ(w, b)| ≤ C·k/√|J|, where J "
-        "are the weights outside A that are not 0 and "
-        "φ is the probability that Σ_J w_j x_j + b lies between k/√n and 6 − k/√n."
+        "For h supported on A, |E[h(x) σ'(⟨w, x⟩ + b)] − E[h(x)]·φ(w, b)| ≤ C·k/√|J|, where J are "
+        "the weights outside A that are not 0 and φ is the probability that Σ_J w_j x_j + b lies "
+        "between k/√n and 6 − k/√n."
     ),
     study=lemma6,
-    checks=(Check(Quantity("mixture", "ratio6"), upper=1.0, origin="paper"),),
+    checks=((mixture.ratio6 <= 1.0).by_paper(),),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
         "a bound that falls by n^(−1/2) faster",
         lambda scale: {"mixture": FirstStepLaw(SIZES[scale], K, 0.5, precision=64)},
-    ),
-    deviations=(
-        "The constant is that of the proof, (3k + 1)·B/√|J| with Littlewood and Offord's sharp "
-        "B = √(2/π). Judged for h(x) = √n·x_j·f(x), "
-        "which the proof of Lemma 7 needs; the greatest ratio over all neurons and all j in A.",
     ),
     plots=(
         over_bits(
@@ -200,6 +176,7 @@ LEMMA6 = Claim(
             "ratio6",
         ),
     ),
+    **notes("daniely2020/lemma6"),
 )
 
 
@@ -210,23 +187,23 @@ def lemma7(scale: Scale) -> dict[str, StudyArm]:
     )
 
 
+good = arm("good neurons")
 LEMMA7 = Claim(
     id="daniely2020/lemma7",
     where="Lemma 7",
     kind="lemma",
     statement=(
         "With probability at least 1/(14√k) over the weights of a neuron, after the first step "
-        "its weights on A are α·u/√n up to a "
-        "constant, with α in [1/4, 1]; those outside A are at most of the order 1/n, and its "
-        "bias has moved by at most the order 1/√n."
+        "its weights on A are α·u/√n up to a constant, with α in [1/4, 1]; those outside A are at "
+        "most of the order 1/n, and its bias has moved by at most the order 1/√n."
     ),
     study=lemma7,
     checks=(
-        Check(Quantity("good neurons", "good"), lower=1.0, origin="paper"),
-        Check(Quantity("good neurons", "least_alpha"), lower=0.25, origin="paper"),
-        Check(Quantity("good neurons", "greatest_alpha"), upper=1.0, origin="paper"),
-        Check(Quantity("good neurons", "off7"), upper=1.0, origin="paper"),
-        Check(Quantity("good neurons", "bias7"), upper=1.0, origin="paper"),
+        (good.good >= 1.0).by_paper(),
+        (good.least_alpha >= 0.25).by_paper(),
+        (good.greatest_alpha <= 1.0).by_paper(),
+        (good.off7 <= 1.0).by_paper(),
+        (good.bias7 <= 1.0).by_paper(),
     ),
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
@@ -242,14 +219,8 @@ LEMMA7 = Claim(
             "good neurons": FirstStepLaw(MANY[scale], K, 0.5, only_good=True, precision=64)
         },
     ),
-    deviations=(
-        "Good neurons are those of the proof: the gradient off A is below the bound of Lemma 4 "
-        "with C = 14√k, the weights in A cancel, and "
-        "at least a third of those outside are not 0. The constants for weights outside A "
-        "(7·6³) and for the bias (√2·7·5^2.5) are the "
-        "proof's. α is E[√n x_j f σ'] on the mixture.",
-    ),
     plots=(over_bits("Share of good neurons", "share, times 14√k", "good neurons", "good"),),
+    **notes("daniely2020/lemma7"),
 )
 
 
@@ -262,19 +233,20 @@ def lemma8_10(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
     }
 
 
+unbounded = arm("ψ without ceiling")
 LEMMA8 = Claim(
     id="daniely2020/lemma8",
     where="Lemma 8",
     kind="lemma",
     statement=(
         "For b = 1/(8k), α in [1/4, 1], r in {−k, −k + 2, …, k} and u uniform in [−n/k, n/k], "
-        "with probability at least ε/(8k²) the "
-        "function (|r|/b)·σ(α·u·z/n + b) is within ε of σ(−sign(r)·z + |r|) for all z in [−k, k]."
+        "with probability at least ε/(8k²) the function (|r|/b)·σ(α·u·z/n + b) is within ε of "
+        "σ(−sign(r)·z + |r|) for all z in [−k, k]."
     ),
     study=lemma8_10,
     checks=(
-        Check(Quantity("ψ without ceiling", "wanted"), lower=1.0 - 1e-9, origin="paper"),
-        Check(Quantity("ψ without ceiling", "error"), upper=1.0 + 1e-9, origin="paper"),
+        (unbounded.wanted >= 1.0 - 1e-9).by_paper(),
+        (unbounded.error <= 1.0 + 1e-9).by_paper(),
     ),
     corrections=("daniely2020/lemma8-ceiling",),
     seeds=ONE_RUN,
@@ -283,47 +255,30 @@ LEMMA8 = Claim(
         "the function that is wanted stops at 6, as printed",
         lambda scale: {"ψ without ceiling": lemma8_10(scale)["ψ with ceiling"]},
     ),
-    deviations=(
-        "ε = 1/(10k), as the proof of Lemma 10 takes it. Odd k up to 31. The feature that is "
-        "wanted is without the ceiling at 6.",
-    ),
+    **notes("daniely2020/lemma8"),
 )
 
+bounded = arm("ψ with ceiling")
 LEMMA10 = Claim(
     id="daniely2020/lemma10",
     where="Lemma 10, the identity Σ_r c_r ψ_r = f in its proof",
     kind="lemma",
     statement=(
-        "With v_r = 1 for |r| = k, 2.5 for |r| = 1 and 2 between, Σ_r (−1)^((k−r)/2)·v_r·ψ_r(x) "
-        "= f_A(x) for all x, where "
-        "ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|): a separator of margin 1."
+        "With v_r = 1 for |r| = k, 2.5 for |r| = 1 and 2 between, Σ_r (−1)^((k−r)/2)·v_r·ψ_r(x) = "
+        "f_A(x) for all x, where ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|): a separator of margin "
+        "1."
     ),
     study=lemma8_10,
     checks=(
-        Check(Quantity("ψ without ceiling", "margin"), lower=1.0 - 1e-9, origin="paper"),
-        Check(Quantity("ψ with ceiling", "margin"), lower=1.0 - 1e-8),
+        (unbounded.margin >= 1.0 - 1e-9).by_paper(),
+        bounded.margin >= 1.0 - 1e-8,
     ),
     corrections=("daniely2020/lemma10-coefficients", "daniely2020/lemma8-ceiling"),
-    history=(
-        Change(
-            "2026-11-17",
-            "ψ_r that stop at 6 are judged too, and the control swaps the coefficients of both "
-            "kinds",
-            "coefficients for them were found; the control was the printed ceiling before",
-            1100,
-        ),
-    ),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
         "coefficients that are for the other kind of ψ_r",
         lambda scale: lemma8_10(scale, swapped=True),
-    ),
-    deviations=(
-        "Judged with corrected coefficients, at k = 31; `printed_margin` is that of the printed "
-        "ones, which is negative for every k. "
-        "On ψ_r that do stop at 6 other coefficients are judged: the identity cannot hold for "
-        "them when k ≥ 5, but a margin of 1 can.",
     ),
     plots=(
         Plot(
@@ -337,6 +292,7 @@ LEMMA10 = Claim(
             ),
         ),
     ),
+    **notes("daniely2020/lemma10"),
 )
 
 
@@ -349,10 +305,10 @@ LEMMA12 = Claim(
     id="daniely2020/lemma12",
     where="Lemma 12",
     kind="lemma",
-    statement="With η₁ = 1 and λ₁ = 1/2, after the first step every second-layer weight is at most "
-    "k/√n in size.",
+    statement="With η₁ = 1 and λ₁ = 1/2, after the first step every second-layer weight is at "
+    "most k/√n in size.",
     study=lemma12,
-    checks=(Check(Quantity("mixture", "ratio12"), upper=1.0, origin="paper"),),
+    checks=((mixture.ratio12 <= 1.0).by_paper(),),
     corrections=("daniely2020/start",),
     seeds=ONE_RUN,
     least_seeds=1,
@@ -360,14 +316,12 @@ LEMMA12 = Claim(
         "a bound of k/n",
         lambda scale: {"mixture": FirstStepLaw(SIZES[scale], K, 0.5, precision=64)},
     ),
-    deviations=(
-        "The greatest over all neurons of the random start, from exact expectations. k = 7.",
-    ),
     plots=(
         over_bits(
             "Second layer after the first step", "greatest weight, over k/√n", "mixture", "ratio12"
         ),
     ),
+    **notes("daniely2020/lemma12"),
 )
 
 

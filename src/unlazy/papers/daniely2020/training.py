@@ -14,7 +14,8 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm
 from unlazy.learners.sources import LawGradients
 from unlazy.papers.daniely2020.learner import ParitySchedule
 from unlazy.papers.daniely2020.neuron_features import FeatureShare
@@ -55,35 +56,30 @@ def learner(scale: Scale, *, printed: bool = False) -> dict[str, StudyArm]:
     }
 
 
+net = arm("network")
 LEARNER = Claim(
     id="daniely2020/learner",
     where="Section 2",
     kind="learner",
     statement=(
         "2q neurons σ(s) = min(max(s, 0), 6), in pairs: w_i uniform in {−1, 0, 1}^n, b_i = "
-        "1/(8k), u_i uniform in [−n/k, n/k], and their "
-        "opposites, so that the network is zero at the start. Gradient descent on the hinge "
-        "loss over the distribution plus λ(‖u‖² + "
+        "1/(8k), u_i uniform in [−n/k, n/k], and their opposites, so that the network is zero at "
+        "the start. Gradient descent on the hinge loss over the distribution plus λ(‖u‖² + "
         "Σ‖w_i‖²): its first step, with η = 1 and λ = 1/2, leaves w_i = u_i·E[x f σ'] and u_i = "
         "E[f σ]."
     ),
     study=learner,
     checks=(
-        Check(Quantity("network", "start"), upper=1e-9, origin="paper"),
-        Check(Quantity("network", "w"), upper=1e-9, origin="paper"),
-        Check(Quantity("network", "u"), upper=1e-9, origin="paper"),
+        (net.start <= 1e-9).by_paper(),
+        (net.w <= 1e-9).by_paper(),
+        (net.u <= 1e-9).by_paper(),
     ),
     corrections=("daniely2020/start",),
     control=Control(
         "pairs as they are printed, w_{q+i} = −w_i and b_{q+i} = −b_i",
         lambda scale: learner(scale, printed=True),
     ),
-    deviations=(
-        "All inputs are listed, so gradients are those of the distribution itself. Zero up to "
-        "rounding in double precision.",
-        "The proof of Lemma 7 prints the step with the sign of −u_i and goes on with that of "
-        "u_i, which is right: ℓ' = −y.",
-    ),
+    **notes("daniely2020/learner"),
 )
 
 #: Pairs of neurons q and steps T of Theorem 2's own schedule.
@@ -125,19 +121,20 @@ def _most(scale: Scale) -> int:
     return WIDTHS[scale][-1]
 
 
+theorem = arm("theorem")
 THEOREM2 = Claim(
     id="daniely2020/theorem2",
     where="Theorem 2",
     kind="figure",
     statement=(
         "With η₁ = 1, λ₁ = 1/2 and η_t = k²/(T√q), λ_t ≤ k/n after it, with probability 1 − δ "
-        "there is a t ≤ T at which the error is at "
-        "most O(k¹⁰/q + k⁸/√q + qk/√n + k²√q/T): it falls as q, n and T grow."
+        "there is a t ≤ T at which the error is at most O(k¹⁰/q + k⁸/√q + qk/√n + k²√q/T): it "
+        "falls as q, n and T grow."
     ),
     study=theorem2,
     checks=(
-        Check(Quantity("theorem", "best"), upper=1.0),
-        Check(Quantity("theorem", "change"), upper=-1.0),
+        theorem.best <= 1.0,
+        theorem.change <= -1.0,
     ),
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
@@ -156,17 +153,6 @@ THEOREM2 = Claim(
     control=Control(
         "no input has equal bits but by chance", lambda scale: theorem2(scale, structured=0.0)
     ),
-    deviations=(
-        "The first step is exact for n bits; what follows runs on the k + 1 numbers of ones in "
-        "A, on which the network depends once its "
-        "weights off A, of the order of 1/n, are dropped. The biases are trained, as in the "
-        "proofs; the displayed updates omit them.",
-        f"With constants of 1 the bound is below 1 for q > k¹⁶ = {float(K**16):.0e} pairs at "
-        f"least, and n > (qk)² = {float(K**34):.0e} "
-        f"bits. "
-        "Errors in percent, the least over recorded steps t ≤ T; an error of 1 % and a fall of "
-        "one point are ours.",
-    ),
     plots=(
         Plot(
             title="Theorem 2 with its own step size",
@@ -179,6 +165,7 @@ THEOREM2 = Claim(
             log_x=True,
         ),
     ),
+    **notes("daniely2020/theorem2"),
 )
 
 #: k: pairs, steps, pace η·q, where the second layer alone is trained after step 1.
@@ -253,52 +240,25 @@ def _enough(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str,
     }
 
 
+over_width = arm("k = 3, over width")
 PRACTICAL = Claim(
     id="daniely2020/practical",
     where="Theorem 2, its conclusion, with schedules of our own",
     kind="figure",
-    statement="After one step that forgets the start, gradient descent finds a network that labels "
-    "all inputs rightly.",
+    statement="After one step that forgets the start, gradient descent finds a network that "
+    "labels all inputs rightly.",
     study=practical,
     checks=(
-        *(
-            Check(Quantity(f"k = {k}, second layer", "solved"), lower=1.0, share=0.6)
-            for k in SECOND_LAYER
-        ),
-        *(Check(Quantity(f"k = {k}, both layers", "solved"), lower=1.0, share=0.6) for k in (3, 5)),
-        Check(Quantity("k = 7, both layers", "solved"), lower=1.0, share=0.6, scales=("paper",)),
-        Check(Quantity("k = 3, over width", "flow"), lower=2.0),
-        Check(Quantity("k = 3, over width", "enough"), lower=5.0),
+        *((arm(f"k = {k}, second layer").solved >= 1.0).for_share(0.6) for k in SECOND_LAYER),
+        *((arm(f"k = {k}, both layers").solved >= 1.0).for_share(0.6) for k in (3, 5)),
+        (arm("k = 7, both layers").solved >= 1.0).for_share(0.6).at("paper"),
+        over_width.flow >= 2.0,
+        over_width.enough >= 5.0,
     ),
     seeds={"smoke": 1, "laptop": 10, "paper": 10},
     corrections=("daniely2020/start",),
-    history=(
-        Change(
-            "2026-11-17",
-            "`enough` is at most 30",
-            "at paper scale the flow time of some seeds did not fall between the two greatest "
-            "q, and had no finite `enough`",
-            1100,
-        ),
-    ),
     control=Control(
         "no input has equal bits but by chance", lambda scale: practical(scale, structured=0.0)
-    ),
-    deviations=(
-        "The theorem's η and λ are replaced: η = pace/q, constant, and no penalty. The biases "
-        "are left alone in step 1, and with both "
-        "layers trained after it. The paces were found in trial runs that are in no record, and "
-        "the bounds that are ours were set after "
-        "them.",
-        "`flow` is η·t at the first step without an error over the theorem's η·T = k²/√q: how "
-        "many times longer training must be than the "
-        "theorem allows; `enough` is log₁₀ of the q at which it would reach 1 if it fell on as "
-        "between the two greatest q. At least twice, "
-        "and not before 10⁵ pairs, are ours.",
-        "Exact first step on 400 bits, then the numbers of ones in A. `solved`: no error on any "
-        "input at some recorded step. "
-        "With both layers and k = 7 it takes about 200,000 steps, which are run at paper scale "
-        "alone.",
     ),
     plots=(
         Plot(
@@ -310,6 +270,7 @@ PRACTICAL = Claim(
             log_y=True,
         ),
     ),
+    **notes("daniely2020/practical"),
 )
 
 #: Bits at which k ≤ ε^(1/4)·n^(1/8) for k = 7, ε = 1/(10k), is met last.
@@ -325,18 +286,18 @@ def lemma9(scale: Scale, tight: float = 0.0) -> dict[str, StudyArm]:
     return {"neurons": FeatureShare(FEATURE_BITS[scale], K, tight, precision=64)}
 
 
+neurons = arm("neurons")
 LEMMA9 = Claim(
     id="daniely2020/lemma9",
     where="Lemma 9",
     kind="lemma",
     statement=(
         "For every r in {−k, −k + 2, …, k}, with probability at least ε/(112·k^2.5) over its "
-        "start a neuron has after the first step "
-        "|(|r|/b)·σ(⟨w, x⟩ + b) − ψ_r(x)| ≤ 2ε for all x, where ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} "
-        "x_j + |r|)."
+        "start a neuron has after the first step |(|r|/b)·σ(⟨w, x⟩ + b) − ψ_r(x)| ≤ 2ε for all x, "
+        "where ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|)."
     ),
     study=lemma9,
-    checks=(Check(Quantity("neurons", "wanted"), lower=1.0, origin="paper"),),
+    checks=((neurons.wanted >= 1.0).by_paper(),),
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
         Condition(
@@ -351,13 +312,7 @@ LEMMA9 = Claim(
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control("within 2ε/√n instead of 2ε", lambda scale: lemma9(scale, 0.5)),
-    deviations=(
-        "Judged at the greatest n. Neurons whose weights in A do not cancel are left out, and "
-        "weights off A are taken at their worst "
-        "input, so the share that is judged is a lower bound. Sums over the number of weights "
-        "off A take every s-th of them. ψ_r is "
-        "without the ceiling at 6.",
-    ),
+    **notes("daniely2020/lemma9"),
 )
 
 
@@ -382,24 +337,17 @@ THEOREM11 = Claim(
     kind="lemma",
     statement=(
         "Gradient descent with a fixed step η on convex functions f_t has for every θ*: mean "
-        "f_t(θ_t) ≤ mean f_t(θ*) + ‖θ*‖²/(2ηT) + "
-        "‖θ₁‖·mean‖∇f_t(θ_t)‖ + η·mean‖∇f_t(θ_t)‖²."
+        "f_t(θ_t) ≤ mean f_t(θ*) + ‖θ*‖²/(2ηT) + ‖θ₁‖·mean‖∇f_t(θ_t)‖ + η·mean‖∇f_t(θ_t)‖²."
     ),
     study=regret,
     checks=tuple(
-        Check(Quantity(f"k = {k}, {name}", "regret"), upper=1.0, origin="paper")
+        (arm(f"k = {k}, {name}").regret <= 1.0).by_paper()
         for k in (3, 7)
         for name in ("small steps", "large steps")
     ),
     control=Control(
         "the functions are those of the opposite labels, which the steps climb",
         lambda scale: regret(scale, -1.0),
-    ),
-    deviations=(
-        "f_t is the expected hinge loss of the second layer, the same at every step, as in the "
-        "proof of Theorem 2. θ* runs over multiples "
-        "of the least separator and of the last weights; `regret` is the worst of them, over "
-        "the three terms of the bound.",
     ),
     plots=(
         Plot(
@@ -414,6 +362,7 @@ THEOREM11 = Claim(
             log_x=True,
         ),
     ),
+    **notes("daniely2020/theorem11"),
 )
 
 
@@ -433,16 +382,11 @@ LEMMA13_14 = Claim(
     kind="lemma",
     statement=(
         "With a fixed η and λ ≤ 1/2 after step 1: |u_i| ≤ 6ηt + k/√n, |b_i − b_i⁽¹⁾| ≤ 6η²t² + "
-        "ηt·k/√n and ‖w_i − w_i⁽¹⁾‖ ≤ 6η²t² + "
-        "ηt·k/√n + 2ηtλ·n/k; and for every u* the loss of g_{u*} changes on every input by at "
-        "most 2‖u*‖₂·√‖u*‖₀·(6η²t² + ηt·k/√n + "
-        "ηtλ·n/k)."
+        "ηt·k/√n and ‖w_i − w_i⁽¹⁾‖ ≤ 6η²t² + ηt·k/√n + 2ηtλ·n/k; and for every u* the loss of "
+        "g_{u*} changes on every input by at most 2‖u*‖₂·√‖u*‖₀·(6η²t² + ηt·k/√n + ηtλ·n/k)."
     ),
     study=drift,
-    checks=tuple(
-        Check(Quantity("theorem", name), upper=1.0, origin="paper")
-        for name in ("u", "w", "b", "loss")
-    ),
+    checks=tuple((theorem[name] <= 1.0).by_paper() for name in ("u", "w", "b", "loss")),
     conditions=(
         Condition(
             "η ≤ 1/2",
@@ -455,12 +399,7 @@ LEMMA13_14 = Claim(
         "steps are ten thousand times as large as the bounds count",
         lambda scale: drift(scale, 10_000.0),
     ),
-    deviations=(
-        "The greatest over all neurons at the last step, on the exact law of the numbers of "
-        "ones in A. Lemma 13 is printed with a further "
-        "factor t in its last term, which its proof does not have. u* of Lemma 14 is the least "
-        "separator on the features that step 1 left.",
-    ),
+    **notes("daniely2020/lemma13-14"),
 )
 
 TRAINING = (LEARNER, THEOREM2, PRACTICAL, LEMMA9, THEOREM11, LEMMA13_14)

@@ -16,8 +16,7 @@ from unlazy.tasks.multi_index import MultiIndex, product, staircase
 
 CITATION = (
     "M. Glasgow. SGD Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal "
-    "Sample Complexity: A Case Study in the XOR "
-    "Problem. ICLR 2024 (arXiv 2023)."
+    "Sample Complexity: A Case Study in the XOR Problem. ICLR 2024 (arXiv 2023)."
 )
 BIBTEX = """@inproceedings{glasgow2023,
   title = {{SGD} Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal

@@ -10,7 +10,8 @@ from typing import Any
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm
 from unlazy.papers.glasgow2023.growth import LayerBalance
 from unlazy.papers.glasgow2023.minibatches import MinibatchErrors
 from unlazy.papers.glasgow2023.sizes import Training
@@ -31,42 +32,31 @@ def spread(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+vectors = arm("vectors")
 SPREAD = Claim(
     id="glasgow2023/spread",
     where="Definition B.1, Lemmas B.2, B.3, B.4",
     kind="lemma",
     statement=(
         "For c large enough a vector drawn from a sphere is c-well-spread with probability 1 − "
-        "d^{−ω(1)}. For a C-well-spread v with C ≥ "
-        "C₀ and ‖Δ‖ ≤ ζ‖v‖, ζ small enough: P(|⟨ξ, v + Δ⟩| ≤ ‖v‖/√d) is at least a constant "
-        "over √d; and with P_δ = P(|G| ≤ δ) the "
-        "probability that ⟨ξ, v + Δ⟩ lies in [a‖v‖, b‖v‖] differs from P_{(b−a)/2} by at most "
-        "2P_{(b−a)/2}·(√ζ + max(|a|, |b|)²) + "
-        "200·C_BE/√d."
+        "d^{−ω(1)}. For a C-well-spread v with C ≥ C₀ and ‖Δ‖ ≤ ζ‖v‖, ζ small enough: P(|⟨ξ, v + "
+        "Δ⟩| ≤ ‖v‖/√d) is at least a constant over √d; and with P_δ = P(|G| ≤ δ) the probability "
+        "that ⟨ξ, v + Δ⟩ lies in [a‖v‖, b‖v‖] differs from P_{(b−a)/2} by at most "
+        "2P_{(b−a)/2}·(√ζ + max(|a|, |b|)²) + 200·C_BE/√d."
     ),
     study=spread,
     checks=(
-        Check(Quantity("vectors", "spread", FEW), lower=0.99),
-        Check(Quantity("vectors", "spread", MANY), lower=0.99),
-        *(Check(Quantity("vectors", "small", d), lower=0.5) for d in (FEW, MANY)),
-        Check(Quantity("vectors", "gaussian_ratio", MANY), upper=1.0, origin="paper"),
-        *(Check(Quantity("vectors", "gaussian_gap", d), upper=1.0) for d in (FEW, MANY)),
+        vectors.spread[FEW] >= 0.99,
+        vectors.spread[MANY] >= 0.99,
+        *(vectors.small[d] >= 0.5 for d in (FEW, MANY)),
+        (vectors.gaussian_ratio[MANY] <= 1.0).by_paper(),
+        *(vectors.gaussian_gap[d] <= 1.0 for d in (FEW, MANY)),
     ),
     control=Control(
         "vectors of one coordinate",
         lambda s: {"vectors": SpreadVectors((FEW, MANY), draws=5, sparse=True, precision=64)},
     ),
-    deviations=(
-        "c = C = 4 and ζ = 1/log⁵ d, C_BE = 0.56; the paper leaves them open. Parts of "
-        "Definition B.1 are unreadable in our text and were "
-        "re-derived from the proof of Lemma B.2.",
-        "The paper's constant in Lemma B.3 is e^{−100·C^k}/8 for some k; ½ is asked for here. "
-        "200·C_BE/√d exceeds 1 below 12,000 "
-        "dimensions, so Lemma B.4 is judged in 2²⁰ of them; without that term (`gaussian_gap`, "
-        "times √d) a bound of ours is kept in 1000 "
-        "as well.",
-        "Laws of ⟨ξ, v + Δ⟩ are exact, by inverting Π cos(v_i·t).",
-    ),
+    **notes("glasgow2023/spread"),
 )
 
 
@@ -90,6 +80,7 @@ def _minibatch(scale: Scale, **false: Any) -> dict[str, StudyArm]:
     return {"SGD": run.arm((0, 30, 60), probe)}
 
 
+sgd = arm("SGD")
 MINIBATCH = Claim(
     id="glasgow2023/minibatch",
     whatever_labels="averages over minibatches lie near their means whatever is averaged",
@@ -97,14 +88,13 @@ MINIBATCH = Claim(
     kind="lemma",
     statement=(
         "For a loss that is 2-Lipschitz in the network's output and m ≥ d·log²(d), with "
-        "probability 1 − d^{−ω(1)} for any neuron: "
-        "‖∇̂_w L − ∇_w L‖² ≤ a²·d·log²(d)/m, |∇̂_i L − ∇_i L|² ≤ a²·log²(d)/m for each "
-        "coordinate i, |∇̂_a L − ∇_a L|² ≤ ‖w‖²·log²(d)/m; and "
+        "probability 1 − d^{−ω(1)} for any neuron: ‖∇̂_w L − ∇_w L‖² ≤ a²·d·log²(d)/m, |∇̂_i L − "
+        "∇_i L|² ≤ a²·log²(d)/m for each coordinate i, |∇̂_a L − ∇_a L|² ≤ ‖w‖²·log²(d)/m; and "
         "‖∇_w L‖ ≤ 2|a|, |∇_a L| ≤ 2‖w‖."
     ),
     study=_minibatch,
     checks=tuple(
-        Check(Quantity("SGD", measure, step), upper=1.0, origin="paper")
+        (sgd[measure][step] <= 1.0).by_paper()
         for measure, steps in {
             "whole_ratio": (0, 30, 60),
             "coordinate_ratio": (0, 30, 60),
@@ -119,14 +109,7 @@ MINIBATCH = Claim(
         "minibatches of m/100 examples, and a loss that is 24-Lipschitz",
         lambda s: _minibatch(s, thin=100, gain=12.0),
     ),
-    deviations=(
-        "Judged is the greatest ratio over all neurons, all coordinates and ten minibatches, at "
-        "the start and after 30 and 60 steps of "
-        "training; the population is a mean over 262,144 examples.",
-        "By the symmetry x → −x the factor 2 in S1 and S2 may be 1. The proof of S4 adds "
-        "squares where lengths add up; with the factor 1 "
-        "it stands.",
-    ),
+    **notes("glasgow2023/minibatch"),
 )
 
 
@@ -145,31 +128,19 @@ BALANCE = Claim(
     where="Lemma B.13 (S3, S4)",
     kind="lemma",
     statement=(
-        "For a loss that is 2-Lipschitz in the network's output, m ≥ d·log²(d) and η ≤ 1/4, "
-        "with probability 1 − d^{−ω(1)} for any "
-        "neuron: if |a| ≤ ‖w‖ before a step, then also after it; and ‖w‖² − a² grows by at most "
-        "4η²a² in a step."
+        "For a loss that is 2-Lipschitz in the network's output, m ≥ d·log²(d) and η ≤ 1/4, with "
+        "probability 1 − d^{−ω(1)} for any neuron: if |a| ≤ ‖w‖ before a step, then also after "
+        "it; and ‖w‖² − a² grows by at most 4η²a² in a step."
     ),
     study=_balance,
     checks=(
-        Check(Quantity("SGD", "excess"), upper=0.0, origin="paper"),
-        Check(Quantity("SGD", "drift_ratio"), upper=1.0, origin="paper"),
+        (sgd.excess <= 0.0).by_paper(),
+        (sgd.drift_ratio <= 1.0).by_paper(),
     ),
     conditions=(BATCH, Condition("η ≤ 1/4", lambda s: _setting(s).step, lambda s: 0.25, "≤")),
     control=Control(
         "the second layer takes steps four times as long, η = 0.05",
         lambda s: _balance(s, second=4.0, step=0.05),
     ),
-    deviations=(
-        "Every neuron at every one of 60 steps; judged is the greatest. η = 1/log d, m = d·log² d.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "η = 1/log d ≤ ¼ and m = d·log² d in place of η = 0.4 and m = 4d; all steps in "
-            "place of three windows of five",
-            "the lemma asks for η ≤ ¼, and speaks of every step",
-            1100,
-        ),
-    ),
+    **notes("glasgow2023/balance"),
 )

@@ -6,7 +6,8 @@ import dataclasses
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import ArmName, Check, Condition, Control, Scale, arms
 from unlazy.papers.glasgow2023.deviations import GradientDeviations
 from unlazy.papers.glasgow2023.growth import EndOfPhaseOne, SignalGrowth
 from unlazy.papers.glasgow2023.instruments import (
@@ -15,7 +16,7 @@ from unlazy.papers.glasgow2023.instruments import (
     StartingGradients,
 )
 from unlazy.papers.glasgow2023.probes import ErrorRate, Portrait
-from unlazy.papers.glasgow2023.sizes import LARGE, SIZES, THETA, Training, lemma_c1, training
+from unlazy.papers.glasgow2023.sizes import SIZES, Training, lemma_c1, training
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.relabelled import Relabelled
 
@@ -62,63 +63,40 @@ def _blind(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
-def _at_end(arm: str) -> tuple[Check, ...]:
+def _at_end(name: ArmName) -> tuple[Check, ...]:
     return (
-        Check(Quantity(arm, "end_share"), lower=0.1, origin="paper"),
-        Check(Quantity(arm, "end_rest"), upper=4.0, origin="paper"),
-        Check(Quantity(arm, "end_gap"), upper=1.0, origin="paper"),
-        Check(Quantity(arm, "end_time"), lower=1.0, upper=2.6),
+        (name.end_share >= 0.1).by_paper(),
+        (name.end_rest <= 4.0).by_paper(),
+        (name.end_gap <= 1.0).by_paper(),
+        name.end_time.between(1.0, 2.6),
     )
 
 
+sgd, reduced = arms("SGD", "d = 10⁶")
 PHASE1 = Claim(
     id="glasgow2023/phase1",
     where="Section 4.1, Lemmas 4.1 and C.1",
     kind="lemma",
     statement=(
-        "For c large enough and C large enough in terms of c, with θ = 1/log^C(d), m ≥ d/θ², "
-        "1/θ ≤ p ≤ d^C, η ≤ θ and initial scale θ: "
-        "after some T₁ = Θ(log(d)/η) steps E‖a·w‖ ≤ 1, E‖w_perp + w_opp‖² ≤ 4θ², for each of "
-        "the four clusters at least a tenth of the "
-        "neurons has ‖w_sig‖ ≥ θ·log^c(d) towards it, E‖w‖² ≤ E a² + √η, and |a| ≤ ‖w‖ for all "
-        "neurons. Until then the signal parts of "
-        "strong neurons grow exponentially, at the rate τ = 1/√(2π) where |a| = ‖w‖."
+        "For c large enough and C large enough in terms of c, with θ = 1/log^C(d), m ≥ d/θ², 1/θ "
+        "≤ p ≤ d^C, η ≤ θ and initial scale θ: after some T₁ = Θ(log(d)/η) steps E‖a·w‖ ≤ 1, "
+        "E‖w_perp + w_opp‖² ≤ 4θ², for each of the four clusters at least a tenth of the neurons "
+        "has ‖w_sig‖ ≥ θ·log^c(d) towards it, E‖w‖² ≤ E a² + √η, and |a| ≤ ‖w‖ for all neurons. "
+        "Until then the signal parts of strong neurons grow exponentially, at the rate τ = "
+        "1/√(2π) where |a| = ‖w‖."
     ),
     study=phase1,
     checks=(
-        *_at_end("SGD"),
-        *_at_end("d = 10⁶"),
-        Check(Quantity("SGD", "end_excess"), upper=0.0, origin="paper"),
-        Check(Quantity("SGD", "slope_ratio"), lower=0.9, upper=1.1),
+        *_at_end(sgd),
+        *_at_end(reduced),
+        (sgd.end_excess <= 0.0).by_paper(),
+        sgd.slope_ratio.between(0.9, 1.1),
     ),
     conditions=lemma_c1(training),
     control=Control(
-        "labels of other inputs, and 8 examples a step; in the reduced dynamics minibatches "
-        "3·10⁹ times smaller",
+        "labels of other inputs, and 8 examples a step; in the reduced dynamics minibatches 3·10⁹ "
+        "times smaller",
         _blind,
-    ),
-    deviations=(
-        LARGE,
-        THETA,
-        "T₁ is the last step with E‖a·w‖ ≤ 1, and is to lie between log(d)/η and 2.6·log(d)/η. "
-        "In the run c = ½, C = 1; with c = C = 1 "
-        "some 7 % of the neurons get as far, so that C must indeed exceed c.",
-        "'d = 10⁶' is no network: four numbers a neuron follow the dynamics (Section 4), with C "
-        "= 2 and c = 1. E‖w_perp + w_opp‖² ≤ 4θ² "
-        "is the paper's bound; it is four times the starting value.",
-        "The rate is judged as log(1 + ητ)/η, of discrete steps, while the median strong neuron "
-        "has ‖w_sig‖ < ½‖w_perp‖.",
-        "|a| ≤ ‖w‖ is broken in no control: it follows from Lemma B.13, see glasgow2023/balance.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "θ = η = 1/log d, m = d/θ² in place of θ = 0.3, η = 0.4, m = 4d; T₁ is found, not "
-            "set to step 24; 'mostly signal' became the "
-            "lemma's ‖w_sig‖ ≥ θ·log^c d; gradients have a row of their own",
-            "the lemma's conditions are met, and its items are read as printed",
-            1100,
-        ),
     ),
     plots=(
         Plot(
@@ -131,9 +109,8 @@ PHASE1 = Claim(
                 PlotLine("SGD", "rest", "rest", x="time"),
             ),
             log_y=True,
-            caption="Phase 1: the signal grows out of the initial "
-            "noise. Phase 2: it dominates, and "
-            "opposite and rest fade.",
+            caption="Phase 1: the signal grows out of the initial noise. Phase 2: it dominates, "
+            "and opposite and rest fade.",
         ),
         Plot(
             "Balance of the margins",
@@ -160,6 +137,7 @@ PHASE1 = Claim(
             caption="The rate of phase 1 holds until signal and rest are of one size.",
         ),
     ),
+    **notes("glasgow2023/phase1"),
 )
 
 
@@ -180,37 +158,33 @@ def gradients(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+start, formulas = arms("start", "formulas")
 GRADIENTS = Claim(
     id="glasgow2023/gradients",
     where="Lemmas C.4, C.17 (A2, A3 at t = 0)",
     kind="lemma",
     statement=(
-        "With s = √2‖w_sig‖, o = √2‖w_opp‖ and X = ⟨w_perp, ξ⟩: (B1) −⟨w_sig, ∇L₀⟩ = "
-        "¼|a|·s·P(|X| < s); (B2) −⟨w_opp, ∇L₀⟩ = "
-        "−¼|a|·o·P(|X| < o); (B3) −⟨w_perp, ∇L₀⟩ = ±¼|a|·E[|X|; |X| between s and o], + where o "
-        "> s; (B4) −w_i·∇_i L₀ = ¼|a||w_i|·(P(|X_i "
-        "− o| ≤ |w_i|) − P(|X_i − s| ≤ |w_i|)) as printed, X_i without coordinate i. For "
-        "controlled neurons |∇_a L₀| ≤ 4θ·min(√(θB_t), "
-        "θ√ζ) and |∇_i L₀| ≤ ½·min(B_t, θζ) for each i; near the start ‖w_sig‖ grows at the "
-        "rate τ = 1/√(2π)."
+        "With s = √2‖w_sig‖, o = √2‖w_opp‖ and X = ⟨w_perp, ξ⟩: (B1) −⟨w_sig, ∇L₀⟩ = ¼|a|·s·P(|X| "
+        "< s); (B2) −⟨w_opp, ∇L₀⟩ = −¼|a|·o·P(|X| < o); (B3) −⟨w_perp, ∇L₀⟩ = ±¼|a|·E[|X|; |X| "
+        "between s and o], + where o > s; (B4) −w_i·∇_i L₀ = ¼|a||w_i|·(P(|X_i − o| ≤ |w_i|) − "
+        "P(|X_i − s| ≤ |w_i|)) as printed, X_i without coordinate i. For controlled neurons |∇_a "
+        "L₀| ≤ 4θ·min(√(θB_t), θ√ζ) and |∇_i L₀| ≤ ½·min(B_t, θζ) for each i; near the start "
+        "‖w_sig‖ grows at the rate τ = 1/√(2π)."
     ),
     study=gradients,
     checks=(
         *(
-            Check(Quantity("formulas", measure, d), upper=1e-9)
+            formulas[measure][d] <= 1e-9
             for measure in ("signal_error", "opposite_error", "rest_error", "coordinate_error")
             for d in (8, 10)
         ),
-        *(
-            Check(Quantity("start", measure), upper=1.0, origin="paper")
-            for measure in ("second_ratio", "each_ratio")
-        ),
-        Check(Quantity("start", "rate_ratio"), lower=0.95, upper=1.05),
+        *((start[measure] <= 1.0).by_paper() for measure in ("second_ratio", "each_ratio")),
+        start.rate_ratio.between(0.95, 1.05),
     ),
     conditions=(
         Condition(
             "neurons are controlled at t = 0 (C1, C2, C5), ζ = 1/log d",
-            Quantity("start", "controlled"),
+            start.controlled,
             lambda s: 1.0,
             "≤",
         ),
@@ -223,15 +197,7 @@ GRADIENTS = Claim(
         },
     ),
     corrections=("glasgow2023/lemma-c4",),
-    deviations=(
-        "(B4) is checked with the sign turned: as printed it is wrong for every neuron (see the "
-        "errata).",
-        "Gradients of random neurons are compared with sums over all points of the cube; at the "
-        "start, in 1024 dimensions and more, with "
-        "the exact law of X. θ = ζ = 1/log d, B₀ = θ·log^{3/2}(d)/√d.",
-        "(A1), ‖∇_{w_perp} L₀‖ ≤ 3·min(√(θB₀), θ√ζ), is measured (`across_ratio`) but not "
-        "judged: at feasible sizes it could not fail.",
-    ),
+    **notes("glasgow2023/gradients"),
 )
 
 
@@ -259,40 +225,22 @@ DEVIATION = Claim(
     kind="lemma",
     statement=(
         "For any neuron |∇_a L₀ − ∇_a L_ρ| ≤ 2‖w‖·E‖a·w‖ and ‖∇_w L₀ − ∇_w L_ρ‖ ≤ 2|a|·E‖a·w‖; "
-        "and if E‖a·w‖ ≤ d^{O(1)}, for each "
-        "coordinate i |∇_i L_ρ − ∇_i L₀| ≤ |a|·(4E|a·w_i| + 2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without "
-        "i| ≤ |w_i|) + d^{−ω(1)}). Where all neurons "
-        "are controlled, |∇_i L₀ − ∇_i L_ρ| ≤ ½·θ·B_t."
+        "and if E‖a·w‖ ≤ d^{O(1)}, for each coordinate i |∇_i L_ρ − ∇_i L₀| ≤ |a|·(4E|a·w_i| + "
+        "2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|) + d^{−ω(1)}). Where all neurons are "
+        "controlled, |∇_i L₀ − ∇_i L_ρ| ≤ ½·θ·B_t."
     ),
     study=lambda s: _deviation(s, 1.0),
     checks=(
         *(
-            Check(Quantity("SGD", measure, step), upper=1.0, origin="paper")
+            (sgd[measure][step] <= 1.0).by_paper()
             for measure in ("first_ratio", "second_ratio", "coordinate_ratio")
             for step in (0, 20, 40, 60, 80)
         ),
-        Check(Quantity("SGD", "early_ratio", 0), upper=1.0, origin="paper"),
+        (sgd.early_ratio[0] <= 1.0).by_paper(),
     ),
     control=Control(
         "the network's gradients are held against a linearised loss of the wrong sign",
         lambda s: _deviation(s, -1.0),
-    ),
-    deviations=(
-        "Expectations are means over fresh examples; the term d^{−ω(1)} of Lemma C.3 is left out.",
-        "θ = 0.1, and the first 80 steps, where E‖a·w‖ ≤ 0.1: beyond E‖a·w‖ = ½ the bounds of "
-        "Lemma C.2 could not be missed, since "
-        "|ℓ'_ρ − ℓ'_0| ≤ 1. Every neuron and every coordinate is looked at.",
-        "The proof takes ℓ' as 2-Lipschitz in f; it is ½-Lipschitz, so that a quarter of each "
-        "bound would do.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "each coordinate in place of eight; θ = 0.1 and steps 0 to 80 in place of θ = 0.3 "
-            "and steps 0 to 60; d = 64",
-            "the statement says 'each', and late steps could not fail",
-            1100,
-        ),
     ),
     plots=(
         Plot(
@@ -308,4 +256,5 @@ DEVIATION = Claim(
             caption="At a ratio of 1 the bound would be reached.",
         ),
     ),
+    **notes("glasgow2023/deviation"),
 )

@@ -14,20 +14,17 @@ ERRATA = (
     Erratum(
         id="glasgow2023/lemma-c4",
         where="Lemma C.4 (B4), and the last display in the proof of (B3)",
-        printed="−w_i·∇_i L₀ = ¼|a||w_i|·(P(X ∈ [√2‖w_opp‖ ± |w_i|]) "
-        "− P(X ∈ [√2‖w_sig‖ ± |w_i|])), "
-        "X = ⟨ξ without i, w⟩.",
-        correction="−w_i·∇_i L₀ = ¼|a||w_i|·(P(X ∈ [√2‖w_sig‖ ± |w_i|]) "
-        "− P(X ∈ [√2‖w_opp‖ ± |w_i|])).",
+        printed="−w_i·∇_i L₀ = ¼|a||w_i|·(P(X ∈ [√2‖w_opp‖ ± |w_i|]) − P(X ∈ [√2‖w_sig‖ ± "
+        "|w_i|])), X = ⟨ξ without i, w⟩.",
+        correction="−w_i·∇_i L₀ = ¼|a||w_i|·(P(X ∈ [√2‖w_sig‖ ± |w_i|]) − P(X ∈ [√2‖w_opp‖ ± "
+        "|w_i|])).",
         shown=(
-            "The proof begins with −w_i·∇_i L₀ = −a·E y·σ'·w_i·ξ_i, where the second minus "
-            "should not be; the rest of it is right. Summed "
-            "over all 2¹⁰ points of the cube, random neurons have the corrected value to the "
-            "last digit, and the printed one with the "
+            "The proof begins with −w_i·∇_i L₀ = −a·E y·σ'·w_i·ξ_i, where the second minus should "
+            "not be; the rest of it is right. Summed over all 2¹⁰ points of the cube, random "
+            "neurons have the corrected value to the last digit, and the printed one with the "
             "opposite sign. In the proof of (B3) the two cases of the last line are exchanged; "
-            "the lemma itself has them right. Nothing "
-            "that follows depends on the sign: Lemma C.15 uses (B4) in absolute value, and "
-            "Lemma C.16 derives it again, correctly."
+            "the lemma itself has them right. Nothing that follows depends on the sign: Lemma "
+            "C.15 uses (B4) in absolute value, and Lemma C.16 derives it again, correctly."
         ),
         test=_TESTS + "test_the_printed_sign_of_b4_is_wrong_and_the_corrected_one_exact",
     ),
@@ -36,17 +33,14 @@ ERRATA = (
         where="Claim D.6, Eq. (D.1), Lemma D.4 (γ̃_max ≤ 1)",
         printed="⟨μ, ∇ᶜ_w L⟩ = −|a|τg_μ(1 ± o(1)) with τ = √2/4; e^{−H_ρ} ≤ g_min with H_ρ = "
         "E‖a·w‖; γ̃_μ ≤ E‖a·w₁:₂‖ ≤ 1.",
-        correction="⟨μ/‖μ‖, ∇ᶜ_w L⟩ = −|a|τg_μ(1 ± o(1)); e^{−√2·H_ρ} "
-        "≤ g_min; γ̃_μ ≤ √2·E‖a·w₁:₂‖ ≤ "
-        "√2.",
+        correction="⟨μ/‖μ‖, ∇ᶜ_w L⟩ = −|a|τg_μ(1 ± o(1)); e^{−√2·H_ρ} ≤ g_min; γ̃_μ ≤ "
+        "√2·E‖a·w₁:₂‖ ≤ √2.",
         shown=(
-            "‖μ‖ = √2. A neuron of S is active on its own cluster, so ⟨μ, ∇ᶜ_w L⟩ = "
-            "−¼|a|g_μ‖μ‖² = −½|a|g_μ: the claim is about the unit "
-            "vector. A network whose neurons all point to μ₁ has f(μ₁) = √2·H_ρ, so that g_min "
-            "= 2/(1 + e^{√2·H_ρ}) is below e^{−H_ρ} "
-            "from H_ρ = 1.5 on. The corrected bounds follow from |⟨w, μ⟩| ≤ √2‖w‖ and 2/(1 + "
-            "e^γ) ≥ e^{−γ}; they change constants in "
-            "exponents only, for which ζ ≤ e^{−10H} leaves room."
+            "‖μ‖ = √2. A neuron of S is active on its own cluster, so ⟨μ, ∇ᶜ_w L⟩ = −¼|a|g_μ‖μ‖² "
+            "= −½|a|g_μ: the claim is about the unit vector. A network whose neurons all point to "
+            "μ₁ has f(μ₁) = √2·H_ρ, so that g_min = 2/(1 + e^{√2·H_ρ}) is below e^{−H_ρ} from H_ρ "
+            "= 1.5 on. The corrected bounds follow from |⟨w, μ⟩| ≤ √2‖w‖ and 2/(1 + e^γ) ≥ "
+            "e^{−γ}; they change constants in exponents only, for which ζ ≤ e^{−10H} leaves room."
         ),
         test=_TESTS + "test_the_length_of_mu_matters",
     ),
@@ -60,13 +54,12 @@ ERRATA = (
             "inequalities by ‖w_perp‖ and ‖w_opp‖."
         ),
         shown=(
-            "The 'thus' is not a consequence: with e^{6H} = 403, (‖w_perp‖, ‖w_opp‖) from "
-            "(0.001, 1) to (0.01, 0.9) lowers the sum of "
-            "squares and raises the sum of lengths. The conclusion is right: the change of "
-            "e^{6H}‖w_perp‖ + ‖w_opp‖ is at most "
-            "−|a|(e^{6H}g_min·X/(4√2) + √2·g_min/8 − √2·g_max·X/4) up to ζ, which is negative "
-            "as e^{6H}·g_min ≥ 2·g_max; on networks at "
-            "the edge of the definition it falls for every neuron."
+            "The 'thus' is not a consequence: with e^{6H} = 403, (‖w_perp‖, ‖w_opp‖) from (0.001, "
+            "1) to (0.01, 0.9) lowers the sum of squares and raises the sum of lengths. The "
+            "conclusion is right: the change of e^{6H}‖w_perp‖ + ‖w_opp‖ is at most "
+            "−|a|(e^{6H}g_min·X/(4√2) + √2·g_min/8 − √2·g_max·X/4) up to ζ, which is negative as "
+            "e^{6H}·g_min ≥ 2·g_max; on networks at the edge of the definition it falls for every "
+            "neuron."
         ),
         test=_TESTS + "test_lengths_fall_although_squares_do_not_say_so",
     ),
@@ -75,25 +68,23 @@ ERRATA = (
         where="Theorem 3.1, against Section 2.2, Theorem E.1 and Lemma C.1",
         printed="Initial scale θ/√p; minibatches of m ≥ d/θ; probability 1 − d^{−ω(1)}.",
         correction=(
-            "Initial scale θ; m ≥ d/θ², as Lemma C.1 asks, which the proof uses; probability 1 "
-            "− θ, or Lemma C.1 with 1 − d^{−ω(1)}."
+            "Initial scale θ; m ≥ d/θ², as Lemma C.1 asks, which the proof uses; probability 1 − "
+            "θ, or Lemma C.1 with 1 − d^{−ω(1)}."
         ),
         shown=(
             "Theorem E.1 repeats the theorem with scale θ, for which the proof is made, and the "
-            "network is 1/p times a sum, so that θ "
-            "needs no further factor. With θ/√p training takes ½·log(p)/τ longer in time ηt (τ "
-            "= √2/4), which is of the order log d as "
-            "well: the statement may hold as printed, but is not what is proved. The exponent "
-            "in m is small print in our text; Lemma C.15 "
-            "takes d/m ≤ θ²."
+            "network is 1/p times a sum, so that θ needs no further factor. With θ/√p training "
+            "takes ½·log(p)/τ longer in time ηt (τ = √2/4), which is of the order log d as well: "
+            "the statement may hold as printed, but is not what is proved. The exponent in m is "
+            "small print in our text; Lemma C.15 takes d/m ≤ θ²."
         ),
         test=_TESTS + "test_a_smaller_start_takes_longer_by_half_the_logarithm_of_the_width",
     ),
     Erratum(
         id="glasgow2023/proposition-f1",
         where="Proposition F.1, end of the proof",
-        printed="The projection onto x_i takes d + 1 values −2d, −2(d − 1), …, 2d; and P(ŷ = y(x)) "
-        "≥ 0.03.",
+        printed="The projection onto x_i takes d + 1 values −2d, −2(d − 1), …, 2d; and P(ŷ = "
+        "y(x)) ≥ 0.03.",
         correction="The d + 1 values are −d, −d + 2, …, d; and P(ŷ ≠ y(x)) ≥ 0.03.",
         shown="Inner products of sign vectors, counted. With the proof's constants the chain "
         "gives 0.0375 from d = 942 on.",
@@ -108,19 +99,16 @@ NOT_RUN = (
         kind="lemma",
         statement=(
             "While all neurons are controlled or weakly controlled (Definitions C.9, C.10) they "
-            "stay so, and strong neurons (Definition "
-            "C.13) stay strong; S_t² ≥ B_t²/log⁴(d) for t ≤ T_1a, ‖w_sig‖ ≥ ζ^{1.5}θ after T_1a "
-            "steps and ‖w_sig‖ ≥ θ/ζ after T_1b steps "
-            "for strong neurons."
+            "stay so, and strong neurons (Definition C.13) stay strong; S_t² ≥ B_t²/log⁴(d) for t "
+            "≤ T_1a, ‖w_sig‖ ≥ ζ^{1.5}θ after T_1a steps and ‖w_sig‖ ≥ θ/ζ after T_1b steps for "
+            "strong neurons."
         ),
         reason=(
             "The parameters leave no room at any size that can be run. B₀² = log³(d)·θ²/d must "
-            "start below θ²ζ² = θ²/log^{2c}(d): with c "
-            "= 1 already T_1a is negative below d = 3.3·10⁵, and c is to be large. Strong "
-            "neurons grow at the rate 1/C_S at first, C_S > "
+            "start below θ²ζ² = θ²/log^{2c}(d): with c = 1 already T_1a is negative below d = "
+            "3.3·10⁵, and c is to be large. Strong neurons grow at the rate 1/C_S at first, C_S > "
             "e^{100}, and S_t² ≥ B_t²/log⁴ d needs log d to exceed e^{8·C_S}. What can be "
-            "measured of it is in the rows phase1, "
-            "gradients, deviation and minibatch."
+            "measured of it is in the rows phase1, gradients, deviation and minibatch."
         ),
     ),
     NotRun(
@@ -131,19 +119,18 @@ NOT_RUN = (
         "after which γ̃_min = ω(1).",
         reason=(
             "ζ ≤ e^{−10H} ≤ 4.5·10⁻⁵ and η ≤ ζ³ ≤ 10⁻¹³ mean 10¹³ steps; noise below ζ in the "
-            "gradient asks for 10⁹·d examples each. One "
-            "exact step is in the row phase2-step."
+            "gradient asks for 10⁹·d examples each. One exact step is in the row phase2-step."
         ),
     ),
     NotRun(
         id="glasgow2023/helper",
         where="Lemma C.6, Claims C.11, C.12, C.18",
         kind="lemma",
-        statement="Recursions and consequences of the definitions of controlled, weakly controlled "
-        "and strong neurons.",
+        statement="Recursions and consequences of the definitions of controlled, weakly "
+        "controlled and strong neurons.",
         reason=(
-            "They speak of neurons of Definitions C.9 to C.13, which no network of feasible "
-            "size has (see glasgow2023/controlled-neurons)."
+            "They speak of neurons of Definitions C.9 to C.13, which no network of feasible size "
+            "has (see glasgow2023/controlled-neurons)."
         ),
     ),
 )

@@ -7,12 +7,13 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.papers.glasgow2023.clean import BaseCase, CleanNeurons
 from unlazy.papers.glasgow2023.constructed import HeavyStep
 from unlazy.papers.glasgow2023.growth import GrowthLaw, MarginGrowth
 from unlazy.papers.glasgow2023.probes import ErrorRate, Portrait, SignalHeavy
-from unlazy.papers.glasgow2023.sizes import LARGE, SIZES, Training, training
+from unlazy.papers.glasgow2023.sizes import SIZES, Training, training
 from unlazy.tasks.base import Family
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.relabelled import Relabelled
@@ -52,33 +53,29 @@ def _frozen_early(run: Training) -> StudyArm:
     return run.arm(steps, Portrait(), SignalHeavy(), MarginGrowth(step=run.step, looks=LOOKS))
 
 
+hypothesis, least, greatest = arms("hypothesis", "least margin", "greatest margin")
 PHASE2 = Claim(
     id="glasgow2023/phase2",
     where="Definition 4.2, Lemma 4.4",
     kind="lemma",
     statement=(
         "If a network is (ζ, H)-signal-heavy, then after one minibatch step with η ≤ ζ³, with "
-        "probability 1 − d^{−ω(1)}: it is (ζ(1 + "
-        "10ηζH), H)-signal-heavy; γ̃_min grows at least by the factor 1 + 2ητ(1 − o(1))·g_max, "
-        "and γ̃_max at most by 1 + 2ητ(1 + "
-        "o(1))·g_min, τ = √2/4. Signal-heavy: ζ ≤ e^{−10H}, H ≥ 1, a set S with e^{6H}‖w_perp‖ "
-        "+ ‖w_opp‖ ≤ ζ‖w_sig‖, E[1(w ∉ S)‖w‖²] ≤ "
-        "ζγ̃_min, E‖w‖² ≤ E a² + ζH ≤ 2H, |a| ≤ ‖w‖."
+        "probability 1 − d^{−ω(1)}: it is (ζ(1 + 10ηζH), H)-signal-heavy; γ̃_min grows at least "
+        "by the factor 1 + 2ητ(1 − o(1))·g_max, and γ̃_max at most by 1 + 2ητ(1 + o(1))·g_min, τ "
+        "= √2/4. Signal-heavy: ζ ≤ e^{−10H}, H ≥ 1, a set S with e^{6H}‖w_perp‖ + ‖w_opp‖ ≤ "
+        "ζ‖w_sig‖, E[1(w ∉ S)‖w‖²] ≤ ζγ̃_min, E‖w‖² ≤ E a² + ζH ≤ 2H, |a| ≤ ‖w‖."
     ),
     study=phase2,
     checks=(
-        *(Check(Quantity("least margin", f"least_ratio_{look}"), lower=0.85) for look in LOOKS),
-        *(
-            Check(Quantity("greatest margin", f"greatest_ratio_{look}"), upper=1.15)
-            for look in LOOKS
-        ),
-        Check(Quantity("hypothesis", "zeta_rise_most"), upper=1.0),
-        Check(Quantity("hypothesis", "log10_zeta_plain"), upper=-1.0),
+        *(least[f"least_ratio_{look}"] >= 0.85 for look in LOOKS),
+        *(greatest[f"greatest_ratio_{look}"] <= 1.15 for look in LOOKS),
+        hypothesis.zeta_rise_most <= 1.0,
+        hypothesis.log10_zeta_plain <= -1.0,
     ),
     conditions=(
         Condition(
             "ζ·e^{10H} ≤ 1, the least ζ and H along the run",
-            Quantity("hypothesis", "zeta_met_least"),
+            hypothesis.zeta_met_least,
             lambda s: 1.0,
             "≤",
         ),
@@ -88,30 +85,8 @@ PHASE2 = Claim(
     ),
     control=Control(
         "labels of other inputs (least margin); a second layer with steps three times as long "
-        "(greatest margin); a frozen second layer of "
-        "norm 1 (hypothesis)",
+        "(greatest margin); a frozen second layer of norm 1 (hypothesis)",
         _wrong_phase2,
-    ),
-    deviations=(
-        LARGE,
-        "No network that can be trained here is signal-heavy. Beside the definition's ζ, whose "
-        "weight on ‖w_perp‖ is e^{6H}, the least ζ "
-        "with weight 1 is followed (log10_zeta_plain, zeta_rise); o(1) is read as 0.15, in "
-        "averages over five steps.",
-        "Margins of the whole network stand for those of its heavy neurons. Networks that do "
-        "meet the definition: glasgow2023/phase2-step.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "the definition and η ≤ ζ³ became conditions; item 1 (zeta_rise) is checked; "
-            "greatest_ratio ≤ 1.15 in place of 1.25; θ = η = "
-            "1/log d, m = d/θ² in place of θ = 0.3, η = 0.4, m = 8d, looks 0, 15, 40 steps "
-            "after ηt = 9.5, and no bound on γ_max/γ_min, "
-            "which the lemma does not speak of",
-            "the lemma was judged where it says nothing, and its first item was left out",
-            1100,
-        ),
     ),
     plots=(
         Plot(
@@ -122,10 +97,11 @@ PHASE2 = Claim(
                 PlotLine("least margin", "least_ratio", "least margin"),
                 PlotLine("greatest margin", "greatest_ratio", "greatest margin"),
             ),
-            caption="The lemma asks for at least 1 − o(1) of the least margin and at most 1 + o(1) "
-            "of the greatest.",
+            caption="The lemma asks for at least 1 − o(1) of the least margin and at most 1 + "
+            "o(1) of the greatest.",
         ),
     ),
+    **notes("glasgow2023/phase2"),
 )
 
 
@@ -152,49 +128,35 @@ def _wrong_step(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+strong, margins, larger = arms("neurons of S", "margins", "H = 2")
 PHASE2_STEP = Claim(
     id="glasgow2023/phase2-step",
     where="Lemmas 4.4 and D.3 (on the population loss), D.12, D.13",
     kind="lemma",
     statement=(
         "A (ζ, H)-signal-heavy network is (ζ(1 + 10ηζH), H)-signal-heavy after a step with η ≤ "
-        "ζ³, with the same S; "
-        "γ̃_min' ≥ (1 + 2ητ(1 − o(1))·g_max)·γ̃_min and γ̃_max' ≤ (1 + 2ητ(1 + "
-        "o(1))·g_min)·γ̃_max, τ = √2/4."
+        "ζ³, with the same S; γ̃_min' ≥ (1 + 2ητ(1 − o(1))·g_max)·γ̃_min and γ̃_max' ≤ (1 + 2ητ(1 "
+        "+ o(1))·g_min)·γ̃_max, τ = √2/4."
     ),
     study=phase2_step,
     checks=(
-        *(Check(Quantity(arm, "least_ratio"), lower=0.999) for arm in ("margins", "H = 2")),
-        *(Check(Quantity(arm, "greatest_ratio"), upper=1.001) for arm in ("margins", "H = 2")),
-        *(
-            Check(Quantity(arm, "mass_rate"), upper=1.0, origin="paper")
-            for arm in ("margins", "H = 2")
-        ),
-        Check(Quantity("neurons of S", "shape_rate"), upper=1.0, origin="paper"),
+        *(arm.least_ratio >= 0.999 for arm in (margins, larger)),
+        *(arm.greatest_ratio <= 1.001 for arm in (margins, larger)),
+        *((arm.mass_rate <= 1.0).by_paper() for arm in (margins, larger)),
+        (strong.shape_rate <= 1.0).by_paper(),
     ),
     conditions=(
-        Condition("ζ ≤ e^{−10H}", Quantity("margins", "zeta_met"), lambda s: 1 + 1e-9, "≤"),
-        Condition("(E‖w‖² − E a²)/(ζH)", Quantity("margins", "gap"), lambda s: 1.0, "≤"),
-        Condition("(E a² + ζH)/(2H)", Quantity("margins", "norm"), lambda s: 1.0, "≤"),
+        Condition("ζ ≤ e^{−10H}", margins.zeta_met, lambda s: 1 + 1e-9, "≤"),
+        Condition("(E‖w‖² − E a²)/(ζH)", margins.gap, lambda s: 1.0, "≤"),
+        Condition("(E a² + ζH)/(2H)", margins.norm, lambda s: 1.0, "≤"),
         Condition("η ≤ ζ³, as their ratio", lambda s: 1.0, lambda s: 1.0, "≤"),
     ),
     control=Control(
-        "the second layer frozen and slopes that do not see the margins; parts across the "
-        "signal that are 0.3 of it",
+        "the second layer frozen and slopes that do not see the margins; parts across the signal "
+        "that are 0.3 of it",
         _wrong_step,
     ),
-    deviations=(
-        "The networks are made by hand, at the edge of the definition: neurons of S with "
-        "e^{6H}‖w_perp‖ + ‖w_opp‖ = ζ‖w_sig‖, those "
-        "outside with E[1(w ∉ S)‖w‖²] = ζγ̃_min along the weakest cluster, where they grow "
-        "fastest; the four margins differ fivefold.",
-        "The step is that of the population loss, summed over the cube of few dimensions: a "
-        "minibatch would need more than d·log²(d)/ζ² ≥ "
-        "10⁹·d examples. Changes are kept apart from values, since η = ζ³ ≈ 10⁻¹³.",
-        "o(1) is read as 0.001.",
-        "The paper's proof follows e^{6H}‖w_perp‖² + ‖w_opp‖², the definition has lengths; "
-        "lengths are checked (see the errata).",
-    ),
+    **notes("glasgow2023/phase2-step"),
 )
 
 
@@ -221,67 +183,51 @@ def _not_clean(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+neurons, base_case, net, scattered = arms("neurons", "base case", "network", "scattered")
 CLEAN = Claim(
     id="glasgow2023/clean-gradients",
     where="Lemmas D.4 (mass outside of S), D.5, D.7, D.10, D.11, D.14, Claims D.6, D.9, Corollary "
     "D.8",
     kind="lemma",
     statement=(
-        "In a signal-heavy network, with H_ρ = E‖a·w‖: the gradients differ from the clean "
-        "ones, whose slope is that of the cluster, by "
-        "at most 4|a|ζH_ρ and 4‖w‖ζH_ρ (D.5). For w in S, −⟨μ, ∇ᶜ_w L⟩ = |a|τg_μ(1 ± o(1)) and "
-        "−y∇ᶜ_a L = ‖w_sig‖τg_μ(1 ± o(1)) (D.6); "
-        "with X = P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖), ⟨w_perp, ∇ᶜ⟩/|a| ≥ g_min·X·‖w_perp‖/(4√2) − "
-        "ζ‖w_perp‖ and ⟨w_opp, ∇ᶜ⟩/|a| ≥ "
-        "√2·g_min‖w_opp‖/8 − √2·g_max·X‖w_opp‖/4 (D.7), so that ⟨w_opp, ∇ᶜ⟩ + e^{6H}⟨w_perp, "
-        "∇ᶜ⟩ is at least of the order "
-        "g_min·e^{−6H}(‖w_opp‖ + e^{6H}‖w_perp‖)|a| (D.8); X ≥ ½ where ‖w_perp‖ ≥ 10‖w_opp‖ "
-        "(D.9). For any neuron |∇ᶜ_a L| ≤ τ·g_max·‖w‖ "
-        "(D.10), ‖w‖² grows by at most the factor 1 + 2η(1 + 2ζH)τg_max (D.11); |γ̃' − γ̃| ≤ "
-        "8ηH and |γ − γ̃| ≤ 2ζH (D.14). After phase "
-        "1, E[1(w ∉ S)‖w‖²] ≤ ζγ̃_min with ζ = log^{−c/2} d (D.4)."
+        "In a signal-heavy network, with H_ρ = E‖a·w‖: the gradients differ from the clean ones, "
+        "whose slope is that of the cluster, by at most 4|a|ζH_ρ and 4‖w‖ζH_ρ (D.5). For w in S, "
+        "−⟨μ, ∇ᶜ_w L⟩ = |a|τg_μ(1 ± o(1)) and −y∇ᶜ_a L = ‖w_sig‖τg_μ(1 ± o(1)) (D.6); with X = "
+        "P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖), ⟨w_perp, ∇ᶜ⟩/|a| ≥ g_min·X·‖w_perp‖/(4√2) − ζ‖w_perp‖ and "
+        "⟨w_opp, ∇ᶜ⟩/|a| ≥ √2·g_min‖w_opp‖/8 − √2·g_max·X‖w_opp‖/4 (D.7), so that ⟨w_opp, ∇ᶜ⟩ + "
+        "e^{6H}⟨w_perp, ∇ᶜ⟩ is at least of the order g_min·e^{−6H}(‖w_opp‖ + e^{6H}‖w_perp‖)|a| "
+        "(D.8); X ≥ ½ where ‖w_perp‖ ≥ 10‖w_opp‖ (D.9). For any neuron |∇ᶜ_a L| ≤ τ·g_max·‖w‖ "
+        "(D.10), ‖w‖² grows by at most the factor 1 + 2η(1 + 2ζH)τg_max (D.11); |γ̃' − γ̃| ≤ 8ηH "
+        "and |γ − γ̃| ≤ 2ζH (D.14). After phase 1, E[1(w ∉ S)‖w‖²] ≤ ζγ̃_min with ζ = log^{−c/2} "
+        "d (D.4)."
     ),
     study=clean,
     checks=(
-        Check(Quantity("neurons", "signal_error"), upper=4.0),
-        Check(Quantity("neurons", "second_error"), upper=4.0),
-        Check(Quantity("neurons", "rest_ratio"), lower=1 - 1e-6, origin="paper"),
-        Check(Quantity("neurons", "opposite_slack"), lower=0.0, origin="paper"),
-        Check(Quantity("neurons", "both_ratio"), lower=1.0),
-        Check(Quantity("neurons", "beyond"), lower=0.5, origin="paper"),
-        Check(Quantity("neurons", "second_bound"), upper=1 + 1e-9, origin="paper"),
+        neurons.signal_error <= 4.0,
+        neurons.second_error <= 4.0,
+        (neurons.rest_ratio >= 1 - 1e-6).by_paper(),
+        (neurons.opposite_slack >= 0.0).by_paper(),
+        neurons.both_ratio >= 1.0,
+        (neurons.beyond >= 0.5).by_paper(),
+        (neurons.second_bound <= 1 + 1e-9).by_paper(),
+        *((scattered[measure] <= 1.0).by_paper() for measure in ("clean_first", "clean_second")),
         *(
-            Check(Quantity("scattered", measure), upper=1.0, origin="paper")
-            for measure in ("clean_first", "clean_second")
-        ),
-        *(
-            Check(Quantity("network", measure), upper=1.0, origin="paper")
+            (net[measure] <= 1.0).by_paper()
             for measure in ("norm_rate", "margin_step", "margin_gap")
         ),
-        Check(Quantity("base case", "mass"), upper=1.0, origin="paper", exact=True),
+        (base_case.mass <= 1.0).by_paper().exactly(),
     ),
     conditions=(
-        Condition("ζ ≤ e^{−10H}", Quantity("network", "zeta_met"), lambda s: 1 + 1e-9, "≤"),
-        Condition("H ≥ 1 (base case, d = 10⁶, c = 20)", Quantity("base case", "H"), lambda s: 1.0),
+        Condition("ζ ≤ e^{−10H}", net.zeta_met, lambda s: 1 + 1e-9, "≤"),
+        Condition("H ≥ 1 (base case, d = 10⁶, c = 20)", base_case.H, lambda s: 1.0),
     ),
     control=Control(
         "labels turned and slopes 1.5 times too large; networks that are not signal-heavy, with "
-        "steps 30 times too long; c = 4 in the "
-        "base case",
+        "steps 30 times too long; c = 4 in the base case",
         _not_clean,
     ),
     corrections=("glasgow2023/length-of-mu",),
-    deviations=(
-        "μ in Claim D.6 is read as the unit vector (see the errata). Constants of Lemma D.7, "
-        "Corollary D.8 (√2/320 is taken, the proof's) "
-        "and Lemma D.4 are unreadable in our text and were re-derived from the proofs; the "
-        "power of ζ to which Corollary D.8 is rounded "
-        "is left out.",
-        "Neurons are random and include those for which the bounds are tight; slopes of the "
-        "clusters differ by up to e^H. o(1) in D.6 is "
-        "4ζ.",
-        "D.4 is the worst case of its chain, evaluated; the rest is enumerated over all signs.",
-    ),
+    **notes("glasgow2023/clean-gradients"),
 )
 
 
@@ -304,27 +250,26 @@ def frozen(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+first_layer, both_layers = arms("first layer alone", "both layers")
 FROZEN = Claim(
     id="glasgow2023/frozen",
     where="Remark 4.3",
     kind="figure",
     statement=(
         "If the second layer is not trained (and all its weights have norm 1), the neurons in S "
-        "grow at a linear rate of τ|ℓ'(μ)|, and "
-        "those outside at up to an equal linear rate, so that they might eventually attain a "
-        "mass that is not negligible; trained "
-        "together, the layers grow exponentially, which maintains the ratios of masses in and "
-        "out of S."
+        "grow at a linear rate of τ|ℓ'(μ)|, and those outside at up to an equal linear rate, so "
+        "that they might eventually attain a mass that is not negligible; trained together, the "
+        "layers grow exponentially, which maintains the ratios of masses in and out of S."
     ),
     study=frozen,
     checks=(
-        Check(Quantity("first layer alone", "linear_error"), upper=0.05),
-        Check(Quantity("first layer alone", "preference"), lower=2.0),
-        Check(Quantity("both layers", "exponential_error"), upper=0.1),
-        Check(Quantity("both layers", "preference"), upper=-1.0),
-        Check(Quantity("first layer alone", "outside_growth"), lower=1.0),
-        Check(Quantity("both layers", "outside_growth"), upper=0.0),
-        Check(Quantity("first layer alone", "log10_zeta_plain"), lower=0.0, origin="identity"),
+        first_layer.linear_error <= 0.05,
+        first_layer.preference >= 2.0,
+        both_layers.exponential_error <= 0.1,
+        both_layers.preference <= -1.0,
+        first_layer.outside_growth >= 1.0,
+        both_layers.outside_growth <= 0.0,
+        (first_layer.log10_zeta_plain >= 0.0).by_construction(),
     ),
     control=Control(
         "the two arms exchanged",
@@ -332,30 +277,6 @@ FROZEN = Claim(
             "both layers": _frozen(s, second=0.0),
             "first layer alone": _frozen(s, second=1.0),
         },
-    ),
-    deviations=(
-        LARGE,
-        "The frozen layer has norm 1, as in the remark's example; both layers start at norm θ. "
-        "Laws of growth are compared, not losses: "
-        "‖w_sig‖₀ + |a|₀·s against ‖w_sig‖₀·e^s, where s = Σητ·g_μ is the neuron's own clock. "
-        "Nothing is fitted.",
-        "S has weight 1 on ‖w_perp‖ and ζ = ¼ (see glasgow2023/phase2), and is read off at ηt = "
-        "10.3, with the frozen layer at 4.1.",
-        "With a frozen second layer the least ζ tends to 2 by its form (E‖w‖² ≤ E a² + ζH with "
-        "H = E‖w‖²/2): an identity that decides "
-        "nothing. What the remark only calls possible is judged: that the mass outside of S "
-        "gains on γ̃_min.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "a frozen layer of norm 1 in place of θ = 0.3; laws of growth in place of losses "
-            "and errors; the least ζ is marked as an "
-            "identity",
-            "the remark's example has norm 1; linear against exponential growth had not been "
-            "measured",
-            1100,
-        ),
     ),
     plots=(
         Plot(
@@ -369,4 +290,5 @@ FROZEN = Claim(
             log_y=True,
         ),
     ),
+    **notes("glasgow2023/frozen"),
 )

@@ -12,14 +12,15 @@ from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NNGP, NTK
 from unlazy.lab.arms import Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
 from unlazy.papers.glasgow2023.growth import TimeToLoss
 from unlazy.papers.glasgow2023.instruments import LiteralStep, TaskFacts
 from unlazy.papers.glasgow2023.invariance import RotatedSteps, SeenOnInputs
 from unlazy.papers.glasgow2023.probes import ErrorRate
 from unlazy.papers.glasgow2023.sample_size import PredictedSizes, crossover, kernel_row, sgd_row
-from unlazy.papers.glasgow2023.sizes import ONE_SEED, SIZES, THETA, Training, every, training
+from unlazy.papers.glasgow2023.sizes import ONE_SEED, SIZES, Training, every, training
 from unlazy.tasks.multi_index import MultiIndex, Terms, product
 
 #: The label +1 where three coordinates are all +1, and −1 elsewhere: as sign of a polynomial
@@ -34,6 +35,7 @@ def task(scale: Scale) -> dict[str, StudyArm]:
     return {"XOR": TaskFacts(d={"smoke": 8, "laptop": 12, "paper": 14}[scale], precision=64)}
 
 
+xor = arm("XOR")
 TASK = Claim(
     id="glasgow2023/task",
     where="Section 2.1",
@@ -44,12 +46,12 @@ TASK = Claim(
     ),
     study=task,
     checks=(
-        Check(Quantity("XOR", "mean_label"), lower=-1e-12, upper=1e-12, exact=True),
-        Check(Quantity("XOR", "single_correlation"), upper=1e-12, exact=True),
-        Check(Quantity("XOR", "pair_correlation"), lower=1 - 1e-12, exact=True),
-        Check(Quantity("XOR", "correlated_pairs"), lower=1, upper=1, exact=True),
-        Check(Quantity("XOR", "leap"), lower=2, upper=2, origin="paper", exact=True),
-        Check(Quantity("XOR", "information_exponent"), lower=2, upper=2, exact=True),
+        xor.mean_label.between(-1e-12, 1e-12).exactly(),
+        (xor.single_correlation <= 1e-12).exactly(),
+        (xor.pair_correlation >= 1 - 1e-12).exactly(),
+        xor.correlated_pairs.between(1, 1).exactly(),
+        xor.leap.between(2, 2).by_paper().exactly(),
+        xor.information_exponent.between(2, 2).exactly(),
     ),
     control=Control(
         "the label says whether three coordinates are all +1",
@@ -81,45 +83,31 @@ def _wrong_steps(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+one_step, two_bases, rotated = arms("one step", "two bases", "rotated cube")
 LEARNER = Claim(
     id="glasgow2023/learner",
     where="Section 2.2, Remark 2.1",
     kind="learner",
     statement=(
         "Minibatch SGD on both layers of a mean-field ReLU network (1/p)·Σ a_j·relu(⟨w_j, x⟩), "
-        "w_j uniform on the sphere of radius θ and "
-        "a_j = ±‖w_j‖, with p-scaled gradients of 2·log(1 + e^{−yf}). Algorithm and initial law "
-        "are rotation-invariant: all results hold "
+        "w_j uniform on the sphere of radius θ and a_j = ±‖w_j‖, with p-scaled gradients of "
+        "2·log(1 + e^{−yf}). Algorithm and initial law are rotation-invariant: all results hold "
         "for a cube in any basis."
     ),
     study=learner,
     checks=(
-        Check(Quantity("one step", "difference"), upper=1e-9),
-        Check(Quantity("one step", "norm_error"), upper=1e-6),
-        Check(Quantity("one step", "balance_error"), upper=1e-6),
-        Check(Quantity("two bases", "difference"), upper=1e-9),
-        Check(Quantity("rotated cube", "error"), upper=0.01),
+        one_step.difference <= 1e-9,
+        one_step.norm_error <= 1e-6,
+        one_step.balance_error <= 1e-6,
+        two_bases.difference <= 1e-9,
+        rotated.error <= 0.01,
     ),
     control=Control(
-        "formulas with 1.5 times the step, radius and second layer; Adam in two bases; labels "
-        "of other inputs",
+        "formulas with 1.5 times the step, radius and second layer; Adam in two bases; labels of "
+        "other inputs",
         _wrong_steps,
     ),
-    deviations=(
-        "The factors p and 2 of gradient and loss are absorbed in the step sizes; the steps are "
-        "the same.",
-        "'Two bases' takes 20 steps on rotated inputs, and from the same network on the inputs "
-        "as they were: the scores must agree.",
-        THETA,
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "the rotated cube is trained in the rotated space; steps in two bases; θ = η = 1/log d",
-            "training by coordinates had assumed Remark 2.1 instead of testing it",
-            1100,
-        ),
-    ),
+    **notes("glasgow2023/learner"),
 )
 
 
@@ -173,23 +161,23 @@ def _greatest(scale: Scale) -> Training:
     return literal(SIZES[scale].times[-1])
 
 
+large, small = arms("radius θ", "radius θ/√p")
 THEOREM = Claim(
     id="glasgow2023/theorem",
     where="Theorem 3.1",
     kind="figure",
     statement=(
         "There is a constant C such that for d large enough, θ = 1/log^C(d), minibatches of m ≥ "
-        "d/θ, width 1/θ ≤ p ≤ d^C, step size "
-        "d^{−C} ≤ η ≤ θ and initial scale θ/√p the population loss is o(1) after some t ≤ "
-        "C·log(d)/η steps, with probability 1 − d^{−ω(1)}."
+        "d/θ, width 1/θ ≤ p ≤ d^C, step size d^{−C} ≤ η ≤ θ and initial scale θ/√p the population "
+        "loss is o(1) after some t ≤ C·log(d)/η steps, with probability 1 − d^{−ω(1)}."
     ),
     study=theorem,
     checks=(
-        Check(Quantity("radius θ", "share"), upper=6.0),
-        Check(Quantity("radius θ/√p", "share"), upper=8.0),
-        *(Check(Quantity(arm, "share_growth"), upper=1.1) for arm in ("radius θ", "radius θ/√p")),
-        *(Check(Quantity(arm, "final_loss"), upper=0.05) for arm in ("radius θ", "radius θ/√p")),
-        *(Check(Quantity(arm, "final_error"), upper=0.001) for arm in ("radius θ", "radius θ/√p")),
+        large.share <= 6.0,
+        small.share <= 8.0,
+        *(arm.share_growth <= 1.1 for arm in (large, small)),
+        *(arm.final_loss <= 0.05 for arm in (large, small)),
+        *(arm.final_error <= 0.001 for arm in (large, small)),
     ),
     conditions=(
         Condition(
@@ -212,24 +200,6 @@ THEOREM = Claim(
         ),
     ),
     control=shuffled(theorem),
-    deviations=(
-        "Both initial scales are run: θ/√p as Theorem 3.1 prints, and θ as in Section 2.2, "
-        "Lemma C.1 and Theorem E.1.",
-        "One constant C stands in θ = 1/log^C d and in the number of steps. With the least C "
-        "that bounds the steps here, θ and η would be "
-        "below 0.003, and a run would take 10⁵ times as long.",
-        "'Loss o(1)' is read as 0.1 for the time, and as 0.05 at the end, after 10·log(d)/η "
-        "steps; 'd large enough' cannot be checked.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "θ = η = 1/log d and m = d/θ in place of θ = 0.3, η = 0.4, m = 4d; an arm with θ/√p "
-            "(share ≤ 8); 10·log(d)/η steps; p = 128",
-            "the conditions on m, p and η are met, and the printed initial scale is tested",
-            1100,
-        ),
-    ),
     plots=(
         Plot(
             "Time to a loss of 0.1",
@@ -243,6 +213,7 @@ THEOREM = Claim(
             caption="By Theorem 3.1 this stays below a constant.",
         ),
     ),
+    **notes("glasgow2023/theorem"),
 )
 
 
@@ -294,45 +265,29 @@ def _nothing_to_learn(scale: Scale) -> Mapping[str, StudyArm]:
     }
 
 
+network, ntk, nngp, quadratic, predicted, both = arms(
+    "SGD", "NTK", "NNGP", "quadratic kernel", "NTK, predicted", "SGD and NTK"
+)
 SCALING = Claim(
     id="glasgow2023/scaling",
     where="Abstract, Section 1.1",
     kind="figure",
     statement=(
         "Standard minibatch SGD on a standard two-layer network can learn XOR from d·polylog(d) "
-        "examples, while the neural tangent "
-        "kernel, and kernels in general, require of the order of d²."
+        "examples, while the neural tangent kernel, and kernels in general, require of the order "
+        "of d²."
     ),
     study=scaling,
     checks=(
-        Check(Quantity("SGD", "exponent"), lower=1.0, upper=1.35),
-        Check(Quantity("SGD", "exponent_log"), lower=0.8, upper=1.1),
-        Check(Quantity("NTK", "exponent"), lower=1.75, upper=2.1),
-        Check(Quantity("NNGP", "exponent"), lower=1.75, upper=2.1),
-        Check(Quantity("quadratic kernel", "exponent"), lower=1.85, upper=2.15),
-        Check(Quantity("NTK, predicted", "exponent"), lower=1.95, upper=2.05),
-        Check(Quantity("SGD and NTK", "crossover"), lower=40, upper=63),
-        *(
-            Check(Quantity(arm, "ratio_lowest"), lower=0.95)
-            for arm in ("NTK", "NNGP", "quadratic kernel")
-        ),
-        *(
-            Check(Quantity(arm, "ratio_highest"), upper=1.05)
-            for arm in ("NTK", "NNGP", "quadratic kernel")
-        ),
-    ),
-    deviations=(
-        "Minibatches of d examples, θ = 0.3, η = 0.5, p = 128: more thrifty than Theorem 3.1 "
-        "asks (m ≥ d/θ, η ≤ θ), see "
-        "glasgow2023/theorem.",
-        "Measured are the exponents of the number of examples that bring the test error to 5 %, "
-        "the dimension where SGD begins to need "
-        "fewer than the NTK, and the kernels' numbers beside what their eigenvalues predict. "
-        "All bounds are ours.",
-        "The number of examples is where the error on fresh examples first falls to 5 % and "
-        "stays there for three looks.",
-        "Kernels are nearly ridgeless (ridge 1e-6 of the kernel's diagonal).",
-        "Errors of kernels are averaged over up to 12 draws of some 8,000 examples together.",
+        network.exponent.between(1.0, 1.35),
+        network.exponent_log.between(0.8, 1.1),
+        ntk.exponent.between(1.75, 2.1),
+        nngp.exponent.between(1.75, 2.1),
+        quadratic.exponent.between(1.85, 2.15),
+        predicted.exponent.between(1.95, 2.05),
+        both.crossover.between(40, 63),
+        *(arm.ratio_lowest >= 0.95 for arm in (ntk, nngp, quadratic)),
+        *(arm.ratio_highest <= 1.05 for arm in (ntk, nngp, quadratic)),
     ),
     control=Control(
         "labels of other inputs; for the prediction the parity of four coordinates",
@@ -356,4 +311,5 @@ SCALING = Claim(
             "computed from the kernel's eigenvalues.",
         ),
     ),
+    **notes("glasgow2023/scaling"),
 )

@@ -6,7 +6,8 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.papers.glasgow2023.below import below_the_bound
 from unlazy.papers.glasgow2023.gradients import rotation_invariant_bound
 from unlazy.papers.glasgow2023.invariance import PairSearch, ProofChain, RotationFloor
@@ -50,6 +51,7 @@ def _seeing(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+every, ntk, quadratic, sgd, proof = arms("every learner", "NTK", "quadratic kernel", "SGD", "proof")
 LOWERBOUND = Claim(
     id="glasgow2023/lowerbound",
     whatever_labels="it bounds errors from below, and from such labels nothing is learned at all",
@@ -57,24 +59,15 @@ LOWERBOUND = Claim(
     kind="bound",
     statement=(
         "A learner whose predictions do not change when all inputs are rotated (as long as they "
-        "stay on the cube), and which has n < "
-        "d/log²(d) examples with labels −x_i·x_j of a pair of coordinates drawn at random, errs "
-        "with probability at least 0.03."
+        "stay on the cube), and which has n < d/log²(d) examples with labels −x_i·x_j of a pair "
+        "of coordinates drawn at random, errs with probability at least 0.03."
     ),
     study=lowerbound,
     checks=(
-        *(
-            Check(Quantity(arm, "error"), lower=0.03, origin="paper")
-            for arm in ("NTK", "quadratic kernel", "SGD")
-        ),
-        Check(
-            Quantity("every learner", "floor", COUNTED["laptop"][1][0]), lower=0.03, origin="paper"
-        ),
-        *(
-            Check(Quantity("proof", "bound", d), lower=0.03, origin="paper", exact=True)
-            for d in (1200, 100_000)
-        ),
-        *(Check(Quantity("proof", "reach", d), lower=1.0, exact=True) for d in (1200, 100_000)),
+        *((arm.error >= 0.03).by_paper() for arm in (ntk, quadratic, sgd)),
+        (every.floor[COUNTED["laptop"][1][0]] >= 0.03).by_paper(),
+        *((proof.bound[d] >= 0.03).by_paper().exactly() for d in (1200, 100_000)),
+        *((proof.reach[d] >= 1.0).exactly() for d in (1200, 100_000)),
     ),
     conditions=(
         Condition(
@@ -93,27 +86,9 @@ LOWERBOUND = Claim(
         ),
     ),
     control=Control(
-        "learners that look for the pair of coordinates which explains all examples; d times "
-        "the examples; n = d/log d in the proof",
+        "learners that look for the pair of coordinates which explains all examples; d times the "
+        "examples; n = d/log d in the proof",
         _seeing,
-    ),
-    deviations=(
-        "'Every learner' is an exact count over the cube in few dimensions: given the examples, "
-        "no rotation-invariant learner can err "
-        "less, even if it knew the pair. With as many examples as dimensions nothing is left of "
-        "the bound.",
-        "The proof's constants are written out: its chain gives 0.0375 for n = ⌊d/log² d⌋ in "
-        "all dimensions above 941, and nothing below.",
-        "The three learners err near 50 % with so few examples, far above the bound.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "the exact count for every learner, the reach of the proof, and learners that see "
-            "coordinates as control",
-            "errors of three learners far above the bound could hardly fail",
-            1100,
-        ),
     ),
     plots=(
         Plot(
@@ -124,4 +99,5 @@ LOWERBOUND = Claim(
             caption="Each class of points that look alike from the examples must get one label.",
         ),
     ),
+    **notes("glasgow2023/lowerbound"),
 )

@@ -115,8 +115,8 @@ LARGE = (
     "leaves open, is taken as 1: θ = η = 1/log d."
 )
 THETA = (
-    "Initial radius θ as in Section 2.2, Lemma C.1 and Theorem E.1; Theorem 3.1 prints θ/√p "
-    "(see the errata)."
+    "Initial radius θ as in Section 2.2, Lemma C.1 and Theorem E.1; Theorem 3.1 prints θ/√p (see "
+    "the errata)."
 )
 ONE_SEED: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 

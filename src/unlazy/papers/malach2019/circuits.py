@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm
 from unlazy.papers.malach2019.instruments import (
     Enumeration,
     LocalCorrelation,
@@ -16,32 +17,27 @@ from unlazy.tasks.circuits.circuit import NAMES
 #: Rounding of exact sums of doubles.
 EXACT = 1e-12
 ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
-#: Rules that were judged before this day are judged on seeds that no run had.
-DAY, FRESH = "2026-11-17", 1100
 
 
 SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4, 8), "laptop": (4, 8, 16), "paper": (4, 8, 16)}
 DRAWN: dict[Scale, int] = {"smoke": 2, "laptop": 10, "paper": 100}
 
+circuits = arm("circuits")
 TASK_CIRCUIT = Claim(
     id="malach2019/task-circuit",
     where="Section 3 (h_C), Section 4 (c_ij, I_ij)",
     kind="task",
     statement=(
-        "A circuit is a full binary tree of arbitrary two-bit gates, h_C(x) = Γ_{1…d}(x); c_ij "
-        "= E[x_j y] under D⁽ⁱ⁾, and I_ij is the "
-        "probability that turning node (i, j) turns the output, where level i holds fair coins."
+        "A circuit is a full binary tree of arbitrary two-bit gates, h_C(x) = Γ_{1…d}(x); c_ij = "
+        "E[x_j y] under D⁽ⁱ⁾, and I_ij is the probability that turning node (i, j) turns the "
+        "output, where level i holds fair coins."
     ),
     study=lambda scale: {"circuits": Enumeration(SIZES[scale], circuits=DRAWN[scale])},
     checks=(
-        Check(Quantity("circuits", "evaluation_errors"), upper=0.0),
-        Check(Quantity("circuits", "print_errors"), upper=0.0),
-        Check(Quantity("circuits", "correlation_gap"), upper=EXACT),
-        Check(Quantity("circuits", "influence_gap"), upper=EXACT),
-    ),
-    deviations=(
-        "What is compared: packed evaluation and recursions, as the other rows use them, beside "
-        "a list of all inputs.",
+        circuits.evaluation_errors <= 0.0,
+        circuits.print_errors <= 0.0,
+        circuits.correlation_gap <= EXACT,
+        circuits.influence_gap <= EXACT,
     ),
     seeds=ONE_RUN,
     least_seeds=1,
@@ -50,35 +46,22 @@ TASK_CIRCUIT = Claim(
         lambda scale: {"circuits": Enumeration(SIZES[scale], circuits=DRAWN[scale], other=True)},
     ),
     corrections=("malach2019/influence",),
-    history=(
-        Change(
-            DAY,
-            "the correction of the influence stands as an erratum, not as a deviation",
-            "it was silent",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/task-circuit"),
 )
 
 COUNTED: dict[Scale, tuple[int, ...]] = {"smoke": (2, 4), "laptop": (2, 4, 8), "paper": (2, 4, 8)}
 
+functions = arm("functions")
 CIRCUIT_COUNT = Claim(
     id="malach2019/circuit-count",
     where="Section 3 (size of H)",
     kind="task",
-    statement="The family H of functions that trees of arbitrary "
-    "two-bit gates over n inputs compute "
-    "has a size that grows like 6^n.",
+    statement="The family H of functions that trees of arbitrary two-bit gates over n inputs "
+    "compute has a size that grows like 6^n.",
     study=lambda scale: {"functions": CountedFunctions(COUNTED[scale])},
     checks=(
-        Check(Quantity("functions", "growth"), lower=0.99, upper=1.01),
-        Check(Quantity("functions", "formula_gap"), upper=0.0),
-    ),
-    deviations=(
-        "Every truth table is listed and counted once, up to n = 8. The formula 2 + 2(6^n − "
-        "1)/5 is ours: with b functions up to negation "
-        "on each side, a tree has 2b + 5b² of them, so that 5b + 1 is squared from level to "
-        "level, and it is 6 for one input.",
+        functions.growth.between(0.99, 1.01),
+        functions.formula_gap <= 0.0,
     ),
     seeds=ONE_RUN,
     least_seeds=1,
@@ -88,6 +71,7 @@ CIRCUIT_COUNT = Claim(
             "functions": CountedFunctions(COUNTED[scale], gates=("AND", "OR", "NAND", "NOR"))
         },
     ),
+    **notes("malach2019/circuit-count"),
 )
 
 PARITY_SIZES: dict[Scale, tuple[int, ...]] = {
@@ -96,22 +80,22 @@ PARITY_SIZES: dict[Scale, tuple[int, ...]] = {
     "paper": (4, 16, 64, 256, 1024, 4096),
 }
 
+parity = arm("parity")
 TASK_PRODUCT = Claim(
     id="malach2019/task-product",
     where="Section 5.1, Lemma 5",
     kind="task",
     statement=(
         "The printed circuit, whose first layer passes on, multiplies or drops its inputs by "
-        "whether they are in I, and whose other gates "
-        "multiply, computes the parity: h_C(x) = Π_{i∈I} x_i."
+        "whether they are in I, and whose other gates multiply, computes the parity: h_C(x) = "
+        "Π_{i∈I} x_i."
     ),
     study=lambda scale: {"parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]))},
     checks=(
-        Check(Quantity("parity", "label_errors"), upper=0.0, origin="paper"),
+        (parity.label_errors <= 0.0).by_paper(),
         # Of some thousand independent means, none lies five deviations off.
-        Check(Quantity("parity", "frequency_z"), upper=5.0),
+        parity.frequency_z <= 5.0,
     ),
-    deviations=("All inputs up to n = 16, 20,000 drawn ones above.",),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
@@ -120,15 +104,7 @@ TASK_PRODUCT = Claim(
             "parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]), gate="OR", p=0.7)
         },
     ),
-    history=(
-        Change(
-            DAY,
-            "the margin of the circuits left this row for lemma6 and the errata; all inputs are "
-            "listed up to n = 16",
-            "audit",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/task-product"),
 )
 
 PUSH_SIZES: dict[Scale, tuple[int, ...]] = {
@@ -138,6 +114,7 @@ PUSH_SIZES: dict[Scale, tuple[int, ...]] = {
 }
 PUSHED: dict[Scale, int] = {"smoke": 20_000, "laptop": 1_000_000, "paper": 10_000_000}
 
+generative = arm("generative")
 TASK_GENERATIVE = Claim(
     id="malach2019/task-generative",
     where="Section 5.2, Lemma 9",
@@ -146,12 +123,9 @@ TASK_GENERATIVE = Claim(
     "that of its outputs: Γ_i(D⁽ⁱ⁾) = D⁽ⁱ⁻¹⁾.",
     study=lambda scale: {"generative": PushForward(PUSH_SIZES[scale], sample=PUSHED[scale])},
     checks=(
-        Check(Quantity("generative", "distance"), upper=EXACT, origin="paper"),
+        (generative.distance <= EXACT).by_paper(),
         # 65,536 cells: χ² per degree of freedom is within 1 ± 0.03 with overwhelming probability.
-        Check(Quantity("generative", "chi_square"), lower=0.95, upper=1.05),
-    ),
-    deviations=(
-        "The second check is on our sampler: drawn inputs beside their exact probabilities.",
+        generative.chi_square.between(0.95, 1.05),
     ),
     seeds=ONE_RUN,
     least_seeds=1,
@@ -162,44 +136,31 @@ TASK_GENERATIVE = Claim(
         },
     ),
     corrections=("malach2019/sampler",),
-    history=(
-        Change(
-            DAY,
-            "the correction of the sampler stands as an erratum, not as a deviation",
-            "it was silent",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/task-generative"),
 )
 
 LCA_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4,), "laptop": (4, 8), "paper": (4, 8, 16)}
 LCA_DRAWN: dict[Scale, int] = {"smoke": 20, "laptop": 300, "paper": 2_000}
 
+drawn = arm("lemma 3")
 LCA = Claim(
     id="malach2019/lca",
     where="Lemma 3 (Definition 1, Assumption 1, Properties 1–3)",
     kind="lemma",
-    statement="Any Δ-non-degenerate product distribution that satisfies "
-    "LCA satisfies Properties 1 to "
-    "3, with ε = Δ²/4.",
+    statement="Any Δ-non-degenerate product distribution that satisfies LCA satisfies Properties "
+    "1 to 3, with ε = Δ²/4.",
     study=lambda scale: {"lemma 3": LocalCorrelation(LCA_SIZES[scale], circuits=LCA_DRAWN[scale])},
     checks=(
-        Check(Quantity("lemma 3", "broken"), upper=0.0, origin="paper"),
-        Check(Quantity("lemma 3", "rare"), upper=0.0, origin="paper"),
-        Check(Quantity("lemma 3", "checker_gap"), upper=EXACT),
+        (drawn.broken <= 0.0).by_paper(),
+        (drawn.rare <= 0.0).by_paper(),
+        drawn.checker_gap <= EXACT,
     ),
     conditions=(
         Condition(
             "drawn circuits and laws that satisfy LCA with some Δ > 0",
-            Quantity("lemma 3", "with_lca"),
+            drawn.with_lca,
             lambda scale: 5.0,
         ),
-    ),
-    deviations=(
-        "Gates without influence are set to TRUE first, as the paper assumes without loss of "
-        "generality.",
-        "The greatest Δ for which law and circuit meet both Definition 1 and LCA is taken. The "
-        "third check is on our checker.",
     ),
     control=Control(
         "inputs are dependent (a mixture of two product laws), and Δ does not bound their "
@@ -208,15 +169,7 @@ LCA = Claim(
             "lemma 3": LocalCorrelation(LCA_SIZES[scale], circuits=LCA_DRAWN[scale], dependent=True)
         },
     ),
-    history=(
-        Change(
-            DAY,
-            "the number of circuits with LCA is a condition, rare patterns are counted; 300 "
-            "circuits a size, not 400",
-            "audit",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/lca"),
 )
 
 XI = 0.1
@@ -227,25 +180,18 @@ LEMMA6 = Claim(
     kind="lemma",
     statement=(
         "Fix ξ ∈ (0, ¼). For every product distribution with p_j ∈ (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ) "
-        "for all j and the parity of k bits: if "
-        "I_ij ≠ 0 then |c_ij| − |E y| ≥ (2ξ)^k and P(z_j = 1) ∈ (ξ, 1 − ξ). Property 3 holds "
-        "with ε = ξ²."
+        "for all j and the parity of k bits: if I_ij ≠ 0 then |c_ij| − |E y| ≥ (2ξ)^k and P(z_j = "
+        "1) ∈ (ξ, 1 − ξ). Property 3 holds with ε = ξ²."
     ),
     study=lambda scale: {
         "parity": ParityMargin(PARITY_SIZES[scale], xi=XI, laws=6 if scale == "smoke" else 50)
     },
     checks=(
-        Check(Quantity("parity", "gap_ratio"), lower=1.0, origin="paper"),
-        Check(Quantity("parity", "inside"), lower=0.0, origin="paper"),
-        Check(Quantity("parity", "pattern_ratio"), lower=1.0, origin="paper"),
+        (parity.gap_ratio >= 1.0).by_paper(),
+        (parity.inside >= 0.0).by_paper(),
+        (parity.pattern_ratio >= 1.0).by_paper(),
     ),
     conditions=(Condition("ξ < ¼", lambda scale: XI, lambda scale: 0.25, "≤"),),
-    deviations=(
-        "k = log₂ n and ξ = 0.1. Half of the laws lie at the ends of the intervals, where the "
-        "bounds are nearly met.",
-        "Circuits whose gates pass on their one relevant side: with those that are printed the "
-        "statement does not hold.",
-    ),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
@@ -257,14 +203,7 @@ LEMMA6 = Claim(
         },
     ),
     corrections=("malach2019/parity-circuit",),
-    history=(
-        Change(
-            DAY,
-            "ε = ξ² is checked, and laws at the ends of the intervals are among those drawn",
-            "the bounds were loose",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/lemma6"),
 )
 
 #: Gates that are no AND, OR, NAND or NOR among them, for the control.
@@ -276,24 +215,17 @@ LEMMA8 = Claim(
     kind="lemma",
     statement=(
         "Under the generative law of an AND/OR/NAND/NOR circuit, |c_ij| − E y > (2/3)^d = "
-        "n^{log(2/3)} for every level i ∈ [d] and node j, "
-        "since |c_ij| = (2/3)^i and E y = 0. All gates have influence, and Property 3 holds "
-        "with ε = (1/4)^d = 1/n²."
+        "n^{log(2/3)} for every level i ∈ [d] and node j, since |c_ij| = (2/3)^i and E y = 0. All "
+        "gates have influence, and Property 3 holds with ε = (1/4)^d = 1/n²."
     ),
     study=lambda scale: {"generative": GenerativeMargin(PARITY_SIZES[scale])},
     checks=(
-        Check(Quantity("generative", "gap"), upper=EXACT, origin="paper"),
-        Check(Quantity("generative", "least_ratio"), lower=1 - EXACT, origin="paper"),
-        Check(Quantity("generative", "strict_ratio"), lower=1 + EXACT, origin="paper"),
-        Check(Quantity("generative", "influence"), lower=1e-300, origin="paper"),
-        Check(Quantity("generative", "pattern_ratio"), lower=1.0, origin="paper"),
-        Check(Quantity("generative", "closed_form"), lower=1 - 1e-9, upper=1 + 1e-9),
-    ),
-    deviations=(
-        "The inequality is strict above the inputs and an equality at them. ε is ¼(2/3)^d in "
-        "the worst case, which OR gates alone reach: "
-        "more than 1/n² from n = 4 on, less at n = 2.",
-        "Bounds are computed at n ≥ 4.",
+        (generative.gap <= EXACT).by_paper(),
+        (generative.least_ratio >= 1 - EXACT).by_paper(),
+        (generative.strict_ratio >= 1 + EXACT).by_paper(),
+        (generative.influence >= 1e-300).by_paper(),
+        (generative.pattern_ratio >= 1.0).by_paper(),
+        generative.closed_form.near(1, 1e-9),
     ),
     seeds=ONE_RUN,
     least_seeds=1,
@@ -308,13 +240,5 @@ LEMMA8 = Claim(
         "malach2019/lemma8-recursion",
         "malach2019/generative-epsilon",
     ),
-    history=(
-        Change(
-            DAY,
-            "strictness, influence and ε = 1/n² are checked; the printed recursion went to the "
-            "errata and their tests",
-            "audit",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/lemma8"),
 )

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
-from unlazy.papers.malach2019.circuits import DAY, FRESH, ONE_RUN
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms
+from unlazy.papers.malach2019.circuits import ONE_RUN
 from unlazy.papers.malach2019.shallow import NetworkRank, SignRank, deep_recovery, errors_by_width
 
 HALF: dict[Scale, int] = {"smoke": 5, "laptop": 8, "paper": 10}
 
+networks = arm("networks")
 LEMMA23 = Claim(
     id="malach2019/lemma23",
     where="Lemma 23, and the rounding in the proof of Theorem 12",
     kind="lemma",
     statement=(
-        "A two-layer network of k neurons on n′ + n′ inputs whose first layer has integer "
-        "weights and biases in [−B, B] has sign-rank at "
-        "most 4Bkn′. Rounding the first layer of one with real weights in [−B, B] up to "
-        "multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉, changes "
-        "its output by at most γ/2."
+        "A two-layer network of k neurons on n′ + n′ inputs whose first layer has integer weights "
+        "and biases in [−B, B] has sign-rank at most 4Bkn′. Rounding the first layer of one with "
+        "real weights in [−B, B] up to multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉, changes its output "
+        "by at most γ/2."
     ),
     study=lambda scale: {
         "networks": NetworkRank(HALF[scale], networks=8 if scale == "paper" else 6)
     },
     checks=(
-        Check(Quantity("networks", "rank_ratio"), upper=1.0, origin="paper"),
-        Check(Quantity("networks", "rounding_ratio"), upper=1.0, origin="paper"),
+        (networks.rank_ratio <= 1.0).by_paper(),
+        (networks.rounding_ratio <= 1.0).by_paper(),
     ),
     conditions=(
         Condition(
@@ -36,49 +37,35 @@ LEMMA23 = Claim(
             "≤",
         ),
     ),
-    deviations=(
-        "Random networks with B ≤ 2 and k ≤ 3, and for the rounding some with tiny weights, "
-        "which are rounded furthest.",
-    ),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(
         "weights are not integers, and N is a quarter of what it should be",
         lambda scale: {"networks": NetworkRank(HALF[scale], networks=6, coarse=True)},
     ),
+    **notes("malach2019/lemma23"),
 )
 
+sign_rank = arm("sign-rank")
 THEOREM12 = Claim(
     id="malach2019/theorem12",
     where="Theorems 11 and 12, Corollary 13(2)",
     kind="bound",
     statement=(
         "The matrix of f_m(x, y) = ⋀_{i≤m} ⋁_{j≤m²} (x_ij ∧ y_ij) has sign-rank 2^Ω(m); so a "
-        "two-layer ReLU network with all weights in "
-        "[−B, B] and g(x, y)·f_m(x, y) ≥ γ for all x, y has k ≥ 2^Ω(m) neurons. Hence some law "
-        "that Algorithm 1 learns is separated with a "
+        "two-layer ReLU network with all weights in [−B, B] and g(x, y)·f_m(x, y) ≥ γ for all x, "
+        "y has k ≥ 2^Ω(m) neurons. Hence some law that Algorithm 1 learns is separated with a "
         "constant margin only by such networks of size 2^Ω(n)."
     ),
     study=lambda scale: {"sign-rank": SignRank()},
-    checks=(Check(Quantity("sign-rank", "growth"), lower=1.0),),
+    checks=(sign_rank.growth >= 1.0,),
     conditions=(
         Condition(
             "m is large enough for the proof's 4Bkn′⌈2Bk(2n′+1)/γ⌉ ≥ sr(f_m) to ask for one "
             "neuron (B = γ = 1)",
-            Quantity("sign-rank", "width_bound", 2),
+            sign_rank.width_bound[2],
             lambda scale: 1.0,
         ),
-    ),
-    deviations=(
-        "The theorem cannot be tested at sizes that can be listed: f_3 has a matrix of 2^27 "
-        "rows. With the sign-rank bounds that can be "
-        "computed at m = 2, the proof asks for less than one neuron; were sr(f_m) = 2^m, it "
-        "would ask for one from m = 35, n = 85,750 on.",
-        "What is checked is growth from m = 1 to m = 2: a lower bound of the sign-rank of f_2, "
-        "from rows on which all patterns of signs "
-        "occur, against an upper bound of that of f_1. It says nothing of a rate.",
-        "Widths at which two-layer networks were trained stand in depth-separation; they bound "
-        "the least width from above only.",
     ),
     seeds=ONE_RUN,
     least_seeds=1,
@@ -87,6 +74,7 @@ THEOREM12 = Claim(
         lambda scale: {"sign-rank": SignRank(conjunction=True)},
     ),
     corrections=("malach2019/corollary13-rate", "malach2019/theorem12-margin"),
+    **notes("malach2019/theorem12"),
 )
 
 WIDTHS: dict[Scale, tuple[int, ...]] = {
@@ -124,28 +112,18 @@ DEPTH_SEPARATION = Claim(
     where="Corollary 13(1), for f_m",
     kind="bound",
     statement=(
-        "f_m is computed by a tree of AND and OR gates, and under its generative law Algorithm "
-        "1 returns with high probability a function "
-        "that separates it with margin 1, with polynomial run-time and sample size."
+        "f_m is computed by a tree of AND and OR gates, and under its generative law Algorithm 1 "
+        "returns with high probability a function that separates it with margin 1, with "
+        "polynomial run-time and sample size."
     ),
     study=depth_separation,
     checks=tuple(
         check
-        for arm in ("tree, population", "tree, samples")
+        for arm in arms("tree, population", "tree, samples")
         for check in (
-            Check(Quantity(arm, "separated"), lower=1.0, origin="paper"),
-            Check(Quantity(arm, "worst_recovered"), lower=100.0, origin="paper"),
+            (arm.separated >= 1.0).by_paper(),
+            (arm.worst_recovered >= 100.0).by_paper(),
         )
-    ),
-    deviations=(
-        "m is a power of two, so that the tree is full. Samples have about 256/Δ² examples, Δ = "
-        "(2/3)^d; step sizes as in corollary10.",
-        "Corollary 13(2) stands in theorem12. f_m is one circuit: seeds change the start and "
-        "the sample.",
-        "Two-layer networks trained by Adam on f_2 are shown beside the trees, their error "
-        "measured on all 65,536 inputs at every width. "
-        "Where one is exact it bounds the least width from above; where none is, nothing "
-        "follows. So no check rests on them.",
     ),
     plots=(
         Plot(
@@ -154,9 +132,8 @@ DEPTH_SEPARATION = Claim(
             "error (%)",
             (PlotLine("two layers", "error", "Adam, mean over starts"),),
             log_x=True,
-            caption="Labels are balanced, all inputs are counted. A "
-            "width at which a start is exact "
-            "bounds the least width from above.",
+            caption="Labels are balanced, all inputs are counted. A width at which a start is "
+            "exact bounds the least width from above.",
         ),
     ),
     control=Control(
@@ -164,16 +141,5 @@ DEPTH_SEPARATION = Claim(
         lambda s: trees(s, ("XNOR", "XOR")),
     ),
     corrections=("malach2019/regulariser", "malach2019/sampler"),
-    history=(
-        Change(
-            DAY,
-            "errors on the law and on samples are measured apart, at their own sizes; Theorem "
-            "12, with its sign-ranks and widths, and "
-            "Lemma 23 have rows of their own; `inner_product`, `razborov_sherstov` ≥ 1 and "
-            "`width` ≥ 4 were dropped",
-            "the error on samples was a copy at the only size that was read, and widths found "
-            "by Adam bound from above",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/depth-separation"),
 )

@@ -14,13 +14,12 @@ ERRATA = (
         id="malach2019/regulariser",
         where="Section 3 (R_λ), used in the proof of Lemma 15",
         printed="R_λ(ŷ) = λ|1 − ŷ|, with derivative λ in the proof",
-        correction="R_λ(ŷ) = λ|1 + ŷ|. On [−1, 1] the derivative of "
-        "λ|1 − ŷ| is −λ; the proofs use +λ.",
+        correction="R_λ(ŷ) = λ|1 + ŷ|. On [−1, 1] the derivative of λ|1 − ŷ| is −λ; the proofs "
+        "use +λ.",
         shown=(
-            "OR(x1, x3) with P(x1 = 1) = 0.3, P(x3 = 1) = 0.4 has LCA with Δ = 0.28. With λ = E "
-            "y + Δ/4 and the printed sign, Algorithm 1 "
-            "on the exact law makes a gate constant and errs on 18 % of the inputs; with |1 + "
-            "ŷ| it makes no error."
+            "OR(x1, x3) with P(x1 = 1) = 0.3, P(x3 = 1) = 0.4 has LCA with Δ = 0.28. With λ = E y "
+            "+ Δ/4 and the printed sign, Algorithm 1 on the exact law makes a gate constant and "
+            "errs on 18 % of the inputs; with |1 + ŷ| it makes no error."
         ),
         test=_TESTS + "test_the_printed_regulariser_loses_a_gate",
     ),
@@ -31,10 +30,10 @@ ERRATA = (
         correction="⟨p, p⟩ = ‖p‖² = 2, so that the factor is 4/n_i",
         shown=(
             "Automatic differentiation of the loss. Lemma 15 then holds with √2 to spare. The "
-            "same √2 enters Lemma 16, where 2¹² in the "
-            "place of 2¹¹ would keep the printed argument, the bound 4√2·η/n_i of A_t, which "
-            "becomes 8η/n_i, and ⟨w_l, p⟩ ≤ √2/(4k) in "
-            "Lemma 22. T leaves room for all of them, so that Theorem 4 stands with its constants."
+            "same √2 enters Lemma 16, where 2¹² in the place of 2¹¹ would keep the printed "
+            "argument, the bound 4√2·η/n_i of A_t, which becomes 8η/n_i, and ⟨w_l, p⟩ ≤ √2/(4k) "
+            "in Lemma 22. T leaves room for all of them, so that Theorem 4 stands with its "
+            "constants."
         ),
         test=_TESTS + "test_the_gradient_along_a_pattern_has_the_square_of_its_norm",
     ),
@@ -43,8 +42,8 @@ ERRATA = (
         where="Proof of Lemma 15, case I = 0",
         printed="−v_l⟨∂L, p⟩ = (2√2/n_i)(λ − E y)·P(p) > 0, so that such gates become ν_j = 1",
         correction=(
-            "The sign is the other one: with λ > E y gates without influence become −1. With "
-            "ν_j := −1 there, the proof goes through."
+            "The sign is the other one: with λ > E y gates without influence become −1. With ν_j "
+            ":= −1 there, the proof goes through."
         ),
         shown="A gate without influence, trained on the exact law, takes the value −1 on all "
         "patterns.",
@@ -56,9 +55,9 @@ ERRATA = (
         printed="k ≥ log(2nd/δ)/log(4/3)",
         correction="k ≥ log(8nd/δ)/log(4/3), which is what Lemma 14 asks for with δ′ = δ/d",
         shown=(
-            "Lemma 21 and the union bound over n_i/2 gates ask for log(4·n_i·d/δ). Counting the "
-            "n − 1 gates once, the printed width fails "
-            "with probability at most 2δ/d at the start and δ/d in the sample: enough for d ≥ 3."
+            "Lemma 21 and the union bound over n_i/2 gates ask for log(4·n_i·d/δ). Counting the n "
+            "− 1 gates once, the printed width fails with probability at most 2δ/d at the start "
+            "and δ/d in the sample: enough for d ≥ 3."
         ),
         test=_TESTS + "test_the_width_of_theorem_4_is_smaller_than_that_of_lemma_14",
     ),
@@ -66,12 +65,12 @@ ERRATA = (
         id="malach2019/influence",
         where="Section 4, definition of I_ij",
         printed="I_ij = P(Γ_{i−1}(x) ≠ Γ_{i−1}(x ⊕ e_j))",
-        correction="I_ij = P(Γ_{1…i}(x) ≠ Γ_{1…i}(x ⊕ e_j)): the "
-        "influence on the output of the circuit",
+        correction="I_ij = P(Γ_{1…i}(x) ≠ Γ_{1…i}(x ⊕ e_j)): the influence on the output of the "
+        "circuit",
         shown=(
             "Γ_{i−1} reads 2^{i−1} inputs, not 2^i, and one level alone does not tell of the "
-            "output: in LEFT(LEFT(x1, x2), LEFT(x3, x4)), "
-            "x3 turns a gate of its level but never the output."
+            "output: in LEFT(LEFT(x1, x2), LEFT(x3, x4)), x3 turns a gate of its level but never "
+            "the output."
         ),
         test=_TESTS + "test_influence_is_that_on_the_output",
     ),
@@ -80,13 +79,12 @@ ERRATA = (
         where="Section 4.1, first paragraph",
         printed="a neural gate of an influencing gate without correlation to the label becomes "
         "constant, and the algorithm fails",
-        correction="this holds where labels are balanced, E y = 0; in "
-        "general it is Cov(z, y) = 0 that "
-        "makes the gate constant",
+        correction="this holds where labels are balanced, E y = 0; in general it is Cov(z, y) = 0 "
+        "that makes the gate constant",
         shown=(
-            "OR(x1, x3) with P(x1 = 1) = 1/4 and P(x3 = 1) = 2/3: E y = 1/2, and E[x1·y] = 0. "
-            "LCA fails, yet S_p is −(1 − λ)/4 for x1 = 1 "
-            "and positive for x1 = −1, so that the gate is learned, and the function without error."
+            "OR(x1, x3) with P(x1 = 1) = 1/4 and P(x3 = 1) = 2/3: E y = 1/2, and E[x1·y] = 0. LCA "
+            "fails, yet S_p is −(1 − λ)/4 for x1 = 1 and positive for x1 = −1, so that the gate "
+            "is learned, and the function without error."
         ),
         test=_TESTS
         + "test_a_gate_without_correlation_may_be_learned_where_labels_are_not_balanced",
@@ -100,9 +98,8 @@ ERRATA = (
         "without any are constant",
         shown=(
             "In the printed circuit a constant gate is a factor of a product, so that it has "
-            "influence, while its correlation is E y: LCA "
-            "and Lemma 6 fail with |c_ij| − |E y| = 0 as soon as a pair of inputs has no "
-            "relevant one. Lemma 5 itself holds either way."
+            "influence, while its correlation is E y: LCA and Lemma 6 fail with |c_ij| − |E y| = "
+            "0 as soon as a pair of inputs has no relevant one. Lemma 5 itself holds either way."
         ),
         test=_TESTS + "test_the_printed_parity_circuit_breaks_lca",
     ),
@@ -110,8 +107,8 @@ ERRATA = (
         id="malach2019/sampler",
         where="Section 5.2, definition of D⁽ⁱ⁾",
         printed="x′_j ∼ U(S_γ) if z_j = 1, and otherwise x′_j ∼ U(S_γ) as well; γ_{i,j}",
-        correction="the second set is the complement, U(S^c_γ); and the gate that reads level i is "
-        "γ_{i−1,j}",
+        correction="the second set is the complement, U(S^c_γ); and the gate that reads level i "
+        "is γ_{i−1,j}",
         shown="As printed, every gate's value is +1 whatever z is, and Lemma 9 fails by a total "
         "variation of 2/3 at n = 4.",
         test=_TESTS + "test_the_printed_sampler_breaks_lemma_9",
@@ -120,9 +117,8 @@ ERRATA = (
         id="malach2019/lemma8-equality",
         where="Lemma 8",
         printed="|c_ij| − E y > (2/3)^d for every i ∈ [d]",
-        correction="≥, with equality at i = d; so LCA, whose inequality "
-        "is strict, holds with every Δ "
-        "< (2/3)^d",
+        correction="≥, with equality at i = d; so LCA, whose inequality is strict, holds with "
+        "every Δ < (2/3)^d",
         shown="|c_ij| = (2/3)^i exactly, by the lemma's own induction.",
         test=_TESTS + "test_lemma_8_is_an_equality_at_the_inputs",
     ),
@@ -133,8 +129,7 @@ ERRATA = (
         correction="AND: (2/3)p⁺ + 1/3; OR: (2/3)p⁺; the last line is (2/3)^i",
         shown=(
             "With the printed line for AND a probability falls below zero in a tree of two "
-            "levels. The differences p⁺ − p⁻ are not "
-            "affected."
+            "levels. The differences p⁺ − p⁻ are not affected."
         ),
         test=_TESTS + "test_the_recursion_of_lemma_8_as_printed_leaves_the_probabilities",
     ),
@@ -142,13 +137,12 @@ ERRATA = (
         id="malach2019/generative-epsilon",
         where="Section 5.2, after Lemma 9",
         printed="Property 3 holds with ε = (1/4)^d = 1/n²",
-        correction="ε = ¼·(2/3)^d = ¼·n^{log(2/3)} for every such circuit: much more than 1/n² for "
-        "large n, and less at n = 2",
+        correction="ε = ¼·(2/3)^d = ¼·n^{log(2/3)} for every such circuit: much more than 1/n² "
+        "for large n, and less at n = 2",
         shown=(
             "A node takes each value with probability at least ½(2/3)^i, and a pattern has at "
-            "least a third of that; OR gates alone reach "
-            "it. At d = 1 an AND gate has patterns of probability 1/6 < 1/4. The better ε "
-            "lowers |S| of Corollary 10 by an order of n^2.8."
+            "least a third of that; OR gates alone reach it. At d = 1 an AND gate has patterns of "
+            "probability 1/6 < 1/4. The better ε lowers |S| of Corollary 10 by an order of n^2.8."
         ),
         test=_TESTS + "test_the_rarest_pattern_of_a_generative_law",
     ),
@@ -164,17 +158,15 @@ ERRATA = (
     Erratum(
         id="malach2019/corollary13-rate",
         where="Corollary 13(2)",
-        printed="any depth-two bounded-weight ReLU network that separates D with a constant margin "
-        "has size 2^Ω(n)",
+        printed="any depth-two bounded-weight ReLU network that separates D with a constant "
+        "margin has size 2^Ω(n)",
         correction="2^Ω(n^{1/3}), which is what Theorem 12 gives: m = (n/2)^{1/3}",
         shown=(
             "f_m has a two-layer network of 2m·m^{2m} + 1 = 2^O(n^{1/3}·log n) neurons with "
-            "weights in [−1, 1] and margin ½: one neuron "
-            "for each choice of a term in every clause. At m = 2 it has 65 neurons and is right "
-            "on all 65,536 inputs. No other read-once "
-            "circuit of these gates helps: their approximate degree is O(√n) (Reichardt, 2011), "
-            "and products of inputs are sums of a few "
-            "ReLUs."
+            "weights in [−1, 1] and margin ½: one neuron for each choice of a term in every "
+            "clause. At m = 2 it has 65 neurons and is right on all 65,536 inputs. No other "
+            "read-once circuit of these gates helps: their approximate degree is O(√n) "
+            "(Reichardt, 2011), and products of inputs are sums of a few ReLUs."
         ),
         test=_TESTS + "test_f_m_has_a_network_of_fewer_neurons_than_corollary_13_says",
     ),

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients, SampleGradients
 from unlazy.networks.inits import MirroredInit
-from unlazy.papers.malach2019.circuits import DAY, FRESH
 from unlazy.probes.performance import Performance
 from unlazy.tasks.circuits.families import BiasedParity
 
@@ -67,40 +67,26 @@ def figure1(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
     }
 
 
+biased, uniform = arms("biased", "uniform")
 FIGURE1 = Claim(
     id="malach2019/figure1",
     where="Figure 1 (Section 1)",
     kind="figure",
     statement=(
         "A two-layer ReLU network of size 128 trained by Adam on the parity of k = 5 out of n = "
-        "128 bits: training fails completely when "
-        "the bits are uniform, and converges to a perfect solution when each bit is 1 with "
-        "probability 0.6."
+        "128 bits: training fails completely when the bits are uniform, and converges to a "
+        "perfect solution when each bit is 1 with probability 0.6."
     ),
     study=figure1,
     checks=(
-        Check(Quantity("biased", "test_accuracy"), lower=99.0),
-        Check(Quantity("uniform", "test_accuracy"), lower=47.0, upper=53.0),
+        biased.test_accuracy >= 99.0,
+        uniform.test_accuracy.between(47.0, 53.0),
     ),
     conditions=(
         Condition("n = 128 inputs", lambda scale: FIGURE1_SIZES[scale].n, lambda scale: 128),
         Condition("k = 5 relevant bits", lambda scale: FIGURE1_SIZES[scale].k, lambda scale: 5),
         Condition("128 neurons", lambda scale: 2 * FIGURE1_SIZES[scale].m, lambda scale: 128, "≤"),
     ),
-    deviations=(
-        "The paper names neither loss, batch nor step size: logistic loss, fresh batches of "
-        "512, Adam with step size 0.003, chosen on "
-        "seeds 0 and 1.",
-        "Neurons are drawn in mirrored pairs, so that the initial network is zero.",
-        "The figure prints no numbers: 99 % stands for perfect, 50 ± 3 % for failure.",
-    ),
     control=Control("the two laws are exchanged", lambda scale: figure1(scale, swapped=True)),
-    history=(
-        Change(
-            DAY,
-            "100 and 50 no longer count as published values; sizes are conditions; five seeds",
-            "the figure prints no numbers",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/figure1"),
 )

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
-from unlazy.papers.malach2019.circuits import DAY, FRESH
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms
 from unlazy.papers.malach2019.layers import LayerLemmas, lemma14_width
 from unlazy.papers.malach2019.recovering import Kind, least_sample, recovery_sweep, three_levels
 from unlazy.papers.malach2019.theorem_runs import (
@@ -33,46 +33,28 @@ def learner(scale: Scale, *, printed_sign: bool = False) -> dict[str, StudyArm]:
     }
 
 
+levels = arm("levels")
 LEARNER = Claim(
     id="malach2019/learner",
     where="Section 3 and Algorithm 1; gradient in the proof of Lemma 15",
     kind="learner",
     statement=(
         "Algorithm 1 trains one layer after the other on E[ℓ(ŷ, y) + λ|1 − ŷ|] of the pooled "
-        "output, which is the same as training each "
-        "neural gate by itself: a weight's gradient is (2/n_i)·E[(λ − y)·∂g]. With LCA it "
-        "learns the target."
+        "output, which is the same as training each neural gate by itself: a weight's gradient is "
+        "(2/n_i)·E[(λ − y)·∂g]. With LCA it learns the target."
     ),
     study=learner,
     checks=(
-        Check(Quantity("levels", "different"), upper=0.0, origin="paper"),
-        Check(Quantity("levels", "error"), upper=0.0, origin="paper"),
-        Check(Quantity("levels", "literal_error"), upper=0.0, origin="paper"),
-    ),
-    deviations=(
-        "Three implementations on the same samples: the tree network trained through its loss, "
-        "gates trained on four numbers each, and "
-        "gates trained on the sample as a law. The error is that on OR(x1, x3), P(x1 = 1) = "
-        "0.3, P(x3 = 1) = 0.4, where LCA holds with "
-        "Δ = 0.28; there the networks meet the law exactly, as 16 inputs with their probabilities.",
-        "A layer stops when all its gradients are exactly zero, which is where further steps "
-        "change nothing.",
-        "Step size n_i/(16√2·k) of Lemma 14, which is n_i times that of Theorems 2 and 4.",
+        (levels.different <= 0.0).by_paper(),
+        (levels.error <= 0.0).by_paper(),
+        (levels.literal_error <= 0.0).by_paper(),
     ),
     control=Control(
         "the regulariser as printed, λ|1 − ŷ|, in the literal network",
         lambda scale: learner(scale, printed_sign=True),
     ),
     corrections=("malach2019/regulariser",),
-    history=(
-        Change(
-            DAY,
-            "the printed sign is the control and an erratum, no check; samples of an unbalanced "
-            "law were added",
-            "audit",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/learner"),
 )
 
 LITERAL_SIZES: dict[Scale, dict[Drawn, tuple[int, ...]]] = {
@@ -95,25 +77,21 @@ def _greatest(scale: Scale) -> int:
     return max(max(sizes) for sizes in LITERAL_SIZES[scale].values())
 
 
+product, generative, parity = arms("product", "generative", "parity")
 THEOREM2 = Claim(
     id="malach2019/theorem2",
     where="Theorems 2 and 4",
     kind="figure",
     statement=(
         "Fix δ, Δ, ε ∈ (0, ½), n = 2^d, k ≥ log(2nd/δ)/log(4/3), η ≤ 1/(16√2·k), λ = E y + Δ/4, "
-        "‖W₀‖_max ≤ 1/(4√2·k). Where D is separated "
-        "by h ∈ H and satisfies Properties 1–3 with Δ and ε, and |S| > 2¹¹/(ε²Δ²)·log(8nd/δ), "
-        "Algorithm 1 with T > 6n/(√2·η·ε·Δ) steps a "
-        "layer returns with probability at least 1 − δ a function without error on D (Theorem "
-        "4). For a Δ-non-degenerate product "
-        "distribution with LCA, |S| > 2¹⁵/Δ⁶·log(8nd/δ) and T > 24n/(√2·η·Δ³) are enough "
-        "(Theorem 2)."
+        "‖W₀‖_max ≤ 1/(4√2·k). Where D is separated by h ∈ H and satisfies Properties 1–3 with Δ "
+        "and ε, and |S| > 2¹¹/(ε²Δ²)·log(8nd/δ), Algorithm 1 with T > 6n/(√2·η·ε·Δ) steps a layer "
+        "returns with probability at least 1 − δ a function without error on D (Theorem 4). For a "
+        "Δ-non-degenerate product distribution with LCA, |S| > 2¹⁵/Δ⁶·log(8nd/δ) and T > "
+        "24n/(√2·η·Δ³) are enough (Theorem 2)."
     ),
     study=theorem2,
-    checks=tuple(
-        Check(Quantity(kind, "failed"), upper=DELTA, origin="paper")
-        for kind in ("generative", "parity", "product")
-    ),
+    checks=tuple((kind.failed <= DELTA).by_paper() for kind in (generative, parity, product)),
     conditions=(
         Condition(
             "k ≥ log(2nd/δ)/log(4/3), δ = 0.05, at the greatest n",
@@ -121,31 +99,15 @@ THEOREM2 = Claim(
             lambda scale: theorem_width(_greatest(scale)),
         ),
         *(
-            Condition(
-                f"{kind}: {what} over what is asked", Quantity(kind, measure), lambda scale: 1.0
-            )
+            Condition(f"{kind}: {what} over what is asked", arm(kind)[measure], lambda scale: 1.0)
             for kind in ("generative", "parity", "product")
             for what, measure in (("|S|", "sample_share"), ("T", "steps_share"))
         ),
         Condition(
             "the least Δ of product laws is positive",
-            Quantity("product", "margin"),
+            product.margin,
             lambda scale: 0.05,
         ),
-    ),
-    deviations=(
-        "|S|, T, η and k are those of the theorems. Samples are drawn as counts of all 2^n "
-        "inputs, by their multinomial law: as many "
-        "examples as the theorems ask for, 10⁶ to 10¹⁴. A run fails if any error is left or an "
-        "output is not ±1 after T steps.",
-        "Generative: AND/OR/NAND/NOR circuits of Section 5.2. Parity: log₂ n bits, each p_j "
-        "from (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ), ξ = 0.2. "
-        "Both by Theorem 4 with their own Δ and ε. Product: random circuits of all gates and "
-        "random p_j ∈ (0.1, 0.9), those with Δ ≥ "
-        "0.05, by Theorem 2.",
-        "E y in λ is the mean of the sample, not of the law.",
-        "Gates without influence become −1, not the +1 of the proof of Lemma 15. Nothing "
-        "depends on it.",
     ),
     plots=(
         Plot(
@@ -167,17 +129,7 @@ THEOREM2 = Claim(
         lambda scale: theorem2(scale, correlated=False),
     ),
     corrections=("malach2019/regulariser", "malach2019/gradient-norm", "malach2019/constant-gates"),
-    history=(
-        Change(
-            DAY,
-            "runs with the theorems' own |S|, T, η and k on three kinds of laws; large sizes "
-            "and small samples went to corollary10; bands "
-            "for exponents of the least sample ([0.5, 3] and [1, 4.5]) and end-to-end training "
-            "were dropped",
-            "the bands proved nothing, and step size and sample were not the theorems'",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/theorem2"),
 )
 
 POPULATION_SIZES: dict[Scale, tuple[int, ...]] = {
@@ -220,9 +172,8 @@ COROLLARY10 = Claim(
     kind="figure",
     statement=(
         "Algorithm 1 returns h_C with probability at least 1 − δ, with run-time and sample size "
-        "polynomial in n: for parities of log n "
-        "bits under product laws away from ½, and for every AND/OR/NAND/NOR circuit under its "
-        "generative law."
+        "polynomial in n: for parities of log n bits under product laws away from ½, and for "
+        "every AND/OR/NAND/NOR circuit under its generative law."
     ),
     study=corollary10,
     checks=(
@@ -231,25 +182,12 @@ COROLLARY10 = Claim(
             for kind in KINDS
             for what in ("population", "samples")
             for check in (
-                Check(Quantity(f"{kind}, {what}", "worst_recovered"), lower=100.0, origin="paper"),
-                Check(Quantity(f"{kind}, {what}", "worst_error"), upper=0.0, origin="paper"),
+                (arm(f"{kind}, {what}").worst_recovered >= 100.0).by_paper(),
+                (arm(f"{kind}, {what}").worst_error <= 0.0).by_paper(),
             )
         ),
         # The theorem's sample, polynomial in n, is enough: so the least that is enough is not more.
-        *(
-            Check(Quantity(f"{kind}, least sample", "worst_share"), upper=1.0, origin="paper")
-            for kind in KINDS
-        ),
-    ),
-    deviations=(
-        "Sizes beyond those of theorem2, where its samples could not be drawn: the statistics "
-        "of the law itself, and samples of about "
-        "256/Δ² examples, fewer than Theorem 4 asks for. Δ = (2/3)^d and 2^(−log n) are powers "
-        "of n: 256·n^1.17 and 1,024·n² examples.",
-        "Each gate's step size is that of Lemma 14 divided by its greatest |S_p| (its proof "
-        "holds for each gate with its own).",
-        "Parities have p_j = 0.75 for all j. Width k from Lemma 14 with δ = 0.001, rounded up "
-        "to a multiple of 32.",
+        *((arm(f"{kind}, least sample").worst_share <= 1.0).by_paper() for kind in KINDS),
     ),
     plots=(
         Plot(
@@ -273,37 +211,34 @@ COROLLARY10 = Claim(
         lambda scale: corollary10(scale, correlated=False),
     ),
     corrections=("malach2019/regulariser", "malach2019/parity-circuit", "malach2019/sampler"),
+    **notes("malach2019/corollary10"),
 )
 
 LAYER_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (4,), "laptop": (4, 8), "paper": (4, 8, 16)}
 LAYER_CIRCUITS: dict[Scale, int] = {"smoke": 1, "laptop": 4, "paper": 20}
 
+layers = arm("layers")
 LEMMA14 = Claim(
     id="malach2019/lemma14",
     where="Lemmas 14–19, 21, 22, Corollary 20 (Appendix B)",
     kind="lemma",
     statement=(
         "A layer trained on its own, on |S| > 2¹¹/(ε²Δ²)·log(8n_i/δ) examples with k ≥ "
-        "log(8n_i/δ)/log(4/3), ‖w_l‖ ≤ 1/(4k) and "
-        "η ≤ n_i/(16√2·k): the gradient of an open neuron obeys −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ > "
-        "εΔ/(√2·n_i) (15); with probability 1 − δ it "
-        "lies within εΔ/(4√2·n_i) on the sample (16), where it exceeds εΔ/(2√2·n_i) (17), the "
-        "set A_t grows (18), all others move towards "
-        "γ̃(p)ν_j (19, 20), some neuron reaches ηtεΔ/(2√2·n_i) (21), and g_t(p) = γ̃(p)ν_j "
-        "after t > 6n_i/(√2·η·ε·Δ) steps (14, 22)."
+        "log(8n_i/δ)/log(4/3), ‖w_l‖ ≤ 1/(4k) and η ≤ n_i/(16√2·k): the gradient of an open "
+        "neuron obeys −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ > εΔ/(√2·n_i) (15); with probability 1 − δ it lies "
+        "within εΔ/(4√2·n_i) on the sample (16), where it exceeds εΔ/(2√2·n_i) (17), the set A_t "
+        "grows (18), all others move towards γ̃(p)ν_j (19, 20), some neuron reaches "
+        "ηtεΔ/(2√2·n_i) (21), and g_t(p) = γ̃(p)ν_j after t > 6n_i/(√2·η·ε·Δ) steps (14, 22)."
     ),
     study=lambda scale: {"layers": LayerLemmas(LAYER_SIZES[scale], circuits=LAYER_CIRCUITS[scale])},
     checks=(
-        Check(Quantity("layers", "lemma15"), lower=1.0, origin="paper"),
-        *(
-            Check(Quantity("layers", name), upper=DELTA, origin="paper")
-            for name in LayerLemmas.SHARES
-        ),
+        (layers.lemma15 >= 1.0).by_paper(),
+        *((layers[name] <= DELTA).by_paper() for name in LayerLemmas.SHARES),
     ),
     conditions=(
         Condition(
             "|S| over 2¹¹/(ε²Δ²)·log(8n_i/δ), δ = 0.05",
-            Quantity("layers", "sample"),
+            layers.sample,
             lambda scale: 1.0,
         ),
         Condition(
@@ -311,13 +246,6 @@ LEMMA14 = Claim(
             lambda scale: NEURONS_OF_GATE,
             lambda scale: lemma14_width(max(LAYER_SIZES[scale])),
         ),
-    ),
-    deviations=(
-        "Every layer of AND/OR/NAND/NOR circuits under the generative law, of random circuits "
-        "under random product laws with LCA, and of "
-        "OR(x1, x3) with unbalanced labels, behind random signs ψ. Steps are followed until all "
-        "gradients are zero.",
-        "A_t is read with −p ∉ P, as the proof of Lemma 19 uses it.",
     ),
     control=Control(
         "the regulariser as printed, and 64 examples",
@@ -328,6 +256,7 @@ LEMMA14 = Claim(
         },
     ),
     corrections=("malach2019/regulariser", "malach2019/gradient-norm", "malach2019/constant-gates"),
+    **notes("malach2019/lemma14"),
 )
 
 FAIR_SIZES: dict[Scale, tuple[int, ...]] = {
@@ -336,40 +265,25 @@ FAIR_SIZES: dict[Scale, tuple[int, ...]] = {
     "paper": (4, 8, 16, 64, 256),
 }
 
+layerwise = arm("layerwise")
 NO_CORRELATION = Claim(
     id="malach2019/no-correlation",
     where="Section 4.1, first paragraph",
     kind="figure",
     statement=(
         "Where an influencing gate has no correlation with the label, the output of its neural "
-        "gate becomes constant on all its input "
-        "patterns, and the algorithm fails to recover the target."
+        "gate becomes constant on all its input patterns, and the algorithm fails to recover the "
+        "target."
     ),
     study=lambda scale: {"layerwise": UncorrelatedGates(FAIR_SIZES[scale])},
     checks=(
-        Check(Quantity("layerwise", "least_constant"), lower=1.0, origin="paper"),
-        Check(Quantity("layerwise", "recovered"), upper=0.0, origin="paper"),
-    ),
-    deviations=(
-        "Parities of log₂ n fair bits, and one fair bit in a biased parity of four: labels are "
-        "balanced, as the erratum asks.",
-        "Where Δ is not positive, λ = |E y| + 0.0025. Samples, up to n = 16, have 10¹⁰ "
-        "examples, so that chance is no correlation.",
-        "The second paragraph, on all gradient-based algorithms, is not run.",
+        (layerwise.least_constant >= 1.0).by_paper(),
+        (layerwise.recovered <= 0.0).by_paper(),
     ),
     control=Control(
         "bits are +1 with probability 0.85, so that all gates are correlated",
         lambda scale: {"layerwise": UncorrelatedGates(FAIR_SIZES[scale], p=0.85)},
     ),
     corrections=("malach2019/no-correlation-balance",),
-    history=(
-        Change(
-            DAY,
-            "the constant gate itself is checked; bounds 40 % and 10 % on errors, the contrast "
-            "and end-to-end training (≤ 60 %) were "
-            "dropped",
-            "the contrast is the control now, and the text says nothing of 60 %",
-            FRESH,
-        ),
-    ),
+    **notes("malach2019/no-correlation"),
 )

@@ -11,13 +11,12 @@ NOT_RUN = (
         kind="bound",
         statement=(
             "Without local correlation no gradient-based algorithm with stochastic noise learns "
-            "H: parities of log n bits alone take a "
-            "number of gradient steps that grows like n^Ω(log n)."
+            "H: parities of log n bits alone take a number of gradient steps that grows like "
+            "n^Ω(log n)."
         ),
         reason=(
             "it is quoted from work on statistical queries, and speaks of all algorithms as n "
-            "grows; figure1 and no-correlation show two "
-            "of them"
+            "grows; figure1 and no-correlation show two of them"
         ),
     ),
 )

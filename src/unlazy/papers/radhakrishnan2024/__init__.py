@@ -9,8 +9,7 @@ from unlazy.papers.radhakrishnan2024.refitting import REFITTING, SEEN_LABELS
 
 CITATION = (
     "A. Radhakrishnan, D. Beaglehole, P. Pandit, M. Belkin. Mechanism for feature learning in "
-    "neural networks and backpropagation-free "
-    "machine learning models. Science 383, 2024."
+    "neural networks and backpropagation-free machine learning models. Science 383, 2024."
 )
 
 BIBTEX = """@article{radhakrishnan2024,

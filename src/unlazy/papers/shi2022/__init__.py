@@ -36,8 +36,7 @@ from unlazy.tasks.gaussians import CubeGaussians
 
 CITATION = (
     "Z. Shi, J. Wei, Y. Liang. A Theoretical Analysis on Feature Learning in Neural Networks: "
-    "Emergence from Inputs and Advantage "
-    "over Fixed Features. ICLR 2022."
+    "Emergence from Inputs and Advantage over Fixed Features. ICLR 2022."
 )
 BIBTEX = """@inproceedings{shi2022,
   title = {A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.papers.shi2022.best_hinge import FixedFeatures, KernelBall, Kind
 
 #: The kinds of features that Theorem 2 names or implies.
@@ -52,58 +53,30 @@ def _of_theorem2(D: int, k: int) -> tuple[Condition, ...]:
     )
 
 
+three, one = arms("coins, k=3", "coins, k=1")
 THEOREM2 = Claim(
     id="shi2022/theorem2",
     where="Theorems 2, 28, 29 (Section 4, Appendix C)",
     kind="bound",
     statement=(
         "Let Ψ: X → [−1, 1]^N be fixed before the data are seen. If 3 < k ≤ D/16 and k is odd, "
-        "there is a distribution of the family "
-        "on which all models ⟨Ψ(x̃), w⟩ with ‖w‖₂ ≤ B have a hinge loss of at least po(1 − "
-        "√(2N)B/2^k). On its part of fair coins, with "
-        "y = Π_{i∈A} z_i, some A gives every such model a loss of at least 1 − √(2N)B/2^k (k "
-        "odd, k ≤ D/16). So N must grow "
-        "exponentially with k."
+        "there is a distribution of the family on which all models ⟨Ψ(x̃), w⟩ with ‖w‖₂ ≤ B have "
+        "a hinge loss of at least po(1 − √(2N)B/2^k). On its part of fair coins, with y = Π_{i∈A} "
+        "z_i, some A gives every such model a loss of at least 1 − √(2N)B/2^k (k odd, k ≤ D/16). "
+        "So N must grow exponentially with k."
     ),
     study=theorem2,
     checks=(
-        *(Check(Quantity(arm, "least_excess"), lower=0.0, origin="paper") for arm in _BOUNDED),
+        *((arm.least_excess >= 0.0).by_paper() for arm in arms(*_BOUNDED)),
         *(
-            Check(Quantity(arm, "gap"), upper=0.03, origin="identity")
-            for arm in (*_BOUNDED, "coins, k=3", "coins, k=1")
+            (arm.gap <= 0.03).by_construction()
+            for arm in arms(*_BOUNDED, "coins, k=3", "coins, k=1")
         ),
-        Check(
-            Quantity("coins, k=3", "needed", minus=Quantity("coins, k=1", "needed")),
-            lower=4.0,
-            share=0.5,
-        ),
+        (three.needed - one.needed >= 4.0).for_share(0.5),
     ),
     conditions=_of_theorem2(80, 5),
     control=Control(
         "one of the features knows A: it is the label", lambda scale: theorem2(scale, True)
-    ),
-    deviations=(
-        "po = 1/2. For po < 1/2 the distribution of the proof is not in the family, see "
-        "docs/errata.md; the bound is then one for a "
-        "larger family. The theorem says that some A is hard: the harder of two random A is taken.",
-        "The loss is the minimum over a sample, certified from below by a dual solution; that "
-        "of the law is higher. `least_excess` is "
-        "the least distance of the certified loss to the bound over all N and B; `gap`, how far "
-        "the certificate is from the loss, only "
-        "says whether the solver can be trusted.",
-        "`needed` is log₂ of the least N whose best model of norm 4 reaches 3/4 of the trivial "
-        "loss on fair coins: from k = 1 to k = 3 "
-        "it must grow at least fourfold a step, as the bound does, hence by 4 in all. k = 5 is "
-        "out of reach of all N here.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "the part of fair coins has arms of its own, growth with k is checked, 800 examples "
-            "and two N instead of 2,000 and three",
-            "Theorem 29 was not told from Theorem 2",
-            1100,
-        ),
     ),
     plots=tuple(
         Plot(
@@ -119,6 +92,7 @@ THEOREM2 = Claim(
         )
         for B in (1, 4)
     ),
+    **notes("shi2022/theorem2"),
 )
 
 
@@ -145,48 +119,18 @@ COROLLARY3 = Claim(
     kind="bound",
     statement=(
         "Let f be a function of norm at most L in the space of a shift-invariant kernel K, or "
-        "f(x) = Σ_i α_i K(z_i, x) for some points "
-        "z_i with ‖α‖₂ ≤ L. If 3 < k ≤ D/16 and k is odd, there is a distribution of the family "
-        "on which f has a hinge loss of at "
-        "least po(1 − poly(d, L)/2^k) − 1/poly(d, L)."
+        "f(x) = Σ_i α_i K(z_i, x) for some points z_i with ‖α‖₂ ≤ L. If 3 < k ≤ D/16 and k is "
+        "odd, there is a distribution of the family on which f has a hinge loss of at least po(1 "
+        "− poly(d, L)/2^k) − 1/poly(d, L)."
     ),
     study=corollary3,
     checks=(
-        *(Check(Quantity(arm, "least_excess"), lower=0.0) for arm in _KERNELS),
-        *(Check(Quantity(arm, "gap"), upper=0.03, origin="identity") for arm in _KERNELS),
+        *(arm.least_excess >= 0.0 for arm in arms(*_KERNELS)),
+        *((arm.gap <= 0.03).by_construction() for arm in arms(*_KERNELS)),
     ),
     conditions=_of_theorem2(80, 5),
     control=Control(
         "the kernel, or one of the features, knows the label", lambda scale: corollary3(scale, True)
-    ),
-    deviations=(
-        "A Gaussian kernel of bandwidth 1, the root mean square length of an input. The "
-        "polynomial is made explicit: po(1 − 2L/2^k) "
-        "for the ball (N → ∞ Fourier features give √(2N)·B → 2L), and po(1 − √(2N)L/2^k) for N "
-        "fixed points, whose kernels K(z_i, ·) ∈ "
-        "[0, 1] are features to which Theorem 2 applies as it stands. The corollary's "
-        "polynomial names d and L, but not the number of "
-        "points: it must.",
-        "All functions of the class are judged on one A (the ball) or on the harder of two (the "
-        "points), not one function on the worst A.",
-        "The minimum over a sample of n inputs lies below that of the law by the order of L/√n, "
-        "so that larger norms need larger "
-        "samples than these.",
-    ),
-    history=(
-        Change(
-            "2026-11-15",
-            "L ≤ 16 lowered to 8 at paper scale, and 8 to 4 at laptop scale",
-            "the minimum over the sample is too low for larger norms",
-            1000,
-        ),
-        Change("2026-11-16", "L ≤ 8 lowered to 4 at paper scale", "the same", 1000),
-        Change(
-            "2026-11-17",
-            "the form Σα_iK(z_i, ·) has arms; 500 examples instead of 1,500, and no L = 2",
-            "half of the corollary was not tested",
-            1100,
-        ),
     ),
     plots=(
         Plot(
@@ -202,6 +146,7 @@ COROLLARY3 = Claim(
             log_x=True,
         ),
     ),
+    **notes("shi2022/corollary3"),
 )
 
 BOUNDS = (THEOREM2, COROLLARY3)

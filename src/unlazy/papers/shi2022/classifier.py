@@ -16,7 +16,8 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
 from unlazy.learners.gradient import Descent
 from unlazy.learners.sources import LawGradients
@@ -90,6 +91,7 @@ def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
     return {"no decay": arm(0.0), "λ = 0.9": arm(0.9)}
 
 
+no_decay, decay = arms("no decay", "λ = 0.9")
 DRIFT = Claim(
     id="shi2022/lemma24",
     whatever_labels="the drift is bounded by step sizes alone",
@@ -97,27 +99,21 @@ DRIFT = Claim(
     kind="lemma",
     statement=(
         "Under the conditions of Lemma 23, with λ_a = λ_w = λ and step size η in (0, 1) and no "
-        "noise for t > 2: |a_i⁽ᵗ⁾| ≤ ηt + "
-        "O(1/(km²)), ‖w_i⁽ᵗ⁾ − w_i⁽²⁾‖ ≤ O(tηλσ̃/k) + η²t² + O(t/(km²)) and |b_i⁽ᵗ⁾ − b_i⁽²⁾| ≤ "
-        "O(tηλ/k²) + η²t² + O(t/(km²)) for all "
-        "i; and for every second layer ã the loss at x differs from that after step 2 by at "
-        "most ‖ã‖₂√‖ã‖₀·(O(tηλσ̃/k) + η²t² + "
-        "O(t/(km²)))."
+        "noise for t > 2: |a_i⁽ᵗ⁾| ≤ ηt + O(1/(km²)), ‖w_i⁽ᵗ⁾ − w_i⁽²⁾‖ ≤ O(tηλσ̃/k) + η²t² + "
+        "O(t/(km²)) and |b_i⁽ᵗ⁾ − b_i⁽²⁾| ≤ O(tηλ/k²) + η²t² + O(t/(km²)) for all i; and for "
+        "every second layer ã the loss at x differs from that after step 2 by at most "
+        "‖ã‖₂√‖ã‖₀·(O(tηλσ̃/k) + η²t² + O(t/(km²)))."
     ),
     study=drift,
     checks=tuple(
         check
-        for arm in ("no decay", "λ = 0.9")
+        for run in (no_decay, decay)
         for check in (
-            Check(Quantity(arm, "second_ratio"), upper=1.0, origin="paper"),
-            Check(Quantity(arm, "weights_ratio"), upper=1.0, origin="paper"),
-            *(
-                [Check(Quantity(arm, "biases_ratio"), upper=1.0, origin="paper")]
-                if arm == "no decay"
-                else []
-            ),
-            Check(Quantity(arm, "sharp_ratio"), upper=1.0),
-            Check(Quantity(arm, "loss_ratio"), upper=1.0, origin="paper"),
+            (run.second_ratio <= 1.0).by_paper(),
+            (run.weights_ratio <= 1.0).by_paper(),
+            *([(run.biases_ratio <= 1.0).by_paper()] if run is no_decay else []),
+            run.sharp_ratio <= 1.0,
+            (run.loss_ratio <= 1.0).by_paper(),
         )
     ),
     conditions=(
@@ -125,7 +121,7 @@ DRIFT = Claim(
         Condition("η < 1", lambda s: _schedule(LISTABLE[s]).w_rate, lambda s: 1.0, "≤"),
         Condition(
             "‖x‖ ≤ 1 at every input (Lemma 25)",
-            Quantity("no decay", "norm"),
+            no_decay.norm,
             lambda s: 1.0 + 1e-5,
             "≤",
         ),
@@ -135,27 +131,6 @@ DRIFT = Claim(
         lambda scale: drift(scale, 2000.0),
     ),
     corrections=("shi2022/lemma25-norm",),
-    deviations=(
-        "The gradient is the exact population's, on a task whose inputs can all be listed. "
-        "Bounds have the constants of the proof, "
-        "neuron by neuron: 2tηλ‖w_i⁽²⁾‖ for the decay, ηt|a_i⁽²⁾| for the start (printed "
-        "without η), E‖x‖ ≤ 1 for a step; biases have "
-        "no decay, and are checked without it.",
-        "These bounds are generous: a step of the second layer is at most η times a feature, "
-        "and features are of the size of σ_b, not 1. "
-        "`sharp_ratio` sums up the same steps with the greatest feature that was seen.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "exact population at D = 12 instead of minibatches at D = 100; σ_ξ = k^(−3/2); an "
-            "arm with decay; Lemma 25, the second "
-            "layer and a sharper sum of steps are checked, neuron by neuron",
-            "Lemma 25 stood in the label alone, and the one bound that was checked was met "
-            "fiftyfold",
-            1100,
-        ),
-    ),
     plots=(
         Plot(
             title="Drift of the first layer",
@@ -168,6 +143,7 @@ DRIFT = Claim(
             log_y=True,
         ),
     ),
+    **notes("shi2022/lemma24"),
 )
 
 
@@ -185,25 +161,24 @@ def lemma23(scale: Scale, steps_taken: int = 2, b_scale: float = 1.0) -> dict[st
     return {"two steps": GoodReadout(size.D, size.k, size.m, steps_taken, b_scale)}
 
 
+two_steps = arm("two steps")
 LEMMA23 = Claim(
     id="shi2022/lemma23",
     where="Lemma 23 (Appendix B.5)",
     kind="lemma",
     statement=(
-        "After two steps with η⁽¹⁾ = γ²σ̃/(km³), η⁽²⁾ = 1, λ_w⁽¹⁾ = 1/(2η⁽¹⁾), λ_a⁽²⁾ = λ_w⁽²⁾ "
-        "= 1/(2η⁽²⁾) and σ_ξ = k^(−3/2) there is "
-        "with probability at least 1 − δ a second layer ã on the neurons w_i⁽²⁾, b_i⁽²⁾ with "
-        "hinge loss 0, ‖ã‖₀ = O(m/k), ‖ã‖_∞ = "
-        "O(k⁵/m), ‖ã‖₂² = O(k⁹/m); and ‖a⁽²⁾‖_∞ = O(1/(km²)), ‖w_i⁽²⁾‖₂ = O(σ̃/k), |b_i⁽²⁾| = "
-        "O(1/k²) for all i."
+        "After two steps with η⁽¹⁾ = γ²σ̃/(km³), η⁽²⁾ = 1, λ_w⁽¹⁾ = 1/(2η⁽¹⁾), λ_a⁽²⁾ = λ_w⁽²⁾ = "
+        "1/(2η⁽²⁾) and σ_ξ = k^(−3/2) there is with probability at least 1 − δ a second layer ã "
+        "on the neurons w_i⁽²⁾, b_i⁽²⁾ with hinge loss 0, ‖ã‖₀ = O(m/k), ‖ã‖_∞ = O(k⁵/m), ‖ã‖₂² = "
+        "O(k⁹/m); and ‖a⁽²⁾‖_∞ = O(1/(km²)), ‖w_i⁽²⁾‖₂ = O(σ̃/k), |b_i⁽²⁾| = O(1/k²) for all i."
     ),
     study=lemma23,
     checks=(
-        Check(Quantity("two steps", "loss"), upper=1e-6, origin="paper", share=0.5),
-        Check(Quantity("two steps", "greatest"), upper=256.0, origin="paper", share=0.5),
-        Check(Quantity("two steps", "second"), upper=1.0, origin="paper"),
-        Check(Quantity("two steps", "weights"), upper=math.sqrt(2 * math.log(81 / DELTA) / 3)),
-        Check(Quantity("two steps", "bias"), upper=math.sqrt(2 * math.log(81 / DELTA))),
+        (two_steps.loss <= 1e-6).by_paper().for_share(0.5),
+        (two_steps.greatest <= 256.0).by_paper().for_share(0.5),
+        (two_steps.second <= 1.0).by_paper(),
+        two_steps.weights <= math.sqrt(2 * math.log(81 / DELTA) / 3),
+        two_steps.bias <= math.sqrt(2 * math.log(81 / DELTA)),
     ),
     conditions=_of_lemma23(PROGRAMME),
     control=Control(
@@ -211,17 +186,8 @@ LEMMA23 = Claim(
         lambda scale: lemma23(scale, 0, 3.0),
     ),
     corrections=("shi2022/lemma23-bias",),
-    deviations=(
-        "The population's gradients are exact; ã is the one of least ‖ã‖_∞ among all that give "
-        "y·g̃(x) ≥ 1 on all 2^D inputs, found by "
-        "a linear programme. Its ‖ã‖_∞ stands over k⁵/m, for which the proof's constants give "
-        "256. ‖ã‖₀ and ‖ã‖₂ are not looked at: "
-        "this ã uses all neurons.",
-        "‖w_i⁽²⁾‖ and |b_i⁽²⁾| are checked against √(2 log(m/δ)/k)·σ̃/k and √(2 log(m/δ))/k², "
-        "what a typical start (Lemma 10) makes of "
-        "them at k = 3, m = 81.",
-    ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
+    **notes("shi2022/lemma23"),
 )
 
 
@@ -235,31 +201,25 @@ def regret(scale: Scale, convex: bool = True) -> dict[str, StudyArm]:
     }
 
 
+online = arm("online descent")
 THEOREM27 = Claim(
     id="shi2022/theorem27",
     where="Theorem 27 (Appendix B.7)",
     kind="bound",
     statement=(
-        "Let f_1, …, f_T be convex and θ_{t+1} = θ_t − η∇f_t(θ_t). For every θ*: (1/T)Σf_t(θ_t) "
-        "≤ (1/T)Σf_t(θ*) + ‖θ*‖²/(2ηT) + "
-        "‖θ_1‖·(1/T)Σ‖∇f_t(θ_t)‖ + η(1/T)Σ‖∇f_t(θ_t)‖²."
+        "Let f_1, …, f_T be convex and θ_{t+1} = θ_t − η∇f_t(θ_t). For every θ*: (1/T)Σf_t(θ_t) ≤ "
+        "(1/T)Σf_t(θ*) + ‖θ*‖²/(2ηT) + ‖θ_1‖·(1/T)Σ‖∇f_t(θ_t)‖ + η(1/T)Σ‖∇f_t(θ_t)‖²."
     ),
     study=regret,
     checks=(
-        Check(Quantity("online descent", "broken"), upper=0.0, origin="paper"),
-        Check(Quantity("online descent", "tightness"), lower=0.02, upper=1.0),
+        (online.broken <= 0.0).by_paper(),
+        online.tightness.between(0.02, 1.0),
     ),
     control=Control(
         "the functions are narrow wells, not convex", lambda scale: regret(scale, False)
     ),
-    deviations=(
-        "Hinge and squared losses by turns, three step sizes; θ* are the origin, the path and "
-        "random points, and the worst counts. The "
-        "lower bound on `tightness` asks that the sequences come within a factor of fifty of "
-        "the promise: a bound that nothing comes "
-        "near is not tested.",
-    ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
+    **notes("shi2022/theorem27"),
 )
 
 
@@ -326,26 +286,25 @@ def _theorem_rate(scale: Scale) -> float:
     return theorem_26(k=3, m=m, T=round(m ** (4 / 3)), gamma=0.25, sigma=math.sqrt(30) / 2).rest
 
 
+net = arm("network")
 THEOREM1 = Claim(
     id="shi2022/theorem1",
     where="Theorems 1 and 26",
     kind="figure",
     statement=(
-        "For δ, ε ∈ (0, 1), if k = Ω(log²(D/(δγ))), po = Ω(k²/D) and max(Ω(k¹²/ε^(3/2)), D) ≤ m "
-        "≤ poly(D), then with properly set "
-        "hyperparameters (those of Theorem 26, T = m^(4/3)), with probability at least 1 − δ "
-        "there is a t ∈ [T] with Pr[sign(g⁽ᵗ⁾(x)) "
-        "≠ y] ≤ L(g⁽ᵗ⁾) ≤ ε. Theorem 26 bounds this loss by O(k⁸/m^(2/3) + k³T/m² + "
-        "k²m^(2/3)/T), which falls with m."
+        "For δ, ε ∈ (0, 1), if k = Ω(log²(D/(δγ))), po = Ω(k²/D) and max(Ω(k¹²/ε^(3/2)), D) ≤ m ≤ "
+        "poly(D), then with properly set hyperparameters (those of Theorem 26, T = m^(4/3)), with "
+        "probability at least 1 − δ there is a t ∈ [T] with Pr[sign(g⁽ᵗ⁾(x)) ≠ y] ≤ L(g⁽ᵗ⁾) ≤ ε. "
+        "Theorem 26 bounds this loss by O(k⁸/m^(2/3) + k³T/m² + k²m^(2/3)/T), which falls with m."
     ),
     study=theorem1,
     checks=(
-        Check(Quantity("network", "loss"), upper=EPSILON),
-        Check(Quantity("network", "error"), upper=EPSILON / 10),
-        Check(Quantity("network", "loss_fall_2_8"), lower=0.0),
-        Check(Quantity("network", "loss_fall_8_128"), lower=0.0),
-        Check(Quantity("network", "error_fall_2_8"), lower=0.0),
-        Check(Quantity("network", "error_fall_8_128"), lower=0.0),
+        net.loss <= EPSILON,
+        net.error <= EPSILON / 10,
+        net.loss_fall_2_8 >= 0.0,
+        net.loss_fall_8_128 >= 0.0,
+        net.error_fall_2_8 >= 0.0,
+        net.error_fall_8_128 >= 0.0,
     ),
     conditions=(
         Condition(
@@ -374,23 +333,7 @@ THEOREM1 = Claim(
         ),
     ),
     control=shuffled(theorem1),
-    deviations=(
-        "D = 30, k = 3, and the step sizes of Table 1 (those of the theorem: "
-        "shi2022/theorem26-verbatim). The loss after the last step "
-        "stands for that at the best t; ε = 0.05 is asked for at the greatest width, and a "
-        "tenth of it for the error.",
-        "The theorem's bound with constant one is above 1 at every width here: it is drawn apart.",
-    ),
     seeds={"smoke": 1, "laptop": 16, "paper": 16},
-    history=(
-        Change(
-            "2026-11-17",
-            "that loss and error fall from each width to the next is checked, by paired "
-            "differences over 16 seeds",
-            "it was not",
-            1200,
-        ),
-    ),
     plots=(
         Plot(
             title="Error against width",
@@ -411,6 +354,7 @@ THEOREM1 = Claim(
             log_y=True,
         ),
     ),
+    **notes("shi2022/theorem1"),
 )
 
 CLASSIFIER = (LEMMA23, DRIFT, THEOREM27, THEOREM1)

@@ -15,23 +15,20 @@ ERRATA = (
         id="shi2022/mixture-background",
         where="Appendix C, proof of Theorem 2 (and Appendix E.1.1)",
         printed=(
-            "D^mix = po·D⁽⁰⁾ + (1 − po)·D⁽¹⁾, with background rates 1/2 in D⁽⁰⁾ and po/(2 − "
-            "2po) in D⁽¹⁾, is in the family for γ = Θ(1), "
-            "for every po ≤ 1/2."
+            "D^mix = po·D⁽⁰⁾ + (1 − po)·D⁽¹⁾, with background rates 1/2 in D⁽⁰⁾ and po/(2 − 2po) "
+            "in D⁽¹⁾, is in the family for γ = Θ(1), for every po ≤ 1/2."
         ),
         correction=(
-            "It is in the family at po = 1/2 only. For po < 1/2 the two parts show the "
-            "background at different rates, so that "
-            "background patterns depend on each other and on the relevant ones, and (A2) fails. "
-            "The bound po(1 − √(2N)B/2^k) is then "
-            "one for the larger family with a dependent background; within the family, at po = "
-            "1/2, the mixture proves what is "
-            "claimed, and all experiments use po = 1/2."
+            "It is in the family at po = 1/2 only. For po < 1/2 the two parts show the background "
+            "at different rates, so that background patterns depend on each other and on the "
+            "relevant ones, and (A2) fails. The bound po(1 − √(2N)B/2^k) is then one for the "
+            "larger family with a dependent background; within the family, at po = 1/2, the "
+            "mixture proves what is claimed, and all experiments use po = 1/2."
         ),
         shown=(
             "Pr[φ̃_i = φ̃_j = 1] = po/4 + po²/(4(1 − po)) = po/(4(1 − po)) for two background "
-            "patterns, which is po² only where 4po(1 − "
-            "po) = 1. At po = 0.3, 0.107 instead of 0.09."
+            "patterns, which is po² only where 4po(1 − po) = 1. At po = 0.3, 0.107 instead of "
+            "0.09."
         ),
         test=_TESTS + "test_the_mixture_has_a_dependent_background_below_one_half",
     ),
@@ -54,13 +51,12 @@ ERRATA = (
         where="Lemma 23, last sentence (and Lemma 48)",
         printed="|b_i⁽²⁾| = O(1/k²) for all i ∈ [2m]",
         correction=(
-            "|b_i⁽²⁾| = O(√log(m/δ)/k²) for all i ∈ [2m], by Lemma 10. Nothing that follows "
-            "rests on the sharper form."
+            "|b_i⁽²⁾| = O(√log(m/δ)/k²) for all i ∈ [2m], by Lemma 10. Nothing that follows rests "
+            "on the sharper form."
         ),
         shown=(
-            "b_i⁽²⁾ is b_i⁽⁰⁾ ~ N(0, 1/k⁴) up to O(1/m), and the greatest of m ≥ k⁴ such "
-            "numbers is about √(2 log m)/k²: no constant "
-            "serves for all m."
+            "b_i⁽²⁾ is b_i⁽⁰⁾ ~ N(0, 1/k⁴) up to O(1/m), and the greatest of m ≥ k⁴ such numbers "
+            "is about √(2 log m)/k²: no constant serves for all m."
         ),
         test=_TESTS + "test_the_greatest_bias_grows_with_the_width",
     ),
@@ -68,20 +64,18 @@ ERRATA = (
         id="shi2022/lemma25-norm",
         where="Lemma 25, equations (271) and (275)",
         printed=(
-            "|ℓ(g_ã⁽ᵗ⁾(x), y) − ℓ(g_ã⁽²⁾(x), y)| ≤ ‖ã‖₂√‖ã‖₀·(O(tηλσ̃/k) + η²t² + O(t/(km²))) "
-            "for every x, with g_ã a sum over i ≤ m"
+            "|ℓ(g_ã⁽ᵗ⁾(x), y) − ℓ(g_ã⁽²⁾(x), y)| ≤ ‖ã‖₂√‖ã‖₀·(O(tηλσ̃/k) + η²t² + O(t/(km²))) for "
+            "every x, with g_ã a sum over i ≤ m"
         ),
         correction=(
-            "|⟨w_i⁽ᵗ⁾ − w_i⁽²⁾, x⟩| ≤ ‖w_i⁽ᵗ⁾ − w_i⁽²⁾‖·‖x‖, and ‖x‖ ≤ 1 for every x at po = "
-            "1/2 only. For po < 1/2 the bound holds in "
-            "the mean over x, where E‖x‖ ≤ 1, which is all that the proof of Theorem 26 needs; "
-            "or with the factor max(1, ‖x‖). The sum "
-            "is over 2m neurons."
+            "|⟨w_i⁽ᵗ⁾ − w_i⁽²⁾, x⟩| ≤ ‖w_i⁽ᵗ⁾ − w_i⁽²⁾‖·‖x‖, and ‖x‖ ≤ 1 for every x at po = 1/2 "
+            "only. For po < 1/2 the bound holds in the mean over x, where E‖x‖ ≤ 1, which is all "
+            "that the proof of Theorem 26 needs; or with the factor max(1, ‖x‖). The sum is over "
+            "2m neurons."
         ),
         shown=(
             "With all background patterns present ‖x‖² is about (1 − po)/po; at po = 0.05 an "
-            "input has ‖x‖ > 4, and a neuron moved "
-            "along x by ε changes by 4ε."
+            "input has ‖x‖ > 4, and a neuron moved along x by ε changes by 4ε."
         ),
         test=_TESTS + "test_inputs_are_longer_than_one_below_one_half",
     ),
@@ -89,14 +83,13 @@ ERRATA = (
         id="shi2022/theorem26-constants",
         where="Lemma 23 against Theorem 26",
         printed=(
-            "Lemma 23: η⁽¹⁾ = γ²σ̃/(km³), σ_ξ = k^(−3/2). Theorem 26, which follows from it: "
-            "η⁽¹⁾ = γ²σ̃²/(km³), σ_ξ = k^(−2)."
+            "Lemma 23: η⁽¹⁾ = γ²σ̃/(km³), σ_ξ = k^(−3/2). Theorem 26, which follows from it: η⁽¹⁾ "
+            "= γ²σ̃²/(km³), σ_ξ = k^(−2)."
         ),
         correction=(
             "The theorem means those of the lemma (Theorem 34 has them). With its own, ε_e2 = "
-            "O(η⁽¹⁾|a_i|k(γ + ε_e)/(σ̃²σ_ξ)) is larger "
-            "by σ̃√k, and Lemma 19's condition η⁽¹⁾ = O(γ/(kmσ_a)) becomes σ̃⁴ = O(k²m²), which "
-            "m ≥ D still grants."
+            "O(η⁽¹⁾|a_i|k(γ + ε_e)/(σ̃²σ_ξ)) is larger by σ̃√k, and Lemma 19's condition η⁽¹⁾ = "
+            "O(γ/(kmσ_a)) becomes σ̃⁴ = O(k²m²), which m ≥ D still grants."
         ),
         shown="The ratio of the two ε_e2, and the condition at m = D, computed from the constants.",
         test=_TESTS + "test_the_theorem_and_its_lemma_set_different_constants",
@@ -104,15 +97,13 @@ ERRATA = (
     Erratum(
         id="shi2022/theorem33-class",
         where="Appendix D, proof of Theorem 4",
-        printed="y = g_A(φ̃) = I[Σ_j (1 − φ̃_j) is odd], and g_A(φ̃) "
-        "= Π_{j∈A} z_j with z_j = 2φ̃_j "
-        "− 1",
+        printed="y = g_A(φ̃) = I[Σ_j (1 − φ̃_j) is odd], and g_A(φ̃) = Π_{j∈A} z_j with z_j = "
+        "2φ̃_j − 1",
         correction=(
-            "The sum runs over j ∈ A, and Π_{j∈A} z_j = +1 where Σ_{j∈A} (1 − φ̃_j) is even. "
-            "For even k the product is +1 where no "
-            "pattern is present, which no P ⊆ [k] labels +1; I[Σ_{j∈A} φ̃_j is odd] is in the "
-            "family for every k, is the product up to "
-            "sign, and has the same correlations."
+            "The sum runs over j ∈ A, and Π_{j∈A} z_j = +1 where Σ_{j∈A} (1 − φ̃_j) is even. For "
+            "even k the product is +1 where no pattern is present, which no P ⊆ [k] labels +1; "
+            "I[Σ_{j∈A} φ̃_j is odd] is in the family for every k, is the product up to sign, and "
+            "has the same correlations."
         ),
         shown="On all inputs of D bits the printed rule is the opposite of the product.",
         test=_TESTS + "test_the_printed_class_is_the_opposite_of_the_product",
@@ -123,9 +114,8 @@ ERRATA = (
         printed="σ̃² := Σ_i E(x̃_i − E x̃_i)² = Σ_j Var(φ̃_j) + dσ_ζ², and x = Mφ + ζ/σ_ζ",
         correction=(
             "Σ_i E(x̃_i − E x̃_i)² = Σ_j Var(φ̃_j) + Σ_{j≠ℓ} ⟨M_j, M_ℓ⟩Cov(φ̃_j, φ̃_ℓ) + dσ_ζ²: "
-            "patterns that are neither orthogonal nor "
-            "uncorrelated add up. Either may serve as σ̃². The noise after normalisation is "
-            "ζ/σ̃, as in (305)."
+            "patterns that are neither orthogonal nor uncorrelated add up. Either may serve as "
+            "σ̃². The noise after normalisation is ζ/σ̃, as in (305)."
         ),
         shown=(
             "Two patterns at an inner product of 0.5 that are always present together have the "
@@ -138,14 +128,13 @@ ERRATA = (
         where="Lemma 35",
         printed="|a_i*| ≤ 64k, and |⟨w_i*, x⟩ + b_i*| ≤ 1 for any (x, y) ~ D",
         correction=(
-            "|a_i*| ≤ 128k: the hats of g₂*, δ_{·,8,1/2}, have the middle weight −16, and 8k·16 "
-            "= 128k. The second bound holds for the "
-            "good inputs of the proof only, since the noise ζ is unbounded."
+            "|a_i*| ≤ 128k: the hats of g₂*, δ_{·,8,1/2}, have the middle weight −16, and 8k·16 = "
+            "128k. The second bound holds for the good inputs of the proof only, since the noise "
+            "ζ is unbounded."
         ),
         shown=(
-            "At a mean u of the relevant patterns that is a multiple of 1/2 the hats of g₁* "
-            "have a bias of zero, g₂* must be taken, "
-            "and its weights are 128k."
+            "At a mean u of the relevant patterns that is a multiple of 1/2 the hats of g₁* have "
+            "a bias of zero, g₂* must be taken, and its weights are 128k."
         ),
         test=_TESTS + "test_shifted_hats_have_weights_of_128k",
     ),

@@ -9,7 +9,8 @@ import math
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
 from unlazy.learners.base import Learner
 from unlazy.papers.shi2022.constants import theorem_34
 from unlazy.papers.shi2022.instruments import ExplicitGeneral
@@ -83,37 +84,34 @@ def _noise_allowed(scale: Scale) -> float:
     return min(1 / sigma, sigma / math.sqrt(GENERAL[scale].d))
 
 
+net, two_step, net34 = arms("Network", "Two Step", "Network (Theorem 34)")
 THEOREM34 = Claim(
     id="shi2022/theorem34",
     where="Theorems 34 and 49 (Appendix F)",
     kind="figure",
     statement=(
-        "With η⁽¹⁾ = γ²p_minσ̃/(km³), η⁽²⁾ = 1, σ_ξ = k^(−3/2) in both, η⁽ᵗ⁾ = k²/(Tm^(1/3)) "
-        "for t > 2, and δ ∈ (0, O(1/k³)): if μ ≤ "
-        "O(√d/D), σ_ζ ≤ O(min(1/σ̃, σ̃/√d)), k = Ω(log²(Dmd/(δγp_min))) and m ≥ max(Ω(k⁴), D, "
-        "d), then with probability at least 1 − δ "
+        "With η⁽¹⁾ = γ²p_minσ̃/(km³), η⁽²⁾ = 1, σ_ξ = k^(−3/2) in both, η⁽ᵗ⁾ = k²/(Tm^(1/3)) for "
+        "t > 2, and δ ∈ (0, O(1/k³)): if μ ≤ O(√d/D), σ_ζ ≤ O(min(1/σ̃, σ̃/√d)), k = "
+        "Ω(log²(Dmd/(δγp_min))) and m ≥ max(Ω(k⁴), D, d), then with probability at least 1 − δ "
         "there is a t ∈ [T] with Pr[sign(g⁽ᵗ⁾(x)) ≠ y] ≤ L(g⁽ᵗ⁾) = O(k⁸/m^(2/3) + k³T/m² + "
-        "k²m^(2/3)/T); at most ε for T = m^(4/3) and "
-        "m ≥ max(Ω(k¹²/ε^(3/2)), D)."
+        "k²m^(2/3)/T); at most ε for T = m^(4/3) and m ≥ max(Ω(k¹²/ε^(3/2)), D)."
     ),
     study=theorem34,
     checks=(
-        Check(Quantity("Network", "test_loss"), upper=EPSILON),
-        Check(Quantity("Network", "test_accuracy"), lower=99.0),
-        Check(Quantity("Network", "cosine", 2), lower=0.95),
-        Check(Quantity("Two Step", "test_accuracy"), lower=95.0),
-        Check(Quantity("Network (Theorem 34)", "cosine", 2), lower=0.95),
+        net.test_loss <= EPSILON,
+        net.test_accuracy >= 99.0,
+        net.cosine[2] >= 0.95,
+        two_step.test_accuracy >= 95.0,
+        net34.cosine[2] >= 0.95,
     ),
     conditions=(
         Condition(
             "μ = O(√d/D), constant one",
-            Quantity("Network", "mu"),
+            net.mu,
             lambda s: math.sqrt(GENERAL[s].d) / GENERAL[s].D,
             "≤",
         ),
-        Condition(
-            "Dμ/√d ≤ 1/16 (Lemma 36)", Quantity("Network", "crowding"), lambda s: 1 / 16, "≤"
-        ),
+        Condition("Dμ/√d ≤ 1/16 (Lemma 36)", net.crowding, lambda s: 1 / 16, "≤"),
         Condition(
             "σ_ζ = O(min(1/σ̃, σ̃/√d)), constant one",
             lambda s: general_task(GENERAL[s]).noise,
@@ -144,29 +142,7 @@ THEOREM34 = Claim(
         Condition("δ = O(1/k³), constant one", lambda s: DELTA, lambda s: GENERAL[s].k ** -3, "≤"),
     ),
     control=shuffled(theorem34),
-    deviations=(
-        "The schedule that classifies is the one of Table 1. That of Theorem 34 to the letter "
-        "finds the direction, and only this is "
-        "checked of it; its classifier steps are too short, as in shi2022/theorem26-verbatim. "
-        "`Two Step` is no part of the theorem: it "
-        "tells features from classifier.",
-        "The theorem leaves σ_w² = σ̃²/poly(Dm) open: σ_w = σ̃/(Dm). σ̃² is taken as printed, "
-        "without the correlations of the relevant "
-        "patterns.",
-        "An orthonormal dictionary is mixed with Gaussian rows of a fifth of its rows' length; "
-        "the task reports the μ that comes out. "
-        "The loss after the last step stands for that at the best t.",
-    ),
-    history=(
-        Change("2026-11-15", "Two Step: 97 % lowered to 95 %", "no reason was written down", 1000),
-        Change(
-            "2026-11-17",
-            "RF is left out; the hinge loss is checked; paper scale has d = 500, D = 100, m = "
-            "300 instead of 200, 80, 200",
-            "the theorem says nothing of random features, and speaks of the loss",
-            1100,
-        ),
-    ),
+    **notes("shi2022/theorem34"),
 )
 
 
@@ -188,45 +164,32 @@ def lemma35(scale: Scale, height: int = 2) -> dict[str, StudyArm]:
     }
 
 
+explicit = arm("explicit network")
 LEMMA35 = Claim(
     id="shi2022/lemma35",
     where="Lemma 35 (Appendix F.4)",
     kind="lemma",
     statement=(
-        "If (kμ/√d)(poD/σ̃) ≤ 1/16, there is a network g* of 3(k + 1) neurons with |a_i*| ≤ "
-        "64k, 1/(64k) ≤ |b_i*| ≤ 1/4 and w_i* = σ̃ "
-        "Σ_{j∈A} M_j/(8k) such that Pr[y·g*(x) ≤ 1] ≤ exp(−Ω(k)) + exp(−Ω(1/(σ_ζ²(k + "
-        "k²μ/√d)))); at most exp(−Ω(k)) if kμ/√d < 1 and "
-        "σ_ζ < 1/k."
+        "If (kμ/√d)(poD/σ̃) ≤ 1/16, there is a network g* of 3(k + 1) neurons with |a_i*| ≤ 64k, "
+        "1/(64k) ≤ |b_i*| ≤ 1/4 and w_i* = σ̃ Σ_{j∈A} M_j/(8k) such that Pr[y·g*(x) ≤ 1] ≤ "
+        "exp(−Ω(k)) + exp(−Ω(1/(σ_ζ²(k + k²μ/√d)))); at most exp(−Ω(k)) if kμ/√d < 1 and σ_ζ < "
+        "1/k."
     ),
     study=lemma35,
     checks=(
-        Check(Quantity("explicit network", "below"), upper=math.exp(-9), origin="paper"),
-        Check(Quantity("explicit network", "doubled"), upper=1.0, origin="identity"),
-        Check(Quantity("explicit network", "largest_bias"), upper=1.0, origin="identity"),
-        Check(
-            Quantity("explicit network", "inverse_least_bias"), upper=1.0 + 1e-4, origin="identity"
-        ),
+        (explicit.below <= math.exp(-9)).by_paper(),
+        (explicit.doubled <= 1.0).by_construction(),
+        (explicit.largest_bias <= 1.0).by_construction(),
+        (explicit.inverse_least_bias <= 1.0 + 1e-4).by_construction(),
     ),
     conditions=(
-        Condition(
-            "(kμ/√d)(poD/σ̃) ≤ 1/16", Quantity("explicit network", "crowding"), lambda s: 1 / 16, "≤"
-        ),
-        Condition("kμ/√d < 1", Quantity("explicit network", "closeness"), lambda s: 1.0, "≤"),
+        Condition("(kμ/√d)(poD/σ̃) ≤ 1/16", explicit.crowding, lambda s: 1 / 16, "≤"),
+        Condition("kμ/√d < 1", explicit.closeness, lambda s: 1.0, "≤"),
         Condition("σ_ζ < 1/k", lambda s: CLOSE[s][0].noise, lambda s: 1 / max(CLOSE[s][1]), "≤"),
     ),
     control=Control(
         "hats that are half as high: the network of Lemma 5", lambda scale: lemma35(scale, 1)
     ),
     corrections=("shi2022/lemma35-weights",),
-    deviations=(
-        "Shares of 10,000 examples on two tasks for each k, balanced classes and unequal ones; "
-        "the worst counts. exp(−Ω(k)) is taken "
-        "as exp(−k), at k = 9. σ_ζ = 0.003: with σ_ζ just below 1/k the noise in ⟨w, x⟩ has "
-        "deviation σ_ζ√k, far beyond the 1/16 of "
-        "the proof, so that the constant in its exponent is small.",
-        "`doubled` is |a_i*| over 128k: where the hats must be shifted, the middle weight is "
-        "128k, and the printed 64k is not met. The "
-        "biases are those of the construction.",
-    ),
+    **notes("shi2022/lemma35"),
 )

@@ -15,7 +15,8 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Control, Quantity, Scale, shuffled
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Instrument
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit
@@ -52,34 +53,21 @@ def figure15(scale: Scale) -> dict[str, Arm]:
     }
 
 
+net = arm("Network")
 FIGURE15 = Claim(
     id="shi2022/figure15",
     where="Figure 15 (Appendix E.3.1)",
     kind="figure",
     statement=(
-        "Where 50 random hidden vectors carry each label, features are learned as on the data "
-        "of Table 1: the first two steps update the "
-        "weights to form clusters."
+        "Where 50 random hidden vectors carry each label, features are learned as on the data of "
+        "Table 1: the first two steps update the weights to form clusters."
     ),
     study=figure15,
     checks=(
-        Check(
-            Quantity("Network", "clustered", 1, minus=Quantity("Network", "clustered", 0)),
-            lower=0.9,
-        ),
-        Check(
-            Quantity("Network", "clustered", 2, minus=Quantity("Network", "clustered", 0)),
-            lower=0.9,
-        ),
+        net.clustered[1] - net.clustered[0] >= 0.9,
+        net.clustered[2] - net.clustered[0] >= 0.9,
     ),
     control=shuffled(figure15),
-    deviations=(
-        "The paper shows a picture; here a neuron counts as clustered from a cosine of 0.9 on. "
-        "The centre is not named in the paper: it is "
-        "the difference of the two labels' mean vectors, along which the first gradient lies.",
-        "Schedule of Table 1 in its practical form. There is no common correlation γ of labels "
-        "and patterns: 1/4 is taken.",
-    ),
     plots=(
         Plot(
             title="Neurons in the clusters",
@@ -88,6 +76,7 @@ FIGURE15 = Claim(
             series=(PlotLine("Network", "clustered", "clustered"),),
         ),
     ),
+    **notes("shi2022/figure15"),
 )
 
 #: Dimension, k and spread of the three experiments.
@@ -146,27 +135,19 @@ def table6_small(scale: Scale) -> dict[str, Arm]:
 
 _MIXTURE = (
     "On 16, 16 and 32 Gaussians at the vertices of a cube with parity labels, some neurons of a "
-    "two-layer network of m = 800 neurons "
-    "learn directions of centres, and each centre is covered by some neurons."
+    "two-layer network of m = 800 neurons learn directions of centres, and each centre is covered "
+    "by some neurons."
 )
 _MIXTURE_CHECKS = tuple(
     check
-    for name in SETTINGS
+    for name in arms(*SETTINGS)
     for check in (
-        Check(Quantity(name, "test_accuracy"), lower=99.0),
-        Check(Quantity(name, "covered"), lower=0.999),
-        Check(Quantity(name, "clustered", minus=Quantity(name, "clustered", 0)), lower=0.02),
+        name.test_accuracy >= 99.0,
+        name.covered >= 0.999,
+        name.clustered - name.clustered[0] >= 0.02,
     )
 )
-_MIXTURE_DEVIATIONS = (
-    "The paper gives no optimiser and shows pictures: SGD with step size 1, batches of 250 out "
-    "of 10,000, logistic loss, neurons in "
-    "mirrored pairs (m = 800 neurons are 400 pairs), 400 steps (laptop) or 800. A neuron is "
-    "near a centre from a cosine of 0.9 on, every "
-    "centre must have one, and 'some neurons' are two in a hundred: all of it ours.",
-    "Without biases no ReLU network learns Experiment 3 (seed 0: 49 %), since opposite centres "
-    "have opposite labels: biases are trained.",
-)
+
 _MIXTURE_PLOTS = tuple(
     Plot(
         title=title,
@@ -188,32 +169,8 @@ TABLE6 = Claim(
     study=table6,
     checks=_MIXTURE_CHECKS,
     control=shuffled(table6),
-    deviations=(
-        *_MIXTURE_DEVIATIONS,
-        "'Typical practice' is taken as the scales by which libraries start: standard "
-        "deviations 1/√(3d) for the first layer and its "
-        "biases, 1/√(3·800) for the second.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "entered late: while it was being written, the bound on centres covered fell from "
-            "0.999 to 0.95, the least cosine was dropped, "
-            "and few neurons near centres from large weights were made part of the claim (at "
-            "most 0.2, then 0.5)",
-            "it was undecided or failed",
-            1000,
-        ),
-        Change(
-            "2026-11-17",
-            "judged from standard initial weights, and all centres must be covered; small "
-            "weights and the remark on signs have rows of "
-            "their own",
-            "the statement had been extended until it held",
-            1100,
-        ),
-    ),
     plots=_MIXTURE_PLOTS,
+    **notes("shi2022/table6"),
 )
 
 TABLE6_SMALL = Claim(
@@ -224,22 +181,8 @@ TABLE6_SMALL = Claim(
     study=table6_small,
     checks=_MIXTURE_CHECKS,
     control=shuffled(table6_small),
-    deviations=(
-        *_MIXTURE_DEVIATIONS,
-        "The initial scale is not in the paper: 0.001 for the first layer and its biases, 0.03 "
-        "for the second. From standard weights: "
-        "shi2022/table6.",
-    ),
-    history=(
-        TABLE6.history[0],
-        Change(
-            "2026-11-17",
-            "split off from shi2022/table6, with its first bound 0.999",
-            "see there",
-            1100,
-        ),
-    ),
     plots=_MIXTURE_PLOTS,
+    **notes("shi2022/table6-small-start"),
 )
 
 
@@ -278,26 +221,19 @@ SIGNS = Claim(
     where="Appendix E.3.2, the labelling function as a network",
     kind="lemma",
     statement=(
-        "The label of a Gaussian mixture at the vertices of a cube is roughly Σ_i "
-        "a_i·ReLU(⟨c_i, x⟩) over the centres c_i, with a_i in "
-        "proportion to 1 for centres of label 1 and to −1 for those of label −1."
+        "The label of a Gaussian mixture at the vertices of a cube is roughly Σ_i a_i·ReLU(⟨c_i, "
+        "x⟩) over the centres c_i, with a_i in proportion to 1 for centres of label 1 and to −1 "
+        "for those of label −1."
     ),
     study=centre_signs,
-    checks=tuple(Check(Quantity(f"k={k}", "right"), lower=1.0) for k in (4, 5)),
+    checks=tuple(arm(f"k={k}").right >= 1.0 for k in (4, 5)),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     least_seeds=1,
     control=Control(
         "a cube of odd k with the opposite signs, where the sum vanishes as well",
         lambda scale: {"k=5": CentreNetwork(5, -1.0, precision=64)},
     ),
-    deviations=(
-        "Judged where it is easiest, at the centres themselves. At a centre of the cube with k "
-        "= 4 the sum is "
-        "y·Σ_h C(4, h)(−1)^h·max(0, 1 − h/2) = y·(1 − 2) = −y: the four neighbours with the "
-        "other label outweigh the centre. For odd k "
-        "opposite centres cancel, and the sum is zero everywhere on the centres. Trained "
-        "neurons have the opposite sign for k = 4.",
-    ),
+    **notes("shi2022/table6-signs"),
 )
 
 MIXTURES = (FIGURE15, TABLE6, TABLE6_SMALL, SIGNS)

@@ -10,10 +10,9 @@ NOT_RUN = (
         where="Lemmas 36 to 48 (Appendix F.5 to F.8)",
         kind="lemma",
         statement=(
-            "The lemmas on initialisation, first and second gradient carry over to an "
-            "incoherent dictionary with noise, unequal "
-            "classes and a dependent background, with ε_e and an error ν outside of the span of "
-            "the patterns."
+            "The lemmas on initialisation, first and second gradient carry over to an incoherent "
+            "dictionary with noise, unequal classes and a dependent background, with ε_e and an "
+            "error ν outside of the span of the patterns."
         ),
         reason="Their exact gradients need the law of a dependent background under correlated "
         "patterns, which nothing here has yet.",

@@ -16,7 +16,8 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Change, Check, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Control, Scale, arms
 from unlazy.lab.trials import Instrument, Record
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import Descent, GradientDescent
@@ -138,53 +139,31 @@ def theorem4(scale: Scale, rate: float = 0.5) -> dict[str, StudyArm]:
     }
 
 
+classes, eliminated = arms("dimension", "elimination")
 THEOREM4 = Claim(
     id="shi2022/theorem4",
     where="Theorem 4, Definition 31, Theorems 32 and 33 (Section 4, Appendix D)",
     kind="bound",
     statement=(
         "The k-sparse parities of D fair bits have SQ-DIM ≥ C(D, k). So every algorithm in the "
-        "statistical query model that learns the "
-        "family without input structure to an error below 1/2 − C(D, k)^(−3) needs at least "
-        "½·C(D, k)^(1/3) queries, or a tolerance "
-        "with 1/τ at least as large."
+        "statistical query model that learns the family without input structure to an error below "
+        "1/2 − C(D, k)^(−3) needs at least ½·C(D, k)^(1/3) queries, or a tolerance with 1/τ at "
+        "least as large."
     ),
     study=theorem4,
     checks=(
-        Check(Quantity("dimension", "share"), lower=1.0, upper=1.0, origin="paper", exact=True),
-        Check(Quantity("dimension", "correlation"), upper=1e-12, origin="paper", exact=True),
-        Check(Quantity("dimension", "labels"), upper=0.0, exact=True, origin="identity"),
-        Check(Quantity("elimination", "queries_over_needed"), lower=1.0, origin="paper"),
-        Check(Quantity("elimination", "most_at_once"), upper=1.0),
+        classes.share.between(1.0, 1.0).by_paper().exactly(),
+        (classes.correlation <= 1e-12).by_paper().exactly(),
+        (classes.labels <= 0.0).by_construction().exactly(),
+        (eliminated.queries_over_needed >= 1.0).by_paper(),
+        eliminated.most_at_once <= 1.0,
     ),
     control=Control(
         "every bit is 1 with probability 0.97, so that parities are alike",
         lambda scale: theorem4(scale, 0.97),
     ),
     corrections=("shi2022/theorem33-class",),
-    deviations=(
-        "That no algorithm at all does with less is what the theorem proves and no run can "
-        "show. Its two steps are computed: the "
-        "dimension, by the definition, over all pairs and all inputs; and what queries at the "
-        "largest tolerance that the theorem "
-        "allows can rule out, against an oracle that tells nothing as long as it may. The "
-        "learner knows the class, and asks for the "
-        "majorities that rule out most.",
-        "`labels` shows the erratum: the printed class is the opposite of the product of signs "
-        "at every input.",
-    ),
-    history=(
-        Change(
-            "2026-11-17",
-            "the dimension by its definition and the elimination of parities by queries, "
-            "instead of the queries of two learners over "
-            "the bound",
-            "the ratio of queries was a constant of the construction, and that learners fail "
-            "without structure is not what the theorem "
-            "says",
-            1100,
-        ),
-    ),
+    **notes("shi2022/theorem4"),
 )
 
 
@@ -258,47 +237,31 @@ def oracle(scale: Scale, swapped: bool = False) -> dict[str, StudyArm]:
     }
 
 
+correlation, correlation_plain, descent, descent_plain = arms(
+    "correlation, D=100",
+    "correlation, D=100, w/o structure",
+    "descent, D=12",
+    "descent, D=12, w/o structure",
+)
 ORACLE = Claim(
     id="shi2022/theorem4-contrast",
     where="Section 4, remark after Theorem 4",
     kind="bound",
     statement=(
         "Without input structure no polynomial algorithm in the statistical query model does "
-        "better than guessing, where with it such "
-        "algorithms learn: the comparison shows that the input structure is crucial for learning."
+        "better than guessing, where with it such algorithms learn: the comparison shows that the "
+        "input structure is crucial for learning."
     ),
     study=oracle,
     checks=(
-        Check(Quantity("correlation, D=100", "accuracy"), lower=99.9, share=0.5),
-        Check(
-            Quantity("correlation, D=100", "effort"),
-            upper=1.0,
-            origin="identity",
-            scales=("laptop", "paper"),
-            exact=True,
-        ),
-        Check(Quantity("correlation, D=100, w/o structure", "accuracy"), upper=52.0, share=0.5),
-        Check(Quantity("descent, D=12", "accuracy"), lower=98.0, share=0.5),
-        Check(Quantity("descent, D=12, w/o structure", "accuracy"), upper=60.0, share=0.5),
+        (correlation.accuracy >= 99.9).for_share(0.5),
+        (correlation.effort <= 1.0).by_construction().exactly(),
+        (correlation_plain.accuracy <= 52.0).for_share(0.5),
+        (descent.accuracy >= 98.0).for_share(0.5),
+        (descent_plain.accuracy <= 60.0).for_share(0.5),
     ),
     control=Control(
         "the data with and without structure are exchanged", lambda scale: oracle(scale, True)
-    ),
-    deviations=(
-        "Two learners on two sizes stand for all; the oracle is adversarial within its "
-        "tolerance. At D = 100 a sample of 20,000 inputs "
-        "stands for the law, at D = 12 all inputs do with their exact weights. Gradients are "
-        "queries after division by their greatest "
-        "possible size. The learners are told the dictionary; which patterns matter is hidden.",
-        "`effort`, the greater of the number of queries and 1/τ over ½·C(D, k)^(1/3), is a "
-        "constant: 106 queries where 211 are needed "
-        "without structure.",
-        "At D = 12, k = 3 the theorem asks for 3 queries only, and gradient descent asks tens "
-        "of thousands: its failure without "
-        "structure is the oracle's doing, not the theorem's. It is not certain either, so that "
-        "shares of seeds are judged: at 1/τ = 50 "
-        "one of 48 seeds learned something of the parity, at 1/τ = 100 four of twelve learned "
-        "all of it.",
     ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
     plots=(
@@ -310,6 +273,7 @@ ORACLE = Claim(
             log_x=True,
         ),
     ),
+    **notes("shi2022/theorem4-contrast"),
 )
 
 QUERIES = (THEOREM4, ORACLE)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Check, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Control, Scale, arm, arms
 from unlazy.papers.shi2022.probability import FewOfMany, TypicalStart
 from unlazy.papers.shi2022.setting import Assumptions, GeneralAssumptions, UpdateRule
 from unlazy.tasks.dictionary.incoherent import GeneralParity
@@ -23,39 +24,35 @@ def task(scale: Scale, skew: float = 0.0) -> dict[str, StudyArm]:
     }
 
 
-def _exact(arm: str, *measures: str) -> tuple[Check, ...]:
-    return tuple(
-        Check(Quantity(arm, measure), upper=1e-9, origin="paper", exact=True)
-        for measure in measures
-    )
-
-
+structured, unstructured = arms("with structure", "without")
 TASK = Claim(
     id="shi2022/task",
     where="Section 3 (A0, A1, A2, A1', normalisation), Lemma 14, proof of Theorem 2 (Appendix C)",
     kind="task",
     statement=(
         "The mixture po·D⁽⁰⁾ + (1 − po)·D⁽¹⁾ of the lower bound is in the family: classes are "
-        "balanced (A0); each relevant pattern has "
-        "the same correlation γ = Θ(1) with the label (A1); each background pattern has rate po "
-        "and is independent of all others (A2). "
-        "With σ̃² the variance of the data, E‖x‖² = 1, and E y = 0, E|y| = 1, E|φ_j| = 2σ_φ²σ̃ "
-        "off A, E[yφ_j] = γ/σ̃ on A, E|yφ_j| ≤ 1/σ̃. "
-        "Without structure all patterns are fair coins (A1')."
+        "balanced (A0); each relevant pattern has the same correlation γ = Θ(1) with the label "
+        "(A1); each background pattern has rate po and is independent of all others (A2). With "
+        "σ̃² the variance of the data, E‖x‖² = 1, and E y = 0, E|y| = 1, E|φ_j| = 2σ_φ²σ̃ off A, "
+        "E[yφ_j] = γ/σ̃ on A, E|yφ_j| ≤ 1/σ̃. Without structure all patterns are fair coins (A1')."
     ),
     study=task,
     checks=(
-        *_exact("with structure", "balance", "gamma_spread", "rate", "dependence", "lemma14"),
-        Check(Quantity("with structure", "normalised"), upper=1e-9, origin="identity", exact=True),
-        Check(Quantity("with structure", "gamma"), lower=0.1, exact=True),
-        Check(
-            Quantity("with structure", "lemma14_bound"), upper=1.0, origin="identity", exact=True
+        *(
+            (structured[measure] <= 1e-9).by_paper().exactly()
+            for measure in ("balance", "gamma_spread", "rate", "dependence", "lemma14")
         ),
-        Check(Quantity("with structure", "agreement"), upper=1e-6, exact=True),
-        Check(Quantity("with structure", "drawn"), upper=5.0),
-        *_exact("without", "rate", "dependence"),
-        Check(Quantity("without", "agreement"), upper=1e-6, exact=True),
-        Check(Quantity("without", "drawn"), upper=5.0),
+        (structured.normalised <= 1e-9).by_construction().exactly(),
+        (structured.gamma >= 0.1).exactly(),
+        (structured.lemma14_bound <= 1.0).by_construction().exactly(),
+        (structured.agreement <= 1e-6).exactly(),
+        structured.drawn <= 5.0,
+        *(
+            (unstructured[measure] <= 1e-9).by_paper().exactly()
+            for measure in ("rate", "dependence")
+        ),
+        (unstructured.agreement <= 1e-6).exactly(),
+        unstructured.drawn <= 5.0,
     ),
     control=Control(
         "the classes are skewed and the background is louder where all relevant patterns are "
@@ -63,13 +60,7 @@ TASK = Claim(
         lambda s: task(s, 0.3),
     ),
     corrections=("shi2022/mixture-background",),
-    deviations=(
-        "All 2^D hidden vectors of the law as printed, at po = 1/2; for po < 1/2 the mixture "
-        "misses (A2), see docs/errata.md. "
-        "`agreement` and `drawn` hold the family that all studies draw from against it: "
-        "probabilities and moments, and means over "
-        "draws in standard errors.",
-    ),
+    **notes("shi2022/task"),
 )
 
 
@@ -82,40 +73,33 @@ def task_general(scale: Scale, slip: float = 0.0) -> dict[str, StudyArm]:
     }
 
 
+general = arm("general family")
 TASK_GENERAL = Claim(
     id="shi2022/task-general",
     where="Appendix F.1, Lemma 39",
     kind="task",
     statement=(
         "x̃ = Mφ̃ + ζ with unit columns of M, |⟨M_i, M_j⟩| ≤ μ/√d, and ζ ~ N(0, σ_ζ²I) "
-        "independent of φ̃; the patterns in A are "
-        "correlated with the label, γ = (γ₊₁ + γ₋₁)/2 > 0 with γ_v = E[yφ̃_i | y = v], so that "
-        "E[α_y yφ_j] = γ/σ̃ for class weights α_v "
-        "= 1/(2Pr[y = v]); those outside A are independent of those in A, with rates of their "
-        "own and dependent on each other. The "
-        "variance of the data is σ̃² = Σ_j Var(φ̃_j) + dσ_ζ²."
+        "independent of φ̃; the patterns in A are correlated with the label, γ = (γ₊₁ + γ₋₁)/2 > "
+        "0 with γ_v = E[yφ̃_i | y = v], so that E[α_y yφ_j] = γ/σ̃ for class weights α_v = "
+        "1/(2Pr[y = v]); those outside A are independent of those in A, with rates of their own "
+        "and dependent on each other. The variance of the data is σ̃² = Σ_j Var(φ̃_j) + dσ_ζ²."
     ),
     study=task_general,
     checks=(
-        Check(Quantity("general family", "length"), upper=1e-5, origin="paper"),
-        Check(Quantity("general family", "gamma"), upper=1e-5, origin="paper"),
-        Check(Quantity("general family", "corrected"), upper=0.02),
-        Check(Quantity("general family", "variance"), upper=0.1),
-        Check(Quantity("general family", "drawn"), upper=5.0),
+        (general.length <= 1e-5).by_paper(),
+        (general.gamma <= 1e-5).by_paper(),
+        general.corrected <= 0.02,
+        general.variance <= 0.1,
+        general.drawn <= 5.0,
     ),
     control=Control(
         "class shares and γ are 0.2 off, patterns and noise a fifth too long",
         lambda s: task_general(s, 0.2),
     ),
     corrections=("shi2022/general-variance",),
-    deviations=(
-        "Moments of the law are exact; means over draws are in standard errors, the worst of "
-        "all patterns. `variance`: the printed σ̃² "
-        "leaves out the covariances of patterns times their inner products; it is within a "
-        "tenth here. `corrected` adds them, and is "
-        "how far the mean over draws is from it.",
-    ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
+    **notes("shi2022/task-general"),
 )
 
 
@@ -125,24 +109,24 @@ def learner(scale: Scale, kept: float = 0.0, printed: bool = False) -> dict[str,
     return {"update rule": UpdateRule(D, 3, m, T, kept, printed, precision=64)}
 
 
+update = arm("update rule")
 LEARNER = Claim(
     id="shi2022/learner",
     where="Section 3.1 (network, loss, update rule), Lemma 12",
     kind="learner",
     statement=(
         "2m neurons in mirrored pairs start with g⁽⁰⁾ = 0; θ⁽ᵗ⁾ = θ⁽ᵗ⁻¹⁾ − η⁽ᵗ⁾∇(L(g⁽ᵗ⁻¹⁾; "
-        "σ_ξ⁽ᵗ⁾) + R(g⁽ᵗ⁻¹⁾; λ_a⁽ᵗ⁾, λ_w⁽ᵗ⁾)) with "
-        "hinge loss, noise ξ_i inside each neuron and R = Σλ_a|a_i|² + λ_w‖w_i‖²; the gradients "
-        "are ∂L/∂w_i = −a_i E{y I[y·g ≤ 1] E_ξ "
-        "I[⟨w_i, x⟩ + b_i + ξ_i ∈ (0, 1)] x}, the same without x for b_i, and ∂L/∂a_i = −E{y "
-        "I[y·g ≤ 1] E_ξ σ(⟨w_i, x⟩ + b_i + ξ_i)}."
+        "σ_ξ⁽ᵗ⁾) + R(g⁽ᵗ⁻¹⁾; λ_a⁽ᵗ⁾, λ_w⁽ᵗ⁾)) with hinge loss, noise ξ_i inside each neuron and R "
+        "= Σλ_a|a_i|² + λ_w‖w_i‖²; the gradients are ∂L/∂w_i = −a_i E{y I[y·g ≤ 1] E_ξ I[⟨w_i, x⟩ "
+        "+ b_i + ξ_i ∈ (0, 1)] x}, the same without x for b_i, and ∂L/∂a_i = −E{y I[y·g ≤ 1] E_ξ "
+        "σ(⟨w_i, x⟩ + b_i + ξ_i)}."
     ),
     study=learner,
     checks=(
-        Check(Quantity("update rule", "weights"), upper=1e-9, origin="paper"),
-        Check(Quantity("update rule", "biases"), upper=1e-9, origin="paper"),
-        Check(Quantity("update rule", "second"), upper=1e-9, origin="paper"),
-        Check(Quantity("update rule", "zero"), upper=1e-12, origin="identity"),
+        (update.weights <= 1e-9).by_paper(),
+        (update.biases <= 1e-9).by_paper(),
+        (update.second <= 1e-9).by_paper(),
+        (update.zero <= 1e-12).by_construction(),
     ),
     control=Control(
         "the reference keeps a tenth of the weights where λ = 1/(2η) forgets them, and leaves ξ "
@@ -150,12 +134,7 @@ LEARNER = Claim(
         lambda scale: learner(scale, 0.1, True),
     ),
     corrections=("shi2022/lemma12-bias",),
-    deviations=(
-        "The learner of all studies against a reference in NumPy, in double precision, on the "
-        "exact population: two steps that forget, "
-        "then steps with decay and without noise. Step sizes are such that every term of the "
-        "rule is seen.",
-    ),
+    **notes("shi2022/learner"),
 )
 
 
@@ -167,31 +146,27 @@ def lemma9(scale: Scale, wider: float = 1.0) -> dict[str, StudyArm]:
     return {"start": TypicalStart(sizes, wider=wider, precision=64)}
 
 
+start = arm("start")
 LEMMA9 = Claim(
     id="shi2022/lemma9",
     where="Lemmas 9 and 10 (Appendix B.2)",
     kind="lemma",
     statement=(
         "With probability at least 1 − δ − 2exp(−Θ(D − k)) over w⁽⁰⁾: σ_w²(D − k)/2 ≤ Σ_{ℓ∉A} "
-        "q_ℓ² ≤ 3σ_w²(D − k)/2 and max_ℓ |q_ℓ| ≤ "
-        "σ_w√(2 log(D/δ)); with probability at least 1 − δ each |b⁽⁰⁾| ≤ σ_b√(2 log(1/δ)) and "
-        "|a⁽⁰⁾| ≤ σ_a√(2 log(1/δ)). For all 2m "
-        "neurons at once the same holds with D and 1 replaced by Dm and m, and 2m·exp(−Θ(D − k))."
+        "q_ℓ² ≤ 3σ_w²(D − k)/2 and max_ℓ |q_ℓ| ≤ σ_w√(2 log(D/δ)); with probability at least 1 − "
+        "δ each |b⁽⁰⁾| ≤ σ_b√(2 log(1/δ)) and |a⁽⁰⁾| ≤ σ_a√(2 log(1/δ)). For all 2m neurons at "
+        "once the same holds with D and 1 replaced by Dm and m, and 2m·exp(−Θ(D − k))."
     ),
     study=lemma9,
     checks=(
         *tuple(
-            Check(Quantity("start", measure), upper=1.0, origin="paper", exact=True)
+            (start[measure] <= 1.0).by_paper().exactly()
             for measure in ("largest", "energy", "bias", "all_largest", "all_bias")
         ),
-        Check(Quantity("start", "drawn"), upper=5.0, origin="identity"),
+        (start.drawn <= 5.0).by_construction(),
     ),
     control=Control("weights and biases are 1.5 times as large", lambda scale: lemma9(scale, 1.5)),
-    deviations=(
-        "Exact chances for Gaussian weights, over what the lemma allows, the worst of four δ "
-        "from 1/2 to 10⁻⁴ and of all D. The Θ in "
-        "the exponent is ½(½ − log 3/2) = 0.047, the rate of the upper tail. a is like b.",
-    ),
+    **notes("shi2022/lemma9"),
 )
 
 
@@ -201,34 +176,27 @@ def lemma13(scale: Scale, together: bool = False) -> dict[str, StudyArm]:
     return {"sums": FewOfMany(sizes, together=together, precision=64)}
 
 
+sums = arm("sums")
 LEMMA13 = Claim(
     id="shi2022/lemma13",
     where="Lemmas 11 and 13 (Appendices B.2 and B.3)",
     kind="lemma",
     statement=(
-        "For B ⊇ A and any b, |Pr{⟨φ, q⟩ ≥ b} − Pr{⟨φ_{−B}, q_{−B}⟩ ≥ b}| over φ_{−B} is at "
-        "most O(|⟨φ_B, q_B⟩|/(σ_φ‖q_{−B}‖₂) + "
-        "‖q_{−B}‖₃³/(σ̃σ_φ‖q_{−B}‖₂³)). For typical w, Pr[Σ_{ℓ∉A} φ_ℓq_ℓ ≥ Θ(√((D − "
-        "k)σ_φ²σ_w²))] = Θ(1) − O(log^(3/2)(Dm/δ))/√((D − "
-        "k)σ_φ²σ̃²)."
+        "For B ⊇ A and any b, |Pr{⟨φ, q⟩ ≥ b} − Pr{⟨φ_{−B}, q_{−B}⟩ ≥ b}| over φ_{−B} is at most "
+        "O(|⟨φ_B, q_B⟩|/(σ_φ‖q_{−B}‖₂) + ‖q_{−B}‖₃³/(σ̃σ_φ‖q_{−B}‖₂³)). For typical w, Pr[Σ_{ℓ∉A} "
+        "φ_ℓq_ℓ ≥ Θ(√((D − k)σ_φ²σ_w²))] = Θ(1) − O(log^(3/2)(Dm/δ))/√((D − k)σ_φ²σ̃²)."
     ),
     study=lemma13,
     checks=(
-        Check(Quantity("sums", "shift"), upper=0.5),
-        Check(Quantity("sums", "tail"), upper=0.2),
-        Check(Quantity("sums", "least"), lower=0.1),
+        sums.shift <= 0.5,
+        sums.tail <= 0.2,
+        sums.least >= 0.1,
     ),
     control=Control(
         "the background patterns come all at once or not at all", lambda scale: lemma13(scale, True)
     ),
-    deviations=(
-        "All 2ⁿ backgrounds of n patterns at po = 0.3, for random q, at the greatest n; the "
-        "supremum over all b. Of Lemma 13's bound "
-        "with constants one, half is asked for; of the error of Lemma 11, which is Berry and "
-        "Esseen's with 0.56 at half a deviation, a "
-        "fifth; for its Θ(1) at least 0.1.",
-    ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
+    **notes("shi2022/lemma13"),
 )
 
 ROWS = (TASK, TASK_GENERAL, LEARNER, LEMMA9, LEMMA13)

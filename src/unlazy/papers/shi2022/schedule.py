@@ -11,7 +11,8 @@ import math
 
 from unlazy.lab.arms import Arm
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Condition, Control, Quantity, Scale, shuffled
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Condition, Control, Scale, arms, shuffled
 from unlazy.papers.shi2022.table1 import (
     PARITY,
     Size,
@@ -47,34 +48,21 @@ def _log_squared(size: Size, delta: float = 0.05) -> float:
     return math.log(size.D / (delta * float(parity_task(size).moments.gamma))) ** 2
 
 
+net26, two_step26 = arms("Network (Theorem 26)", "Two Step (Theorem 26, converged)")
 THEOREM26 = Claim(
     id="shi2022/theorem26-verbatim",
     where="Theorem 26 on the data of Table 1",
     kind="learner",
     statement=(
-        "With the constants of Theorem 26 and T = m^(4/3), for any ε in (0, 1) there is a step "
-        "at which the hinge loss, and with it the "
-        "error, is at most ε, if po = Ω(k²/D), k = Ω(log²(D/(δγ))) and max{Ω(k¹²/ε^(3/2)), D} ≤ "
-        "m ≤ poly(D)."
+        "With the constants of Theorem 26 and T = m^(4/3), for any ε in (0, 1) there is a step at "
+        "which the hinge loss, and with it the error, is at most ε, if po = Ω(k²/D), k = "
+        "Ω(log²(D/(δγ))) and max{Ω(k¹²/ε^(3/2)), D} ≤ m ≤ poly(D)."
     ),
     study=theorem26,
     checks=(
-        Check(Quantity("Network (Theorem 26)", "test_loss"), upper=0.5),
-        Check(Quantity("Network (Theorem 26)", "cosine", 2), lower=0.99),
-        Check(Quantity("Two Step (Theorem 26, converged)", "test_accuracy"), lower=99.0),
-    ),
-    deviations=(
-        "The rule takes ε = 1/2. The two other checks are ours: that two steps find the "
-        "direction, and that a classifier on their features "
-        "exists.",
-        "The population gradient is the sample's. The decay for t > 2 is only bounded in the "
-        "theorem: none is used. T is that of Table 1, "
-        "below m^(4/3) = 2008 at paper scale.",
-        "What is seen so far below the theorem's width is no surprise: T steps of size "
-        "k²/(T·m^(1/3)) move a second-layer weight by at "
-        "most k²/m^(1/3) times the size of a feature, which is about σ_b = 1/k², and a "
-        "classifier of so few neurons needs weights of the "
-        "order of Lemma 5's 32k.",
+        net26.test_loss <= 0.5,
+        net26.cosine[2] >= 0.99,
+        two_step26.test_accuracy >= 99.0,
     ),
     conditions=(
         Condition(
@@ -92,15 +80,7 @@ THEOREM26 = Claim(
         Condition("T ≥ m^(4/3)", lambda s: PARITY[s].T, lambda s: PARITY[s].m ** (4 / 3)),
     ),
     control=shuffled(theorem26),
-    history=(
-        Change(
-            "2026-11-17",
-            "the check that the network is at 99.9 % became one on the loss at ε = 1/2, and the "
-            "theorem's conditions were entered",
-            "a theorem on some 10⁸ neurons was called failed at 300",
-            1100,
-        ),
-    ),
+    **notes("shi2022/theorem26-verbatim"),
 )
 
 
@@ -129,47 +109,27 @@ def after_two_steps(scale: Scale) -> dict[str, Arm]:
     }
 
 
+converged, larger_step, literal = arms(
+    "converged readout",
+    "converged readout, larger first step",
+    "step taken literally in single precision",
+)
 ONE_STEP = Claim(
     id="shi2022/one-step",
     where="Table 1, column One Step: what its failure rests on",
     kind="table",
     statement=(
-        "The best classifier on the features after one gradient step has a test accuracy of "
-        "about 52 %: the features that emerge in the "
-        "first step must be improved in the second."
+        "The best classifier on the features after one gradient step has a test accuracy of about "
+        "52 %: the features that emerge in the first step must be improved in the second."
     ),
     study=one_step,
     checks=(
-        Check(Quantity("converged readout", "test_accuracy"), upper=60.0),
-        Check(Quantity("converged readout, larger first step", "test_accuracy"), upper=60.0),
-        Check(
-            Quantity("step taken literally in single precision", "cosine"), lower=0.75, upper=0.95
-        ),
-    ),
-    deviations=(
-        "The published accuracies are judged in shi2022/table1; this row asks what they rest "
-        "on. All bounds are ours: 60 % for 'about 52 "
-        "%', and a tenth around the published cosine of .848.",
-        "Converged readouts are ridge regressions in double precision, which see features that "
-        "differ from their means by 1e-8; a readout "
-        "trained by SGD (in shi2022/table1) does not.",
-        "The larger first step, of size 1, is no published setting: it shows whether the "
-        "failure is one of scale.",
-        "The step taken literally is w − η(∇ + 2λw) with 2λη = 1 in single precision, where "
-        "rounding leaves something of the initial "
-        "weights over.",
+        converged.test_accuracy <= 60.0,
+        larger_step.test_accuracy <= 60.0,
+        literal.cosine.between(0.75, 0.95),
     ),
     control=Control("the features are those after two steps", after_two_steps),
-    history=(
-        Change(
-            "2026-11-17",
-            "the check on the SGD readout was dropped, one on a literal step in single "
-            "precision was added, and our findings left the "
-            "statement",
-            "the paper speaks of the best classifier, and a statement is the paper's",
-            1100,
-        ),
-    ),
+    **notes("shi2022/one-step"),
 )
 
 
@@ -193,37 +153,23 @@ def with_structure(scale: Scale) -> dict[str, Arm]:
     }
 
 
+all_examples, few_examples = arms("all examples", "250 examples")
 MEMORISING = Claim(
     id="shi2022/memorising",
     where="Table 1, column Network w/o structure: training accuracy",
     kind="table",
     statement=(
-        "Without input structure the network of Table 1 fits its training labels to 100 % "
-        "within T steps, and is at 52 % on fresh inputs."
+        "Without input structure the network of Table 1 fits its training labels to 100 % within "
+        "T steps, and is at 52 % on fresh inputs."
     ),
     study=memorising,
     checks=(
-        Check(Quantity("all examples", "train_accuracy"), lower=97.0),
-        Check(Quantity("250 examples", "train_accuracy"), lower=97.0),
-        Check(Quantity("250 examples", "test_accuracy"), lower=46.0, upper=54.0),
-    ),
-    deviations=(
-        "The published values are judged in shi2022/table1; this row asks when they would come "
-        "out. 600 steps are twelve passes over "
-        "50,000 labels that must be memorised one by one. All bounds are ours.",
-        "With 250 examples: step size 3 of the first layer instead of 0.3, which is no "
-        "published setting.",
+        all_examples.train_accuracy >= 97.0,
+        few_examples.train_accuracy >= 97.0,
+        few_examples.test_accuracy.between(46.0, 54.0),
     ),
     control=Control("the inputs have structure", with_structure),
-    history=(
-        Change(
-            "2026-11-17",
-            "entered late: 1,000 examples became 250, with ten times the step size, before the "
-            "first published run",
-            "with 1,000 the labels were not fitted",
-            1000,
-        ),
-    ),
+    **notes("shi2022/memorising"),
 )
 
 SCHEDULES = (THEOREM26, ONE_STEP, MEMORISING)

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import NamedTuple
 
 from unlazy.lab.arms import Arm, StudyArm, relabelled
 from unlazy.lab.claims import Claim
-from unlazy.lab.rules import Change, Check, Control, Published, Quantity, Scale
+from unlazy.lab.paper_files import notes, published
+from unlazy.lab.rules import ArmName, Check, Control, Published, Quantity, Scale, arms
 from unlazy.learners.base import Learner
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.probes.neurons import Alignment, Silhouette
@@ -44,10 +46,6 @@ PARITY: dict[Scale, Size] = {
     "laptop": Size(d=500, D=100, k=5, m=100, T=600, n=25_000, batch=1_000, test=10_000),
     "paper": Size(d=500, D=100, k=5, m=300, T=600, n=50_000, batch=1_000, test=10_000),
 }
-
-
-#: The six columns of Table 1 and of Tables 2 to 5.
-METHODS = ("Network", "NTK", "RF", "One Step", "Two Step", "Network w/o structure")
 
 
 def parity_task(size: Size, *, negative: float = 0.5) -> BalancedParity:
@@ -99,12 +97,10 @@ def curve_steps(T: int) -> tuple[int, ...]:
 
 
 def contest(
-    size: Size, schedule: TwoStep, structured: Family, unstructured: Family, note: str = ""
+    size: Size, schedule: TwoStep, structured: Family, unstructured: Family
 ) -> dict[str, Arm]:
     """The six methods of a table, and NTK and RF without input structure, of which its text and
     figures speak.
-
-    `note` is put behind their names.
     """
     steps = curve_steps(size.T)
     measure = (Performance(size.test), Alignment())
@@ -124,7 +120,7 @@ def contest(
         name: dataclasses.replace(arms[name], probes=(*measure, Silhouette()))
         for name in ("Network", "Network w/o structure")
     }
-    return {name + note: arm for name, arm in (arms | drawn).items()}
+    return arms | drawn
 
 
 def table1(scale: Scale) -> dict[str, Arm]:
@@ -145,43 +141,21 @@ def table1(scale: Scale) -> dict[str, Arm]:
     }
 
 
-#: Standard deviations of the printed values by measure: the paper states one below 0.5 % for
-#: accuracies, and none for cosines.
-SPREADS = {"test_accuracy": 0.5, "train_accuracy": 0.5, "cosine": 0.0}
-
-
-def printed(rows: Mapping[str, str], note: str = "") -> tuple[Published, ...]:
-    """The printed rows of a table by measure: a value for each of `METHODS`, or "–" where none is
-    printed.
-
-    One Step and Two Step are printed for the best classifier on their features, which is the
-    converged one.
+def like_paper(difference: Quantity, table: tuple[Published, ...]) -> Check:
+    """Check that one number exceeds another by half to three halves of the published difference
+    (our band).
     """
-    best = {"One Step": "One Step (converged)", "Two Step": "Two Step (converged)"}
-    return tuple(
-        Published(Quantity(best.get(method, method) + note, measure), value, SPREADS[measure])
-        for measure, row in rows.items()
-        for method, value in zip(METHODS, row.split(), strict=True)
-        if value != "–"
-    )
+    printed = {number.quantity: Decimal(number.printed) for number in table}
+    assert difference.minus is not None
+    gap = float(printed[dataclasses.replace(difference, minus=None)] - printed[difference.minus])
+    return difference.between(gap / 2, 1.5 * gap)
 
 
-def gap(better: str, worse: str, published: float, measure: str = "test_accuracy") -> Check:
-    """That one method beats another as in the paper: the sign, and half to three halves of the
-    published distance (our band).
+def near_chance(*names: ArmName) -> tuple[Check, ...]:
+    """Check that methods are no better than guessing between two equal classes, within three points
+    (our band).
     """
-    return Check(
-        Quantity(better, measure, minus=Quantity(worse, measure)),
-        lower=published / 2,
-        upper=1.5 * published,
-    )
-
-
-def near_chance(*arms: str) -> tuple[Check, ...]:
-    """That methods are no better than guessing between two equal classes, within three points (our
-    band).
-    """
-    return tuple(Check(Quantity(arm, "test_accuracy"), lower=47.0, upper=53.0) for arm in arms)
+    return tuple(name.test_accuracy.between(47.0, 53.0) for name in names)
 
 
 def false_world(study: Callable[[Scale], Mapping[str, StudyArm]]) -> Control:
@@ -191,17 +165,17 @@ def false_world(study: Callable[[Scale], Mapping[str, StudyArm]]) -> Control:
 
     def world(scale: Scale) -> dict[str, StudyArm]:
         found: dict[str, StudyArm] = {}
-        for name, arm in study(scale).items():
+        for name, each in study(scale).items():
             if (
-                isinstance(arm, Arm)
-                and isinstance(arm.family, BalancedParity)
-                and arm.family.structure == 0
+                isinstance(each, Arm)
+                and isinstance(each.family, BalancedParity)
+                and each.family.structure == 0
             ):
                 found[name] = dataclasses.replace(
-                    arm, family=dataclasses.replace(arm.family, structure=0.5)
+                    each, family=dataclasses.replace(each.family, structure=0.5)
                 )
             else:
-                found[name] = relabelled(arm) or arm
+                found[name] = relabelled(each) or each
         return found
 
     return Control(
@@ -210,115 +184,40 @@ def false_world(study: Callable[[Scale], Mapping[str, StudyArm]]) -> Control:
     )
 
 
-#: What all tables of this paper have in common.
-SHARED_DEVIATIONS = (
-    "σ_b = σ_ξ = 0.5 instead of 1/k²; with the theorem's values the classifier stage stays at "
-    "the best linear classifier.",
-    "η₂ of the first layer is set so that ⟨w_i, x⟩ has root mean square σ_b, instead of η₂ = 1.",
-    "Steps t > 2: step size 0.3 (first layer), 150/m (second), a tenth of it in the last third, "
-    "no decay, instead of k²/(T·m^{1/3}).",
-    "Steps 1 and 2 weight both classes equally.",
-    "The paper gives no step sizes for NTK and RF: 3/m and 15/m, a tenth of it in the last "
-    "third. They, like those of the network, were "
-    "chosen by test accuracy on seeds 0–4. Rivals whose training went on are in shi2022/table1.",
-    "The best classifier on One Step and Two Step, which the paper does not name, is a ridge "
-    "regression in double precision. Readouts "
-    "trained by SGD are in shi2022/table1.",
-    "Without input structure γ = 0 makes σ_a infinite: the values of the structured data are used.",
-    "Inputs are normalised by their exact mean and variance, not by the sample's. Training "
-    "accuracy is that on 10,000 of the examples.",
-    "Training runs in the span of the dictionary, with the orthogonal part of the weights "
-    "carried along: the same algorithm, cheaper.",
-    "The paper says in words who beats whom. Bands of half to three halves of the published "
-    "distance are ours.",
+net, ntk, rf, one_step, two_step = arms(
+    "Network", "NTK", "RF", "One Step (converged)", "Two Step (converged)"
 )
-#: Bands around published values were the rule until it was found that they let misses pass.
-NAMED_COMPARISONS = Change(
-    "2026-11-17",
-    "bands of our own around each method's accuracy gave way to the comparisons that the "
-    "paper's text names, as paired differences; "
-    "One Step and Two Step are judged by their best classifiers",
-    "the bands held where published values were missed, and One Step was met by a readout that "
-    "the paper does not use",
-    1100,
-)
-
+without = arms("Network w/o structure", "NTK w/o structure", "RF w/o structure")
+ntk_longer, rf_converged = arms("NTK (ten times the steps)", "RF (converged)")
+PRINTED = published("shi2022/table1.csv")
 TABLE1 = Claim(
     id="shi2022/table1",
     where="Table 1, Figures 1, 2, 5, 6 (Section 6, Appendix E.1.1)",
     kind="table",
     statement=(
         "On parity labels of hidden patterns the network has high test accuracy, and NTK and "
-        "random features a significantly lower one; "
-        "without input structure all three are about as good as guessing, and the network "
-        "overfits. After one step some weights gather "
-        "around the sum of the relevant patterns, yet the best classifier on them is at about "
-        "52 %; the second step improves them to a "
-        "cosine above 0.99, and the best classifier is at about 100 %."
+        "random features a significantly lower one; without input structure all three are about "
+        "as good as guessing, and the network overfits. After one step some weights gather around "
+        "the sum of the relevant patterns, yet the best classifier on them is at about 52 %; the "
+        "second step improves them to a cosine above 0.99, and the best classifier is at about "
+        "100 %."
     ),
     study=table1,
     checks=(
-        Check(Quantity("Network", "test_accuracy"), lower=99.0),
-        gap("Network", "NTK", 13.6),
-        gap("Network", "RF", 24.0),
+        net.test_accuracy >= 99.0,
+        like_paper(net.test_accuracy - ntk.test_accuracy, PRINTED),
+        like_paper(net.test_accuracy - rf.test_accuracy, PRINTED),
         # Rivals whose training went on may be farther behind, but not nearer.
-        Check(
-            Quantity(
-                "Network",
-                "test_accuracy",
-                minus=Quantity("NTK (ten times the steps)", "test_accuracy"),
-            ),
-            lower=6.8,
-        ),
-        Check(
-            Quantity("Network", "test_accuracy", minus=Quantity("RF (converged)", "test_accuracy")),
-            lower=12.0,
-        ),
-        *near_chance("Network w/o structure", "NTK w/o structure", "RF w/o structure"),
-        Check(
-            Quantity(
-                "Network w/o structure",
-                "train_accuracy",
-                minus=Quantity("Network w/o structure", "test_accuracy"),
-            ),
-            lower=24.0,
-            upper=72.0,
-        ),
-        Check(Quantity("Network", "cosine", 2), lower=0.99, origin="paper"),
-        Check(
-            Quantity("Network", "cosine", 2, minus=Quantity("Network", "cosine", 1)),
-            lower=0.149 / 2,
-            upper=0.149 * 1.5,
-        ),
-        Check(Quantity("Two Step (converged)", "test_accuracy"), lower=99.0),
-        gap("Two Step (converged)", "One Step (converged)", 47.8),
+        net.test_accuracy - ntk_longer.test_accuracy >= 6.8,
+        net.test_accuracy - rf_converged.test_accuracy >= 12.0,
+        *near_chance(*without),
+        like_paper(without[0].train_accuracy - without[0].test_accuracy, PRINTED),
+        (net.cosine[2] >= 0.99).by_paper(),
+        (net.cosine[2] - net.cosine[1]).between(0.149 / 2, 0.149 * 1.5),
+        two_step.test_accuracy >= 99.0,
+        like_paper(two_step.test_accuracy - one_step.test_accuracy, PRINTED),
     ),
-    published=printed(
-        {
-            "test_accuracy": "100.0 86.4 76.0 52.2 100.0 52.0",
-            "train_accuracy": "100.0 84.0 74.7 51.3 100.0 100.0",
-            "cosine": "0.997 – 0.114 0.848 0.997 0.253",
-        }
-    ),
+    published=PRINTED,
     control=false_world(table1),
-    history=(
-        Change(
-            "2026-11-17",
-            "entered late: before the first rule was written, prototypes had been run on seeds "
-            "10 to 14, on which it was judged then",
-            "such seeds could not surprise the rule",
-            1000,
-        ),
-        NAMED_COMPARISONS,
-    ),
-    deviations=(
-        *SHARED_DEVIATIONS,
-        "Rivals whose training went on are RF with a ridge regression as its readout, and NTK "
-        "with ten times the steps.",
-        "After one step the weights here have the cosine that they have after two: the first "
-        "gradient of n examples is the difference of "
-        "the class means up to a factor, and its cosine is a property of the sample. Initial "
-        "weights that are left over, as by rounding "
-        "in w − η(∇ + 2λw) with 2λη = 1, would lower the first cosine: see shi2022/one-step.",
-    ),
+    **notes("shi2022/table1"),
 )

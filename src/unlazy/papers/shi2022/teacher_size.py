@@ -6,7 +6,6 @@ Reference: shi2022, Algorithm 1, Appendix E.5.1 and E.5.4.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,7 +13,8 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.rules import Check, Control, Quantity, Scale
+from unlazy.lab.paper_files import notes
+from unlazy.lab.rules import Control, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.papers.shi2022.injected import InjectedImages
 from unlazy.papers.shi2022.structure import DENSE, quadratic, taught_by
@@ -143,49 +143,28 @@ def swapped(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
-_CHOSEN, _LARGER = (Quantity(_students(place), "log_size") for place in (0, 1))
-
+teacher, chosen, larger = arms("teachers", _students(0), _students(1))
 ALGORITHM1 = Claim(
     id="shi2022/algorithm1",
     where="Algorithm 1, Figure 26 (Appendix E.5.1, E.5.4)",
     kind="learner",
     statement=(
         "The test loss of teachers FC(m) on MNIST has a minimum in the classical regime, at m = "
-        "9. Students on Gaussians that this teacher "
-        "labels have theirs at roughly the same size, and it becomes larger when the teacher "
-        "gets larger."
+        "9. Students on Gaussians that this teacher labels have theirs at roughly the same size, "
+        "and it becomes larger when the teacher gets larger."
     ),
     study=curves,
     checks=(
-        Check(Quantity("teachers", "rise"), lower=0.02),
-        Check(Quantity("teachers", "log_size"), lower=2.0, upper=4.9),
-        Check(
-            dataclasses.replace(_CHOSEN, minus=Quantity("teachers", "log_size")),
-            lower=-1.5,
-            upper=1.5,
-        ),
-        Check(dataclasses.replace(_LARGER, minus=_CHOSEN), lower=0.5),
+        teacher.rise >= 0.02,
+        teacher.log_size.between(2.0, 4.9),
+        (chosen.log_size - teacher.log_size).between(-1.5, 1.5),
+        larger.log_size - chosen.log_size >= 0.5,
     ),
     seeds={"smoke": 1, "laptop": 5, "paper": 3},
     control=Control(
         "the teachers are exchanged: students of FC(50) stand for those of FC(9), and the other "
         "way round",
         swapped,
-    ),
-    deviations=(
-        "The minimum in the classical regime is found by a rule: the first size whose test loss "
-        "is below that of the size before and not "
-        "above those of the next two. 'At 9' is from 4 to 30, 'roughly the same' within a "
-        "factor of 2.8, 'larger' by a factor of 1.4: "
-        "bounds of ours, on the binary logarithm of the size.",
-        "The paper trains on all of MNIST and does not say how. Here Adam (step size 0.003, "
-        "batches of 100) trains teachers' curves on "
-        "6,000 images for 750 steps at laptop scale, which was chosen on seed 0 among 375, 750 "
-        "and 1,500 steps: the minimum moves with "
-        "them, from 35 to 5. Students see 60,000 Gaussians for 3,000 steps.",
-        "Teachers of students are trained with R₁ + λ·R₂ on Gaussians, λ = 0.5. Teachers are "
-        "FC(9) and FC(50), and FC(500) at paper scale, "
-        "where it is shown and not judged.",
     ),
     plots=(
         Plot(
@@ -199,4 +178,5 @@ ALGORITHM1 = Claim(
             log_x=True,
         ),
     ),
+    **notes("shi2022/algorithm1"),
 )

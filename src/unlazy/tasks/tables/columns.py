@@ -162,16 +162,20 @@ def _numbers(series: Series) -> np.ndarray | None:
     if isinstance(series.dtype, pd.CategoricalDtype):
         return None
     if pd.api.types.is_timedelta64_dtype(series.dtype):
-        return (series / pd.Timedelta(days=1)).to_numpy(np.float64)
+        days: np.ndarray = (series / pd.Timedelta(days=1)).to_numpy(np.float64)
+        return days
     if pd.api.types.is_bool_dtype(series.dtype) or (
         pd.api.types.is_numeric_dtype(series.dtype) and series.dtype.kind != "c"
     ):
-        return series.to_numpy(np.float64, na_value=np.nan)
+        plain: np.ndarray = series.to_numpy(np.float64, na_value=np.nan)
+        return plain
     if series.dtype.kind == "M":
         return None
-    for values in (lambda: series, lambda: cleaned(series)):  # most columns need no cleaning
+    for clean in (False, True):  # most columns need no cleaning
         with contextlib.suppress(TypeError, ValueError, OverflowError):
-            return values().to_numpy(object).astype(np.float64)
+            values = cleaned(series) if clean else series
+            read: np.ndarray = values.to_numpy(object).astype(np.float64)
+            return read
     return None
 
 
@@ -185,7 +189,8 @@ def _days(series: Series, form: str) -> np.ndarray:
         series = cleaned(series).map(str, na_action="ignore")
     moments = pd.to_datetime(series, format=form, errors="coerce", utc=True)
     epoch = pd.Timestamp(0, tz="UTC")
-    return ((moments - epoch) / pd.Timedelta(days=1)).to_numpy(np.float64)
+    days: np.ndarray = ((moments - epoch) / pd.Timedelta(days=1)).to_numpy(np.float64)
+    return days
 
 
 def _typed(name: str, series: Series) -> tuple[np.ndarray, str, str]:

@@ -203,7 +203,7 @@ def _is_mark(value: str) -> bool:
 
 def _is_number(value: str) -> bool:
     try:
-        return np.isfinite(float(value))
+        return bool(np.isfinite(float(value)))
     except ValueError:
         return False
 
