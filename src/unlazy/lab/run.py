@@ -53,8 +53,8 @@ class RunWatcher(Watcher, Protocol):
     def interrupted(self, round: Round, saved: int) -> None:
         """A round was interrupted after so many records were saved."""
 
-    def noted(self, sentence: str) -> None:
-        """A study has an intermediate result."""
+    def noted(self, sentence: str, *, passing: bool = False) -> None:
+        """A study has an intermediate result, or `passing` says what it does now."""
 
 
 class SilentRun(Silent):
@@ -69,7 +69,7 @@ class SilentRun(Silent):
     def interrupted(self, round: Round, saved: int) -> None:
         pass
 
-    def noted(self, sentence: str) -> None:
+    def noted(self, sentence: str, *, passing: bool = False) -> None:
         pass
 
 

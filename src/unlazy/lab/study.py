@@ -7,7 +7,7 @@ looks them up in the store, and keeps their records is the driver, `unlazy.lab.r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from unlazy.lab.store import Store
@@ -18,11 +18,16 @@ O_co = TypeVar("O_co", covariant=True)
 Records = Mapping[str, Record]
 #: What `Study.rounds` returns.
 Rounds = Generator[Sequence[Runnable], Records, O_co]
-#: Receives a sentence on an intermediate result.
-Say = Callable[[str], None]
 
 
-def silent(sentence: str) -> None:
+class Say(Protocol):
+    """Receives sentences on how a study proceeds; `passing` ones matter only while it runs."""
+
+    def __call__(self, sentence: str, *, passing: bool = False) -> None:
+        """Receive a sentence."""
+
+
+def silent(sentence: str, *, passing: bool = False) -> None:
     """Ignore a sentence."""
 
 

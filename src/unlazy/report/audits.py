@@ -39,7 +39,7 @@ def view(outcome: AuditOutcome) -> View:
     return View(
         title=outcome.table,
         takeaway=result,
-        context=f"{outcome.rows:,} rows × {len(outcome.table)} columns · {outcome.kind} · "
+        context=f"{outcome.rows:,} rows × {outcome.columns} columns · {outcome.kind} · "
         f"{count(outcome.folds, 'fold')} · {duration(outcome.seconds)}",
         lines=(("Gain", gain), *data, *skipped, next_step),
         tables=(methods(outcome),),
@@ -52,7 +52,7 @@ def view(outcome: AuditOutcome) -> View:
         kind="Audits",
         facts={
             "table": outcome.table,
-            "size": f"{outcome.rows:,} × {len(outcome.table)}",
+            "size": f"{outcome.rows:,} × {outcome.columns}",
             "result": result,
             "gain": f"{judgement.gap.mean:+.1f} ({judgement.gap.low:+.1f} to "
             f"{judgement.gap.high:+.1f})",

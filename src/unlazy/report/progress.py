@@ -53,6 +53,7 @@ class RunProgress:
         self.trials = 0
         self._bar: ProgressBar | None = None
         self._told: set[str] = set()
+        self._stage = ""
 
     def _print(self, text: str) -> None:
         self.console.print(text, highlight=False, soft_wrap=True)
@@ -81,7 +82,7 @@ class RunProgress:
         self.trials += round.plan.trials
         if self.brief and not (self.console.is_terminal or self.console.is_jupyter):
             return  # a bar that disappears leaves an empty line in a file
-        self._bar = ProgressBar(round.plan, self.console, transient=self.brief)
+        self._bar = ProgressBar(round.plan, self.console, self._stage, transient=self.brief)
         self._bar.start()
 
     def _once(self, text: str) -> None:
@@ -115,8 +116,11 @@ class RunProgress:
         self._stop()
         self._print(f"Interrupted; {saved} of {_trials(round.plan.trials)} saved. Rerun to resume.")
 
-    def noted(self, sentence: str) -> None:
-        self._print(f"  {escape(sentence)}")
+    def noted(self, sentence: str, *, passing: bool = False) -> None:
+        if passing:
+            self._stage = sentence
+        else:
+            self._print(f"  {escape(sentence)}")
 
     def compiling(self, programs: int) -> None:
         if self._bar is not None:
@@ -170,7 +174,9 @@ class ProgressBar:
     `programs`, `compile_seconds`: what the engine has compiled so far.
     """
 
-    def __init__(self, plan: Plan, console: Console, *, transient: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, console: Console, stage: str = "", *, transient: bool = False
+    ) -> None:
         self._work, self._left = 0.0, plan.work
         self._seconds = 0.0
         self._planned, self._shapes = plan.shapes, 0
@@ -179,6 +185,7 @@ class ProgressBar:
         self._workers, self._done, self._start = 0, 0, time.perf_counter()
         columns = (
             SpinnerColumn(),
+            *([TextColumn(f"{escape(stage)} ·")] if stage else []),
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),

@@ -214,7 +214,9 @@ class Audit:
                 count = len(places)
                 left_out.append(f"{count - index} of {count} folds, for there was no time")
                 break
-            say(f"fold {index + 1} of {len(places)}")
+            passed = time.monotonic() - begin
+            left = f", about {passed / index * (len(places) - index):.0f} s left" if index else ""
+            say(f"fold {index + 1} of {len(places)}{left}", passing=True)
             records = yield list(trials.values())
             for name, trial in trials.items():
                 record = records[trial.id]
@@ -231,7 +233,7 @@ class Audit:
             ):
                 left_out.append(f"{name}, for there was no time")
                 continue
-            say(name)
+            say(name, passing=True)
             record = (yield [trial])[trial.id]
             used.setdefault("diagnostics", []).append((trial, record))
             findings.append(Explanation(**(record.details or {})))
