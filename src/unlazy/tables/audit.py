@@ -19,10 +19,11 @@ import numpy as np
 
 from unlazy.core.errors import require, unknown
 from unlazy.core.metrics import Kind
-from unlazy.estimators.catalog import AUDIT
+from unlazy.estimators.catalog import AUDIT, GROUPS, Group
 from unlazy.solvers.policy import EXACT_POINTS
 from unlazy.tables.contest import Bout, Encoded, Standings, bout, schedule
-from unlazy.tables.explain import INSTRUMENTS, Explanation
+from unlazy.tables.diagnostics import DIAGNOSTICS
+from unlazy.tables.explain import Explanation, Selected
 from unlazy.tables.journal import FORM, Journal
 from unlazy.tables.judgement import AuditJudgement, judge
 from unlazy.tasks.tables.columns import Table
@@ -36,6 +37,8 @@ REPEATED, REPEATS = 400, 2
 FOLD_SECONDS = (8.0, 10.0, 60.0)
 #: A contest is never cut down below so many rows.
 SMALL = 400
+#: Folds in which diagnostics fit the selected methods again.
+REFITTED = 2
 #: The share of the time that the contest may take.
 CONTEST = 0.75
 
@@ -280,18 +283,34 @@ def _explanations(
     left_out: list[str],
 ) -> None:
     problem = standings.problem
-    mark = fingerprint(problem)
-    for number, (name, instrument) in enumerate(INSTRUMENTS.items()):
-        key = f"{mark}/explain/{name}/{len(standings.complete)}"
+    mark, selected = fingerprint(problem), selected_methods(standings)
+    for number, (name, diagnostic) in enumerate(DIAGNOSTICS.items()):
+        inputs = hashlib.sha256(repr(selected if diagnostic.refits else {}).encode()).hexdigest()
+        key = f"{mark}/explain/{name}/{inputs[:16]}"
         if key not in kept.pieces:
             left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left < instrument.seconds(len(problem)):
+            if left is not None and left < diagnostic.seconds(len(problem)):
                 left_out.append(f"{name}, for there was no time")
                 continue
             watcher.began(name)
-        found = kept.get(
-            key,
-            lambda instrument=instrument: dataclasses.asdict(instrument.run(problem, standings)),
-        )  # type: ignore[misc]
+        make = functools.partial(diagnostic.run, problem, selected)
+        found = kept.get(key, lambda make=make: dataclasses.asdict(make()))  # type: ignore[misc]
         findings.append(Explanation(**found))
-        watcher.went(number + 1, len(INSTRUMENTS), 0.0)
+        watcher.went(number + 1, len(DIAGNOSTICS), 0.0)
+
+
+def selected_methods(standings: Standings) -> dict[Group, Selected]:
+    """Return the method that was selected most often in each group, in the first folds."""
+    found: dict[Group, Selected] = {}
+    for group in GROUPS:
+        if any(AUDIT[name].group == group for name in standings.names):
+            name = standings.favourite(group)
+            bouts = standings.of(name)[:REFITTED]
+            found[group] = Selected(
+                name,
+                tuple(bout.fold for bout in bouts),
+                tuple(bout.setting for bout in bouts),
+                tuple(bout.rows for bout in bouts),
+                tuple(bout.loss for bout in bouts),
+            )
+    return found
