@@ -16,9 +16,9 @@ from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
 from unlazy.estimators.catalog import Method
 from unlazy.report.audits import audit_page, print_audit
-from unlazy.tables import contest, explain
+from unlazy.tables import contest, spectra
 from unlazy.tables.contest import Bout, Standings, schedule
-from unlazy.tables.explain import INSTRUMENTS, gradient_spectrum, kernel_alignment
+from unlazy.tables.diagnostics import DIAGNOSTICS
 from unlazy.tables.judgement import judge
 from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import problem_of
@@ -111,14 +111,15 @@ def test_an_audit_of_a_linear_table_and_what_it_keeps(tmp_path):
 
 
 def test_instruments_see_what_was_planted(monkeypatch):
-    monkeypatch.setattr(explain, "BOOTSTRAP", 2)
-    monkeypatch.setattr(explain, "SCALES", (0.5, 32.0))
-    monkeypatch.setattr(explain, "RATES", (0.03, 1e6))  # of which the second diverges
-    monkeypatch.setattr(explain, "STEPS", 160)
+    monkeypatch.setattr(spectra, "BOOTSTRAP", 2)
+    monkeypatch.setattr(spectra, "SCALES", (0.5, 32.0))
+    monkeypatch.setattr(spectra, "RATES", (0.03, 1e6))  # of which the second diverges
+    monkeypatch.setattr(spectra, "STEPS", 160)
     x, y = made("parity", 200)
     outcome = unlazy.audit(x, y > 0, contenders=NAMES)
-    assert {finding.name for finding in outcome.findings} == set(INSTRUMENTS)
+    assert {finding.name for finding in outcome.findings} == set(DIAGNOSTICS)
     found = {finding.name: finding.data for finding in outcome.findings}
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert {found["gradients"]["columns"][0], found["gradients"]["columns"][1]} == {"x0", "x1"}
     assert found["kernel alignment"]["shares"]["NTK"] == sorted(
         found["kernel alignment"]["shares"]["NTK"]
@@ -139,6 +140,18 @@ def test_instruments_see_what_was_planted(monkeypatch):
     assert "http" not in page.split("<script>")[0].replace("http-equiv", "")
 
 
+def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monkeypatch):
+    """Diagnostics are kept by their inputs."""
+    refits = {"rotation": DIAGNOSTICS["rotation"]}
+    monkeypatch.setattr("unlazy.tables.audit.DIAGNOSTICS", refits)
+    x, y = made("linear", 60)
+    for fixed in ("linear", "RBF kernel", "linear"):
+        outcome = unlazy.audit(x, y, contenders=[fixed, "RFM"], journal=tmp_path / "kept.jsonl")
+        assert outcome.findings[0].data["sides"]["fixed"]["name"] == fixed
+    kept = (tmp_path / "kept.jsonl").read_text()
+    assert kept.count("/explain/rotation/") == 2
+
+
 def test_words_and_missing_values_lead_back_to_their_columns():
     draw = np.random.default_rng(0)
     colour = draw.choice(["red", "green", "blue"], 80).astype(object)
@@ -149,9 +162,9 @@ def test_words_and_missing_values_lead_back_to_their_columns():
             np.where(colour == "red", "yes", "no"),
         )
     )
-    found = gradient_spectrum(problem, None)
+    found = spectra.gradient_spectrum(problem)
     assert found.data["columns"][0] == "colour"
-    assert kernel_alignment(problem, None).data["kare"]["RBF kernel"] < 0.5
+    assert spectra.kernel_alignment(problem).data["kare"]["RBF kernel"] < 0.5
 
 
 def test_the_command_reads_a_file_and_keeps_to_the_time(tmp_path, monkeypatch):
