@@ -218,7 +218,10 @@ def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_pa
 
 def test_show(finished):
     assert "shi2022/table1" in call("show", "--store", finished[0]).output
-    assert "Deviations from the paper" in call("show", "shi2022/*", "--store", finished[0]).output
+    assert (
+        "Deviations from the paper"
+        in call("show", "shi2022/*", "--details", "--store", finished[0]).output
+    )
     nothing = call("show", "--scale", "paper", "--store", finished[0])
     assert nothing.exit_code == 2 and "unlazy reproduce" in nothing.output
 

@@ -17,7 +17,7 @@ from unlazy.report.progress import duration
 from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, slug
 from unlazy.tables.audit import AuditOutcome
-from unlazy.tables.contenders import CONTENDERS, SIDES, Side
+from unlazy.tables.contenders import CONTENDERS, Side
 from unlazy.tables.explain import Explanation
 from unlazy.tables.judgement import MARGIN
 
@@ -29,6 +29,11 @@ _WORDS = (
     "data. Trees are shown for comparison and do not enter the result."
 )
 _FEATURES: dict[Side, str] = {"fixed": "fixed", "learned": "learned", "plain": "tree"}
+_GROUPS: dict[Side, str] = {
+    "fixed": "fixed features",
+    "learned": "learned features",
+    "plain": "trees",
+}
 
 
 class AuditBar:
@@ -188,7 +193,7 @@ def methods(outcome: AuditOutcome) -> ViewTable:
 def _methods_plot(outcome: AuditOutcome) -> ViewPlot:
     losses = _losses(outcome)
     series = []
-    for side, words in SIDES.items():
+    for side, words in _GROUPS.items():
         names = [name for name in losses if CONTENDERS[name].side == side]
         means = [float(np.mean(losses[name])) for name in names]
         spreads = [float(np.std(losses[name])) for name in names]
@@ -227,7 +232,7 @@ def _line(name: str, x: Sequence[Any], y: Sequence[Any], kind: str = "measured")
 
 def _curves(data: Mapping[str, Any]) -> tuple[ViewPlot, ...]:
     lines = tuple(
-        _line(f"{SIDES[side]}: {curve['name']}", curve["rows"], curve["losses"], side)
+        _line(f"{_GROUPS[side]}: {curve['name']}", curve["rows"], curve["losses"], side)
         for side, curve in data["curves"].items()
     )
     rows = sorted({float(count) for curve in data["curves"].values() for count in curve["rows"]})
@@ -297,7 +302,7 @@ def _gradients(data: Mapping[str, Any]) -> tuple[ViewPlot, ...]:
     )
     caption = "From a recursive feature machine on resampled rows."
     return (
-        ViewPlot("Directions", "direction", "fraction of the gradients", (spectrum,)),
+        ViewPlot("Directions", "direction", "fraction of the gradients", (spectrum,), ticks=places),
         ViewPlot(
             "Columns",
             "column",

@@ -25,8 +25,8 @@ def view(outcome: ContestOutcome) -> View:
         title=outcome.task,
         takeaway=outcome.conclusion(last),
         context=f"{count(len(outcome.learners), 'learner')}, {count(len(outcome.seeds), 'seed')}, "
-        f"≤ {outcome.budget} settings per learner, scored on {outcome.share:.0%} of the examples, "
-        f"held out; {outcome.test:,} test examples",
+        f"≤ {outcome.budget} settings per learner, scored on {100 * outcome.share:.0f} % of the "
+        f"examples, held out; {outcome.test:,} test examples",
         lines=others,
         tables=(standings(outcome),),
         plots=(curves(outcome),),
@@ -114,6 +114,7 @@ def curves(outcome: ContestOutcome) -> ViewPlot:
             f"{label} from n = {n:,} examples",
             (series,),
             categories=tuple(order),
+            name="contest",
         )
     sizes = list(map(float, outcome.sizes))
     return ViewPlot(
@@ -121,12 +122,15 @@ def curves(outcome: ContestOutcome) -> ViewPlot:
         "examples n",
         label,
         tuple(
-            series_of(learner, sizes, [outcome.mean(learner, n) for n in outcome.sizes])
+            series_of(
+                learner, sizes, [outcome.mean(learner, n) for n in outcome.sizes], drawn="bars"
+            )
             for learner in order
         ),
         log_x=True,
         ticks=tuple(sizes),
-        caption="Bands: 95 % intervals. Click on a name to hide or show it.",
+        caption="Bars: 95 % intervals. Click on a name to hide or show it.",
+        name="contest",
     )
 
 

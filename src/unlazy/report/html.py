@@ -46,14 +46,14 @@ pre code { background: none; padding: 0; }
 section + section, footer, .scroll + section { border-top: 2px solid var(--rule); margin-top: 3rem;
   padding-top: 1.5rem; }
 .soft, caption, figcaption { color: var(--soft); font-size: 0.95rem; text-align: left; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.98rem; }
 caption { padding-bottom: 0.3rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.4rem 1rem 0.4rem 0;
   border-bottom: 1px solid var(--rule); }
 thead th { border-bottom: 2px solid var(--soft); vertical-align: bottom; }
 tbody th { font-weight: 600; }
-.r { text-align: right; white-space: nowrap; }
+.r { text-align: right; }
 .badge { font-weight: 700; white-space: nowrap; border: 1.5px solid currentcolor;
   border-radius: 1em; padding: 0.05em 0.6em; }
 .holds { color: var(--holds); } .fails { color: var(--fails); }
@@ -127,7 +127,7 @@ def cell_html(text: str) -> str:
     for status, mark in MARKS.items():
         if text.startswith(mark):
             return badge(status) + escape(text.removeprefix(mark))
-    return escape(text)
+    return escape(text).replace(" ± ", "&nbsp;±&nbsp;")
 
 
 def table_html(table: ViewTable) -> str:
@@ -199,9 +199,9 @@ def view_html(
     if view.context:
         parts.append(f'<p class="soft">{escape(view.context)}</p>')
     parts += [f"<p><strong>Note:</strong> {escape(note)}</p>" for note in view.notes]
-    if view.lines:
-        lines = "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in view.lines)
-        parts.append(f"<dl>{lines}</dl>")
+    labeled = "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in view.lines if a)
+    parts += [f"<dl>{labeled}</dl>"] if labeled else []
+    parts += [f"<p>{escape(text)}</p>" for label, text in view.lines if not label]
     if view.items:
         items = "".join(f"<li>{escape(item)}</li>" for item in view.items)
         parts.append(f"<ul>{items}</ul>")

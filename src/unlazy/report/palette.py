@@ -92,13 +92,15 @@ def looks(series: Sequence[ViewSeries]) -> list[Look]:
     """Return the look of each series; groups take colors and markers in their order."""
     groups = dict.fromkeys(each.family for each in series if not KINDS[each.kind].color)
     places = {group: place for place, group in enumerate(groups)}
+    taken = {KINDS[each.kind].color for each in series}
+    colors = [color for color in COLORS if color not in taken]
     found = []
     for each in series:
         look, place = KINDS[each.kind], places.get(each.family, 0)
         marker = MARKERS[place % len(MARKERS)] if look.marker is None else look.marker
         found.append(
             look._replace(
-                color=look.color or COLORS[place % len(COLORS)],
+                color=look.color or colors[place % len(colors)],
                 marker=marker,
                 size=each.size or look.size,
             )

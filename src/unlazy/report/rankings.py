@@ -50,7 +50,7 @@ def view(ranking: Ranking) -> View:
         plots=(_plot(shown),),
         lines=tuple((f"{t.first} − {t.second}", told(t)) for t in ranking.tests),
         kind="Rankings",
-        facts={"tables": str(ranking.tables), "best of ours": ours[0].name},
+        facts={"ranking": f"{ranking.tables} UCI tables", "best of ours": ours[0].name},
         name="uci-ranking",
     )
 
@@ -85,6 +85,7 @@ def _plot(shown: Sequence[Standing]) -> ViewPlot:
         "mean rank, with its 95 % interval over tables; above each: mean accuracy",
         tuple(series),
         categories=tuple(each.name for each in shown),
+        name="ranking",
     )
 
 

@@ -113,6 +113,7 @@ def plots(outcome: ScalingOutcome) -> Iterator[ViewPlot]:
             ticks=tuple(float(cell.place) for cell in outcome.rows[0].cells),
             caption="Large marks: geometric means; small marks: seeds; lines: fitted power laws; "
             "dashed: predicted; open marks: target not reached with that many examples.",
+            name="scaling",
         )
 
 

@@ -32,7 +32,8 @@ _REPRODUCED = {"holds": " ✓", "fails": " ✗", "undecided": " ?"}
 def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None) -> View:
     """Return the view of a verdict, with plots if there are records read with their arrays."""
     claim, records = verdict.claim, records or {}
-    where = f"{verdict.scale} scale, {count(len(verdict.seeds), 'seed')}, {verdict.seconds:.0f} s"
+    seeds = "exact" if claim.exact else count(len(verdict.seeds), "seed")
+    where = f"{verdict.scale} scale, {seeds}, {verdict.seconds:.0f} s"
     counted = [j for j in verdict.judgements if j.check.counts]
     open_checks = [j for j in counted if j.outcome != "holds"]
     passing = [j for j in counted if j.outcome == "holds"]
