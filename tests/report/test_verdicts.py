@@ -30,10 +30,7 @@ def test_published_and_measured_values_with_their_marks(verdict):
     shown = view_of(verdict)
     assert shown.takeaway == "2 of 2 checks pass, 1 of 2 published numbers reproduced."
     table = next(table for table in shown.tables if table.title == "Published and measured")
-    assert table.rows == (
-        ("Network", "100", "99.70 ± 0.25 ✓"),
-        ("Kernel", "90", "72.20 ± 0.50 ✗"),
-    )
+    assert table.rows == (("Network", "100", "99.70 ± 0.25 ✓"), ("Kernel", "90", "72.20 ± 0.50 ✗"))
     assert [row["accepted"] for row in cells(shown, "Checks")] == ["≥ 90", "≤ 80"]
     assert shown.facts["numbers"] == "partly (1 of 2)" and shown.facts["control"] == "not run"
 

@@ -13,7 +13,7 @@ from unlazy.report.labels import count, number, spread
 from unlazy.report.progress import duration
 from unlazy.report.terminal import print_view
 from unlazy.report.training import series_of
-from unlazy.report.view import View, ViewPlot, ViewTable, slug
+from unlazy.report.view import View, ViewPlot, ViewTable, provenance, slug
 
 
 def view(outcome: ContestOutcome) -> View:
@@ -33,15 +33,7 @@ def view(outcome: ContestOutcome) -> View:
         notes=(f"{diverged} runs diverged (NaN or inf); they count as measured.",)
         if diverged
         else (),
-        details=(
-            View(
-                "Provenance",
-                lines=(
-                    ("command", outcome.command or "given in Python"),
-                    ("seeds", ", ".join(map(str, outcome.seeds))),
-                ),
-            ),
-        ),
+        details=(provenance(outcome.command, outcome.seeds),),
         kind="Contests",
         facts={
             "task": outcome.task,

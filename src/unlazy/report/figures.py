@@ -214,9 +214,7 @@ def _axes(axes: Axes, plot: ViewPlot, first: bool, lowest: bool) -> None:
 
 
 def _legend(
-    plot: ViewPlot,
-    panels: Sequence[tuple[str, Sequence[ViewSeries]]],
-    looked: dict[int, Look],
+    plot: ViewPlot, panels: Sequence[tuple[str, Sequence[ViewSeries]]], looked: dict[int, Look]
 ) -> list[Line2D]:
     """Return one handle per name; panels of groups have their names as titles."""
     handles: dict[str, Line2D] = {}

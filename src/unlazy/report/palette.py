@@ -11,26 +11,13 @@ from unlazy.report.view import ViewSeries
 #: vanish on one of the two backgrounds; then a wine red and a gray, and for figures of many lines
 #: an indigo and an olive.
 COLORS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#A23B72",
-    "#808080",
-    "#5B4FC4",
-    "#8A8A22",
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
+    *("#56B4E9", "#A23B72", "#808080", "#5B4FC4", "#8A8A22"),
 )
 #: Matplotlib's marker and Plotly's, a second sign next to the color.
 MARKERS = (
-    ("o", "circle"),
-    ("s", "square"),
-    ("^", "triangle-up"),
-    ("D", "diamond"),
-    ("v", "triangle-down"),
-    ("X", "x"),
-    ("P", "cross"),
+    *(("o", "circle"), ("s", "square"), ("^", "triangle-up"), ("D", "diamond")),
+    *(("v", "triangle-down"), ("X", "x"), ("P", "cross")),
 )
 _NO_MARKER = ("", "")
 
