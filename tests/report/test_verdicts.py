@@ -46,7 +46,7 @@ def test_a_failure_has_its_reasons_in_a_table_of_its_own(claim, records):
         "-10",
         "-27.50",
     )
-    assert dict(shown.lines)["Passing"] == "Network: test accuracy 99.70 ± 0.25 (≥ 90)"
+    assert shown.tables[-1].caption == "Passing: Network: test accuracy 99.70 ± 0.25 (≥ 90)"
 
 
 def test_assumptions_and_controls_are_shown(claim, records):

@@ -79,7 +79,7 @@ def bounds_of(check: Check) -> str:
 
 def _bound(value: float) -> str:
     near = float(f"{value:g}")
-    if value == near or abs(value - near) > 1e-8 * abs(value):
+    if not 1e-15 < abs(value - near) / max(abs(value), 1e-300) < 1e-8:  # rounding, or digits
         return f"{value:g}"
     return f"{near:g} {'+' if value > near else '−'} {_power(abs(value - near))}"
 

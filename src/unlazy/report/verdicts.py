@@ -42,15 +42,15 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         why = {"fails": "Why it fails", "undecided": "Why it is undecided"}.get(
             verdict.outcome, "Checks that do not pass"
         )
-        tables.append(checks(verdict, open_checks, why))
+        table = checks(verdict, open_checks, why)
+        told = "; ".join(_in_short(verdict, j) for j in passing)
+        tables.append(dataclasses.replace(table, caption=f"Passing: {told}" if told else ""))
     elif passing:
         tables.append(checks(verdict, passing, "Checks"))
     if verdict.conditions:
         tables.append(conditions(verdict))
     lines = [("Claim", claim.statement)]
-    if open_checks and passing:
-        lines.append(("Passing", "; ".join(_in_short(verdict, j) for j in passing)))
-    if claim.control is not None:
+    if verdict.control is not None:
         lines.append(("Control", _control(verdict)))
     if claim.corrections:
         lines.append(("Corrected", f"{', '.join(claim.corrections)} (see the errata)"))
