@@ -383,7 +383,7 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
         assert len(list(opened.records())) == 16
     assert call("export", "--store", store).exit_code == 0
     assert (
-        "Contests" in call("show", "--store", store).output
+        "Comparisons" in call("show", "--store", store).output
         and "mean-histogram" in call("show", "shi2022/task", "--store", store).output
     )
     page = tmp_path / "page.html"
@@ -392,7 +392,7 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
         == 0
     )
     assert (
-        "Contest on shi2022/task" in page.read_text()
+        "Comparison on shi2022/task" in page.read_text()
         and (tmp_path / "figures" / "shi2022-task-with-d-24-d-12-k-3-contest.png").exists()
     )
     missing = call("show", "shi2022/tsk", "--store", store)

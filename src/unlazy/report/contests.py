@@ -22,7 +22,7 @@ def view(outcome: ContestOutcome) -> View:
     diverged = sum(result.diverged for result in outcome.results.values())
     others = tuple(("", outcome.conclusion(n)) for n in outcome.sizes[:-1])
     return View(
-        title=outcome.task,
+        title=f"Comparison on {outcome.task}",
         takeaway=outcome.conclusion(last),
         context=f"{count(len(outcome.learners), 'learner')}, {count(len(outcome.seeds), 'seed')}, "
         f"≤ {outcome.budget} settings per learner, scored on {100 * outcome.share:.0f} % of the "
@@ -34,7 +34,7 @@ def view(outcome: ContestOutcome) -> View:
         if diverged
         else (),
         details=(provenance(outcome.command, outcome.seeds),),
-        kind="Contests",
+        kind="Comparisons",
         facts={
             "task": outcome.task,
             "n": ", ".join(f"{n:,}" for n in outcome.sizes),
