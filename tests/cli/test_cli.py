@@ -218,7 +218,10 @@ def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_pa
 
 def test_show(finished):
     assert "shi2022/table1" in call("show", "--store", finished[0]).output
-    assert "Deviations from the paper" in call("show", "shi2022/*", "--store", finished[0]).output
+    assert (
+        "Deviations from the paper"
+        in call("show", "shi2022/*", "--details", "--store", finished[0]).output
+    )
     nothing = call("show", "--scale", "paper", "--store", finished[0])
     assert nothing.exit_code == 2 and "unlazy reproduce" in nothing.output
 
@@ -380,7 +383,7 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
         assert len(list(opened.records())) == 16
     assert call("export", "--store", store).exit_code == 0
     assert (
-        "Contests" in call("show", "--store", store).output
+        "Comparisons" in call("show", "--store", store).output
         and "mean-histogram" in call("show", "shi2022/task", "--store", store).output
     )
     page = tmp_path / "page.html"
@@ -389,7 +392,7 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
         == 0
     )
     assert (
-        "Contest on shi2022/task" in page.read_text()
+        "Comparison on shi2022/task" in page.read_text()
         and (tmp_path / "figures" / "shi2022-task-with-d-24-d-12-k-3-contest.png").exists()
     )
     missing = call("show", "shi2022/tsk", "--store", store)

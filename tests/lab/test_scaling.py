@@ -20,7 +20,8 @@ from unlazy.lab.registry import family_of, learner_of
 from unlazy.lab.scaling import EASIER, START, TARGET, Scaling, places_of, run, sizes_to_try
 from unlazy.lab.store import Store
 from unlazy.learners.features import FeatureRidge
-from unlazy.report.scaling import figure, print_scaling, scaling_chart, scaling_ledger, table
+from unlazy.report.scaling import print_scaling, table
+from unlazy.report.view import view_of
 from unlazy.tasks.multi_index import MultiIndex
 
 LINEAR = FeatureRidge(RawFeatures())
@@ -154,7 +155,7 @@ def test_an_outcome_survives_the_store_and_is_drawn():
     told = json.loads(json.dumps(outcome.to_json(), allow_nan=False))
     again = ScalingOutcome.from_json(told)
     assert again.to_json() == told and again.sentences == outcome.sentences
-    header, rows = table(again)
+    header, rows = table(again).columns, table(again).rows
     assert [row[0] for row in rows] == [
         "kernel",
         "kernel, predicted (ridgeless)",
@@ -163,16 +164,13 @@ def test_an_outcome_survives_the_store_and_is_drawn():
     assert (
         rows[0][1].startswith("2.00 [") and rows[2][-1] == "not reached: error 0.156 at n = 1,000"
     )
-    (axes,) = figure(again).axes
+    (axes,) = again.figure().axes
     assert "squared error" in axes.get_ylabel() and axes.get_xscale() == axes.get_yscale() == "log"
-    assert [trace["name"] for trace in scaling_chart(again)["data"] if "name" in trace][
-        -1
-    ] == "kernel, predicted (ridgeless)"
-    assert (
-        "data:image/png;base64," in again._repr_html_()
-        and scaling_ledger([again])[1][0][-1] == "kernel 2.00, never not reached"
-    )
-    scaling_chart(hand_outcome(hand_row("never", (None,) * 3)))
+    shown = view_of(again)
+    assert shown.plots[0].series[-2].name == "kernel, predicted (ridgeless)"
+    assert "data:image/png;base64," in again._repr_html_()
+    assert shown.facts["exponents"] == "kernel 2.00, never not reached"
+    assert view_of(hand_outcome(hand_row("never", (None,) * 3))).plots[0].series[0].kind == "missed"
 
 
 @pytest.mark.parametrize(
