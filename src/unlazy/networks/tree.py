@@ -99,12 +99,12 @@ class TreeNetwork(HasNeurons):
         return self.up_to(0, x)[:, 0]
 
     @property
-    def gates(self) -> Int[Array, " n-1"]:
+    def gates(self) -> Int[Array, " gates"]:
         """Each gate's number, read on the four patterns of ±1; an output above 0 counts as +1."""
         return ((self.gate_outputs > 0) << jnp.arange(4)).sum(axis=1)
 
     @property
-    def gate_outputs(self) -> Float[Array, "n-1 4"]:
+    def gate_outputs(self) -> Float[Array, "gates 4"]:
         """What each gate gives on the four patterns of ±1, level 0 first."""
         patterns = jnp.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
         levels = [

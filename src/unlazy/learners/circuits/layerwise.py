@@ -160,7 +160,7 @@ def learn_circuits(
 class CircuitModel(Model):
     """A circuit as a model: inputs are read by their sign, scores are ±1."""
 
-    gates: Float[Array, " n-1"]
+    gates: Float[Array, " gates"]
 
     def __call__(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
         """Scores of a batch."""

@@ -193,7 +193,7 @@ class LayerBalance(Probe):
         drift = jnp.max(jnp.diff(gap, axis=0) / (4 * self.step**2 * neurons.a[:-1] ** 2), axis=1)
         excess = jnp.max(jnp.abs(neurons.a) - jnp.sqrt(square), axis=1)[1:] / self.radius
 
-        def so_far(values: Float[Array, " s-1"]) -> Float[Array, " s"]:
+        def so_far(values: Float[Array, " s"]) -> Float[Array, " s+1"]:
             return jnp.pad(jax.lax.cummax(values), (1, 0), constant_values=jnp.nan)
 
         return {

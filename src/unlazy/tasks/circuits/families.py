@@ -36,7 +36,7 @@ ORDER = np.concatenate(
 LISTED = 16
 
 
-def node_bits(gates: Int[Array, " n-1"], x: Float[Array, "b n"]) -> list[Int[Array, "b m"]]:
+def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[Array, "b _"]]:
     """Bits of all nodes of a circuit on inputs whose signs are the bits, level 0 first."""
     nodes = [(x > 0).astype(jnp.int32)]
     while nodes[-1].shape[1] > 1:
@@ -47,7 +47,7 @@ def node_bits(gates: Int[Array, " n-1"], x: Float[Array, "b n"]) -> list[Int[Arr
     return nodes[::-1]
 
 
-def evaluate_signs(gates: Int[Array, " n-1"], x: Float[Array, "b n"]) -> Float[Array, " b"]:
+def evaluate_signs(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> Float[Array, " b"]:
     """Output ±1 of a circuit, given by its gate numbers, on inputs whose signs are the bits."""
     return 2.0 * node_bits(gates, x)[0][:, 0] - 1
 
@@ -122,7 +122,7 @@ class CircuitLaw(eqx.Module, Statistics):
         return UnlabelledCircuitLaw(self)
 
 
-def listed(n: int) -> Float[Array, "2**n n"]:
+def listed(n: int) -> Float[Array, "2**{n} {n}"]:
     """All inputs ±1, one a row."""
     return _signs((jnp.arange(2**n)[:, None] >> jnp.arange(n)[::-1]) & 1 == 1)
 
@@ -219,7 +219,7 @@ class _Circuits(Family):
     def dimension(self) -> int:
         return self.n
 
-    def _draw_gates(self, key: PRNGKeyArray) -> Int[Array, " n-1"]:
+    def _draw_gates(self, key: PRNGKeyArray) -> Int[Array, " gates"]:
         kinds = jnp.array([GATES[name] for name in self.gates])
         return kinds[jax.random.randint(key, (self.n - 1,), 0, len(self.gates))]
 
@@ -229,7 +229,7 @@ class GenerativeTask(CircuitTask):
     equally often.
     """
 
-    gates: Int[Array, " n-1"]
+    gates: Int[Array, " gates"]
 
     @property
     def dimension(self) -> int:
@@ -324,7 +324,7 @@ class GenerativeCircuits(_Circuits):
 class ProductCircuitTask(CircuitTask):
     """A circuit on independent bits with P(x_j = 1) = p_j."""
 
-    gates: Int[Array, " n-1"]
+    gates: Int[Array, " gates"]
     p: Float[Array, " n"]
 
     @property

@@ -31,7 +31,7 @@ class BalancedLaw(PatternLaw):
     negative: Float[Array, ""]
 
     @property
-    def count_law(self) -> Float[Array, " k+1"]:
+    def count_law(self) -> Float[Array, " {self.k}+1"]:
         """P(Σ_A φ̃ = s), each class scaled to its share."""
         mass = PatternLaw(self.weight, self.p, self.q, self.D, self.k, self.P).count_law
         is_positive = self.label_of_count > 0

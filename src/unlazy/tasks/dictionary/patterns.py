@@ -73,12 +73,12 @@ class PatternLaw(eqx.Module):
     P: tuple[int, ...] = eqx.field(static=True)
 
     @property
-    def label_of_count(self) -> Float[Array, " k+1"]:
+    def label_of_count(self) -> Float[Array, " {self.k}+1"]:
         """y as a function of the number 0 … k of relevant patterns that are present."""
         return jnp.array([1.0 if s in self.P else -1.0 for s in range(self.k + 1)])
 
     @property
-    def count_law(self) -> Float[Array, " k+1"]:
+    def count_law(self) -> Float[Array, " {self.k}+1"]:
         """P(Σ_A φ̃ = s) for s = 0 … k: a mixture of binomials."""
         s = jnp.arange(self.k + 1.0)
         log_choose = jnp.array([math.log(math.comb(self.k, i)) for i in range(self.k + 1)])
