@@ -42,7 +42,11 @@ def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[A
     while nodes[-1].shape[1] > 1:
         count = nodes[-1].shape[1] // 2
         nodes.append(
-            (gates[count - 1 : 2 * count - 1] >> (2 * nodes[-1][:, 0::2] + nodes[-1][:, 1::2])) & 1
+            (
+                gates[None, count - 1 : 2 * count - 1]
+                >> (2 * nodes[-1][:, 0::2] + nodes[-1][:, 1::2])
+            )
+            & 1
         )
     return nodes[::-1]
 
@@ -124,7 +128,7 @@ class CircuitLaw(eqx.Module, Statistics):
 
 def listed(n: int) -> Float[Array, "2**{n} {n}"]:
     """All inputs ±1, one a row."""
-    return _signs((jnp.arange(2**n)[:, None] >> jnp.arange(n)[::-1]) & 1 == 1)
+    return _signs((jnp.arange(2**n)[:, None] >> jnp.arange(n)[None, ::-1]) & 1 == 1)
 
 
 def _independent(p: Float[Array, "..."], x: Float[Array, "b n"]) -> Float[Array, " b"]:
@@ -243,7 +247,7 @@ class GenerativeTask(CircuitTask):
         y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(jnp.int32)
         nodes = y
         for i in range(depth):
-            asked = 2 * self.gates[2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
+            asked = 2 * self.gates[None, 2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
             place = (
                 jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]
             ).astype(jnp.int32)
