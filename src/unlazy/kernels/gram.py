@@ -107,7 +107,7 @@ def _from_products(
     to fit.
     """
     if isinstance(kernel, Stationary):
-        centre = z.mean(axis=0)
+        centre = z.mean(axis=0, keepdims=True)
         x, z = x - centre, z - centre
     xz, xx, zz = (
         x @ z.T,
