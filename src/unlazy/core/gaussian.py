@@ -288,7 +288,8 @@ class Series(Moments):
     function: Callable[[Array], Array]
 
     def _on_grid(self, q: Float[Array, "..."]) -> Single:
-        z = jnp.sqrt(q)[..., None] * jnp.asarray(_GRID, q.dtype)
+        grid = jnp.asarray(_GRID, q.dtype).reshape((1,) * q.ndim + (-1,))
+        z = jnp.sqrt(q)[..., None] * grid
         return jax.jvp(self.function, (z,), (jnp.ones_like(z),))
 
     def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
@@ -300,8 +301,8 @@ class Series(Moments):
 
         def step(sums: Pair, coefficients: Any) -> tuple[Pair, None]:
             (value_x, slope_x), (value_z, slope_z) = coefficients
-            value = sums[0] * t + value_x[:, None] * value_z
-            return (value, sums[1] * t + slope_x[:, None] * slope_z), None
+            value = sums[0] * t + value_x[:, None] * value_z[None, :]
+            return (value, sums[1] * t + slope_x[:, None] * slope_z[None, :]), None
 
         return jax.lax.scan(step, (jnp.zeros_like(t), jnp.zeros_like(t)), (of_x, of_z), unroll=8)[0]
 
