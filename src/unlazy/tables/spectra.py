@@ -68,7 +68,8 @@ class _View:
     def columns(self) -> np.ndarray:
         """Targets of the training rows."""
         if self.problem.kind == "regression":
-            return ((self.y - self.centre) / self.size)[:, None]
+            standardized: np.ndarray = ((self.y - self.centre) / self.size)[:, None]
+            return standardized
         classes = np.arange(len(self.problem.classes))
         coded = np.where(self.y[:, None] == classes, 1.0, -1.0)
         return coded if len(classes) > 2 else coded[:, 1:]
@@ -315,4 +316,5 @@ def _sources(problem: Problem, view: _View) -> np.ndarray:
                 places += [place] * sum(
                     str(out).startswith(prefix) for out in transformer[-1].get_feature_names_out()
                 )
-    return np.array(places)[encoder[-1].kept_]
+    kept_places: np.ndarray = np.array(places)[encoder[-1].kept_]
+    return kept_places
