@@ -8,7 +8,7 @@ from typing import Any
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.judging import Verdict
-from unlazy.lab.paper_index import Entry, code_of, tests_of
+from unlazy.lab.paper_index import Entry, code_of, files_testing
 from unlazy.report.tables import MARKS
 
 
@@ -31,7 +31,7 @@ def index_json(entries: Iterable[Entry], verdicts: Mapping[str, Verdict]) -> lis
                     "verdict": verdicts[row.id].outcome if row.id in verdicts else None,
                     "scale": verdicts[row.id].scale if row.id in verdicts else None,
                     "code": code_of(row),
-                    "tests": tests_of(row),
+                    "tests": files_testing(row),
                 }
                 for row in entry.rows
             ],
@@ -63,7 +63,7 @@ def _cells(entry: Entry, verdicts: Mapping[str, Verdict]) -> list[str]:
         named.append(row.id.removeprefix(f"{entry.paper}/") + mark)
     if entry.rows:
         code = code_of(entry.rows[0]).removeprefix(f"unlazy.papers.{entry.paper}.")
-        test = next(iter(tests_of(entry.rows[0])), "").rpartition("/")[2]
+        test = next(iter(files_testing(entry.rows[0])), "").rpartition("/")[2]
     about = [entry.statement.title, entry.statement.note and f"({entry.statement.note})"]
     return [
         entry.statement.statement,
