@@ -221,7 +221,8 @@ jax.config.update("jax_enable_x64", True)
 import numpy as np, neural_tangents
 from neural_tangents import stax
 x = np.random.default_rng(0).standard_normal(({WIDE_N}, {WIDE_D}))
-layers = [part for _ in range({WIDE_DEPTH}) for part in (stax.Dense(1), stax.Relu())] + [stax.Dense(1)]
+layers = [part for _ in range({WIDE_DEPTH}) for part in (stax.Dense(1), stax.Relu())]
+layers.append(stax.Dense(1))
 kernel = jax.jit(lambda x: stax.serial(*layers)[2](x, x, "ntk"))
 kernel(x).block_until_ready()
 print(json.dumps([neural_tangents.__version__, jax.__version__]), flush=True)

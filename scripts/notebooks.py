@@ -31,15 +31,18 @@ STUDIES = {
         """from unlazy import LocalEngine, ParityMixture, Performance, Trial
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.probes.neurons import Silhouette
-from unlazy.report.figures import neuron_map
+from unlazy.report.figures import draw
+from unlazy.report.neurons import neuron_plot
 
 family = ParityMixture(d=30, D=12, k=3, po=0.5)
 moments = family.moments
-schedule = TwoStep.practical(k=3, m=20, T=60, gamma=float(moments.gamma), sigma=float(moments.sigma), batch=100)
-trial = Trial(family, schedule.network(record=(0, 1, 2)), 2000, 10, (Performance(1000), Silhouette(40)))
+gamma, sigma = float(moments.gamma), float(moments.sigma)
+schedule = TwoStep.practical(k=3, m=20, T=60, gamma=gamma, sigma=sigma, batch=100)
+learner = schedule.network(record=(0, 1, 2))
+trial = Trial(family, learner, 2000, 10, (Performance(1000), Silhouette(40)))
 (record,) = LocalEngine().run([trial])
 print(dict(zip(record.steps, record.measurements["test_accuracy"])))
-neuron_map(record)""",
+draw(neuron_plot(record))""",
     ),
     "glasgow2023": (
         "glasgow2023/task",
@@ -49,9 +52,12 @@ neuron_map(record)""",
         """from unlazy import Alignment, LocalEngine, MultiIndex, Performance, Trial
 from unlazy.learners.mean_field import mean_field_sgd
 
-learner = mean_field_sgd(width=48, batch=32, radius=0.1, step=0.2, steps=100, record=(0, 20, 40, 60, 80))
-(record,) = LocalEngine().run([Trial(MultiIndex(d=12), learner, 3200, 10, (Performance(1000), Alignment()))])
-for step, accuracy, cosine in zip(record.steps, record.measurements["test_accuracy"], record.measurements["cosine"]):
+recorded = (0, 20, 40, 60, 80)
+learner = mean_field_sgd(width=48, batch=32, radius=0.1, step=0.2, steps=100, record=recorded)
+trial = Trial(MultiIndex(d=12), learner, 3200, 10, (Performance(1000), Alignment()))
+(record,) = LocalEngine().run([trial])
+accuracies, cosines = record.measurements["test_accuracy"], record.measurements["cosine"]
+for step, accuracy, cosine in zip(record.steps, accuracies, cosines):
     print(f"step {step:3d}: accuracy {accuracy:5.1f} %, greatest cosine {cosine:.2f}")""",
     ),
     "malach2019": (
@@ -61,7 +67,8 @@ for step, accuracy, cosine in zip(record.steps, record.measurements["test_accura
         """import jax
 
 from unlazy.learners.circuits.layerwise import Layerwise
-from unlazy.report.circuits import draw_recovery, recovery_text
+from unlazy.report.circuits import recovery_plot, recovery_text
+from unlazy.report.figures import draw
 from unlazy.tasks.circuits.families import GenerativeCircuits
 from unlazy.tasks.circuits.recovery import recovery
 
@@ -70,7 +77,7 @@ trace = Layerwise(margin=(2 / 3) ** 3).fit(task.sampler, 4000, key=jax.random.ke
 learned = trace.at(0).circuit
 seen = recovery(task.circuit, task.input_law, learned)
 print(recovery_text(task.circuit, learned, seen))
-draw_recovery(task.circuit, learned, seen)""",
+draw(recovery_plot(task.circuit, learned, seen))""",
     ),
     "daniely2020": (
         "daniely2020/lemma5",
@@ -82,7 +89,12 @@ from unlazy.learners.one_step import one_step_readout
 from unlazy.tasks.equal_bits import EqualBits
 
 outcome = unlazy.compare(
-    EqualBits(d=10, k=3), {"one step": one_step_readout(64), "linear": "linear"}, n=400, seeds=3, budget=2, test=1000
+    EqualBits(d=10, k=3),
+    {"one step": one_step_readout(64), "linear": "linear"},
+    n=400,
+    seeds=3,
+    budget=2,
+    test=1000,
 )
 print(outcome.conclusion(400))
 outcome""",

@@ -19,8 +19,8 @@ import unlazy
 from unlazy.lab import registry
 from unlazy.lab.paper_files import definitions
 from unlazy.lab.paper_index import code_of, files_testing, index
-from unlazy.report.figures import slug
-from unlazy.report.tables import MARKS
+from unlazy.report.labels import MARKS
+from unlazy.report.view import slug
 
 ROOT = Path(__file__).parent.parent
 #: Rooms of the public names, in the order of the data: title and the modules whose names are shown

@@ -9,7 +9,8 @@ and two steps, and at the end.
 from unlazy import Alignment, LocalEngine, ParityMixture, Performance, Trial
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.probes.neurons import Silhouette
-from unlazy.report.figures import neuron_map
+from unlazy.report.figures import draw
+from unlazy.report.neurons import neuron_plot
 
 family = ParityMixture(d=40, D=20, k=3, po=0.5)
 moments = family.moments
@@ -32,4 +33,4 @@ for step, accuracy, cosine in zip(
 # %%
 # Stars are the hidden direction and its opposite.
 
-picture = neuron_map(record)
+picture = draw(neuron_plot(record))

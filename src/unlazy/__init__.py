@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from unlazy.api import audit, compare, reproduce, scaling
     from unlazy.core.activations import activation_of
     from unlazy.core.errors import BadInput, StoreError, UnlazyError, require
     from unlazy.core.metrics import Metric, Outputs
@@ -43,10 +44,8 @@ if TYPE_CHECKING:
         WideNetwork,
         gram,
     )
-    from unlazy.lab.api import compare, reproduce, scaling
     from unlazy.lab.arms import Arm, Comparison, Repeats, Row, Tuned
     from unlazy.lab.claims import Claim, Plot, PlotLine
-    from unlazy.lab.contests import Contest
     from unlazy.lab.engines import Engine, LocalEngine
     from unlazy.lab.rules import (
         Change,
@@ -87,7 +86,7 @@ if TYPE_CHECKING:
     from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit
     from unlazy.networks.two_layer import TwoLayer
     from unlazy.probes import Alignment, ModelProbe, Performance, Probe
-    from unlazy.tables.audit import audit
+    from unlazy.studies.contest import Contest
     from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task, WeightedBatch
     from unlazy.tasks.dictionary.patterns import ParityMixture
     from unlazy.tasks.images.families import ImageClasses, ImagePatches, StackedDigits
@@ -104,10 +103,10 @@ _PLACES = {
     "Linear Polynomial ProductKernel "
     "RandomFeatures RawFeatures ResidualNNGP ResidualNTK Stationary Tangent Conjugate "
     "WideNetwork gram",
-    "unlazy.lab.api": "compare reproduce scaling",
+    "unlazy.api": "audit compare reproduce scaling",
     "unlazy.lab.arms": "Arm Comparison Repeats Row Tuned",
     "unlazy.lab.claims": "Claim Plot PlotLine",
-    "unlazy.lab.contests": "Contest",
+    "unlazy.studies.contest": "Contest",
     "unlazy.lab.engines": "Engine LocalEngine",
     "unlazy.lab.rules": "Change Check Condition Control Published Quantity Scale arm arms "
     "shuffled variants",
@@ -132,7 +131,6 @@ _PLACES = {
     "unlazy.networks.inits": "MirroredInit PlainInit ResNetInit SphereInit TangentInit",
     "unlazy.networks.two_layer": "TwoLayer",
     "unlazy.probes": "Alignment ModelProbe Performance Probe",
-    "unlazy.tables.audit": "audit",
     "unlazy.tasks.base": "Batch Data Family Population Sampler Task WeightedBatch",
     "unlazy.tasks.dictionary.patterns": "ParityMixture",
     "unlazy.tasks.images.families": "ImageClasses ImagePatches StackedDigits",

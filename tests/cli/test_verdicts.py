@@ -11,8 +11,8 @@ from unlazy.lab import registry
 
 TEXT = '''
 import jax
-from unlazy import Arm, Change, Check, Claim, Condition, Control, FeatureRidge, Instrument, MultiIndex, Performance, Published
-from unlazy import Quantity, RawFeatures, shuffled
+from unlazy import Arm, Change, Check, Claim, Condition, Control, FeatureRidge, Instrument
+from unlazy import MultiIndex, Performance, Published, Quantity, RawFeatures, shuffled
 from unlazy.tasks.multi_index import product
 
 
@@ -35,23 +35,28 @@ def study(scale):
 
 SURE = Claim(
     id="mine/sure", where="here", kind="bound", statement="The number is positive.", study=study,
-    checks=(Check(Quantity("coin", "value"), lower=0.0),), control=Control("a negative number", lambda scale: {"coin": Coin(-1.0)}),
-    published=(Published(Quantity("coin", "value"), "5.0"),), seeds={"smoke": 1, "laptop": 6, "paper": 6},
+    checks=(Check(Quantity("coin", "value"), lower=0.0),),
+    control=Control("a negative number", lambda scale: {"coin": Coin(-1.0)}),
+    published=(Published(Quantity("coin", "value"), "5.0"),),
+    seeds={"smoke": 1, "laptop": 6, "paper": 6},
     history=(Change("2026-01-01", "the bound rose", "it was too low", 1200),),
     conditions=(Condition("m ≥ 3", lambda scale: 4.0, lambda scale: 3.0),),
 )
 CLOSE = Claim(
     id="mine/close", where="here", kind="bound", statement="The number is above 0.8.", study=study,
-    checks=(Check(Quantity("coin", "value"), lower=0.6),), seeds={"smoke": 1, "laptop": 3, "paper": 3},
+    checks=(Check(Quantity("coin", "value"), lower=0.6),),
+    seeds={"smoke": 1, "laptop": 3, "paper": 3},
 )
 
 
 def learning(scale):
-    return {"linear": Arm(MultiIndex(d=6, polynomial=product(1)), FeatureRidge(RawFeatures()), 400, (Performance(1000),))}
+    family, ridge = MultiIndex(d=6, polynomial=product(1)), FeatureRidge(RawFeatures())
+    return {"linear": Arm(family, ridge, 400, (Performance(1000),))}
 
 
 LEARNS = Claim(
-    id="mine/learns", where="here", kind="bound", statement="A linear model learns one coordinate.", study=learning,
+    id="mine/learns", where="here", kind="bound", study=learning,
+    statement="A linear model learns one coordinate.",
     checks=(Check(Quantity("linear", "test_accuracy"), lower=90.0),), control=shuffled(learning),
 )
 '''

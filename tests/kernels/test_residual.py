@@ -106,9 +106,11 @@ def test_the_kernel_of_the_bottleneck_stays_random():
 
     def spread(width, bottleneck):
         keys = jax.random.split(jax.random.key(2), 40)
-        one = lambda key: Tangent(Scaled(draw(key, 4, width, "relu", bottleneck)))(
-            POINTS[:1], POINTS[:1]
-        )[0, 0]  # noqa: E731
+
+        def one(key):
+            kernel = Tangent(Scaled(draw(key, 4, width, "relu", bottleneck)))
+            return kernel(POINTS[:1], POINTS[:1])[0, 0]
+
         values = jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
         return float(jnp.std(values) / jnp.mean(values))
 

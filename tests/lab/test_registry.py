@@ -46,7 +46,8 @@ class Perceptron(Learner):
     def fit(self, sampler, n, *, key):
         seen = sampler.draw(n, key)
         step = lambda w, e: (w + jnp.where(e[1] * (e[0] @ w) <= 0, e[1], 0.0) * e[0], None)
-        return Trace.of(Predictor(lambda w, x: x @ w, jax.lax.scan(step, jnp.zeros(seen.x.shape[1]), seen)[0]), seen)
+        w, _ = jax.lax.scan(step, jnp.zeros(seen.x.shape[1]), seen)
+        return Trace.of(Predictor(lambda w, x: x @ w, w), seen)
 """
 
 
@@ -137,7 +138,7 @@ def test_an_instance_can_be_named(plugin):
             "Halfspace",
             "is not finished: it does not define task",
         ),
-        (PLUGIN + "\nclass (:", "Halfspace", "cannot be loaded: SyntaxError in line 33"),
+        (PLUGIN + "\nclass (:", "Halfspace", "cannot be loaded: SyntaxError in line 34"),
         (
             PLUGIN + "\nimport no_such_module",
             "Halfspace",

@@ -86,8 +86,8 @@ def test_runs_are_kept_the_newest_first(path):
 VERSION_1 = """
 DROP TABLE runs;
 CREATE TABLE runs (
-    claim TEXT NOT NULL, scale TEXT NOT NULL, first_seed INTEGER NOT NULL, seeds INTEGER NOT NULL, arms TEXT NOT NULL,
-    created TEXT NOT NULL, PRIMARY KEY (claim, scale, first_seed, seeds)
+    claim TEXT NOT NULL, scale TEXT NOT NULL, first_seed INTEGER NOT NULL, seeds INTEGER NOT NULL,
+    arms TEXT NOT NULL, created TEXT NOT NULL, PRIMARY KEY (claim, scale, first_seed, seeds)
 ) WITHOUT ROWID;
 INSERT INTO runs VALUES ('c/1', 'smoke', 10, 2, '{"Arm":["a"]}', '2020-01-01T00:00:00+00:00');
 PRAGMA user_version = 1;
@@ -131,15 +131,18 @@ def test_a_rule_keeps_the_time_at_which_it_was_first_seen(path):
 WRITER = f"""
 import sys
 sys.path[:0] = {[os.path.dirname(os.path.dirname(__file__))]!r}
+import numpy as np
 from toys import hand_record
 from unlazy.lab.store import Store
 import os, signal
 with Store(sys.argv[1]) as store:
     for i in range(int(sys.argv[2]), int(sys.argv[3])):
-        store.add(hand_record(f"key-{{i:05d}}", seed=i, loss=float(i), arrays={{"w": __import__("numpy").full(500, i)}}))
+        arrays = {{"w": np.full(500, i)}}
+        store.add(hand_record(f"key-{{i:05d}}", seed=i, loss=float(i), arrays=arrays))
         if len(sys.argv) > 4 and i == int(sys.argv[4]):
             store._db.execute("BEGIN IMMEDIATE")
-            store._db.execute("INSERT INTO arrays VALUES ('key-half', 'w', 'float64', '[1]', x'00')")
+            half = "('key-half', 'w', 'float64', '[1]', x'00')"
+            store._db.execute("INSERT INTO arrays VALUES " + half)
             os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -118,12 +118,11 @@ def test_gradient_descent_on_the_tangent_model_leads_to_the_ridge_solution(name)
             lambda d: 0.5 * jnp.mean(jnp.sum((Linearised(network, d)(x) - y) ** 2, axis=1))
         )(eqx.combine(delta, network))
         # At the solution the slope of the loss is −λ·δ/n, the same multiple for all parameters.
-        flat = lambda tree: np.concatenate(
-            [
-                np.asarray(leaf).ravel()
-                for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
-            ]
-        )  # noqa: E731
+
+        def flat(tree):
+            leaves = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
+            return np.concatenate([np.asarray(leaf).ravel() for leaf in leaves])
+
         g, d = flat(slopes), flat(delta)
         multiple = -(g @ d) / (d @ d)
         assert multiple > 0 and np.linalg.norm(g + multiple * d) < 1e-2 * np.linalg.norm(g)

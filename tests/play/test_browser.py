@@ -90,7 +90,8 @@ def slider(page, name):
 def painted(page, canvas):
     """How many points of a canvas are not empty."""
     return page.evaluate(
-        f"""() => {{ const c = document.getElementById("{canvas}"), data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+        f"""() => {{ const c = document.getElementById("{canvas}");
+        const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
         let n = 0; for (let i = 3; i < data.length; i += 4) n += data[i] > 0; return n; }}"""
     )
 
@@ -196,8 +197,10 @@ def test_keys_step_and_wind_back_and_the_phone_sees_all(page):
     )
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
     unnamed = page.evaluate(
-        """[...document.querySelectorAll("input, select, button, canvas")].filter(e => !e.closest("[hidden]") &&
-        !(e.getAttribute("aria-label") || e.getAttribute("aria-describedby") || e.labels?.length || e.textContent.trim())).length"""
+        """[...document.querySelectorAll("input, select, button, canvas")].filter(
+        e => !e.closest("[hidden]") &&
+        !(e.getAttribute("aria-label") || e.getAttribute("aria-describedby") ||
+        e.labels?.length || e.textContent.trim())).length"""
     )
     assert unnamed == 0, "a control has no name that a screen reader could say"
 

@@ -4,6 +4,7 @@ import io
 import json
 
 import numpy as np
+import pandas
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -13,8 +14,9 @@ import unlazy
 from unlazy.cli import main
 from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
+from unlazy.estimators.catalog import Method
 from unlazy.report.audits import audit_page, print_audit
-from unlazy.tables import contenders, contest, explain
+from unlazy.tables import contest, explain
 from unlazy.tables.contest import Bout, Standings, schedule
 from unlazy.tables.explain import INSTRUMENTS, gradient_spectrum, kernel_alignment
 from unlazy.tables.judgement import judge
@@ -141,7 +143,6 @@ def test_words_and_missing_values_lead_back_to_their_columns():
     draw = np.random.default_rng(0)
     colour = draw.choice(["red", "green", "blue"], 80).astype(object)
     size = np.where(draw.random(80) < 0.2, np.nan, draw.standard_normal(80))
-    pandas = pytest.importorskip("pandas")
     problem = problem_of(
         table_of(
             pandas.DataFrame({"size": size, "colour": colour}),
@@ -189,6 +190,14 @@ def test_the_command_reads_a_file_and_keeps_to_the_time(tmp_path, monkeypatch):
     assert refused.exit_code == 2 and "no column named" in refused.output
 
 
+def test_a_data_frame_and_the_name_of_its_target():
+    x, y = made("linear", 60)
+    frame = pandas.DataFrame(x, columns=list("abcd")).assign(target=y)
+    outcome = unlazy.audit(frame, "target", **QUICK)
+    assert outcome.problem.names == tuple("abcd")
+    assert outcome.answer == unlazy.audit(x, y, **QUICK).answer
+
+
 def test_bad_questions_are_refused():
     x, y = made("linear", 60)
     with pytest.raises(BadInput, match="no contender named"):
@@ -198,12 +207,6 @@ def test_bad_questions_are_refused():
     with pytest.raises(BadInput, match="length of time"):
         seconds_of("soon")
     assert seconds_of("1.5h") == 5400 and seconds_of("90s") == 90 and seconds_of("2m") == 120
-
-
-def test_every_contender_can_be_made_for_both_kinds():
-    for contender in contenders.CONTENDERS.values():
-        for kind in ("classification", "regression"):
-            assert 1 <= len(contender.settings(kind, 7)) <= 4
 
 
 def test_who_speaks_is_chosen_by_fits_to_all_rows_that_do_not_score(monkeypatch):
@@ -224,7 +227,5 @@ def test_who_speaks_is_chosen_by_fits_to_all_rows_that_do_not_score(monkeypatch)
         "fitted",
         lambda estimator, x, y: seen.append((estimator, len(x))) or DummyClassifier().fit(x, y),
     )
-    contest.tuned(
-        contenders.Contender("made", "fixed", lambda kind, d: ["first", "second"]), data, 0
-    )
+    contest.tuned(Method("made", "fixed", None, lambda kind, d: ["first", "second"]), data, 0)
     assert seen == [("first", 40), ("second", 40), ("first", len(free))]

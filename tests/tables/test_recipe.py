@@ -8,17 +8,22 @@ import numpy as np
 import pandas
 import pytest
 
-from unlazy.tables.contenders import CONTENDERS
+from unlazy.estimators.catalog import AUDIT
 from unlazy.tables.contest import Bout, Standings
 from unlazy.tables.recipe import winner_code
 from unlazy.tasks.tables import problems
-from unlazy.tasks.tables.files import table_of
+from unlazy.tasks.tables.files import read_table, table_of
 from unlazy.tasks.tables.problems import problem_of
 
 
 def code_for(X, y, name, settings=(0,)):
     """The code where the contender chose these settings, one a fold."""
-    standings = Standings(problem_of(table_of(X, y)), [name])
+    return code_of(table_of(X, y), name, settings)
+
+
+def code_of(table, name, settings=(0,)):
+    """The same of a table."""
+    standings = Standings(problem_of(table), [name])
     for fold, setting in enumerate(settings):
         standings.add(Bout(name, 0, fold, setting, 1.0, (0,), (0.0,), 1.0))
     return winner_code(standings, name)
@@ -39,11 +44,11 @@ def numbers(rows=60):
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
-@pytest.mark.parametrize("name", CONTENDERS)
+@pytest.mark.parametrize("name", AUDIT)
 def test_the_code_of_every_contender_makes_what_competed(name, kind):
     X, y = numbers()
     y = y > 0 if kind == "classification" else y
-    for setting, estimator in enumerate(CONTENDERS[name].settings(kind, 3)):
+    for setting, estimator in enumerate(AUDIT[name].settings(kind, 3)):
         model = model_of(code_for(X, y, name, [setting]).removesuffix(".fit(X, y)"), X, y)
         assert (
             type(model[-1]) is type(estimator) and model[-1].get_params() == estimator.get_params()
@@ -61,7 +66,7 @@ def test_the_setting_is_the_one_chosen_most_often():
     code = code_for(X, y > 0, "linear", [1, 2, 2, 1, 2])
     assert (
         model_of(code, X, y > 0)[-1].get_params()
-        == CONTENDERS["linear"].settings("classification", 3)[2].get_params()
+        == AUDIT["linear"].settings("classification", 3)[2].get_params()
     )
 
 
@@ -81,6 +86,55 @@ def test_missing_numbers_and_words_are_encoded_as_in_the_contest():
             problem.encoder().fit_transform(problem.X, problem.y),
             atol=1e-12,
         )
+
+
+def same_encoding(code, X, y, problem):
+    """Whether the code encodes as the contest does."""
+    model = model_of(code, X, y)
+    np.testing.assert_allclose(
+        model[:-1].transform(X), problem.encoder().fit_transform(problem.X, problem.y), atol=1e-9
+    )
+    assert len(model.predict(X.iloc[:5] if hasattr(X, "iloc") else X[:5])) == 5
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y"])
+def test_the_code_reads_dates_and_marks_of_missing_values_from_a_file(tmp_path, form):
+    X, y = numbers(80)
+    when = pandas.date_range("2023-12-01", periods=80).strftime(form)
+    frame = pandas.DataFrame({"a": X[:, 0], "when": when, "b": X[:, 1].astype(object)})
+    frame.loc[::9, "b"], frame.loc[5, "when"] = "?", None
+    frame = frame.assign(constant=1, id=[f"row {place}" for place in range(80)])
+    for kept in (frame, frame.assign(colour=["red", "blue"] * 40)):
+        path = tmp_path / "t.csv"
+        kept.assign(y=np.where(y > 0, "yes", "no")).to_csv(path, index=False)
+        table = read_table(path, "y")
+        read = pandas.read_csv(path)
+        labels = read.pop("y")
+        same_encoding(code_of(table, "linear"), read, labels, problem_of(table))
+
+
+def test_the_code_takes_a_data_frame_with_every_dtype():
+    X, y = numbers()
+    frame = pandas.DataFrame(
+        {
+            "a": X[:, 0],
+            "count": pandas.array([None, *range(59)], dtype="Int64"),
+            "flag": pandas.array([True, False, None] * 20, dtype="boolean"),
+            "grade": pandas.Categorical([1, 2, 3] * 20),
+            "when": pandas.date_range("2024-01-01", periods=60, tz="UTC"),
+            "y": y > 0,
+        }
+    )
+    table = table_of(frame, "y")
+    same_encoding(code_of(table, "linear"), frame.drop(columns="y"), frame["y"], problem_of(table))
+
+
+def test_the_code_leaves_out_columns_of_an_array_and_of_a_frame_without_names():
+    X, y = numbers()
+    X = np.column_stack([X[:, 0], np.ones(60), X[:, 1], y > 0])
+    for given in (X, pandas.DataFrame(X), pandas.DataFrame(X, columns=[3, 5, 7, 9])):
+        table = table_of(given, y > 0)
+        same_encoding(code_of(table, "linear"), given, y > 0, problem_of(table))
 
 
 def test_of_many_columns_the_same_are_kept():

@@ -38,9 +38,10 @@ def broken(kind=HalfspaceTask, family=None, **changes):
     """A family with parts of its task replaced."""
     family = family or Halfspace(5)
     bad = type("Broken", (kind,), changes)
-    task = lambda self, *, key: bad(
-        *[getattr(family.task(key=key), field) for field in kind.__dataclass_fields__]
-    )  # noqa: E731
+
+    def task(self, *, key):
+        return bad(*[getattr(family.task(key=key), field) for field in kind.__dataclass_fields__])
+
     return type("BrokenFamily", (type(family),), {"task": task})(**vars(family))
 
 

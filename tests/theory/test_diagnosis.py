@@ -4,6 +4,7 @@ from click.testing import CliRunner
 
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput
+from unlazy.report.view import view_of
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw, draw, signs
 from unlazy.theory.diagnosis import diagnose
@@ -45,9 +46,14 @@ def test_inputs_without_influence_are_set_aside_and_all_is_said():
     x = np.where(rng.random((4000, 5)) < 0.6, 1, -1)
     found = diagnose(x, np.where((x[:, 1] > 0) & (x[:, 3] > 0), 1, 0), tuple("abcde"))
     assert found.works and found.formula() == "AND(b, d)" and found.set_aside == (0, 2, 4)
-    assert "will work here" in str(found) and "3 of 5 inputs" in str(found)
+    shown = view_of(found)
+    assert (
+        "training works here" in shown.takeaway and "3 of 5 inputs" in dict(shown.lines)["Unused"]
+    )
     noise = diagnose(x, np.where(rng.random(4000) < 0.5, 1, -1))
-    assert not noise.works and "will not work" in str(noise) and noise.formula() == "none"
+    assert (
+        not noise.works and "does not work" in view_of(noise).takeaway and noise.formula() == "none"
+    )
 
 
 def test_what_is_not_binary_is_refused():
@@ -69,7 +75,11 @@ def test_a_file_is_checked_from_the_command_line(tmp_path):
     path = tmp_path / "bits.csv"
     np.savetxt(path, rows, fmt="%d", delimiter=",", header="a,b,c,y", comments="")
     run = CliRunner().invoke(main, ["circuit-check", str(path), "--target", "y"])
-    assert run.exit_code == 0 and "will work here" in run.output and "OR(a, c)" in run.output
+    assert (
+        run.exit_code == 0
+        and "training works here" in run.output.replace("\n", " ")
+        and "OR(a, c)" in run.output
+    )
     path.write_text("a,y\n1,0\n1\n")
     for target, says in (("z", "no column named 'z'"), ("y", "Line 3")):
         run = CliRunner().invoke(main, ["circuit-check", str(path), "--target", target])

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from unlazy.cli.common import console, json_option, prepare_outputs, write_json
+from unlazy.cli.common import (
+    console,
+    heading,
+    json_option,
+    prepare_outputs,
+    run_options,
+    write_json,
+)
 from unlazy.core.errors import BadInput
 
 
@@ -53,9 +62,6 @@ def seconds_of(text: str | None) -> float | None:
 @click.option(
     "--explain/--no-explain", default=True, help="Whether instruments explain the answer."
 )
-@click.option(
-    "--fresh", is_flag=True, help="Forget what an earlier audit of this table has finished."
-)
 @json_option
 @click.option(
     "--out",
@@ -63,6 +69,7 @@ def seconds_of(text: str | None) -> float | None:
     type=click.Path(path_type=Path),
     help="Write a page with figures to this file (.html).",
 )
+@run_options
 def audit(
     file: Path,
     target: str | None,
@@ -71,15 +78,15 @@ def audit(
     limit: str,
     contenders: tuple[str, ...],
     explain: bool,
-    fresh: bool,
     json_path: Path | None,
     page: Path | None,
+    running: Callable[..., Any],
 ) -> None:
     """Does the table in FILE reward feature learning, or is a kernel enough?
 
-    FILE is .csv, .tsv, .csv.gz, .parquet or .npz. Fixed kernels, learned features and plain methods
-    compete by nested cross-validation; then instruments explain the answer. What is finished is
-    kept: an audit that was stopped goes on where it was.
+    FILE is .csv, .tsv, .csv.gz, .parquet or .npz. Fixed kernels, learned features and tree
+    ensembles compete by nested cross-validation; then instruments explain the answer. What is
+    finished is kept: the same command resumes an audit that was interrupted.
     """
     prepare_outputs(json_path)
     if page is not None:
@@ -89,44 +96,30 @@ def audit(
 
         check_writable(page)
     seconds = seconds_of(limit)
-    from unlazy.report.audits import AuditBar, print_audit, write_audit
-    from unlazy.tables.audit import audit as run
+    from unlazy.api import audit_of
+    from unlazy.report.audits import print_audit, write_audit
+    from unlazy.studies.audit import plan
     from unlazy.tasks.tables.files import read_table
 
-    out = console()
-    table = read_table(file, target, drop=drop)
-    import platformdirs
-
-    journal = Path(platformdirs.user_cache_dir("unlazy")) / "audits" / f"{file.stem}.jsonl"
-    if fresh:
-        journal.unlink(missing_ok=True)
-    with AuditBar(out) as bar:
-        outcome = run(
-            table,
-            task=task,  # type: ignore[arg-type]
-            seconds=seconds,
-            contenders=contenders or None,
-            explain=explain,
-            journal=journal,
-            watcher=bar,
-            name=file.name,
-        )
-    print_audit(outcome, out)
-    words = [
-        file.name,
-        *(["--target", target] if target else []),
-        *(["--task", task] if task else []),
-        "--time",
-        limit,
-    ]
-    words += [
-        word
-        for name, values in (("--drop", drop), ("--contender", contenders))
-        for value in values
-        for word in (name, value)
-    ]
-    command = shlex.join(["unlazy", "audit", *words, *([] if explain else ["--no-explain"])])
-    write_json({"command": command} | outcome.to_json(), json_path)
+    words = [file.name, *(["--target", target] if target else [])]
+    words += [*(["--task", task] if task else []), "--time", limit]
+    words += [word for value in drop for word in ("--drop", value)]
+    words += [word for value in contenders for word in ("--contender", value)]
+    words += [] if explain else ["--no-explain"]
+    study = audit_of(
+        read_table(file, target, drop=drop),
+        task=task,  # type: ignore[arg-type]
+        seconds=seconds,
+        contenders=contenders or None,
+        explain=explain,
+        name=file.name,
+        command=shlex.join(["unlazy", "audit", *words]),
+    )
+    with running(brief=True) as session:
+        heading(study.title, plan(study.data.problem), f"store {session.store.path}")
+        outcome = session.run_one(study)
+    print_audit(outcome, console())
+    write_json(outcome.to_json(), json_path)
     if page is not None:
         write_audit(outcome, page)
-        out.print(f"Page written to {page}", soft_wrap=True)
+        console().print(f"Page written to {page}", soft_wrap=True)

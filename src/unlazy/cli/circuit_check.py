@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from unlazy.cli.common import console
+
 
 @click.command("circuit-check")
 @click.argument("file", type=click.Path(path_type=Path))
@@ -18,6 +20,7 @@ def circuit_check(file: Path, target: str) -> None:
     """Predict whether layerwise learning will work on a binary data set (CSV with a header), and
     show the tree it would find.
     """
+    from unlazy.report.terminal import print_outcome
     from unlazy.theory.diagnosis import diagnose_file
 
-    click.echo(str(diagnose_file(file, target)))
+    print_outcome(diagnose_file(file, target), console())

@@ -6,6 +6,8 @@ import contextlib
 import functools
 import json
 import os
+import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -159,15 +161,69 @@ def default_store() -> Path:
     )
 
 
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of commands that run studies.
+
+    The command receives `running`: a function that opens the session in which studies run.
+    """
+
+    @functools.wraps(command)
+    def wrapped(
+        *arguments: Any,
+        store_path: Path | None,
+        engine: Callable[[Path], Any],
+        fresh: bool,
+        reuse_older: bool,
+        **others: Any,
+    ) -> Any:
+        if fresh and reuse_older:
+            raise BadInput("--fresh runs all trials again: it goes without --reuse-older.")
+
+        def running(*, brief: bool = False) -> Any:
+            return _running(store_path, engine, fresh, reuse_older, brief)
+
+        return command(*arguments, running=running, **others)
+
+    return store_option(engine_options(_FRESH_OPTION(_REUSE_OPTION(wrapped))))
+
+
+_FRESH_OPTION = click.option("--fresh", is_flag=True, help="Run all trials again.")
+_REUSE_OPTION = click.option(
+    "--reuse-older",
+    is_flag=True,
+    help="Also use records made by other code, libraries or data, and say so.",
+)
+
+
 @contextlib.contextmanager
-def running(store_path: Path | None, engine: Callable[[Path], Any]) -> Iterator[tuple[Any, Any]]:
-    """An open store and the engine for it; SIGTERM ends what is done with them as Ctrl-C does."""
-    from unlazy.lab.stopping import stoppable
+def _running(
+    store_path: Path | None,
+    engine: Callable[[Path], Any],
+    fresh: bool,
+    reuse_older: bool,
+    brief: bool,
+) -> Iterator[Any]:
+    """Open the store and its engine; SIGTERM ends what is done with them as Ctrl-C does."""
+    from unlazy.api import Session
+    from unlazy.lab.stopping import Terminated, stoppable
     from unlazy.lab.store import Store
+    from unlazy.report.progress import RunProgress
 
     place = store_path or default_store()
-    with stoppable(), Store(place) as store, engine(place) as runner:
-        yield store, runner
+    try:
+        with stoppable(), Store(place) as store, engine(place) as runner:
+            yield Session(store, runner, RunProgress(console(), brief=brief), fresh, reuse_older)
+    except KeyboardInterrupt as stop:  # as shells number it: 128 and the signal
+        number = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
+        sys.exit(128 + number)
+
+
+def heading(*parts: str) -> None:
+    """Print what is run, in one line: its name first."""
+    from rich.markup import escape
+
+    first, *rest = map(escape, parts)
+    console().print(" · ".join([f"[bold]{first}[/]", *rest]), highlight=False, soft_wrap=True)
 
 
 def console() -> Any:
@@ -226,11 +282,10 @@ def write_figure(outcome: Any, path: Path | None, style: str = "page") -> None:
     """
     if path is None:
         return
-    from unlazy.report.prints import save_figure, save_numbers
+    from unlazy.report.figures import save_plot
+    from unlazy.report.view import view_of
 
-    figure = outcome.figure()
-    save_figure(figure, path, style)
-    numbers = save_numbers(figure, path.with_suffix(".csv"))
+    numbers = save_plot(view_of(outcome).plots[0], path, style)
     console().print(f"Figure written to {path}, its numbers to {numbers}", soft_wrap=True)
 
 

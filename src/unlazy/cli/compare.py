@@ -11,15 +11,14 @@ import click
 from unlazy.cli.common import (
     console,
     data_option,
-    engine_options,
     figure_option,
     first_seed_option,
+    heading,
     json_option,
     learner_option,
     prepare_outputs,
-    running,
+    run_options,
     set_option,
-    store_option,
     style_option,
     whole_numbers,
     write_figure,
@@ -58,12 +57,11 @@ from unlazy.core.errors import BadInput
     show_default=True,
     help="Number of test examples.",
 )
-@store_option
 @data_option
 @json_option
 @figure_option
 @style_option
-@engine_options
+@run_options
 def compare(
     task: str,
     names: tuple[str, ...],
@@ -73,11 +71,10 @@ def compare(
     first_seed: int,
     budget: int,
     test: int,
-    store_path: Path | None,
     json_path: Path | None,
     figure: Path | None,
     style: str,
-    engine: Callable[[Path], Any],
+    running: Callable[..., Any],
 ) -> None:
     """Let learners compete on TASK: the same examples and the same tuning budget for each, and say
     who is ahead.
@@ -92,9 +89,8 @@ def compare(
             "A contest needs learners: add --learner NAME once for each. `unlazy list learners` "
             "names them."
         )
-    from unlazy.lab.api import contest_of
+    from unlazy.api import contest_of
     from unlazy.report.contests import print_outcome
-    from unlazy.report.live import run_contest
 
     wanted = whole_numbers("--n", sizes)
     contest = contest_of(
@@ -107,8 +103,11 @@ def compare(
         budget=budget,
         test=test,
     )
-    with running(store_path, engine) as (store, runner):
-        outcome = run_contest(contest, store, console(), engine=runner)
+    with running() as session:
+        seeds_shown = f"seeds {contest.seeds[0]} to {contest.seeds[-1]}"
+        configurations = f"{budget} configurations per learner"
+        heading(contest.title, seeds_shown, configurations, f"store {session.store.path}")
+        outcome = session.run_one(contest)
     print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure, style)

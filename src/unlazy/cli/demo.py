@@ -8,14 +8,13 @@ from typing import Any
 
 import click
 
-from unlazy.cli.common import console, engine_options, running, scale_option, store_option
+from unlazy.cli.common import console, heading, run_options, scale_option
 from unlazy.cli.report import write_report
 from unlazy.report.files import check_writable
 
 
 @click.command()
 @scale_option
-@store_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -23,16 +22,20 @@ from unlazy.report.files import check_writable
     show_default=True,
     help="Page to write.",
 )
-@engine_options
-def demo(scale: str, store_path: Path | None, out: Path, engine: Callable[[Path], Any]) -> None:
+@run_options
+def demo(scale: str, out: Path, running: Callable[..., Any]) -> None:
     """Reproduce Table 1 of shi2022 and write the page."""
-    from unlazy.lab.registry import claims
-    from unlazy.lab.running import study
-    from unlazy.report.live import run_studies
+    from unlazy.api import claim_studies, judged
+    from unlazy.lab.registry import find_claims
+    from unlazy.lab.run import Incomplete
+    from unlazy.report.tables import print_verdict
 
     check_writable(out)
-    with running(store_path, engine) as (store, runner):
-        run_studies(
-            [study(claims()["shi2022/table1"], scale)], store, console(), engine=runner, fresh=False
-        )  # type: ignore[arg-type]
-        write_report(store, out, None, scale)
+    studies, _ = claim_studies(find_claims(["shi2022/table1"]), scale)  # type: ignore[arg-type]
+    with running() as session:
+        heading("shi2022/table1", f"{scale} scale", f"store {session.store.path}")
+        for outcome in judged(studies, session):
+            if isinstance(outcome, Incomplete):
+                raise SystemExit(str(outcome))
+            print_verdict(outcome, console())
+        write_report(session.store, out, None, scale)

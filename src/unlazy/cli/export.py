@@ -10,34 +10,28 @@ from unlazy.cli.common import default_store, store_option
 from unlazy.core.errors import BadInput
 from unlazy.report.files import check_writable
 
-#: Formats that are logs of runs, which other tools show.
-LOGS = ("tensorboard", "wandb")
-
 
 @click.command()
 @store_option
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["csv", "jsonl", "parquet", "tensorboard", "wandb"]),
+    type=click.Choice(["csv", "jsonl", "parquet"]),
     default="csv",
     show_default=True,
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="File to write [default: standard output]; of tensorboard and wandb a folder [default: "
-    "runs].",
+    help="File to write [default: standard output].",
 )
 def export(store_path: Path | None, kind: str, out: Path | None) -> None:
-    """Write every measurement in the store as one long table, a row for each trial, step and
-    measure; or as a log for TensorBoard or Weights & Biases, a run for each trial.
+    """Write every measurement in the store as one long table, with a row for each trial, step and
+    measure.
     """
     from unlazy.lab.store import Store
     from unlazy.report.exporting import rows, write_export
 
-    if kind in LOGS:
-        return _log(store_path, kind, out or Path("runs"))
     if out is not None:
         check_writable(out)
     elif kind == "parquet":
@@ -46,13 +40,3 @@ def export(store_path: Path | None, kind: str, out: Path | None) -> None:
         count = write_export(rows(store.records(), store.runs()), kind, out)  # type: ignore[arg-type]
     if out is not None:
         click.echo(f"{count} rows written to {out}", err=True)
-    return None
-
-
-def _log(store_path: Path | None, kind: str, folder: Path) -> None:
-    from unlazy.lab.store import Store
-    from unlazy.report.logging import log_records
-
-    with Store(store_path or default_store(), read_only=True) as store:
-        count = log_records(store.records(), store.runs(), kind, folder)
-    click.echo(f"{count} runs written to {folder}", err=True)

@@ -72,8 +72,8 @@ def _statements(patterns: tuple[str, ...], as_json: bool, store: Path) -> None:
 def _verdicts(ids: set[str], path: Path) -> dict[str, Any]:
     """Judge the newest run of each claim that the store has."""
     from unlazy.lab.registry import claims
-    from unlazy.lab.running import newest, verdict_of
     from unlazy.lab.store import Store
+    from unlazy.studies.claim import newest, verdict_of
 
     if not path.exists():
         return {}

@@ -66,20 +66,16 @@ def write_report(
 ) -> None:
     """Write the page, and the figures where they are wanted."""
     from unlazy.report.entries import found_in
-    from unlazy.report.figures import save_figures, save_outcomes
-    from unlazy.report.page import write_page
+    from unlazy.report.figures import save_plots
+    from unlazy.report.html import write_page
+    from unlazy.report.view import distinct
 
     with console().status("Drawing"):
-        found = found_in(store, scale=scale, arrays=True)
-        write_page(found.claims, out, contests=found.contests, scalings=found.scalings)
+        views = distinct(found_in(store, scale=scale, arrays=True).views)
+        write_page(views, out)
         written = []
         if figures is not None:
-            written = [
-                path
-                for verdict, records in found.claims
-                for path in save_figures(verdict, records, figures, style)
-            ]
-            written += save_outcomes([*found.contests, *found.scalings], figures, style)
+            written = [path for view in views for path in save_plots(view, figures, style)]
     say(f"Page written to {out.resolve()}: open it in a browser, no network is needed.")
     for path in written:
         say(f"{'Numbers' if path.suffix == '.csv' else 'Figure'} written to {path}")

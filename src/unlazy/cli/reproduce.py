@@ -12,12 +12,11 @@ import click
 from unlazy.cli.common import (
     console,
     data_option,
-    engine_options,
+    heading,
     json_option,
     prepare_outputs,
-    running,
+    run_options,
     scale_option,
-    store_option,
     write_json,
 )
 
@@ -57,7 +56,6 @@ from unlazy.cli.common import (
     show_default=True,
     help="Where --until-decided ends.",
 )
-@store_option
 @data_option
 @json_option
 @click.option(
@@ -66,8 +64,7 @@ from unlazy.cli.common import (
     help="Exit with status 1 unless every statement holds, else with 3 unless every number is "
     "reproduced.",
 )
-@click.option("--fresh", is_flag=True, help="Forget the records of these trials and run them anew.")
-@engine_options
+@run_options
 def reproduce(
     ids: tuple[str, ...],
     scale: str,
@@ -77,45 +74,45 @@ def reproduce(
     null: bool,
     until_decided: bool,
     most_seeds: int,
-    store_path: Path | None,
     json_path: Path | None,
     strict: bool,
-    fresh: bool,
-    engine: Callable[[Path], Any],
+    running: Callable[..., Any],
 ) -> None:
     """Run claims and judge them: the statement, and the published numbers. ID may be a pattern such
     as 'shi2022/*'.
 
     What is in the store is not run again.
     """
-    from unlazy.core.errors import require
+    from unlazy.api import claim_studies, judged
     from unlazy.lab.registry import find_claims, find_not_run
+    from unlazy.lab.run import Incomplete
+    from unlazy.report.tables import ledger, null_sentence, print_verdict, terminal, waiting
 
-    claims, rows = find_claims(ids), find_not_run(ids)
-    require(not (null and controls), "--null is a run of its own: it goes without --controls.")
+    chosen, rows = find_claims(ids), [] if null else find_not_run(ids)
     prepare_outputs(json_path)
-    from unlazy.lab.running import controls_of, incomplete, null_of, study, waiting_for_data
-    from unlazy.report.live import run_studies, run_until_decided
-    from unlazy.report.tables import ledger, null_sentence, terminal, waiting
-
-    claims, without = waiting_for_data(claims, scale)  # type: ignore[arg-type]
+    studies, without = claim_studies(
+        chosen,
+        scale,  # type: ignore[arg-type]
+        seeds=seeds,
+        first_seed=first_seed,
+        controls=controls,
+        null=null,
+        until_decided=until_decided,
+        max_seeds=most_seeds,
+    )
     rows = [*rows, *without]
-    if null:
-        claims, rows = [world for claim in claims if (world := null_of(claim))], []
-    studies = [study(claim, scale, seeds=seeds, first_seed=first_seed) for claim in claims]  # type: ignore[arg-type]
-    extra = controls_of(studies) if controls else []
     verdicts, failed = [], False
     if studies:
-        with running(store_path, engine) as (store, runner):
-            if until_decided:
-                verdicts = run_until_decided(
-                    studies + extra, store, console(), most=most_seeds, engine=runner, fresh=fresh
-                )
-            else:
-                verdicts = run_studies(
-                    studies + extra, store, console(), engine=runner, fresh=fresh
-                )
-            failed = bool(incomplete(studies + extra, store)) and not null
+        with running() as session:
+            names = ", ".join(study.title for study in studies)
+            heading(names, f"{scale} scale", f"store {session.store.path}")
+            for outcome in judged(studies, session):
+                if isinstance(outcome, Incomplete):
+                    console().print(f"[red]Not judged:[/] {outcome}", soft_wrap=True)
+                    failed = not null
+                else:
+                    print_verdict(outcome, console())
+                    verdicts.append(outcome)
     if len(verdicts) > 1:
         console().print(terminal(ledger(verdicts), "The ledger"))
     if rows:

@@ -46,8 +46,9 @@ def rerun(
     json_path: Path | None,
     engine: Callable[[Path], Any],
 ) -> None:
-    """Run the trial of one record again, alone, and compare. KEY may be the beginning of a key, if
-    it is the only one.
+    """Run the trial of one record again, alone, and compare.
+
+    KEY may be the beginning of a record's id, if it is the only one.
 
     The store is not changed. Exit status 1 where a number differs.
     """
@@ -61,7 +62,7 @@ def rerun(
 
     place = store_path or default_store()
     with Store(place, read_only=True) as store:
-        old = store.get(_whole(key, store.all_keys(), place), arrays=False)
+        old = store.get(_whole(key, store.all_ids(), place), arrays=False)
     trial = rebuilt(old.key, old.trial, [load_file(file) for file in files])
     with engine(place) as runner:
         (new,) = runner.run([trial], Silent())

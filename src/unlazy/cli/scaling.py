@@ -11,15 +11,14 @@ import click
 from unlazy.cli.common import (
     console,
     data_option,
-    engine_options,
     figure_option,
     first_seed_option,
+    heading,
     json_option,
     learner_option,
     prepare_outputs,
-    running,
+    run_options,
     set_option,
-    store_option,
     style_option,
     write_figure,
     write_json,
@@ -68,12 +67,11 @@ from unlazy.core.errors import BadInput
     show_default=True,
     help="Number of test examples.",
 )
-@store_option
 @data_option
 @json_option
 @figure_option
 @style_option
-@engine_options
+@run_options
 def scaling(
     task: str,
     names: tuple[str, ...],
@@ -85,11 +83,10 @@ def scaling(
     budget: int,
     most: int,
     test: int,
-    store_path: Path | None,
     json_path: Path | None,
     figure: Path | None,
     style: str,
-    engine: Callable[[Path], Any],
+    running: Callable[..., Any],
 ) -> None:
     """Measure how many examples learners need on TASK as one of its numbers grows, and fit the
     exponents.
@@ -103,8 +100,7 @@ def scaling(
             "A scaling study needs learners: add --learner NAME once for each. `unlazy list "
             "learners` names them."
         )
-    from unlazy.lab.api import study_of
-    from unlazy.report.live import run_scaling
+    from unlazy.api import study_of
     from unlazy.report.scaling import print_scaling
 
     study = study_of(
@@ -119,8 +115,17 @@ def scaling(
         most=most,
         test=test,
     )
-    with running(store_path, engine) as (store, runner):
-        outcome = run_scaling(study, store, console(), engine=runner)
+    with running(brief=True) as session:
+        places = ", ".join(f"{place:g}" for place in study.places)
+        heading(
+            study.title,
+            f"examples to an error of {study.goal:g} at {study.field} = {places}",
+            f"seeds {study.seeds[0]} to {study.seeds[-1]}",
+            f"store {session.store.path}",
+        )
+        outcome = session.run_one(study)
+        new = session.watcher.trials
+        console().print(f"{new} trials were run." if new else "All trials are stored.")
     print_scaling(outcome, console())
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure, style)

@@ -12,9 +12,10 @@ from unlazy.cli.common import SCALES, console, data_option, default_store, store
 @click.command()
 @click.argument("pattern", required=False, metavar="[ID or TASK]")
 @click.option("--scale", type=SCALES, help="Only runs of claims at this scale.")
+@click.option("--details", is_flag=True, help="Show all details.")
 @store_option
 @data_option
-def show(pattern: str | None, scale: str | None, store_path: Path | None) -> None:
+def show(pattern: str | None, scale: str | None, details: bool, store_path: Path | None) -> None:
     """Show what the store holds without running anything: all in short, or claims, contests and
     scaling studies of a name in full.
 
@@ -22,28 +23,16 @@ def show(pattern: str | None, scale: str | None, store_path: Path | None) -> Non
     'shi2022/*'.
     """
     from unlazy.lab.store import Store
-    from unlazy.report.contests import contests_ledger, print_outcome
     from unlazy.report.entries import found_in
-    from unlazy.report.scaling import print_scaling, scaling_ledger
-    from unlazy.report.tables import ledger, print_verdict, terminal
+    from unlazy.report.terminal import print_view, table
+    from unlazy.report.view import overview
 
     with Store(store_path or default_store(), read_only=True) as store:
-        found = found_in(store, pattern, scale)
-    verdicts = [verdict for verdict, _ in found.claims]
+        views = found_in(store, pattern, scale).views
     screen = console()
     if pattern is None:
-        tables = {
-            "Claims": ledger(verdicts),
-            "Contests": contests_ledger(found.contests),
-            "Scaling studies": scaling_ledger(found.scalings),
-        }
-        for title, table in tables.items():
-            if table[1]:
-                screen.print(terminal(table, title))
+        for each in overview(views):
+            screen.print(table(each))
         return
-    for verdict in verdicts:
-        print_verdict(verdict, screen)
-    for contest in found.contests:
-        print_outcome(contest, screen)
-    for study in found.scalings:
-        print_scaling(study, screen)
+    for view in views:
+        print_view(view, screen, details=details)

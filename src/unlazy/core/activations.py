@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from unlazy.core.errors import require, unknown
+from unlazy.core.errors import BadInput, require, unknown
 from unlazy.core.gaussian import ErfMoments, Moments, PiecewiseLinear, ReluMoments, Series
 
 
@@ -64,8 +64,8 @@ class Activation:
         """σ(z), or exactly E σ(z + ξ) for Gaussian ξ of standard deviation `smoothing`."""
         if smoothing is None:
             return self.function(z)
-        require(self.smoothed is not None, f"{self.name} has no smoothed form in closed form.")
-        assert self.smoothed is not None
+        if self.smoothed is None:
+            raise BadInput(f"{self.name} has no smoothed form in closed form.")
         return self.smoothed(z, smoothing)
 
     def with_slope(self, z: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:

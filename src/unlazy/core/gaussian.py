@@ -280,7 +280,8 @@ def _hermite_weights() -> np.ndarray:
     rows = [np.ones_like(_GRID), _GRID]
     for k in range(2, TERMS):
         rows.append((_GRID * rows[-1] - math.sqrt(k - 1) * rows[-2]) / math.sqrt(k))
-    return (np.array(rows) * density).T
+    result: np.ndarray = (np.array(rows) * density).T
+    return result
 
 
 @dataclasses.dataclass(frozen=True)

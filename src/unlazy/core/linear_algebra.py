@@ -8,12 +8,23 @@ program hangs for ever. One matrix at a time is done by the thread that asks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-@jax.custom_batching.sequential_vmap
+
+def one_by_one(function: _Function) -> _Function:
+    """Map `function` over a batch one element after the other under `vmap`."""
+    mapped: _Function = jax.custom_batching.sequential_vmap(function)
+    return mapped
+
+
+@one_by_one
 def solve_positive(
     matrix: Float[Array, "m m"], right: Float[Array, "m ..."]
 ) -> Float[Array, "m ..."]:
@@ -21,7 +32,7 @@ def solve_positive(
     return jax.scipy.linalg.solve(matrix, right, assume_a="pos")
 
 
-@jax.custom_batching.sequential_vmap
+@one_by_one
 def orthogonal_triangular(
     matrix: Float[Array, "n m"],
 ) -> tuple[Float[Array, "n r"], Float[Array, "r m"]]:
@@ -30,13 +41,13 @@ def orthogonal_triangular(
     return q, upper
 
 
-@jax.custom_batching.sequential_vmap
+@one_by_one
 def pseudo_inverse(matrix: Float[Array, "n m"]) -> Float[Array, "m n"]:
     """The inverse of Moore and Penrose."""
     return jnp.linalg.pinv(matrix)
 
 
-@jax.custom_batching.sequential_vmap
+@one_by_one
 def eigenvectors(matrix: Float[Array, "m m"]) -> tuple[Float[Array, " m"], Float[Array, "m m"]]:
     """Eigenvalues of a symmetric matrix, rising, and its eigenvectors as columns."""
     values, vectors = jnp.linalg.eigh(matrix)

@@ -11,6 +11,8 @@ from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
 
+#: The two kinds of targets that estimators know.
+Kind = Literal["classification", "regression"]
 #: A score this close to zero is rounding, not a decision: a mirrored network is zero at first. It
 #: counts as half right.
 TIE = 1e-5

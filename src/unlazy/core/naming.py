@@ -1,14 +1,14 @@
-"""Names by which trials are known: what a family, learner or probe is, as plain data that survive a
-move of its file.
+"""Stable descriptions of trials, used as keys and fingerprints of records.
 
-A class of this package is written by its own name, which is unique in the house. Anything from
-outside is written by its name and a hash of the source it comes from: an edited file makes other
-keys, and so never answers from old records.
+A class of this package is described by its name, which is unique in the package. Anything from
+outside is described by its name and a hash of its source. Keys are made of the brief description,
+without hashes; the hashes are part of the fingerprint.
 """
 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -19,7 +19,7 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -33,9 +33,25 @@ class Named(NamedTuple):
 
 
 class Identified(eqx.Module):
-    """Something of which its fields do not say all, such as the name of a file: its `identity` is
-    part of its description.
+    """Something whose fields do not determine its content, such as the name of a file.
+
+    `identity` is a hash of the content, and part of the fingerprint of every trial that uses it.
+    Fields named in `held` are the content itself, and are not described.
     """
+
+    held: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def origin(self) -> str:
+        """Where the data come from, for people."""
+        return next(
+            (
+                value
+                for field in dataclasses.fields(self)
+                if isinstance(value := getattr(self, field.name), str)
+            ),
+            "",
+        )
 
     @property
     @abstractmethod
@@ -47,19 +63,19 @@ def type_name(thing: Any) -> str:
     """The name of a class or function in the description of a trial."""
     module = getattr(thing, "__module__", None) or ""
     if module.split(".")[0] == "unlazy":
-        return thing.__qualname__
-    return f"{thing.__qualname__}#{_source_hash(thing)}"
+        return str(thing.__qualname__)
+    return f"{thing.__qualname__}#{source_hash_of(thing)}"
 
 
-def _source_hash(thing: Any) -> str:
+def source_hash_of(thing: Any) -> str:
     """Of the file or package that defines it and of what these use from outside; of what has no
     file, of its code.
 
     The code of the thing itself always counts: functions and classes that are made by functions
     share a name and a file.
     """
-    if not _is_users(thing):
-        return _digest(_version(thing.__module__.split(".")[0]).encode())
+    if not is_users(thing):
+        return _digest(library_of(thing)[1].encode())
     module = sys.modules.get(thing.__module__ or "")
     file = _file_of(module)
     if (
@@ -95,7 +111,7 @@ def _is_installed(module: types.ModuleType) -> bool:
     )
 
 
-def _is_users(thing: Any) -> bool:
+def is_users(thing: Any) -> bool:
     """Whether the user wrote it: it is neither ours nor installed."""
     module = getattr(thing, "__module__", None) or "builtins"
     if module == "builtins":  # so is called what was executed without a module
@@ -114,11 +130,23 @@ def _is_written_in(thing: Any, file: Path) -> bool:
     return any(name == str(file) or Path(name).resolve() == file.resolve() for name in names)
 
 
-@functools.cache  # looking through all that is installed takes half a second
+def library_of(thing: Any) -> tuple[str, str]:
+    """Return the name and version of the installed library that a class or function is from."""
+    root = (getattr(thing, "__module__", None) or "builtins").split(".")[0]
+    return root, _version(root)
+
+
+@functools.cache
 def _version(root: str) -> str:
     import importlib.metadata
 
-    names = importlib.metadata.packages_distributions().get(root, [])
+    if root in sys.stdlib_module_names:
+        return "Python"
+    try:  # most libraries are distributed under the name by which they are imported
+        known = {"sklearn": "scikit-learn"}.get(root, root)
+        return f"{known} {importlib.metadata.version(known)}"
+    except importlib.metadata.PackageNotFoundError:
+        names = importlib.metadata.packages_distributions().get(root, [])
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names) or root
 
 
@@ -188,7 +216,7 @@ def _code(thing: Any, seen: set[int]) -> bytes:
         return b""
     seen.add(id(thing))
     if isinstance(thing, type):
-        if not _is_users(thing):
+        if not is_users(thing):
             return thing.__qualname__.encode()
         members = [
             (name, value) for name, value in sorted(vars(thing).items()) if name not in _GENERATED
@@ -207,7 +235,7 @@ def _code(thing: Any, seen: set[int]) -> bytes:
                 for name in inner.__code__.co_names
                 if name in inner.__globals__
             ]
-            if _is_users(inner)
+            if is_users(inner)
             else []
         )
         made_with = [
@@ -269,41 +297,103 @@ def _plain(value: Any) -> bytes:
     return str(getattr(value, "__qualname__", "")).encode()
 
 
-def describe(value: Any) -> Any:
-    """Plain JSON data that say all there is to say of a family, learner or probe; equal exactly
-    where the values are equal.
+@dataclasses.dataclass
+class Parts:
+    """Classes and functions that a description names, and contents of data that it refers to."""
+
+    things: set[Any] = dataclasses.field(default_factory=set)
+    data: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def describe(value: Any, *, brief: bool = False, parts: Parts | None = None) -> Any:
+    """Return plain JSON data that describe a family, learner or probe completely.
+
+    `brief` gives the content from which keys are made: fields equal to their defaults are left out,
+    so that a new option changes no key, and so are hashes of source code and of data files, which
+    belong to the fingerprint. `parts` collects what the fingerprint is made of.
     """
+
+    def inner(entry: Any) -> Any:
+        return describe(entry, brief=brief, parts=parts)
+
+    def name(thing: Any) -> str:
+        if parts is not None:
+            parts.things.add(thing)
+        return key_name(thing) if brief else type_name(thing)
+
     if isinstance(value, eqx.Module):
-        fields = {
-            field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-        own = {"identity": value.identity} if isinstance(value, Identified) else {}
-        return {"type": type_name(type(value)), **fields, **own}
+        own: dict[str, Any] = {}
+        if isinstance(value, Identified):
+            if parts is not None:
+                parts.data[f"{type(value).__name__} {value.origin}"] = value.identity
+                parts.things |= {type(getattr(value, field)) for field in value.held}
+            if not brief:
+                own = {"identity": value.identity}
+        held = value.held if isinstance(value, Identified) else ()
+        names = [field.name for field in dataclasses.fields(value) if field.name not in held]
+        fields = {name: getattr(value, name) for name in names}
+        written = {field: inner(entry) for field, entry in fields.items()}
+        if brief:
+            defaults = field_defaults(type(value))
+            written = {f: w for f, w in written.items() if f not in defaults or defaults[f] != w}
+        return {"type": name(type(value)), **written, **own}
     if isinstance(value, Mapping):
-        return {str(name): describe(entry) for name, entry in sorted(value.items())}
+        return {str(entry): inner(value[entry]) for entry in sorted(value)}
     if isinstance(value, (tuple, list)):
-        return [describe(entry) for entry in value]
+        return [inner(entry) for entry in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.ndarray):
-        return {
-            "array": hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16],
-            "shape": list(value.shape),
-        }
+        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
+        return {"array": content, "shape": list(value.shape)}
     if isinstance(value, functools.partial):
         return {
-            **describe(value.func),
-            "arguments": describe(value.args),
-            "options": describe(value.keywords),
+            **inner(value.func),
+            "arguments": inner(value.args),
+            "options": inner(value.keywords),
         }
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-        return {"function": type_name(value)}
-    if callable(getattr(value, "get_params", None)):  # an estimator in the manner of scikit-learn
-        parameters = {
-            name: describe(entry) for name, entry in sorted(value.get_params(deep=False).items())
-        }
-        return {"type": type_name(type(value)), **parameters}
+        return {"function": name(value)}
+    if callable(getattr(value, "get_params", None)):  # an estimator as in scikit-learn
+        given = {key: inner(entry) for key, entry in sorted(value.get_params(deep=False).items())}
+        if brief:
+            kind: Any = type(value)
+            usual = _parameter_defaults(kind)
+            given = {key: w for key, w in given.items() if key not in usual or usual[key] != w}
+        return {"type": name(type(value)), **given}
     raise TypeError(
         "a trial is described by plain numbers, strings, tuples and modules of these, not by "
         f"{type(value).__name__}"
     )
+
+
+def key_name(thing: Any) -> str:
+    """Return the name of a class or function in keys: its own, or its `KEY` if it was renamed."""
+    return (
+        str(vars(thing).get("KEY", thing.__qualname__))
+        if isinstance(thing, type)
+        else str(thing.__qualname__)
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def field_defaults(kind: type) -> dict[str, Any]:
+    """Descriptions of the defaults of a module's fields."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):
+        if field.default is not dataclasses.MISSING:
+            found[field.name] = describe(field.default, brief=True)
+        elif field.default_factory is not dataclasses.MISSING:
+            found[field.name] = describe(field.default_factory(), brief=True)
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _parameter_defaults(kind: type) -> dict[str, Any]:
+    """Descriptions of the defaults of an estimator's parameters, those that can be described."""
+    found: dict[str, Any] = {}
+    for parameter in inspect.signature(kind).parameters.values():
+        if parameter.default is not inspect.Parameter.empty:
+            with contextlib.suppress(TypeError):
+                found[parameter.name] = describe(parameter.default, brief=True)
+    return found

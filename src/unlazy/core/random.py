@@ -60,13 +60,15 @@ def shuffled(key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
         order = order[jax.lax.sort(words, is_stable=False) & mask]
     # Computed once: what uses the order must not be fused with it, or it is looked up anew for
     # every coordinate.
-    return jax.lax.optimization_barrier(order)
+    result: Array = jax.lax.optimization_barrier(order)
+    return result
 
 
 def orthonormal(key: PRNGKeyArray, d: int, r: int) -> Float[Array, "r d"]:
     """r random orthonormal rows in d dimensions; the signs make their law rotation invariant."""
     q, upper = orthogonal_triangular(normal(key, (d, r)))
-    return (q * jnp.sign(jnp.diagonal(upper))).T
+    result: Array = (q * jnp.sign(jnp.diagonal(upper))).T
+    return result
 
 
 def host_generator(key: PRNGKeyArray) -> np.random.Generator:

@@ -39,7 +39,8 @@ class TaylorSeries:
 def _powers(c: float, count: int) -> Float[np.ndarray, " n"]:
     """log(c^i/i!)."""
     i = np.arange(count)
-    return i * math.log(c) - scipy.special.gammaln(i + 1)
+    result: np.ndarray = i * math.log(c) - scipy.special.gammaln(i + 1)
+    return result
 
 
 def _only(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
@@ -83,7 +84,8 @@ def polynomial_series(*coefficients: float) -> TaylorSeries:
 
     def sizes(n: int) -> np.ndarray:
         with np.errstate(divide="ignore"):
-            return np.log(np.abs(np.pad(c, (0, max(0, n - len(c))))[:n]))
+            result: np.ndarray = np.log(np.abs(np.pad(c, (0, max(0, n - len(c))))[:n]))
+            return result
 
     function = functools.partial(jnp.polyval, c[::-1])
     return TaylorSeries("polynomial", function, sizes, len(c) - 1)
@@ -105,7 +107,8 @@ def _recursive(kind: str, count: int) -> tuple[float, ...]:
 
 def _sizes_of(kind: str, count: int) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        return np.log(np.abs(np.array(_recursive(kind, count))))
+        result: np.ndarray = np.log(np.abs(np.array(_recursive(kind, count))))
+        return result
 
 
 TANH = TaylorSeries("tanh", jnp.tanh, functools.partial(_sizes_of, "tanh"))

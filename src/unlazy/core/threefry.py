@@ -43,7 +43,8 @@ def _counted(
     if math.prod(shape) >= 2**32:
         raise NotImplementedError("More than 2³² random words in one draw.")
     low = jax.lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
-    return _hash(k, jnp.zeros_like(low), low)
+    result: tuple[UInt32[Array, "*s"], UInt32[Array, "*s"]] = _hash(k, jnp.zeros_like(low), low)
+    return result
 
 
 def _seed(seed: Int[Array, ""]) -> UInt32[Array, " 2"]:

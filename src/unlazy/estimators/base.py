@@ -95,9 +95,10 @@ class Classifier(ClassifierMixin, Scoring):
     def predict(self, X: Any) -> np.ndarray:
         """The class of the greatest score."""
         scores = self.decision_function(X)
-        return self.classes_[
+        result: np.ndarray = self.classes_[
             (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
         ]
+        return result
 
 
 class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
@@ -128,7 +129,8 @@ class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
     def predict(self, X: Any) -> np.ndarray:
         """Targets, of the shape that they had in `fit`."""
         found = self._found(X) * self._units
-        return found[:, 0] if self._single else found
+        result: np.ndarray = found[:, 0] if self._single else found
+        return result
 
 
 def standard(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

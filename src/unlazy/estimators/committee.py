@@ -54,7 +54,8 @@ class _Committee(KernelMachine):
             member._fit_scores(X, Y, weight)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        return np.mean([member._scores(X) for member in self.members_], axis=0)
+        result: np.ndarray = np.mean([member._scores(X) for member in self.members_], axis=0)
+        return result
 
 
 class KernelCommitteeRegressor(Regressor, _Committee):

@@ -103,12 +103,14 @@ def _train(recipes: Recipe, x: Any, y: Any, weight: Any, lengths: Any, keys: Any
             network, SampleGradients(), WeightedBatch(x, y, weight), lengths, key_order
         )[0]
 
-    return eqx.filter_vmap(one)(recipes, weight, keys)
+    result: Network = eqx.filter_vmap(one)(recipes, weight, keys)
+    return result
 
 
 @eqx.filter_jit
 def _drawn(init: Init, d: int, outputs: int, keys: Any) -> Network:
-    return eqx.filter_vmap(lambda key: init(d, outputs=outputs, key=key))(keys)
+    result: Network = eqx.filter_vmap(lambda key: init(d, outputs=outputs, key=key))(keys)
+    return result
 
 
 @eqx.filter_jit
@@ -132,8 +134,11 @@ def _held_out_scores(networks: Network, x: Any) -> Any:
     outputs.
     """
     arrays, rest = eqx.partition(networks, eqx.is_array)
-    of_steps = jax.vmap(lambda one, rows: eqx.combine(one, rest)(rows), in_axes=(0, None))
-    return jax.vmap(of_steps)(arrays, x)
+
+    def scores(one: Network, rows: Any) -> Any:
+        return eqx.combine(one, rest)(rows)
+
+    return jax.vmap(jax.vmap(scores, in_axes=(0, None)))(arrays, x)
 
 
 @eqx.filter_jit
@@ -194,7 +199,8 @@ class Members:
             networks = _train(
                 stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), lengths, keys[group]
             )
-            return jax.tree.map(np.asarray, networks)
+            result: Network = jax.tree.map(np.asarray, networks)
+            return result
 
         if len(groups) > 1:
             trained(
@@ -202,7 +208,8 @@ class Members:
             )  # no step: the program is compiled once, not by each thread
         found = in_threads(lambda group: trained(group, lengths), groups)
         together = jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
-        return jax.tree.map(lambda leaf: leaf[: len(recipes)], together)
+        result: Network = jax.tree.map(lambda leaf: leaf[: len(recipes)], together)
+        return result
 
     def drawn(self, init: Init, keys: Any) -> Network:
         """Initial networks, one a key."""

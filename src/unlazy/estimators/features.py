@@ -108,7 +108,8 @@ class _RandomFeatures(Scoring):
     def _scores(self, X: np.ndarray) -> np.ndarray:
         rows = max(1, 2**23 // len(self.coef_))
         parts = [self._transform(X[i : i + rows]) @ self.coef_ for i in range(0, len(X), rows)]
-        return np.concatenate(parts) + self.intercept_
+        result: np.ndarray = np.concatenate(parts) + self.intercept_
+        return result
 
 
 class RandomFeatureRegressor(Regressor, _RandomFeatures):

@@ -108,10 +108,11 @@ class KernelMachine(Scoring):
         )
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        return (
+        result: np.ndarray = (
             Solution(self.kernel_, self.X_fit_, self.dual_coef_, self._precision).predict(X)
             + self.intercept_
         )
+        return result
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -166,7 +167,7 @@ class _WideNetwork(KernelMachine):
     """
 
     depth: int = 1
-    activation: str | Callable = "relu"
+    activation: str | Callable[..., Any] = "relu"
     w_variance: float = 2.0
     b_variance: float = 0.1
 
@@ -204,7 +205,7 @@ class NamedKernel(KernelMachine):
     offset: float | None = None
     order: int | None = None
     depth: int | None = None
-    activation: str | Callable | None = None
+    activation: str | Callable[..., Any] | None = None
     w_variance: float | None = None
     b_variance: float | None = None
 

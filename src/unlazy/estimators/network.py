@@ -337,7 +337,8 @@ class _NetworkClassifier(Classifier, NetworkMachine):
         if scores.shape[1] == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return powers / powers.sum(axis=1, keepdims=True)
+        result: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
+        return result
 
 
 class _NetworkRegressor(Regressor, NetworkMachine):
@@ -376,7 +377,10 @@ class _NetworkRegressor(Regressor, NetworkMachine):
         self._train_scores(X, (Y - self.target_mean_) / self.target_scale_, weight, "squared")
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        return NetworkMachine._scores(self, X) * self.target_scale_ + self.target_mean_
+        result: np.ndarray = (
+            NetworkMachine._scores(self, X) * self.target_scale_ + self.target_mean_
+        )
+        return result
 
 
 class _TwoLayer(NetworkMachine):

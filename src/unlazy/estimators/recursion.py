@@ -198,7 +198,8 @@ class _RecursiveFeatureMachine(KernelMachine):
             learned_from, held_out = (x[~out], Y[~out], weight[~out]), (x[out], Y[out], weight[out])
             for index, step in enumerate(self._fits(kernel, *learned_from)):
                 errors[index] += _squared_error(kernel, learned_from, step, held_out)
-        return errors / weight.sum()
+        result: np.ndarray | None = errors / weight.sum()
+        return result
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return KernelMachine._scores(self, X.astype(np.float64) @ self._root)

@@ -5,9 +5,11 @@ With weights w ~ N(0, bandwidth²·I) and biases b ~ N(0, bias²), a map of `wid
 features of order one, and the mean over neurons of the products of features approaches a kernel as
 their number grows. With bandwidth² = w_variance/d and bias² = b_variance,
 
-    RandomFeatures(σ):        w_variance·⟨φ(x), φ(z)⟩/width + b_variance → NNGP(1, σ, w_variance, b_variance),
-    RandomGradients(σ):       w_variance·⟨φ(x), φ(z)⟩/width + b_variance → NTK(1, σ, w_variance, b_variance),
-    RandomFeatures("fourier"):           ⟨φ(x), φ(z)⟩/width              → RBF(bandwidth²/2).
+    RandomFeatures(σ):         w·⟨φ(x), φ(z)⟩/width + b → NNGP(1, σ, w, b),
+    RandomGradients(σ):        w·⟨φ(x), φ(z)⟩/width + b → NTK(1, σ, w, b),
+    RandomFeatures("fourier"):   ⟨φ(x), φ(z)⟩/width     → RBF(bandwidth²/2),
+
+where w = w_variance and b = b_variance.
 
 Reference: Rahimi and Recht, Random features for large-scale kernel machines, 2007.
 """

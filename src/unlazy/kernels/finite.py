@@ -35,7 +35,8 @@ class Conjugate(Kernel):
         )
 
     def _features(self, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        return self.network.hidden(x)  # type: ignore[attr-defined]
+        result: Array = self.network.hidden(x)  # type: ignore[attr-defined]
+        return result
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
         """Inner products of hidden layers."""
@@ -133,7 +134,7 @@ class Tangent(Kernel):
         if has_dense_layers(self.network):
             return BLOCK
         leaves = jax.tree.leaves(eqx.filter(self.network, eqx.is_inexact_array))
-        return max(1, min(BLOCK, 64 * 10**6 // sum(leaf.nbytes for leaf in leaves)))
+        return int(max(1, min(BLOCK, 64 * 10**6 // sum(leaf.nbytes for leaf in leaves))))
 
     def _gradients(self, x: Float[Array, "n d"]) -> list[Float[Array, "n p"]]:
         parameters, rest = eqx.partition(self.network, eqx.is_inexact_array)
@@ -164,9 +165,10 @@ class Tangent(Kernel):
                 jnp.add, (squared_norm(p.delta) * (squared_norm(p.inputs) + p.bias) for p in layers)
             )
         # One point at a time: the gradients of all points together are what must not be stored.
-        return jax.lax.map(
+        result: Array = jax.lax.map(
             lambda point: functools.reduce(
                 jnp.add, (squared_norm(g)[0] for g in self._gradients(point[None]))
             ),
             x,
         )
+        return result

@@ -84,7 +84,8 @@ def gram(
                 : len(rows)
             ],
         )
-    return jax.device_put(result)
+    matrix: Array = jax.device_put(result)
+    return matrix
 
 
 _block = eqx.filter_jit(lambda kernel, x, z: kernel(x, z))
@@ -110,8 +111,10 @@ def _from_products(
         np.sum(np.square(z), axis=1)[None, :],
     )
     if isinstance(kernel, Stationary):
-        return _of_distance(kernel, np.maximum(xx + zz - 2 * xz, 0))
-    return _of_products(kernel, xz, xx, zz, np.asarray(x.shape[1], x.dtype))
+        stationary: Array = _of_distance(kernel, np.maximum(xx + zz - 2 * xz, 0))
+        return stationary
+    result: Array = _of_products(kernel, xz, xx, zz, np.asarray(x.shape[1], x.dtype))
+    return result
 
 
 _diagonal = eqx.filter_jit(lambda kernel, x: kernel.diagonal(x))

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.activations import activation_of
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.random import normal
 from unlazy.kernels.base import Kernel, as_picture
 from unlazy.kernels.feature_maps import FeatureMap, Features
@@ -35,7 +35,8 @@ class ConvolutionalNTK(Kernel):
 
     With P(C)[p] the mean of C over the side × side pixels around p (zero beyond the edge),
 
-        C¹ = w·P(⟨x, z⟩/channels) + b,  Θ¹ = C¹;   C^{l+1} = w·P(E σσ) + b,  Θ^{l+1} = C^{l+1} + w·P(E σ'σ'·Θ^l),
+        C¹ = w·P(⟨x, z⟩/channels) + b,     Θ¹ = C¹,
+        C^{l+1} = w·P(E σσ) + b,           Θ^{l+1} = C^{l+1} + w·P(E σ'σ'·Θ^l),
 
     and k(x, z) is the mean over all pixels p of E[σσ](p) + E[σ'σ'](p)·Θ^depth(p): only equal places
     of both pictures are compared, so that depth 1 is the kernel that adds up a tangent kernel of
@@ -74,11 +75,8 @@ class ConvolutionalNTK(Kernel):
         return 32
 
     def _pictures(self, x: Float[Array, "n d"]) -> Float[Array, "n h w c"]:
-        require(
-            self.shape is not None,
-            "This kernel compares pictures: tell it their shape with `for_shape`.",
-        )
-        assert self.shape is not None
+        if self.shape is None:
+            raise BadInput("This kernel compares pictures: tell it their shape with `for_shape`.")
         return x.reshape(len(x), *self.shape)
 
     def _affine(self, covariance: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -140,13 +138,10 @@ def around(values: Float[Array, "... h w"], side: int) -> Float[Array, "... h w"
         padding = [(0, 0)] * values.ndim
         padding[axis] = (reach, reach)
         padded = jnp.pad(values, padding)
-        values = (
-            sum(
-                jax.lax.slice_in_dim(padded, start, start + length, axis=axis)
-                for start in range(side)
-            )
-            / side
-        )  # type: ignore[assignment]
+        shifted = [
+            jax.lax.slice_in_dim(padded, start, start + length, axis=axis) for start in range(side)
+        ]
+        values = sum(shifted[1:], shifted[0]) / side
     return values
 
 
@@ -182,7 +177,8 @@ class ConvolutionMap(FeatureMap):
         padded = jnp.pad(x, ((0, count * ABREAST - len(x)), (0, 0))).reshape(
             count, ABREAST, *self.shape
         )
-        return jax.lax.map(some, padded).reshape(count * ABREAST, -1)[: len(x)]
+        result: Array = jax.lax.map(some, padded).reshape(count * ABREAST, -1)[: len(x)]
+        return result
 
 
 def _edges(length: int, cells: int) -> list[tuple[int, int]]:

@@ -2,7 +2,8 @@
 
 With N(0, 1) entries in all W, U, A and b, and with width m, the network is in NTK parametrisation
 
-    z¹ = √(w_variance/d)·W·x + √b_variance·b¹,   z² = √(u_variance/m)·U·σ(z¹) + √b_variance·b²,   score = A·(σ(z¹) + σ(z²))/√m.
+    z¹ = √(w_variance/d)·W·x + √b_variance·b¹,   z² = √(u_variance/m)·U·σ(z¹) + √b_variance·b²,
+    score = A·(σ(z¹) + σ(z²))/√m.
 
 A row of U sees all neurons of the first layer, so that in the limit z¹_i and z²_i are independent:
 products of both layers become products of means, which for ReLU do not vanish.

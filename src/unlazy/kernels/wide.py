@@ -2,7 +2,7 @@
 
 Networks are in NTK parametrisation: with N(0, 1) entries in all W and b, h⁰ = x and
 
-    z^l = √(w_variance/width_{l−1})·W^l·h^{l−1} + √b_variance·b^l,   h^l = σ(z^l),   l = 1, …, depth,
+    z^l = √(w_variance/width_{l−1})·W^l·h^{l−1} + √b_variance·b^l,  h^l = σ(z^l),  l = 1, …, depth,
 
 where width_0 = d, and the score is z^{depth+1}, one more such map. All weights and biases of all
 layers are trained.

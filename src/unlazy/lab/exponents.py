@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from unlazy.core.metrics import METRICS, Metric
 from unlazy.lab.power_laws import PowerLaw, crossing, fit
+from unlazy.lab.showing import Shown
 
 #: How examples were counted: along one pass over fresh ones, or by a search over n with the tuning
 #: of a contest at each.
@@ -138,7 +139,7 @@ def _finite(value: float) -> float | None:
 
 
 @dataclasses.dataclass(frozen=True)
-class ScalingOutcome:
+class ScalingOutcome(Shown):
     """A scaling study that was run. `field` is what was varied; `command` makes it again, where it
     was given by names.
 
@@ -156,6 +157,7 @@ class ScalingOutcome:
     test: int
     command: str = ""
     note: str = ""
+    provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def settings(self) -> str:
@@ -276,6 +278,7 @@ class ScalingOutcome:
                 {"first": one, "second": other, "place": place}
                 for (one, other), place in self.crossings.items()
             ],
+            "provenance": dict(self.provenance),
         }
 
     @classmethod
@@ -293,19 +296,8 @@ class ScalingOutcome:
             test=told["test_examples"],
             command=told["command"],
             note=told.get("note", ""),
+            provenance=told.get("provenance", {}),
         )
-
-    def figure(self) -> Any:
-        """Sample sizes in log-log, as a Matplotlib figure."""
-        from unlazy.report.scaling import figure
-
-        return figure(self)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from unlazy.report.notebook import scaling_html
-
-        return scaling_html(self)
 
 
 def not_reached(cell: Needed) -> str:

@@ -135,16 +135,10 @@ def _engine(name: str, store: Path) -> Sign:
     """Run one small trial there."""
     from unlazy.lab.engines.choice import engine_named
     from unlazy.lab.registry import claims
-    from unlazy.lab.running import study
     from unlazy.lab.trials import Record
 
-    small = min(
-        (
-            trial
-            for trial in study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10).trials
-        ),
-        key=lambda trial: trial.work,
-    )
+    arms = claims()["shi2022/table1"].study("smoke").values()
+    small = min((trial for arm in arms for trial in arm.trials([10])), key=lambda each: each.work)
     try:
         with engine_named(name, store=str(store)) as engine:
             found = list(engine.run([small], Silent()))

@@ -26,7 +26,9 @@ from typing import Any, Literal
 import scipy.stats
 
 from unlazy.lab.claims import Claim
+from unlazy.lab.provenance import summary
 from unlazy.lab.rules import SCALES, Check, Met, Published, Quantity, Scale
+from unlazy.lab.showing import Shown
 from unlazy.lab.statistics import (
     LEVEL,
     Estimate,
@@ -102,12 +104,12 @@ class ControlVerdict:
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class Verdict(Shown):
     """The outcome of a claim, with all that led to it.
 
     `seen` is what the checks say, whether or not the theorem's conditions are met. `look` is the
     number of the look where seeds were added until the claim was decided, 0 where their number was
-    fixed. `other_source` counts records that another version of the source made; `older_than_rule`
+    fixed. `older` counts records made by other code, libraries or data; `older_than_rule`
     counts records that were there before the store first saw the rule, for which the rule was not
     written before the run.
     """
@@ -127,7 +129,7 @@ class Verdict:
     diverged: int
     trials: int
     seconds: float
-    other_source: int
+    older: int
     older_than_rule: int
     provenance: dict[str, list[str]]
 
@@ -191,17 +193,11 @@ class Verdict:
             "not_reproduced": list(self.numbers.lines),
             "diverged": self.diverged,
             "trials": self.trials,
-            "other_source": self.other_source,
+            "older": self.older,
             "older_than_rule": self.older_than_rule,
             "command": self.command,
             "provenance": self.provenance,
         }
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from unlazy.report.notebook import verdict_html
-
-        return verdict_html(self)
 
 
 def _plain(value: float) -> float | None:
@@ -213,7 +209,7 @@ def level_of(look: int) -> float:
     """The confidence level of a look: 95 % where there is one; the j-th of several takes the
     (2^j)-th part of the error.
     """
-    return 1 - (1 - LEVEL) / 2**look
+    return 1 - (1 - LEVEL) / 2.0**look
 
 
 @dataclasses.dataclass(frozen=True)
@@ -405,17 +401,17 @@ def judge(
     scale: Scale,
     records: Mapping[str, Sequence[Record]],
     *,
-    source: str | None = None,
     registered: str | None = None,
     look: int = 0,
     control: Mapping[str, Sequence[Record]] | None = None,
+    older: int = 0,
 ) -> Verdict:
     """The verdict on a claim from the records of each arm. A diverged run counts with what it
     measured; it is never dropped.
 
-    `source`: hash of the present source; `registered`: when the rule was first seen. Both only
-    serve to point out what differs. `control`: the records of the claim's control, where it was
-    run.
+    `registered`: when the rule was first seen; `older`: records made by other code, libraries or
+    data. Both only serve to point out what differs. `control`: the records of the claim's control,
+    if it was run.
     """
     everything = [record for arm in records.values() for record in arm]
     level = level_of(look)
@@ -451,24 +447,12 @@ def judge(
         diverged=sum(record.status == "diverged" for record in everything),
         trials=len(everything),
         seconds=sum(record.seconds for record in everything),
-        other_source=sum(
-            source is not None and record.provenance.get("source") != source
-            for record in everything
-        ),
+        older=older,
         older_than_rule=sum(
             registered is not None and record.created < registered for record in everything
         ),
-        provenance=_provenance(everything),
+        provenance=summary(record.provenance for record in everything),
     )
-
-
-def _provenance(records: Sequence[Record]) -> dict[str, list[str]]:
-    """Everything that the records say of where they come from; usually one value each."""
-    names = dict.fromkeys(name for record in records for name in record.provenance)
-    return {
-        name: sorted({str(r.provenance[name]) for r in records if name in r.provenance})
-        for name in names
-    }
 
 
 def _scales(claim: Claim) -> str:

@@ -4,16 +4,17 @@ to.
 
 from __future__ import annotations
 
-import hashlib
-import json
+import itertools
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from unlazy.core.errors import StoreError
-from unlazy.lab.repeating import differences
+from unlazy.lab.provenance import changes
+from unlazy.lab.repeating import Difference, differences
 from unlazy.lab.store import Store
+from unlazy.lab.trials import Record
 
 #: So many problems are listed; a file that is broken everywhere would list as many as it has rows.
 MOST_LISTED = 50
@@ -34,14 +35,12 @@ def check(path: Path) -> Checked:
     records = runs = failures = 0
     with Store(path, read_only=True) as store:
         problems += store.integrity()
-        for key in store.all_keys():
+        for each in store.all_ids():
             records += 1
             try:
-                record = store.get(key)
-                if key_of(record.trial) != key:
-                    problems.append(
-                        f"The record {key:.40} does not belong to the trial that it describes."
-                    )
+                store.get(each)
+                if not store.is_sealed(each):
+                    problems.append(_changed(each))
             except StoreError as error:
                 problems.append(str(error))
             if len(problems) > MOST_LISTED:
@@ -55,10 +54,8 @@ def check(path: Path) -> Checked:
     return Checked(records, runs, failures, tuple(problems))
 
 
-def key_of(description: object) -> str:
-    """The key of a trial from its description, as `Trial.key` makes it."""
-    text = json.dumps(description, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+def _changed(record: str) -> str:
+    return f"The record {record:.60} is not what was written: its checksum does not match."
 
 
 class Merged(NamedTuple):
@@ -83,26 +80,23 @@ def merge(target: Store, sources: Iterable[Path]) -> Merged:
     for path in sources:
         with Store(path, read_only=True) as source:
             target.register_rules_at(source.rules())
-            for key in source.all_keys():
+            for each in source.all_ids():
                 try:
-                    record = source.get(key)
+                    record = source.get(each)
                 except StoreError as error:
                     damaged.append(str(error))
                     continue
-                if key_of(record.trial) != key:
-                    damaged.append(
-                        f"The record {key:.40} of {path} does not belong to the trial that it "
-                        "describes."
-                    )
+                if not source.is_sealed(each):
+                    damaged.append(_changed(each))
                 elif target.add(record):
                     added += 1
+                    prints = source.fingerprint(record.fingerprint)
+                    target.add_fingerprints({record.fingerprint: prints} if prints else {})
                 else:
                     known += 1
-                    if any(
-                        not each.equal
-                        for each in differences(target.get(key, arrays=False), record)
-                    ):
-                        differing.append(key)
+                    here = target.get(each, arrays=False)
+                    if any(not found.equal for found in differences(here, record)):
+                        differing.append(each)
             there = {run[:5]: run.created for run in target.runs()}
             for run in source.runs():
                 if run.created > there.get(run[:5], ""):
@@ -114,9 +108,62 @@ def merge(target: Store, sources: Iterable[Path]) -> Merged:
 
 
 def unreferred(store: Store, days: float) -> list[str]:
-    """Keys of records that no run refers to and that are older than so many days: a run is noted
-    when it ends, so the young are spared.
+    """Return ids of records that no run refers to and that are older than so many days.
+
+    A run is noted when it ends, so young records are spared.
     """
-    wanted = {key for run in store.runs() for arm in run.arms.values() for key in arm}
+    wanted = {each for run in store.runs() for arm in run.arms.values() for each in arm}
     before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
-    return [key for key, created in store.created() if key not in wanted and created < before]
+    return [each for each, made in store.created() if each not in wanted and made < before]
+
+
+class Compared(NamedTuple):
+    """Records of one trial made by different code, libraries or data, the oldest first.
+
+    `changes` names what differs from the one before, `differences` the measures that changed.
+    """
+
+    key: str
+    trial: str
+    records: tuple[Record, ...]
+    changes: tuple[tuple[str, ...], ...]
+    differences: tuple[tuple[Difference, ...], ...]
+
+
+def compare(store: Store, prefix: str = "") -> list[Compared]:
+    """Compare records of equal keys across fingerprints."""
+    by_key: dict[str, list[Record]] = {}
+    for record in store.records():
+        if record.key.startswith(prefix):
+            by_key.setdefault(record.key, []).append(record)
+    found = []
+    for key, records in by_key.items():
+        if len(records) < 2:
+            continue
+        records.sort(key=lambda record: record.created)
+        pairs = list(itertools.pairwise(records))
+        components = [
+            (store.fingerprint(old.fingerprint), store.fingerprint(new.fingerprint))
+            for old, new in pairs
+        ]
+        found.append(
+            Compared(
+                key,
+                _named(records[-1]),
+                tuple(records),
+                tuple(
+                    tuple(changes(old, new)) if old and new else ("not recorded",)
+                    for old, new in components
+                ),
+                tuple(tuple(differences(old, new)) for old, new in pairs),
+            )
+        )
+    return found
+
+
+def _named(record: Record) -> str:
+    """Return a short name of a trial."""
+    trial = record.trial
+    parts = [trial[part]["type"] for part in ("family", "learner", "instrument") if part in trial]
+    size = f", n = {trial['n']:,}" if "n" in trial else ""
+    return f"{' · '.join(part.partition('#')[0] for part in parts)}{size}, seed {trial['seed']}"

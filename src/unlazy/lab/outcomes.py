@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import scipy.stats
 
 from unlazy.core.metrics import METRICS, Metric
+from unlazy.lab.showing import Shown
 from unlazy.lab.statistics import LEVEL, Estimate, estimate, estimate_of
 from unlazy.learners.base import Learner
 
@@ -84,7 +85,7 @@ class Lead(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class ContestOutcome:
+class ContestOutcome(Shown):
     """A contest that was run. `command` makes it again, where it was given by names."""
 
     task: str
@@ -97,6 +98,7 @@ class ContestOutcome:
     share: float
     test: int
     command: str = ""
+    provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def settings(self) -> str:
@@ -225,6 +227,7 @@ class ContestOutcome:
                 for lead in leads
             ],
             "results": [result.to_json(self.metric) for result in self.results.values()],
+            "provenance": dict(self.provenance),
         }
 
     @classmethod
@@ -243,19 +246,8 @@ class ContestOutcome:
             share=told["held_out"],
             test=told["test_examples"],
             command=told["command"],
+            provenance=told.get("provenance", {}),
         )
-
-    def figure(self) -> Any:
-        """The learning curves, as a Matplotlib figure."""
-        from unlazy.report.contests import learning_curves
-
-        return learning_curves(self)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from unlazy.report.notebook import contest_html
-
-        return contest_html(self)
 
 
 def _finite(value: float) -> float | None:

@@ -86,7 +86,8 @@ def _replicates(logs: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "b n"]:
     """
     seeds, sizes = logs.shape
     chosen = np.random.default_rng(0).integers(0, seeds, (REPLICATES, seeds, sizes))
-    return np.mean(np.take_along_axis(logs[None], chosen, axis=1), axis=1)
+    means: np.ndarray = np.mean(np.take_along_axis(logs[None], chosen, axis=1), axis=1)
+    return means
 
 
 def fit(dimensions: Float[np.ndarray, " n"], samples: Float[np.ndarray, "s n"]) -> PowerLaw:

@@ -1,40 +1,128 @@
-"""Where a record comes from: versions, device, and a hash of the source that computed it."""
+"""The code, libraries, data and machine that made a record.
+
+A trial's *fingerprint* decides whether a stored record may answer for it: it covers everything on
+which its numbers can depend besides its own description. *Provenance* is recorded next to it for
+people: versions, device and machine.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib.metadata
+import json
 import os
 import platform
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import unlazy
+from unlazy.core.naming import Parts, is_users, library_of, source_hash_of
+from unlazy.core.source_code import Place, is_computing, reached
 
-#: Rooms that no measurement depends on: reports, the command line, the scikit-learn face, and the
-#: laboratory but for its engines.
-NOT_COMPUTING = ("__main__.py", "cli", "estimators", "lab", "report")
-#: The part of the laboratory that computes.
-ENGINES = "lab/engines"
+#: Libraries whose versions can change a number.
+LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "scikit-learn")
+#: What runs every trial, whatever it is made of.
+ENGINE: Place = ("unlazy.lab.engines.local", "LocalEngine")
 
 
-def computing(root: Path) -> list[Path]:
-    """The files of the package on which a measurement can depend."""
-    files = [
-        path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in NOT_COMPUTING
-    ]
-    return sorted([*files, *(root / ENGINES).glob("*.py")])
+@dataclasses.dataclass(frozen=True)
+class Fingerprint:
+    """Hash of all that a trial's numbers depend on besides its description, and its components.
+
+    `code`: digest of the reached definitions by module; `libraries`: versions; `data`: hashes of
+    files and tables; `own`: hashes of the user's classes and functions.
+    """
+
+    code: Mapping[str, str]
+    libraries: Mapping[str, str]
+    data: Mapping[str, str]
+    own: Mapping[str, str]
+
+    @functools.cached_property
+    def id(self) -> str:
+        """The hash."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict[str, dict[str, str]]:
+        """Return the components as plain data."""
+        return {name: dict(part) for name, part in vars(self).items() if name != "id"}
+
+
+def fingerprint_of(parts: Parts) -> Fingerprint:
+    """Return the fingerprint of a trial that is made of these parts."""
+    own = {thing for thing in parts.things if is_users(thing)}
+    ours = frozenset(
+        (thing.__module__, thing.__qualname__.split(".")[0])
+        for thing in parts.things
+        if (thing.__module__ or "").split(".")[0] == "unlazy"
+    )
+    rest = [thing for thing in parts.things if thing not in own and not _is_ours(thing)]
+    code = dict(_code(ours))
+    if own:  # a user's code may call anything of the package
+        code["unlazy"] = source_hash()
+    return Fingerprint(
+        code=code,
+        libraries={**_libraries(), **{name: text for name, text in map(library_of, rest)}},
+        data=dict(parts.data),
+        own={f"{thing.__qualname__}#{source_hash_of(thing)}": "" for thing in own},
+    )
+
+
+def _is_ours(thing: Any) -> bool:
+    return (thing.__module__ or "").split(".")[0] == "unlazy"
+
+
+@functools.cache
+def _code(places: frozenset[Place]) -> Mapping[str, str]:
+    return reached([ENGINE, *places])
+
+
+@functools.cache
+def _libraries() -> Mapping[str, str]:
+    return {name: importlib.metadata.version(name) for name in LIBRARIES}
+
+
+def changes(
+    old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """Name the components in which two fingerprints differ."""
+    found = []
+    for kind in ("code", "own", "libraries", "data"):
+        a, b = old.get(kind, {}), new.get(kind, {})
+        for name in sorted({*a, *b}):
+            if a.get(name) == b.get(name):
+                continue
+            if kind == "libraries":
+                found.append(f"{name} {a.get(name, 'absent')} → {b.get(name, 'absent')}")
+            elif kind == "own":
+                found.append(name.partition("#")[0])
+            else:
+                found.append(name.removeprefix("unlazy.") if kind == "code" else name)
+    return list(dict.fromkeys(found))
 
 
 @functools.cache
 def source_hash() -> str:
-    """Hash of the parts of this package that compute measurements."""
+    """Hash of all modules of this package on which a measurement can depend, but for the papers."""
     root = Path(unlazy.__file__).parent
     digest = hashlib.sha256()
     for path in computing(root):
         digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def computing(root: Path) -> list[Path]:
+    """Files of the package on which the trials of any task can depend."""
+
+    def counts(path: Path) -> bool:
+        parts = path.relative_to(root).with_suffix("").parts
+        return parts[0] != "papers" and is_computing(".".join(["unlazy", *parts]))
+
+    return sorted(filter(counts, root.rglob("*.py")))
 
 
 @functools.cache
@@ -43,12 +131,34 @@ def provenance() -> dict[str, Any]:
     import jax
 
     device = jax.devices()[0]
-    packages = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "scikit-learn")
     return {
         "unlazy": unlazy.__version__,
         "source": source_hash(),
         "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in packages},
+        **_libraries(),
         "device": f"{device.platform}: {device.device_kind}",
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
+def summary(origins: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Collect the distinct values of each entry over provenances; usually there is one."""
+    origins = list(origins)
+    names = dict.fromkeys(name for origin in origins for name in origin)
+    return {
+        name: sorted({str(origin[name]) for origin in origins if name in origin}) for name in names
+    }
+
+
+def made_by(used: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    """Return what made the records of an outcome, from pairs of a trial and the record it got.
+
+    `older` counts records made by other code, libraries or data than the present ones.
+    """
+    pairs = {record.id: (trial, record) for trial, record in used}
+    return {
+        **summary(record.provenance for _, record in pairs.values()),
+        "fingerprints": sorted({record.fingerprint for _, record in pairs.values()}),
+        "records": len(pairs),
+        "older": sum(record.id != trial.id for trial, record in pairs.values()),
     }

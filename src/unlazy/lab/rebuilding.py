@@ -16,6 +16,7 @@ from typing import Any
 import equinox as eqx
 
 from unlazy.core.errors import BadInput
+from unlazy.core.naming import Identified, field_defaults, key_name
 from unlazy.lab.registry import shelves
 from unlazy.lab.trials import Measurement, Runnable, Trial
 
@@ -74,6 +75,35 @@ def _value(value: Any, own: dict[str, type], depth: int) -> Any:
         f"there is no class {short}."
         + (" Name the file that defines it with --load." if "#" in name else "")
     )
+
+
+def brief(description: Any) -> Any:
+    """Return the content of a trial from its full description, as keys are made of it.
+
+    Defaults of classes of this package are left out, and hashes of source and data are; classes
+    from elsewhere keep all their fields.
+    """
+    if isinstance(description, list):
+        return [brief(entry) for entry in description]
+    if not isinstance(description, dict):
+        return description
+    written = {name: brief(entry) for name, entry in description.items()}
+    if "function" in written:
+        return written | {"function": str(written["function"]).partition("#")[0]}
+    if "type" not in written:
+        return written
+    name = str(written["type"])
+    kind = _classes().get(name)
+    if kind is None:
+        return written | {"type": name.partition("#")[0]}
+    if issubclass(kind, Identified):
+        written.pop("identity", None)
+    defaults = field_defaults(kind)
+    return {
+        field: entry
+        for field, entry in written.items()
+        if field not in defaults or defaults[field] != entry
+    } | {"type": key_name(kind)}
 
 
 def _made(kind: type, fields: dict[str, Any]) -> Any:

@@ -100,7 +100,8 @@ def kernels() -> dict[str, Named]:
 
 def learner_of(name: str) -> Learner:
     """The learner of that name, or at that place."""
-    return _thing("learner", name, learners(), Learner)
+    found: Learner = _thing("learner", name, learners(), Learner)
+    return found
 
 
 def family_of(name: str, changes: Iterable[str] = ()) -> Family:

@@ -1,65 +1,30 @@
-"""The store: one SQLite file of records, keyed by the content of their trials.
+"""The store: one SQLite file of records, keyed by the content of their trials and by fingerprint.
 
-A record is written in one transaction, so it is there whole or not at all, whatever kills the
-process; a second record of the same trial is ignored, so several processes may share a store.
+A record answers for a trial only if both match: the trial's content (`key`), and the code, library
+versions and data that made it (`fingerprint`). Records of other fingerprints stay, and are used
+only on request. A record is written in one transaction, so it is there whole or not at all,
+whatever kills the process; a second record of the same identity is ignored, so several processes
+may share a store.
 """
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from unlazy.core.errors import StoreError
+from unlazy.lab import schema
 from unlazy.lab.costs import Cost
+from unlazy.lab.database import Database
 from unlazy.lab.plain import dumps, pack, plain, plain_array, plain_numbers, text
-from unlazy.lab.trials import Failure, Record, now
+from unlazy.lab.trials import Failure, Record, Runnable, now
 
-Kind = Literal["claim", "control", "contest", "scaling"]
+Kind = Literal["claim", "control", "contest", "scaling", "audit", "ranking"]
 KINDS = get_args(Kind)
-#: Written into the file's header: tells a store of ours from any other SQLite file.
-APPLICATION_ID = 0x756E6C7A  # "unlz"
-SCHEMA_VERSION = 3
-#: A run on more seeds is none: it would take for ever to lay its trials out.
+#: More seeds than any run has: a damaged number would take for ever to lay out.
 MOST_SEEDS = 100_000
-_SCHEMA = """
-CREATE TABLE records (
-    key TEXT PRIMARY KEY, trial TEXT NOT NULL, status TEXT NOT NULL, steps TEXT NOT NULL, names TEXT NOT NULL, measurements BLOB NOT NULL,
-    seconds REAL NOT NULL, provenance INTEGER NOT NULL REFERENCES provenance(id), created TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE arrays (
-    key TEXT NOT NULL REFERENCES records(key), name TEXT NOT NULL, dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL,
-    PRIMARY KEY (key, name)
-);
-CREATE TABLE provenance (id INTEGER PRIMARY KEY, content TEXT NOT NULL UNIQUE);
-CREATE TABLE rules (claim TEXT NOT NULL, rule TEXT NOT NULL, registered TEXT NOT NULL, PRIMARY KEY (claim, rule)) WITHOUT ROWID;
-"""
-_RUNS = """
-CREATE TABLE runs (
-    kind TEXT NOT NULL, name TEXT NOT NULL, setting TEXT NOT NULL, first_seed INTEGER NOT NULL, seeds INTEGER NOT NULL, arms TEXT NOT NULL,
-    created TEXT NOT NULL, outcome TEXT NOT NULL, PRIMARY KEY (kind, name, setting, first_seed, seeds)
-) WITHOUT ROWID;
-"""
-#: What could not be run, and what trials have cost.
-_SINCE_VERSION_3 = """
-CREATE TABLE IF NOT EXISTS failures (
-    key TEXT PRIMARY KEY, trial TEXT NOT NULL, reason TEXT NOT NULL, provenance INTEGER NOT NULL REFERENCES provenance(id),
-    created TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS costs (kind TEXT NOT NULL, work REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (kind, work)) WITHOUT ROWID;
-"""
-#: Version 1 knew runs of claims alone. Its records stay, though trials that are described otherwise
-#: now have other keys.
-_FROM_VERSION_1 = (
-    f"ALTER TABLE runs RENAME TO old_runs; {_RUNS} INSERT INTO runs SELECT 'claim', claim, "
-    "scale, first_seed, seeds, arms, created, 'null' "
-    "FROM old_runs; DROP TABLE old_runs"
-)
 
 
 class Run(NamedTuple):
@@ -81,175 +46,46 @@ class Run(NamedTuple):
     outcome: dict[str, Any] | None = None
 
 
-class Store:
-    """An open store.
-
-    Use it as a context manager; `read_only` never makes a store and never changes a record.
+class Store(Database):
+    """An open store. Use it as a context manager; `read_only` never makes a store and never changes
+    a record.
     """
 
-    def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
-        self.path = Path(path)
-        self._origin: tuple[dict[str, Any] | None, int] = (
-            None,
-            0,
-        )  # the provenance written last, and its id
-        if read_only and not self.path.exists():
-            raise StoreError(
-                f"There is no store at {self.path}. Make one with `unlazy reproduce ID --store "
-                f"{self.path}`."
-            )
-        try:
-            if not read_only:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            target = f"{self.path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
-            self._db = sqlite3.connect(target, uri=True, isolation_level=None, timeout=60)
-            with self._explained():
-                self._open(read_only)
-        except (sqlite3.Error, OSError) as error:
-            raise StoreError(
-                f"The store {self.path} cannot be opened: {error}. Is the folder writable? "
-                "Choose another with --store."
-            ) from error
+    def add(self, record: Record, *, replace: bool = False) -> bool:
+        """Write a record in one transaction.
 
-    def _open(self, read_only: bool) -> None:
-        """Check whose file this is before anything is written to it; make the tables in an empty
-        one.
-        """
-        tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        application = self._db.execute("PRAGMA application_id").fetchone()[0]
-        if application != APPLICATION_ID and (tables or application):
-            raise StoreError(
-                f"{self.path} is an SQLite file of another program, not a store of unlazy. It "
-                "was left as it is."
-            )
-        if read_only and not tables:
-            raise StoreError(
-                f"{self.path} is empty: it holds no run yet. Fill it with `unlazy reproduce ID "
-                f"--store {self.path}`."
-            )
-        if not read_only:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            with self._transaction():  # another process may be making the same store at this moment
-                if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    self._execute(_SCHEMA + _RUNS + _SINCE_VERSION_3)
-                    self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                    self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                elif self._version < SCHEMA_VERSION:
-                    if self._version == 1:
-                        self._execute(_FROM_VERSION_1)
-                    self._execute(_SINCE_VERSION_3)
-                    self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        if self._version > SCHEMA_VERSION:
-            raise StoreError(
-                f"{self.path} was written by a newer unlazy (store schema {self._version}, this "
-                f"one reads up to {SCHEMA_VERSION}). "
-                "Update unlazy, or choose another file with --store."
-            )
-
-    @property
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
-
-    def _execute(self, script: str) -> None:
-        """All statements of a script within the transaction that is open; `executescript` would end
-        it.
-        """
-        for statement in script.split(";"):
-            self._db.execute(statement)
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn SQLite's errors into sentences that say what to do."""
-        try:
-            yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            # What SQLite says of a damaged schema quotes it, and may not be text.
-            code = (
-                "SQLITE_CORRUPT"
-                if isinstance(error, UnicodeDecodeError)
-                else getattr(error, "sqlite_errorname", "")
-            )
-            if code.startswith("SQLITE_NOTADB") or code.startswith("SQLITE_CORRUPT"):
-                what = (
-                    "it is not an SQLite file, or it is damaged. It was left as it is: move it "
-                    "away, or choose another with --store"
-                )
-            elif code.startswith("SQLITE_FULL") or code.startswith("SQLITE_IOERR"):
-                what = (
-                    "the disk is full or failing. What was finished is kept: free some space "
-                    "and run the same command again"
-                )
-            elif code.startswith("SQLITE_READONLY") or code.startswith("SQLITE_CANTOPEN"):
-                what = "the file or its folder cannot be written. Choose another place with --store"
-            elif code.startswith("SQLITE_BUSY"):
-                what = (
-                    "another process has kept it locked for a minute. What was finished is "
-                    "kept: run the same command again"
-                )
-            else:
-                what = str(error)
-            raise StoreError(f"The store {self.path} cannot be used: {what}.") from error
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All or nothing.
-
-        IMMEDIATE takes the write lock at once, so that two writers queue instead of failing.
-        """
-        with self._explained():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-
-    def __enter__(self) -> Self:
-        """The store itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def add(self, record: Record) -> bool:
-        """Write a record in one transaction; False where the trial already has one, which is then
-        kept.
+        Returns False if there is one of the same identity, which is kept unless `replace`.
         """
         row = (
+            record.id,
             record.key,
+            record.fingerprint,
             dumps(record.trial),
             record.status,
             text(record.steps),
             text(tuple(record.measurements)),
             pack(record.measurements),
-            record.seconds,
+            dumps(record.details),
+            float(record.seconds),
         )
+        arrays = [
+            (name, a.dtype.str, text(a.shape), a.tobytes())
+            for name, a in sorted(record.arrays.items())
+        ]
+        made_by = dumps(record.provenance)
+        sealed = schema.checksum((*row, made_by, record.created), arrays)
         with self._transaction():
+            if replace:
+                self._remove(record.id)
             origin = (
                 self._origin[1]
                 if record.provenance == self._origin[0]
-                else self._provenance_id(dumps(record.provenance))
+                else self._provenance_id(made_by)
             )
-            insert = "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?,?)"
-            written = self._db.execute(insert, (*row, origin, record.created)).rowcount
-            for name, a in record.arrays.items() if written else ():
-                self._db.execute(
-                    "INSERT INTO arrays VALUES (?,?,?,?,?)",
-                    (record.key, name, a.dtype.str, text(a.shape), a.tobytes()),
-                )
+            insert = "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            written = self._db.execute(insert, (*row, origin, record.created, sealed)).rowcount
+            for array in arrays if written else ():
+                self._db.execute("INSERT INTO arrays VALUES (?,?,?,?,?)", (record.id, *array))
         # Only a committed id may be remembered.
         self._origin = dict(record.provenance), origin
         return bool(written)
@@ -260,86 +96,126 @@ class Store:
             self._db.execute("SELECT id FROM provenance WHERE content = ?", (source,)).fetchone()[0]
         )
 
-    def known(self, keys: Iterable[str]) -> set[str]:
-        """Those of `keys` that have a record."""
-        with self._explained():
-            return {
-                key
-                for key in keys
-                if self._db.execute("SELECT 1 FROM records WHERE key = ?", (key,)).fetchone()
-            }
+    def add_fingerprints(self, content: Mapping[str, Mapping[str, Mapping[str, str]]]) -> None:
+        """Keep the components of fingerprints, so that differences can be named."""
+        with self._transaction():
+            self._db.executemany(
+                "INSERT OR IGNORE INTO fingerprints VALUES (?,?)",
+                [(name, dumps(parts)) for name, parts in content.items()],
+            )
 
-    def get(self, key: str, *, arrays: bool = True) -> Record:
-        """The record of a trial."""
-        for record in self._read("WHERE r.key = ?", (key,), arrays):
-            return record
-        if (failure := self.failures().get(key)) is not None:
+    def fingerprint(self, name: str) -> dict[str, dict[str, str]]:
+        """Return the components of a fingerprint; nothing if they were not recorded."""
+        with self._explained(), self._checked(f"The fingerprint {name!s:.40}"):
+            row = self._db.execute(
+                "SELECT content FROM fingerprints WHERE id = ?", (name,)
+            ).fetchone()
+            return plain(row[0], dict, "its content") if row else {}
+
+    def find(
+        self, trials: Iterable[Runnable], *, arrays: bool = False, reuse_older: bool = False
+    ) -> dict[str, Record]:
+        """Return records that answer for trials, by the trials' ids.
+
+        `reuse_older`: for a trial without a record of its own fingerprint, the newest record of
+        its key answers.
+        """
+        found: dict[str, Record] = {}
+        for trial in trials:
+            clause, values = "WHERE r.id = ?", (trial.id,)
+            rows = list(self._read(clause, values, arrays))
+            if not rows and reuse_older:
+                newest = "WHERE r.key = ? ORDER BY r.created DESC LIMIT 1"
+                rows = list(self._read(newest, (trial.key,), arrays))
+            if rows:
+                found[trial.id] = rows[0]
+        return found
+
+    def others(self, key: str) -> list[str]:
+        """Return the fingerprints of all records of a key, the newest first."""
+        with self._explained():
+            query = "SELECT fingerprint FROM records WHERE key = ? ORDER BY created DESC"
+            return [str(name) for (name,) in self._db.execute(query, (key,))]
+
+    def known(self, ids: Iterable[str]) -> set[str]:
+        """Return those of `ids` that have a record."""
+        with self._explained():
+            query = "SELECT 1 FROM records WHERE id = ?"
+            return {each for each in ids if self._db.execute(query, (each,)).fetchone()}
+
+    def get(self, record: str, *, arrays: bool = True) -> Record:
+        """Return a record by its id."""
+        for found in self._read("WHERE r.id = ?", (record,), arrays):
+            return found
+        if (failure := self.failures().get(record)) is not None:
             raise StoreError(
-                f"The trial {key} could not be run: {failure.reason}. The same command tries it "
+                f"The trial {record} could not be run: {failure.reason}. The same command tries it "
                 "again."
             )
-        raise StoreError(f"The store {self.path} holds no record of the trial {key}.")
+        raise StoreError(f"The store {self.path} holds no record of the trial {record}.")
 
     def records(self, *, arrays: bool = False) -> Iterator[Record]:
-        """All records, in the order of their keys."""
-        return self._read("ORDER BY r.key", (), arrays)
+        """Yield all records, in the order of their ids."""
+        return self._read("ORDER BY r.id", (), arrays)
 
     def _read(self, clause: str, values: tuple[Any, ...], arrays: bool) -> Iterator[Record]:
-        columns = (
-            "r.key, r.trial, r.status, r.steps, r.names, r.measurements, r.seconds, p.content, "
-            "r.created"
+        query = (
+            f"SELECT {schema.SEALED} FROM records r JOIN provenance p ON p.id = r.provenance "
+            f"{clause}"
         )
-        query = f"SELECT {columns} FROM records r JOIN provenance p ON p.id = r.provenance {clause}"
         with self._explained():
             for row in self._db.execute(query, values):
-                with self._checked(f"The record of the trial {row[0]!s:.40}"):
+                with self._checked(f"The record of the trial {row[0]!s:.60}"):
                     record = self._record(row, arrays)
                 yield record
 
     def _record(self, row: tuple[Any, ...], arrays: bool) -> Record:
-        key, trial, status, steps, names, measurements, seconds, origin, created = row
+        name, key, fingerprint, trial, status, steps, names, measurements, details = row[:9]
+        seconds, origin, created = row[9:]
         if status not in ("ok", "diverged"):
             raise ValueError(f"there is no status {status!r:.40}")
         return Record(
             key=str(key),
+            fingerprint=str(fingerprint),
             trial=plain(trial, dict, "its trial"),
             status=status,
             steps=tuple(map(int, plain(steps, list, "its steps"))),
             measurements=plain_numbers(
                 plain(names, list, "the names of its measures"), measurements
             ),
-            arrays=self._arrays(key) if arrays else {},
+            arrays=self._arrays(name) if arrays else {},
             seconds=float(seconds),
             provenance=plain(origin, dict, "its provenance"),
             created=str(created),
+            details=plain(details, (dict, type(None)), "its details"),
         )
 
-    def _arrays(self, key: str) -> dict[str, np.ndarray]:
+    def _arrays(self, record: str) -> dict[str, np.ndarray]:
         rows = self._db.execute(
-            "SELECT name, dtype, shape, data FROM arrays WHERE key = ? ORDER BY name", (key,)
+            "SELECT name, dtype, shape, data FROM arrays WHERE id = ? ORDER BY name", (record,)
         )
         return {
             str(name): plain_array(dtype, plain(shape, list, "a shape"), data)
             for name, dtype, shape, data in rows
         }
 
-    @contextlib.contextmanager
-    def _checked(self, what: str) -> Iterator[None]:
-        """Turn whatever is wrong with a row into a sentence that says which."""
-        try:
-            yield
-        except (ValueError, TypeError, OverflowError, RecursionError) as error:
-            raise StoreError(
-                f"{what} in {self.path} is damaged: {error}. `unlazy store check --store "
-                f"{self.path}` lists all."
-            ) from error
+    def is_sealed(self, record: str) -> bool:
+        """Whether a stored record is what was written: its checksum matches its content."""
+        with self._explained():
+            (written,) = self._db.execute(
+                "SELECT checksum FROM records WHERE id = ?", (record,)
+            ).fetchone()
+            return bool(written == schema.content(self._db, record))
 
-    def remove(self, keys: Iterable[str]) -> None:
-        """Forget records, so that their trials are run anew."""
+    def remove(self, ids: Iterable[str]) -> None:
+        """Delete records."""
         with self._transaction():
-            for key in keys:
-                self._db.execute("DELETE FROM arrays WHERE key = ?", (key,))
-                self._db.execute("DELETE FROM records WHERE key = ?", (key,))
+            for each in ids:
+                self._remove(each)
+
+    def _remove(self, record: str) -> None:
+        self._db.execute("DELETE FROM arrays WHERE id = ?", (record,))
+        self._db.execute("DELETE FROM records WHERE id = ?", (record,))
 
     def register_rules(self, rules: Mapping[str, str]) -> None:
         """Note by which rules claims are judged, before anything is run; a rule already known keeps
@@ -378,34 +254,15 @@ class Store:
                 for claim, rule, at in self._db.execute("SELECT claim, rule, registered FROM rules")
             ]
 
-    def integrity(self) -> list[str]:
-        """What is wrong with the file and with references between its tables."""
-        with self._explained():
-            found = [
-                str(line)
-                for (line,) in self._db.execute("PRAGMA integrity_check(20)")
-                if line != "ok"
-            ]
-            lost = [
-                f"A row of {table} refers to one of {parent} that is not there."
-                for table, _, parent, _ in self._foreign()
-            ]
-        return found + sorted(set(lost))
-
-    def _foreign(self) -> list[tuple[Any, ...]]:
-        return self._db.execute("PRAGMA foreign_key_check").fetchall()
-
-    def all_keys(self) -> list[str]:
-        """Of all records, in order."""
-        return [key for key, _ in self.created()]
+    def all_ids(self) -> list[str]:
+        """Return the ids of all records, in order."""
+        return [record for record, _ in self.created()]
 
     def created(self) -> list[tuple[str, str]]:
-        """Keys of all records, in order, and when they were made."""
+        """Return ids of all records, in order, and when they were made."""
         with self._explained():
-            return [
-                (str(key), str(at))
-                for key, at in self._db.execute("SELECT key, created FROM records ORDER BY key")
-            ]
+            rows = self._db.execute("SELECT id, created FROM records ORDER BY id")
+            return [(str(record), str(at)) for record, at in rows]
 
     def tidy(self) -> int:
         """Forget provenances and failures that nothing refers to, and give the space back; how many
@@ -413,9 +270,11 @@ class Store:
         """
         before = self.path.stat().st_size
         with self._transaction():
-            self._db.execute("DELETE FROM failures WHERE key IN (SELECT key FROM records)")
+            self._db.execute("DELETE FROM failures WHERE id IN (SELECT id FROM records)")
             used = "SELECT provenance FROM records UNION SELECT provenance FROM failures"
             self._db.execute(f"DELETE FROM provenance WHERE id NOT IN ({used})")
+            present = "SELECT fingerprint FROM records"
+            self._db.execute(f"DELETE FROM fingerprints WHERE id NOT IN ({present})")
         self._origin = None, 0
         with self._explained():
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -432,17 +291,8 @@ class Store:
 
     def runs(self, kind: Kind | None = None) -> list[Run]:
         """All runs, or those of one kind, the newest first."""
-        # A store of version 1 that is only read is not changed.
-        columns = (
-            "'claim', claim AS name, scale AS setting"
-            if self._version == 1
-            else "kind, name, setting"
-        )
-        result = "'null'" if self._version == 1 else "outcome"
-        query = (
-            f"SELECT {columns}, first_seed, seeds, arms, created, {result} FROM runs ORDER BY "
-            "created DESC, name"
-        )
+        columns = "kind, name, setting, first_seed, seeds, arms, created, outcome"
+        query = f"SELECT {columns} FROM runs ORDER BY created DESC, name"
         with self._explained():
             rows = self._db.execute(query).fetchall()
         found = [self._run(row) for row in rows]
@@ -467,17 +317,15 @@ class Store:
         """Note that a trial could not be run; the newest reason is kept."""
         with self._transaction():
             origin = self._provenance_id(dumps(failure.provenance))
-            row = (failure.key, dumps(failure.trial), failure.reason, origin, failure.created)
+            row = (failure.id, dumps(failure.trial), failure.reason, origin, failure.created)
             self._db.execute("INSERT OR REPLACE INTO failures VALUES (?,?,?,?,?)", row)
 
     def failures(self) -> dict[str, Failure]:
-        """What could not be run and has no record since, by key."""
-        if self._version < 3:
-            return {}
+        """Return trials that could not be run and have no record since, by id."""
         query = (
-            "SELECT f.key, f.trial, f.reason, p.content, f.created FROM failures f JOIN "
+            "SELECT f.id, f.trial, f.reason, p.content, f.created FROM failures f JOIN "
             "provenance p ON p.id = f.provenance "
-            "WHERE f.key NOT IN (SELECT key FROM records) ORDER BY f.key"
+            "WHERE f.id NOT IN (SELECT id FROM records) ORDER BY f.id"
         )
         with self._explained(), self._checked("A failure"):
             return {
@@ -498,8 +346,6 @@ class Store:
 
     def costs(self) -> list[Cost]:
         """What trials took."""
-        if self._version < 3:
-            return []
         with self._explained(), self._checked("A cost"):
             rows = self._db.execute("SELECT kind, work, seconds FROM costs")
             return [Cost(str(kind), float(work), float(seconds)) for kind, work, seconds in rows]

@@ -16,12 +16,15 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.naming import describe
+from unlazy.core.naming import Parts, describe
+from unlazy.lab.provenance import Fingerprint, fingerprint_of
 from unlazy.learners.base import Learner
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Family
 
 Status = Literal["ok", "diverged"]
+#: Under this name an exact computation may return further plain data, which its record keeps.
+DETAILS = "details"
 
 
 def now() -> str:
@@ -75,18 +78,37 @@ class _Runnable:
         )
 
     def describe(self) -> dict[str, Any]:
-        """The content as plain JSON data."""
+        """Return the content as plain JSON data."""
+        return self._described(brief=False)
+
+    def _described(self, *, brief: bool, parts: Parts | None = None) -> dict[str, Any]:
         return {
-            field.name: describe(getattr(self, field.name)) for field in dataclasses.fields(self)
-        }  # type: ignore[arg-type]
+            field.name: describe(getattr(self, field.name), brief=brief, parts=parts)
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+        }
 
     @functools.cached_property
     def key(self) -> str:
-        """The content as a hash: the name under which the record is stored."""
-        text = json.dumps(
-            self.describe(), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-        )
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        """Hash of the content, without fields equal to their defaults."""
+        return key_of(self._described(brief=True))
+
+    @functools.cached_property
+    def fingerprint(self) -> Fingerprint:
+        """Code, library versions and data on which the numbers depend."""
+        parts = Parts()
+        self._described(brief=True, parts=parts)
+        return fingerprint_of(parts)
+
+    @functools.cached_property
+    def id(self) -> str:
+        """The name of its record: a record answers only if key and fingerprint both match."""
+        return f"{self.key}.{self.fingerprint.id}"
+
+
+def key_of(brief: object) -> str:
+    """Return the key of a trial with this brief description."""
+    text = json.dumps(brief, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,14 +202,16 @@ Runnable = Trial | Measurement
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """The outcome of one trial, at all its recorded steps.
+    """The measurements of one trial at all its recorded steps.
 
-    `measurements[name][i]` and `arrays[name][i]` belong to `steps[i]`. `status` is "diverged" where
-    training left the finite numbers. `seconds` is the trial's share of the time its compiled
-    program ran, `created` the moment it ended.
+    `measurements[name][i]` and `arrays[name][i]` belong to `steps[i]`. `status` is "diverged" if
+    training produced NaN or inf. `fingerprint` is that of the code and data that made it.
+    `details`: further plain data of an exact computation. `seconds` is the trial's part of the
+    time its compiled program ran, `created` the moment it ended.
     """
 
     key: str
+    fingerprint: str
     trial: dict[str, Any]
     status: Status
     steps: tuple[int, ...]
@@ -196,6 +220,12 @@ class Record:
     seconds: float
     provenance: dict[str, Any]
     created: str
+    details: dict[str, Any] | None = None
+
+    @property
+    def id(self) -> str:
+        """The name under which it is stored."""
+        return f"{self.key}.{self.fingerprint}"
 
     @property
     def seed(self) -> int:
@@ -203,18 +233,16 @@ class Record:
         return int(self.trial["seed"])
 
     def value(self, measure: str, step: int | None = None) -> float:
-        """A measurement at a recorded step, by default the last."""
+        """Return a measurement at a recorded step, by default the last."""
         place = -1 if step is None else self.steps.index(step)
         return self.measurements[measure][place]
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """That a trial could not be run, and why: it killed the processes that ran it, or raised an
-    error. It has no numbers and no record.
-    """
+    """A trial that could not be run, and why: it killed its processes, or raised an error."""
 
-    key: str
+    id: str
     trial: dict[str, Any]
     reason: str
     provenance: dict[str, Any]

@@ -152,7 +152,8 @@ class Learner(eqx.Module):
         """The same as `fit`, with every computation a part that `call` may compile by itself; by
         default it is one part.
         """
-        return call(Fit(self, n), sampler, key)
+        result: Trace = call(Fit(self, n), sampler, key)
+        return result
 
     def fit_prefixes(
         self, sampler: Sampler, sizes: tuple[int, ...], key: PRNGKeyArray, call: Call

@@ -47,7 +47,8 @@ class FeatureModel(PathModel):
             _products(featured(self.features, scaled[i : i + ROWS]), self.weights)
             for i in range(0, len(x), ROWS)
         ]
-        return np.concatenate(parts, axis=1) + self.offset[:, None]
+        result: np.ndarray = np.concatenate(parts, axis=1) + self.offset[:, None]
+        return result
 
 
 def _products(phi: Float[np.ndarray, "n f"], weights: np.ndarray) -> np.ndarray:

@@ -217,12 +217,16 @@ def _fitted(
     seen = np.unique(labels)
     if len(seen) == 1:  # many classifiers refuse to learn that there is one answer
         constant = np.where(np.arange(count) == seen[0], 0.0, np.log(LEAST))
-        by_class: Callable[[np.ndarray], np.ndarray] = lambda rows: np.tile(
-            constant, (len(rows), 1)
-        )  # noqa: E731
+
+        def by_class(rows: np.ndarray) -> np.ndarray:
+            return np.tile(constant, (len(rows), 1))
+
     else:
         fitted = _seeded(estimator, seed).fit(x, labels)
-        by_class = lambda rows: _class_scores(fitted, _laid_out(rows), count)  # noqa: E731
+
+        def by_class(rows: np.ndarray) -> np.ndarray:
+            return _class_scores(fitted, _laid_out(rows), count)
+
     if outputs.kind == "signs":
         return lambda rows: by_class(rows)[:, 1] - by_class(rows)[:, 0]
     return by_class

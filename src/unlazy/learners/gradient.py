@@ -15,7 +15,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.losses import Loss, example_losses
 from unlazy.core.metrics import Outputs
 from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once
@@ -143,12 +143,11 @@ class Descent(Resumable):
     def length(self, n: int) -> int:
         if self.steps is not None:
             return self.steps
-        require(
-            self.batch is not None,
-            "A stage without a number of steps makes one pass over fresh data and needs a batch "
-            "size.",
-        )
-        assert self.batch is not None
+        if self.batch is None:
+            raise BadInput(
+                "A stage without a number of steps makes one pass over fresh data and needs a "
+                "batch size."
+            )
         return n // self.batch
 
     def work(self, n: int, r: int, width: int) -> float:
@@ -394,9 +393,10 @@ class GradientDescent(Learner):
                 runs.append((models, losses))
                 kept.append(Kept(idle, len(cuts), begin, end, tuple(getattr(stage, "rates", ()))))
             begin = end
-        return call(
+        result: Trace = call(
             End(steps, tuple(kept), self.source), start.model, tuple(runs), start.basis, start.seen
         )
+        return result
 
     def _check_budget(self, n: int) -> None:
         """Refuse to draw more fresh examples than allowed, or none."""

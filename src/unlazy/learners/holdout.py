@@ -111,7 +111,8 @@ class HoldOut(Learner):
         given = self._given(n)
         source, rest = call(_Split(n, given, self.learner.draws_fresh), sampler, key)
         trace = self.learner.fit_in_parts(source, given, key, call)
-        return call(_Score(sampler.outputs), trace, rest, sampler.basis)
+        result: Trace = call(_Score(sampler.outputs), trace, rest, sampler.basis)
+        return result
 
 
 class _Split(eqx.Module):

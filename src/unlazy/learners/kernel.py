@@ -77,10 +77,11 @@ class KernelModel(PathModel):
         found = Solution(self.kernel, self.points, columns, self.points.dtype.name).predict(
             x * self.scale
         )
-        return (
+        result: np.ndarray = (
             np.moveaxis(found.reshape(len(x), steps, *self.coefficients.shape[2:]), 1, 0)
             + self.offset[:, None]
         )
+        return result
 
 
 class KernelLearner(PathLearner):

@@ -99,7 +99,8 @@ class PathLearner(Learner):
 
     @property
     def _path(self) -> tuple[Any, ...]:
-        return getattr(self, self.path)
+        result: tuple[Any, ...] = getattr(self, self.path)
+        return result
 
     @property
     def on_host(self) -> bool:

@@ -176,7 +176,8 @@ class OnPrefixes(Learner):
             else call(_Whole(sizes[-1]), sampler, key)
         )
         cut = with_sample(sampler, whole)
-        return call(_Curve(sizes), tuple(self.learner.fit_prefixes(cut, sizes, key, call)))
+        result: Trace = call(_Curve(sizes), tuple(self.learner.fit_prefixes(cut, sizes, key, call)))
+        return result
 
 
 class _Whole(eqx.Module):

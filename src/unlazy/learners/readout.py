@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.linear_algebra import solve_positive
 from unlazy.core.losses import example_losses
 from unlazy.learners.parts import Stage
@@ -52,15 +52,12 @@ class RidgeReadout(Stage):
         lengths: Int[Array, " s"],
         key: PRNGKeyArray,
     ) -> tuple[Network, Float[Array, " s"]]:
-        require(
-            isinstance(model, TwoLayer),
-            "A converged readout needs the hidden features of a two-layer network.",
-        )
+        if not isinstance(model, TwoLayer):
+            raise BadInput("A converged readout needs the hidden features of a two-layer network.")
         require(
             isinstance(material, Batch),
             "A converged readout needs a fixed sample, not fresh draws.",
         )
-        assert isinstance(model, TwoLayer)
         x, y = material
         features, middle = model.hidden(x), jnp.mean(y, axis=0)  # n m
         mean, scale = jnp.mean(features, axis=0), jnp.std(features, axis=0)

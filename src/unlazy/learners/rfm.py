@@ -45,7 +45,8 @@ class MetricModel(PathModel):
         z = np.asarray(x, np.float64) * self.scale
         pairs = zip(self.roots, self.coefficients, strict=True)
         found = [metric_scores(self.kernel, self.points, root, alpha, z) for root, alpha in pairs]
-        return np.stack(found) + self.offset
+        result: np.ndarray = np.stack(found) + self.offset
+        return result
 
 
 class _Coefficients(NamedTuple):

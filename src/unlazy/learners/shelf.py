@@ -5,27 +5,19 @@ Their numbers are where tuning starts; a contest gives all of them the same budg
 
 from __future__ import annotations
 
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-
 from unlazy.core.naming import Named
 from unlazy.kernels.feature_maps import RandomFeatures, RawFeatures
 from unlazy.kernels.patchwise import ConvolutionalNTK, RandomConvolutions
 from unlazy.kernels.shelf import kernel_named
 from unlazy.learners.direction import DirectionHistogram
 from unlazy.learners.features import FeatureRidge, LogisticRegression
-from unlazy.learners.foreign import ScikitLearner
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.kernel import KernelRidge, KernelSVM, TangentFeatures
 from unlazy.learners.mean_field import MeanFieldSGD
 from unlazy.learners.on_features import OnFeatures
 from unlazy.learners.one_step import first_step_network, one_step_readout
 from unlazy.learners.rfm import RecursiveFeatureMachine
+from unlazy.learners.scikit_methods import BOOSTING, FOREST, NEIGHBORS
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import MirroredInit, TangentInit
 
@@ -40,34 +32,6 @@ def _network(init: MirroredInit | TangentInit, rates: dict[str, float]) -> UnitN
 
 
 _RELU = MirroredInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu")
-
-_FOREST = ScikitLearner.of(
-    RandomForestClassifier(),
-    regressor=RandomForestRegressor(),
-    grid={
-        "max_features": ["sqrt", 0.2, 0.5, 1.0],
-        "min_samples_leaf": [1, 3, 10],
-        "max_depth": [None, 8],
-    },
-)
-_BOOSTING = ScikitLearner.of(
-    HistGradientBoostingClassifier(),
-    regressor=HistGradientBoostingRegressor(),
-    grid={
-        "learning_rate": [0.03, 0.1, 0.3],
-        "max_leaf_nodes": [4, 31],
-        "l2_regularization": [0.0, 10.0],
-    },
-)
-_NEIGHBOURS = ScikitLearner.of(
-    KNeighborsClassifier(),
-    regressor=KNeighborsRegressor(),
-    grid={
-        "n_neighbors": [1, 2, 3, 5, 8, 13, 21, 34],
-        "weights": ["uniform", "distance"],
-        "metric": ["euclidean"],
-    },
-)
 
 LEARNERS = {
     "linear": Named(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
@@ -163,9 +127,9 @@ LEARNERS = {
         RecursiveFeatureMachine(),
         "recursive feature machine: a Laplace kernel that learns its metric",
     ),
-    "random-forest": Named(_FOREST, "random forest by scikit-learn"),
-    "gradient-boosting": Named(_BOOSTING, "histogram gradient boosting by scikit-learn"),
-    "knn": Named(_NEIGHBOURS, "nearest neighbours by scikit-learn"),
+    "random-forest": Named(FOREST.learner, "random forest by scikit-learn"),
+    "gradient-boosting": Named(BOOSTING.learner, "histogram gradient boosting by scikit-learn"),
+    "knn": Named(NEIGHBORS.learner, "nearest neighbours by scikit-learn"),
     "mean-histogram": Named(
         DirectionHistogram("mean"), "the direction E[y·x] and a histogram of the label along it"
     ),

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.random import shuffled
 from unlazy.networks.base import Network, SlopeBounded, SplitWeights
 from unlazy.tasks.base import Population, Sampler, WeightedBatch
@@ -75,7 +75,8 @@ def batch_gradient(
     split = jax.tree.map(lambda leaf: leaf.reshape(count, -1, *leaf.shape[1:]), (x, y, weight))
     zero = jax.tree.map(jnp.zeros_like, (jnp.zeros(()), groups))
     total, _ = jax.lax.scan(add, zero, split)
-    return jax.tree.map(lambda leaf: leaf / count, total)
+    result: tuple[Float[Array, ""], Groups] = jax.tree.map(lambda leaf: leaf / count, total)
+    return result
 
 
 class GradientSource(eqx.Module):
@@ -206,11 +207,10 @@ class LawGradients(GradientSource):
     """The exact population: every step sees the expected loss."""
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
-        require(
-            sampler.exact_law is not None,
-            "These data do not offer their exact law: take a sample, or a smaller task.",
-        )
-        assert sampler.exact_law is not None
+        if sampler.exact_law is None:
+            raise BadInput(
+                "These data do not offer their exact law: take a sample, or a smaller task."
+            )
         return sampler.exact_law()
 
     def fold(
@@ -289,7 +289,8 @@ class QueryOracle(eqx.Module):
             return weight @ query(law.x, y)
 
         truth = mean(law.y, law.weight)
-        return self.answer(truth, mean, law, jnp.ones_like(truth), key=key)
+        result: Array = self.answer(truth, mean, law, jnp.ones_like(truth), key=key)
+        return result
 
     def answer(
         self,

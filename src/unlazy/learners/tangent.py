@@ -40,7 +40,8 @@ def _scores(network: Network, x: Any) -> Array:
 
 @eqx.filter_jit
 def _features(network: Any, x: Any) -> Array:
-    return network.hidden(x)
+    result: Array = network.hidden(x)
+    return result
 
 
 @eqx.filter_jit
@@ -49,11 +50,13 @@ def _product(network: Network, x: Any, v: Any) -> Array:
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
 
     def scores(arrays: Any) -> Array:
-        return eqx.combine(arrays, rest)(x)
+        result: Array = eqx.combine(arrays, rest)(x)
+        return result
 
     _, pull = jax.vjp(scores, arrays)
     (slopes,) = pull(v)
-    return jax.jvp(scores, (arrays,), (slopes,))[1]
+    result: Array = jax.jvp(scores, (arrays,), (slopes,))[1]
+    return result
 
 
 @eqx.filter_jit
@@ -69,7 +72,8 @@ def _tangents(network: Network, deltas: Any, x: Any) -> Array:
     """g₀(x) + J(x)·δ for each displacement δ."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
     value, push = jax.linearize(lambda arrays: eqx.combine(arrays, rest)(x), arrays)
-    return value + jax.lax.map(push, deltas)
+    result: Array = value + jax.lax.map(push, deltas)
+    return result
 
 
 class TangentPath(PathModel):

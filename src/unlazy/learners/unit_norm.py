@@ -81,7 +81,8 @@ class UnitNorm(Learner):
     def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
         scaled, scale, seen = call(UnitScale(n), sampler, key)
         trace = self.learner.fit_in_parts(scaled, n, key, call)
-        return call(_Unscale(), trace, scale, seen)
+        result: Trace = call(_Unscale(), trace, scale, seen)
+        return result
 
 
 class UnitScale(eqx.Module):

@@ -45,7 +45,8 @@ class Model(eqx.Module):
     def at(self, index: int) -> Self:
         """Of several models, as a `Trace` holds them, one."""
         stacked, rest = eqx.partition(self, eqx.is_array)
-        return eqx.combine(jax.tree.map(lambda leaf: leaf[index], stacked), rest)
+        result: Self = eqx.combine(jax.tree.map(lambda leaf: leaf[index], stacked), rest)
+        return result
 
     def each(self, function: Callable[[Model], Any], count: int) -> Any:
         """What a function gives for each of `count` models, stacked.
@@ -71,7 +72,8 @@ class Model(eqx.Module):
             model = eqx.combine(arrays, rest)
             return (model if basis is None else model.enter(basis))(x)
 
-        return jax.lax.map(one, arrays)
+        result: Array = jax.lax.map(one, arrays)
+        return result
 
 
 class Predictor(Model):
@@ -120,9 +122,10 @@ class Network(Model):
 
     def put(self, groups: dict[str, Any]) -> Self:
         """The network with the named parameter groups replaced."""
-        return eqx.tree_at(
+        result: Self = eqx.tree_at(
             lambda net: [getattr(net, name) for name in groups], self, list(groups.values())
         )
+        return result
 
 
 class Rotatable(Network):

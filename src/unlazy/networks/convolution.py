@@ -24,7 +24,8 @@ def convolution(
     """
     if kernel.shape[0] == 1:
         return x[:, ::stride, ::stride] @ kernel[0, 0]
-    return _one_by_one(stride)(x, kernel)
+    result: Array = _one_by_one(stride)(x, kernel)
+    return result
 
 
 def _edges(side: int) -> tuple[int, int]:

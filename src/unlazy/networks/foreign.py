@@ -57,7 +57,7 @@ class ModuleNetwork(Network):
 
     def __call__(self, x: Float[Array, "n *d"]) -> Scores:
         module = self.module
-        score = module(x) if self.batched else jax.vmap(module)(x)
+        score: Array = module(x) if self.batched else jax.vmap(module)(x)
         if self.outputs is None and score.shape == (len(x), 1):
             score = score[:, 0]
         expected = (len(x),) if self.outputs is None else (len(x), self.outputs)

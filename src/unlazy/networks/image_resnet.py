@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.random import normal
 from unlazy.networks.base import Init, Network, Scores, axes_of
 from unlazy.networks.convolution import convolution
@@ -135,13 +135,11 @@ class ImageResNetInit(Init):
     def __call__(
         self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray
     ) -> ImageResNet:
-        fits = isinstance(d, tuple) and len(d) == 3
-        require(
-            fits,
-            "ResNet(m) takes images of shape (height, width, channels), but inputs have the "
-            f"shape {d}.",
-        )
-        assert isinstance(d, tuple)
+        if not isinstance(d, tuple) or len(d) != 3:
+            raise BadInput(
+                "ResNet(m) takes images of shape (height, width, channels), but inputs have the "
+                f"shape {d}."
+            )
         keys = iter(jax.random.split(key, 3 * len(STAGES) * BLOCKS + 2))
 
         def drawn(side: int, i: int, o: int) -> Float[Array, "s s i o"]:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from unlazy.core.activations import activation_of
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.random import normal, signs
 from unlazy.networks.base import Init, axes_of
 from unlazy.networks.linearised import Linearised
@@ -304,7 +304,7 @@ class TangentInit(Init):
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> Linearised:
         """Draw the network and linearise it where it stands."""
         base = self.of(d, outputs=outputs, key=key)
-        known = isinstance(base, TwoLayer | ThreeLayerResNet)
-        require(known, f"Tangent models are made of dense networks, not of {type(base).__name__}.")
-        assert isinstance(base, TwoLayer | ThreeLayerResNet)
+        if not isinstance(base, TwoLayer | ThreeLayerResNet):
+            name = type(base).__name__
+            raise BadInput(f"Tangent models are made of dense networks, not of {name}.")
         return Linearised(base, jax.tree.map(jnp.zeros_like, base))

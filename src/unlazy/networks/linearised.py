@@ -29,7 +29,8 @@ class Linearised(Rotatable, HasNeurons, Smoothable):
         """Scores of a batch, by one forward-mode derivative."""
         base = jax.lax.stop_gradient(self.base)
         value, slope = jax.jvp(lambda net: net(x, smoothing=smoothing), (base,), (self.delta,))
-        return value + slope
+        result: Scores = value + slope
+        return result
 
     def enter(self, basis: Float[Array, "r d"]) -> Linearised:
         """Split both first layers."""

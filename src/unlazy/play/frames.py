@@ -190,7 +190,8 @@ def _nearness(places: np.ndarray, hidden: int) -> np.ndarray:
     """|cosine| with the nearest hidden direction: the first coordinate is that with the only one,
     or both are.
     """
-    return np.abs(places[:, 0]) if hidden == 1 else np.abs(places).max(axis=1)
+    result: np.ndarray = np.abs(places[:, 0]) if hidden == 1 else np.abs(places).max(axis=1)
+    return result
 
 
 def errors_of(family: Family, found: Any) -> list[float | None]:

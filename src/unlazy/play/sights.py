@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.core.linear_algebra import eigenvectors, orthogonal_triangular
 from unlazy.core.random import normal
 from unlazy.networks import HasNeurons, Model, TwoLayer
@@ -45,8 +45,8 @@ class NeuronSight(ModelProbe):
     rows: int = eqx.field(static=True, default=24)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(model, HasNeurons), "Only networks with neurons are seen so.")
-        assert isinstance(model, HasNeurons)
+        if not isinstance(model, HasNeurons):
+            raise BadInput("Only networks with neurons are seen so.")
         w = model.first_layer
         every = -(-len(w) // self.count)
         w = w[::every]
@@ -78,7 +78,8 @@ def main_directions(x: Float[Array, "n d"]) -> Float[Array, "f d"]:
     second.
     """
     centred = x - jnp.mean(x, axis=0)
-    return eigenvectors(centred.T @ centred)[1][:, ::-1].T[:2]
+    result: Array = eigenvectors(centred.T @ centred)[1][:, ::-1].T[:2]
+    return result
 
 
 def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d"]:
@@ -87,9 +88,10 @@ def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d
     """
     f, d = hidden.shape
     drawn = normal(key, (d, min(OTHERS, d - f)))
-    return orthogonal_triangular(jnp.concatenate([hidden.T.astype(drawn.dtype), drawn], axis=1))[0][
-        :, f:
-    ].T
+    result: Array = orthogonal_triangular(
+        jnp.concatenate([hidden.T.astype(drawn.dtype), drawn], axis=1)
+    )[0][:, f:].T
+    return result
 
 
 def _plane(hidden: Float[Array, "f d"], others: Float[Array, "o d"]) -> Float[Array, "d 2"]:
@@ -107,14 +109,10 @@ class GateSight(ModelProbe):
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(model, TreeNetwork), f"{type(model).__name__} is no tree of gates.")
-        require(
-            isinstance(task, (GenerativeTask, ProductCircuitTask)),
-            f"{type(task).__name__} is no circuit of gates.",
-        )
-        assert isinstance(model, TreeNetwork) and isinstance(
-            task, (GenerativeTask, ProductCircuitTask)
-        )
+        if not isinstance(model, TreeNetwork):
+            raise BadInput(f"{type(model).__name__} is no tree of gates.")
+        if not isinstance(task, (GenerativeTask, ProductCircuitTask)):
+            raise BadInput(f"{type(task).__name__} is no circuit of gates.")
         number = jnp.result_type(float)
         return {
             "gates": model.gates.astype(number),
@@ -134,8 +132,8 @@ class SignalSight(ModelProbe):
     examples: int = eqx.field(static=True, default=2000)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(task, HierarchyTask), f"{type(task).__name__} is no hierarchy.")
-        assert isinstance(task, HierarchyTask)
+        if not isinstance(task, HierarchyTask):
+            raise BadInput(f"{type(task).__name__} is no hierarchy.")
         x = task.inputs(self.examples, key)
         base = task.base_signal(x)
         signals = jnp.stack([task.beta * base, task.alpha * task.composite(base)])  # 2 n k

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.core.threefry import new_key
 from unlazy.learners.base import SEEN, Learner, Trace
 from unlazy.learners.gradient import GradientDescent
@@ -80,11 +80,10 @@ class LiveTraining:
         suited = learner.suited(family)
         self.unit = isinstance(suited, UnitNorm)
         inner = suited.learner if isinstance(suited, UnitNorm) else suited
-        require(
-            isinstance(inner, GradientDescent),
-            f"{type(inner).__name__} is no gradient descent by stages: it cannot be watched.",
-        )
-        assert isinstance(inner, GradientDescent)
+        if not isinstance(inner, GradientDescent):
+            raise BadInput(
+                f"{type(inner).__name__} is no gradient descent by stages: it cannot be watched."
+            )
         self.learner = inner.suited_to_outputs(family.outputs)
         self.n, self.seeds, self.test = n, tuple(seeds), test
         self.lengths = [stage.length(n) for stage in self.learner.stages]
@@ -236,7 +235,8 @@ def _drawn(family: Family, learner: GradientDescent, n: int, unit: bool, seeds: 
         seen = start.seen if sample is None else Batch(sample.x[: len(start.seen.y)], start.seen.y)
         return Ground(task, start, scale, seen, key_probe)
 
-    return eqx.filter_vmap(one)(seeds)
+    result: Ground = eqx.filter_vmap(one)(seeds)
+    return result
 
 
 @eqx.filter_jit
@@ -294,9 +294,11 @@ def _looked(
                 )
         return found
 
-    return eqx.filter_vmap(one)(ground, models)
+    result: dict[str, Array] = eqx.filter_vmap(one)(ground, models)
+    return result
 
 
 def _stacked(model: Model) -> Model:
     arrays, rest = eqx.partition(model, eqx.is_array)
-    return eqx.combine(jax.tree.map(lambda leaf: leaf[None], arrays), rest)
+    result: Model = eqx.combine(jax.tree.map(lambda leaf: leaf[None], arrays), rest)
+    return result

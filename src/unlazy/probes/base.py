@@ -36,7 +36,10 @@ class ModelProbe(Probe):
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         """Look at each recorded model."""
-        return trace.each(lambda model: self.look(task, model, seen=trace.seen, key=key))
+        result: dict[str, Array] = trace.each(
+            lambda model: self.look(task, model, seen=trace.seen, key=key)
+        )
+        return result
 
     @abstractmethod
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:

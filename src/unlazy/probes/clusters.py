@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.learners.base import Trace
 from unlazy.networks.base import HasNeurons, Model
@@ -66,11 +66,10 @@ def cluster_members(
 def first_layer_of(model: Model) -> Float[Array, "m d"]:
     """The neurons of a network, also where it sees images laid out as vectors."""
     inner = model.network if isinstance(model, OnVectors) else model
-    require(
-        isinstance(inner, HasNeurons),
-        f"Only networks with neurons can be looked at so, not {type(inner).__name__}.",
-    )
-    assert isinstance(inner, HasNeurons)
+    if not isinstance(inner, HasNeurons):
+        raise BadInput(
+            f"Only networks with neurons can be looked at so, not {type(inner).__name__}."
+        )
     return inner.first_layer
 
 

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import right
 from unlazy.core.random import signs
 from unlazy.learners.base import Trace
@@ -28,11 +28,8 @@ from unlazy.tasks.equal_bits import EqualBitsTask
 
 
 def _parity(task: Data) -> EqualBitsTask:
-    require(
-        isinstance(task, EqualBitsTask),
-        f"Only the parities of EqualBits have two parts, not {type(task).__name__}.",
-    )
-    assert isinstance(task, EqualBitsTask)
+    if not isinstance(task, EqualBitsTask):
+        raise BadInput(f"Only the parities of EqualBits have two parts, not {type(task).__name__}.")
     return task
 
 
@@ -99,11 +96,10 @@ class PartWeights(ModelProbe):
             parity.k < parity.d,
             f"All {parity.d} bits are in the parity: there are no weights outside of it.",
         )
-        require(
-            isinstance(model, HasNeurons),
-            f"Only networks with neurons can be looked at so, not {type(model).__name__}.",
-        )
-        assert isinstance(model, HasNeurons)
+        if not isinstance(model, HasNeurons):
+            raise BadInput(
+                f"Only networks with neurons can be looked at so, not {type(model).__name__}."
+            )
         w = model.first_layer
         on = jnp.mean(w[:, parity.where], axis=1)
         outside = w.at[:, parity.where].set(0)

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.networks import HasNeurons, Model, TwoLayer
 from unlazy.probes.base import ModelProbe
@@ -14,11 +14,10 @@ from unlazy.tasks.base import Batch, Data, Task
 
 
 def _neurons(model: Model) -> Float[Array, "m d"]:
-    require(
-        isinstance(model, HasNeurons),
-        f"Only networks with neurons can be looked at so, not {type(model).__name__}.",
-    )
-    assert isinstance(model, HasNeurons)
+    if not isinstance(model, HasNeurons):
+        raise BadInput(
+            f"Only networks with neurons can be looked at so, not {type(model).__name__}."
+        )
     return model.first_layer
 
 
@@ -38,11 +37,8 @@ def _cosines(task: Data, model: Model) -> Float[Array, "m f"]:
 
 
 def _secret(task: Data) -> Task:
-    require(
-        isinstance(task, Task),
-        f"{type(task).__name__} has no secret with which neurons could be compared.",
-    )
-    assert isinstance(task, Task)
+    if not isinstance(task, Task):
+        raise BadInput(f"{type(task).__name__} has no secret with which neurons could be compared.")
     return task
 
 
@@ -114,12 +110,11 @@ class SecondLayerSigns(ModelProbe):
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         """Measure. Where no neuron is near any direction, there is no agreement: one half."""
-        require(
-            isinstance(model, TwoLayer),
-            "Only two-layer networks have a second layer of one weight a neuron, not "
-            f"{type(model).__name__}.",
-        )
-        assert isinstance(model, TwoLayer)
+        if not isinstance(model, TwoLayer):
+            raise BadInput(
+                "Only two-layer networks have a second layer of one weight a neuron, not "
+                f"{type(model).__name__}."
+            )
         cosines = _cosines(task, model)
         there = jnp.max(cosines, axis=1) >= self.near
         same = (
@@ -143,11 +138,10 @@ class Kinks(ModelProbe):
     share: float = eqx.field(converter=float, default=0.005)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(
-            isinstance(model, TwoLayer),
-            f"Only two-layer networks have neurons with kinks, not {type(model).__name__}.",
-        )
-        assert isinstance(model, TwoLayer)
+        if not isinstance(model, TwoLayer):
+            raise BadInput(
+                f"Only two-layer networks have neurons with kinks, not {type(model).__name__}."
+            )
         inside = model if task.basis is None else model.enter(task.basis)
         z = seen.x @ inside.first_layer.T + inside.b
         above = jnp.stack([jnp.mean(z > 0, axis=0), jnp.mean(z > 1, axis=0)])  # 2 m

@@ -1,38 +1,54 @@
-"""A learned circuit beside its target: as text for a terminal, and drawn as a tree.
-
-Gates are right (up to sign), wrong, or without influence on the output.
-"""
+"""Circuits as views: the diagnosis of a dataset, and a learned circuit next to its target."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import math
 
-import matplotlib
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+import numpy as np
 
 from unlazy.core.errors import require
-from unlazy.report.files import replacing
-from unlazy.report.palette import PRINT_STYLE
+from unlazy.report.view import View, ViewPlot, ViewSeries
 from unlazy.tasks.circuits.circuit import NAMES, Circuit
 from unlazy.tasks.circuits.recovery import Recovery
+from unlazy.theory.diagnosis import Diagnosis
 
-#: By status: what it means, the mark in text, colour and marker in print.
-LOOKS: dict[int, tuple[str, str, str, str]] = {
-    1: ("right, up to sign", "✓", "#009E73", "o"),
-    -1: ("wrong", "✗", "#D55E00", "s"),
-    0: ("without influence", "·", "#B0B0B0", "D"),
+#: By status of a gate: its meaning, the mark in text, and the kind of series.
+STATUSES: dict[int, tuple[str, str, str]] = {
+    1: ("right, up to sign", "✓", "right"),
+    -1: ("wrong", "✗", "wrong"),
+    0: ("without influence", "·", "idle"),
 }
-#: Trees with more inputs than this are drawn without names; those with more than `MOST` are not
-#: drawn.
-NAMED, MOST = 32, 1024
+#: Trees with more inputs are drawn without names; those with more than `MAX_INPUTS` are not drawn.
+NAMED, MAX_INPUTS = 32, 1024
+
+
+def view(diagnosis: Diagnosis) -> View:
+    """Return the view of a diagnosis: whether layerwise training works, and the guessed tree."""
+    strongest = np.argsort(-np.abs(diagnosis.correlations))[:5]
+    shown = ", ".join(f"{diagnosis.inputs[i]} {diagnosis.correlations[i]:+.3f}" for i in strongest)
+    works = "works" if diagnosis.works else "does not work"
+    return View(
+        title="Circuit check",
+        takeaway=f"Prediction: layerwise training {works} here. The guessed tree errs on "
+        f"{100 * diagnosis.error:.2f} % of held-out examples (chance "
+        f"{100 * diagnosis.chance:.2f} %).",
+        lines=(
+            ("Tree", diagnosis.formula()),
+            ("Labels", f"mean {diagnosis.mean_label:+.3f}"),
+            ("Correlations", f"{shown}; significant above {diagnosis.slack:.3f}"),
+            (
+                "Unused",
+                f"{len(diagnosis.set_aside)} of {len(diagnosis.inputs)} inputs are uncorrelated "
+                "with the label",
+            ),
+        ),
+    )
 
 
 def recovery_text(target: Circuit, learned: Circuit, seen: Recovery) -> str:
-    """The learned circuit as an indented tree; of a wrong gate the target's is shown too.
+    """Return the learned circuit as an indented tree; a wrong gate is followed by the target's.
 
-    The last lines count.
+    The last line counts gates by status.
     """
     lines: list[str] = []
 
@@ -43,7 +59,7 @@ def recovery_text(target: Circuit, learned: Circuit, seen: Recovery) -> str:
         status = int(seen.status[level][place])
         name, wanted = NAMES[learned.levels[level][place]], NAMES[target.levels[level][place]]
         note = f" (target {wanted})" if status and name != wanted else ""
-        lines.append(f"{before}{branch}{LOOKS[status][1]} {name}{note}")
+        lines.append(f"{before}{branch}{STATUSES[status][1]} {name}{note}")
         inner = before + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
         write(level + 1, 2 * place, inner, "├─ ")
         write(level + 1, 2 * place + 1, inner, "└─ ")
@@ -53,96 +69,65 @@ def recovery_text(target: Circuit, learned: Circuit, seen: Recovery) -> str:
 
 
 def summary(seen: Recovery) -> str:
-    """One line: how many gates of each status, and the exact error."""
+    """Return how many gates have each status, and the exact error."""
     counts = {
-        status: sum(int((level == status).sum()) for level in seen.status) for status in LOOKS
+        status: sum(int((level == status).sum()) for level in seen.status) for status in STATUSES
     }
-    parts = ", ".join(f"{counts[status]} {LOOKS[status][0]}" for status in LOOKS if counts[status])
+    parts = ", ".join(f"{counts[s]} {STATUSES[s][0]}" for s in STATUSES if counts[s])
     return f"{parts}; error {100 * seen.error:.4g} %"
 
 
-def draw_recovery(target: Circuit, learned: Circuit, seen: Recovery) -> Figure:
-    """The learned circuit as a tree, its output on top."""
-    require(target.n <= MOST, f"A tree of {target.n} inputs is too wide to draw: at most {MOST}.")
+def recovery_plot(target: Circuit, learned: Circuit, seen: Recovery) -> ViewPlot:
+    """Return the learned circuit as a tree, its output on top."""
+    require(
+        target.n <= MAX_INPUTS,
+        f"A tree of {target.n} inputs is too wide to draw: at most {MAX_INPUTS}.",
+    )
     named = target.n <= NAMED
-    with matplotlib.rc_context(PRINT_STYLE):
-        figure = Figure(
-            figsize=(max(5.0, min(14.0, 0.62 * target.n)), 0.75 * target.depth + 1.6),
-            layout="constrained",
-        )
-        axes = figure.subplots()
 
-        def across(level: int, place: int) -> float:
-            return (place + 0.5) / 2**level
+    def across(level: int, place: int) -> float:
+        return float((place + 0.5) / 2**level)
 
-        for level in range(target.depth):
-            for child in range(2 ** (level + 1)):
-                faint: dict[str, Any] = {"color": "#C8C8C8", "linewidth": 0.8, "zorder": 0}
-                axes.plot(
-                    [across(level, child // 2), across(level + 1, child)],
-                    [-level, -level - 1],
-                    **faint,
-                )
-            for place, status in enumerate(seen.status[level]):
-                _, _, colour, marker = LOOKS[int(status)]
-                size = 90 if named else max(4.0, 60.0 * NAMED / target.n)
-                axes.scatter(
-                    across(level, place),
-                    -level,
-                    s=size,
-                    color=colour,
-                    marker=marker,
-                    edgecolors="white",
-                    linewidths=0.5,
-                    zorder=2,
-                )
-                if named:
-                    name, wanted = (
-                        NAMES[learned.levels[level][place]],
-                        NAMES[target.levels[level][place]],
-                    )
-                    text = name if name == wanted or not status else f"{name}\n(for {wanted})"
-                    axes.annotate(
-                        text,
-                        (across(level, place), -level),
-                        xytext=(0, 7),
-                        textcoords="offset points",
-                        ha="center",
-                        va="bottom",
-                        fontsize=7 if level < target.depth - 1 or target.n <= 16 else 5.5,
-                        zorder=3,
-                        bbox={
-                            "boxstyle": "round,pad=0.1",
-                            "facecolor": "white",
-                            "edgecolor": "none",
-                            "alpha": 0.85,
-                        },
-                    )
-        if named:
-            for place in range(target.n):
-                axes.text(
-                    across(target.depth, place),
-                    -target.depth - 0.08,
-                    f"x{place + 1}",
-                    ha="center",
-                    va="top",
-                    fontsize=7,
-                )
-        axes.set(xlim=(0, 1), ylim=(-target.depth - 0.5, 0.6), xticks=[], yticks=[])
-        axes.spines[:].set_visible(False)
-        axes.set_title(f"Learned circuit, {target.n} inputs: {summary(seen)}", loc="left")
-        handles = [
-            Line2D([], [], linestyle="", marker=marker, markersize=7, color=colour, label=text)
-            for text, _, colour, marker in LOOKS.values()
+    x: list[float] = []
+    y: list[float] = []
+    for level in range(target.depth):
+        for child in range(2 ** (level + 1)):
+            x += [across(level, child // 2), across(level + 1, child), math.nan]
+            y += [-float(level), -float(level + 1), math.nan]
+    series = [ViewSeries("edges", tuple(x), tuple(y), kind="guide", legend=False)]
+    for status, (meaning, _, kind) in STATUSES.items():
+        gates = [
+            (level, int(place))
+            for level in range(target.depth)
+            for place in np.flatnonzero(np.asarray(seen.status[level]) == status)
         ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9)
-    return figure
-
-
-def save_recovery(target: Circuit, learned: Circuit, seen: Recovery, path: Path | str) -> Path:
-    """Write the drawing as PNG."""
-    path = Path(path)
-    figure = draw_recovery(target, learned, seen)
-    with matplotlib.rc_context(PRINT_STYLE), replacing(path) as draft:
-        figure.savefig(draft, format="png", metadata={"Software": None})
-    return path
+        names = [
+            (NAMES[learned.levels[level][place]], NAMES[target.levels[level][place]])
+            for level, place in gates
+        ]
+        text = [
+            name if name == wanted or not status else f"{name}\n(for {wanted})"
+            for name, wanted in names
+        ]
+        if gates:
+            series.append(
+                ViewSeries(
+                    meaning,
+                    tuple(across(*gate) for gate in gates),
+                    tuple(-float(level) for level, _ in gates),
+                    mark="points",
+                    kind=kind,
+                    text=tuple(text) if named else (),
+                    hover=tuple(text),
+                    size=9.0 if named else max(2.0, 9.0 * NAMED / target.n),
+                )
+            )
+    if named:
+        places = tuple(across(target.depth, place) for place in range(target.n))
+        inputs = tuple(f"x{place + 1}" for place in range(target.n))
+        below = (-float(target.depth) - 0.25,) * target.n
+        series.append(
+            ViewSeries("inputs", places, below, kind="guide", text=inputs, legend=False, size=0.1)
+        )
+    title = f"Learned circuit, {target.n} inputs: {summary(seen)}"
+    return ViewPlot(title, "", "", tuple(series), bare=True, name="circuit")

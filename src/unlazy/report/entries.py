@@ -1,11 +1,9 @@
-"""What a store has to show: the newest run of each claim, judged; contests and scaling studies as
-they were found.
-"""
+"""What a store has to show: the newest run of each claim, judged; other studies as they ended."""
 
 from __future__ import annotations
 
 import fnmatch
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from unlazy.core.errors import BadInput, StoreError
 from unlazy.lab.claims import Claim
@@ -13,54 +11,60 @@ from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.registry import claims, find_claims
-from unlazy.lab.running import newest, records_of, verdict_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record
+from unlazy.report.view import View, view_of
+from unlazy.studies.audit import AuditOutcome
+from unlazy.studies.claim import newest, records_of, verdict_of
+from unlazy.studies.ranking import RankingOutcome
 
-Outcome = TypeVar("Outcome", ContestOutcome, ScalingOutcome)
+#: The class of the outcome of each kind of run but claims, which are judged from their records.
+OUTCOMES: dict[str, Any] = {
+    "contest": ContestOutcome,
+    "scaling": ScalingOutcome,
+    "audit": AuditOutcome,
+    "ranking": RankingOutcome,
+}
 Entry = tuple[Verdict, dict[str, list[Record]]]
 
 
 class Found(NamedTuple):
-    """Claims in the order of the ledger, with their records by arm; contests and scaling studies,
-    the newest first.
-    """
+    """Claims in the order of the ledger with their records by arm; other outcomes, newest first."""
 
     claims: list[Entry]
-    contests: list[ContestOutcome]
-    scalings: list[ScalingOutcome]
+    outcomes: list[Any]
+
+    @property
+    def views(self) -> list[View]:
+        """The views of all of it."""
+        verdicts = [view_of(verdict, records=records) for verdict, records in self.claims]
+        return verdicts + [view_of(outcome) for outcome in self.outcomes]
 
 
 def found_in(
     store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False
 ) -> Found:
-    """All that the store holds under a name or pattern; a scale asks for claims alone."""
+    """Return all that the store holds under a name or pattern; a scale asks for claims alone."""
     runs = store.runs()
-    others = (
-        []
-        if scale
-        else [
-            run
-            for run in runs
-            if run.kind in ("contest", "scaling") and run.outcome and _matches(run.name, pattern)
-        ]
-    )
+    others = [
+        run
+        for kind in OUTCOMES
+        for run in runs
+        if run.kind == kind and run.outcome and not scale and _matches(run.name, pattern)
+    ]
     found = Found(
         _claims(store, [run for run in runs if run.kind == "claim"], pattern, scale, arrays),
-        [_outcome(ContestOutcome, run, store) for run in others if run.kind == "contest"],
-        [_outcome(ScalingOutcome, run, store) for run in others if run.kind == "scaling"],
+        [_outcome(run, store) for run in others],
     )
     if not any(found):
         _refuse(store, runs, pattern, scale)
     return found
 
 
-def _outcome(kind: type[Outcome], run: Run, store: Store) -> Outcome:
-    """What became of a contest or scaling study, as the store keeps it; whatever else stands there
-    is named.
-    """
+def _outcome(run: Run, store: Store) -> Any:
+    """Return the outcome of a run as the store keeps it."""
     try:
-        return kind.from_json(run.outcome or {})
+        return OUTCOMES[run.kind].from_json(run.outcome or {})
     except Exception as error:
         raise StoreError(
             f"The run {run.name:.60} in {store.path} is damaged: {type(error).__name__}: {error}."

@@ -17,9 +17,10 @@ from unlazy.lab.trials import Record
 from unlazy.report.files import replacing
 
 COLUMNS = (
-    "key", "claim", "scale", "arm", "family", "learner", "n", "seed", "status", "step", "measure", "value", "seconds", "unlazy", "source",
-    "device", "family_json", "learner_json",
-)  # fmt: skip
+    *("id", "key", "fingerprint", "claim", "scale", "arm", "family", "learner", "n", "seed"),
+    *("status", "step", "measure", "value", "seconds", "unlazy", "source", "device"),
+    *("family_json", "learner_json"),
+)
 
 
 def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, Any]]:
@@ -30,16 +31,17 @@ def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, A
     """
     used: dict[str, tuple[str, str, str]] = {}
     for run in runs:
-        for arm, keys in run.arms.items():
-            for key in keys:
-                used.setdefault(
-                    key, (run.name, run.setting if run.kind == "claim" else run.kind, arm)
-                )
+        for arm, ids in run.arms.items():
+            for each in ids:
+                setting = run.setting if run.kind == "claim" else run.kind
+                used.setdefault(each, (run.name, setting, arm))
     for record in records:
-        claim, scale, arm = used.get(record.key, ("", "", ""))
+        claim, scale, arm = used.get(record.id, ("", "", ""))
         trial = record.trial
         common = {
+            "id": record.id,
             "key": record.key,
+            "fingerprint": record.fingerprint,
             "claim": claim,
             "scale": scale,
             "arm": arm,

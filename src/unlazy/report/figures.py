@@ -1,423 +1,308 @@
-"""Figures for print, made with Matplotlib. The palette and the curves are shared with the page."""
+"""Print figures of plots, made with Matplotlib: PNG, PDF and SVG files in several styles, with
+their numbers as CSV.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import math
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import csv
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from unlazy.core.errors import require
-from unlazy.core.metrics import ACCURACY, METRICS, Metric
-from unlazy.lab.arms import Row
-from unlazy.lab.exponents import ScalingOutcome
-from unlazy.lab.judging import Verdict
-from unlazy.lab.outcomes import ContestOutcome
-from unlazy.lab.statistics import Estimate, estimate
-from unlazy.lab.trials import Instrument, Record
-from unlazy.report.neurons import SHORT, Frame, frames, has_neurons, side_names, sides, star_names
-from unlazy.report.palette import ARM_COLOURS, ARM_MARKERS, PRINT_STYLE
-from unlazy.report.parities import has_parity, parity_figure
-from unlazy.report.plots import draw, lines
-from unlazy.report.prints import save_all
+from unlazy.core.errors import unknown
+from unlazy.report.charts import step_ticks
+from unlazy.report.files import replacing
+from unlazy.report.palette import PRINT_STYLE, Look, looks
+from unlazy.report.view import View, ViewPlot, ViewSeries, finite
 
-#: Red and orange as in the paper, in shades that also differ in lightness; grey for neurons near
-#: neither star.
-SIDE_COLOURS = {1: "#C8102E", -1: "#F0A30A", 0: "#808080"}
-SIDE_MARKERS = {1: ("o", "circle"), -1: ("D", "diamond"), 0: ("x", "x-thin-open")}
-#: Unequal, because a mirrored initialisation puts two neurons at each place, and both should be
-#: seen.
-SIDE_SIZES = {1: 3.4, -1: 1.7, 0: 3.0}
-
-#: Accuracy of a guess of signs, in percent.
-CHANCE = 50.0
-#: Fewer steps make no curve.
-LEAST_STEPS = 4
+#: More grid points than these do not all get a tick; panels in a row; width of a digit.
+MOST_TICKS, COLUMNS, DIGIT = 9, 3, 0.036
+_DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 3)), "dot": ":"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Curve:
-    """The test metric of an arm against the step, as mean over seeds with its interval; `published`
-    is the paper's last value, if any.
-
-    `chance` is what guessing gives, where that is known: for the accuracy of signs.
+class PrintStyle(NamedTuple):
+    """Width in inches, None for as drawn; relative sizes of letters and lines; columns of the
+    legend at most.
     """
 
-    arm: str
-    colour: str
-    marker: tuple[str, str]
-    steps: tuple[int, ...]
-    estimates: tuple[Estimate, ...]
-    published: float | None
-    metric: Metric
-    chance: float | None
-
-    @property
-    def band(self) -> tuple[list[float], list[float]] | None:
-        """Lower and upper edge of the interval, cut to what the metric can be; None where one seed
-        gives no interval.
-        """
-        if not all(math.isfinite(e.half) for e in self.estimates):
-            return None
-        most = 100.0 if self.metric.unit == "%" else math.inf
-        return [max(e.low, 0.0) for e in self.estimates], [
-            min(e.high, most) for e in self.estimates
-        ]
+    width: float | None
+    letters: float
+    lines: float
+    columns: int
 
 
-def arm_order(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[str]:
-    """The arms as the paper prints them, then those it does not print."""
-    printed = [published.quantity.arm for published in verdict.claim.published]
-    return [arm for arm in dict.fromkeys([*printed, *records]) if arm in records]
+STYLES = {
+    "page": PrintStyle(None, 1.0, 1.0, 9),
+    "column": PrintStyle(3.3, 0.78, 0.75, 1),
+    "wide": PrintStyle(6.8, 0.9, 0.9, 3),
+    "slide": PrintStyle(9.0, 1.6, 1.7, 3),
+}
 
 
-def curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list[Curve]:
-    """The curves of all arms that have more than three recorded steps, by the metric that the first
-    of them was measured with.
-
-    What a row or an instrument measures at its places, such as dimensions, is no curve of training:
-    the claim's own plots draw it.
-    """
-    places = {
-        name
-        for name, arm in verdict.claim.study(verdict.scale).items()
-        if isinstance(arm, Row | Instrument)
-    }
-    order = [name for name in arm_order(verdict, records) if name not in places and records[name]]
-    order = [name for name in order if len(records[name][0].steps) >= LEAST_STEPS]
-    metric = next(
-        (each for arm in order for each in METRICS.values() if _has(records[arm], each)), None
-    )
-    if metric is None:
-        return []
-    measure = f"test_{metric.name}"
-    published = {
-        p.quantity.arm: p.value
-        for p in verdict.claim.published
-        if p.quantity.measure == measure and p.quantity.step is None
-    }
-    found = []
-    for place, arm in enumerate(arm for arm in order if _has(records[arm], metric)):
-        steps = records[arm][0].steps
-        # A value that is not finite would spoil the whole mean with a warning; as NaN it leaves a
-        # gap.
-        values = [
-            [
-                _or_nan(record.value(measure, step))
-                for record in records[arm]
-                if step in record.steps
-            ]
-            for step in steps
-        ]
-        colour, marker = (
-            ARM_COLOURS[place % len(ARM_COLOURS)],
-            ARM_MARKERS[place % len(ARM_MARKERS)],
+def draw(plot: ViewPlot, style: str = "page") -> Figure:
+    """Return the figure of a plot."""
+    if style not in STYLES:
+        raise unknown("style", style, STYLES)
+    panels = _panels(plot)
+    columns = len(panels) if plot.frames else min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    looked = dict(zip(map(id, plot.everything), looks(plot.everything), strict=True))
+    with matplotlib.rc_context(PRINT_STYLE):
+        figure = Figure(figsize=_size(plot, columns, rows), layout="constrained")
+        grid = figure.subplots(
+            rows, columns, squeeze=False, sharex=plot.facets, sharey=plot.facets and plot.steps
         )
-        chance = CHANCE if metric is ACCURACY and _signs(records[arm][0]) else None
-        found.append(
-            Curve(
-                arm,
-                colour,
-                marker,
-                steps,
-                tuple(map(estimate, values)),
-                published.get(arm),
-                metric,
-                chance,
+        for axes in grid.flat[len(panels) :]:
+            axes.remove()
+        for place, (axes, (title, series)) in enumerate(zip(grid.flat, panels, strict=False)):
+            for each in series:
+                _draw(axes, plot, each, looked[id(each)])
+            axes.set_title(title, loc="center" if plot.frames else "left")
+            _axes(axes, plot, place % columns == 0, place + columns >= len(panels))
+        handles = _legend(plot, panels, looked)
+        if len(panels) > 1 and not plot.frames:
+            figure.suptitle(plot.title, fontsize=11)
+        if handles:
+            longest = max(len(str(handle.get_label())) for handle in handles)
+            many = 3 if longest < 22 else 2 if longest < 42 else 1
+            figure.legend(
+                handles=handles,
+                loc="outside lower center",
+                ncols=min(many, len(handles)),
+                fontsize=9,
             )
-        )
+    return _styled(figure, STYLES[style])
+
+
+def _panels(plot: ViewPlot) -> list[tuple[str, list[ViewSeries]]]:
+    """Return the panels with their titles and series."""
+    if plot.frames:
+        return [
+            (f"{frame.title}\n{frame.caption}".replace("; ", "\n"), [*plot.series, *frame.series])
+            for frame in plot.frames
+            if frame.printed
+        ]
+    if not plot.facets:
+        return [(plot.title, list(plot.series))]
+    panels = []
+    shared = [each for each in plot.series if each.kind in ("chance", "guide")]
+    own = [each for each in plot.series if each.kind not in ("chance", "guide")]
+    for family in dict.fromkeys(each.family for each in own):
+        mine = [each for each in own if each.family == family]
+        told = next((each.text[-1] for each in mine if each.text), "")
+        panels.append((f"{family}\n{told}" if told else family, [*shared, *mine]))
+    return panels
+
+
+def _size(plot: ViewPlot, columns: int, rows: int) -> tuple[float, float]:
+    if plot.categories:
+        return 6.8, 1.3 + 0.3 * len(plot.categories)
+    if plot.frames:
+        return max(2.2 * columns, 6.0), 3.4
+    if plot.bare:
+        depth = len({y for series in plot.series for y in series.y})
+        widest = max(len(series.x) for series in plot.series)
+        return max(5.0, min(14.0, 0.4 * widest)), 0.75 * depth + 1.6
+    if plot.facets:
+        return max(2.6 * columns, 5.2), 2.3 * rows + 0.8
+    return 6.6, 4.6
+
+
+def _draw(axes: Axes, plot: ViewPlot, series: ViewSeries, look: Look) -> None:
+    x, y = np.asarray(series.x, object if plot.categories else float), np.asarray(series.y, float)
+    low, high = np.asarray(series.low, float), np.asarray(series.high, float)
+    style: dict[str, Any] = {"color": look.color, "alpha": look.opacity}
+    if plot.categories:
+        order = {name: len(plot.categories) - 1 - i for i, name in enumerate(plot.categories)}
+        x, y = y, np.array([order[name] for name in series.x], float)
+        bars = {"xerr": np.clip([x - low, high - x], 0, None)} if len(low) else {}
+        if series.mark == "bars":
+            axes.barh(y, x, height=0.65, ecolor="#333333", label=series.name, **style, **bars)
+            return
+        if bars:
+            axes.errorbar(x, y, linestyle="", elinewidth=1, **style, **bars)
+    elif len(low) and series.interval == "band":
+        axes.fill_between(x, low, high, color=look.color, alpha=0.18, linewidth=0)
+    elif len(low):
+        ends = np.clip([y - low, high - y], 0, None)
+        axes.errorbar(x, y, yerr=ends, linestyle="", capsize=2.5, elinewidth=1, **style)
+    axes.plot(x, y, label=series.name, clip_on=not plot.steps, **_line(series, look))
+    if series.text and not plot.facets:
+        for at, height, text in zip(x, y, series.text, strict=True):
+            box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+            axes.annotate(
+                text,
+                (at, height),
+                (0, 6),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize=8 if len(series.text) < 20 else 6,
+                zorder=5,
+                bbox=box | {"alpha": 0.8} if plot.bare else None,
+            )
+
+
+def _line(series: ViewSeries, look: Look) -> dict[str, Any]:
+    """Return Matplotlib's options of a line."""
+    marker = (look.marker or ("", ""))[0]
+    found: dict[str, Any] = {
+        "color": look.color,
+        "alpha": look.opacity,
+        "marker": marker,
+        "markersize": look.size,
+        "linewidth": look.width,
+        "linestyle": _DASHES[look.dash] if series.mark == "line" else "",
+    }
+    if look.edge == "open":
+        found["fillstyle"] = "none"
+    elif look.edge:
+        found |= {"markeredgecolor": look.edge, "markeredgewidth": 0.8 if look.size > 10 else 0.3}
     return found
 
 
-def _has(arm: Sequence[Record], metric: Metric) -> bool:
-    return all(f"test_{metric.name}" in record.measurements for record in arm)
+def _axes(axes: Axes, plot: ViewPlot, first: bool, lowest: bool) -> None:
+    if plot.bare:
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)
+        if plot.limits:
+            axes.set(xlim=plot.limits, ylim=plot.limits, aspect="equal")
+        else:
+            axes.margins(x=0.04, y=0.12)
+        return
+    axes.grid(True, axis="x" if plot.categories else "both", color="#DDDDDD", linewidth=0.6)
+    axes.set_axisbelow(True)
+    if plot.categories:
+        axes.set_yticks(range(len(plot.categories)), list(reversed(plot.categories)))
+        axes.set(xlabel=plot.y, xscale="log" if plot.log_y else "linear")
+        axes.margins(x=0.12)
+        return
+    axes.tick_params(labelbottom=lowest)
+    axes.set(xlabel=plot.x if lowest else "", ylabel=plot.y if first else "")
+    places = sorted(set(finite(x for series in plot.series for x in series.x)))
+    ticks: Sequence[float] = plot.ticks
+    if plot.steps:  # steps 0, 1 and 2, in which features emerge, take a fifth of the axis
+        axes.set_xscale("function", functions=(np.log1p, np.expm1))
+        ticks = step_ticks(places, digit=DIGIT)
+        axes.set_xlim(0, max(*places, 1) * 1.06)
+    if plot.log_x:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        ticks = ticks or (places if len(places) <= MOST_TICKS else ())
+    if len(ticks):
+        labels = [f"{tick:,.10g}" for tick in ticks]
+        axes.set_xticks(ticks, labels, rotation=45 if len(ticks) > MOST_TICKS else 0)
+        axes.xaxis.set_minor_locator(NullLocator())
+    if plot.log_y:
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        bottom, top = axes.get_ylim()
+        if top / bottom < 300:
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    if plot.limits:
+        axes.set_ylim(plot.limits)
 
 
-def _signs(record: Record) -> bool:
-    """Whether labels are signs: a family of several classes says how many they are."""
-    family = record.trial.get("family") or {}
-    return not any(name in family for name in ("classes", "outputs"))
+def _legend(
+    plot: ViewPlot,
+    panels: Sequence[tuple[str, Sequence[ViewSeries]]],
+    looked: dict[int, Look],
+) -> list[Line2D]:
+    """Return one handle per name; panels of groups have their names as titles."""
+    handles: dict[str, Line2D] = {}
+    for series in panels[0][1] if plot.frames else plot.series:
+        titled = plot.facets and series.kind not in ("published", "chance", "guide")
+        if series.legend and not titled and series.name not in handles:
+            options = _line(series, looked[id(series)])
+            options["markersize"] = min(options["markersize"], 12.0)
+            if series.mark == "bars":
+                options |= {"linewidth": 6, "linestyle": "-", "marker": ""}
+            handles[series.name] = Line2D([], [], label=series.name, **options)
+    if plot.facets and any(series.low for series in plot.series):
+        gray: dict[str, Any] = {"color": "#606060", "alpha": 0.3, "linewidth": 8}
+        handles["interval"] = Line2D([], [], label="interval", **gray)
+    return list(handles.values()) if len(handles) > 1 or plot.facets else []
 
 
-def _or_nan(value: float) -> float:
-    return value if math.isfinite(value) else math.nan
-
-
-def step_ticks(steps: Iterable[int], digit: float) -> list[int]:
-    """Steps whose labels have room on an axis of log(1 + step), the last always; `digit` is a
-    digit's width as a share of the axis.
-    """
-    steps = sorted(set(steps))
-    length = max(math.log1p(steps[-1]), SHORT)
-    ticks = [steps[-1]]
-    for step in steps[:-1]:
-        gaps = (
-            (abs(math.log1p(step) - math.log1p(tick)) / length, len(f"{step}{tick}") / 2)
-            for tick in ticks
-        )
-        if all(gap >= digit * (digits + 0.6) for gap, digits in gaps):
-            ticks.append(step)
-    return sorted(ticks)
-
-
-def accuracy_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> Figure:
-    """The test metric against the step (Figure 5 of Shi et al.), one panel an arm: intervals of few
-    seeds would cover one another.
-    """
-    lines = curves(verdict, records)
-    require(
-        bool(lines),
-        f"No arm of {verdict.claim.id} has more than three recorded steps, so there is no curve "
-        "to draw.",
-    )
-    columns = min(3, len(lines))
-    rows = -(-len(lines) // columns)
-    with matplotlib.rc_context(PRINT_STYLE):
-        figure = Figure(figsize=(max(2.6 * columns, 5.2), 2.3 * rows + 0.8), layout="constrained")
-        panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-        for axes in panels.flat[len(lines) :]:
-            axes.remove()
-        for place, (axes, line) in enumerate(zip(panels.flat, lines, strict=False)):
-            _draw_curve(axes, line)
-            # Panels above a gap in the last row are the lowest of their column.
-            lowest = place + columns >= len(lines)
-            axes.tick_params(labelbottom=lowest)
-            axes.set(
-                xlabel="gradient step" if lowest else "",
-                ylabel="" if place % columns else lines[0].metric.label,
-            )
-        steps = {step for line in lines for step in line.steps}
-        ticks = step_ticks(steps, digit=0.036)
-        panels[0, 0].set_xticks(ticks, labels=[str(tick) for tick in ticks])
-        panels[0, 0].set(xlim=(0, max(*steps, 1) * 1.06), ylim=_limits(lines))
-        seeds = len(verdict.seeds)
-        figure.suptitle(
-            f"{verdict.claim.id}, {verdict.scale} scale, {seeds} seed{'s' * (seeds != 1)}",
-            fontsize=11,
-        )
-        figure.legend(
-            handles=_curve_legend(lines),
-            loc="outside lower center",
-            ncols=4 if columns == 3 else 2,
-            fontsize=9,
-        )
+def _styled(figure: Figure, look: PrintStyle) -> Figure:
+    """Change sizes to those of a style; the data drawn stay the same."""
+    if look.width is None:
+        return figure
+    wide, high = figure.get_size_inches()
+    # A narrow figure keeps more of its height: its letters do not shrink as much as its width.
+    figure.set_size_inches(look.width, high * max(look.width / wide, 0.62))
+    for text in figure.findobj(Text):
+        text.set_fontsize(float(text.get_fontsize()) * look.letters)
+    for axes in figure.axes:
+        axes.tick_params(labelsize=10 * look.letters)
+        for line in axes.lines:
+            line.set_linewidth(line.get_linewidth() * look.lines)
+            line.set_markersize(line.get_markersize() * look.lines)
+    for legend in figure.legends:
+        legend.set_ncols(min(look.columns, getattr(legend, "_ncols", look.columns)))
     return figure
 
 
-def _draw_curve(axes: Axes, line: Curve) -> None:
-    # log(1 + step): steps 0, 1 and 2, in which features emerge, take a fifth of the axis.
-    axes.set_xscale("function", functions=(np.log1p, np.expm1))
-    if line.chance is not None:
-        axes.axhline(line.chance, color="#808080", linewidth=0.8, linestyle=":")
-    if line.band:
-        axes.fill_between(line.steps, *line.band, color=line.colour, alpha=0.2, linewidth=0)
-    if line.published is not None:
-        axes.axhline(line.published, color="black", linewidth=0.8, linestyle=(0, (6, 4)))
-    axes.plot(
-        line.steps,
-        [e.mean for e in line.estimates],
-        color=line.colour,
-        marker=line.marker[0],
-        markersize=3.5,
-        linewidth=1.6,
-        clip_on=False,
-    )
-    axes.minorticks_off()
-    last = line.estimates[-1]
-    digits = ".1f" if line.metric.unit == "%" else ".3g"
-    spread = f" ± {last.half:{digits}}" if math.isfinite(last.half) else ""
-    axes.set_title(f"{line.arm}\n{last.mean:{digits}}{spread} at the end", loc="left")
+def numbers_of(plot: ViewPlot) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of a plot, one row per point."""
+    frames = plot.frames or [None]
+    for frame in frames:
+        series = plot.series if frame is None else (*plot.series, *frame.series)
+        for each in series:
+            for place, (x, y) in enumerate(zip(each.x, each.y, strict=True)):
+                yield {
+                    "panel": frame.title if frame else each.family if plot.facets else plot.title,
+                    "series": each.name,
+                    "x_label": plot.x,
+                    "y_label": plot.y,
+                    "x": x,
+                    "y": y,
+                    "low": each.low[place] if each.low else "",
+                    "high": each.high[place] if each.high else "",
+                }
 
 
-def _limits(lines: Sequence[Curve]) -> tuple[float, float]:
-    """Room for the means and the published values; wide intervals are cut rather than that they
-    press the means together.
+def save_plot(plot: ViewPlot, path: Path, style: str = "page") -> Path:
+    """Write a figure in the format of its suffix, and its numbers as CSV next to it; return the
+    path of the numbers.
     """
-    values = [e.mean for line in lines for e in line.estimates if math.isfinite(e.mean)]
-    values += [each for line in lines for each in (line.published, line.chance) if each is not None]
-    if lines[0].metric.unit != "%":
-        return 0.0, 1.08 * max(values, default=1.0)
-    return max(-2.0, min(values, default=CHANCE) - 8), min(103.0, max(values, default=CHANCE) + 8)
+    numbers = path.with_suffix(".csv")
+    with replacing(numbers) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        names = ["panel", "series", "x_label", "y_label", "x", "y", "low", "high"]
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(numbers_of(plot))
+    save_figure(draw(plot, style), path)
+    return numbers
 
 
-def _curve_legend(lines: Sequence[Curve]) -> list[Line2D]:
-    grey: dict[str, Any] = {"color": "#606060"}
-    handles = [Line2D([], [], linewidth=1.6, label="mean over seeds", **grey)]
-    if any(line.band for line in lines):
-        handles.append(Line2D([], [], alpha=0.3, linewidth=8, label="95 % interval", **grey))
-    if any(line.published is not None for line in lines):
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color="black",
-                linewidth=0.8,
-                linestyle=(0, (6, 3)),
-                label="published final value",
-            )
-        )
-    if any(line.chance is not None for line in lines):
-        handles.append(Line2D([], [], linewidth=0.8, linestyle=":", label="chance", **grey))
-    return handles
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of its suffix.
 
-
-def neuron_map(record: Record, steps: Sequence[int] | None = None) -> Figure:
-    """The neurons around the hidden direction (Figure 6 of Shi et al.), one panel a step: by
-    default 0, 1, 2 and the last.
+    Without date and version, equal records give equal files.
     """
-    require(
-        has_neurons(record),
-        "This record holds no neurons: its trial had no Silhouette probe, or it was read "
-        "without arrays.",
-    )
-    wanted = dict.fromkeys([*record.steps[:3], record.steps[-1]] if steps is None else steps)
-    absent = [step for step in wanted if step not in record.steps]
-    require(
-        not absent,
-        f"Step {absent[:1]} is not recorded. Recorded: {', '.join(map(str, record.steps))}.",
-    )
-    shown, side = [frame for frame in frames(record) if frame.step in wanted], sides(record)
-    with matplotlib.rc_context(PRINT_STYLE):
-        figure = Figure(figsize=(max(2.2 * len(shown), 6.0), 3.4), layout="constrained")
-        panels = figure.subplots(1, len(shown), squeeze=False)[0]
-        for axes, frame in zip(panels, shown, strict=True):
-            _draw(axes, frame, side)
-        figure.legend(
-            handles=_neuron_legend(record), loc="outside lower center", ncols=2, fontsize=9
-        )
-    return figure
+    kind = path.suffix.removeprefix(".")
+    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    with matplotlib.rc_context(PRINT_STYLE), replacing(path) as draft:
+        figure.savefig(draft, format=kind, metadata=undated[kind])
 
 
-def _draw(axes: Axes, frame: Frame, side: np.ndarray) -> None:
-    angle = np.linspace(0, 2 * np.pi, 200)
-    # Neurons that lie in the plane altogether are on this circle; the farther inside, the less of
-    # them is seen.
-    axes.plot(np.cos(angle), np.sin(angle), color="#C0C0C0", linewidth=0.7, zorder=0)
-    for sign, stars in frame.stars.items():
-        look: dict[str, Any] = {
-            "s": star_size(frame) ** 2,
-            "linewidths": 0.8 if star_size(frame) > 15 else 0.4,
-        }
-        axes.scatter(
-            stars[:, 0],
-            stars[:, 1],
-            marker="*",
-            color=star_colour(sign, frame.stars),
-            edgecolors="black",
-            zorder=1,
-            **look,
-        )
-    for sign in (0, 1, -1):
-        chosen = frame.points[(side == sign) & np.isfinite(frame.points[:, 0])]
-        edge: dict[str, Any] = {} if sign == 0 else {"edgecolors": "white", "linewidths": 0.3}
-        look = {
-            "marker": SIDE_MARKERS[sign][0],
-            "s": SIDE_SIZES[sign] ** 2,
-            "color": SIDE_COLOURS[sign],
-        }
-        axes.scatter(chosen[:, 0], chosen[:, 1], zorder=2, **look, **edge)
-    stage = "initialisation" if frame.step == 0 else f"step {frame.step}"
-    axes.set_title(f"{stage}\n{_short(frame)}")
-    axes.set(xlim=(-1.2, 1.2), ylim=(-1.05, 1.05), xticks=[], yticks=[], aspect="equal")
-    axes.spines[:].set_visible(False)
-
-
-def _short(frame: Frame) -> str:
-    """A caption narrow enough for a panel."""
-    cosine = f"max cosine {frame.cosine:.3f}" if math.isfinite(frame.cosine) else "no finite cosine"
-    return cosine + (f"\n{frame.left_out} neurons not finite" if frame.left_out else "")
-
-
-def star_colour(sign: int, stars: Collection[int]) -> str:
-    """That of the neurons on its side; where there are no opposites, the other one, on which those
-    neurons are seen.
-    """
-    return SIDE_COLOURS[sign if -1 in stars else -1]
-
-
-def star_size(frame: Frame) -> float:
-    """Size of a star in points: smaller where there are many."""
-    return 20.5 if len(frame.stars) > 1 else max(7.0, 40 / math.sqrt(len(frame.stars[1])))
-
-
-def _neuron_legend(record: Record) -> list[Line2D]:
-    side, names = sides(record), star_names(record)
-    stars = [
-        Line2D(
-            [],
-            [],
-            linestyle="",
-            marker="*",
-            markersize=13,
-            color=star_colour(sign, names),
-            markeredgecolor="black",
-            label=name,
-        )
-        for sign, name in names.items()
-    ]
-    dots = []
-    for sign, name in side_names(record).items():
-        if (side == sign).any():
-            look: dict[str, Any] = {
-                "marker": SIDE_MARKERS[sign][0],
-                "markersize": SIDE_SIZES[sign],
-                "color": SIDE_COLOURS[sign],
-            }
-            dots.append(
-                Line2D([], [], linestyle="", label=f"{name} ({(side == sign).sum()})", **look)
-            )
-    return stars + dots
-
-
-def slug(text: str) -> str:
-    """A name of letters, digits and hyphens, for files and anchors."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
-def save_figures(
-    verdict: Verdict,
-    records: Mapping[str, Sequence[Record]],
-    folder: Path | str,
-    style: str = "page",
-) -> list[Path]:
-    """Write all figures that the records allow, each as PNG and PDF with its numbers, and name the
-    files; maps are of the first seed.
-    """
-    folder = Path(folder)
-    name = f"{slug(verdict.claim.id)}-{verdict.scale}"
-    made: dict[str, Figure] = {}
-    trained = curves(verdict, records)
-    if trained:
-        made[
-            f"{name}-{'accuracy' if trained[0].metric is ACCURACY else slug(trained[0].metric.name)}"
-        ] = accuracy_curves(verdict, records)
-    for plot in verdict.claim.plots:
-        found = lines(plot, records)
-        if found:
-            made[f"{name}-{slug(plot.title)}"] = draw(plot, found)
-    for arm in arm_order(verdict, records):
-        if records[arm] and has_neurons(records[arm][0]):
-            made[f"{name}-neurons-{slug(arm)}"] = neuron_map(records[arm][0])
-        if records[arm] and has_parity(records[arm][0]):
-            made[f"{name}-parity-{slug(arm)}"] = parity_figure(records[arm][0])
-    return save_all(made, folder, style)
-
-
-def save_outcomes(
-    outcomes: Sequence[ContestOutcome | ScalingOutcome], folder: Path, style: str = "page"
-) -> list[Path]:
-    """Write the figures of contests and scaling studies, each as PNG and PDF with its numbers."""
-    made: dict[str, Figure] = {}
-    for outcome in outcomes:
-        kind = "scaling" if isinstance(outcome, ScalingOutcome) else "contest"
-        count = sum(stem.startswith(f"{slug(outcome.task)}-{kind}") for stem in made)
-        made[f"{slug(outcome.task)}-{kind}" + (f"-{count + 1}" if count else "")] = outcome.figure()
-    return save_all(made, folder, style)
+def save_plots(view: View, folder: Path, style: str = "page") -> list[Path]:
+    """Write all plots of a view as CSV, PNG and PDF, and return the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for plot in view.all_plots:
+        stem = f"{view.slug}-{plot.slug}" if plot.slug != view.slug else view.slug
+        paths.append(save_plot(plot, folder / f"{stem}.png", style))
+        save_figure(draw(plot, style), folder / f"{stem}.pdf")
+        paths += [folder / f"{stem}.png", folder / f"{stem}.pdf"]
+    return paths

@@ -1,64 +1,282 @@
-"""Pieces of HTML that the page and notebooks share."""
+"""Views as HTML: one self-contained page that is readable offline, with Plotly charts."""
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from html import escape
-from typing import Any
+from pathlib import Path
 
-from unlazy.report.tables import MARKS, Rows
+import unlazy
+from unlazy.report.charts import chart
+from unlazy.report.files import replacing
+from unlazy.report.labels import MARKS
+from unlazy.report.view import View, ViewImage, ViewPlot, ViewTable, distinct, overview
+
+#: The browser itself is told to fetch nothing.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: "
+    "blob:; font-src data:"
+)
+_STYLE = """
+:root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #57606a; --rule: #d0d7de;
+  --shade: #f6f8fa; --link: #0550ae; --holds: #116329; --fails: #a40e26; --undecided: #6e4c00; }
+@media (prefers-color-scheme: dark) { :root {
+  --paper: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --rule: #3a424c;
+  --shade: #161b22; --link: #79b8ff; --holds: #56d364; --fails: #ff8e86; --undecided: #e3b341; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1rem clamp(0.8rem, 3vw, 2.5rem) 4rem; max-width: 75rem;
+  background: var(--paper); color: var(--ink);
+  font: 1.05rem/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
+  overflow-wrap: break-word; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0.6rem 0 0.3rem; }
+h2 { font-size: 1.4rem; margin: 0 0 0.5rem; }
+h3 { font-size: 1.1rem; margin: 2rem 0 0.4rem; }
+a { color: var(--link); }
+p, ul, dl { max-width: 48rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.3rem 1rem; }
+dt { font-weight: 600; } dd { margin: 0; }
+.takeaway { font-size: 1.2rem; line-height: 1.4; margin: 0.4rem 0; }
+code { background: var(--shade); padding: 0.1em 0.3em; border-radius: 4px; }
+pre { background: var(--shade); padding: 0.6em 0.8em; border-radius: 4px; width: fit-content; }
+pre code { background: none; padding: 0; }
+section + section, footer, .scroll + section { border-top: 2px solid var(--rule); margin-top: 3rem;
+  padding-top: 1.5rem; }
+.soft, caption, figcaption { color: var(--soft); font-size: 0.95rem; text-align: left; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.98rem; }
+caption { padding-bottom: 0.3rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.4rem 1rem 0.4rem 0;
+  border-bottom: 1px solid var(--rule); }
+thead th { border-bottom: 2px solid var(--soft); vertical-align: bottom; }
+tbody th { font-weight: 600; }
+.r { text-align: right; white-space: nowrap; }
+.badge { font-weight: 700; white-space: nowrap; border: 1.5px solid currentcolor;
+  border-radius: 1em; padding: 0.05em 0.6em; }
+.holds { color: var(--holds); } .fails { color: var(--fails); }
+.undecided { color: var(--undecided); }
+.outside, .not { color: var(--soft); }
+figure { margin: 0.5rem 0 0; }
+.chart { width: 100%; }
+.tiles { max-width: 100%; height: auto; image-rendering: pixelated; }
+details { margin-top: 1.5rem; } summary { cursor: pointer; font-weight: 600; }
+@media (max-width: 46rem) {
+  dl { display: block; } dd { margin-bottom: 0.4rem; }
+  table { font-size: 0.88rem; } th, td { padding-right: 0.5rem; }
+  .ledger thead { position: absolute; clip-path: inset(50%);
+    width: 1px; height: 1px; overflow: hidden; }
+  .ledger tr, .ledger td, .ledger th { display: block; border: 0; padding: 0.15rem 0; }
+  .ledger tr { border-bottom: 1px solid var(--rule); padding: 0.7rem 0; }
+}
+@media print { .chart { break-inside: avoid; } }
+"""
+_SCRIPT = """
+const dark = matchMedia("(prefers-color-scheme: dark)");
+function theme() {
+  const css = getComputedStyle(document.documentElement);
+  const color = name => css.getPropertyValue(name).trim();
+  const paper = color("--paper");
+  const look = { "font.color": color("--ink"), paper_bgcolor: paper, plot_bgcolor: paper };
+  for (const axis of ["xaxis", "yaxis"]) {
+    look[axis + ".gridcolor"] = color("--rule");
+    look[axis + ".linecolor"] = color("--soft");
+  }
+  return look;
+}
+async function draw(box) {
+  const spec = JSON.parse(document.getElementById(box.id + "-data").textContent);
+  const options = { responsive: true, displaylogo: false, displayModeBar: false };
+  await Plotly.newPlot(box, spec.data, spec.layout, options);
+  await Plotly.relayout(box, theme());
+  if (!spec.frames) return;
+  await Plotly.addFrames(box, spec.frames);
+  const reading = document.getElementById(box.id + "-reading");
+  box.on("plotly_animatingframe", event => {
+    reading.textContent = `${event.name}: ${spec.captions[event.name]}`;
+  });
+}
+for (const box of document.querySelectorAll(".chart")) {
+  draw(box);
+  dark.addEventListener("change", () => Plotly.relayout(box, theme()));
+}
+"""
+
+#: Draws a plot under the name of its element.
+PlotHtml = Callable[[ViewPlot, str], str]
+
+_HOW_TO_READ = (
+    "Each claim has two results. The <strong>statement</strong> <em>holds</em> if the whole 95 % "
+    "confidence interval of every check lies within its bounds, <em>fails</em> if one lies outside "
+    "beyond chance, and is <em>undecided</em> otherwise. If an assumption of the theorem is not "
+    "met by the run, nothing is confirmed or refuted. A published <strong>number</strong> is "
+    "reproduced if the whole 90 % interval lies within its printed precision and stated spread. "
+    "A <strong>negative control</strong> violates the statement; the criteria must fail on it."
+)
 
 
-def badge(outcome: str) -> str:
-    """A verdict as a mark with its word."""
-    return f'<span class="badge {outcome.split()[0]}">{MARKS[outcome]}</span>'
+def badge(status: str) -> str:
+    """Return a status as a mark with its word."""
+    return f'<span class="badge {status.split()[0]}">{MARKS[status]}</span>'
 
 
 def cell_html(text: str) -> str:
-    """A cell of text; a mark at its start becomes a badge."""
-    for outcome, mark in MARKS.items():
+    """Return a cell of text; a mark at its start becomes a badge."""
+    for status, mark in MARKS.items():
         if text.startswith(mark):
-            return badge(outcome) + escape(text.removeprefix(mark))
+            return badge(status) + escape(text.removeprefix(mark))
     return escape(text)
 
 
-def table_html(caption: str, table: Rows, kind: str = "") -> str:
-    """A table with its caption, which scrolls by itself where it is too wide."""
-    header, rows = table
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
-    body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>'
-        + "".join(f"<td>{cell_html(entry)}</td>" for entry in row[1:])
-        + "</tr>"
-        for row in rows
+def table_html(table: ViewTable) -> str:
+    """Return a table, which scrolls by itself if it is too wide."""
+    label = table.title or table.caption
+    sides = [' class="r"' if table.side(i) == "r" else "" for i in range(len(table.columns))]
+    head = "".join(
+        f'<th scope="col" role="columnheader"{side}>{escape(name)}</th>'
+        for name, side in zip(table.columns, sides, strict=True)
     )
+    body = []
+    for place, row in enumerate(table.rows):
+        first = escape(row[0])
+        if table.links:
+            first = f'<a href="#{table.links[place]}">{first}</a>'
+        cells = "".join(
+            f'<td role="cell"{side}>{cell_html(cell)}</td>'
+            for cell, side in zip(row[1:], sides[1:], strict=True)
+        )
+        header = f'<th scope="row" role="rowheader">{first}</th>'
+        body.append(f'<tr role="row">{header}{cells}</tr>')
+    under = f'<p class="soft">{escape(table.caption)}</p>' if table.title and table.caption else ""
+    # Rows of an overview are stacked on a narrow screen, which takes the roles of a table from its
+    # parts: so they are given again.
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table '
-        f'class="{kind}">'
-        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}"><table '
+        f'role="table" class="{"ledger" if table.links else ""}"><caption>{escape(label)}</caption>'
+        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
+        f'<tbody role="rowgroup">{"".join(body)}</tbody></table></div>{under}'
     )
 
 
-def list_html(title: str, lines: Iterable[str], otherwise: str) -> str:
-    """A list under a title, or a sentence where it is empty."""
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<h3>{title}</h3>" + (f"<ul>{items}</ul>" if items else f"<p>{otherwise}</p>")
-
-
-def chart_html(
-    name: str, spec: Mapping[str, Any], label: str, caption: str, reading: str = ""
-) -> str:
-    """A place for a chart, and the data that the page's script draws there."""
+def chart_html(plot: ViewPlot, name: str) -> str:
+    """Return a place for a chart, and the data that the page's script draws there."""
+    spec = chart(plot)
     # "<" is spelled out, so that no text within can end the script element.
     data = json.dumps(spec, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    live = (
-        f'<p aria-live="polite"><strong id="{name}-reading">{escape(reading)}</strong></p>'
-        if reading
-        else ""
-    )
+    live = ""
+    if plot.frames:
+        first = escape(f"{plot.frames[0].title}: {plot.frames[0].caption}")
+        live = f'<p aria-live="polite"><strong id="{name}-reading">{first}</strong></p>'
+    caption = f"<figcaption>{escape(plot.caption)}</figcaption>" if plot.caption else ""
     return (
-        f'<figure>{live}<div class="chart" id="{name}" role="group" aria-label="{escape(label)}" '
-        f'style="height:{spec["layout"]["height"]}px"></div><figcaption>{escape(caption)}</figcaption></figure>'
+        f'<figure>{live}<div class="chart" id="{name}" role="group" '
+        f'aria-label="{escape(plot.title)}" style="height:{spec["layout"]["height"]}px"></div>'
+        f"{caption}</figure>"
         f'<script type="application/json" id="{name}-data">{data}</script>'
+    )
+
+
+def image_html(image: ViewImage) -> str:
+    """Return an image inside the HTML."""
+    code = base64.b64encode(image.png).decode()
+    picture = f'<img class="tiles" alt="{escape(image.description)}" src="data:image/png;base64,'
+    return f'<figure>{picture}{code}"><figcaption>{escape(image.caption)}</figcaption></figure>'
+
+
+def view_html(
+    view: View, *, level: int = 2, name: str = "", plot_html: PlotHtml = chart_html
+) -> str:
+    """Return a view with headings from a level on; details are folded."""
+    name = name or view.slug
+    mark = f" {badge(view.status)}" if view.status else ""
+    parts = [f'<h{level} id="{name}-title">{escape(view.title)}{mark}</h{level}>']
+    if not view.title:
+        parts = []
+    if view.takeaway:
+        parts.append(f'<p class="takeaway">{escape(view.takeaway)}</p>')
+    if view.context:
+        parts.append(f'<p class="soft">{escape(view.context)}</p>')
+    parts += [f"<p><strong>Note:</strong> {escape(note)}</p>" for note in view.notes]
+    if view.lines:
+        lines = "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in view.lines)
+        parts.append(f"<dl>{lines}</dl>")
+    if view.items:
+        items = "".join(f"<li>{escape(item)}</li>" for item in view.items)
+        parts.append(f"<ul>{items}</ul>")
+    parts += [table_html(table) for table in view.tables]
+    if view.code:
+        code = escape(view.code)
+        parts.append(f'<div class="scroll"><pre><code>{code}</code></pre></div>')
+    below = min(level + 1, 6)
+    for plot in view.plots:
+        if plot.title != view.title:
+            parts.append(f"<h{below}>{escape(plot.title)}</h{below}>")
+        parts.append(plot_html(plot, f"{name}-{plot.slug}"))
+    parts += [image_html(image) for image in view.images]
+    for place, part in enumerate(view.parts):
+        inner = f"{name}-{part.slug or place}"
+        parts.append(view_html(part, level=below, name=inner, plot_html=plot_html))
+    for place, part in enumerate(view.details):
+        inner = f"{name}-{part.slug or place}"
+        untitled = dataclasses.replace(part, title="", name=part.slug)
+        text = view_html(untitled, level=below, name=inner, plot_html=plot_html)
+        parts.append(f"<details><summary>{escape(part.title)}</summary>{text}</details>")
+    return "\n".join(parts)
+
+
+def page(views: Sequence[View]) -> str:
+    """Return the page of views: an overview, then one section per view."""
+    views, alone = distinct(views), len(views) == 1
+    body = [] if alone else ["<header><h1>Results</h1></header>"]
+    body += [] if alone else [table_html(each) for each in overview(views, linked=True)]
+    if not views:
+        body.append(
+            "<p><strong>The store holds no results yet.</strong> Run <code>unlazy reproduce "
+            "shi2022/table1</code>, then <code>unlazy report</code>.</p>"
+        )
+    for view in views:
+        section = f'<section id="{view.slug}" aria-labelledby="{view.slug}-title">'
+        body.append(f"{section}{view_html(view, level=1 if alone else 2)}</section>")
+    body.append(_footer(views))
+    return document(f"unlazy: {views[0].title if alone else 'results'}", body)
+
+
+def write_page(views: Sequence[View], path: Path) -> None:
+    """Write the page of views."""
+    text = page(views)
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def document(title: str, body: Sequence[str]) -> str:
+    """Return a whole page that needs no network, with the script for its charts if it has any."""
+    parts = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+        *body,
+        _scripts() if any('class="chart"' in part for part in body) else "",
+        "</body>\n</html>\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _scripts() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return (
+        "<noscript><p>Charts need JavaScript; everything else does not.</p></noscript>"
+        f"\n<script>{get_plotlyjs()}</script>\n<script>{_SCRIPT}</script>"
+    )
+
+
+def _footer(views: Sequence[View]) -> str:
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    rules = f"<p>{_HOW_TO_READ}</p>" if any(view.kind == "Claims" for view in views) else ""
+    return (
+        f'<footer class="soft">{rules}<p>Made {made} by unlazy {escape(unlazy.__version__)}. '
+        "This file is readable offline.</p></footer>"
     )

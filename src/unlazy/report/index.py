@@ -9,7 +9,7 @@ from typing import Any
 from unlazy.lab.claims import Claim
 from unlazy.lab.judging import Verdict
 from unlazy.lab.paper_index import Entry, code_of, files_testing
-from unlazy.report.tables import MARKS
+from unlazy.report.labels import MARKS
 
 
 def index_json(entries: Iterable[Entry], verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:

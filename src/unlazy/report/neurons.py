@@ -1,4 +1,4 @@
-"""Where neurons lie among the hidden directions: their cosine similarities, drawn in the plane by
+"""Plot of neurons among the hidden directions: their cosine similarities in the plane, by classical
 multidimensional scaling.
 
 Each hidden direction u gives two stars, +u and -u; where there are many directions, such as the
@@ -10,12 +10,15 @@ weights.
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.linalg
 
 from unlazy.core.errors import require
 from unlazy.lab.trials import Record
+from unlazy.report.view import ViewFrame, ViewPlot, ViewSeries
 
 #: Shorter than this, the picture of a star has no direction to turn by.
 SHORT = 1e-6
@@ -43,7 +46,8 @@ def normalise(vectors: np.ndarray) -> np.ndarray:
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     rows = np.divide(rows, largest, out=np.zeros_like(rows), where=largest != 0)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, length, out=np.zeros_like(rows), where=length != 0)
+    result: np.ndarray = np.divide(rows, length, out=np.zeros_like(rows), where=length != 0)
+    return result
 
 
 def scale_to_plane(similarity: np.ndarray) -> np.ndarray:
@@ -102,7 +106,7 @@ def _turn(plane: np.ndarray) -> np.ndarray:
     length = np.hypot(x, y)
     if length < SHORT:
         return plane
-    turned = plane @ np.array([[x, -y], [y, x]]) / length
+    turned: np.ndarray = plane @ np.array([[x, -y], [y, x]]) / length
     turned[0] = length, 0.0
     return turned
 
@@ -132,7 +136,8 @@ def nearest_star(neurons: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """
     cosines = np.nan_to_num(normalise(neurons)) @ normalise(directions).T
     best = np.take_along_axis(cosines, np.abs(cosines).argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.sign(best).astype(int)
+    result: np.ndarray = np.sign(best).astype(int)
+    return result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,13 +158,9 @@ class Frame:
     @property
     def caption(self) -> str:
         """One line on what is seen."""
-        text = (
-            f"greatest cosine {self.cosine:.3f}" if np.isfinite(self.cosine) else "no finite cosine"
-        )
+        text = f"max cosine {self.cosine:.3f}" if np.isfinite(self.cosine) else "no finite cosine"
         return text + (
-            f"; {self.left_out} of {len(self.points)} neurons are not finite and left out"
-            if self.left_out
-            else ""
+            f"; {self.left_out} of {len(self.points)} neurons not finite" if self.left_out else ""
         )
 
 
@@ -182,8 +183,11 @@ def _directions(record: Record, place: int) -> np.ndarray:
     of is left out.
     """
     if "directions" in record.arrays:
-        return record.arrays["directions"][place]
-    return record.arrays["centres"][place][np.any(record.arrays["centres"][-1] != 0, axis=1)]
+        directions: np.ndarray = record.arrays["directions"][place]
+        return directions
+    centres = record.arrays["centres"]
+    used: np.ndarray = centres[place][np.any(centres[-1] != 0, axis=1)]
+    return used
 
 
 def frames(record: Record) -> list[Frame]:
@@ -216,7 +220,7 @@ def _is_crowded(record: Record) -> bool:
 def star_names(record: Record) -> dict[int, str]:
     """What the stars are."""
     if has_centres(record):
-        return {1: f"centre of a cluster at the end ({_count(record)})"}
+        return {1: f"center of a cluster at the end ({_count(record)})"}
     few = {1: "hidden direction +u", -1: "its opposite −u"}
     return few if _count(record) <= FEW else {1: f"hidden direction ({_count(record)})"}
 
@@ -224,7 +228,7 @@ def star_names(record: Record) -> dict[int, str]:
 def side_names(record: Record) -> dict[int, str]:
     """What tells the neurons apart."""
     if has_centres(record):
-        return {1: f"neuron that ends within cosine {LINKED:g} of a centre", 0: "other neuron"}
+        return {1: f"neuron that ends within cosine {LINKED:g} of a center", 0: "other neuron"}
     if _count(record) > FEW:
         return {1: f"neuron that ends within cosine {NEAR:g} of one", 0: "other neuron"}
     return {
@@ -245,8 +249,66 @@ def sides(record: Record) -> np.ndarray:
             np.nan_to_num(normalise(record.arrays["neurons"][-1]))
             @ normalise(_directions(record, -1)).T
         )
-        return (cosines.max(axis=1) >= (LINKED if has_centres(record) else NEAR)).astype(int)
+        result: np.ndarray = (
+            cosines.max(axis=1) >= (LINKED if has_centres(record) else NEAR)
+        ).astype(int)
+        return result
     place = max(
         i for i, step in enumerate(record.steps) if step <= max(SORTING_STEP, record.steps[0])
     )
     return nearest_star(record.arrays["neurons"][place], record.arrays["directions"][place])
+
+
+def neuron_plot(record: Record, title: str = "Neurons", name: str = "") -> ViewPlot:
+    """Return the neurons of a record at all recorded steps, as in Figure 6 of shi2022; in print,
+    steps 0, 1, 2 and the last have panels.
+    """
+    require(
+        has_neurons(record),
+        "This record holds no neurons: its trial had no Silhouette probe, or it was read "
+        "without arrays.",
+    )
+    side, shown = sides(record), frames(record)
+    printed = {*record.steps[:3], record.steps[-1]}
+    angle = np.linspace(0, 2 * np.pi, 121)
+    circle = _points("circle", np.stack([np.cos(angle), np.sin(angle)], axis=1), "guide")
+    moving = [
+        ViewFrame(
+            "initialization" if frame.step == 0 else f"step {frame.step}",
+            frame.caption,
+            tuple(_frame_series(record, frame, side)),
+            frame.step in printed,
+        )
+        for frame in shown
+    ]
+    return ViewPlot(
+        title,
+        "",
+        "",
+        (dataclasses.replace(circle, mark="line", legend=False),),
+        frames=tuple(moving),
+        bare=True,
+        limits=(-1.2, 1.2),
+        caption="Cosine similarities in the plane, by classical multidimensional scaling of each "
+        "step. Radius: norm of the unit weight vector projected onto the plane.",
+        name=f"neurons-{name}" if name else "neurons",
+    )
+
+
+def _frame_series(record: Record, frame: Frame, side: np.ndarray) -> Sequence[ViewSeries]:
+    # Without opposites, stars take the other color, on which neurons of side + are seen.
+    kinds = {1: "star" if -1 in frame.stars else "opposite", -1: "opposite"}
+    size = 20.5 if len(frame.stars) > 1 else max(7.0, 40 / math.sqrt(len(frame.stars[1])))
+    names = star_names(record)
+    found = [_points(names[sign], stars, kinds[sign], size) for sign, stars in frame.stars.items()]
+    labels = side_names(record)
+    for sign, kind in ((0, "side0"), (1, "side+"), (-1, "side-")):
+        if (side == sign).any():
+            name = f"{labels[sign]} ({(side == sign).sum()})"
+            found.append(_points(name, frame.points[side == sign], kind))
+    return found
+
+
+def _points(name: str, at: np.ndarray, kind: str, size: float = 0.0) -> ViewSeries:
+    x, y = (tuple(round(float(value), 4) for value in at[:, axis]) for axis in (0, 1))
+    return ViewSeries(name, x, y, mark="points", kind=kind, size=size)

@@ -1,13 +1,16 @@
-"""The palette that figures for print and the page share."""
+"""Colors, marks and line styles of series, shared by print figures and the HTML page."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-#: Okabe and Ito's colours, told apart with any colour vision, without the yellow and the black that
-#: vanish on one of the two backgrounds; then a wine red and a grey, and for figures of many lines
+from unlazy.report.view import ViewSeries
+
+#: Okabe and Ito's colors, distinct with any color vision, without the yellow and the black that
+#: vanish on one of the two backgrounds; then a wine red and a gray, and for figures of many lines
 #: an indigo and an olive.
-ARM_COLOURS = (
+COLORS = (
     "#0072B2",
     "#D55E00",
     "#009E73",
@@ -19,8 +22,8 @@ ARM_COLOURS = (
     "#5B4FC4",
     "#8A8A22",
 )
-#: A second sign beside the colour, by arm: Matplotlib's marker and Plotly's.
-ARM_MARKERS = (
+#: Matplotlib's marker and Plotly's, a second sign next to the color.
+MARKERS = (
     ("o", "circle"),
     ("s", "square"),
     ("^", "triangle-up"),
@@ -29,6 +32,49 @@ ARM_MARKERS = (
     ("X", "x"),
     ("P", "cross"),
 )
+_NO_MARKER = ("", "")
+
+
+class Look(NamedTuple):
+    """How a series is drawn: no color means the next one of the palette, no marker the next one.
+
+    `size` and `width` are in points of print; `dash` is solid, dash or dot.
+    """
+
+    color: str = ""
+    marker: tuple[str, str] | None = None
+    size: float = 5.0
+    width: float = 1.7
+    dash: str = "solid"
+    opacity: float = 1.0
+    edge: str = ""
+
+
+#: By kind of series. Red and orange neurons as in shi2022, in shades that also differ in lightness;
+#: their sizes differ, because antisymmetric initialization puts two neurons at one point.
+KINDS = {
+    "measured": Look(),
+    "theory": Look(marker=_NO_MARKER, width=1.1, dash="dash"),
+    "published": Look(marker=_NO_MARKER, width=0.9, dash="dash"),
+    "chance": Look("#808080", _NO_MARKER, width=0.9, dash="dot"),
+    "guide": Look("#B8B8B8", _NO_MARKER, width=0.8),
+    "fit": Look(marker=_NO_MARKER, width=1.4),
+    "sample": Look(size=3.0, opacity=0.4),
+    "missed": Look(size=6.0, edge="open"),
+    "fixed": Look(COLORS[0], MARKERS[0], size=6.0),
+    "learned": Look(COLORS[1], MARKERS[1], size=6.0),
+    "plain": Look(COLORS[2], MARKERS[2], size=6.0),
+    "ours": Look(COLORS[1], MARKERS[0], size=6.0),
+    "others": Look(COLORS[7], MARKERS[1], size=5.0),
+    "star": Look("#C8102E", ("*", "star"), size=20.5, edge="#404040"),
+    "opposite": Look("#F0A30A", ("*", "star"), size=20.5, edge="#404040"),
+    "side+": Look("#C8102E", MARKERS[0], size=3.8, edge="#FFFFFF"),
+    "side-": Look("#F0A30A", MARKERS[3], size=2.2, edge="#FFFFFF"),
+    "side0": Look("#808080", ("x", "x-thin-open"), size=3.0),
+    "right": Look(COLORS[2], MARKERS[0], size=9.0),
+    "wrong": Look(COLORS[1], MARKERS[1], size=9.0),
+    "idle": Look("#B0B0B0", MARKERS[3], size=9.0),
+}
 
 PRINT_STYLE: dict[Any, Any] = {
     "font.size": 10,
@@ -42,7 +88,25 @@ PRINT_STYLE: dict[Any, Any] = {
 }
 
 
-def translucent(colour: str) -> str:
-    """A colour #rrggbb at a fifth of its strength."""
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+def looks(series: Sequence[ViewSeries]) -> list[Look]:
+    """Return the look of each series; groups take colors and markers in their order."""
+    groups = dict.fromkeys(each.family for each in series if not KINDS[each.kind].color)
+    places = {group: place for place, group in enumerate(groups)}
+    found = []
+    for each in series:
+        look, place = KINDS[each.kind], places.get(each.family, 0)
+        marker = MARKERS[place % len(MARKERS)] if look.marker is None else look.marker
+        found.append(
+            look._replace(
+                color=look.color or COLORS[place % len(COLORS)],
+                marker=marker,
+                size=each.size or look.size,
+            )
+        )
+    return found
+
+
+def translucent(color: str) -> str:
+    """Return a color #rrggbb at a fifth of its strength."""
+    red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.2)"

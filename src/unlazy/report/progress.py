@@ -1,12 +1,17 @@
-"""A progress bar for runs: how far, how fast, how long still; compiling is shown apart."""
+"""Progress of runs, the same for the command line, scripts and notebooks.
+
+What will run and how long it takes, a bar while it runs, what could not be run, and what is saved
+if it is interrupted.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
-from types import TracebackType
-from typing import Self
+from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,24 +22,161 @@ from rich.progress import (
 )
 
 from unlazy.lab.engines.base import Plan
-from unlazy.lab.trials import Runnable
+from unlazy.lab.run import Round, RunWatcher, SilentRun
+from unlazy.lab.trials import Failure, Runnable
+
+#: So many trials that could not be run are named; the store lists all.
+FAILURES_SHOWN = 5
+#: So many changed modules, libraries or files are named.
+CHANGES_SHOWN = 6
+
+
+def watcher_of(progress: bool | None) -> RunWatcher:
+    """Return a watcher for a script or notebook.
+
+    By default it shows progress if somebody can see it: in a notebook, or on a terminal.
+    """
+    console = Console(stderr=True)
+    if progress is None:
+        progress = console.is_jupyter or sys.stderr.isatty()
+    return RunProgress(console, brief=True) if progress else SilentRun()
+
+
+class RunProgress:
+    """A watcher that prints what a person wants to know about a run.
+
+    `brief`: nothing but a bar that disappears, and what went wrong; for runs of many rounds.
+    """
+
+    def __init__(self, console: Console, *, brief: bool = False) -> None:
+        self.console, self.brief = console, brief
+        self.trials = 0
+        self._bar: ProgressBar | None = None
+        self._told: set[str] = set()
+        self._stage = ""
+
+    def _print(self, text: str) -> None:
+        self.console.print(text, highlight=False, soft_wrap=True)
+
+    def began(self, round: Round) -> None:
+        if round.reused:
+            self._once(
+                f"[yellow]{round.reused} of {round.total} answers come from records made by other "
+                "code, libraries or data[/] (--reuse-older)."
+            )
+        if round.outdated:
+            named = ", ".join(round.changed[:CHANGES_SHOWN])
+            more = f" and {len(round.changed) - CHANGES_SHOWN} more" * (
+                len(round.changed) > CHANGES_SHOWN
+            )
+            self._once(
+                f"Running {_trials(round.outdated)} again: the stored records were made by other "
+                f"code, libraries or data (changed: {escape(named)}{more})."
+            )
+        if not round.plan.trials:
+            if not self.brief:
+                self._print(f"All {_trials(round.total)} are stored.")
+            return
+        if not self.brief:
+            self._print(_announcement(round))
+        self.trials += round.plan.trials
+        if self.brief and not (self.console.is_terminal or self.console.is_jupyter):
+            return  # a bar that disappears leaves an empty line in a file
+        self._bar = ProgressBar(round.plan, self.console, self._stage, transient=self.brief)
+        self._bar.start()
+
+    def _once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._print(text)
+
+    def _stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            if self._bar.programs and not self.brief:
+                seconds = self._bar.compile_seconds
+                self._print(f"Compiled {self._bar.programs} programs in {seconds:.1f} s.")
+            self._bar = None
+
+    def ended(self, round: Round, failures: Sequence[Failure], summary: str) -> None:
+        self._stop()
+        if summary and round.plan.trials and not self.brief:
+            self._print(summary)
+        if failures:
+            self._print(
+                f"[red]{len(failures)} of {_trials(round.plan.trials)} could not be run;[/] the "
+                "same command tries them again."
+            )
+        for failure in failures[:FAILURES_SHOWN]:
+            self._print(f"  {failure.id}: {escape(failure.reason)}")
+        if len(failures) > FAILURES_SHOWN:
+            self._print(f"  … and {len(failures) - FAILURES_SHOWN} more")
+
+    def interrupted(self, round: Round, saved: int) -> None:
+        self._stop()
+        self._print(f"Interrupted; {saved} of {_trials(round.plan.trials)} saved. Rerun to resume.")
+
+    def noted(self, sentence: str, *, passing: bool = False) -> None:
+        if passing:
+            self._stage = sentence
+        else:
+            self._print(f"  {escape(sentence)}")
+
+    def compiling(self, programs: int) -> None:
+        if self._bar is not None:
+            self._bar.compiling(programs)
+
+    def compiled(self, programs: int, seconds: float) -> None:
+        if self._bar is not None:
+            self._bar.compiled(programs, seconds)
+
+    def running(self, trials: int) -> None:
+        if self._bar is not None:
+            self._bar.running(trials)
+
+    def finished(self, trial: Runnable, seconds: float) -> None:
+        if self._bar is not None:
+            self._bar.finished(trial, seconds)
+
+    def staffed(self, workers: int) -> None:
+        if self._bar is not None:
+            self._bar.staffed(workers)
+
+
+def _trials(count: int) -> str:
+    return f"{count:,} trial{'s' * (count != 1)}"
+
+
+def _announcement(round: Round) -> str:
+    plan = round.plan
+    groups = f" in {plan.shapes} shape group{'s' * (plan.shapes != 1)}" if plan.shapes else ""
+    stored = f", {round.stored} of {round.total} are stored" if round.stored else ""
+    compiling = (
+        f", plus ≤ {duration(plan.compile_seconds)} compilation; "
+        f"≤ {plan.memory / 2**30:.1f} GiB per program"
+        if plan.shapes
+        else ""
+    )
+    estimate = f"Estimated {duration(plan.seconds)}{compiling}."
+    return f"{_trials(plan.trials)}{groups}{stored}. {estimate}"
 
 
 def duration(seconds: float) -> str:
-    """A length of time as a person would say it."""
+    """Return a length of time as a person would say it."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 class ProgressBar:
-    """A `Watcher` that draws a bar. The time left is estimated from the work already done in this
-    run.
+    """A bar for one round. The time left is estimated from the work done so far.
 
     `programs`, `compile_seconds`: what the engine has compiled so far.
     """
 
-    def __init__(self, plan: Plan, console: Console, *, transient: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, console: Console, stage: str = "", *, transient: bool = False
+    ) -> None:
         self._work, self._left = 0.0, plan.work
         self._seconds = 0.0
         self._planned, self._shapes = plan.shapes, 0
@@ -43,6 +185,7 @@ class ProgressBar:
         self._workers, self._done, self._start = 0, 0, time.perf_counter()
         columns = (
             SpinnerColumn(),
+            *([TextColumn(f"{escape(stage)} ·")] if stage else []),
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -57,24 +200,14 @@ class ProgressBar:
         )
         self._task = self._bar.add_task("starting", total=plan.trials, left="")
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         """Show the bar."""
         self._bar.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
         """Leave the bar as it stands."""
         done = self._bar.finished
-        self._bar.update(
-            self._task,
-            description="done" if done else "stopped",
-            left="" if done else "what is finished is kept",
-        )
+        self._bar.update(self._task, description="done" if done else "stopped", left="")
         self._bar.stop()
 
     def compiling(self, programs: int) -> None:
@@ -108,7 +241,7 @@ class ProgressBar:
             passed = time.perf_counter() - self._start
             left = self._left * passed / max(self._work, 1.0)
             speed = (
-                f"{self._done / max(passed, 1e-9):.2g} a second, {self._workers} "
+                f"{self._done / max(passed, 1e-9):.2g} per second, {self._workers} "
                 f"worker{'s' if self._workers > 1 else ''}, "
             )
         self._bar.update(

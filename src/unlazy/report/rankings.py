@@ -1,43 +1,95 @@
-"""Our estimators among the published classifiers: a table, plain data, and a ranking with
-intervals.
-"""
+"""UCI rankings as views: our estimators among the published classifiers."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.table import Table as RichTable
 
-from unlazy.report.palette import ARM_COLOURS, PRINT_STYLE
-from unlazy.report.prints import save_figure
+from unlazy.report.figures import save_plot
+from unlazy.report.terminal import print_view
+from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable
+from unlazy.studies.ranking import RankingOutcome
 from unlazy.tables.yardstick import PairedTest, Standing
 
-#: Published classifiers that are shown beside ours.
+#: Published classifiers that are shown next to ours.
 SHOWN = 12
 
 
-def print_ranking(
-    found: Sequence[Standing], tests: Sequence[PairedTest], tables: int, console: Console
-) -> None:
-    """Ours and the best of the published, by mean rank."""
-    table = RichTable(title=f"{tables} tables, published folds; ours in bold", title_justify="left")
-    for name in ("classifier", "mean rank", "accuracy (%)", "P90 (%)", "P95 (%)", "PMA (%)"):
-        table.add_column(name, justify="left" if name == "classifier" else "right")
-    for standing in _shown(found):
-        values = (standing.rank, standing.mean, standing.p90, standing.p95, standing.pma)
-        name = f"[bold]{standing.name}[/bold]" if standing.ours else standing.name
-        table.add_row(name, *(f"{value:.1f}" for value in values))
-    console.print(table)
-    for test in tests:
-        console.print(
-            f"{test.first} − {test.second}: {test.difference:+.2f} points, {test.won} tables "
-            f"won, {test.lost} lost, p = {test.chance:.2g}",
-            highlight=False,
+def view(ranking: RankingOutcome) -> View:
+    """Return the view of a ranking: ours and the best of the published, by mean rank."""
+    shown = _shown(ranking.standings)
+    ours = [standing for standing in shown if standing.ours]
+    published = [standing for standing in shown if not standing.ours]
+    best = max(published, key=lambda each: each.mean)
+    return View(
+        title=f"{ranking.tables} UCI tables, published folds",
+        takeaway=f"{ours[0].name} has mean rank {ours[0].rank:.1f} and accuracy "
+        f"{ours[0].mean:.1f} %; best published: rank {published[0].rank:.1f} "
+        f"({published[0].name}), accuracy {best.mean:.1f} % ({best.name}).",
+        tables=(_table(shown),),
+        plots=(_plot(shown),),
+        lines=tuple((f"{t.first} − {t.second}", told(t)) for t in ranking.tests),
+        parts=_comparable(ranking),
+        kind="Rankings",
+        facts={"tables": str(ranking.tables), "best of ours": ours[0].name},
+        name="uci-ranking",
+    )
+
+
+def _comparable(ranking: RankingOutcome) -> tuple[View, ...]:
+    """Return the ranking without tables whose published accuracies are from a test set."""
+    if ranking.comparable == ranking.standings:
+        return ()
+    title = f"Without {ranking.apart} tables whose published accuracies are from a test set"
+    return (View(title, tables=(_table(_shown(ranking.comparable)),)),)
+
+
+def _table(shown: Sequence[Standing]) -> ViewTable:
+    rows = tuple(
+        (
+            f"{each.name} (ours)" if each.ours else each.name,
+            *(f"{v:.1f}" for v in (each.rank, each.mean, each.p90, each.p95, each.pma)),
         )
+        for each in shown
+    )
+    columns = ("classifier", "mean rank", "accuracy (%)", "P90 (%)", "P95 (%)", "PMA (%)")
+    caption = "P90, P95: tables with at least 90 or 95 % of the best accuracy; PMA: mean of it."
+    return ViewTable(columns, rows, "Mean rank", caption, "lrrrrr")
+
+
+def told(test: PairedTest) -> str:
+    """Return a paired test in words."""
+    return (
+        f"{test.difference:+.2f} points, {test.won} tables won, {test.lost} lost, "
+        f"Wilcoxon's p = {test.chance:.2g}"
+    )
+
+
+def _plot(shown: Sequence[Standing]) -> ViewPlot:
+    series = []
+    for name, ours in (("ours", True), ("published", False)):
+        mine = [each for each in shown if each.ours == ours]
+        series.append(
+            ViewSeries(
+                name,
+                tuple(each.name for each in mine),
+                tuple(each.rank for each in mine),
+                tuple(each.rank - each.rank_half for each in mine),
+                tuple(each.rank + each.rank_half for each in mine),
+                mark="points",
+                kind="ours" if ours else "others",
+                text=tuple(f"{each.mean:.1f} %" for each in mine),
+            )
+        )
+    return ViewPlot(
+        "Mean rank among the 179 published classifiers",
+        "classifier",
+        "mean rank, with its 95 % interval over tables; above each: mean accuracy",
+        tuple(series),
+        categories=tuple(each.name for each in shown),
+    )
 
 
 def _shown(found: Sequence[Standing]) -> list[Standing]:
@@ -49,51 +101,11 @@ def _shown(found: Sequence[Standing]) -> list[Standing]:
     return [standing for standing in found if standing.ours or standing in wanted]
 
 
-def ranking_json(
-    found: Sequence[Standing],
-    same: Sequence[Standing],
-    tests: Sequence[PairedTest],
-    measured: Mapping[str, Mapping[str, float]],
-) -> dict[str, Any]:
-    """All of it as plain data."""
-    return {
-        "standings": [dataclasses.asdict(standing) for standing in found],
-        "standings on tables without a test set": [
-            dataclasses.asdict(standing) for standing in same
-        ],
-        "paired tests": [test._asdict() for test in tests],
-        "accuracies": {name: dict(values) for name, values in measured.items()},
-    }
+def print_ranking(outcome: RankingOutcome, console: Console) -> None:
+    """Print a ranking, and the one without tables that have a test set of their own."""
+    print_view(view(outcome), console)
 
 
 def save_ranking(found: Sequence[Standing], path: Path) -> None:
-    """Mean ranks with their intervals over tables."""
-    import matplotlib.pyplot as plt
-
-    shown = list(reversed(_shown(found)))
-    with plt.rc_context(PRINT_STYLE):
-        figure, axes = plt.subplots(figsize=(7, 0.9 + 0.28 * len(shown)), layout="constrained")
-        for place, standing in enumerate(shown):
-            colour = ARM_COLOURS[1] if standing.ours else ARM_COLOURS[7]
-            axes.errorbar(
-                standing.rank,
-                place,
-                xerr=standing.rank_half,
-                elinewidth=1,
-                fmt="o" if standing.ours else "s",
-                color=colour,
-            )
-            axes.annotate(
-                f"{standing.mean:.1f} %",
-                (standing.rank, place),
-                (0, 4),
-                textcoords="offset points",
-                fontsize=8,
-                color=colour,
-            )
-        axes.set_yticks(range(len(shown)), [standing.name for standing in shown])
-        axes.set_xlabel(
-            "mean rank among the 179 published classifiers\n(over each: its mean accuracy)"
-        )
-        axes.margins(x=0.12)
-        save_figure(figure, path)
+    """Write the figure of mean ranks, and its numbers."""
+    save_plot(_plot(_shown(found)), path)

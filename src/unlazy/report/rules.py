@@ -1,4 +1,4 @@
-"""By what a claim is judged, for the terminal."""
+"""Claims as views: how a claim is tested."""
 
 from __future__ import annotations
 
@@ -7,15 +7,67 @@ import math
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.padding import Padding
-from rich.text import Text
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import definition_of
 from unlazy.lab.rules import DEVELOPMENT, JUDGING, SCALES, TUNING, Check
 from unlazy.lab.store import Store
-from unlazy.report.tables import ORIGINS, terminal
+from unlazy.report.labels import ORIGINS, quantity_label
+from unlazy.report.terminal import print_view
+from unlazy.report.view import View, ViewTable
+
+
+def rule_view(claim: Claim, registered: str | None) -> View:
+    """Return checks, assumptions, control, seeds and history of a claim; `registered` is the time
+    at which the store first saw the criteria.
+    """
+    rows = tuple(
+        (
+            quantity_label(claim, check.quantity),
+            required(check),
+            ORIGINS[check.origin],
+            ", ".join(check.scales),
+        )
+        for check in claim.checks
+    )
+    columns = ("quantity", "required", "bounds from", "scales")
+    tables = [ViewTable(columns, rows, "Checks: all that count must pass")]
+    defined = [found for name in claim.measures if (found := definition_of(claim.id, name))]
+    if defined:
+        meanings = tuple((d.measure, d.definition, f"${d.notation}$", d.unit) for d in defined)
+        names = ("measure", "definition", "notation", "unit")
+        tables.append(ViewTable(names, meanings, "Measured quantities"))
+    if claim.conditions:
+        asked = tuple(
+            (each.text, " and ".join(f"{each.needed(scale):.4g} ({scale})" for scale in SCALES[1:]))
+            for each in claim.conditions
+        )
+        tables.append(ViewTable(("assumption", "required"), asked, "Assumptions of the theorem"))
+    if claim.history:
+        changes = tuple(
+            (each.date, each.what, each.why, f"from {each.first_seed}") for each in claim.history
+        )
+        tables.append(
+            ViewTable(("date", "changed after a run", "why", "seeds"), changes, "History")
+        )
+    control = f"{claim.control.what}; the checks must fail on it" if claim.control else "none"
+    lines = [("Claim", claim.statement), ("Control", control)]
+    if claim.corrections:
+        lines.append(("Corrected", f"{', '.join(claim.corrections)} (see docs/errata.md)"))
+    if not claim.exact:
+        lines.append(
+            (
+                "Seeds",
+                f"tuning {TUNING}–{DEVELOPMENT - 1}, development {DEVELOPMENT}–{JUDGING - 1}, "
+                f"evaluation from {claim.first_seed} on: {claim.seeds['laptop']} at laptop and "
+                f"{claim.seeds['paper']} at paper scale",
+            )
+        )
+    if not claim.history:
+        lines.append(("History", "No bound, size or arm was changed after a run."))
+    since = f"The store first saw this rule {registered[:19]} UTC." if registered else ""
+    lines.append(("Store", since or "The store has not seen this rule yet."))
+    return View(claim.id, context=claim.where, lines=tuple(lines), tables=tuple(tables))
 
 
 def rule_json(claim: Claim) -> dict[str, Any]:
@@ -63,63 +115,6 @@ def required(check: Check) -> str:
 
 
 def print_rule(claim: Claim, store: Store | None, console: Console) -> None:
-    """Statement, checks, definitions, conditions, control, seeds and history; and since when the
-    store knows the rule.
-    """
-    console.print(f"\n[bold]{escape(f'{claim.id} · {claim.where}')}[/]", highlight=False)
-    console.print(escape(claim.statement), highlight=False)
-    rows = [
-        [str(check.quantity), required(check), ORIGINS[check.origin], ", ".join(check.scales)]
-        for check in claim.checks
-    ]
-    header = ["quantity", "required", "bounds", "scales"]
-    console.print(terminal((header, rows), "The rule: every check that counts must hold"))
-    defined = [definition_of(claim.id, name) for name in claim.measures]
-    if any(defined):
-        console.print(Text("Quantities", style="bold"))
-    for each in filter(None, defined):
-        unit = "" if each.unit in ("", "1") else f" [{each.unit}]"
-        console.print(Text(f"{each.measure}: {each.definition}{unit}"))
-        if each.notation:
-            console.print(Padding(Text(f"${each.notation}$", style="dim"), (0, 0, 0, 2)))
-    if claim.conditions:
-        asked = [
-            [each.text, " and ".join(f"{each.needed(scale):.4g} ({scale})" for scale in SCALES[1:])]
-            for each in claim.conditions
-        ]
-        console.print(terminal((["condition", "asked"], asked), "The conditions of the theorem"))
-    lines = [
-        f"Control: {claim.control.what}; there the rule must not hold."
-        if claim.control
-        else "It has no control."
-    ]
-    lines += (
-        [f"Corrected as in docs/errata.md: {', '.join(claim.corrections)}."]
-        if claim.corrections
-        else []
-    )
-    if not claim.exact:
-        lines.append(
-            f"Seeds: settings were chosen on {TUNING}–{DEVELOPMENT - 1}, rules looked at on "
-            f"{DEVELOPMENT}–{JUDGING - 1}; it is judged from "
-            f"{claim.first_seed} on, with {claim.seeds['laptop']} at laptop and "
-            f"{claim.seeds['paper']} at paper scale."
-        )
+    """Print how a claim is tested."""
     since = None if store is None else store.rule_registered(claim.id, claim.rule)
-    lines.append(
-        f"The store first saw this rule {since[:19]} UTC."
-        if since
-        else "The store has not seen this rule yet."
-    )
-    for line in lines:
-        console.print(escape(line), highlight=False)
-    if not claim.history:
-        console.print("No bound, size or arm was changed after a run.")
-        return
-    changes = [
-        [change.date, change.what, change.why, f"from {change.first_seed}"]
-        for change in claim.history
-    ]
-    console.print(
-        terminal((["date", "changed after a run", "why", "judged on seeds"], changes), "History")
-    )
+    print_view(rule_view(claim, since), console)

@@ -1,14 +1,13 @@
-"""First-layer weights as pictures: where inputs are images, so are neurons."""
+"""First-layer weights as images, if inputs are images."""
 
 from __future__ import annotations
 
-import base64
-from html import escape
 from io import BytesIO
 
 import numpy as np
 
 from unlazy.lab.trials import Record
+from unlazy.report.view import View, ViewImage, slug
 
 #: Pixels to which a tile is enlarged at least, those between tiles, and tiles in a row.
 SIZE, GAP, ROW = 64, 4, 12
@@ -55,19 +54,18 @@ def png(pixels: np.ndarray) -> bytes:
     return out.getvalue()
 
 
-def tiles_html(arm: str, record: Record) -> str:
-    """The sheets of a few steps, each with its step."""
-    title = f"<h3>Neurons of {escape(arm)} as pictures, seed {record.seed}</h3>"
-    caption = (
-        '<p class="soft">First-layer weights, each neuron a tile, scaled by its largest weight; '
-        "grey is zero. Neurons of different "
-        "clusters take turns, the largest cluster first; loose neurons come last.</p>"
-    )
-    parts = []
+def tile_view(arm: str, record: Record) -> View:
+    """Return the sheets of a few steps."""
+    images = []
     for place in shown_steps(record):
         step, tiles = record.steps[place], record.arrays["tiles"][place]
-        code = base64.b64encode(png(sheet(tiles))).decode()
-        told = f"{len(tiles)} neurons of {arm} as pictures after {step} gradient steps"
-        picture = f'<img class="tiles" alt="{escape(told)}" src="data:image/png;base64,{code}">'
-        parts.append(f"<figure>{picture}<figcaption>step {step}</figcaption></figure>")
-    return title + caption + "".join(parts)
+        told = f"{len(tiles)} neurons of {arm} as images after {step} gradient steps"
+        images.append(ViewImage(png(sheet(tiles)), told, f"step {step}"))
+    return View(
+        f"Neurons of {arm} as images, seed {record.seed}",
+        context="First-layer weights, each neuron a tile, scaled by its largest weight; gray is "
+        "zero. Neurons of different clusters take turns, the largest cluster first; neurons in no "
+        "cluster come last.",
+        images=tuple(images),
+        name=f"tiles-{slug(arm)}",
+    )

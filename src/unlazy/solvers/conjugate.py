@@ -98,7 +98,8 @@ class Nystroem:
 
     def __call__(self, V: Float[np.ndarray, "n o"]) -> Float[np.ndarray, "n o"]:
         """P⁻¹·V."""
-        return V + self.factor @ (self.core @ (self.factor.T @ V))
+        result: np.ndarray = V + self.factor @ (self.core @ (self.factor.T @ V))
+        return result
 
 
 def conjugate_gradients(

@@ -80,7 +80,8 @@ class RidgePath:
         ]
         n, o = inside.shape
         together = self.rotation @ np.stack(found, axis=1).reshape(n, -1)
-        return together.reshape(n, len(self.ridges), o).swapaxes(0, 1)
+        result: np.ndarray = together.reshape(n, len(self.ridges), o).swapaxes(0, 1)
+        return result
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -345,7 +346,10 @@ def cholesky(K: Matrix, ridge: float) -> Matrix:
     shifted = np.array(K, order="F")
     shifted.flat[:: len(K) + 1] += ridge
     try:
-        return scipy.linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+        result: Matrix = scipy.linalg.cholesky(
+            shifted, lower=True, overwrite_a=True, check_finite=False
+        )
+        return result
     except np.linalg.LinAlgError:
         raise _indefinite(ridge) from None
 

@@ -155,7 +155,8 @@ def gradient_outer_product(
             total += np.asarray(outer, np.float64)
             mean += np.asarray(sums, np.float64).reshape(-1, width)
     mean /= weight.sum()
-    return (total / weight.sum() - (mean.T @ mean if centred else 0.0))[:d, :d]
+    result: np.ndarray = (total / weight.sum() - (mean.T @ mean if centred else 0.0))[:d, :d]
+    return result
 
 
 @eqx.filter_jit
@@ -182,7 +183,8 @@ def _outer_product(kernel: Stationary, z: Any, mass: Any, x: Any, alpha: Any) ->
 def metric_root(metric: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
     """The symmetric root of a metric."""
     values, vectors = eigh(metric)
-    return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    result: np.ndarray = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    return result
 
 
 def normalised(

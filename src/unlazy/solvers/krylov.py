@@ -97,7 +97,8 @@ def _tridiagonal(diagonal: np.ndarray, beside: np.ndarray, size: int, ridge: flo
     # T has the rounding errors of the products and need not be definite, so it is solved as a
     # general band matrix.
     banded = np.stack([np.r_[0, bands[1, :-1]], bands[0], bands[1]])
-    return scipy.linalg.solve_banded((1, 1), banded, first, check_finite=False)
+    result: np.ndarray = scipy.linalg.solve_banded((1, 1), banded, first, check_finite=False)
+    return result
 
 
 def _residual(diagonal: np.ndarray, beside: np.ndarray, size: int, ridge: float) -> float:

@@ -70,7 +70,7 @@ class SolverChoice(NamedTuple):
 
     method: Method
     stored: bool
-    precision: Literal["float32", "float64"]
+    precision: str  #: "float32" or "float64"
 
 
 _EXACT, _LANDMARKS = (
@@ -105,7 +105,7 @@ def choose(
     too_coarse = ridge < COARSE * float(np.finfo(np.float32).eps) * math.sqrt(n)
     precision = np.dtype(np.float64 if n <= FEW or too_coarse else dtype)
     stored = n * n * precision.itemsize <= path_memory(memory)
-    return SolverChoice("exact" if stored and n <= FEW else "krylov", stored, precision.name)  # type: ignore[arg-type]
+    return SolverChoice("exact" if stored and n <= FEW else "krylov", stored, precision.name)
 
 
 def path_memory(memory: float | None) -> float:
@@ -323,4 +323,4 @@ def _fit_without_gram(
     fit = RidgeFit(root[:, None] * solved, constant, ridge, grid, errors)
     return KernelFit(
         x, fit, SolverChoice("cg", False, found.precision), found.residuals[-1], found.converged
-    )  # type: ignore[arg-type]
+    )

@@ -206,7 +206,8 @@ def left_out(
     """Mean squared error with one unit of weight left out; residuals are times √w."""
     share = np.minimum(weight, 1) / weight
     room = np.maximum(1 - share * leverage, np.finfo(np.float64).eps)
-    return np.sum(np.square(residuals / room[:, :, None]), axis=(1, 2)) / weight.sum()
+    result: np.ndarray = np.sum(np.square(residuals / room[:, :, None]), axis=(1, 2)) / weight.sum()
+    return result
 
 
 def _intercept(

@@ -189,7 +189,8 @@ def _refined(scaled: Matrix, ridge: float, factor: Matrix, right: Matrix) -> Mat
     """
     solve = scipy.linalg.lapack.spotrs if factor.dtype == np.float32 else scipy.linalg.lapack.dpotrs
     norms = np.maximum(np.linalg.norm(right, axis=0), np.finfo(np.float64).tiny)
-    solved, residual, before = np.zeros_like(right), right, np.inf
+    solved: Matrix = np.zeros_like(right)
+    residual, before = right, np.inf
     for _ in range(CORRECTIONS):
         size = np.maximum(np.linalg.norm(residual, axis=0), np.finfo(np.float64).tiny)
         correction, _ = solve(factor, np.asfortranarray(residual / size, factor.dtype), lower=1)

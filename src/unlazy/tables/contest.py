@@ -1,39 +1,26 @@
-"""A contest on a table by nested cross-validation: everything that is fitted or chosen is fitted
-and chosen within the training rows.
+"""What the folds of a table say: methods, groups of methods, and differences with intervals.
 
-In each fold every contender tries its settings on a part of the training rows (at most
-`TUNING_ROWS`) and is scored on other training rows, where the part is smaller than it could be with
-the best setting once more after a fit to all rows that do not score: who learns most from few rows
-need not learn most from many. The best setting is fitted to all training rows and meets the test
-rows. Of each side the contender with the best inner score speaks for it in that fold, so that no
-side is favoured for having more entrants.
-
-Sides are compared row by row: the loss of a row under one side minus under the other, averaged over
-repetitions. The interval is Student's over rows, widened for training rows that overlap between
-folds (after Nadeau and Bengio, 2003).
+In each fold the method of a group with the best inner loss is selected for it, so that no group is
+favored for having more methods. Groups are compared row by row: the loss of a row under one group
+minus under the other, averaged over repetitions. The interval is Student's over rows, widened for
+training rows that overlap between folds (after Nadeau and Bengio, 2003).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import time
-import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.stats
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from unlazy.core.errors import require
+from unlazy.estimators.catalog import AUDIT, Group
 from unlazy.lab.statistics import LEVEL
-from unlazy.tables.contenders import CONTENDERS, Contender, Side
-from unlazy.tasks.tables.problems import FOLDS, Kind, Problem
-
-#: Training rows on which settings are tried, and the share of the training rows that score them.
-TUNING_ROWS, INNER = 2_000, 0.25
+from unlazy.lab.trials import Record
+from unlazy.tables.folds import FoldTrial, losses_of
+from unlazy.tasks.tables.problems import FOLDS, Problem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +37,7 @@ class Bout:
     rows: tuple[int, ...]
     losses: tuple[float, ...]
     seconds: float
+    columns: int = 0
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -61,110 +49,20 @@ class Bout:
         """Mean loss of the test rows."""
         return float(np.mean(self.losses))
 
-
-def losses_of(kind: Kind, found: np.ndarray, y: np.ndarray, unit: float) -> np.ndarray:
-    """Of each row: 100 where the class is wrong, so that the mean is a percentage; or the squared
-    error in percent of the variance.
-    """
-    return 100.0 * (found != y) if kind == "classification" else 100.0 * np.square(found - y) / unit
-
-
-class Encoded:
-    """Training and test rows of a fold, encoded by what the training rows say, once for all
-    contenders.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        test: np.ndarray,
-        *,
-        y: np.ndarray | None = None,
-        rotation: int | None = None,
-    ) -> None:
-        train = np.setdiff1d(np.arange(len(problem)), test)
-        y = problem.y if y is None else y
-        self.kind, self.train, self.test = problem.kind, train, test
-        encoder = problem.encoder()
-        self.y, self.y_test = y[train], y[test]
-        self.x, self.x_test = (
-            encoder.fit_transform(problem.X[train], self.y),
-            encoder.transform(problem.X[test]),
+    @classmethod
+    def of(cls, trial: FoldTrial, record: Record) -> Bout:
+        """Return what a record says of its trial."""
+        return cls(
+            trial.method,
+            trial.repeat,
+            trial.fold,
+            int(record.value("setting")),
+            record.value("inner_loss"),
+            tuple(map(int, record.arrays["test_rows"][0])),
+            tuple(map(float, record.arrays["losses"][0])),
+            record.seconds,
+            int(record.value("columns")),
         )
-        if rotation is not None:
-            turn = np.linalg.qr(
-                np.random.default_rng(rotation).standard_normal((self.x.shape[1],) * 2)
-            )[0]
-            self.x, self.x_test = self.x @ turn, self.x_test @ turn
-        self.unit = float(np.var(problem.y)) if problem.kind == "regression" else 1.0
-
-    def inner(self, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the training rows: those to try settings on, all that do not score, and those that do;
-        every class in each where it can be.
-        """
-        draw = np.random.default_rng([seed, 1])
-        order = np.lexsort([draw.random(len(self.y)), self.y])
-        scoring = np.zeros(len(order), bool)
-        scoring[order[int(draw.integers(4)) :: round(1 / INNER)]] = True
-        free = np.flatnonzero(~scoring)
-        tried = draw.permutation(free)[:TUNING_ROWS]
-        if self.kind == "classification":  # a class that fell out would be one no setting can learn
-            missing = [
-                np.flatnonzero(~scoring & (self.y == c))[:1]
-                for c in np.setdiff1d(self.y, self.y[tried])
-            ]
-            tried = np.concatenate([tried, *missing]).astype(int)
-        return tried, free, draw.permutation(np.flatnonzero(scoring))[:TUNING_ROWS]
-
-    def losses(self, estimator: Any, rows: np.ndarray | None = None) -> np.ndarray:
-        """Losses of the test rows after a fit to all training rows or to some."""
-        x, y = (self.x, self.y) if rows is None else (self.x[rows], self.y[rows])
-        return losses_of(
-            self.kind, fitted(estimator, x, y).predict(self.x_test), self.y_test, self.unit
-        )
-
-
-def fitted(estimator: Any, x: np.ndarray, y: np.ndarray) -> Any:
-    """A fresh copy, fitted; warnings of solvers that stop early are not for the user of a
-    contest.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return clone(estimator).fit(x, y)
-
-
-def bout(contender: Contender, data: Encoded, repeat: int, fold: int) -> Bout:
-    """Tune, fit and meet the test rows."""
-    begin = time.perf_counter()
-    setting, inner = tuned(contender, data, seed=repeat * FOLDS + fold)
-    losses = data.losses(contender.settings(data.kind, data.x.shape[1])[setting])
-    rows = tuple(map(int, data.test))
-    return Bout(
-        contender.name,
-        repeat,
-        fold,
-        setting,
-        inner,
-        rows,
-        tuple(map(float, losses)),
-        time.perf_counter() - begin,
-    )
-
-
-def tuned(contender: Contender, data: Encoded, seed: int) -> tuple[int, float]:
-    """The best setting on rows that are held out of the training rows, and its loss there after a
-    fit to all others.
-    """
-    tried, free, scoring = data.inner(seed)
-    settings = contender.settings(data.kind, data.x.shape[1])
-
-    def loss(estimator: Any, rows: np.ndarray) -> float:
-        found = fitted(estimator, data.x[rows], data.y[rows]).predict(data.x[scoring])
-        return float(np.mean(losses_of(data.kind, found, data.y[scoring], data.unit)))
-
-    losses = [loss(estimator, tried) for estimator in settings]
-    best = int(np.argmin(losses))
-    return best, losses[best] if len(free) <= len(tried) else loss(settings[best], free)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,15 +97,15 @@ class Standings:
         """The bouts of a contender in complete folds."""
         return [self.bouts[name, *place] for place in self.complete]
 
-    def speakers(self, side: Side) -> list[Bout]:
+    def speakers(self, side: Group) -> list[Bout]:
         """In each complete fold the side's contender with the best inner score."""
-        names = [name for name in self.names if CONTENDERS[name].side == side]
+        names = [name for name in self.names if AUDIT[name].group == side]
         return [
             min((self.bouts[name, *place] for name in names), key=lambda found: found.inner)
             for place in self.complete
         ]
 
-    def favourite(self, side: Side) -> str:
+    def favourite(self, side: Group) -> str:
         """The contender that spoke for its side most often; among equals the one with the least
         inner loss.
         """

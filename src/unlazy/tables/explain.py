@@ -1,6 +1,4 @@
-"""What explains the answer of an audit: instruments that look at a table from several sides, each
-with one sentence and its numbers.
-"""
+"""Diagnostics of an audit: computations that explain its answer, each with a sentence and data."""
 
 from __future__ import annotations
 
@@ -9,23 +7,27 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import PRNGKeyArray
+from sklearn.base import BaseEstimator
 
 from unlazy.core.threefry import new_key
 from unlazy.estimators import RecursiveFeatureMachineRegressor
+from unlazy.estimators.catalog import GROUPS, Group
 from unlazy.estimators.ensembles import DistinctRows, Members, Recipe, padded
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.finite import Tangent
 from unlazy.kernels.shelf import kernel_named
+from unlazy.lab.trials import DETAILS, Instrument
 from unlazy.learners.gradient import Descent
 from unlazy.networks.inits import PlainInit
 from unlazy.networks.scaled import ScaledInit, ScaledTwoLayer
 from unlazy.solvers.exact import Solution, eigh
 from unlazy.solvers.policy import fit_kernel
 from unlazy.solvers.ridge import double_gram
-from unlazy.tables.contenders import CONTENDERS, SIDES, Side
-from unlazy.tables.contest import Encoded, Standings, losses_of
+from unlazy.tables.folds import Encoded, TableData, losses_of
 from unlazy.tasks.tables.problems import Problem
 
 #: Rows that instruments look at: training and test rows of the first fold, at most so many each.
@@ -55,17 +57,64 @@ class Explanation:
     data: Mapping[str, Any]
 
 
-@dataclasses.dataclass(frozen=True)
-class TableInstrument:
-    """A way to look at a table, and about how many seconds it takes for n rows."""
+class SelectedFold(eqx.Module):
+    """A fold of a table, the estimator that tuning chose there, and its mean test loss."""
 
-    run: Callable[[Problem, Standings], Explanation]
-    base: float
-    by_rows: float = 0.0
+    repeat: int = eqx.field(static=True)
+    fold: int = eqx.field(static=True)
+    estimator: BaseEstimator = eqx.field(static=True)
+    loss: float = eqx.field(static=True)
 
-    def seconds(self, rows: int) -> float:
-        """A rough estimate."""
-        return self.base + self.by_rows * rows
+    def rows(self, problem: Problem) -> np.ndarray:
+        """Return its test rows."""
+        return problem.folds(self.repeat)[self.fold]
+
+
+class Selected(eqx.Module):
+    """The method that was selected for a group, with its first folds."""
+
+    group: Group = eqx.field(static=True)
+    method: str = eqx.field(static=True)
+    folds: tuple[SelectedFold, ...]
+
+    @property
+    def loss(self) -> float:
+        """Mean test loss over these folds."""
+        return float(np.mean([fold.loss for fold in self.folds]))
+
+
+#: The selected method of each group, fixed features first.
+Selection = tuple[Selected, ...]
+
+
+class Diagnostic(Instrument):
+    """A computation that helps to explain what an audit found.
+
+    `function` computes it from the table and the selected methods.
+    """
+
+    data: TableData
+    function: Callable[[Problem, Selection], Explanation] = eqx.field(static=True)
+    selected: Selection
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        """Return a sentence and its data."""
+        found = self.function(self.data.problem, self.selected)
+        return {DETAILS: {"name": found.name, "says": found.says, "data": _finite(found.data)}}
+
+    @property
+    def work(self) -> float:
+        """A rough number of multiply-adds, as for a kernel on the rows it uses."""
+        return float(min(len(self.data.problem), LOOKED_AT)) ** 3
+
+
+def _finite(value: Any) -> Any:
+    """Return plain data without NaN and infinity, which JSON does not have."""
+    if isinstance(value, Mapping):
+        return {str(name): _finite(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class _View:
@@ -92,7 +141,8 @@ class _View:
     def columns(self) -> np.ndarray:
         """Targets of the training rows."""
         if self.problem.kind == "regression":
-            return ((self.y - self.centre) / self.size)[:, None]
+            result: np.ndarray = ((self.y - self.centre) / self.size)[:, None]
+            return result
         classes = np.arange(len(self.problem.classes))
         coded = np.where(self.y[:, None] == classes, 1.0, -1.0)
         return coded if len(classes) > 2 else coded[:, 1:]
@@ -122,20 +172,15 @@ def _unit(problem: Problem) -> str:
     return "% wrong" if problem.kind == "classification" else "% of the variance left"
 
 
-def learning_curves(problem: Problem, standings: Standings) -> Explanation:
+def learning_curves(problem: Problem, selected: Selection) -> Explanation:
     """Test loss of the best of each side with fewer training rows."""
-    sides: list[Side] = [
-        side for side in SIDES if any(CONTENDERS[name].side == side for name in standings.names)
-    ]
     curves: dict[str, dict[str, Any]] = {}
-    for side in sides:
-        name = standings.favourite(side)
-        bouts = standings.of(name)[:2]
+    for chosen in selected:
         sizes, losses = [], []
         for share in SHARES:
             found, rows = [], 0
-            for each in bouts:
-                data = Encoded(problem, np.array(each.rows))
+            for each in chosen.folds:
+                data = Encoded(problem, each.rows(problem))
                 order = np.lexsort(
                     [
                         np.random.default_rng(each.fold).random(len(data.y)),
@@ -148,16 +193,15 @@ def learning_curves(problem: Problem, standings: Standings) -> Explanation:
                 ):
                     continue
                 rows = len(some)
-                estimator = CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting]
-                found.append(float(np.mean(data.losses(estimator, some))))
+                found.append(float(np.mean(data.losses(each.estimator, some))))
             if found:
                 sizes.append(rows)
                 losses.append(float(np.mean(found)))
-        full = len(problem) - len(bouts[0].rows)
-        curves[side] = {
-            "name": name,
+        full = len(problem) - len(chosen.folds[0].rows(problem))
+        curves[chosen.group] = {
+            "name": chosen.method,
             "rows": [*sizes, full],
-            "losses": [*losses, float(np.mean([each.loss for each in bouts]))],
+            "losses": [*losses, chosen.loss],
         }
     fixed, learned = curves["fixed"], curves["learned"]
     gaps = [
@@ -179,7 +223,7 @@ def learning_curves(problem: Problem, standings: Standings) -> Explanation:
     return Explanation("learning curves", says, {"curves": curves, "unit": _unit(problem)})
 
 
-def output_scale(problem: Problem, standings: Standings) -> Explanation:
+def output_scale(problem: Problem, selected: Selection) -> Explanation:
     """The same two-layer network trained from rich to lazy, and ridge regression on its tangent
     kernel before and after training.
     """
@@ -279,7 +323,7 @@ def output_scale(problem: Problem, standings: Standings) -> Explanation:
     return Explanation("from lazy to rich", says, data)
 
 
-def kernel_alignment(problem: Problem, standings: Standings) -> Explanation:
+def kernel_alignment(problem: Problem, selected: Selection) -> Explanation:
     """How much of the target lies along the leading eigenvectors of fixed kernels and of a learned
     one, and the risk that follows.
     """
@@ -331,7 +375,7 @@ def _kare(values: np.ndarray, along: np.ndarray, ridge: float) -> float:
     return float(len(values) ** 2 * np.sum(along * np.square(inverse)) / np.square(np.sum(inverse)))
 
 
-def gradient_spectrum(problem: Problem, standings: Standings) -> Explanation:
+def gradient_spectrum(problem: Problem, selected: Selection) -> Explanation:
     """Eigenvalues of the average gradient outer product of a feature machine, and the columns that
     carry it, over resampled rows.
     """
@@ -400,61 +444,46 @@ def _sources(problem: Problem, view: _View) -> np.ndarray:
                 places += [place] * sum(
                     str(out).startswith(prefix) for out in transformer[-1].get_feature_names_out()
                 )
-    return np.array(places)[encoder[-1].kept_]
+    result: np.ndarray = np.array(places)[encoder[-1].kept_]
+    return result
 
 
-def rotation(problem: Problem, standings: Standings) -> Explanation:
+def rotation(problem: Problem, selected: Selection) -> Explanation:
     """The best of each side again, on inputs turned by a random rotation: which side needs the
     columns as they are?
     """
-    found: dict[Side, dict[str, Any]] = {}
-    for side in SIDES:
-        if not any(CONTENDERS[name].side == side for name in standings.names):
-            continue
-        name = standings.favourite(side)
-        bouts = standings.of(name)[:2]
-        turned = []
-        for each in bouts:
-            data = Encoded(problem, np.array(each.rows), rotation=each.fold)
-            turned.append(
-                float(
-                    np.mean(
-                        data.losses(
-                            CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting]
-                        )
-                    )
-                )
-            )
-        found[side] = {
-            "name": name,
-            "as they are": float(np.mean([each.loss for each in bouts])),
-            "rotated": float(np.mean(turned)),
+    found: dict[Group, dict[str, Any]] = {}
+    for chosen in selected:
+        rotated = []
+        for each in chosen.folds:
+            data = Encoded(problem, each.rows(problem), rotation=each.fold)
+            rotated.append(float(np.mean(data.losses(each.estimator))))
+        found[chosen.group] = {
+            "name": chosen.method,
+            "as they are": chosen.loss,
+            "rotated": float(np.mean(rotated)),
         }
     ahead = [min(found, key=lambda side: found[side][way]) for way in ("as they are", "rotated")]
-    says = f"On rotated columns {SIDES[ahead[1]]} ({found[ahead[1]]['name']}) are ahead" + (
+    says = f"On rotated columns {GROUPS[ahead[1]]} ({found[ahead[1]]['name']}) are ahead" + (
         ", as before."
         if ahead[0] == ahead[1]
-        else f"; on the columns as they are it was {SIDES[ahead[0]]}: the columns themselves "
+        else f"; on the columns as they are it was {GROUPS[ahead[0]]}: the columns themselves "
         "matter."
     )
     return Explanation("rotation", says, {"sides": found, "unit": _unit(problem)})
 
 
-def permuted_labels(problem: Problem, standings: Standings) -> Explanation:
+def permuted_labels(problem: Problem, selected: Selection) -> Explanation:
     """The best of fixed and learned features on permuted targets: what the contest says where there
     is nothing to learn.
     """
     y = np.random.default_rng(0).permutation(problem.y)
     losses: dict[str, float] = {}
-    for side in ("fixed", "learned"):
-        name = standings.favourite(side)
-        each = standings.of(name)[0]
-        data = Encoded(problem, np.array(each.rows), y=y)
-        losses[side] = float(
-            np.mean(
-                data.losses(CONTENDERS[name].settings(problem.kind, data.x.shape[1])[each.setting])
-            )
-        )
+    for chosen in selected:
+        if chosen.group in ("fixed", "learned"):
+            each = chosen.folds[0]
+            data = Encoded(problem, each.rows(problem), y=y)
+            losses[chosen.group] = float(np.mean(data.losses(each.estimator)))
     gap = losses["fixed"] - losses["learned"]
     says = (
         f"With permuted targets the gap between the sides is {gap:+.1f} points, and stands for "
@@ -463,12 +492,25 @@ def permuted_labels(problem: Problem, standings: Standings) -> Explanation:
     return Explanation("permuted labels", says, {"losses": losses, "unit": _unit(problem)})
 
 
+@dataclasses.dataclass(frozen=True)
+class Planned:
+    """A diagnostic, and about how many seconds it takes on a table of n rows."""
+
+    function: Callable[[Problem, Selection], Explanation]
+    base: float
+    by_rows: float = 0.0
+
+    def seconds(self, rows: int) -> float:
+        """Return a rough estimate."""
+        return self.base + self.by_rows * rows
+
+
 #: In the order in which they are run while there is time.
-INSTRUMENTS: dict[str, TableInstrument] = {
-    "learning curves": TableInstrument(learning_curves, 15.0, 0.01),
-    "gradients": TableInstrument(gradient_spectrum, 15.0),
-    "from lazy to rich": TableInstrument(output_scale, 20.0),
-    "kernel alignment": TableInstrument(kernel_alignment, 8.0),
-    "rotation": TableInstrument(rotation, 10.0, 0.01),
-    "permuted labels": TableInstrument(permuted_labels, 8.0, 0.005),
+DIAGNOSTICS: dict[str, Planned] = {
+    "learning curves": Planned(learning_curves, 15.0, 0.01),
+    "gradients": Planned(gradient_spectrum, 15.0),
+    "from lazy to rich": Planned(output_scale, 20.0),
+    "kernel alignment": Planned(kernel_alignment, 8.0),
+    "rotation": Planned(rotation, 10.0, 0.01),
+    "permuted labels": Planned(permuted_labels, 8.0, 0.005),
 }

@@ -5,11 +5,12 @@ learn.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from unlazy.tables.contenders import CONTENDERS
+from unlazy.estimators.catalog import AUDIT
 from unlazy.tables.contest import Gap, Standings
 from unlazy.tables.recipe import winner_code
 from unlazy.tasks.tables.problems import FOLDS
@@ -59,13 +60,28 @@ class AuditJudgement:
             "code": self.code,
         }
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Build from `to_json` output."""
+        return cls(
+            told["decision"],
+            Gap(**told["gap"]),
+            Gap(**told["better than a constant by"]),
+            told["best with fixed features"],
+            told["best with learned features"],
+            told["best plain method"],
+            told["answer"],
+            told["what would change it"],
+            told["code"],
+        )
+
 
 def judge(standings: Standings) -> AuditJudgement:
     """The decision by the rule of this file."""
     fixed, learned = standings.speakers("fixed"), standings.speakers("learned")
     plain = (
-        standings.speakers("plain")
-        if any(CONTENDERS[name].side == "plain" for name in standings.names)
+        standings.speakers("tree")
+        if any(AUDIT[name].group == "tree" for name in standings.names)
         else None
     )
     gap = standings.gap(fixed, learned)
@@ -83,7 +99,7 @@ def judge(standings: Standings) -> AuditJudgement:
     names = (
         standings.favourite("fixed"),
         standings.favourite("learned"),
-        standings.favourite("plain") if plain else None,
+        standings.favourite("tree") if plain else None,
     )
     winner = names[1] if decision == "learn features" else names[0]
     beaten = False
@@ -101,8 +117,8 @@ def judge(standings: Standings) -> AuditJudgement:
 
 
 def _plain_is_ahead(standings: Standings) -> bool:
-    """Whether the plain methods are surely better than either side."""
-    plain = standings.speakers("plain")
+    """Whether the tree ensembles are surely better than either side."""
+    plain = standings.speakers("tree")
     return all(
         standings.gap(standings.speakers(side), plain).low > 0 for side in ("fixed", "learned")
     )
@@ -152,10 +168,10 @@ def _paragraph(
     }[decision]
     others = ""
     if names[2] is not None and decision != "nothing to learn":
-        loss = float(np.mean([found.loss for found in standings.speakers("plain")]))
+        loss = float(np.mean([found.loss for found in standings.speakers("tree")]))
         told = ", surely better than both: to predict, take these" if beaten else ""
         others = (
-            f" For comparison, the plain methods (best: {names[2]}) were "
+            f" For comparison, the tree ensembles (best: {names[2]}) were "
             f"{measure.format(loss)}{told}."
         )
     parts = f"{folds} of {FOLDS}" if folds < FOLDS else str(folds)

@@ -6,27 +6,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from unlazy.tables.contenders import CONTENDERS
+from unlazy.estimators.catalog import AUDIT
 from unlazy.tables.contest import Standings
-from unlazy.tasks.tables.problems import CATEGORIES, MOST_COLUMNS
+from unlazy.tasks.tables.problems import CATEGORIES, MOST_COLUMNS, Problem
 
-_NUMBERS = 'SimpleImputer(strategy="median", add_indicator=True)'
-_MIXED = f"""
-numbers = [{{numbers}}]
-words = [{{words}}]
-coded = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories={CATEGORIES}, sparse_output=False)
-columns = make_column_transformer(
-    ({_NUMBERS}, numbers),
-    (make_pipeline(SimpleImputer(strategy="constant", fill_value="(missing)"), coded), words),
-)"""
+_IMPUTED = 'SimpleImputer(strategy="median", add_indicator=True)'
+_NUMBERS = f"""
+numbers = {{selectors}}
+as_floats = FunctionTransformer(as_numbers{{dates}})
+numeric = make_pipeline(as_floats, {_IMPUTED})"""
+_WORDS = f"""
+words = {{selectors}}
+coded = OneHotEncoder(
+    handle_unknown="infrequent_if_exist", max_categories={CATEGORIES}, sparse_output=False
+)
+missing = SimpleImputer(strategy="constant", fill_value="(missing)")
+coded = make_pipeline(FunctionTransformer(as_words), missing, coded)"""
 
 
 def winner_code(standings: Standings, winner: str) -> str:
-    """Lines that fit the winner to `X` and `y`, `X` being a data frame where columns hold words."""
+    """Return lines that fit the winner to `X` and `y`, `X` being the data that were audited: an
+    array, or a data frame as pandas reads it from the file.
+    """
     problem = standings.problem
     telling = problem.encoder().fit(problem.X, problem.y)[-1]
     chosen = [bout.setting for bout in standings.of(winner)]
-    estimator = CONTENDERS[winner].settings(problem.kind, len(telling.kept_))[
+    estimator = AUDIT[winner].settings(problem.kind, len(telling.kept_))[
         max(sorted(set(chosen)), key=chosen.count)
     ]
     imports = {
@@ -34,22 +39,11 @@ def winner_code(standings: Standings, winner: str) -> str:
         "sklearn.preprocessing": ["FunctionTransformer", "StandardScaler"],
     }
     steps, before = ["StandardScaler()", "FunctionTransformer(soft_cut)"], ""
-    if problem.words:
-        named = {"numbers": problem.numeric, "words": problem.words}
-        before = _MIXED.format(
-            **{
-                kind: ", ".join(repr(problem.names[place]) for place in places)
-                for kind, places in named.items()
-            }
-        )
-        steps = ["columns", *steps]
-        imports |= {
-            "sklearn.compose": ["make_column_transformer"],
-            "sklearn.impute": ["SimpleImputer"],
-        }
-        imports["sklearn.preprocessing"].insert(1, "OneHotEncoder")
+    if not problem.whole:
+        before, columns = _columns_code(problem, imports)
+        steps = [columns, *steps]
     elif np.isnan(problem.X.astype(np.float64)).any():
-        steps.insert(0, _NUMBERS)
+        steps.insert(0, _IMPUTED)
         imports["sklearn.impute"] = ["SimpleImputer"]
     if telling.n_columns_ > MOST_COLUMNS:
         score = "f_classif" if problem.kind == "classification" else "f_regression"
@@ -62,3 +56,34 @@ def winner_code(standings: Standings, winner: str) -> str:
     lines = [f"from {place} import {', '.join(names)}" for place, names in sorted(imports.items())]
     inner = "".join(f"    {step},\n" for step in (*steps, repr(estimator).replace("\n", " ")))
     return "\n".join(lines) + f"\n{before}\nmodel = make_pipeline(\n{inner}).fit(X, y)"
+
+
+def _columns_code(problem: Problem, imports: dict[str, list[str]]) -> tuple[str, str]:
+    """Return lines that define the parts of the encoding, and the step that joins them; add to the
+    imports.
+    """
+    before, parts, readers = "", [], []
+    selectors = problem.selectors or problem.names
+    if problem.numeric:
+        formats = {
+            place: problem.dates[column]
+            for place, column in enumerate(problem.numeric)
+            if problem.dates and problem.dates[column]
+        }
+        before += _NUMBERS.format(
+            selectors=[selectors[place] for place in problem.numeric],
+            dates=f', kw_args={{"dates": {formats}}}' if formats else "",
+        )
+        parts.append("(numeric, numbers)")
+        readers.append("as_numbers")
+    if problem.words:
+        before += _WORDS.format(selectors=[selectors[place] for place in problem.words])
+        parts.append("(coded, words)")
+        readers.append("as_words")
+        imports["sklearn.preprocessing"].insert(1, "OneHotEncoder")
+    imports |= {
+        "sklearn.compose": ["make_column_transformer"],
+        "sklearn.impute": ["SimpleImputer"],
+        "unlazy.tasks.tables.columns": readers,
+    }
+    return before + "\n", f"make_column_transformer({', '.join(parts)})"

@@ -13,75 +13,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.stats
-from sklearn.base import BaseEstimator
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
-from unlazy import estimators as e
-from unlazy.core.errors import BadInput, require, unknown
+from unlazy.core.errors import BadInput, require
 from unlazy.lab.statistics import estimate
-from unlazy.tables.contest import fitted
-from unlazy.tables.journal import FORM, Journal
-from unlazy.tasks.tables.uci import Split, UciTable
-
-#: Estimators with their default settings, ours and peers, on standardised columns.
-ENTRANTS: dict[str, Callable[[], BaseEstimator]] = {
-    "kernel committee": e.KernelCommitteeClassifier,
-    "RFM": lambda: e.RecursiveFeatureMachineClassifier(random_state=0),
-    "NTK": e.NTKClassifier,
-    "Laplace kernel": lambda: e.KernelRidgeClassifier(kernel="laplace"),
-    "two-layer network": lambda: e.TwoLayerClassifier(random_state=0),
-    "residual network": lambda: e.ThreeLayerResNetClassifier(random_state=0),
-    "deep network": lambda: e.DeepMLPClassifier(random_state=0),
-    "random features": lambda: e.RandomFeatureClassifier(random_state=0),
-    "MLPClassifier (scikit-learn)": lambda: MLPClassifier(random_state=0),
-    "random forest (scikit-learn)": lambda: RandomForestClassifier(500, random_state=0),
-    "SVC (scikit-learn)": SVC,
-}
-
-
-def measure(
-    tables: Sequence[UciTable],
-    names: Sequence[str],
-    journal: Journal,
-    *,
-    watch: Callable[[str, int, int], None] = lambda what, i, n: None,
-) -> dict[str, dict[str, float]]:
-    """Accuracy in percent of each entrant on each table, the mean over its splits."""
-    for name in names:
-        if name not in ENTRANTS:
-            raise unknown("entrant", name, ENTRANTS)
-    found: dict[str, dict[str, float]] = {name: {} for name in names}
-    total, done = len(tables) * len(names), 0
-    for table in tables:
-        for name in names:
-            watch(f"{name} on {table.name}", done, total)
-            scores = [
-                journal.get(
-                    f"{FORM}/{name}/{table.name}/{index}",
-                    lambda name=name, split=split: _accuracy(ENTRANTS[name](), split),
-                )  # type: ignore[misc]
-                for index, split in enumerate(table.splits)
-            ]
-            found[name][table.name] = float(np.mean(scores))
-            done += 1
-    return found
-
-
-def _accuracy(estimator: Any, split: Split) -> float:
-    if len(np.unique(split.y)) < 2:
-        return 100.0 * float(np.mean(split.y_test == split.y[0]))
-    machine = fitted(make_pipeline(StandardScaler(), estimator), split.x, split.y)
-    return 100.0 * float(np.mean(machine.predict(split.x_test) == split.y_test))
 
 
 def published_accuracies(path: Path) -> tuple[list[str], dict[str, np.ndarray]]:

@@ -320,7 +320,8 @@ class SmoothHierarchyTask(HierarchyTask):
 
     def inputs(self, n: int, key: PRNGKeyArray) -> Float[Array, "n d"]:
         x = normal(key, (n, self.dimension))
-        return x / jnp.linalg.norm(x, axis=1, keepdims=True)
+        result: Array = x / jnp.linalg.norm(x, axis=1, keepdims=True)
+        return result
 
     def base_signal(self, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
         return jnp.einsum(
@@ -336,7 +337,8 @@ class SmoothHierarchyTask(HierarchyTask):
     def features(self) -> Float[Array, "f d"]:
         """The directions of the base signal."""
         rows = self.w.reshape(-1, self.dimension)
-        return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+        result: Array = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+        return result
 
     @property
     def chance(self) -> Float[Array, ""]:
@@ -387,7 +389,8 @@ class SmoothHierarchy(Family):
 
         def rows(key: PRNGKeyArray, shape: tuple[int, ...]) -> Array:
             drawn = normal(key, shape)
-            return drawn / jnp.linalg.norm(drawn, axis=-1, keepdims=True) / jnp.sqrt(2.0)
+            result: Array = drawn / jnp.linalg.norm(drawn, axis=-1, keepdims=True) / jnp.sqrt(2.0)
+            return result
 
         def sizes(key: PRNGKeyArray, shape: tuple[int, ...]) -> Array:
             return (

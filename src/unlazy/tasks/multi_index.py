@@ -1,7 +1,8 @@
 """Functions of a few hidden coordinates: the label is the sign of a polynomial in k of the d
 coordinates of the input.
 
-    z uniform in {±1}^d, or z ~ N(0, I);   u = (z_i)_{i ∈ A}, |A| = k;   y = sign g(u),   g(u) = Σ_S c_S·Π_{j∈S} u_j;   x = z·R
+    z uniform in {±1}^d, or z ~ N(0, I);   u = (z_i)_{i ∈ A}, |A| = k;
+    y = sign g(u),   g(u) = Σ_S c_S·Π_{j∈S} u_j;   x = z·R
 
 `polynomial` = the pairs (c_S, S), `where` = A in order, `basis` = R (orthogonal; None: the axes).
 XOR is g(u) = −u₀u₁: its clusters ±μ₁ = ±(e_i − e_j) have the label +1, ±μ₂ = ±(e_i + e_j) the label
@@ -226,9 +227,10 @@ class MultiIndex(Family):
         k = variables(self.polynomial)
 
         def label(u: np.ndarray) -> np.ndarray:
-            return np.sign(
+            result: np.ndarray = np.sign(
                 sum(c * np.prod(u[:, list(subset)], axis=1) for c, subset in self.polynomial)
             )
+            return result
 
         if self.law == "cube":
             return cube_spectrum(label(corners(k)))

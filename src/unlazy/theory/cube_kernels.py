@@ -4,7 +4,8 @@ learning curves, sample sizes.
 A kernel k(x, z) = κ(⟨x, z⟩/d) on {±1}^d has the products of k coordinates as eigenfunctions, all
 C(d, k) of them with one eigenvalue
 
-    λ_k = E[κ(S_d/d)·φ_k],   φ_k = Krawtchouk polynomial / C(d, k);   equally λ_k = E[(½δ)^k κ(S_{d−k}/d)]
+    λ_k = E[κ(S_d/d)·φ_k],   φ_k = Krawtchouk polynomial / C(d, k),
+    equally λ_k = E[(½δ)^k κ(S_{d−k}/d)],
 
 where S_n is a sum of n fair signs and δκ(t) = κ(t + 1/d) − κ(t − 1/d). From the eigenvalues follows
 the learning curve in closed form (deterministic equivalent): with κ* from n = Σ_k C(d, k)·λ_k/(λ_k

@@ -72,23 +72,6 @@ class Diagnosis:
         join = self.joins[node - len(self.inputs)]
         return f"{NAMES[join.gate]}({self.formula(join.left)}, {self.formula(join.right)})"
 
-    def __str__(self) -> str:
-        strongest = np.argsort(-np.abs(self.correlations))[:5]
-        shown = ", ".join(f"{self.inputs[i]} {self.correlations[i]:+.3f}" for i in strongest)
-        answer = "will work here" if self.works else "will not work here"
-        return "\n".join(
-            [
-                f"Layerwise learning {answer}: the guessed tree errs on {100 * self.error:.2f} "
-                "% of held-out examples (chance "
-                f"{100 * self.chance:.2f} %).",
-                f"Mean label {self.mean_label:+.3f}; correlations count from {self.slack:.3f} "
-                f"on. First: {shown}.",
-                f"{len(self.set_aside)} of {len(self.inputs)} inputs have no correlation with "
-                "the label and were set aside.",
-                f"Guessed tree: {self.formula()}",
-            ]
-        )
-
 
 def diagnose(x: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None = None) -> Diagnosis:
     """Guess a tree from binary inputs `(examples, inputs)` and labels, ±1 or 0 and 1."""

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.tasks.circuits.circuit import NAMES, TABLE, Circuit
 from unlazy.tasks.circuits.correlation import correlations, tables
 from unlazy.tasks.circuits.laws import Law, WeightedSample
@@ -61,9 +62,9 @@ def check_properties(
     """
     slack = ROUNDING
     if confidence is not None:
-        require(isinstance(law, WeightedSample), "Intervals belong to a sample; a law is exact.")
+        if not isinstance(law, WeightedSample):
+            raise BadInput("Intervals belong to a sample; a law is exact.")
         require(0 < confidence < 1, f"confidence lies in (0, 1), but is {confidence}.")
-        assert isinstance(law, WeightedSample)
         effective = 1 / float(np.sum(law.weights**2))
         # Each node has at most ten bounded means; a union bound over all of them.
         slack = math.sqrt(2 * math.log(2 * 10 * 2 * circuit.n / (1 - confidence)) / effective)
@@ -102,7 +103,13 @@ def _answer(value: float, doubt: float, *, exact: bool) -> Answer:
 
 
 def _property1(
-    circuit: Circuit, found: list, influence: list, lca: Finding, slack: float, *, exact: bool
+    circuit: Circuit,
+    found: Sequence[np.ndarray],
+    influence: Sequence[np.ndarray],
+    lca: Finding,
+    slack: float,
+    *,
+    exact: bool,
 ) -> Finding:
     """LCA, and gates without influence independent of the label."""
     worst, where = 0.0, ""
@@ -134,7 +141,9 @@ def _property1(
     return Finding("Property 1", lca.answer, lca.constant, lca.breaker)
 
 
-def _property2(circuit: Circuit, found: list, slack: float, *, exact: bool) -> Finding:
+def _property2(
+    circuit: Circuit, found: Sequence[np.ndarray], slack: float, *, exact: bool
+) -> Finding:
     """Given a gate's value, its pattern is independent of the label."""
     worst, where = 0.0, ""
     for i, (table, gates) in enumerate(zip(found, circuit.levels, strict=True)):

@@ -4,7 +4,8 @@ Networks are F(x) = Σ_j a_j·σ(⟨w_j, x⟩), with a_j = ±1/√m, half of the
 ReLU; inputs are x ∈ {±1/√d}^d, and z are the q signs √d·x_i that make the label χ(z) = z₁⋯z_q. Take
 all sign vectors s ∈ {±1}^q as neurons. Then
 
-    Σ_s χ(s)·σ(⟨s, z⟩) = κ_q·χ(z),     κ_q = ½·Σ_j C(q, j)·(−1)^j·|q − 2j| = (−1)^{q/2+1}·2·C(q − 2, q/2 − 1).
+    Σ_s χ(s)·σ(⟨s, z⟩) = κ_q·χ(z),
+    κ_q = ½·Σ_j C(q, j)·(−1)^j·|q − 2j| = (−1)^{q/2+1}·2·C(q − 2, q/2 − 1).
 
 Proof. σ(u) = (u + |u|)/2. The linear half vanishes: Σ_s χ(s)·s_i = 0 for q ≥ 2. In the other half
 put s∘z for s: χ(s∘z) = χ(s)·χ(z) and ⟨s∘z, z⟩ = Σ_i s_i, so it is χ(z) times ½·Σ_s χ(s)·|Σ_i s_i|,
@@ -39,12 +40,12 @@ from unlazy.tasks.spectrum import corners
 def parity_gain(q: int) -> int:
     """κ_q."""
     require(q >= 2 and q % 2 == 0, f"The degree must be even, but is {q}.")
-    return (-1) ** (q // 2 + 1) * 2 * math.comb(q - 2, q // 2 - 1)
+    return int((-1) ** (q // 2 + 1) * 2 * math.comb(q - 2, q // 2 - 1))
 
 
 def least_norm(q: int) -> float:
     """B_q: the norm in units of √d at which the error is zero."""
-    return 2**q * math.sqrt(q) / abs(parity_gain(q))
+    return float(2**q * math.sqrt(q) / abs(parity_gain(q)))
 
 
 def least_error(q: int, norm: float) -> float:

@@ -1,7 +1,8 @@
 """The first gradient of a neuron on the mixture of uniform and all-equal bits with parity labels,
 exactly, for any ternary weights.
 
-    x = z/√n, z ∈ {±1}^n;  f(z) = Π_{j∈A} z_j, |A| = k odd;  half of the inputs uniform, in the other half all bits of A are equal
+    x = z/√n, z ∈ {±1}^n;  f(z) = Π_{j∈A} z_j, |A| = k odd
+    half of the inputs uniform, in the other half all bits of A are equal
     a neuron σ(⟨w, x⟩ + b) with w ∈ {−1, 0, 1}^n, σ(s) = min(max(s, 0), 6);  σ' = 1 where 0 < s < 6
 
 Given the bits of A, ⟨w, z⟩ is a whole number plus a sum of M independent signs, M = the number of
@@ -84,7 +85,7 @@ class NeuronGradients:
 
     def expanded(self, w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> Float[np.ndarray, "q n"]:
         """E[z_j f σ'] for all coordinates of neurons with these weights."""
-        found = w * self.off[:, None]
+        found: np.ndarray = w * self.off[:, None]
         inside = w[:, relevant]
         found[:, relevant] = np.select(
             [inside > 0, inside < 0],
@@ -133,7 +134,8 @@ class FirstGradients:
     def _rising(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
         """P[0 < s < 6] where ⟨w, z⟩ is `shift` plus a sum of M signs."""
         first, last = self._ends(shift, M)
-        return binomial_cdf(last, M) - binomial_cdf(first - 1, M)
+        result: np.ndarray = binomial_cdf(last, M) - binomial_cdf(first - 1, M)
+        return result
 
     def surely_rising(self, M: np.ndarray) -> np.ndarray:
         """P[k/√n < ⟨w, x⟩ outside A + b < 6 − k/√n]: σ rises whatever the bits of A are (φ of Lemma
@@ -141,7 +143,8 @@ class FirstGradients:
         """
         low, high = self._window
         first, last = np.floor((low + self.k + M) / 2) + 1, np.ceil((high - self.k + M) / 2) - 1
-        return np.maximum(binomial_cdf(last, M) - binomial_cdf(first - 1, M), 0.0)
+        result: np.ndarray = np.maximum(binomial_cdf(last, M) - binomial_cdf(first - 1, M), 0.0)
+        return result
 
     def _ends(self, shift: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The least and the greatest binomial number within the open window."""
@@ -160,7 +163,8 @@ class FirstGradients:
         mean = (2 * np.where(M > 0, M / 2 * below, 0.0) + (shift - M) * inside) / math.sqrt(
             self.n
         ) + self.b * inside
-        return mean + CEILING * (1 - binomial_cdf(last, M))
+        result: np.ndarray = mean + CEILING * (1 - binomial_cdf(last, M))
+        return result
 
     def uniform(self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray) -> NeuronGradients:
         """On uniform bits."""

@@ -6,7 +6,8 @@ network with integer first-layer weights of size at most B and k neurons has sig
 networks. Bounds from below:
 
     Forster:              sr(M) ≥ √(rows·columns) / ‖M‖
-    Razborov, Sherstov:   sr(A) ≥ γ·|A| / (‖A‖·√|A| + γ·h)   for real A with the signs of M, where all but h entries have |A_xy| ≥ γ
+    Razborov, Sherstov:   sr(A) ≥ γ·|A| / (‖A‖·√|A| + γ·h)   for real A with the signs of M,
+                          all but h of whose entries have |A_xy| ≥ γ
     shattered rows:       sr(M) ≥ v, where v rows meet all 2^v patterns of signs in the columns
 
 Reference: malach2019, Theorems 11 and 12, Lemma 23.
@@ -45,7 +46,10 @@ def network_matrix(w: np.ndarray, v: np.ndarray, b: np.ndarray, u: np.ndarray) -
     """Σ_i u_i·max(⟨w_i, x⟩ + ⟨v_i, y⟩ + b_i, 0) for all x, y ∈ {±1}^{n′}: rows x, columns y."""
     points = np.where(unpack(every_input(w.shape[1]), 2 ** w.shape[1]), 1, -1)
     left, right = points @ w.T, points @ v.T + b
-    return sum(u[i] * np.maximum(left[:, i, None] + right[None, :, i], 0) for i in range(len(u)))
+    result: np.ndarray = sum(
+        u[i] * np.maximum(left[:, i, None] + right[None, :, i], 0) for i in range(len(u))
+    )
+    return result
 
 
 def lemma23_bound(B: int, k: int, half: int) -> int:

@@ -5,10 +5,10 @@
 with a large constant C*, such as 10⁴. C_ε is far beyond floating point numbers for most functions,
 so its logarithm is given. The term i = 0 has the weight 2.
 
-Closed forms, with A = C*·c:   Σ_i (C*)^i|c_i| = e^A − 1 (of e^{cz} − 1), sinh A (of sin cz), cosh A (of cos cz);
-C_s/C* = (1 + c)e^c − 1, sinh c + c·cosh c, cosh c + c·sinh c, and for tanh and the sigmoid tan 1 +
-1/cos² 1 and
-½ + ½·tan ½ + ¼/cos² ½: the sizes of their coefficients are those of the tangent.
+Closed forms, with A = C*·c: Σ_i (C*)^i|c_i| = e^A − 1 (of e^{cz} − 1), sinh A (of sin cz), cosh A
+(of cos cz); C_s/C* = (1 + c)e^c − 1, sinh c + c·cosh c, cosh c + c·sinh c, and for tanh and the
+sigmoid tan 1 + 1/cos² 1 and ½ + ½·tan ½ + ¼/cos² ½: the sizes of their coefficients are
+those of the tangent.
 
 Reference: allenzhu2019, Section 4.
 """

@@ -35,7 +35,8 @@ def rank_leverages(M: Float[np.ndarray, "N R"]) -> Float[np.ndarray, " R"]:
     """
     _, sizes, rows = scipy.linalg.svd(M, full_matrices=False)
     kept = rows[sizes > 1e-9 * max(sizes.max(initial=0.0), 1e-300)]
-    return np.sum(np.square(kept), axis=0)
+    result: np.ndarray = np.sum(np.square(kept), axis=0)
+    return result
 
 
 def _walsh_columns(values: Float[np.ndarray, "p N"]) -> Float[np.ndarray, "p N"]:
@@ -48,7 +49,8 @@ def _walsh_columns(values: Float[np.ndarray, "p N"]) -> Float[np.ndarray, "p N"]
         block = found.reshape(1 << place, 2, -1, columns)
         upper, lower = block[:, 0].copy(), block[:, 1].copy()
         block[:, 0], block[:, 1] = upper + lower, upper - lower
-    return found / count
+    result: np.ndarray = found / count
+    return result
 
 
 @functools.lru_cache(maxsize=8)

@@ -27,7 +27,8 @@ def correlations(concepts: np.ndarray, weight: np.ndarray | None = None) -> np.n
     the given weights (or all equal).
     """
     weight = np.full(concepts.shape[1], 1 / concepts.shape[1]) if weight is None else weight
-    return np.abs((concepts * weight) @ concepts.T)
+    result: np.ndarray = np.abs((concepts * weight) @ concepts.T)
+    return result
 
 
 def query_dimension(correlation: np.ndarray) -> int:
@@ -68,4 +69,4 @@ def parity_dimension(D: int, k: int) -> int:
 
 def queries_needed(dimension: float) -> float:
     """½·d^{1/3}: the number of queries, or 1/τ, must reach it for an error below ½ − 1/d³."""
-    return dimension ** (1 / 3) / 2
+    return float(dimension ** (1 / 3) / 2)

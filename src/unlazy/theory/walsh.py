@@ -68,7 +68,8 @@ def points(m: int, start: int = 0, stop: int | None = None) -> Float[np.ndarray,
 
 @functools.cache
 def _hadamard(factors: int) -> Float[np.ndarray, "w w"]:
-    return scipy.linalg.hadamard(1 << factors).astype(float)
+    result: np.ndarray = scipy.linalg.hadamard(1 << factors).astype(float)
+    return result
 
 
 def _pair(source: np.ndarray, target: np.ndarray, low: int, high: int, right: int) -> None:
@@ -92,9 +93,9 @@ def _pair(source: np.ndarray, target: np.ndarray, low: int, high: int, right: in
                 y[start : start + depth, :, :, column],
             )
             between = scratch[: len(part)]
-            if (
-                right == 1
-            ):  # rows by hundreds: a library would share more of them between threads, part by part, which costs much
+            # Rows by hundreds: a library would share more of them between threads, part by part,
+            # which costs much.
+            if right == 1:
                 rows = (-1, math.gcd(_COLUMNS, len(part) << high), 1 << low)
                 np.matmul(part.reshape(rows), _hadamard(low), out=between.reshape(rows))
             else:

@@ -78,38 +78,51 @@ def test_the_form_of_tiny_imagenet(folder):
     np.testing.assert_array_equal(found.x_test[::-1], pixels(2, (8, 8, 3)))
 
 
+IMAGES, LABELS = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
+BATCHES = "cifar-10-batches-py"
+
+
 def spoil(path, change):
     path.write_bytes(change(path.read_bytes()))
+
+
+def packed(content):
+    """A change that puts `content` in place of what a .gz file holds."""
+    return lambda _: gzip.compress(content)
 
 
 @pytest.mark.parametrize(
     ("write", "name", "file", "change", "says"),
     [
-        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda raw: raw[:-40], "cannot be "
-            "read as "
-            "an idx file"),
-        (write_mnist, "mnist", "t10k-labels-idx1-ubyte.gz", lambda _: gzip.compress(b"what"), "is no idx "
-            "file "
-            "of bytes"),
-        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(idx(digits(40))[:-7]), "truncated "
-            "or "
-            "too long"),
-        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(idx(digits(40))[:6]), "ends "
-            "within "
-            "its head"),
-        (write_mnist, "mnist", "train-images-idx3-ubyte.gz", lambda _: gzip.compress(b"\0\0\x08\x64" + bytes(400)), "it "
-            "has "
-            "100 axes"),
-        (write_mnist, "mnist", "train-labels-idx1-ubyte.gz", lambda _: gzip.compress(idx(digits(39))), "40 images, "
-            "but "
-            "39 labels"),
-        (write_cifar, "cifar10", "cifar-10-batches-py/data_batch_4", lambda raw: raw[:100], "CIFAR-10 in "
-            "python "
-            "batches"),
-        (write_cifar, "cifar10", "cifar-10-batches-py/test_batch", lambda _: pickle.dumps({b"data": print}), "builtins.print"),
+        (write_mnist, "mnist", IMAGES, lambda raw: raw[:-40], "cannot be read as an idx file"),
+        (
+            write_mnist,
+            "mnist",
+            "t10k-labels-idx1-ubyte.gz",
+            packed(b"what"),
+            "is no idx file of bytes",
+        ),
+        (write_mnist, "mnist", IMAGES, packed(idx(digits(40))[:-7]), "truncated or too long"),
+        (write_mnist, "mnist", IMAGES, packed(idx(digits(40))[:6]), "ends within its head"),
+        (write_mnist, "mnist", IMAGES, packed(b"\0\0\x08\x64" + bytes(400)), "it has 100 axes"),
+        (write_mnist, "mnist", LABELS, packed(idx(digits(39))), "40 images, but 39 labels"),
+        (
+            write_cifar,
+            "cifar10",
+            f"{BATCHES}/data_batch_4",
+            lambda raw: raw[:100],
+            "CIFAR-10 in python batches",
+        ),
+        (
+            write_cifar,
+            "cifar10",
+            f"{BATCHES}/test_batch",
+            lambda _: pickle.dumps({b"data": print}),
+            "builtins.print",
+        ),
         (write_svhn, "svhn", "test_32x32.mat", lambda raw: raw[:500], "an SVHN .mat file"),
     ],
-)  # fmt: skip
+)
 def test_bad_files_are_named_and_leave_nothing_in_the_cache(
     folder, tmp_path, write, name, file, change, says
 ):

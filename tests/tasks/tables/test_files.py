@@ -1,8 +1,10 @@
 """Tables as people bring them, and what is said of those that cannot be used."""
 
 import datetime
+import gzip
 
 import numpy as np
+import pandas
 import pytest
 
 from unlazy.core.errors import BadInput
@@ -24,7 +26,8 @@ def written(tmp_path, rows, header="a,b,c,y", name="table.csv"):
 def mixed(tmp_path, n=60):
     days = [(datetime.date(2024, 1, 1) + datetime.timedelta(days=i)).isoformat() for i in range(n)]
     rows = [
-        f"row{i},{days[i]},{['red', 'blue', ''][i % 3]},{['1.5', 'NA', '2'][i % 3]},7,{'c' if i == 0 else 'ab'[i % 2]}"
+        f"row{i},{days[i]},{['red', 'blue', ''][i % 3]},{['1.5', 'NA', '2'][i % 3]},7,"
+        + ("c" if i == 0 else "ab"[i % 2])
         for i in range(n)
     ]
     return written(tmp_path, rows, "id,when,colour,size,constant,y")
@@ -72,7 +75,6 @@ def test_parquet_and_arrays(tmp_path):
 
 
 def test_a_data_frame_keeps_its_names():
-    pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {
             "age": [1.0, 2.0, np.nan],
@@ -157,3 +159,100 @@ def test_of_many_columns_the_telling_ones_are_kept():
     kept = MostTelling("regression", 3).fit(x, x[:, 7] - x[:, 20] + 0.1 * x[:, 3]).kept_
     assert {7, 20} <= set(kept) and len(kept) == 3
     assert np.max(np.abs(soft_cut(np.array([1e9, -1e9, 0.1])))) <= 4
+
+
+def test_semicolons_and_decimal_commas_are_noticed(tmp_path):
+    rows = [f"1.{i:03d},5;{i},25;{i}.5;{'ab'[i % 2]}" for i in range(30)]
+    table = read_table(written(tmp_path, rows, "big;small;point;y"), "y")
+    assert all(column.is_number for column in table.columns)
+    first = [column.values[3] for column in table.columns]
+    assert first == [1003.5, 3.25, 3.5]
+    told = " ".join(table.decisions)
+    assert "separated by semicolons" in told and "decimal commas" in told
+    plain = read_table(written(tmp_path, ["1;2.5;a", "2;3.5;b"], "a;b;y"), "y")
+    assert plain.columns[1].values[0] == 2.5 and "decimal" not in " ".join(plain.decisions)
+
+
+def test_a_file_without_names_is_noticed(tmp_path):
+    rows = [f"{i},{0.5 * i},{'uvw'[i % 3]},{'ab'[i % 2]}" for i in range(1, 40)]
+    path = written(tmp_path, rows, "0.0,0.0,u,a")
+    table = read_table(path, "4")
+    assert len(table) == 40 and [column.name for column in table.columns] == ["1", "2", "3"]
+    assert "numbered from 1, and the target is column 4" in table.decisions[0]
+    for target in (None, "y", "5"):
+        with pytest.raises(BadInput, match="seems to hold values, not names"):
+            read_table(path, target)
+    with pytest.raises(BadInput, match="a name or the number of a column"):
+        read_table(written(tmp_path, ["1,2,3,0"] * 30, "2,3,1,0"), "2")
+    years = read_table(
+        written(tmp_path, [f"{i},{i % 7},{i % 3}" for i in range(9)], "0,1,2020"), "2020"
+    )
+    assert years.target_name == "2020" and len(years) == 9
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_encodings_and_compression(tmp_path, encoding, packed):
+    rows = [f"{i},{'Köln' if i % 2 else 'Bonn'},{i % 3}" for i in range(30)]
+    raw = "\r\n".join(["größe,Stadt,y", *rows]).encode(encoding)
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    path.write_bytes(gzip.compress(raw) if packed else raw)
+    table = read_table(path, "y")
+    assert [column.name for column in table.columns] == ["größe", "Stadt"]
+    assert set(table.columns[1].values) == {"Köln", "Bonn"}
+    assert ("Windows-1252" in " ".join(table.decisions)) == (encoding == "cp1252")
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%dT%H:%M:%S+00:00"])
+def test_dates_are_days_since_1970(tmp_path, form):
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(40)]
+    rows = [f"{day.strftime(form)},{i % 3}" for i, day in enumerate(days)]
+    when = read_table(written(tmp_path, [*rows, "?,1"], "when,y"), "y").columns[0]
+    np.testing.assert_array_equal(when.values[:-1], 19723.0 + np.arange(40))
+    assert np.isnan(when.values[-1]) and when.dates
+
+
+def test_a_data_frame_with_every_dtype():
+    n = 30
+    frame = pandas.DataFrame(
+        {
+            "integer": pandas.array([None, *range(1, n)], dtype="Int64"),
+            "flag": pandas.array([True, False, None] * 10, dtype="boolean"),
+            "sure": [True, False] * 15,
+            "grade": pandas.Categorical([1, 2, 3] * 10),
+            "zone": pandas.date_range("2024-01-01", periods=n, tz="Europe/Berlin"),
+            "length": pandas.to_timedelta(np.arange(n), unit="h"),
+            "month": pandas.period_range("2020-01", periods=n, freq="M"),
+            "text": pandas.array(["u", "v", None] * 10, dtype="string"),
+            "y": pandas.Categorical(["a", "b"] * 15),
+        }
+    )
+    before = frame.copy()
+    table = table_of(frame, "y")
+    kinds = {column.name: column.is_number for column in table.columns}
+    words = {"grade", "text"}
+    assert kinds == {name: name not in words for name in frame.columns if name != "y"}
+    values = {column.name: column.values for column in table.columns}
+    assert np.isnan(values["integer"][0]) and np.isnan(values["flag"][2])
+    assert list(values["grade"][:3]) == ["1", "2", "3"] and values["text"][2] is None
+    assert values["length"][24] == 1 and values["month"][1] - values["month"][0] == 31
+    assert list(table.target[:2]) == ["a", "b"]
+    pandas.testing.assert_frame_equal(frame, before)
+    apart = table_of(
+        frame.drop(columns="y"), frame["y"].sample(frac=1, random_state=0).sort_index()
+    )
+    assert [column.name for column in apart.columns] == [column.name for column in table.columns]
+
+
+def test_questions_about_a_data_frame_are_answered_in_a_sentence():
+    frame = pandas.DataFrame(np.arange(80.0).reshape(20, 4), columns=["a", "b", "a", "y"])
+    with pytest.raises(BadInput, match="'a' stand more than once in the data frame"):
+        table_of(frame, "y")
+    with pytest.raises(BadInput, match="no column named 'z'"):
+        table_of(frame.iloc[:, 1:], "z")
+    with pytest.raises(BadInput, match="only of a data frame"):
+        table_of(np.eye(4), "y")
+    with pytest.raises(BadInput, match="name the column"):
+        table_of(frame, None)
+    with pytest.raises(BadInput, match="X has 20 rows, but y has 3"):
+        table_of(frame, [1, 2, 3])

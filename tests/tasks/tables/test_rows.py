@@ -31,7 +31,8 @@ def table(tmp_path):
         third = "" if index % 10 == 0 else f"{row[2]:.4f}"
         kind = "low" if row[0] < -0.5 else "high" if row[0] > 0.5 else "mid"
         lines.append(
-            f"{row[0]:.4f},{row[1]:.4f},{third},{colour},{'yes' if row[0] > 0 else 'no'},{kind},{3 * row[1] + 10:.4f}"
+            f"{row[0]:.4f},{row[1]:.4f},{third},{colour},{'yes' if row[0] > 0 else 'no'},"
+            f"{kind},{3 * row[1] + 10:.4f}"
         )
     path = tmp_path / "table.csv"
     path.write_text("\n".join(lines) + "\n")

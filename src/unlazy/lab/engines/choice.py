@@ -44,8 +44,8 @@ def engine_named(
     if name == "slurm":
         from unlazy.lab.engines.pools.slurm import slurm_engine
 
-        require(store is not None, "The SLURM engine keeps its files beside a store: name one.")
-        assert store is not None
+        if store is None:
+            raise BadInput("The SLURM engine keeps its files beside a store: name one.")
         return slurm_engine(store, resources=slurm, workers=workers, memory=memory)
     raise BadInput(
         f"{unknown('engine', name, ENGINES)} A Dask cluster that is there already is named "

@@ -34,7 +34,7 @@ from unlazy.lab.costs import Costs
 from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher, require_data
 from unlazy.lab.engines.programs import Programs, TooLarge
 from unlazy.lab.provenance import provenance
-from unlazy.lab.trials import Measurement, Record, Runnable, Trial, now
+from unlazy.lab.trials import DETAILS, Measurement, Record, Runnable, Trial, now
 from unlazy.learners.base import Trace
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Data, Family, Sampler
@@ -201,7 +201,8 @@ class LocalEngine(Engine):
             found = _measured(trial) if isinstance(trial, Measurement) else _run_on_host(trial)
         seconds = time.perf_counter() - begin
         watcher.finished(trial, seconds)
-        return _record(trial, jax.device_get(found), seconds)
+        details = found.pop(DETAILS, None)
+        return _record(trial, jax.device_get(found), seconds, details)
 
     @property
     def _abreast(self) -> int:
@@ -347,10 +348,9 @@ def _run_on_host(trial: Trial) -> dict[str, Any]:
 
 def _measured(trial: Measurement) -> dict[str, Any]:
     """An instrument's findings in the form of a trial's."""
-    found = {
-        name: np.asarray(value)
-        for name, value in trial.instrument.measure(key=new_key(trial.seed)).items()
-    }
+    measured = dict(trial.instrument.measure(key=new_key(trial.seed)))
+    details = measured.pop(DETAILS, None)
+    found = {name: np.asarray(value) for name, value in measured.items()}
     if trial.steps == (0,):
         found = {name: value[None] for name, value in found.items()}
     for name, value in found.items():
@@ -360,15 +360,22 @@ def _measured(trial: Measurement) -> dict[str, Any]:
             f"{name} must have one entry for each of {expected} steps, but has {value.shape}.",
         )
     numbers = [value for value in found.values() if value.dtype.kind == "f"]
-    return {"found": found, "finite": np.array([np.all(np.isfinite(value)) for value in numbers])}
+    finite = np.array([np.all(np.isfinite(value)) for value in numbers])
+    return {"found": found, "finite": finite, DETAILS: details}
 
 
-def _record(trial: Runnable, found: dict[str, Any], seconds: float) -> Record:
+def _record(
+    trial: Runnable,
+    found: dict[str, Any],
+    seconds: float,
+    details: dict[str, Any] | None = None,
+) -> Record:
     numbers = found.get("notes", {}) | {
         name: value for name, value in found["found"].items() if np.ndim(value) == 1
     }
     return Record(
         key=trial.key,
+        fingerprint=trial.fingerprint.id,
         trial=trial.describe(),
         status="ok" if np.all(found["finite"]) else "diverged",
         steps=trial.steps,
@@ -383,4 +390,5 @@ def _record(trial: Runnable, found: dict[str, Any], seconds: float) -> Record:
         seconds=seconds,
         provenance=provenance(),
         created=now(),
+        details=details,
     )

@@ -33,7 +33,7 @@ class Programs:
     def __init__(self, memory: int) -> None:
         self.memory, self.count, self.seconds, self.largest = memory, 0, 0.0, 0
         self.stop = threading.Event()
-        self._known: dict[Any, Future[Any]] = {}
+        self._known: dict[Any, Future[tuple[Any, Any, Any]]] = {}
         self._lock = threading.Lock()
 
     def prepare(self, part: Callable[..., Any], *arguments: Any) -> Any:
@@ -53,7 +53,7 @@ class Programs:
         own, given, still, kind = _opened(part, arguments)
         key = (kind, jnp.result_type(float).name)
         with self._lock:
-            found, mine = self._known.get(key), Future[Any]()
+            found, mine = self._known.get(key), Future[tuple[Any, Any, Any]]()
             if found is None:
                 self._known[key] = mine
         if found is not None:

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import SIGNS, Outputs
 from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
 from unlazy.learners.circuits.neural_gates import Rate, TrainedGates, step_size, train_gates
@@ -270,11 +270,10 @@ class Layerwise(Learner):
                 WeightedSample.of(unpack(sample.x, count), unpack(sample.y[None], count)[:, 0])
             )
         law = None if sampler.exact_law is None else sampler.exact_law()
-        require(
-            isinstance(law, Statistics),
-            "These data do not offer the exact statistics of a circuit: take a sample.",
-        )
-        assert isinstance(law, Statistics)
+        if not isinstance(law, Statistics):
+            raise BadInput(
+                "These data do not offer the exact statistics of a circuit: take a sample."
+            )
         return law
 
 

@@ -148,7 +148,8 @@ def _stride(
         return jnp.where(up, pull_up[:, None], jnp.where(down, -pull_down[:, None], 0)) * v, moves
 
     def goes_on(state: Any) -> Array:
-        return (state[0] < stride) & jnp.any(state[4])
+        result: Array = (state[0] < stride) & jnp.any(state[4])
+        return result
 
     def advance(state: Any) -> Any:
         index, z, taken, slope, moves = state

@@ -1,7 +1,8 @@
 """Algorithm 1 to the letter: a tree of neural gates, trained through its loss one layer at a time,
 by the one training loop.
 
-    B(x)_j = φ(Σ_l v_jl·max(⟨w_jl, (x_{2j−1}, x_{2j})⟩, 0)),   ŷ = mean of the layer's outputs,   loss = max(1 − yŷ, 0) + λ|1 + ŷ|
+    B(x)_j = φ(Σ_l v_jl·max(⟨w_jl, (x_{2j−1}, x_{2j})⟩, 0)),   ŷ = mean of the layer's outputs,
+    loss = max(1 − yŷ, 0) + λ|1 + ŷ|
 
 Reference: malach2019, Section 3 and Algorithm 1.
 """
@@ -15,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.core.losses import hinge
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.parts import Resumable
@@ -44,7 +45,7 @@ class LayerDescent(Resumable):
 
     def work(self, n: int, r: int, width: int) -> float:
         """Forward and backward through one level, as if no step were saved."""
-        return 6.0 * self.steps * n * width * 2**self.level
+        return float(6.0 * self.steps * n * width * 2**self.level)
 
     def begin(self, model: Network) -> Network:
         """The tree; its output gate is negated in what is shown of it alone."""
@@ -60,11 +61,8 @@ class LayerDescent(Resumable):
         key: PRNGKeyArray,
     ) -> tuple[Any, Network, Float[Array, " s"]]:
         model = state
-        require(
-            isinstance(model, TreeNetwork) and not isinstance(material, Sampler),
-            "Layerwise training needs a tree and a sample or a law.",
-        )
-        assert isinstance(model, TreeNetwork)
+        if not isinstance(model, TreeNetwork) or isinstance(material, Sampler):
+            raise BadInput("Layerwise training needs a tree and a sample or a law.")
         tree, examples = (
             model,
             material if isinstance(material, (Batch, WeightedBatch)) else material.batch,
@@ -78,7 +76,8 @@ class LayerDescent(Resumable):
         rate = size / (16 * jnp.sqrt(2.0) * tree.v[self.level].shape[1])  # Lemma 14
 
         def replaced(w: Array) -> TreeNetwork:
-            return eqx.tree_at(lambda net: net.w[self.level], tree, w)
+            result: TreeNetwork = eqx.tree_at(lambda net: net.w[self.level], tree, w)
+            return result
 
         def loss(w: Array) -> Array:
             score = jnp.mean(replaced(w).layer(self.level, below), axis=1)
@@ -86,7 +85,8 @@ class LayerDescent(Resumable):
 
         def moves(state: Any) -> Array:
             _, _, left, gradient = state
-            return (left > 0) & jnp.any(gradient != 0)
+            result: Array = (left > 0) & jnp.any(gradient != 0)
+            return result
 
         def step(state: Any) -> Any:
             w, total, left, gradient = state

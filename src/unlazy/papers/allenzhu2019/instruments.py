@@ -146,9 +146,12 @@ class GeneralClass(Instrument):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
         complexity = slope_complexity(sine(), 1.0)
-        unit = lambda *shape: (
-            (v := rng.normal(size=shape)) / np.linalg.norm(v, axis=-1, keepdims=True)
-        )
+
+        def unit(*shape: int) -> np.ndarray:
+            v = rng.normal(size=shape)
+            result: np.ndarray = v / np.linalg.norm(v, axis=-1, keepdims=True)
+            return result
+
         a, w1, w2 = (
             rng.uniform(-1, 1, (self.k, self.p)),
             unit(self.k, self.p, self.d + 1),
@@ -163,11 +166,12 @@ class GeneralClass(Instrument):
             inner = (
                 np.einsum("kpd,nd->nkp", w1, lifted) / np.linalg.norm(lifted, axis=1)[:, None, None]
             )
-            return np.einsum(
+            result: np.ndarray = np.einsum(
                 "kp,nkp->nk",
                 a,
                 self.steep * np.sin(self.steep * inner) * np.einsum("kpd,nd->nkp", w2, lifted),
             )
+            return result
 
         x = rng.normal(size=(self.pairs, self.d)) * rng.exponential(size=(self.pairs, 1))
         y = x + rng.normal(size=x.shape) * 10.0 ** rng.uniform(-4, 1, (self.pairs, 1))

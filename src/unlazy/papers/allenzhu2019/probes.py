@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.core.linear_algebra import solve_positive
 from unlazy.networks import HasNeurons, Model, ThreeLayer, ThreeLayerResNet, TwoLayer
 from unlazy.probes.base import ModelProbe
@@ -24,11 +24,8 @@ def layers_of(model: Model, x: Float[Array, "n d"]) -> dict[str, Float[Array, "n
     """
     if isinstance(model, TwoLayer):
         return {"first": model.hidden(x)}
-    require(
-        isinstance(model, ThreeLayerResNet),
-        f"{type(model).__name__} has no layers that could be read out.",
-    )
-    assert isinstance(model, ThreeLayerResNet)
+    if not isinstance(model, ThreeLayerResNet):
+        raise BadInput(f"{type(model).__name__} has no layers that could be read out.")
     first, second = model.layers(x)
     found = {"first": first, "second": second}
     return (
@@ -69,8 +66,8 @@ class LayerReadout(ModelProbe):
     examples: int = eqx.field(static=True, default=3000)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(isinstance(task, HierarchyTask), f"{type(task).__name__} is no hierarchy.")
-        assert isinstance(task, HierarchyTask)
+        if not isinstance(task, HierarchyTask):
+            raise BadInput(f"{type(task).__name__} is no hierarchy.")
         x = task.inputs(2 * self.examples, key)
         base = task.base_signal(x)
         signals = {"base": base, "composite": task.composite(base)}
@@ -94,11 +91,8 @@ class FirstLayerNorm(ModelProbe):
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(
-            isinstance(model, HasNeurons) and isinstance(task, Task),
-            "This needs a network's first layer and a task with a secret.",
-        )
-        assert isinstance(model, HasNeurons) and isinstance(task, Task)
+        if not (isinstance(model, HasNeurons) and isinstance(task, Task)):
+            raise BadInput("This needs a network's first layer and a task with a secret.")
         w = model.first_layer
         total = jnp.sum(w**2)
         features = task.features

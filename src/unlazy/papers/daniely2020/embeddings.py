@@ -67,9 +67,11 @@ def embedding(
     if kind == "relu":
         return np.maximum(s, 0)
     if kind == "polynomial":
-        return s**k
+        powers: np.ndarray = s**k
+        return powers
     blocks = (s > 0)[:, :, None] * np.concatenate([z, np.ones((len(z), 1))], axis=1)[:, None, :]
-    return blocks.reshape(len(z), -1)[:, :count]
+    result: np.ndarray = blocks.reshape(len(z), -1)[:, :count]
+    return result
 
 
 def leading_basis(
@@ -278,7 +280,7 @@ class LearnedEmbedding(_Embeddings):
             middle = (low + high) // 2
             wrong = ridge_error(features[:, :middle], labels, sample - held_out, held_out)
             low, high = (low, middle) if wrong <= self.error else (middle, high)
-        return high
+        return int(high)
 
 
 #: Ridges that are tried, as shares of the kernel's mean diagonal.

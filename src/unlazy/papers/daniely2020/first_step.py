@@ -101,7 +101,8 @@ class FirstStepLaw(Instrument):
             np.maximum(np.abs(uniform.off), np.abs(uniform.bias))
             <= 14 * math.sqrt(self.k) * (n - 1) * small
         )
-        return quiet & start.cancelling & (start.outside >= (n - self.k) / 3)
+        result: np.ndarray = quiet & start.cancelling & (start.outside >= (n - self.k) / 3)
+        return result
 
     def _lemma6(
         self, start: RandomStart, mixed: NeuronGradients, exact: FirstGradients, bend: float

@@ -1,8 +1,10 @@
 """The network of the paper and the schedules that train it: one step that forgets the start, then
 small or practical steps.
 
-    g(x) = Σ_{i≤2q} u_i σ(⟨w_i, x⟩ + b_i), σ(s) = min(max(s, 0), 6);   loss E max(1 − y·g, 0) + λ·(‖u‖² + Σ‖w_i‖²)
-    step 1: η = 1, λ = 1/2, so w ← −∇_w and u ← −∇_u;   steps t > 1: η = k²/(T√q), λ ≤ k/n (the theorem), or a practical η
+    g(x) = Σ_{i≤2q} u_i σ(⟨w_i, x⟩ + b_i),   σ(s) = min(max(s, 0), 6),
+    loss E max(1 − y·g, 0) + λ·(‖u‖² + Σ‖w_i‖²),
+    step 1: η = 1, λ = 1/2, so w ← −∇_w and u ← −∇_u,
+    steps t > 1: η = k²/(T√q), λ ≤ k/n (the theorem), or a practical η
 
 On n ≤ 14 bits all of it runs on the exact law, listed. For any n the first step is exact by
 `theory.parity_gradients`; what follows runs on the k + 1 numbers of ones that A can have

@@ -78,4 +78,4 @@ class FeatureShare(Instrument):
                     )
             length = np.mean(near, axis=0) * 2 * reach
             wanted = min(wanted, float(np.sum(start.share * length / (2 * n / k))))
-        return wanted / (epsilon / (112 * k**2.5))
+        return float(wanted / (epsilon / (112 * k**2.5)))

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.linear_algebra import pseudo_inverse
 from unlazy.learners.base import Trace
 from unlazy.networks.base import Model
@@ -26,12 +26,10 @@ from unlazy.tasks.equal_bits import CountedBitsTask
 
 
 def _law(task: Data) -> Population:
-    require(
-        task.exact_law is not None,
-        "This is measured on the exact law, which these data do not offer.",
-    )
-    assert task.exact_law is not None
-    return task.exact_law()
+    if task.exact_law is None:
+        raise BadInput("This is measured on the exact law, which these data do not offer.")
+    result: Population = task.exact_law()
+    return result
 
 
 class CountErrors(ModelProbe):
@@ -41,11 +39,8 @@ class CountErrors(ModelProbe):
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(
-            isinstance(task, CountedBitsTask),
-            "Numbers of ones are the inputs of `CountedBits` alone.",
-        )
-        assert isinstance(task, CountedBitsTask)
+        if not isinstance(task, CountedBitsTask):
+            raise BadInput("Numbers of ones are the inputs of `CountedBits` alone.")
         law, uniform = task.exact_law(), CountedBitsTask(0.0, task.d, task.k).exact_law()
         g = model(law.x)
         wrong = law.y * g <= 0
@@ -113,10 +108,8 @@ class Solved(Probe):
 
 
 def _two_layer(trace: Trace) -> TwoLayer:
-    require(
-        isinstance(trace.models, TwoLayer), "LayerDrift is measured of two-layer networks alone."
-    )
-    assert isinstance(trace.models, TwoLayer)
+    if not isinstance(trace.models, TwoLayer):
+        raise BadInput("LayerDrift is measured of two-layer networks alone.")
     return trace.models
 
 
@@ -194,7 +187,10 @@ class Regret(Probe):
             [factor * one[None] for one in (least, last) for factor in (0.0, 0.3, 1.0, 3.0)]
         )
         T = jnp.arange(1, len(trace.steps) + 1)
-        mean = lambda series: jnp.cumsum(series) / T  # noqa: E731
+
+        def mean(series: Float[Array, " r"]) -> Float[Array, " r"]:
+            return jnp.cumsum(series) / T
+
         allowed = jnp.sum(rivals**2, axis=1)[:, None] / (2 * self.rate * T)
         allowed = allowed + jnp.linalg.norm(models.a[0]) * mean(sizes) + self.rate * mean(sizes**2)
         return {"regret": jnp.max((mean(values) - jax.vmap(f)(rivals)[:, None]) / allowed, axis=0)}

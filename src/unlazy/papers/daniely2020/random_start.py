@@ -64,4 +64,5 @@ class RandomStart:
     @property
     def cancelling(self) -> np.ndarray:
         """Whether the weights in A sum to zero."""
-        return self.plus == self.minus
+        result: np.ndarray = self.plus == self.minus
+        return result

@@ -70,7 +70,8 @@ class ReadoutFeatures(Instrument):
 
     def _psi(self, r: int, z: np.ndarray) -> np.ndarray:
         rise = np.maximum(-np.sign(r) * z + abs(r), 0.0)
-        return np.minimum(rise, CEILING) if self.ceiling else rise
+        result: np.ndarray = np.minimum(rise, CEILING) if self.ceiling else rise
+        return result
 
 
 def levels(k: int) -> list[int]:
@@ -129,4 +130,5 @@ def ceiling_separator(k: int) -> np.ndarray:
         place = int(np.argmax(-np.sign(total) * a))
         pair = [place, len(places) - 1 - place]  # a is even
         G[pair] -= total / (2 * a[place])
-    return np.linalg.lstsq(psi.T, f * G, rcond=None)[0]
+    result: np.ndarray = np.linalg.lstsq(psi.T, f * G, rcond=None)[0]
+    return result

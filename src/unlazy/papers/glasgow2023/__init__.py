@@ -19,8 +19,8 @@ CITATION = (
     "Sample Complexity: A Case Study in the XOR Problem. ICLR 2024 (arXiv 2023)."
 )
 BIBTEX = """@inproceedings{glasgow2023,
-  title = {{SGD} Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal Sample Complexity:
-    A Case Study in the {XOR} Problem},
+  title = {{SGD} Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal
+    Sample Complexity: A Case Study in the {XOR} Problem},
   author = {Glasgow, Margalit},
   booktitle = {International Conference on Learning Representations},
   year = {2024}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
@@ -71,11 +72,11 @@ def _least_batch(scale: Scale) -> float:
 BATCH = Condition("m ≥ d·log² d", lambda s: _setting(s).batch, _least_batch)
 
 
-def _minibatch(scale: Scale, **false: float) -> dict[str, StudyArm]:
+def _minibatch(scale: Scale, **false: Any) -> dict[str, StudyArm]:
     run = _setting(scale)
     probe = MinibatchErrors(
         run.batch, 4 if scale == "smoke" else 10, 8 if scale == "smoke" else 64, **false
-    )  # type: ignore[arg-type]
+    )
     return {"SGD": run.arm((0, 30, 60), probe)}
 
 

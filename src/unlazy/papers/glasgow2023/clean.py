@@ -1,7 +1,8 @@
 """Clean gradients of single neurons: the loss's slope at a point is that at its cluster, any number
 g_μ in (0, 2).
 
-    ∇ᶜ_w L = a·E ℓ'(z)·σ'(⟨w, x⟩)·x,   ∇ᶜ_a L = E ℓ'(z)·σ(⟨w, x⟩),   ℓ'(±μ) = −y(μ)·g_{±μ},   x = z + ξ
+    ∇ᶜ_w L = a·E ℓ'(z)·σ'(⟨w, x⟩)·x,   ∇ᶜ_a L = E ℓ'(z)·σ(⟨w, x⟩),
+    ℓ'(±μ) = −y(μ)·g_{±μ},   x = z + ξ
 
 Expectations are sums over four clusters and all signs ξ of few coordinates. Neurons are random,
 with those among them for which the bounds are tight: w_perp on two equal coordinates, no opposite
@@ -188,7 +189,7 @@ class CleanNeurons(Instrument):
     @property
     def work(self) -> float:
         """All signs for each neuron."""
-        return 40.0 * self.neurons * 2**self.coordinates
+        return float(40.0 * self.neurons * 2**self.coordinates)
 
 
 class BaseCase(Instrument):

@@ -50,7 +50,8 @@ class HeavyNetwork(NamedTuple):
     @property
     def signal(self) -> np.ndarray:
         """⟨w, unit vector of its cluster⟩."""
-        return np.sum(self.w[:, :2] * DIRECTIONS[self.cluster], axis=1)
+        result: np.ndarray = np.sum(self.w[:, :2] * DIRECTIONS[self.cluster], axis=1)
+        return result
 
 
 def signal_heavy(
@@ -112,12 +113,14 @@ def _unit(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
     few = rng.integers(1, d + 1, count)
     v[np.arange(d)[None, :] >= few[:, None]] = 0
     v = rng.permuted(v, axis=1)
-    return v / np.linalg.norm(v, axis=1, keepdims=True)
+    result: np.ndarray = v / np.linalg.norm(v, axis=1, keepdims=True)
+    return result
 
 
 def scores(net: HeavyNetwork, x: np.ndarray) -> np.ndarray:
     """f(x) = mean of a·relu(⟨w, x⟩)."""
-    return np.maximum(x @ net.w.T, 0) @ net.a / len(net.a)
+    result: np.ndarray = np.maximum(x @ net.w.T, 0) @ net.a / len(net.a)
+    return result
 
 
 class Descended(NamedTuple):
@@ -252,4 +255,4 @@ class HeavyStep(Instrument):
     @property
     def work(self) -> float:
         """Three passes over the cube."""
-        return 12.0 * 2**self.d * self.d * self.width
+        return float(12.0 * 2**self.d * self.d * self.width)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.learners.mean_field import second_layer
 from unlazy.networks.base import Model
 from unlazy.networks.two_layer import TwoLayer
@@ -42,15 +42,11 @@ class GradientDeviations(ModelProbe):
     sign: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(
-            isinstance(task, MultiIndexTask) and task.basis is None,
-            "The lemmas speak of the coordinates of a cube that is not rotated.",
-        )
-        require(
-            isinstance(model, TwoLayer),
-            f"Only two-layer networks have these gradients, not {type(model).__name__}.",
-        )
-        assert isinstance(task, MultiIndexTask) and isinstance(model, TwoLayer)
+        if not isinstance(task, MultiIndexTask) or task.basis is not None:
+            raise BadInput("The lemmas speak of the coordinates of a cube that is not rotated.")
+        if not isinstance(model, TwoLayer):
+            name = type(model).__name__
+            raise BadInput(f"Only two-layer networks have these gradients, not {name}.")
         x, y = task.draw(self.points, key)
         w, a = model.first_layer, second_layer(model)
         z = x @ w.T

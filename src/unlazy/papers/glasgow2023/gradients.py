@@ -7,11 +7,11 @@ the symmetries of the cube
 
     −⟨w_sig, ∇⟩  = ¼·|a|·s·P(|X| < s),      −⟨w_opp, ∇⟩ = −¼·|a|·o·P(|X| < o),
     −⟨w_perp, ∇⟩ = ¼·|a|·(E[|X|; |X| > s] − E[|X|; |X| > o]),
-    −w_i·∇_i     = ¼·|a|·|w_i|·(P(|X_i − s| < |w_i|) − P(|X_i − o| < |w_i|)),   X_i = X without coordinate i
+    −w_i·∇_i     = ¼·|a|·|w_i|·(P(|X_i − s| < |w_i|) − P(|X_i − o| < |w_i|)),
 
-so all of it follows from the law of a weighted sum of fair signs, which `SignSum` has exactly: by
-the sums of both halves of the weights for few of them, by inverting the characteristic function Π
-cos(w_i·t) for many.
+with X_i = X without coordinate i. All of it follows from the law of a weighted sum of fair signs,
+which `SignSum` has exactly: by the sums of both halves of the weights for few of them, by inverting
+the characteristic function Π cos(w_i·t) for many.
 
 Reference: glasgow2023, Lemmas C.2, C.3, C.4, 4.4 (D.3), Proposition F.1.
 """
@@ -99,12 +99,13 @@ class SignSum:
         # over its cosine.
         t, w = self.t[:, None], np.abs(self.v)[None]
         waves = self.wave[:, None] / np.cos(w * t) * np.sin(w * t) / t
-        return (
+        result: np.ndarray = (
             2
             / math.pi
             * np.abs(self.v)
             * ((self.weights * (np.cos(s * self.t) - np.cos(o * self.t))) @ waves)
         )
+        return result
 
     def _count(self, c: float) -> np.ndarray:
         """For each left sum, the number of right sums r with left + r < c, ties half."""
@@ -117,7 +118,8 @@ class SignSum:
         gap = c - self.left
         tie = 1e-12 * (1 + abs(c))
         places = np.searchsorted(self.right, gap - tie), np.searchsorted(self.right, gap + tie)
-        return sum(self.totals[i] + i * self.left for i in places) / 2
+        result: np.ndarray = sum(self.totals[i] + i * self.left for i in places) / 2
+        return result
 
 
 @functools.lru_cache(maxsize=2)

@@ -27,7 +27,8 @@ from unlazy.tasks.base import Data, Task
 
 def along(task: Data, trace: Trace) -> Parts:
     """The parts of all neurons at all recorded steps."""
-    return trace.each(lambda model: parts(task, model))
+    result: Parts = trace.each(lambda model: parts(task, model))
+    return result
 
 
 def median_growth(signal: Float[Array, "s p"], among: Bool[Array, " p"]) -> Float[Array, " s"]:

@@ -189,7 +189,7 @@ class PopulationGradients(Instrument):
     @property
     def work(self) -> float:
         """The reference."""
-        return sum(2.0 * self.neurons * 2**d * d for d in self.dimensions)
+        return float(sum(2.0 * self.neurons * 2**d * d for d in self.dimensions))
 
 
 class StartingGradients(Instrument):
@@ -282,7 +282,7 @@ class ReducedPhases(Instrument):
     @property
     def radius(self) -> float:
         """θ."""
-        return math.log(self.d) ** -self.exponent
+        return float(math.log(self.d) ** -self.exponent)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         key_start, key_noise = jax.random.split(key)

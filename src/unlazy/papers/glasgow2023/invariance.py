@@ -67,7 +67,8 @@ class TurnedInit(Init):
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
         net = self.sphere(d, outputs=outputs, key=key)
-        return eqx.tree_at(lambda each: each.w, net, net.first_layer @ self.rotation.T)
+        result: TwoLayer = eqx.tree_at(lambda each: each.w, net, net.first_layer @ self.rotation.T)
+        return result
 
 
 class RotatedSteps(Instrument):
@@ -156,7 +157,7 @@ class RotationFloor(Instrument):
     @property
     def work(self) -> float:
         """A sort of the cube for each example."""
-        return 100.0 * 2**self.d * self.copies * sum(self.samples)
+        return float(100.0 * 2**self.d * self.copies * sum(self.samples))
 
 
 class ProofChain(Instrument):

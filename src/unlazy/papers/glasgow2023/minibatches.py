@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.learners.mean_field import second_layer
 from unlazy.networks.base import Model
 from unlazy.networks.two_layer import TwoLayer
@@ -43,11 +43,10 @@ class MinibatchErrors(ModelProbe):
     gain: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(
-            isinstance(model, TwoLayer),
-            f"Only two-layer networks have these gradients, not {type(model).__name__}.",
-        )
-        assert isinstance(model, TwoLayer)
+        if not isinstance(model, TwoLayer):
+            raise BadInput(
+                f"Only two-layer networks have these gradients, not {type(model).__name__}."
+            )
         w, a = model.first_layer, second_layer(model)
         key_whole, key_draws = jax.random.split(key)
 

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.learners.mean_field import second_layer
 from unlazy.networks.base import Model
@@ -53,15 +53,10 @@ class Parts(NamedTuple):
 
 def parts(task: Data, model: Model) -> Parts:
     """Split the neurons of a two-layer network on XOR."""
-    require(
-        isinstance(task, MultiIndexTask) and task.polynomial == XOR,
-        "Signal and opposite parts are defined on XOR alone.",
-    )
-    require(
-        isinstance(model, TwoLayer),
-        f"Only two-layer networks have these parts, not {type(model).__name__}.",
-    )
-    assert isinstance(task, MultiIndexTask) and isinstance(model, TwoLayer)
+    if not isinstance(task, MultiIndexTask) or task.polynomial != XOR:
+        raise BadInput("Signal and opposite parts are defined on XOR alone.")
+    if not isinstance(model, TwoLayer):
+        raise BadInput(f"Only two-layer networks have these parts, not {type(model).__name__}.")
     a, w, directions = second_layer(model), model.first_layer, task.features
     along = w @ directions.T  # p 2
     own = jnp.where(a > 0, along[:, 0], along[:, 1])
@@ -177,7 +172,8 @@ class ErrorRate(Probe):
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         z, y = _drawn(task, self.test, key)
-        return _judged(y * trace.models.scores(z, task.basis))
+        result: dict[str, Array] = _judged(y * trace.models.scores(z, task.basis))
+        return result
 
 
 _drawn = eqx.filter_jit(lambda task, n, key: task.draw(n, key))

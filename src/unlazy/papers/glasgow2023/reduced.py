@@ -5,7 +5,8 @@ In many dimensions ⟨w_perp, ξ⟩ is Gaussian with standard deviation r = ‖w
 independent between neurons, so that the score given the cluster z concentrates at f̄(z) = mean_j
 a_j·E relu(u_j + r_j·G), u = ⟨w, z⟩. With g(z) = −ℓ'(z)·y = 2/(1 + e^{y·f̄(z)}) a step is
 
-    w_12 += η·a·E_z[y·g·Φ(u/r)·z],   r += η·a·E_z[y·g·φ(u/r)],   a += η·E_z[y·g·(u·Φ(u/r) + r·φ(u/r))].
+    w_12 += η·a·E_z[y·g·Φ(u/r)·z],   r += η·a·E_z[y·g·φ(u/r)],
+    a += η·E_z[y·g·(u·Φ(u/r) + r·φ(u/r))].
 
 A minibatch of m examples adds noise of variance η²·a²·q/m to each of the d coordinates of w, q =
 E_z[g²·Φ(u/r)]: random in the two that matter, a drift r² += η²·a²·q·(d − 2)/m in the rest. The
@@ -108,4 +109,7 @@ def simulate(
         return moved, moved
 
     _, path = jax.lax.scan(body, state, jnp.arange(steps))
-    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), state, path)
+    result: Neurons = jax.tree.map(
+        lambda first, rest: jnp.concatenate([first[None], rest]), state, path
+    )
+    return result

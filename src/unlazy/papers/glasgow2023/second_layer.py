@@ -32,4 +32,7 @@ class FixedSecondInit(Init):
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
         net = self.sphere(d, outputs=outputs, key=key)
-        return eqx.tree_at(lambda each: each.a, net, net.a * (self.norm / self.sphere.radius))
+        result: TwoLayer = eqx.tree_at(
+            lambda each: each.a, net, net.a * (self.norm / self.sphere.radius)
+        )
+        return result

@@ -93,7 +93,8 @@ class SpreadVectors(Instrument):
 
     def _vector(self, rng: np.random.Generator, d: int) -> np.ndarray:
         if self.sparse:
-            return np.eye(1, d)[0]
+            result: np.ndarray = np.eye(1, d)[0]
+            return result
         v = rng.normal(size=d)
         return v / np.linalg.norm(v)
 

@@ -196,7 +196,10 @@ def printed_masses(circuit: Circuit) -> np.ndarray:
     """
     gates = circuit.levels[-1]
     values = plain_evaluation(circuit, all_inputs(circuit.n))[circuit.depth - 1]
-    return np.prod(np.where(values == 1, 1 / np.maximum(1, TABLE[gates].sum(axis=1)), 0.0), axis=1)
+    result: np.ndarray = np.prod(
+        np.where(values == 1, 1 / np.maximum(1, TABLE[gates].sum(axis=1)), 0.0), axis=1
+    )
+    return result
 
 
 class PushForward(OverSizes):

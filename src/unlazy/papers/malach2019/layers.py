@@ -157,7 +157,8 @@ def _watch(
         return jnp.where(z > 0, change[:, 0], jnp.where(z < 0, -change[:, 1], 0))
 
     def goes_on(state: Any) -> Array:
-        return (state[0] < longest) & jnp.any(moves(state[1]) != 0)
+        result: Array = (state[0] < longest) & jnp.any(moves(state[1]) != 0)
+        return result
 
     def advance(state: Any) -> Any:
         t, z, kept, went, gone, good = state

@@ -207,6 +207,7 @@ def functions_of(n: int, gates: tuple[str, ...] = NAMES) -> np.ndarray:
 def _numbers(words: np.ndarray, n: int) -> np.ndarray:
     """Whole truth tables of n ≤ 4 inputs as numbers."""
     size = 2 ** (n // 2)
-    return (words.astype(np.uint64) << (size * np.arange(size)).astype(np.uint64)).sum(
-        axis=1, dtype=np.uint64
-    )
+    result: np.ndarray = (
+        words.astype(np.uint64) << (size * np.arange(size)).astype(np.uint64)
+    ).sum(axis=1, dtype=np.uint64)
+    return result

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.learners.base import Trace
 from unlazy.learners.circuits.layerwise import CircuitModel
 from unlazy.networks.base import Model
@@ -36,11 +36,8 @@ class Recovered(Probe):
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
-        require(
-            isinstance(task, CircuitTask),
-            f"Only circuits can be recovered, and a {type(task).__name__} is none.",
-        )
-        assert isinstance(task, CircuitTask)
+        if not isinstance(task, CircuitTask):
+            raise BadInput(f"Only circuits can be recovered, and a {type(task).__name__} is none.")
         circuit, law = task.circuit, task.input_law
         examine, known = Examiner(circuit, law), correlations(circuit, law)
         rows = []
@@ -79,9 +76,6 @@ def circuit_of(number: float, n: int) -> Circuit:
 
 
 def _gated(model: Model) -> CircuitModel | TreeNetwork:
-    require(
-        isinstance(model, (CircuitModel, TreeNetwork)),
-        f"A {type(model).__name__} has no gates to look at.",
-    )
-    assert isinstance(model, (CircuitModel, TreeNetwork))
+    if not isinstance(model, (CircuitModel, TreeNetwork)):
+        raise BadInput(f"A {type(model).__name__} has no gates to look at.")
     return model

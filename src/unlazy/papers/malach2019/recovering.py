@@ -65,7 +65,7 @@ def epsilon_of(kind: Kind, n: int) -> float:
 
 def sample_for(kind: Kind, n: int) -> int:
     """Examples that are enough for exact recovery: about 256/Δ², rounded up to a power of two."""
-    return 2 ** math.ceil(math.log2(256 / margin_of(kind, n) ** 2))
+    return int(2 ** math.ceil(math.log2(256 / margin_of(kind, n) ** 2)))
 
 
 def layerwise(

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.random import bernoulli, host_generator
 from unlazy.lab.arms import Arm, Repeats, Row
 from unlazy.lab.trials import Instrument
@@ -262,7 +262,8 @@ class BalancedCircuitTask(Task):
 def _labels(m: int, r: int) -> np.ndarray:
     """Labels of all inputs by their number, the first input as the highest bit."""
     bits = all_inputs(2 * m * r)
-    return (bits[:, 0::2] & bits[:, 1::2]).reshape(-1, m, r).any(axis=2).all(axis=1)
+    result: np.ndarray = (bits[:, 0::2] & bits[:, 1::2]).reshape(-1, m, r).any(axis=2).all(axis=1)
+    return result
 
 
 class AndOfOrs(Family):
@@ -301,11 +302,8 @@ class WrongInputs(ModelProbe):
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        require(
-            isinstance(task, Task) and task.dimension <= LISTED,
-            f"All inputs are listed: at most {LISTED} bits.",
-        )
-        assert isinstance(task, Task)
+        if not isinstance(task, Task) or task.dimension > LISTED:
+            raise BadInput(f"All inputs are listed: at most {LISTED} bits.")
         x = listed(task.dimension)
         y = task.target(x)
         right = model(x) * y

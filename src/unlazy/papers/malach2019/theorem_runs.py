@@ -81,7 +81,10 @@ class Case:
         if isinstance(self.law, GenerativeLaw):
             return generative_masses(self.circuit)
         assert isinstance(self.law, ProductLaw)
-        return np.prod(np.where(all_inputs(self.circuit.n), self.law.p, 1 - self.law.p), axis=1)
+        result: np.ndarray = np.prod(
+            np.where(all_inputs(self.circuit.n), self.law.p, 1 - self.law.p), axis=1
+        )
+        return result
 
     def sample(self, size: int, rng: np.random.Generator) -> WeightedSample:
         """`size` independent examples, as the inputs that came with their shares."""

@@ -79,11 +79,10 @@ class UncorrelatedGates(OverSizes):
         if n == 4:
             return [(one_fair_bit(0.85, self.p), one_fair_bit(0.85))]
         circuit = parity_circuit(n, rng.choice(n, n.bit_length() - 1, replace=False).tolist())
-        return [
-            tuple(
-                Case(circuit, ProductLaw(np.full(n, p)), LEAST_MARGIN, 0.0) for p in (self.p, 0.5)
-            )
-        ]  # type: ignore[list-item]
+        biased, fair = (
+            Case(circuit, ProductLaw(np.full(n, p)), LEAST_MARGIN, 0.0) for p in (self.p, 0.5)
+        )
+        return [(biased, fair)]
 
     def measure(self, *, key: Any) -> dict[str, Any]:
         found = super().measure(key=key)

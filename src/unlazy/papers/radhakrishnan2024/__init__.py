@@ -4,6 +4,7 @@ networks and backpropagation-free machine learning models": recursive feature ma
 UNLAZY_UCI=uci.npz unlazy reproduce 'radhakrishnan2024/*'     a few minutes on two cores
 """
 
+from unlazy.core.naming import Named
 from unlazy.papers.radhakrishnan2024.refitting import REFITTING, SEEN_LABELS
 
 CITATION = (
@@ -12,8 +13,10 @@ CITATION = (
 )
 
 BIBTEX = """@article{radhakrishnan2024,
-  author = {Radhakrishnan, Adityanarayanan and Beaglehole, Daniel and Pandit, Parthe and Belkin, Mikhail},
-  title = {Mechanism for feature learning in neural networks and backpropagation-free machine learning models},
+  author = {Radhakrishnan, Adityanarayanan and Beaglehole, Daniel and Pandit, Parthe and
+    Belkin, Mikhail},
+  title = {Mechanism for feature learning in neural networks and backpropagation-free machine
+    learning models},
   journal = {Science},
   volume = {383},
   year = {2024}
@@ -22,7 +25,7 @@ BIBTEX = """@article{radhakrishnan2024,
 CLAIMS = (REFITTING, SEEN_LABELS)
 ERRATA = ()
 NOT_RUN = ()
-TASKS: dict = {}
-LEARNERS: dict = {}
+TASKS: dict[str, Named] = {}
+LEARNERS: dict[str, Named] = {}
 
 __all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]

@@ -39,7 +39,8 @@ CITATION = (
     "Emergence from Inputs and Advantage over Fixed Features. ICLR 2022."
 )
 BIBTEX = """@inproceedings{shi2022,
-  title = {A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs and Advantage over Fixed Features},
+  title = {A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs
+    and Advantage over Fixed Features},
   author = {Shi, Zhenmei and Wei, Junyi and Liang, Yingyu},
   booktitle = {International Conference on Learning Representations},
   year = {2022}

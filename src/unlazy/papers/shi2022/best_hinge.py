@@ -293,4 +293,5 @@ def _solve_kernel(
         best = best_hinge(features, y, L)
         return best.loss, best.certified
 
-    return jax.lax.map(solve, norms)
+    result: tuple[Array, Array] = jax.lax.map(solve, norms)
+    return result

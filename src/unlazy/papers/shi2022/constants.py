@@ -59,7 +59,7 @@ def error_bound(*, k: int, m: float, T: float) -> float:
     """k⁸/m^{2/3} + k³T/m² + k²m^{2/3}/T: the error of Theorem 26 with the constant of its O(·)
     taken as one.
     """
-    return k**8 / m ** (2 / 3) + k**3 * T / m**2 + k**2 * m ** (2 / 3) / T
+    return float(k**8 / m ** (2 / 3) + k**3 * T / m**2 + k**2 * m ** (2 / 3) / T)
 
 
 class FirstGradientBound(NamedTuple):

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import accuracy
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
@@ -125,11 +125,8 @@ def _turn_a_step(
 
 
 def _stages(trace: Trace) -> list[Float[Array, "s o d"]]:
-    require(
-        isinstance(trace.models, ImageResNet),
-        f"Filters are those of ResNet(m), not of {type(trace.models).__name__}.",
-    )
-    assert isinstance(trace.models, ImageResNet)
+    if not isinstance(trace.models, ImageResNet):
+        raise BadInput(f"Filters are those of ResNet(m), not of {type(trace.models).__name__}.")
     return [
         jax.vmap(_rows)(trace.models.filters[stage * BLOCKS + BLOCKS - 1].second)
         for stage in range(len(STAGES))

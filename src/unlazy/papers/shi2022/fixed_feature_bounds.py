@@ -25,7 +25,7 @@ def fixed_features(*, po: float, N: float, B: float, k: int) -> float:
     """
     _check(po, k)
     require(N > 0 and B > 0, f"N and B must be positive, but N={N}, B={B}.")
-    return max(0.0, po * (1 - math.sqrt(2 * N) * B / 2**k))
+    return float(max(0.0, po * (1 - math.sqrt(2 * N) * B / 2**k)))
 
 
 def on_coins(*, N: float, B: float, k: int) -> float:
@@ -34,7 +34,7 @@ def on_coins(*, N: float, B: float, k: int) -> float:
     Never below zero.
     """
     require(isinstance(k, int) and k % 2 == 1, f"The bound is for odd k, but k={k!r}.")
-    return max(0.0, 1 - math.sqrt(2 * N) * B / 2**k)
+    return float(max(0.0, 1 - math.sqrt(2 * N) * B / 2**k))
 
 
 def features_needed(*, po: float, loss: float, B: float, k: int) -> float:
@@ -43,7 +43,7 @@ def features_needed(*, po: float, loss: float, B: float, k: int) -> float:
     """
     _check(po, k)
     require(0 <= loss < po, f"The bound speaks of losses in [0, po), but loss={loss}, po={po}.")
-    return (2**k * (1 - loss / po) / B) ** 2 / 2
+    return float((2**k * (1 - loss / po) / B) ** 2 / 2)
 
 
 def shift_invariant(*, po: float, L: float, k: int) -> float:
@@ -56,4 +56,4 @@ def shift_invariant(*, po: float, L: float, k: int) -> float:
     this limit is taken instead of a finite number of features.
     """
     _check(po, k)
-    return max(0.0, po * (1 - 2 * L / 2**k))
+    return float(max(0.0, po * (1 - 2 * L / 2**k)))

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.losses import example_losses
 from unlazy.core.metrics import Outputs, right
 from unlazy.core.random import bernoulli, normal
@@ -223,8 +223,8 @@ class PartAccuracies(Probe):
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
-        require(isinstance(task, InjectedTask), f"{type(task).__name__} has no injected part.")
-        assert isinstance(task, InjectedTask)
+        if not isinstance(task, InjectedTask):
+            raise BadInput(f"{type(task).__name__} has no injected part.")
         keys = jax.random.split(key)
         original, injected = (
             task.part(self.test, k, injected=which)
@@ -233,9 +233,10 @@ class PartAccuracies(Probe):
         shares = jnp.mean(injected.y, axis=0)
 
         def judged(part: Batch) -> Array:
-            return jax.lax.map(
+            result: Array = jax.lax.map(
                 lambda score: 100 * jnp.mean(right(score, part.y)), trace.models.scores(part.x)
             )
+            return result
 
         own, other = judged(original), judged(injected)
         return {

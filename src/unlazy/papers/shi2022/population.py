@@ -120,8 +120,10 @@ def background(x: Float[np.ndarray, " D"], w: Float[np.ndarray, " n"]) -> Float[
             power = power * share
             sums.append(float(np.sum(power)))
         v = (w * largest)[:, None] ** (2 * p)  # n p
-        return np.exp(-v @ (TAN[: len(p)] / (2 * p) * np.array(sums)))
-    return np.prod(np.cos(np.outer(w, x)), axis=1)
+        near: np.ndarray = np.exp(-v @ (TAN[: len(p)] / (2 * p) * np.array(sums)))
+        return near
+    result: np.ndarray = np.prod(np.cos(np.outer(w, x)), axis=1)
+    return result
 
 
 def _terms(largest: float) -> np.ndarray:
@@ -144,5 +146,6 @@ def _odd(
         v = (w * largest)[:, None] ** (2 * p - 1)
         coefficients = TAN[: len(p)] * np.real(2j * weight @ v)
         share = x / largest
-        return share * np.polynomial.polynomial.polyval(share**2, coefficients)
+        result: np.ndarray = share * np.polynomial.polynomial.polyval(share**2, coefficients)
+        return result
     return np.real(2j * weight @ np.tan(np.outer(w, x)))

@@ -110,7 +110,7 @@ class FewOfMany(Instrument):
     @property
     def work(self) -> float:
         """Sums over all backgrounds, sorted."""
-        return sum(200.0 * 2**n * self.draws for n in self.sizes)
+        return float(sum(200.0 * 2**n * self.draws for n in self.sizes))
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """All sizes."""

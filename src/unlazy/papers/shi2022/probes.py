@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import BadInput, require
 from unlazy.core.losses import hinge
 from unlazy.core.random import normal
 from unlazy.learners.base import Trace
@@ -44,16 +44,14 @@ class Drift(Probe):
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         models = trace.models
-        require(
-            isinstance(models, TwoLayer),
-            f"The drift is that of a two-layer network, not of {type(models).__name__}.",
-        )
+        if not isinstance(models, TwoLayer):
+            name = type(models).__name__
+            raise BadInput(f"The drift is that of a two-layer network, not of {name}.")
         require(
             trace.steps[0] == 2,
             "The drift is measured from step 2 on, but the first recorded step is "
             f"{trace.steps[0]}.",
         )
-        assert isinstance(models, TwoLayer)
         w, a = models.first_layer, jnp.abs(models.a)  # r m d, r m
         weights = jnp.linalg.norm(w - w[0], axis=2)
         biases = jnp.abs(models.b - models.b[0])
@@ -97,11 +95,8 @@ class Incoherence(Probe):
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
-        require(
-            isinstance(task, GeneralPatterns),
-            f"Incoherence is that of a dictionary, not of {type(task).__name__}.",
-        )
-        assert isinstance(task, GeneralPatterns)
+        if not isinstance(task, GeneralPatterns):
+            raise BadInput(f"Incoherence is that of a dictionary, not of {type(task).__name__}.")
         D, d = task.dictionary.shape
         mu = jnp.full(len(trace.steps), task.mu)
         return {"mu": mu, "crowding": D * mu / d**0.5}

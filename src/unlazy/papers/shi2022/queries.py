@@ -42,7 +42,8 @@ def _weights(D: int, rate: float) -> np.ndarray:
     probability `rate`.
     """
     count = np.array(list(itertools.product((0, 1), repeat=D))).sum(axis=1)
-    return rate**count * (1 - rate) ** (D - count)
+    result: np.ndarray = rate**count * (1 - rate) ** (D - count)
+    return result
 
 
 class QueryDimension(Instrument):
@@ -61,7 +62,7 @@ class QueryDimension(Instrument):
     @property
     def work(self) -> float:
         """All pairs on all inputs."""
-        return float(math.comb(self.D, self.k)) ** 2 * 2**self.D
+        return float(float(math.comb(self.D, self.k)) ** 2 * 2**self.D)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Exactly; the key plays no part."""
@@ -97,7 +98,7 @@ class Elimination(Instrument):
     def work(self) -> float:
         """Every query on all inputs and parities."""
         count = float(math.comb(self.D, self.k))
-        return 1000.0 * count ** (5 / 3) * 2**self.D
+        return float(1000.0 * count ** (5 / 3) * 2**self.D)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Ask until one is left."""

@@ -46,9 +46,10 @@ class PatternModel(Model):
 
     def enter(self, basis: Float[Array, "r d"]) -> Self:
         inner = basis.T if self.dictionary is None else self.dictionary @ basis.T  # D r
-        return eqx.tree_at(
+        result: Self = eqx.tree_at(
             lambda model: model.dictionary, self, inner, is_leaf=lambda leaf: leaf is None
         )
+        return result
 
 
 class CountLabels(PatternModel):

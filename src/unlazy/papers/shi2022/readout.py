@@ -42,7 +42,7 @@ class GoodReadout(Instrument):
     @property
     def work(self) -> float:
         """A linear programme of 2^D rows and 2m columns."""
-        return 1e5 * 2**self.D * 2 * self.m
+        return float(1e5 * 2**self.D * 2 * self.m)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Two steps, then the best second layer."""

@@ -42,13 +42,15 @@ def mixture(bits: np.ndarray, k: int, po: float, skew: float = 0.0) -> np.ndarra
     quiet = po / (2 - 2 * po)
 
     def part(rate: float) -> np.ndarray:
-        return np.prod(np.where(bits[:, k:] == 1, rate, 1 - rate), axis=1)
+        result: np.ndarray = np.prod(np.where(bits[:, k:] == 1, rate, 1 - rate), axis=1)
+        return result
 
     present = (on == k) if not skew else (on == k - 1) & (bits[:, 0] == 0)
     equal = (0.5 - skew) * (on == 0) * part(quiet) + (0.5 + skew) * present * part(
         min(1.0, quiet + skew)
     )
-    return po * 0.5**D + (1 - po) * equal
+    result: np.ndarray = po * 0.5**D + (1 - po) * equal
+    return result
 
 
 class Assumptions(Instrument):
@@ -71,7 +73,7 @@ class Assumptions(Instrument):
     @property
     def work(self) -> float:
         """A few sums over all hidden vectors."""
-        return 1000.0 * 2**self.D * self.D + self.examples * self.D
+        return float(1000.0 * 2**self.D * self.D + self.examples * self.D)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """By enumeration."""
@@ -244,7 +246,7 @@ class UpdateRule(Instrument):
     @property
     def work(self) -> float:
         """A few passes over all inputs."""
-        return 100.0 * 2**self.D * self.D * self.m * self.T
+        return float(100.0 * 2**self.D * self.D * self.m * self.T)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Both, from one start."""
@@ -323,8 +325,11 @@ def gradients(
     def ramp(v: np.ndarray) -> np.ndarray:
         """E max(0, v + ξ)."""
         if not noise:
-            return np.maximum(v, 0)
-        return v * scipy.special.ndtr(v / noise) + noise * scipy.stats.norm.pdf(v / noise)
+            sharp: np.ndarray = np.maximum(v, 0)
+            return sharp
+        s = v / noise
+        smooth: np.ndarray = v * scipy.special.ndtr(s) + noise * scipy.stats.norm.pdf(s)
+        return smooth
 
     sharp = ((u > 0) & (u < 1)).astype(float)
     active = scipy.special.ndtr(u / noise) - scipy.special.ndtr((u - 1) / noise) if noise else sharp

@@ -143,7 +143,8 @@ def counts(left: Words, right: Words, y: Words, count: int) -> np.ndarray:
     positive = y & keep
 
     def number(words: Words) -> np.ndarray:
-        return np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
+        result: np.ndarray = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
+        return result
 
     found = np.empty((len(left), 4, 2), np.int64)
     for label, chosen in ((1, positive), (0, ~y & keep)):

@@ -112,7 +112,8 @@ class Circuit:
         """Packed output, one row of words."""
         for level in reversed(self.levels):
             x = apply_gates(level, x)
-        return x[0]
+        result: Words = x[0]
+        return result
 
 
 def normal_form(gates: np.ndarray, words: int) -> list[Words]:
@@ -133,7 +134,7 @@ def normal_form(gates: np.ndarray, words: int) -> list[Words]:
 
 def apply_form(form: Sequence[Words], left: Words, right: Words, out: Words | None = None) -> Words:
     """Gates in normal form on words of inputs."""
-    found = np.bitwise_and(left, form[3], out=out)
+    found: Words = np.bitwise_and(left, form[3], out=out)
     found ^= form[2]
     found &= right
     found ^= left & form[1]

@@ -76,7 +76,8 @@ def _pure(circuit: Circuit, law: Law) -> Tables:
 def _pattern_law(q: np.ndarray) -> np.ndarray:
     """P(pattern) at each gate for independent inputs with P(node = 1) = q."""
     left, right = np.stack([1 - q[0::2], q[0::2]], 1), np.stack([1 - q[1::2], q[1::2]], 1)
-    return left[:, FIRST] * right[:, SECOND]
+    result: np.ndarray = left[:, FIRST] * right[:, SECOND]
+    return result
 
 
 def _upwards(levels: Sequence[np.ndarray], q: np.ndarray) -> list[np.ndarray]:

@@ -197,7 +197,8 @@ class MixtureLaw(Law):
 
     def draw(self, count: int, rng: np.random.Generator) -> Words:
         """Packed inputs of all laws, of which each example keeps one."""
-        found, left, open_bits = None, 1.0, np.full(words_for(count), ~np.uint64(0))
+        left, open_bits = 1.0, np.full(words_for(count), ~np.uint64(0))
+        found: Words = np.zeros(words_for(count), np.uint64)
         for weight, law in zip(self.weights, self.laws, strict=True):
             here = (
                 coins(
@@ -205,10 +206,8 @@ class MixtureLaw(Law):
                 )[0]
                 & open_bits
             )
-            words = law.draw(count, rng) & here
-            found = words if found is None else found | words
+            found = found | (law.draw(count, rng) & here)
             open_bits, left = open_bits & ~here, left - weight
-        assert found is not None
         return found
 
 

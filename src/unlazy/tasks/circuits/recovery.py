@@ -61,7 +61,7 @@ class SampleLawStatistics(Statistics):
 
     @property
     def n(self) -> int:
-        return self.sample.x.shape[1]
+        return int(self.sample.x.shape[1])
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
         """Sums of weights."""
@@ -73,7 +73,8 @@ class SampleLawStatistics(Statistics):
 def _pair(transfer: np.ndarray) -> np.ndarray:
     """P(learned pattern | target pattern) from M of the two nodes below each gate."""
     left, right = transfer[0::2], transfer[1::2]
-    return left[:, FIRST][:, :, FIRST] * right[:, SECOND][:, :, SECOND]
+    result: np.ndarray = left[:, FIRST][:, :, FIRST] * right[:, SECOND][:, :, SECOND]
+    return result
 
 
 def transfers(

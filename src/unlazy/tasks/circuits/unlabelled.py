@@ -23,12 +23,13 @@ class UnlabelledCircuitLaw(eqx.Module, Statistics):
 
     @property
     def n(self) -> int:
-        return self.law.n
+        return int(self.law.n)
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
         """Probabilities of patterns times those of labels. On the host alone."""
         found = self.law.table(learned)
-        return found.sum(axis=2, keepdims=True) * found[:1].sum(axis=1, keepdims=True)
+        result: np.ndarray = found.sum(axis=2, keepdims=True) * found[:1].sum(axis=1, keepdims=True)
+        return result
 
     @property
     def batch(self) -> WeightedBatch:

@@ -73,7 +73,8 @@ class LabelledCodes(Task):
         """
         difference = self.labels @ self.codes
         direction = jnp.zeros(len(self.relevant)).at[self._places].set(difference) @ self.dictionary
-        return (direction / jnp.linalg.norm(direction))[None]
+        result: Array = (direction / jnp.linalg.norm(direction))[None]
+        return result
 
     @property
     def chance(self) -> Float[Array, ""]:

@@ -1,7 +1,8 @@
 """Dictionary data in the general setting: patterns that are not orthogonal, noise, unequal classes,
 a background that is not independent.
 
-    x̃ = M φ̃ + ζ,   ζ ~ N(0, σ_ζ² I),   y = +1 if Σ_{j∈A} φ̃_j is odd else −1,   x = (x̃ − E x̃) / σ̃,   σ̃² = Σ_j Var φ̃_j + d σ_ζ²
+    x̃ = M φ̃ + ζ,   ζ ~ N(0, σ_ζ² I),   y = +1 if Σ_{j∈A} φ̃_j is odd else −1,
+    x = (x̃ − E x̃) / σ̃,   σ̃² = Σ_j Var φ̃_j + d σ_ζ²
 
 `coherence`: weight of the Gaussian part that is mixed into an orthonormal dictionary before its
 columns are scaled to length one; the task reports the μ = √d·max_{i≠j} |⟨M_i, M_j⟩| that came out.
@@ -36,7 +37,8 @@ def incoherent_dictionary(
     key_orthonormal, key_gaussian = jax.random.split(key)
     q, _ = orthogonal_triangular(normal(key_orthonormal, (d, D)))
     rows = q.T + coherence * normal(key_gaussian, (D, d)) / math.sqrt(d)
-    return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+    result: Array = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+    return result
 
 
 def incoherence(dictionary: Float[Array, "D d"]) -> Float[Array, ""]:
@@ -103,7 +105,8 @@ class GeneralPatterns(Task):
     def features(self) -> Float[Array, "1 d"]:
         """The direction of Σ_{j∈A} M_j."""
         direction = self.relevant @ self.dictionary
-        return (direction / jnp.linalg.norm(direction))[None]
+        result: Array = (direction / jnp.linalg.norm(direction))[None]
+        return result
 
     @property
     def chance(self) -> Float[Array, ""]:

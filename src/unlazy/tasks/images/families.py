@@ -51,7 +51,8 @@ class ImagePool(eqx.Module):
         """Bytes as standardised numbers."""
         number = jnp.result_type(float)
         mean, spread = (jnp.asarray(part).astype(number) for part in (self.mean, self.spread))
-        return (images.astype(number) / 255 - mean) / spread
+        result: Array = (images.astype(number) / 255 - mean) / spread
+        return result
 
     def classes(self, rows: Int[Array, "..."]) -> Int[Array, "..."]:
         """Classes by numbers of images."""
@@ -153,9 +154,10 @@ def _smaller(x: np.ndarray, side: int, data: str) -> np.ndarray:
         fits, f"{data}: images of {height} × {width} pixels cannot be averaged to {side} × {side}."
     )
     block = height // side
-    return np.round(x.reshape(n, side, block, side, block, channels).mean(axis=(2, 4))).astype(
-        np.uint8
-    )
+    result: np.ndarray = np.round(
+        x.reshape(n, side, block, side, block, channels).mean(axis=(2, 4))
+    ).astype(np.uint8)
+    return result
 
 
 class ImageFamily(Family, Identified):
@@ -360,7 +362,7 @@ class PatchTask(Data):
 
     @property
     def dimension(self) -> int:
-        return self.k**2 * self.pool.images.shape[3]
+        return int(self.k**2 * self.pool.images.shape[3])
 
     @property
     def outputs(self) -> Outputs:

@@ -1,14 +1,14 @@
 """Files of images, each in the form in which it is published, as arrays. A bad file is named, with
 what is wrong with it.
 
-| form            | files                                                                                  |
-|-----------------|----------------------------------------------------------------------------------------|
-| idx             | `train-images-idx3-ubyte`, …, plain or `.gz` (MNIST)                                   |
-| python batches  | `cifar-10-batches-py/data_batch_1`, …, or the archive that holds them (CIFAR-10)       |
-| .mat            | `train_32x32.mat`, `test_32x32.mat` (SVHN)                                             |
-| class folders   | one folder of pictures for each class, beneath `train` and `test` or `val`, or neither |
-| Tiny ImageNet   | `train/WNID/images`, `val/images` and `val/val_annotations.txt`                        |
-| .npz            | `x_train`, `y_train`, `x_test`, `y_test` (or `x_val`, `y_val`), and names of classes   |
+| form           | files                                                                           |
+|----------------|---------------------------------------------------------------------------------|
+| idx            | `train-images-idx3-ubyte`, …, plain or `.gz` (MNIST)                            |
+| python batches | `cifar-10-batches-py/data_batch_1`, …, or their archive (CIFAR-10)              |
+| .mat           | `train_32x32.mat`, `test_32x32.mat` (SVHN)                                      |
+| class folders  | one folder of images per class, in `train` and `test` or `val`, or in neither   |
+| Tiny ImageNet  | `train/WNID/images`, `val/images` and `val/val_annotations.txt`                 |
+| .npz           | `x_train`, `y_train`, `x_test`, `y_test` (or `x_val`, `y_val`), and class names |
 """
 
 from __future__ import annotations

@@ -1,63 +1,40 @@
-"""Tables from files: CSV, Parquet and NumPy's `.npz`, as columns of numbers and of categories.
+"""Tables from files (CSV, Parquet, NumPy's `.npz`) and from data frames, as columns of numbers and
+of words.
 
-What is done to a table on the way (rows left out, columns dropped, dates as days) is a decision
-that the report tells.
+Rows of text are split by Python's `csv`, which notices rows that are too short and is faster than
+pandas for text of unknown types; types, missing values and dates are pandas'.
 """
 
 from __future__ import annotations
 
 import csv
-import dataclasses
-import datetime
 import gzip
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unlazy.core.errors import BadInput, require, unknown
+from unlazy.core.errors import BadInput, require
 from unlazy.tasks.reading import reading
+from unlazy.tasks.tables.columns import MISSING, Table, check_names, cleaned, table_from
 
-#: How the names of text files, and of all files that hold a table, end.
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+#: Endings of text files, and of all files that hold a table.
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 SUFFIXES = (*TEXT, ".parquet", ".pq", ".npz")
-#: What stands for a value that is not there.
-MISSING = frozenset({"", "na", "nan", "n/a", "null", "none", "?"})
+#: Separators of columns with their names.
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 #: Rows that are kept of a longer table, drawn at random.
 MOST_ROWS = 20_000
-#: A column of words with more distinct values than this share of the rows is a name or a text, not
-#: a category.
-NAMES = 0.5
-#: Share of the values of a column that must be dates for it to be one.
-DATES = 0.95
-
-
-@dataclasses.dataclass(frozen=True)
-class Column:
-    """A column: numbers with NaN where one is missing, or words (None where one is missing)."""
-
-    name: str
-    values: np.ndarray
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it holds numbers."""
-        return self.values.dtype.kind == "f"
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """Columns, the target as it came, and what was decided on the way."""
-
-    columns: tuple[Column, ...]
-    target: np.ndarray
-    target_name: str
-    decisions: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.target)
+#: Lines that are compared with the first one, to find out whether it holds names.
+FIRST_LINES = 100
+#: A number with a decimal comma, possibly with points between thousands.
+_WITH_COMMA = r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?"
 
 
 def names_column(place: str) -> bool:
@@ -68,16 +45,17 @@ def names_column(place: str) -> bool:
 def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> Table:
     """Read a file.
 
-    `target` names the column to predict; an `.npz` file may hold `X` and `y` instead.
+    `target` names the column to predict; an `.npz` file may hold `X` and `y` instead. In a text
+    file without a line of names the target is the number of a column, from 1.
     """
     if not path.exists():
         raise BadInput(f"There is no file {path}.")
-    kind = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    kind = ("".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix).lower()
     with reading(path, "a table"):
         if kind in TEXT:
-            names, columns, notes = _from_text(path)
+            frame, notes = _from_text(path, target)
         elif kind in (".parquet", ".pq"):
-            names, columns, notes = _from_parquet(path)
+            frame, notes = _from_parquet(path)
         elif kind == ".npz":
             return _from_arrays(path, target, drop)
         else:
@@ -85,85 +63,159 @@ def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> T
                 f"A table ends with .csv, .tsv, .csv.gz, .parquet or .npz, but {path.name!r} "
                 "does not."
             )
-    return _table(dict(zip(names, columns, strict=True)), target, drop, notes)
+    return table_from(frame, target, drop, notes, where=path.name, typed=kind not in TEXT)
 
 
-def table_of(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Table:
-    """A table from arrays, or from a data frame, whose columns keep their names."""
-    if hasattr(X, "columns") and hasattr(X, "iloc"):
-        names = [str(name) for name in X.columns]
-        columns = [np.asarray(X.iloc[:, index]) for index in range(len(names))]
+def table_of(X: Any, y: Any) -> Table:
+    """Return a table from arrays, or from a data frame, whose columns keep their names.
+
+    `y` holds the targets, or names a column of the data frame.
+    """
+    import pandas as pd
+
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if isinstance(y, str) or y is None:
+        require(
+            isinstance(X, pd.DataFrame),
+            "y must hold the targets, one for each row of X; only of a data frame it may be the "
+            "name of a column.",
+        )
+        require(y is not None, "Give the targets, or name the column to predict: audit(frame, 'y')")
+        frame, name = X, str(y)
     else:
-        if hasattr(X, "toarray"):
-            X = X.toarray()
-        X = np.asarray(X)
-        require(X.ndim == 2, f"X must have rows and columns, but has the shape {X.shape}.")
-        columns = list(X.T)
-        names = [f"x{index}" for index in range(len(columns))] if names is None else list(names)
-    y = np.asarray(y)
-    require(y.ndim == 1, f"y must be one column, but has the shape {y.shape}.")
-    rows = len(columns[0]) if columns else 0
-    require(len(y) == rows, f"X has {rows} rows, but y has {len(y)}.")
-    name = "y"
-    while name in names:
-        name += "_"
-    notes: list[str] = []
-    if rows > MOST_ROWS:
-        kept = np.sort(np.random.default_rng(0).permutation(rows)[:MOST_ROWS])
-        columns, y = [column[kept] for column in columns], y[kept]
-        notes.append(_sampled(rows))
-    return _table({**dict(zip(names, columns, strict=True)), name: y}, name, (), notes)
+        if not isinstance(X, pd.DataFrame):
+            X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+            require(X.ndim == 2, f"X must have rows and columns, but has the shape {X.shape}.")
+        frame = pd.DataFrame(X)
+        shape = np.shape(y)
+        require(len(shape) == 1, f"y must be one column, but has the shape {shape}.")
+        require(shape[0] == len(frame), f"X has {len(frame)} rows, but y has {shape[0]}.")
+        name = "y"
+        while name in frame.columns:
+            name += "_"
+        frame = frame.assign(**{name: pd.Series(y).array})
+    frame, notes = _sampled(frame)
+    return table_from(frame, name, (), notes, where="the data frame")
 
 
-def _sampled(rows: int) -> str:
+def _sampled(frame: DataFrame) -> tuple[DataFrame, list[str]]:
+    rows = len(frame)
+    if rows <= MOST_ROWS:
+        return frame, []
+    kept = np.sort(np.random.default_rng(0).permutation(rows)[:MOST_ROWS])
+    return frame.iloc[kept], [_sample_note(rows)]
+
+
+def _sample_note(rows: int) -> str:
     return f"{MOST_ROWS:,} of {rows:,} rows were drawn at random; the others were not used."
 
 
-def _from_text(path: Path) -> tuple[list[str], list[np.ndarray], list[str]]:
-    """Lines of text.
+def _from_text(path: Path, target: str | None) -> tuple[DataFrame, list[str]]:
+    """Read lines of text as a frame of strings, as UTF-8 if they are."""
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as raw:
+        wide = raw.read(2) in (b"\xff\xfe", b"\xfe\xff")
+        raw.seek(0)
+        try:
+            return _from_lines(raw, "utf-16" if wide else "utf-8-sig", path, target)
+        except UnicodeDecodeError:
+            raw.seek(0)
+            frame, notes = _from_lines(raw, "cp1252", path, target)
+            return frame, ["The file is not UTF-8 and was read as Windows-1252.", *notes]
 
-    Of a long file a random sample is kept while it is read, so that memory stays flat.
-    """
-    opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")  # noqa: SIM115
-    with (
-        opened as raw,
-        io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="") as text,
-    ):
-        first = text.readline()
+
+def _from_lines(
+    raw: Any, encoding: str, path: Path, target: str | None
+) -> tuple[DataFrame, list[str]]:
+    import pandas as pd
+
+    errors = "replace" if encoding == "cp1252" else "strict"
+    text = io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline="")
+    try:
+        line = text.readline()
         require(
-            bool(first.strip()),
+            bool(line.strip()),
             f"{path.name} is empty; a line with the names of the columns was expected.",
         )
-        mark = max(",;\t|", key=first.count)
-        names = [name.strip() for name in next(csv.reader([first], delimiter=mark))]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        require(
-            not twice,
-            f"The names of columns must differ, but {', '.join(map(repr, twice))} stand more "
-            f"than once in {path.name}.",
-        )
+        mark = max(SEPARATORS, key=lambda mark: len(next(csv.reader([line], delimiter=mark))))
+        names = [name.strip() for name in next(csv.reader([line], delimiter=mark))]
         require(
             len(names) > 1,
             f"{path.name} has one column only; a target and at least one other were expected, "
             "with commas between.",
         )
-        rows, count = _sample(csv.reader(text, delimiter=mark), len(names), path.name)
-    require(count > 0, f"{path.name} has names of columns but no rows.")
-    notes = [_sampled(count)] if count > MOST_ROWS else []
-    return names, [np.array(column, object) for column in zip(*rows, strict=True)], notes
+        lines = (row for row in csv.reader(text, delimiter=mark) if row and row != [""])
+        head = list(itertools.islice(lines, FIRST_LINES))
+        require(bool(head), f"{path.name} has names of columns but no rows.")
+        notes = []
+        if mark != "," and not (mark == "\t" and ".tsv" in path.suffixes):
+            notes.append(f"Columns are separated by {SEPARATORS[mark]}.")
+        if _first_line_is_data(names, head, target, path.name):
+            head = [names, *head]
+            names = [str(number) for number in range(1, len(names) + 1)]
+            notes.append(
+                f"The first line of {path.name} holds values, not names: columns are numbered "
+                f"from 1, and the target is column {target}."
+            )
+        check_names(names, path.name)
+        rows, count = _sample(itertools.chain(head, lines), len(names), path.name)
+    finally:
+        text.detach()
+    if count > MOST_ROWS:
+        notes.append(_sample_note(count))
+    frame = pd.DataFrame(rows, columns=names, dtype=object)
+    if mark != ",":
+        frame, more = _with_points(frame)
+        notes += more
+    return frame, notes
 
 
-def _sample(lines: Iterator[list[str]], width: int, name: str) -> tuple[list[list[str]], int]:
-    """All rows, or a uniform sample of them (Vitter's reservoir), in their order."""
-    kept: list[tuple[int, list[str]]] = []
+def _first_line_is_data(
+    names: Sequence[str], rows: Sequence[Sequence[str]], target: str | None, where: str
+) -> bool:
+    """Whether the first line holds values: numbers in every column that holds numbers."""
+    numeric = [
+        place
+        for place, column in enumerate(zip(*rows, strict=False))
+        if not all(map(_is_mark, column)) and all(_is_mark(v) or _is_number(v) for v in column)
+    ]
+    if not numeric or not all(_is_number(names[place]) for place in numeric):
+        return False
+    numbered = target is not None and target.isdecimal() and 1 <= int(target) <= len(names)
+    if target in names and not numbered:
+        return False
+    require(
+        numbered and target not in names,
+        f"The first line of {where} ({', '.join(names[:4])}{', …' if len(names) > 4 else ''}) "
+        "seems to hold values, not names of columns. Add a line with names"
+        + (
+            f": {target!r} may mean a name or the number of a column."
+            if numbered
+            else f", or name the target by its number, from 1 to {len(names)}."
+        ),
+    )
+    return True
+
+
+def _is_mark(value: str) -> bool:
+    return value.strip().lower() in MISSING
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except ValueError:
+        return False
+
+
+def _sample(lines: Iterator[Sequence[str]], width: int, name: str) -> tuple[list[Any], int]:
+    """Return all rows, or a uniform sample of them (Vitter's reservoir), in their order."""
+    kept: list[tuple[int, Sequence[str]]] = []
     draw, count = np.random.default_rng(0), 0
     for line in lines:
-        if not line or line == [""]:
-            continue
         if len(line) != width:
             raise BadInput(
-                f"Row {count + 1} of {name} has {len(line)} values, but the first line names "
-                f"{width} columns."
+                f"Row {count + 1} of {name} has {len(line)} values, but the first line has {width}."
             )
         if count < MOST_ROWS:
             kept.append((count, line))
@@ -175,30 +227,37 @@ def _sample(lines: Iterator[list[str]], width: int, name: str) -> tuple[list[lis
     return [line for _, line in sorted(kept, key=lambda pair: pair[0])], count
 
 
-def _from_parquet(path: Path) -> tuple[list[str], list[np.ndarray], list[str]]:
+def _with_points(frame: DataFrame) -> tuple[DataFrame, list[str]]:
+    """Return the frame with points for decimal commas, if some column has these, and a note."""
+    present = {place: cleaned(frame[place]).dropna() for place in frame}
+    numbers = [p for p, values in present.items() if values.str.fullmatch(_WITH_COMMA).all()]
+    if not any(present[place].str.contains(",").any() for place in numbers):
+        return frame, []
+    change = str.maketrans({".": "", ",": "."})
+    frame = frame.assign(**{place: frame[place].str.translate(change) for place in numbers})
+    return frame, ["Numbers are written with decimal commas (points, if any, separate thousands)."]
+
+
+def _from_parquet(path: Path) -> tuple[DataFrame, list[str]]:
+    import pandas as pd
+
     try:
-        import pyarrow.parquet
+        import pyarrow  # noqa: F401
     except ImportError:
         raise BadInput(
             "Parquet files need pyarrow: install unlazy[parquet], or bring a CSV file."
         ) from None
-    try:
-        found = pyarrow.parquet.read_table(path)
-    except (OSError, pyarrow.ArrowInvalid) as error:
-        raise BadInput(f"{path.name} cannot be read as Parquet: {error}") from None
-    rows, notes = found.num_rows, []
-    if rows > MOST_ROWS:
-        found = found.take(np.sort(np.random.default_rng(0).permutation(rows)[:MOST_ROWS]))
-        notes.append(_sampled(rows))
-    columns = [np.array(column.to_pylist(), object) for column in found.columns]
-    return [str(name) for name in found.column_names], columns, notes
+    return _sampled(pd.read_parquet(path, engine="pyarrow").reset_index(drop=True))
 
 
 def _from_arrays(path: Path, target: str | None, drop: Sequence[str]) -> Table:
+    import pandas as pd
+
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         held = {name: arrays[name] for name in arrays.files}
     if "X" in held and "y" in held and target in (None, "y"):
-        return dataclasses.replace(table_of(held["X"], held["y"]), target_name="y")
+        require(not drop, f"Columns of X in {path.name} have no names by which to drop them.")
+        return table_of(held["X"], held["y"])
     flat = {name: array for name, array in held.items() if array.ndim == 1}
     sizes = {len(array) for array in flat.values()}
     require(
@@ -206,128 +265,5 @@ def _from_arrays(path: Path, target: str | None, drop: Sequence[str]) -> Table:
         f"{path.name} must hold X and y, or one array of one length for each column, but holds "
         f"{', '.join(f'{name} {array.shape}' for name, array in held.items()) or 'nothing'}.",
     )
-    return _table(flat, target, drop, [])
-
-
-def _table(
-    named: Mapping[str, np.ndarray], target: str | None, drop: Sequence[str], notes: Iterable[str]
-) -> Table:
-    require(
-        target is not None,
-        f"Name the column to predict with --target. Columns: {', '.join(list(named)[:20])}.",
-    )
-    assert target is not None
-    for name in (target, *drop):
-        if name not in named:
-            raise unknown("column", name, named)
-    decisions = list(notes)
-    wanted = named[target]
-    there = np.array([not _is_missing(value) for value in wanted])
-    if not there.all():
-        decisions.append(
-            f"{int((~there).sum()):,} rows without a value of {target!r} were left out."
-        )
-    require(bool(there.any()), f"The column {target!r} holds no value at all.")
-    columns = []
-    for name, values in named.items():
-        if name == target or name in drop:
-            continue
-        column, note = _column(name, values[there])
-        if note:
-            decisions.append(note)
-        if column is not None:
-            columns.append(column)
-    if drop:
-        decisions.append(f"Left out as asked: {', '.join(drop)}.")
-    target_values = _typed(wanted[there])
-    text = [str(value) for value in target_values]
-    copies = [column.name for column in columns if [str(value) for value in column.values] == text]
-    if copies:
-        decisions.append(f"Dropped, for they repeat the target: {', '.join(copies)}.")
-        columns = [column for column in columns if column.name not in copies]
-    require(
-        bool(columns),
-        "No column is left to predict from: all are constant, names or copies of the target.",
-    )
-    return Table(tuple(columns), target_values, target, tuple(decisions))
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    if isinstance(value, str):
-        return value.strip().lower() in MISSING
-    return isinstance(value, float | np.floating) and not np.isfinite(value)
-
-
-def _typed(values: np.ndarray) -> np.ndarray:
-    """Numbers as floats where all values are, else words."""
-    if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    try:
-        return np.array([np.nan if _is_missing(value) else float(value) for value in values])
-    except (TypeError, ValueError):
-        return np.array(
-            [None if _is_missing(value) else str(value).strip() for value in values], object
-        )
-
-
-def _column(name: str, values: np.ndarray) -> tuple[Column | None, str]:
-    """A column as numbers or words, and what was decided on it."""
-    if values.dtype.kind == "M":
-        values = np.array(
-            [None if np.isnat(value) else value.astype("datetime64[s]").item() for value in values],
-            object,
-        )
-    typed = _typed(values)
-    if typed.dtype.kind == "f":
-        infinite = int(np.isinf(typed).sum())
-        typed = np.where(np.isfinite(typed), typed, np.nan)
-        there = typed[~np.isnan(typed)]
-        if there.size == 0 or (np.all(there == there[0]) and there.size == len(typed)):
-            return (
-                None,
-                f"The column {name!r} was dropped: it is "
-                f"{'empty' if there.size == 0 else 'constant'}.",
-            )
-        return Column(
-            name, typed
-        ), f"{infinite} infinite values of {name!r} count as missing." if infinite else ""
-    days = _days(values)
-    if days is not None:
-        return Column(name, days), f"The column {name!r} holds dates and is used as days."
-    words = typed
-    distinct = {value for value in words if value is not None}
-    if len(distinct) < 2:
-        return None, f"The column {name!r} was dropped: it has one value only."
-    if len(words) > 50 and len(distinct) > NAMES * len(words):
-        return (
-            None,
-            f"The column {name!r} was dropped: with {len(distinct):,} distinct words in "
-            f"{len(words):,} rows it is a name or a text.",
-        )
-    return Column(name, words), ""
-
-
-def _days(values: np.ndarray) -> np.ndarray | None:
-    """Days since 1970, where nearly all values are dates."""
-    there = [index for index, value in enumerate(values) if not _is_missing(value)]
-    if not there or not any(_moment(values[index]) for index in there[:20]):
-        return None
-    found = np.full(len(values), np.nan)
-    for index in there:
-        moment = _moment(values[index])
-        if moment is not None:
-            found[index] = (moment - datetime.datetime(1970, 1, 1)).total_seconds() / 86_400
-    return found if np.isfinite(found).sum() >= DATES * len(there) else None
-
-
-def _moment(value: Any) -> datetime.datetime | None:
-    if isinstance(value, datetime.datetime):
-        return value.replace(tzinfo=None)
-    if isinstance(value, datetime.date):
-        return datetime.datetime(value.year, value.month, value.day)
-    try:
-        return datetime.datetime.fromisoformat(str(value).strip()).replace(tzinfo=None)
-    except ValueError:
-        return None
+    frame, notes = _sampled(pd.DataFrame({name: pd.Series(flat[name]) for name in flat}))
+    return table_from(frame, target, drop, notes, where=path.name)

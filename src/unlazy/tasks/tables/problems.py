@@ -5,7 +5,7 @@ encoding that is fitted in each fold.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -16,9 +16,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from unlazy.core.errors import require
-from unlazy.tasks.tables.files import Table
+from unlazy.core.metrics import Kind
+from unlazy.tasks.tables.columns import Table
 
-Kind = Literal["classification", "regression"]
 #: A target of numbers with at most so many distinct whole values is taken for classes.
 CLASSES = 20
 #: A table with fewer rows is refused, and classes with fewer rows than folds are left out.
@@ -33,6 +33,9 @@ CATEGORIES = 20
 class Problem:
     """What is to be predicted from what: mixed columns in one array of objects, targets as numbers
     or codes of classes.
+
+    `dates`, `selectors` and `whole` are those of the table's columns: formats of dates, how columns
+    are selected from the original data, and whether these are all of it, as numbers.
     """
 
     name: str
@@ -43,6 +46,9 @@ class Problem:
     numeric: tuple[int, ...]
     classes: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    selectors: tuple[str | int, ...] = ()
+    whole: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -134,7 +140,8 @@ def soft_cut(x: np.ndarray) -> np.ndarray:
     """x/√(1 + (x/4)²): near 0 the identity, never beyond ±4, so that one odd value does not rule a
     distance.
     """
-    return x / np.sqrt(1 + np.square(x / 4))
+    result: np.ndarray = x / np.sqrt(1 + np.square(x / 4))
+    return result
 
 
 def _with_missing_words(X: np.ndarray, words: tuple[int, ...]) -> np.ndarray:
@@ -209,7 +216,16 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
         else np.stack([v.astype(object) for v in values], axis=1)
     )
     problem = Problem(
-        name, kind, X, y, tuple(column.name for column in table.columns), numeric, classes, ()
+        name,
+        kind,
+        X,
+        y,
+        tuple(column.name for column in table.columns),
+        numeric,
+        classes,
+        dates=tuple(column.dates for column in table.columns),
+        selectors=table.selectors,
+        whole=table.whole,
     )
     same = len(keep) - len(np.unique(problem.groups))
     if same:

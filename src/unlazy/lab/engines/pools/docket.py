@@ -116,11 +116,9 @@ class Docket:
         """The records of a piece, and what failed; what is in neither is run again in smaller
         pieces, or given up.
         """
-        found = {record.key for record in answer.records} | {
-            failure.key for failure in answer.failures
-        }
+        found = {r.id for r in answer.records} | {f.id for f in answer.failures}
         failures = list(answer.failures)
-        left = tuple(trial for trial in piece.trials if trial.key not in found)
+        left = tuple(trial for trial in piece.trials if trial.id not in found)
         if left and answer.too_large is not None and answer.too_large[0] > 1:
             at_once, bytes_needed = answer.too_large
             most = max(1, min(at_once - 1, int(at_once * memory / bytes_needed)))
@@ -164,4 +162,4 @@ class Docket:
 
 
 def _failure(trial: Runnable, reason: str) -> Failure:
-    return Failure(trial.key, trial.describe(), reason, provenance(), now())
+    return Failure(trial.id, trial.describe(), reason, provenance(), now())

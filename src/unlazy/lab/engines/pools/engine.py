@@ -109,7 +109,7 @@ class PoolEngine(Engine):
         require_data(trials)
         watcher = watcher or Silent()
         docket = Docket(trials, self.costs.seconds)
-        by_key = {trial.key: trial for trial in trials}
+        by_id = {trial.id: trial for trial in trials}
         busy: dict[str, Piece] = {}
         groups: dict[
             str, dict[int, None]
@@ -146,7 +146,7 @@ class PoolEngine(Engine):
                     records, failures = docket.answered(piece, answer, self.memory)
                     self._done[answer.host] += len(records)
                     for record in records:
-                        watcher.finished(by_key[record.key], record.seconds)
+                        watcher.finished(by_id[record.id], record.seconds)
                         yield record
                     yield from failures
         finally:

@@ -34,13 +34,13 @@ class Errand:
     """Trials for one worker: one chunk, filled up to `size`, or with size 0 trials that run alone.
     `memory`: bytes of a program.
 
-    `keys` and `told` are the trials' keys and descriptions as the coordinator knows them.
+    `ids` and `told` are the trials' ids and descriptions as the coordinator knows them.
     """
 
     trials: tuple[Runnable, ...]
     size: int
     memory: int
-    keys: tuple[str, ...]
+    ids: tuple[str, ...]
     told: tuple[dict[str, Any], ...]
 
 
@@ -67,7 +67,7 @@ def packed(trials: Sequence[Runnable], size: int, memory: int) -> bytes:
         tuple(trials),
         size,
         memory,
-        tuple(t.key for t in trials),
+        tuple(t.id for t in trials),
         tuple(t.describe() for t in trials),
     )
     sources = [
@@ -99,20 +99,19 @@ def unpacked(parcel: bytes) -> Errand:
     for name, file, source in sources:
         load_source(name, file, source)
     errand: Errand = pickle.loads(inner)
-    for trial, key in zip(errand.trials, errand.keys, strict=True):
-        trial.__dict__.pop(
-            "key", None
-        )  # it came along where it was known there; here it is made anew
-        if trial.key == key:
+    for trial, known in zip(errand.trials, errand.ids, strict=True):
+        for name in ("key", "fingerprint", "id"):  # known there; here they are computed again
+            trial.__dict__.pop(name, None)
+        if trial.id == known:
             continue
         if not _of_session(trial):
             raise BadInput(
-                f"The trial {key} is another one for this worker: its code is not that of the "
-                "coordinator. Install the same."
+                f"The trial {known} is another one for this worker: its code or its data are not "
+                "those of the coordinator. Install the same versions and use the same files."
             )
-        # What was typed into a session or stands in a script has no module here: its code came with
-        # it.
-        trial.__dict__["key"] = key
+        # What was typed into a session or stands in a script has no module here: its code came
+        # with it.
+        trial.__dict__["id"] = known
     return errand
 
 
@@ -158,6 +157,8 @@ def written(answer: Reply) -> bytes:
     records = [
         {
             "key": record.key,
+            "fingerprint": record.fingerprint,
+            "details": record.details,
             "trial": record.trial,
             "status": record.status,
             "steps": list(record.steps),
@@ -212,21 +213,18 @@ def _reply(header: dict[str, Any], data: memoryview) -> Reply:
         steps = tuple(map(int, told["steps"]))
         values = plain_numbers(told["names"], get(told["values"]).tobytes())
         arrays = {str(name): get(place) for name, place in told["arrays"].items()}
-        key, trial, origin = (
-            str(told["key"]),
-            dict(told["trial"]),
-            dict(header["origins"][told["origin"]]),
-        )
         return Record(
-            key,
-            trial,
-            told["status"],
-            steps,
-            values,
-            arrays,
-            float(told["seconds"]),
-            origin,
-            str(told["created"]),
+            key=str(told["key"]),
+            fingerprint=str(told["fingerprint"]),
+            trial=dict(told["trial"]),
+            status=told["status"],
+            steps=steps,
+            measurements=values,
+            arrays=arrays,
+            seconds=float(told["seconds"]),
+            provenance=dict(header["origins"][told["origin"]]),
+            created=str(told["created"]),
+            details=None if told["details"] is None else dict(told["details"]),
         )
 
     large = header["too_large"]

@@ -85,12 +85,11 @@ def resources_of(text: str) -> dict[str, Any]:
 def minutes(text: str) -> int:
     """Minutes, as SLURM writes times: 90, 1:30:00, 1-12:00:00."""
     match = re.fullmatch(r"(?:(\d{1,3})-)?(?:(\d{1,4}):)?(\d{1,5})(?::(\d{1,2}))?", text)
-    require(
-        match is not None,
-        "A time is written in minutes or as hours:minutes:seconds, such as 90 or 1:30:00, but "
-        f"is {text!r}.",
-    )
-    assert match is not None
+    if match is None:
+        raise BadInput(
+            "A time is written in minutes or as hours:minutes:seconds, such as 90 or 1:30:00, but "
+            f"is {text!r}."
+        )
     days, hours, rest, seconds = (int(group or 0) for group in match.groups())
     if match.group(2) is not None and match.group(4) is None:  # minutes:seconds
         hours, rest, seconds = 0, hours, rest
@@ -188,19 +187,19 @@ class SlurmEngine(Engine):
             yield
 
     def _run(self, trials: Sequence[Runnable], watcher: Watcher) -> Iterator[Record | Failure]:
-        by_key = {trial.key: trial for trial in trials}
+        by_id = {trial.id: trial for trial in trials}
         states, going = (
             self._queue(),
             [],
         )  # first the queue: whoever leaves it from now on has answered before the next look
-        for found in self._left_behind(by_key):
-            yield from self._collected(found, None, by_key, watcher)
+        for found in self._left_behind(by_id):
+            yield from self._collected(found, None, by_id, watcher)
             if not _alive(states.get(found.name, {})):
                 shutil.rmtree(found.folder, ignore_errors=True)
             elif any(piece is not None for piece in found.pieces.values()):
                 going.append(found)
         taken = {
-            trial.key
+            trial.id
             for each in going
             for piece in each.pieces.values()
             if piece is not None
@@ -208,7 +207,7 @@ class SlurmEngine(Engine):
         }
         done = self._seen
         docket = Docket(
-            [trial for key, trial in by_key.items() if key not in taken | done], self.costs.seconds
+            [trial for key, trial in by_id.items() if key not in taken | done], self.costs.seconds
         )
         fruitless, looked = 0, 0.0
         while docket or going:
@@ -223,7 +222,7 @@ class SlurmEngine(Engine):
                 )
             time.sleep(LOOK)
             for each in going:
-                yield from self._collected(each, docket, by_key, watcher)
+                yield from self._collected(each, docket, by_id, watcher)
             if time.monotonic() - looked > QUEUE_LOOK:
                 states, looked = self._queue(), time.monotonic()
                 watcher.staffed(
@@ -235,7 +234,7 @@ class SlurmEngine(Engine):
                 )
                 for each in list(going):
                     # What was answered while the queue was looked at must not count as lost.
-                    yield from self._collected(each, docket, by_key, watcher)
+                    yield from self._collected(each, docket, by_id, watcher)
                     yield from self._mourned(each, states.get(each.name, {}), docket)
                     if not each.pieces:
                         going.remove(each)
@@ -247,7 +246,7 @@ class SlurmEngine(Engine):
                             f"Their logs are in {self.folder / 'logs'}.",
                         )
 
-    def _left_behind(self, by_key: dict[str, Runnable]) -> Iterator[_Submission]:
+    def _left_behind(self, by_id: dict[str, Runnable]) -> Iterator[_Submission]:
         """Submissions of coordinators before this one."""
         self._seen: set[str] = set()
         for place, manifest in enumerate(sorted(self.folder.glob("*/manifest.json"))):
@@ -255,12 +254,12 @@ class SlurmEngine(Engine):
                 told = json.loads(manifest.read_text())
                 pieces: dict[tuple[int, int], Piece | None] = {}
                 for job, errands in enumerate(told):
-                    for index, (keys, size) in enumerate(errands):
-                        known = tuple(by_key[key] for key in keys if key in by_key)
+                    for index, (ids, size) in enumerate(errands):
+                        known = tuple(by_id[each] for each in ids if each in by_id)
                         # One that holds trials of another command is waited for by that command.
                         pieces[job, index] = (
                             Piece(known, int(size), -1 - place)
-                            if known and len(known) == len(keys)
+                            if known and len(known) == len(ids)
                             else None
                         )
             except (OSError, ValueError, TypeError) as error:
@@ -271,7 +270,7 @@ class SlurmEngine(Engine):
             yield _Submission(manifest.parent, pieces)
 
     def _collected(
-        self, of: _Submission, docket: Docket | None, by_key: dict[str, Runnable], watcher: Watcher
+        self, of: _Submission, docket: Docket | None, by_id: dict[str, Runnable], watcher: Watcher
     ) -> Iterator[Record | Failure]:
         """What has come back since the last look.
 
@@ -295,9 +294,9 @@ class SlurmEngine(Engine):
             if answer.compiled[0]:
                 watcher.compiled(*answer.compiled)
             for record in records:
-                self._seen.add(record.key)
-                if record.key in by_key:
-                    watcher.finished(by_key[record.key], record.seconds)
+                self._seen.add(record.id)
+                if record.id in by_id:
+                    watcher.finished(by_id[record.id], record.seconds)
                 yield record
             yield from failures
             del of.pieces[place]
@@ -357,7 +356,7 @@ class SlurmEngine(Engine):
                     packed(piece.trials, piece.size, self.memory),
                 )
         manifest = [
-            [[[trial.key for trial in piece.trials], piece.size] for piece in pieces]
+            [[[trial.id for trial in piece.trials], piece.size] for piece in pieces]
             for pieces in jobs
         ]
         put(submission.folder / "manifest.json", json.dumps(manifest).encode())

@@ -73,14 +73,15 @@ def _alone(errand: Errand, engine: LocalEngine) -> Reply:
             records.append(_as_told(engine.run_alone(trial), errand, place))
         except Exception as error:
             failures.append(
-                Failure(errand.keys[place], errand.told[place], _said(error), provenance(), now())
+                Failure(errand.ids[place], errand.told[place], _said(error), provenance(), now())
             )
     return Reply(tuple(records), tuple(failures))
 
 
 def _as_told(record: Record, errand: Errand, place: int) -> Record:
-    """Under the coordinator's key and description."""
-    return dataclasses.replace(record, key=errand.keys[place], trial=errand.told[place])
+    """Return the record under the coordinator's id and description."""
+    key, _, fingerprint = errand.ids[place].partition(".")
+    return dataclasses.replace(record, key=key, fingerprint=fingerprint, trial=errand.told[place])
 
 
 def _said(error: BaseException) -> str:

@@ -16,28 +16,77 @@ import contextlib
 import dataclasses
 import shlex
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from unlazy.core.errors import BadInput, require
-from unlazy.lab import contests, running
-from unlazy.lab import scaling as scalings
-from unlazy.lab.contests import Contest
+from unlazy.core.metrics import Kind
+from unlazy.estimators.catalog import AUDIT
+from unlazy.lab.claims import Claim, NotRun
 from unlazy.lab.engines.base import Engine
 from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
 from unlazy.lab.outcomes import ContestOutcome
-from unlazy.lab.registry import family_of, find_claims, learner_of
+from unlazy.lab.registry import claims, family_of, find_claims, learner_of
 from unlazy.lab.rules import DEVELOPMENT, Scale
-from unlazy.lab.scaling import Scaling, numeric, places_of
+from unlazy.lab.run import Incomplete, RunWatcher, run, run_one
 from unlazy.lab.store import Store
+from unlazy.lab.study import Study
 from unlazy.learners.base import Learner
+from unlazy.report.progress import watcher_of
+from unlazy.studies.audit import Audit, AuditOutcome, fitting
+from unlazy.studies.claim import UntilDecided, claim_study, null_of, waiting_for_data
+from unlazy.studies.contest import Contest
+from unlazy.studies.scaling import Scaling, numeric, places_of
+from unlazy.tables.folds import TableData
 from unlazy.tasks.base import Family
+from unlazy.tasks.tables.columns import Table
+from unlazy.tasks.tables.files import table_of
+from unlazy.tasks.tables.problems import problem_of
 
+T = TypeVar("T")
 #: A learner, or several: by names, as they are, or by labels of one's own.
 Learners = str | Learner | Sequence[str | Learner] | Mapping[str, str | Learner]
+
+
+@dataclasses.dataclass(frozen=True)
+class Session:
+    """Where and how studies run: a store, an engine, and the options that all of them share."""
+
+    store: Store
+    engine: Engine
+    watcher: RunWatcher
+    fresh: bool = False
+    reuse_older: bool = False
+
+    def run(self, studies: Sequence[Study[T]]) -> list[T | Incomplete[T]]:
+        """Run studies to their outcomes."""
+        return run(studies, self.store, self.engine, **self._options)
+
+    def run_one(self, study: Study[T]) -> T:
+        """Run one study; an error says which trials could not be run."""
+        return run_one(study, self.store, self.engine, **self._options)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"watcher": self.watcher, "fresh": self.fresh, "reuse_older": self.reuse_older}
+
+
+@contextlib.contextmanager
+def session(
+    store: Store | Path | str | None = None,
+    engine: Engine | str | None = None,
+    *,
+    progress: bool | None = None,
+    fresh: bool = False,
+    reuse_older: bool = False,
+) -> Iterator[Session]:
+    """Open a store and an engine. Without a store, records last as long as the session."""
+    with opened(store) as place, _engine(engine, place) as runner:
+        yield Session(place, runner, watcher_of(progress), fresh, reuse_older)
 
 
 def compare(
@@ -50,12 +99,12 @@ def compare(
     first_seed: int = DEVELOPMENT,
     budget: int = 24,
     test: int = 10_000,
-    store: Store | Path | str | None = None,
-    engine: Engine | str | None = None,
+    **options: Any,
 ) -> ContestOutcome:
-    """Let learners compete on a task: the same examples and the same tuning budget for each.
+    """Compare learners on a task with the same examples and the same tuning budget.
 
-    `set`: changes of the task, as "d=100".
+    `set`: changes of the task, such as "d=100". `options`: `store`, `engine`, `progress`, `fresh`
+    (run all trials again), `reuse_older` (records made by other code or data answer too).
     """
     contest = contest_of(
         task,
@@ -67,8 +116,8 @@ def compare(
         budget=budget,
         test=test,
     )
-    with opened(store) as place, _engine(engine, place) as runner:
-        return contests.run(contest, place, runner)
+    with session(**options) as place:
+        return place.run_one(contest)
 
 
 def scaling(
@@ -83,11 +132,11 @@ def scaling(
     budget: int = 6,
     most: int = 20_000,
     test: int = 4096,
-    store: Store | Path | str | None = None,
-    engine: Engine | str | None = None,
+    **options: Any,
 ) -> ScalingOutcome:
-    """Measure how many examples learners need for a target error as a number of the task grows:
-    `vary` is "d=16..64" or {"d": [16, 32]}.
+    """Measure how many examples learners need for a target error as a task parameter grows.
+
+    `vary` is "d=16..64" or {"d": [16, 32]}. `options` as in `compare`.
     """
     study = study_of(
         task,
@@ -101,8 +150,8 @@ def scaling(
         most=most,
         test=test,
     )
-    with opened(store) as place, _engine(engine, place) as runner:
-        return scalings.run(study, place, runner)
+    with session(**options) as place:
+        return place.run_one(study)
 
 
 def reproduce(
@@ -112,18 +161,116 @@ def reproduce(
     seeds: int | None = None,
     first_seed: int | None = None,
     controls: bool = False,
-    store: Store | Path | str | None = None,
-    engine: Engine | str | None = None,
+    null: bool = False,
+    until_decided: bool = False,
+    max_seeds: int = 40,
+    **options: Any,
 ) -> list[Verdict]:
-    """Run claims, by their ids or patterns such as "shi2022/*", and judge them, by default on
-    judging seeds. `controls`: theirs too.
+    """Run claims, by their ids or patterns such as "shi2022/*", and judge them.
+
+    By default on the seeds on which they are judged. `controls`: run their negative controls too.
+    `null`: shuffle all labels instead. `until_decided`: add seeds until each claim is decided, at
+    most `max_seeds`. `options` as in `compare`.
     """
-    claims = find_claims([ids] if isinstance(ids, str) else ids)
-    studies = [running.study(claim, scale, seeds=seeds, first_seed=first_seed) for claim in claims]
-    if controls:
-        studies += running.controls_of(studies)
-    with opened(store) as place, _engine(engine, place) as runner:
-        return running.run(studies, place, runner)
+    studies, rows = claim_studies(
+        find_claims([ids] if isinstance(ids, str) else ids),
+        scale,
+        seeds=seeds,
+        first_seed=first_seed,
+        controls=controls,
+        null=null,
+        until_decided=until_decided,
+        max_seeds=max_seeds,
+    )
+    with session(**options) as place:
+        outcomes = judged(studies, place)
+    for each in rows:
+        warnings.warn(f"{each.id} was not run: {each.reason}", stacklevel=2)
+    for outcome in outcomes:
+        if isinstance(outcome, Incomplete):
+            warnings.warn(f"{outcome}", stacklevel=2)
+    return [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
+
+
+def audit(
+    X: Any,
+    y: Any = None,
+    *,
+    task: Kind | None = None,
+    seconds: float | None = None,
+    contenders: Sequence[str] | None = None,
+    explain: bool = True,
+    name: str = "the table",
+    **options: Any,
+) -> AuditOutcome:
+    """Find out whether a table rewards feature learning.
+
+    `X` holds rows and columns (an array or a data frame) and `y` what is to be predicted, or the
+    name of a column of the data frame; or `X` is a `Table`. `seconds` is the time that may be
+    spent. `options` as in `compare`: with a `store`, an audit that was interrupted resumes.
+    """
+    study = audit_of(
+        X,
+        y,
+        task=task,
+        seconds=seconds,
+        contenders=contenders,
+        explain=explain,
+        name=name,
+    )
+    with session(**options) as place:
+        return place.run_one(study)
+
+
+def audit_of(
+    X: Any,
+    y: Any = None,
+    *,
+    task: Kind | None = None,
+    seconds: float | None = None,
+    contenders: Sequence[str] | None = None,
+    explain: bool = True,
+    name: str = "the table",
+    command: str = "",
+) -> Audit:
+    """Lay out the audit of a table, with as many rows as the time allows."""
+    table = X if isinstance(X, Table) else table_of(X, y)
+    problem = fitting(problem_of(table, task, name=name), seconds)
+    methods = tuple(AUDIT) if contenders is None else tuple(contenders)
+    return Audit(TableData(name, problem), methods, seconds, explain, command)
+
+
+def judged(
+    studies: Sequence[Study[Verdict]], place: Session
+) -> list[Verdict | Incomplete[Verdict]]:
+    """Register the rules of all claims, which may share trials, then run and judge."""
+    place.store.register_rules({claim.id: claim.rule for claim in claims().values()})
+    return place.run(studies)
+
+
+def claim_studies(
+    chosen: Iterable[Claim],
+    scale: Scale,
+    *,
+    seeds: int | None = None,
+    first_seed: int | None = None,
+    controls: bool = False,
+    null: bool = False,
+    until_decided: bool = False,
+    max_seeds: int = 40,
+) -> tuple[list[Study[Verdict]], list[NotRun]]:
+    """Lay out the studies of claims, and rows for those whose data are not there."""
+    require(not (null and controls), "Shuffled labels are a run of their own, without controls.")
+    wanted = [other for claim in chosen if (other := null_of(claim) if null else claim)]
+    laid_out = [
+        claim_study(claim, scale, seeds=seeds, first_seed=first_seed, with_control=controls)
+        for claim in wanted
+    ]
+    able, rows = waiting_for_data(laid_out)
+    studies: list[Study[Verdict]] = [
+        UntilDecided(study, max_seeds) if until_decided else study for study in able
+    ]
+    return studies, rows
 
 
 @contextlib.contextmanager

@@ -14,25 +14,26 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import Metric
 from unlazy.kernels.base import Kernel
-from unlazy.lab.contests import Contest
-from unlazy.lab.engines.base import Engine
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
+from unlazy.lab.outcomes import Place
 from unlazy.lab.power_laws import first_stable_crossing, last_crossing
+from unlazy.lab.provenance import made_by
 from unlazy.lab.registry import value_of
-from unlazy.lab.running import keep
 from unlazy.lab.store import Run, Store
+from unlazy.lab.study import Rounds, Say, parallel, silent
 from unlazy.lab.trials import Record, Runnable, Trial, now
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.kernel import KernelRidge
 from unlazy.probes.performance import Performance
+from unlazy.studies.contest import Contest
 from unlazy.tasks.base import Family
 from unlazy.theory.cube_kernels import predicted_examples
 
@@ -84,21 +85,6 @@ def numeric(field: str, values: Sequence[Any]) -> tuple[float, ...]:
         f"{', '.join(map(str, values)) or 'nothing'}.",
     )
     return tuple(sorted(set(values)))
-
-
-class Ask(NamedTuple):
-    """A learner with so many examples at a place, under all seeds."""
-
-    learner: str
-    place: float
-    n: int
-
-
-class Answer(NamedTuple):
-    """Test errors under each seed (a column) from each of several numbers of examples (a row)."""
-
-    sizes: tuple[int, ...]
-    errors: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,45 +151,77 @@ class Scaling:
         learner = self.learners[name].suited(self.at(self.places[0]))
         return isinstance(learner, GradientDescent) and learner.draws_fresh
 
-    def _contest(self, ask: Ask) -> Contest:
-        learners = {ask.learner: self.learners[ask.learner]}
+    title = property(lambda self: f"{self.task}: {', '.join(self.learners)}")
+    arrays = False
+
+    def rounds(self, store: Store, say: Say = silent) -> Rounds[ScalingOutcome]:
+        """Run all learners side by side, round by round."""
+        study, note = self, ""
+        used: dict[str, list[Pair]] = {name: [] for name in self.learners}
+        if self.target is None:
+            start = dataclasses.replace(self, places=self.places[:1])
+            study, note = _settled(self, (yield from start._measured(used, say)))
+        cells = yield from study._measured(used, say)
+        outcome = study._outcome(cells, note, used)
+        kept = {
+            name: list(dict.fromkeys(record.id for _, record in pairs))
+            for name, pairs in used.items()
+        }
+        first, count = self.seeds[0], len(self.seeds)
+        store.add_run(
+            Run(
+                *("scaling", outcome.task, outcome.settings, first, count),
+                *(kept, now(), outcome.to_json()),
+            )
+        )
+        return outcome
+
+    def _measured(self, used: dict[str, list[Pair]], say: Say) -> Rounds[dict[str, list[Needed]]]:
+        """Measure what each learner needs at each place; all trials and records go to `used`."""
+        return parallel(
+            {
+                name: (_streamed if self.streams(name) else _searched)(
+                    self, name, used[name], self._teller(name, say)
+                )
+                for name in self.learners
+            }
+        )
+
+    def _teller(self, name: str, say: Say) -> Callable[[float, int, np.ndarray], None]:
+        def tell(place: float, n: int, errors: np.ndarray) -> None:
+            reached = int(np.sum(errors <= self.goal))
+            say(
+                f"{name} at {self.field} = {place:g}, n = {n:,}: error {float(np.mean(errors)):.4g}"
+                f", {reached} of {len(self.seeds)} seeds reach {self.goal:g}"
+            )
+
+        return tell
+
+    def contest(self, name: str, place: float, n: int) -> Contest:
+        """Return the contest in which a learner is tuned and tested with n examples."""
         return Contest(
-            self.at(ask.place), learners, (ask.n,), self.seeds, budget=self.budget, test=self.test
+            self.at(place),
+            {name: self.learners[name]},
+            (n,),
+            self.seeds,
+            budget=self.budget,
+            test=self.test,
         )
 
-    def rehearsals(self, ask: Ask) -> list[Trial]:
-        """The trials that tune a learner; one on fresh examples is taken as it is."""
-        return [] if self.streams(ask.learner) else self._contest(ask).all_rehearsals
-
-    def finals(self, ask: Ask, store: Store) -> list[Trial]:
-        """The trials that are judged, one a seed."""
-        if not self.streams(ask.learner):
-            return list(self._contest(ask).finals(store).values())
-        learner = self._looked_at(ask)
-        return [
-            Trial(self.at(ask.place), learner, ask.n, seed, (Performance(self.test),))
-            for seed in self.seeds
-        ]
-
-    def _looked_at(self, ask: Ask) -> GradientDescent:
-        learner = self.learners[ask.learner].suited(self.at(ask.place))
-        assert isinstance(learner, GradientDescent)
-        last = learner.recorded(ask.n)[-1]
+    def pass_at(self, name: str, place: float) -> list[Trial]:
+        """Return the trials of a learner on fresh examples: one pass per seed, recorded often."""
+        n = self.ceiling(place)
+        learner = self.learners[name].suited(self.at(place))
+        if not isinstance(learner, GradientDescent):
+            raise TypeError(f"{name} does not train on fresh examples")
+        last = learner.recorded(n)[-1]
         record = tuple(dict.fromkeys(round(last ** (i / (LOOKS - 1))) for i in range(LOOKS)))
-        return dataclasses.replace(learner, record=record)
+        recorded = dataclasses.replace(learner, record=record)
+        measure = (Performance(self.test),)
+        return [Trial(self.at(place), recorded, n, seed, measure) for seed in self.seeds]
 
-    def answer(self, ask: Ask, store: Store) -> Answer:
-        """The errors, from the store."""
-        trials = self.finals(ask, store)
-        found = [self._errors(store.get(trial.key, arrays=False)) for trial in trials]
-        if not self.streams(ask.learner):
-            return Answer((ask.n,), np.array([errors[-1] for errors in found])[None])
-        learner = trials[0].learner
-        return Answer(
-            tuple(learner.examples_at(step, ask.n) for step in trials[0].steps), np.array(found).T
-        )
-
-    def _errors(self, record: Record) -> list[float]:
+    def errors(self, record: Record) -> list[float]:
+        """Return the test error at each recorded step; infinite if it is not finite."""
         values = record.measurements[f"test_{self.metric.name}"]
         return [self.metric.error(value) if math.isfinite(value) else math.inf for value in values]
 
@@ -222,16 +240,50 @@ class Scaling:
         }
         return {place: n for place, n in found.items() if n is not None}
 
+    def _outcome(
+        self, cells: Mapping[str, list[Needed]], note: str, used: Mapping[str, list[Pair]]
+    ) -> ScalingOutcome:
+        return ScalingOutcome(
+            task=self.task or type(self.family).__name__,
+            field=self.field,
+            rows=tuple(
+                ScalingRow(
+                    name,
+                    "one pass" if self.streams(name) else "search",
+                    tuple(cells[name]),
+                    self.predicted(name),
+                )
+                for name in self.learners
+            ),
+            target=self.goal,
+            metric=self.metric,
+            seeds=self.seeds,
+            budget=self.budget,
+            most=self.most,
+            test=self.test,
+            command=self.command,
+            note=note,
+            provenance=made_by(pair for pairs in used.values() for pair in pairs),
+        )
 
-#: The rounds of a study: what is asked at once, and what is answered.
-Rounds = Generator[list[Ask], list[Answer], list[Needed]]
+
+#: A trial, and the record that answered for it.
+Pair = tuple[Runnable, Record]
+#: Receives a place, a number of examples, and the errors of all seeds there.
+Tell = Callable[[float, int, np.ndarray], None]
 
 
-def _streamed(study: Scaling, name: str) -> Rounds:
-    """One pass at every place."""
-    answers = yield [Ask(name, place, study.ceiling(place)) for place in study.places]
+def _streamed(study: Scaling, name: str, used: list[Pair], tell: Tell) -> Rounds[list[Needed]]:
+    """One pass over fresh examples at every place."""
+    trials = {place: study.pass_at(name, place) for place in study.places}
+    records = yield [trial for each in trials.values() for trial in each]
     found = []
-    for place, (sizes, errors) in zip(study.places, answers, strict=True):
+    for place, each in trials.items():
+        used += [(trial, records[trial.id]) for trial in each]
+        errors = np.array([study.errors(records[trial.id]) for trial in each]).T
+        learner, n = each[0].learner, each[0].n
+        sizes = tuple(learner.examples_at(step, n) for step in each[0].steps)
+        tell(place, sizes[-1], errors[-1])
         needed = tuple(
             first_stable_crossing(np.array(sizes, float), column, study.goal) for column in errors.T
         )
@@ -239,7 +291,7 @@ def _streamed(study: Scaling, name: str) -> Rounds:
     return found
 
 
-def _searched(study: Scaling, name: str) -> Rounds:
+def _searched(study: Scaling, name: str, used: list[Pair], tell: Tell) -> Rounds[list[Needed]]:
     """A search at each place, which begins where that at the place before it ended."""
     found: list[Needed] = []
     start = START
@@ -248,8 +300,13 @@ def _searched(study: Scaling, name: str) -> Rounds:
         search = sizes_to_try(start, study.ceiling(place), study.goal)
         n = next(search)
         while True:
-            (answer,) = yield [Ask(name, place, n)]
-            errors[n] = answer.errors[0]
+            results, pairs = yield from study.contest(name, place, n).results()
+            used += [pair for each in pairs.values() for pair in each]
+            values = [results[Place(name, n, seed)].value for seed in study.seeds]
+            errors[n] = np.array(
+                [study.metric.error(v) if math.isfinite(v) else math.inf for v in values]
+            )
+            tell(place, n, errors[n])
             try:
                 n = search.send(errors[n])
             except StopIteration:
@@ -262,7 +319,7 @@ def _searched(study: Scaling, name: str) -> Rounds:
             place,
             tuple(last_crossing(c, study.goal) for c in columns),
             tuple(sizes),
-            _rows([errors[s] for s in sizes]),
+            _rows([errors[size] for size in sizes]),
         )
         found.append(cell)
         start = _start_after(cell, study.most)
@@ -316,47 +373,6 @@ def sizes_to_try(start: int, most: int, target: float) -> Generator[int, np.ndar
         reached[n] = bool(np.all(errors <= target))
 
 
-#: How trials are run and kept; a person's terminal has its own.
-Keep = Callable[[list[Runnable], Store, Engine], None]
-
-
-def run(
-    study: Scaling,
-    store: Store,
-    engine: Engine,
-    *,
-    keep: Keep = keep,
-    told: Callable[[Ask, Answer, float], None] = lambda ask, answer, target: None,
-) -> ScalingOutcome:
-    """Round by round, all learners at once; what the store already holds is not run again.
-
-    `told` hears of each answer and the target.
-    """
-    trials: dict[str, list[str]] = {name: [] for name in study.learners}
-
-    def measured(study: Scaling) -> dict[str, list[Needed]]:
-        return _measured(study, store, engine, trials, keep, told)
-
-    note = ""
-    if study.target is None:
-        study, note = _settled(study, measured(dataclasses.replace(study, places=study.places[:1])))
-    found = dataclasses.replace(_outcome(study, measured(study)), note=note)
-    kept = {name: list(dict.fromkeys(keys)) for name, keys in trials.items()}
-    store.add_run(
-        Run(
-            "scaling",
-            found.task,
-            found.settings,
-            study.seeds[0],
-            len(study.seeds),
-            kept,
-            now(),
-            found.to_json(),
-        )
-    )
-    return found
-
-
 def _settled(study: Scaling, first: Mapping[str, list[Needed]]) -> tuple[Scaling, str]:
     """The study with its target, as what was found at the first place asks for, and why it is that
     one.
@@ -373,61 +389,3 @@ def _settled(study: Scaling, first: Mapping[str, list[Needed]]) -> tuple[Scaling
         f"(error {cell.last_error:.3f} at n = {cell.sizes[-1]:,})."
     )
     return dataclasses.replace(study, target=target), why
-
-
-def _measured(
-    study: Scaling,
-    store: Store,
-    engine: Engine,
-    trials: dict[str, list[str]],
-    keep: Keep,
-    told: Callable[[Ask, Answer, float], None],
-) -> dict[str, list[Needed]]:
-    """What each learner needed at each place; the keys of all `trials` are noted."""
-    rows: dict[str, Rounds] = {
-        name: (_streamed if study.streams(name) else _searched)(study, name)
-        for name in study.learners
-    }
-    waiting = {name: next(row) for name, row in rows.items()}
-    cells: dict[str, list[Needed]] = {}
-    while waiting:
-        asked = [ask for asks in waiting.values() for ask in asks]
-        keep([trial for ask in asked for trial in study.rehearsals(ask)], store, engine)
-        keep([trial for ask in asked for trial in study.finals(ask, store)], store, engine)
-        for name, asks in list(waiting.items()):
-            answers = []
-            for ask in asks:
-                trials[name] += [
-                    trial.key for trial in [*study.rehearsals(ask), *study.finals(ask, store)]
-                ]
-                answers.append(study.answer(ask, store))
-                told(ask, answers[-1], study.goal)
-            try:
-                waiting[name] = rows[name].send(answers)
-            except StopIteration as end:
-                cells[name] = end.value
-                del waiting[name]
-    return cells
-
-
-def _outcome(study: Scaling, cells: Mapping[str, list[Needed]]) -> ScalingOutcome:
-    return ScalingOutcome(
-        task=study.task or type(study.family).__name__,
-        field=study.field,
-        rows=tuple(
-            ScalingRow(
-                name,
-                "one pass" if study.streams(name) else "search",
-                tuple(cells[name]),
-                study.predicted(name),
-            )
-            for name in study.learners
-        ),
-        target=study.goal,
-        metric=study.metric,
-        seeds=study.seeds,
-        budget=study.budget,
-        most=study.most,
-        test=study.test,
-        command=study.command,
-    )

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import Metric
-from unlazy.lab.engines.base import Engine
 from unlazy.lab.outcomes import ContestOutcome, Place, Result
-from unlazy.lab.running import keep
+from unlazy.lab.provenance import made_by
 from unlazy.lab.store import Run, Store
-from unlazy.lab.trials import Record, Trial, now
+from unlazy.lab.study import Rounds, Say, silent
+from unlazy.lab.trials import Record, Runnable, Trial, now
 from unlazy.learners.base import Learner
 from unlazy.learners.holdout import HoldOut
 from unlazy.probes.performance import Performance
@@ -87,25 +87,85 @@ class Contest:
         """The trials that tune all learners."""
         return [trial for place in self.places for trial in self.rehearsals(place)]
 
-    def choice(self, place: Place, store: Store) -> Choice:
-        """What tuning chose, from the store."""
-        trials = self.rehearsals(place)
-        return choose(trials, {trial.key: store.get(trial.key, arrays=False) for trial in trials})
-
-    def finals(self, store: Store) -> dict[Place, Trial]:
-        """The trials of the learners that were chosen, on all examples."""
-        return {
-            place: self.final(place, self.choice(place, store).learner) for place in self.places
-        }
-
     def final(self, place: Place, chosen: Learner) -> Trial:
-        """The trial of the learner that was chosen, on all examples."""
+        """Return the trial of the learner that was chosen, on all examples."""
         return Trial(self.family, chosen, place.n, place.seed, (Performance(self.test),))
 
     @property
     def metric(self) -> Metric:
         """By what learners are compared: that of the data."""
         return self.family.metric
+
+    @property
+    def title(self) -> str:
+        """The task and the learners."""
+        return f"{self.task or type(self.family).__name__}: {', '.join(self.learners)}"
+
+    arrays = False
+
+    def rounds(self, store: Store, say: Say = silent) -> Rounds[ContestOutcome]:
+        """Tune all learners in one round, test the chosen ones in a second."""
+        results, used = yield from self.results()
+        outcome = self._outcome(results, used)
+        arms: dict[str, dict[str, None]] = {name: {} for name in self.learners}
+        for place, records in used.items():
+            arms[place.learner] |= {record.id: None for _, record in records}
+        first, count = self.seeds[0], len(self.seeds)
+        kept = {name: list(ids) for name, ids in arms.items()}
+        store.add_run(
+            Run(
+                *("contest", outcome.task, outcome.settings, first, count),
+                *(kept, now(), outcome.to_json()),
+            )
+        )
+        return outcome
+
+    def results(self) -> Rounds[tuple[dict[Place, Result], Used]]:
+        """Yield the trials of both rounds, and return what was found at each place."""
+        rehearsals = {place: self.rehearsals(place) for place in self.places}
+        tuned = yield [trial for trials in rehearsals.values() for trial in trials]
+        choices = {place: choose(trials, tuned) for place, trials in rehearsals.items()}
+        finals = {place: self.final(place, choice.learner) for place, choice in choices.items()}
+        tested = yield list(finals.values())
+        results, used = dict[Place, Result](), dict[Place, list[tuple[Runnable, Record]]]()
+        for place, choice in choices.items():
+            record = tested[finals[place].id]
+            used[place] = [
+                *((trial, tuned[trial.id]) for trial in rehearsals[place]),
+                (finals[place], record),
+            ]
+            results[place] = Result(
+                place,
+                value=record.value(f"test_{self.metric.name}"),
+                validation=choice.validation,
+                chosen=choice.learner.settings,
+                tried=choice.tried,
+                diverged=choice.diverged + (record.status == "diverged"),
+                tuning_seconds=choice.seconds,
+                seconds=record.seconds,
+                trial=record.id,
+                learner=choice.learner,
+            )
+        return results, used
+
+    def _outcome(self, results: dict[Place, Result], used: Used) -> ContestOutcome:
+        return ContestOutcome(
+            task=self.task or type(self.family).__name__,
+            learners=tuple(self.learners),
+            sizes=self.sizes,
+            seeds=self.seeds,
+            metric=self.metric,
+            results=results,
+            budget=self.budget,
+            share=self.share,
+            test=self.test,
+            command=self.command,
+            provenance=made_by(pair for pairs in used.values() for pair in pairs),
+        )
+
+
+#: At each place, the trials that were asked for and the records that answered.
+Used = Mapping[Place, Sequence[tuple[Runnable, Record]]]
 
 
 class Choice(NamedTuple):
@@ -127,7 +187,7 @@ def choose(trials: Sequence[Trial], records: Mapping[str, Record]) -> Choice:
     metric = trials[0].family.metric
     found: list[tuple[float, float, float, Learner]] = []
     for trial in trials:
-        record = records[trial.key]
+        record = records[trial.id]
         for step, learner in trial.learner.options(trial.n).items():
             value, lost = (
                 record.value(f"validation_{metric.name}", step),
@@ -135,7 +195,7 @@ def choose(trials: Sequence[Trial], records: Mapping[str, Record]) -> Choice:
             )
             found.append((_rank(value if metric.higher else -value), _rank(-lost), value, learner))
     best = max(found, key=lambda entry: entry[:2])
-    used = [records[trial.key] for trial in trials]
+    used = [records[trial.id] for trial in trials]
     return Choice(
         best[3],
         best[2],
@@ -148,65 +208,3 @@ def choose(trials: Sequence[Trial], records: Mapping[str, Record]) -> Choice:
 def _rank(value: float) -> float:
     """What is not a number is behind all others."""
     return value if value == value else -float("inf")
-
-
-def run(contest: Contest, store: Store, engine: Engine) -> ContestOutcome:
-    """Tune, choose, test; what the store already holds is not run again."""
-    keep(contest.all_rehearsals, store, engine)
-    keep(list(contest.finals(store).values()), store, engine)
-    return finish(contest, store)
-
-
-def finish(contest: Contest, store: Store) -> ContestOutcome:
-    """The outcome of a contest whose trials are all in the store, which notes that it was run."""
-    found = outcome_of(contest, store)
-    finals = contest.finals(store)
-    arms: dict[str, list[str]] = {name: [] for name in contest.learners}
-    for place, final in finals.items():
-        arms[place.learner] += [*(trial.key for trial in contest.rehearsals(place)), final.key]
-    kept = {name: list(dict.fromkeys(keys)) for name, keys in arms.items()}
-    store.add_run(
-        Run(
-            "contest",
-            found.task,
-            found.settings,
-            contest.seeds[0],
-            len(contest.seeds),
-            kept,
-            now(),
-            found.to_json(),
-        )
-    )
-    return found
-
-
-def outcome_of(contest: Contest, store: Store) -> ContestOutcome:
-    """The outcome of a contest whose trials are all in the store."""
-    results = {}
-    for place in contest.places:
-        choice = contest.choice(place, store)
-        record = store.get(contest.final(place, choice.learner).key, arrays=False)
-        results[place] = Result(
-            place,
-            value=record.value(f"test_{contest.metric.name}"),
-            validation=choice.validation,
-            chosen=choice.learner.settings,
-            tried=choice.tried,
-            diverged=choice.diverged + (record.status == "diverged"),
-            tuning_seconds=choice.seconds,
-            seconds=record.seconds,
-            trial=record.key,
-            learner=choice.learner,
-        )
-    return ContestOutcome(
-        task=contest.task or type(contest.family).__name__,
-        learners=tuple(contest.learners),
-        sizes=contest.sizes,
-        seeds=contest.seeds,
-        metric=contest.metric,
-        results=results,
-        budget=contest.budget,
-        share=contest.share,
-        test=contest.test,
-        command=contest.command,
-    )

@@ -1,0 +1,259 @@
+"""Source code that a class or function reaches, definition by definition.
+
+A fingerprint answers one question: could this code compute another number than it did then? It is
+made of the top-level definitions (classes, functions, constants) that a root reaches by name,
+through imports, within the computing part of the package. Docstrings, comments, annotations and
+layout do not count, and neither does a definition that nothing reaches, such as a claim's text
+beside the computation that tests it.
+
+The reach is an over-approximation: a name counts as used wherever it is mentioned. Statements at
+the top of a module that define nothing (a configuration call) count as soon as the module is
+reached. What a reached object calls on an object that it was given is covered by that object's own
+class, which is a root of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+PACKAGE = "unlazy"
+ROOT = Path(__file__).parents[1]
+#: Folders and modules on which no measurement depends.
+NOT_COMPUTING = ("cli", "report", "play", "lab", "api", "__main__")
+#: Modules of `lab` that do compute.
+COMPUTING = (
+    "lab.engines.local",
+    "lab.engines.programs",
+    "lab.statistics",
+    "lab.power_laws",
+)
+
+#: A definition: the module that holds it and its name; the name "" stands for the whole module.
+Place = tuple[str, str]
+
+
+@dataclasses.dataclass
+class Definition:
+    """A top-level statement: its syntax tree, and the names and module attributes it mentions."""
+
+    node: ast.stmt
+
+    @functools.cached_property
+    def stripped(self) -> ast.stmt:
+        """The statement without docstrings and annotations."""
+        found: ast.stmt = _Strip().visit(self.node)
+        return found
+
+    @functools.cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(ast.dump(self.stripped).encode()).hexdigest()[:16]
+
+    @functools.cached_property
+    def uses(self) -> frozenset[Place]:
+        """Names that occur in it, each with the attribute that is taken of it, or ""."""
+        found: set[Place] = set()
+        waiting: list[ast.AST] = [self.stripped]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.Attribute):
+                chain = []
+                inner: ast.AST = node
+                while isinstance(inner, ast.Attribute):
+                    chain.append(inner.attr)
+                    inner = inner.value
+                if isinstance(inner, ast.Name):
+                    found.add((inner.id, ".".join(reversed(chain))))
+                else:
+                    waiting.append(inner)
+                continue
+            if isinstance(node, ast.Name):
+                found.add((node.id, ""))
+            waiting.extend(ast.iter_child_nodes(node))
+        return frozenset(found)
+
+    @functools.cached_property
+    def imports(self) -> dict[str, Place]:
+        """Imports within the statement, as inside of functions."""
+        return _imports(node for node in ast.walk(self.stripped))
+
+
+class _Strip(ast.NodeTransformer):
+    """Remove docstrings and annotations in place."""
+
+    def _body(self, node: ast.AST) -> ast.AST:
+        body = getattr(node, "body", None)
+        if (
+            isinstance(body, list)
+            and body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+            and isinstance(body[0].value.value, str)
+        ):
+            body[:] = body[1:] or [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self._body(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self._body(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        node.returns = None
+        return self._body(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.annotation = ast.Constant(value=None)
+        return self.generic_visit(node)
+
+
+class Module:
+    """A module of the package by its definitions."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.definitions: dict[str, list[Definition]] = {}
+        self.always: list[Definition] = []
+        tree = ast.parse(path.read_bytes())
+        self.imports = _imports(tree.body)
+        for node in tree.body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_text(node):
+                continue
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+                continue
+            entry = Definition(node)
+            bound = _bound(node)
+            for each in bound:
+                self.definitions.setdefault(each, []).append(entry)
+            if not bound:
+                self.always.append(entry)
+
+    def of(self, name: str) -> list[Definition]:
+        """Definitions under a name, all of them for ""."""
+        if name:
+            return self.definitions.get(name, [])
+        return list({id(e): e for each in self.definitions.values() for e in each}.values())
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _bound(node: ast.stmt) -> list[str]:
+    """Names that a top-level statement defines, or whose value it changes."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+        targets = [node.target]
+    elif isinstance(node, (ast.For, ast.If, ast.With, ast.Try)):
+        inner = [child for child in ast.walk(node) if isinstance(child, ast.stmt)][1:]
+        return [name for child in inner for name in _bound(child)]
+    return [
+        each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)
+    ]
+
+
+def _imports(nodes: Iterable[ast.AST]) -> dict[str, Place]:
+    """Names that imports bind: the module, and the name within it or "" for the module itself."""
+    found: dict[str, Place] = {}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
+            for alias in node.names:
+                found[alias.asname or alias.name] = (str(node.module), alias.name)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == PACKAGE:
+                    bound = alias.asname or PACKAGE
+                    found[bound] = (alias.name if alias.asname else PACKAGE, "")
+    return found
+
+
+@functools.cache
+def module_of(name: str) -> Module | None:
+    """A computing module of the package by name; None for any other."""
+    if not is_computing(name):
+        return None
+    place = ROOT.joinpath(*name.split(".")[1:])
+    for path in (place.with_suffix(".py"), place / "__init__.py"):
+        if path.is_file():
+            return Module(name, path)
+    return None
+
+
+def is_computing(name: str) -> bool:
+    """Whether measurements can depend on a module."""
+    package, _, inner = name.partition(".")
+    return package == PACKAGE and (
+        inner in COMPUTING or (bool(inner) and inner.split(".")[0] not in NOT_COMPUTING)
+    )
+
+
+def reached(roots: Iterable[Place]) -> dict[str, str]:
+    """Return a digest of the reached definitions for each module that the roots reach."""
+    waiting, seen = list(roots), set[Place]()
+    found: dict[str, dict[int, Definition]] = {}
+    while waiting:
+        place = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        module = module_of(place[0])
+        if module is None:
+            continue
+        known = found.setdefault(module.name, {})
+        new = module.of(place[1])
+        if not place[1]:
+            waiting.extend(
+                p for imported in module.imports.values() for p in _resolved(imported, "")
+            )
+        elif not new and place[1] in module.imports:  # handed on by a package
+            waiting.extend(_resolved(module.imports[place[1]], ""))
+        for entry in (*new, *module.always):
+            if id(entry) not in known:
+                known[id(entry)] = entry
+                waiting.extend(_mentioned(module, entry))
+    return {
+        name: hashlib.sha256(
+            " ".join(sorted(e.digest for e in entries.values())).encode()
+        ).hexdigest()[:16]
+        for name, entries in sorted(found.items())
+        if entries
+    }
+
+
+def _mentioned(module: Module, entry: Definition) -> list[Place]:
+    found: list[Place] = []
+    for name, attribute in entry.uses:
+        if (place := entry.imports.get(name) or module.imports.get(name)) is not None:
+            found += _resolved(place, attribute)
+        if name in module.definitions:
+            found.append((module.name, name))
+    return found
+
+
+def _resolved(place: Place, attributes: str) -> list[Place]:
+    """Definitions that an imported name leads to: `from a import b` may bind a module `a.b`."""
+    module, name = place
+    if name and module_of(f"{module}.{name}") is not None:
+        module, name = f"{module}.{name}", ""
+    if name:
+        return [(module, name)]
+    while attributes:
+        first, _, rest = attributes.partition(".")
+        if module_of(f"{module}.{first}") is None:
+            return [(module, first)]
+        module, attributes = f"{module}.{first}", rest
+    return [(module, "")]

@@ -1,0 +1,223 @@
+"""The driver: run any studies, with any store and engine.
+
+Each round, the driver collects the trials of all studies, asks the store once which have a record,
+runs the others together, and keeps each record as it comes. Interrupt it at any time: what is
+finished is kept, and the same studies resume from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from unlazy.core.errors import StoreError
+from unlazy.lab.costs import Costs, CostTeller
+from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.provenance import changes
+from unlazy.lab.stopping import writing
+from unlazy.lab.store import Store
+from unlazy.lab.study import Rounds, Study, advance
+from unlazy.lab.trials import Failure, Record, Runnable
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """Trials that run together: the engine's plan, and how many of all are answered by the store.
+
+    `changed` names what differs from the code, libraries or data of earlier records of the same
+    trials; `outdated` counts the trials that have such records only. `reused` counts trials that
+    are answered by such records.
+    """
+
+    plan: Plan
+    total: int
+    stored: int
+    outdated: int = 0
+    changed: tuple[str, ...] = ()
+    reused: int = 0
+
+
+class RunWatcher(Watcher, Protocol):
+    """Receives the events of a run."""
+
+    def began(self, round: Round) -> None:
+        """A round begins; its plan is empty if all its trials are stored."""
+
+    def ended(self, round: Round, failures: Sequence[Failure], summary: str) -> None:
+        """A round ended; `summary` says where its trials ran."""
+
+    def interrupted(self, round: Round, saved: int) -> None:
+        """A round was interrupted after so many records were saved."""
+
+    def noted(self, sentence: str, *, passing: bool = False) -> None:
+        """A study has an intermediate result, or `passing` says what it does now."""
+
+
+class SilentRun(Silent):
+    """A watcher that reports nothing."""
+
+    def began(self, round: Round) -> None:
+        pass
+
+    def ended(self, round: Round, failures: Sequence[Failure], summary: str) -> None:
+        pass
+
+    def interrupted(self, round: Round, saved: int) -> None:
+        pass
+
+    def noted(self, sentence: str, *, passing: bool = False) -> None:
+        pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Incomplete(Generic[T]):
+    """A study that has no outcome, since some of its trials could not be run."""
+
+    study: Study[T]
+    failures: tuple[Failure, ...]
+
+    def __str__(self) -> str:
+        first = self.failures[0]
+        count = len(self.failures)
+        return (
+            f"{self.study.title}: {count} trial{'s' * (count != 1)} could not be run. "
+            f"The first: {first.reason}. The same command tries again."
+        )
+
+
+def run(
+    studies: Sequence[Study[T]],
+    store: Store,
+    engine: Engine,
+    *,
+    watcher: RunWatcher | None = None,
+    fresh: bool = False,
+    reuse_older: bool = False,
+) -> list[T | Incomplete[T]]:
+    """Run studies to their outcomes, in their order.
+
+    `fresh`: run every trial again and replace its record. `reuse_older`: records made by other
+    code, libraries or data answer too, if there is none of the present ones.
+    """
+    driver = _Driver(store, engine, watcher or SilentRun(), fresh, reuse_older)
+    return driver.run(studies)
+
+
+def run_one(study: Study[T], store: Store, engine: Engine, **options: Any) -> T:
+    """Run one study; an error says which trials could not be run."""
+    (outcome,) = run([study], store, engine, **options)
+    if isinstance(outcome, Incomplete):
+        raise StoreError(str(outcome))
+    return outcome
+
+
+class _Driver:
+    """One call of `run`: the records it has so far, and what could not be run."""
+
+    def __init__(
+        self, store: Store, engine: Engine, watcher: RunWatcher, fresh: bool, reuse_older: bool
+    ) -> None:
+        self.store, self.engine, self.watcher = store, engine, watcher
+        self.fresh, self.reuse_older = fresh, reuse_older
+        self.records: dict[str, Record] = {}
+        self.failures: dict[str, Failure] = {}
+
+    def run(self, studies: Sequence[Study[T]]) -> list[T | Incomplete[T]]:
+        outcomes: dict[int, T | Incomplete[T]] = {}
+        asked: dict[int, Sequence[Runnable]] = {}
+        self.engine.costs = Costs(self.store.costs())
+        rounds: dict[int, Rounds[Any]] = {
+            place: study.rounds(self.store, self.watcher.noted)
+            for place, study in enumerate(studies)
+        }
+        for place in rounds:
+            advance(rounds[place], None, place, asked, outcomes)
+        while asked:
+            arrays = any(studies[place].arrays for place in asked)
+            self.answer([trial for trials in asked.values() for trial in trials], arrays)
+            for place, trials in list(asked.items()):
+                ids = {trial.id for trial in trials}
+                failed = tuple(self.failures[each] for each in ids & self.failures.keys())
+                if failed:
+                    rounds[place].close()
+                    del asked[place]
+                    outcomes[place] = Incomplete(studies[place], failed)
+                else:
+                    sent = {each: self.records[each] for each in ids}
+                    advance(rounds[place], sent, place, asked, outcomes)
+        return [outcomes[place] for place in range(len(studies))]
+
+    def answer(self, trials: Iterable[Runnable], arrays: bool) -> None:
+        """Get a record or a failure of each trial: from this run, from the store, or by running."""
+        wanted = {
+            trial.id: trial
+            for trial in trials
+            if trial.id not in self.records and trial.id not in self.failures
+        }
+        if not wanted:
+            return
+        if not self.fresh:
+            self.records |= self.store.find(
+                wanted.values(), arrays=arrays, reuse_older=self.reuse_older
+            )
+        absent = [trial for each, trial in wanted.items() if each not in self.records]
+        outdated, changed = self._outdated(absent)
+        reused = sum(self.records[each].id != each for each in wanted.keys() & self.records.keys())
+        round = Round(
+            self.engine.plan(absent),
+            len(wanted),
+            len(wanted) - len(absent),
+            outdated,
+            changed,
+            reused,
+        )
+        self.watcher.began(round)
+        try:
+            failed = self._run(absent, arrays) if absent else []
+        except BaseException:
+            self.watcher.interrupted(round, sum(trial.id in self.records for trial in absent))
+            raise
+        self.failures |= {failure.id: failure for failure in failed}
+        self.watcher.ended(round, failed, self.engine.summary)
+
+    def _outdated(self, trials: Sequence[Runnable]) -> tuple[int, tuple[str, ...]]:
+        """Count trials that have records of other fingerprints only, and name what changed."""
+        if self.fresh:
+            return 0, ()
+        count, changed = 0, dict[str, None]()
+        compared: set[tuple[str, str]] = set()
+        for trial in trials:
+            others = self.store.others(trial.key)
+            count += bool(others)
+            pair = (others[0], trial.fingerprint.id) if others else None
+            if pair is not None and pair not in compared:
+                compared.add(pair)
+                old = self.store.fingerprint(others[0])
+                named = changes(old, trial.fingerprint.to_json()) if old else []
+                changed |= dict.fromkeys(named or ["records of an earlier version of the store"])
+        return count, tuple(changed)
+
+    def _run(self, trials: Sequence[Runnable], arrays: bool) -> list[Failure]:
+        prints = {trial.fingerprint.id: trial.fingerprint for trial in trials}
+        self.store.add_fingerprints({name: each.to_json() for name, each in prints.items()})
+        teller = CostTeller(self.engine.plan(trials).shapes, self.watcher)
+        failed = []
+        try:
+            with contextlib.closing(self.engine.run(trials, teller)) as found:
+                for one in found:
+                    with writing():
+                        if isinstance(one, Failure):
+                            self.store.add_failure(one)
+                            failed.append(one)
+                            continue
+                        self.store.add(one, replace=self.fresh)
+                    kept = one if arrays else dataclasses.replace(one, arrays={})
+                    self.records[one.id] = kept
+        finally:
+            with contextlib.suppress(StoreError):  # what ended the run is the better message
+                self.store.add_costs(teller.costs)
+        return failed

@@ -1,0 +1,33 @@
+"""How outcomes show themselves in Python and in notebooks: the one place that calls `report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+class Shown:
+    """Outcome with a figure, a page and a notebook display, all made from its view."""
+
+    def figure(self) -> Any:
+        """Return the first plot as a Matplotlib figure."""
+        from unlazy.core.errors import require
+        from unlazy.report.figures import draw
+        from unlazy.report.view import view_of
+
+        plots = view_of(self).plots
+        require(bool(plots), "There is nothing to draw.")
+        return draw(plots[0])
+
+    def page(self, path: Path | str) -> None:
+        """Write an HTML page that is readable offline."""
+        from unlazy.report.html import write_page
+        from unlazy.report.view import view_of
+
+        write_page([view_of(self)], Path(path))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from unlazy.report.notebook import notebook_html
+
+        return notebook_html(self)

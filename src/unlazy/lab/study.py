@@ -1,0 +1,83 @@
+"""The study protocol: rounds of trials that end in an outcome.
+
+A claim, its control, a contest, a scaling study, an audit and a ranking are studies. `rounds` is a
+generator: it yields trials, receives their records, and returns an outcome. What runs the trials,
+looks them up in the store, and keeps their records is the driver, `unlazy.lab.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from unlazy.lab.store import Store
+from unlazy.lab.trials import Record, Runnable
+
+O_co = TypeVar("O_co", covariant=True)
+#: Records by the ids of the trials that asked for them.
+Records = Mapping[str, Record]
+#: What `Study.rounds` returns.
+Rounds = Generator[Sequence[Runnable], Records, O_co]
+
+
+class Say(Protocol):
+    """Receives sentences on how a study proceeds; `passing` ones matter only while it runs."""
+
+    def __call__(self, sentence: str, *, passing: bool = False) -> None:
+        """Receive a sentence."""
+
+
+def silent(sentence: str, *, passing: bool = False) -> None:
+    """Ignore a sentence."""
+
+
+class Study(Protocol[O_co]):
+    """Rounds of trials that end in an outcome."""
+
+    @property
+    def title(self) -> str:
+        """What is run, in one line."""
+
+    @property
+    def arrays(self) -> bool:
+        """Whether the outcome needs the arrays of records, not only their measurements."""
+
+    def rounds(self, store: Store, say: Say = silent) -> Rounds[O_co]:
+        """Yield trials, receive their records, return the outcome.
+
+        The store is there to read earlier runs and to note this one; it is not asked for records.
+        `say` receives intermediate results as sentences.
+        """
+
+
+O = TypeVar("O")  # noqa: E741
+K = TypeVar("K", bound=Hashable)
+
+
+def parallel(rounds: Mapping[K, Rounds[O]]) -> Rounds[dict[K, O]]:
+    """Run several generators of rounds side by side: each of its rounds holds one of each."""
+    outcomes: dict[K, O] = {}
+    asked: dict[K, Sequence[Runnable]] = {}
+    for name, each in rounds.items():
+        advance(each, None, name, asked, outcomes)
+    while asked:
+        found = yield [trial for trials in asked.values() for trial in trials]
+        for name, trials in list(asked.items()):
+            sent = {trial.id: found[trial.id] for trial in trials}
+            advance(rounds[name], sent, name, asked, outcomes)
+    return {name: outcomes[name] for name in rounds}
+
+
+def advance(
+    rounds: Rounds[O],
+    sent: Records | None,
+    name: K,
+    asked: dict[K, Sequence[Runnable]],
+    outcomes: dict[K, O],
+) -> None:
+    """Send records to a generator of rounds; note the trials it asks for, or its outcome."""
+    try:
+        asked[name] = next(rounds) if sent is None else rounds.send(sent)
+    except StopIteration as end:
+        outcomes[name] = end.value
+        asked.pop(name, None)

@@ -1,0 +1,36 @@
+"""Views as Markdown, for README.md and the documentation."""
+
+from __future__ import annotations
+
+from unlazy.report.labels import MARKS
+from unlazy.report.view import View, ViewTable
+
+
+def view_markdown(view: View, level: int = 2) -> str:
+    """Return a view under a heading of a level; plots are left out."""
+    mark = f": {MARKS[view.status]}" if view.status else ""
+    parts = [f"{'#' * level} {view.title}{mark}" if level < 4 else f"**{view.title}{mark}**"]
+    if not view.title:
+        parts = []
+    parts += [view.takeaway] if view.takeaway else []
+    parts += [f"*{view.context}.*"] if view.context else []
+    parts += [f"**{label}:** {text}" if label else text for label, text in view.lines]
+    parts += [f"**Note:** {note}" for note in view.notes]
+    parts += [f"```python\n{view.code}\n```"] if view.code else []
+    parts += ["\n".join(f"- {item}" for item in view.items)] if view.items else []
+    parts += [table_markdown(table) for table in view.tables]
+    parts += [view_markdown(part, max(level + 1, 4)) for part in (*view.parts, *view.details)]
+    return "\n\n".join(parts)
+
+
+def table_markdown(table: ViewTable) -> str:
+    """Return a table, with its title above and its caption below."""
+    rules = ["---:" if table.side(i) == "r" else "---" for i in range(len(table.columns))]
+    rows = [table.columns, tuple(rules), *table.rows]
+    lines = "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
+    title = f"{table.title}:\n\n" if table.title else ""
+    return title + lines + (f"\n\n{table.caption}" if table.caption else "")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,1 @@
+"""Kinds of study: claims, contests, scaling studies, audits, rankings."""

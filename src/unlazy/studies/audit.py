@@ -1,0 +1,358 @@
+"""Audits as studies: does a table reward feature learning, or does a fixed kernel suffice?
+
+First methods with fixed and with learned features are compared by nested cross-validation, fold by
+fold; then diagnostics explain the answer. Each fold of each method and each diagnostic is a trial:
+an audit resumes where it was interrupted, on any engine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from unlazy.core.errors import require, unknown
+from unlazy.core.metrics import Kind
+from unlazy.estimators.catalog import AUDIT, GROUPS, Group
+from unlazy.lab.provenance import made_by
+from unlazy.lab.showing import Shown
+from unlazy.lab.store import Run, Store
+from unlazy.lab.study import Rounds, Say, silent
+from unlazy.lab.trials import Measurement, Record, Runnable, now
+from unlazy.solvers.policy import EXACT_POINTS
+from unlazy.tables.contest import Bout, Standings, schedule
+from unlazy.tables.explain import DIAGNOSTICS, Diagnostic, Explanation, Selected, SelectedFold
+from unlazy.tables.folds import FoldTrial, TableData
+from unlazy.tables.judgement import AuditJudgement, judge
+from unlazy.tasks.tables.problems import FOLDS, Problem
+
+#: Below this number of rows cross-validation is repeated with other folds.
+REPEATED, REPEATS = 400, 2
+#: Seconds that a fold takes on two cores: a part for any table, for each thousand training rows,
+#: and for the cube of ten thousand rows.
+FOLD_SECONDS = (8.0, 10.0, 60.0)
+#: A comparison is never cut down below so many rows.
+SMALL = 400
+#: The fraction of the time that the comparison may take.
+CONTEST = 0.75
+#: Folds on which diagnostics look at the selected methods.
+SELECTED_FOLDS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class MethodLosses:
+    """The mean test loss of a method on each fold, and the seconds that all folds took."""
+
+    name: str
+    group: Group
+    losses: tuple[float, ...]
+    seconds: float
+
+    @property
+    def mean(self) -> float:
+        """Mean over folds."""
+        return float(np.mean(self.losses))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation between folds."""
+        return float(np.std(self.losses))
+
+
+@dataclasses.dataclass(frozen=True)
+class AuditOutcome(Shown):
+    """What an audit found.
+
+    `selected`: the mean loss of each group, represented by the method that was selected in each
+    fold; `constant`: the loss of the best constant on each fold.
+    """
+
+    table: str
+    kind: Kind
+    rows: int
+    columns: int
+    classes: tuple[str, ...]
+    decisions: tuple[str, ...]
+    judgement: AuditJudgement
+    methods: tuple[MethodLosses, ...]
+    selected: Mapping[Group, float]
+    constant: tuple[float, ...]
+    findings: tuple[Explanation, ...]
+    left_out: tuple[str, ...]
+    seconds: float
+    command: str = ""
+    provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def answer(self) -> str:
+        """The answer, one paragraph in plain words."""
+        return self.judgement.paragraph
+
+    @property
+    def folds(self) -> int:
+        """How many folds were completed."""
+        return len(self.constant)
+
+    def __str__(self) -> str:
+        return self.answer
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {
+            "command": self.command,
+            "table": self.table,
+            "task": self.kind,
+            "rows": self.rows,
+            "columns": self.columns,
+            "classes": list(self.classes),
+            "decisions": list(self.decisions),
+            **self.judgement.to_json(),
+            "folds": self.folds,
+            "contenders": {
+                method.name: {
+                    "group": method.group,
+                    "loss": method.mean,
+                    "by fold": list(method.losses),
+                    "seconds": method.seconds,
+                }
+                for method in self.methods
+            },
+            "selected": dict(self.selected),
+            "constant": list(self.constant),
+            "explanations": {
+                finding.name: {"says": finding.says, "data": dict(finding.data)}
+                for finding in self.findings
+            },
+            "left out": list(self.left_out),
+            "seconds": self.seconds,
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Build from `to_json` output."""
+        return cls(
+            table=told["table"],
+            kind=told["task"],
+            rows=told["rows"],
+            columns=told["columns"],
+            classes=tuple(told["classes"]),
+            decisions=tuple(told["decisions"]),
+            judgement=AuditJudgement.from_json(told),
+            methods=tuple(
+                MethodLosses(name, each["group"], tuple(each["by fold"]), each["seconds"])
+                for name, each in told["contenders"].items()
+            ),
+            selected=told["selected"],
+            constant=tuple(told["constant"]),
+            findings=tuple(
+                Explanation(name, each["says"], each["data"])
+                for name, each in told["explanations"].items()
+            ),
+            left_out=tuple(told["left out"]),
+            seconds=told["seconds"],
+            command=told["command"],
+            provenance=told["provenance"],
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Audit:
+    """An audit of a table. `seconds`: the time that may be spent; None: as long as it takes."""
+
+    data: TableData
+    methods: tuple[str, ...] = tuple(AUDIT)
+    seconds: float | None = None
+    explain: bool = True
+    command: str = ""
+
+    arrays = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be compared, before anything is run."""
+        for each in self.methods:
+            if each not in AUDIT:
+                raise unknown("contender", each, AUDIT)
+        groups = {AUDIT[each].group for each in self.methods}
+        require(
+            {"fixed", "learned"} <= groups,
+            "An audit needs at least one method with fixed and one with learned features.",
+        )
+        require(
+            self.seconds is None or self.seconds > 0,
+            f"The time must be positive, but is {self.seconds} seconds.",
+        )
+
+    @property
+    def title(self) -> str:
+        """The table and its size."""
+        problem = self.data.problem
+        size = f"{len(problem):,} rows × {len(problem.names)} columns"
+        return f"{self.data.name} · {size} · {problem.kind}"
+
+    @property
+    def settings(self) -> str:
+        """What tells this audit from others of a table of the same name."""
+        return self.command or f"{', '.join(self.methods)}; {self.data.identity}"
+
+    def rounds(self, store: Store, say: Say = silent) -> Rounds[AuditOutcome]:
+        """Compare fold by fold while there is time, then run diagnostics."""
+        begin = time.monotonic()
+        problem = self.data.problem
+        standings, left_out = Standings(problem, self.methods), list[str]()
+        used: dict[str, list[tuple[Runnable, Record]]] = {name: [] for name in self.methods}
+        places = schedule(problem, REPEATS if len(problem) < REPEATED else 1)
+        for index, (repeat, fold, _) in enumerate(places):
+            trials = {
+                name: Measurement(FoldTrial.of(self.data, AUDIT[name], repeat, fold), 0)
+                for name in self.methods
+            }
+            if index and self._is_late(begin, index) and not _stored(trials.values(), store):
+                count = len(places)
+                left_out.append(f"{count - index} of {count} folds, for there was no time")
+                break
+            passed = time.monotonic() - begin
+            left = f", about {passed / index * (len(places) - index):.0f} s left" if index else ""
+            say(f"fold {index + 1} of {len(places)}{left}", passing=True)
+            records = yield list(trials.values())
+            for name, trial in trials.items():
+                record = records[trial.id]
+                used[name].append((trial, record))
+                standings.add(Bout.of(trial.instrument, record))  # type: ignore[arg-type]
+        findings: list[Explanation] = []
+        for name, planned in DIAGNOSTICS.items() if self.explain else ():
+            trial = Measurement(Diagnostic(self.data, planned.function, selection(standings)), 0)
+            left = None if self.seconds is None else begin + self.seconds - time.monotonic()
+            if (
+                left is not None
+                and left < planned.seconds(len(problem))
+                and not _stored([trial], store)
+            ):
+                left_out.append(f"{name}, for there was no time")
+                continue
+            say(name, passing=True)
+            record = (yield [trial])[trial.id]
+            used.setdefault("diagnostics", []).append((trial, record))
+            findings.append(Explanation(**(record.details or {})))
+        outcome = self._outcome(standings, findings, left_out, time.monotonic() - begin, used)
+        arms = {name: [record.id for _, record in pairs] for name, pairs in used.items()}
+        store.add_run(
+            Run("audit", self.data.name, self.settings, 0, 1, arms, now(), outcome.to_json())
+        )
+        return outcome
+
+    def _is_late(self, begin: float, done: int) -> bool:
+        """Whether another fold would take the comparison beyond its part of the time."""
+        if self.seconds is None:
+            return False
+        passed = time.monotonic() - begin
+        return passed + passed / done > CONTEST * self.seconds
+
+    def _outcome(
+        self,
+        standings: Standings,
+        findings: Sequence[Explanation],
+        left_out: Sequence[str],
+        seconds: float,
+        used: Mapping[str, Sequence[tuple[Runnable, Record]]],
+    ) -> AuditOutcome:
+        problem = self.data.problem
+        return AuditOutcome(
+            table=self.data.name,
+            kind=problem.kind,
+            rows=len(problem),
+            columns=len(problem.names),
+            classes=problem.classes,
+            decisions=problem.decisions,
+            judgement=judge(standings),
+            methods=tuple(
+                MethodLosses(
+                    name,
+                    AUDIT[name].group,
+                    tuple(bout.loss for bout in standings.of(name)),
+                    float(sum(bout.seconds for bout in standings.of(name))),
+                )
+                for name in standings.names
+            ),
+            selected={
+                group: float(np.mean([bout.loss for bout in standings.speakers(group)]))
+                for group in GROUPS
+                if any(AUDIT[name].group == group for name in standings.names)
+            },
+            constant=tuple(bout.loss for bout in standings.constant()),
+            findings=tuple(findings),
+            left_out=tuple(left_out),
+            seconds=seconds,
+            command=self.command,
+            provenance=made_by(pair for pairs in used.values() for pair in pairs),
+        )
+
+
+def _stored(trials: Any, store: Store) -> bool:
+    ids = [trial.id for trial in trials]
+    return len(store.known(ids)) == len(ids)
+
+
+def selection(standings: Standings) -> tuple[Selected, ...]:
+    """Return the selected method of each group, with its estimators on the first folds."""
+    found = []
+    for group in GROUPS:
+        if any(AUDIT[name].group == group for name in standings.names):
+            name = standings.favourite(group)
+            kind = standings.problem.kind
+            folds = tuple(
+                SelectedFold(
+                    bout.repeat,
+                    bout.fold,
+                    AUDIT[name].settings(kind, bout.columns)[bout.setting],
+                    bout.loss,
+                )
+                for bout in standings.of(name)[:SELECTED_FOLDS]
+            )
+            found.append(Selected(group, name, folds))
+    return tuple(found)
+
+
+def contest_seconds(rows: int, folds: int = FOLDS) -> float:
+    """Estimate how long a comparison of all methods takes on two free cores."""
+    train = rows * (FOLDS - 1) / FOLDS / 1000
+    return folds * (FOLD_SECONDS[0] + FOLD_SECONDS[1] * train + FOLD_SECONDS[2] * (train / 10) ** 3)
+
+
+def plan(problem: Problem) -> str:
+    """Say how long an audit takes on two free cores, and how much memory."""
+    rows = len(problem)
+    memory = 3 * 8 * min(rows, EXACT_POINTS) ** 2 / 1e9
+    repeats = REPEATS if rows < REPEATED else 1
+    about = contest_seconds(rows, FOLDS * repeats) / CONTEST
+    length = f"{about:.0f} s" if about < 90 else f"{about / 60:.0f} min"
+    return f"Estimated {length} on two free cores, at most {memory + 1:.1f} GB."
+
+
+def fitting(problem: Problem, seconds: float | None) -> Problem:
+    """Return the problem, or a random part of its rows if the time is too short for all."""
+    rows = len(problem)
+    while seconds is not None and rows > SMALL and contest_seconds(rows) > CONTEST * seconds:
+        rows = max(SMALL, int(0.8 * rows))
+    if rows == len(problem):
+        return problem
+    some = np.sort(np.random.default_rng(0).permutation(len(problem))[:rows])
+    told = (
+        f"{rows:,} of {len(problem):,} rows were drawn at random, so that the comparison fits into "
+        "the time; more time allows more rows."
+    )
+    part = dataclasses.replace(
+        problem, X=problem.X[some], y=problem.y[some], decisions=(*problem.decisions, told)
+    )
+    if problem.kind == "classification":  # a rare class may have lost too many rows
+        counts = np.bincount(part.y, minlength=len(problem.classes))
+        kept = np.flatnonzero(counts[part.y] >= FOLDS)
+        names = tuple(
+            name for name, count in zip(problem.classes, counts, strict=True) if count >= FOLDS
+        )
+        y = np.unique(part.y[kept], return_inverse=True)[1]
+        part = dataclasses.replace(part, X=part.X[kept], y=y, classes=names)
+    return part

@@ -1,0 +1,261 @@
+"""Claims as studies: from a claim to its verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from unlazy.core.errors import BadInput, require
+from unlazy.lab.arms import StudyArm, relabelled
+from unlazy.lab.claims import Claim, NotRun
+from unlazy.lab.judging import Verdict, judge
+from unlazy.lab.rules import SCALES, Scale, shuffled
+from unlazy.lab.store import Run, Store
+from unlazy.lab.study import Records, Rounds, Say, silent
+from unlazy.lab.trials import Record, Runnable, Trial, now
+
+#: Whether the arms are those of the claim or those of its negative control.
+World = Literal["claim", "control"]
+ArmRecords = dict[str, list[Record]]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClaimStudy:
+    """A claim at a scale on chosen seeds, with its negative control if `with_control`.
+
+    `look` is the number of the interim analysis if seeds are added until the claim is decided, else
+    0 (see `judging`).
+    """
+
+    claim: Claim
+    scale: Scale
+    seeds: tuple[int, ...]
+    with_control: bool = False
+    look: int = 0
+
+    arrays = False
+
+    @property
+    def title(self) -> str:
+        """The claim's id."""
+        return self.claim.id
+
+    @functools.cached_property
+    def arms(self) -> dict[World, Mapping[str, StudyArm]]:
+        """The arms of the claim, and of its control if that is run too; built once."""
+        found: dict[World, Mapping[str, StudyArm]] = {"claim": arms_of(self.claim, self.scale)}
+        if self.with_control and self.claim.control is not None:
+            found["control"] = arms_of(self.claim, self.scale, "control")
+        return found
+
+    @functools.cached_property
+    def trials(self) -> dict[World, dict[str, list[Runnable]]]:
+        """The trials of each arm."""
+        return {
+            world: {name: arm.trials(self.seeds) for name, arm in arms.items()}
+            for world, arms in self.arms.items()
+        }
+
+    @property
+    def missing(self) -> str | None:
+        """One sentence on data that are not there and how to get them; None if all are there."""
+        for arm in self.trials["claim"].values():
+            for trial in arm[:1]:
+                if isinstance(trial, Trial) and trial.family.missing is not None:
+                    return trial.family.missing
+        return None
+
+    def rounds(self, store: Store, say: Say = silent) -> Rounds[Verdict]:
+        """Run all trials in one round, and judge."""
+        rule = {self.claim.id: self.claim.rule}
+        store.register_rules(rule)
+        found = yield [
+            trial for arms in self.trials.values() for arm in arms.values() for trial in arm
+        ]
+        joined = {world: self._joined(world, found) for world in self.trials}
+        for world in self.trials:
+            store.add_run(self._note(world, found))
+        control = joined.get("control")
+        if control is None:
+            control = stored_control(self.claim, self.scale, store)
+        used = list(dict.fromkeys(found))
+        return judge(
+            self.claim,
+            self.scale,
+            joined["claim"],
+            registered=store.rule_registered(self.claim.id, self.claim.rule),
+            look=self.look,
+            control=control,
+            older=sum(found[each].id != each for each in used),
+        )
+
+    def _joined(self, world: World, found: Records) -> ArmRecords:
+        return {
+            name: self.arms[world][name].join([found[trial.id] for trial in trials], self.seeds)
+            for name, trials in self.trials[world].items()
+        }
+
+    def _note(self, world: World, found: Records) -> Run:
+        arms = {
+            name: [found[trial.id].id for trial in arm] for name, arm in self.trials[world].items()
+        }
+        first, count = self.seeds[0], len(self.seeds)
+        outcome = {"look": self.look}
+        return Run(world, self.claim.id, self.scale, first, count, arms, now(), outcome)
+
+
+def claim_study(
+    claim: Claim,
+    scale: Scale,
+    *,
+    seeds: int | None = None,
+    first_seed: int | None = None,
+    with_control: bool = False,
+) -> ClaimStudy:
+    """Lay out the study of a claim, by default on the seeds on which it is judged."""
+    require(scale in SCALES, f"The scale must be one of {', '.join(SCALES)}, but is {scale!r}.")
+    count = claim.seeds[scale] if seeds is None else seeds
+    require(count >= 1, f"The number of seeds must be at least 1, but is {count}.")
+    first = claim.first_seed if first_seed is None else first_seed
+    return ClaimStudy(claim, scale, tuple(range(first, first + count)), with_control)
+
+
+@dataclasses.dataclass(frozen=True)
+class UntilDecided:
+    """A claim's study with twice as many seeds at each interim analysis, until it is decided.
+
+    The j-th analysis takes the (2^j)-th part of the error, so that all together decide wrongly no
+    more often than one would. It ends at `max_seeds`.
+    """
+
+    study: ClaimStudy
+    max_seeds: int = 40
+
+    arrays = False
+
+    @property
+    def title(self) -> str:
+        """The claim's id."""
+        return self.study.title
+
+    def rounds(self, store: Store, say: Say = silent) -> Rounds[Verdict]:
+        """Run the study on more and more seeds."""
+        first, count, look = self.study.seeds[0], len(self.study.seeds), 1
+        while True:
+            seeds = tuple(range(first, first + (count << (look - 1))))
+            again = dataclasses.replace(
+                self.study,
+                seeds=seeds,
+                look=look,
+                with_control=self.study.with_control and look == 1,
+            )
+            verdict = yield from again.rounds(store, say)
+            unsure = verdict.seen == "undecided" and not verdict.claim.exact
+            if not unsure or 2 * len(seeds) > self.max_seeds:
+                return verdict
+            look += 1
+
+
+def arms_of(claim: Claim, scale: Scale, world: World = "claim") -> Mapping[str, StudyArm]:
+    """Return the arms of a claim, or of its control."""
+    if world == "claim":
+        return claim.study(scale)
+    if claim.control is None:
+        raise BadInput(f"{claim.id} has no control.")
+    return claim.control.study(scale)
+
+
+def waiting_for_data(
+    studies: Iterable[ClaimStudy],
+) -> tuple[list[ClaimStudy], list[NotRun]]:
+    """Separate studies that can be run from rows for those whose data are not there."""
+    able, rows = [], []
+    for study in studies:
+        reason, claim = study.missing, study.claim
+        if reason is None:
+            able.append(study)
+        else:
+            rows.append(NotRun(claim.id, claim.where, claim.kind, claim.statement, reason))
+    return able, rows
+
+
+def null_of(claim: Claim) -> Claim | None:
+    """Return the claim with shuffled labels.
+
+    None if nothing in it learns from labels, or the statement is true of any.
+    """
+    if claim.whatever_labels or all(
+        relabelled(arm) is None for arm in claim.study("laptop").values()
+    ):
+        return None
+    return dataclasses.replace(
+        claim,
+        id=f"{claim.id} (null)",
+        study=shuffled(claim.study).study,
+        published=(),
+        conditions=(),
+        control=None,
+        corrections=(),
+        plots=(),
+    )
+
+
+def records_of(claim: Claim, run: Run, store: Store, *, arrays: bool = False) -> ArmRecords:
+    """Return the records of a stored run by arm, joined to one per seed."""
+    seeds = range(run.first_seed, run.first_seed + run.seeds)
+    arms = arms_of(claim, run.setting, run.kind)  # type: ignore[arg-type]
+    return {
+        name: arms[name].join([store.get(each, arrays=arrays) for each in ids], seeds)
+        for name, ids in run.arms.items()
+        if name in arms
+    }
+
+
+def present(claim: Claim, run: Run) -> dict[str, list[Runnable]] | None:
+    """Return the trials of a stored run by arm; None if the study has other trials now."""
+    seeds = range(run.first_seed, run.first_seed + run.seeds)
+    arms = arms_of(claim, run.setting, run.kind)  # type: ignore[arg-type]
+    trials = {name: arm.trials(seeds) for name, arm in arms.items()}
+    keys = {name: [trial.key for trial in arm] for name, arm in trials.items()}
+    stored = {name: [each.partition(".")[0] for each in ids] for name, ids in run.arms.items()}
+    return trials if keys == stored else None
+
+
+def newest(
+    store: Store, runs: Iterable[Run], claim: Claim, world: World, scale: str | None = None
+) -> Run | None:
+    """Return the newest run of a claim or control that is complete and has the present trials."""
+    for run in runs:  # the newest first
+        if run.kind != world or run.name != claim.id or run.setting not in SCALES:
+            continue
+        if scale not in (None, run.setting) or (world == "control" and claim.control is None):
+            continue
+        ids = {each for arm in run.arms.values() for each in arm}
+        if len(store.known(ids)) == len(ids) and present(claim, run) is not None:
+            return run
+    return None
+
+
+def stored_control(claim: Claim, scale: Scale, store: Store) -> ArmRecords | None:
+    """Return the records of the control that was run at the same scale."""
+    run = newest(store, store.runs("control"), claim, "control", scale)
+    return None if run is None else records_of(claim, run, store)
+
+
+def verdict_of(claim: Claim, run: Run, store: Store) -> Verdict:
+    """Judge a stored run, with the control that was run at the same scale."""
+    trials = present(claim, run) or {}
+    now_ids: Sequence[str] = [trial.id for arm in trials.values() for trial in arm]
+    then = [each for arm in run.arms.values() for each in arm]
+    return judge(
+        claim,
+        run.setting,  # type: ignore[arg-type]
+        records_of(claim, run, store),
+        # A rule that this store has never seen is younger than all its records.
+        registered=store.rule_registered(claim.id, claim.rule) or now(),
+        look=(run.outcome or {}).get("look", 0),
+        control=stored_control(claim, run.setting, store),  # type: ignore[arg-type]
+        older=len({*then} - {*now_ids}),
+    )

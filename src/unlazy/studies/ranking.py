@@ -1,0 +1,211 @@
+"""Rankings as studies: our estimators on UCI tables among 179 published classifiers.
+
+Each estimator on each split of each table is a trial.
+
+Reference: M. Fernández-Delgado, E. Cernadas, S. Barro, D. Amorim. Do we need hundreds of
+classifiers to solve real world classification problems? JMLR 15, 2014.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from unlazy.core.errors import unknown
+from unlazy.core.naming import Identified
+from unlazy.estimators.catalog import RANKING
+from unlazy.lab.provenance import made_by
+from unlazy.lab.showing import Shown
+from unlazy.lab.store import Run, Store
+from unlazy.lab.study import Rounds, Say, silent
+from unlazy.lab.trials import Instrument, Measurement, Record, Runnable, now
+from unlazy.tables.folds import fitted
+from unlazy.tables.yardstick import PairedTest, Standing, paired_tests, standings
+from unlazy.tasks.tables.uci import UciTable
+
+
+class UciData(Identified):
+    """A UCI table with its published splits. Two tables of one name differ by their content."""
+
+    name: str = eqx.field(static=True)
+    table: UciTable = eqx.field(static=True)
+
+    held: ClassVar[tuple[str, ...]] = ("table",)
+
+    @property
+    def identity(self) -> str:
+        return _content(_ById(self.table))
+
+
+@dataclasses.dataclass(frozen=True)
+class _ById:
+    """A table that is compared by its place in memory; it holds the table, so that it stays."""
+
+    table: UciTable
+
+    def __hash__(self) -> int:
+        return id(self.table)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and other.table is self.table
+
+
+@functools.lru_cache(maxsize=256)
+def _content(table: _ById) -> str:
+    """Hash the inputs, the classes and the rows of every split."""
+    digest = hashlib.sha256(table.table.X.tobytes() + table.table.y.tobytes())
+    for split in table.table.splits:
+        for part in split:
+            digest.update(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:16]
+
+
+class SplitTrial(Instrument):
+    """An estimator with default settings on standardized columns of one split of a UCI table."""
+
+    data: UciData
+    method: str = eqx.field(static=True)
+    estimator: BaseEstimator = eqx.field(static=True)
+    split: int = eqx.field(static=True)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        """Return the test accuracy in percent."""
+        split = self.data.table.splits[self.split]
+        if len(np.unique(split.y)) < 2:
+            return {"test_accuracy": 100.0 * float(np.mean(split.y_test == split.y[0]))}
+        model = fitted(make_pipeline(StandardScaler(), self.estimator), split.x, split.y)
+        correct = model.predict(split.x_test) == split.y_test
+        return {"test_accuracy": 100.0 * float(np.mean(correct))}
+
+    @property
+    def work(self) -> float:
+        """The cube of the rows, as for a kernel."""
+        return float(len(self.data.table.y)) ** 3
+
+
+@dataclasses.dataclass(frozen=True)
+class RankingOutcome(Shown):
+    """A ranking: accuracies in percent by method and table, and standings among the published.
+
+    `comparable`: standings without tables whose published accuracies are from a test set.
+    """
+
+    command: str
+    tables: int
+    apart: int
+    measured: Mapping[str, Mapping[str, float]]
+    standings: tuple[Standing, ...]
+    comparable: tuple[Standing, ...]
+    tests: tuple[PairedTest, ...]
+    provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {
+            "command": self.command,
+            "tables": self.tables,
+            "apart": self.apart,
+            "standings": [dataclasses.asdict(each) for each in self.standings],
+            "standings on tables without a test set": [
+                dataclasses.asdict(each) for each in self.comparable
+            ],
+            "paired tests": [test._asdict() for test in self.tests],
+            "accuracies": {name: dict(values) for name, values in self.measured.items()},
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Build from `to_json` output."""
+        return cls(
+            command=told["command"],
+            tables=told["tables"],
+            apart=told["apart"],
+            measured=told["accuracies"],
+            standings=tuple(Standing(**each) for each in told["standings"]),
+            comparable=tuple(
+                Standing(**each) for each in told["standings on tables without a test set"]
+            ),
+            tests=tuple(PairedTest(**each) for each in told["paired tests"]),
+            provenance=told["provenance"],
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranking:
+    """Estimators on UCI tables. `published`: accuracies of the published `classifiers` by table."""
+
+    tables: tuple[UciTable, ...]
+    methods: tuple[str, ...]
+    classifiers: Sequence[str]
+    published: Mapping[str, np.ndarray]
+    command: str = ""
+
+    arrays = False
+
+    def __post_init__(self) -> None:
+        """Refuse methods that are not in the catalog."""
+        for name in self.methods:
+            if name not in RANKING:
+                raise unknown("entrant", name, RANKING)
+
+    @property
+    def title(self) -> str:
+        """The methods and the number of tables."""
+        return f"{', '.join(self.methods)} on {len(self.tables)} UCI tables"
+
+    def rounds(self, store: Store, say: Say = silent) -> Rounds[RankingOutcome]:
+        """Run all estimators on all splits in one round."""
+        trials: dict[tuple[str, str], list[Runnable]] = {}
+        for table in self.tables:
+            data = UciData(table.name, table)
+            for name in self.methods:
+                estimator = RANKING[name].default("classification")
+                trials[name, table.name] = [
+                    Measurement(SplitTrial(data, name, estimator, index), 0)
+                    for index in range(len(table.splits))
+                ]
+        records = yield [trial for each in trials.values() for trial in each]
+        measured: dict[str, dict[str, float]] = {name: {} for name in self.methods}
+        used: dict[str, list[tuple[Runnable, Record]]] = {name: [] for name in self.methods}
+        for (name, table_name), each in trials.items():
+            pairs = [(trial, records[trial.id]) for trial in each]
+            used[name] += pairs
+            scores = [record.value("test_accuracy") for _, record in pairs]
+            measured[name][table_name] = float(np.mean(scores))
+        outcome = self._outcome(measured, used)
+        arms = {name: [record.id for _, record in pairs] for name, pairs in used.items()}
+        setting = self.command or self.title
+        store.add_run(Run("ranking", "uci", setting, 0, 1, arms, now(), outcome.to_json()))
+        return outcome
+
+    def _outcome(
+        self,
+        measured: Mapping[str, Mapping[str, float]],
+        used: Mapping[str, Sequence[tuple[Runnable, Record]]],
+    ) -> RankingOutcome:
+        found = standings(measured, self.classifiers, self.published)
+        apart = [table.name for table in self.tables if not table.comparable]
+        same = found
+        if 0 < len(apart) < len(self.tables):
+            same = standings(measured, self.classifiers, self.published, without=apart)
+        return RankingOutcome(
+            self.command,
+            len(self.tables),
+            len(apart),
+            measured,
+            tuple(found),
+            tuple(same),
+            tuple(paired_tests(measured)),
+            made_by(pair for pairs in used.values() for pair in pairs),
+        )

@@ -1,0 +1,213 @@
+"""Folds of tables as trials: a method is tuned, fitted and tested on one fold of a table.
+
+Everything that is fitted or chosen is fitted and chosen within the training rows. In each fold
+every method tries its configurations on a part of the training rows (at most `TUNING_ROWS`) and is
+scored on other training rows. If the part is smaller than it could be, the best configuration is
+scored once more after a fit to all rows that do not score: who learns most from few rows need not
+learn most from many. The best configuration is fitted to all training rows and predicts the test
+rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+
+from unlazy.core.metrics import Kind
+from unlazy.core.naming import Identified
+from unlazy.estimators.catalog import Method
+from unlazy.lab.trials import Instrument
+from unlazy.tasks.tables.problems import FOLDS, Problem
+
+#: Training rows on which settings are tried, and the fraction of the training rows that score them.
+TUNING_ROWS, INNER = 2_000, 0.25
+
+
+def losses_of(kind: Kind, found: np.ndarray, y: np.ndarray, unit: float) -> np.ndarray:
+    """Of each row: 100 where the class is wrong, so that the mean is a percentage; or the squared
+    error in percent of the variance.
+    """
+    result: np.ndarray = (
+        100.0 * (found != y) if kind == "classification" else 100.0 * np.square(found - y) / unit
+    )
+    return result
+
+
+class Encoded:
+    """Training and test rows of a fold, encoded by what the training rows say, once for all
+    contenders.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        test: np.ndarray,
+        *,
+        y: np.ndarray | None = None,
+        rotation: int | None = None,
+    ) -> None:
+        train = np.setdiff1d(np.arange(len(problem)), test)
+        y = problem.y if y is None else y
+        self.kind, self.train, self.test = problem.kind, train, test
+        encoder = problem.encoder()
+        self.y, self.y_test = y[train], y[test]
+        self.x, self.x_test = (
+            encoder.fit_transform(problem.X[train], self.y),
+            encoder.transform(problem.X[test]),
+        )
+        if rotation is not None:
+            turn = np.linalg.qr(
+                np.random.default_rng(rotation).standard_normal((self.x.shape[1],) * 2)
+            )[0]
+            self.x, self.x_test = self.x @ turn, self.x_test @ turn
+        self.unit = float(np.var(problem.y)) if problem.kind == "regression" else 1.0
+
+    def inner(self, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the training rows: those to try settings on, all that do not score, and those that do;
+        every class in each where it can be.
+        """
+        draw = np.random.default_rng([seed, 1])
+        order = np.lexsort([draw.random(len(self.y)), self.y])
+        scoring = np.zeros(len(order), bool)
+        scoring[order[int(draw.integers(4)) :: round(1 / INNER)]] = True
+        free = np.flatnonzero(~scoring)
+        tried = draw.permutation(free)[:TUNING_ROWS]
+        if self.kind == "classification":  # a class that fell out would be one no setting can learn
+            missing = [
+                np.flatnonzero(~scoring & (self.y == c))[:1]
+                for c in np.setdiff1d(self.y, self.y[tried])
+            ]
+            tried = np.concatenate([tried, *missing]).astype(int)
+        return tried, free, draw.permutation(np.flatnonzero(scoring))[:TUNING_ROWS]
+
+    def losses(self, estimator: Any, rows: np.ndarray | None = None) -> np.ndarray:
+        """Losses of the test rows after a fit to all training rows or to some."""
+        x, y = (self.x, self.y) if rows is None else (self.x[rows], self.y[rows])
+        return losses_of(
+            self.kind, fitted(estimator, x, y).predict(self.x_test), self.y_test, self.unit
+        )
+
+
+def fitted(estimator: Any, x: np.ndarray, y: np.ndarray) -> Any:
+    """A fresh copy, fitted; warnings of solvers that stop early are not for the user of a
+    contest.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return clone(estimator).fit(x, y)
+
+
+class TableData(Identified):
+    """The rows of a prediction problem. Two tables of one name are told apart by their content."""
+
+    name: str = eqx.field(static=True)
+    problem: Problem = eqx.field(static=True)
+
+    held: ClassVar[tuple[str, ...]] = ("problem",)
+
+    @property
+    def identity(self) -> str:
+        return _content(self.problem)
+
+    def encoded(self, repeat: int, fold: int) -> Encoded:
+        """Return a fold with columns encoded by its training rows; the last two are kept."""
+        key = (self.identity, repeat, fold)
+        if key not in _ENCODED:
+            while len(_ENCODED) > 1:
+                _ENCODED.pop(next(iter(_ENCODED)))
+            _ENCODED[key] = Encoded(self.problem, self.problem.folds(repeat)[fold])
+        return _ENCODED[key]
+
+
+_ENCODED: dict[tuple[str, int, int], Encoded] = {}
+#: Hashes of problems by their identity in memory, with the problem, so that it stays in memory.
+_CONTENTS: dict[int, tuple[Problem, str]] = {}
+
+
+def _content(problem: Problem) -> str:
+    """Hash names, kind, classes, columns and target."""
+    known = _CONTENTS.get(id(problem))
+    if known is not None and known[0] is problem:
+        return known[1]
+    digest = hashlib.sha256()
+    X = problem.X
+    if problem.words:
+        X = np.array([[str(value) for value in row] for row in X])
+    about = (problem.kind, problem.names, problem.numeric, problem.classes)
+    for part in (repr(about).encode(), X.tobytes(), problem.y.tobytes()):
+        digest.update(part)
+    while len(_CONTENTS) > 3:
+        _CONTENTS.pop(next(iter(_CONTENTS)))
+    _CONTENTS[id(problem)] = (problem, digest.hexdigest()[:16])
+    return _CONTENTS[id(problem)][1]
+
+
+class FoldTrial(Instrument):
+    """One method on one fold of a table.
+
+    `settings` are its configurations for one column, which name the estimators that it is made of;
+    `configurations` gives those for any number of encoded columns.
+    """
+
+    data: TableData
+    method: str = eqx.field(static=True)
+    settings: tuple[BaseEstimator, ...] = eqx.field(static=True)
+    configurations: Callable[[Kind, int], list[BaseEstimator]] | None = eqx.field(static=True)
+    repeat: int = eqx.field(static=True)
+    fold: int = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, data: TableData, method: Method, repeat: int, fold: int) -> FoldTrial:
+        """Return the trial of a method of the catalog."""
+        settings = tuple(method.settings(data.problem.kind, 1))
+        return cls(data, method.name, settings, method.configurations, repeat, fold)
+
+    def estimators(self, d: int) -> list[BaseEstimator]:
+        """Return the configurations for d encoded columns."""
+        if self.configurations is None:
+            return list(self.settings)
+        return self.configurations(self.data.problem.kind, d)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        """Return the chosen configuration, its inner loss, and the losses of the test rows."""
+        data = self.data.encoded(self.repeat, self.fold)
+        settings = self.estimators(data.x.shape[1])
+        setting, inner = tuned(settings, data, seed=self.repeat * FOLDS + self.fold)
+        losses = data.losses(settings[setting])
+        return {
+            "setting": float(setting),
+            "inner_loss": inner,
+            "loss": float(np.mean(losses)),
+            "columns": float(data.x.shape[1]),
+            "test_rows": data.test,
+            "losses": losses,
+        }
+
+    @property
+    def work(self) -> float:
+        """The cube of the rows, as for a kernel."""
+        return float(len(self.data.problem)) ** 3
+
+
+def tuned(settings: list[BaseEstimator], data: Encoded, seed: int) -> tuple[int, float]:
+    """Return the best configuration on rows held out of the training rows, and its loss there.
+
+    The loss is that after a fit to all rows that do not score.
+    """
+    tried, free, scoring = data.inner(seed)
+
+    def loss(estimator: Any, rows: np.ndarray) -> float:
+        found = fitted(estimator, data.x[rows], data.y[rows]).predict(data.x[scoring])
+        return float(np.mean(losses_of(data.kind, found, data.y[scoring], data.unit)))
+
+    losses = [loss(estimator, tried) for estimator in settings]
+    best = int(np.argmin(losses))
+    return best, losses[best] if len(free) <= len(tried) else loss(settings[best], free)
