@@ -49,7 +49,8 @@ def index_lines(
     for paper, group in itertools.groupby(entries, key=lambda entry: entry.paper):
         rows = [_cells(entry, verdicts) for entry in group]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        yield f"{paper} ({len(rows)} statements; claims are {paper}/...)"
+        count = f"{len(rows)} statement{'s' * (len(rows) > 1)}"
+        yield f"{paper} ({count}; claims are {paper}/...)"
         for row in rows:
             cells = zip(row, widths, strict=True)
             line = "  " + "  ".join(cell.ljust(longest) for cell, longest in cells).rstrip()
