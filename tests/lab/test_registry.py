@@ -5,12 +5,12 @@ import sys
 import textwrap
 
 import pytest
+from unlazy.lab.running import absent, keep
 
 from contracts import check_family, check_learner
 from unlazy.core.errors import BadInput
 from unlazy.lab import registry
 from unlazy.lab.engines.local import LocalEngine
-from unlazy.lab.running import absent, keep
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Trial
 from unlazy.probes.performance import Performance
