@@ -10,16 +10,16 @@ from html import escape
 
 import jax
 import pytest
+from unlazy.lab.contests import Contest, choose, run
+from unlazy.lab.running import absent
 
 from toys import Halfspace, hand_record, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
 from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.kernels.stationary import RBF
-from unlazy.lab.contests import Contest, choose, run
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.outcomes import ContestOutcome, Place, Result
-from unlazy.lab.running import absent
 from unlazy.lab.statistics import estimate
 from unlazy.lab.store import Store
 from unlazy.learners.direction import DirectionHistogram

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from unlazy.lab.scaling import EASIER, START, TARGET, Scaling, places_of, run, sizes_to_try
 
 from toys import Halfspace, small_learner
 from unlazy.core.errors import BadInput
@@ -17,7 +18,6 @@ from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
 from unlazy.lab.power_laws import first_stable_crossing, fit, last_crossing
 from unlazy.lab.registry import family_of, learner_of
-from unlazy.lab.scaling import EASIER, START, TARGET, Scaling, places_of, run, sizes_to_try
 from unlazy.lab.store import Store
 from unlazy.learners.features import FeatureRidge
 from unlazy.report.scaling import print_scaling, table

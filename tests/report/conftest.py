@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from unlazy.tables.audit import AuditOutcome
 
 from toys import hand_record
 from unlazy.core.metrics import ACCURACY
@@ -14,7 +15,6 @@ from unlazy.lab.outcomes import ContestOutcome, Place, Result
 from unlazy.lab.rules import Change, Check, Condition, Control, Published, Quantity
 from unlazy.report.rankings import Ranking
 from unlazy.report.view import view_of
-from unlazy.tables.audit import AuditOutcome
 from unlazy.tables.contest import Bout, Standings, schedule
 from unlazy.tables.explain import Explanation
 from unlazy.tables.judgement import judge as judge_audit

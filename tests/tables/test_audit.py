@@ -15,7 +15,7 @@ from unlazy.cli import main
 from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
 from unlazy.estimators.catalog import Method
-from unlazy.report.audits import audit_page, print_audit
+from unlazy.report.audits import print_audit
 from unlazy.tables import contest, spectra
 from unlazy.tables.contest import Bout, Standings, schedule
 from unlazy.tables.diagnostics import DIAGNOSTICS

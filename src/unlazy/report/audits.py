@@ -147,10 +147,6 @@ def _methods_plot(outcome: AuditOutcome) -> ViewPlot:
                     kind=group,
                 )
             )
-            y, low, high = (
-                tuple(map(float, each)) for each in (means, means - spreads, means + spreads)
-            )
-            series.append(ViewSeries(words, names, y, low, high, mark="points", kind=side))
     return ViewPlot(
         "Held-out loss of every method",
         "method",
@@ -173,12 +169,10 @@ def _line(name: str, x: Sequence[Any], y: Sequence[Any], kind: str = "measured")
     return ViewSeries(name, tuple(a for a, _ in kept), tuple(b for _, b in kept), kind=kind)
 
 
-def _curves(data: Mapping[str, Any]) -> tuple[ViewPlot, ...]:
-    lines = tuple(
-        _line(f"{GROUPS[side]}: {curve['name']}", curve["rows"], curve["losses"], side)
-        for side, curve in data["curves"].items()
-    )
-    rows = sorted({float(count) for curve in data["curves"].values() for count in curve["rows"]})
+def _curves(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
+    curves = data["curves"].items()
+    lines = [_line(f"{GROUPS[g]}: {c['name']}", c["rows"], c["losses"], g) for g, c in curves]
+    rows = tuple(sorted({float(many) for _, curve in curves for many in curve["rows"]}))
     caption = "Held-out loss of the best method of each group, fitted to fewer training rows."
     axes = ("Learning curves", "training rows", data["unit"])
     yield ViewPlot(*axes, tuple(lines), log_x=True, ticks=rows, caption=caption)
