@@ -129,6 +129,19 @@ class Rounds(SilentRun):
         self.seen.append(round)
 
 
+def test_of_several_records_that_are_one_trial_now_the_newest_stays(old):
+    """As of a user's class whose code was edited between two runs."""
+    db = sqlite3.connect(old)
+    copied = "replace(key, '-', '+'), trial, status, steps, names, measurements, seconds"
+    db.execute(f"INSERT INTO records SELECT {copied}, provenance, '1999' FROM records")
+    db.execute("INSERT INTO arrays VALUES ('old+0', 'surplus', '<f8', '[1]', zeroblob(8))")
+    db.commit()
+    db.close()
+    with Store(old) as store:
+        check_content(store)
+        assert store.get(f"{TRIALS[0].key}.{UNKNOWN}").arrays.keys() == {"w"}
+
+
 def test_old_records_answer_only_on_request(old):
     watcher = Rounds()
     with Store(old) as store:
