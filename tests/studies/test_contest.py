@@ -13,19 +13,21 @@ import pytest
 from unlazy.lab.contests import Contest, choose, run
 from unlazy.lab.running import absent
 
-from toys import Halfspace, hand_record, small_learner
+from toys import Halfspace, absent, hand_record, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
 from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.kernels.stationary import RBF
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.outcomes import ContestOutcome, Place, Result
+from unlazy.lab.run import run_one
 from unlazy.lab.statistics import estimate
 from unlazy.lab.store import Store
 from unlazy.learners.direction import DirectionHistogram
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.kernel import KernelRidge
 from unlazy.report.contests import chosen, curves, standings
+from unlazy.studies.contest import Contest, choose
 
 LINEAR = FeatureRidge(RawFeatures())
 CONTEST = Contest(
@@ -41,9 +43,9 @@ CONTEST = Contest(
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     with Store(tmp_path_factory.mktemp("contest") / "s.sqlite") as store:
-        found = run(CONTEST, store, LocalEngine())
+        found = run_one(CONTEST, store, LocalEngine())
         assert absent(CONTEST.all_rehearsals, store) == []
-        again = run(CONTEST, store, Refusing())
+        again = run_one(CONTEST, store, Refusing())
     assert again.to_json() == found.to_json(), "the store was not used"
     return found
 
@@ -77,7 +79,7 @@ def test_the_choice_is_refitted_to_all_examples(outcome):
     )
     assert len(trace.seen.y) == 80
     trial = CONTEST.final(Place("linear", 80, 1), result.learner)
-    assert result.trial == trial.key
+    assert result.trial == trial.id
 
 
 def _learner_key(seed):
@@ -89,22 +91,13 @@ def test_choosing_takes_the_best_on_the_examples_held_out():
     steps = trials[0].steps
     right = [60.0, 90.0, 90.0, 70.0]
     loss = [0.1, 0.9, 0.5, 0.2]
-    record = dataclasses.replace(
-        hand_record(steps=steps, validation_accuracy=right, validation_loss=loss), key=trials[0].key
-    )
-    choice = choose(trials, {trials[0].key: record})
-    assert (
-        choice.validation == 90
-        and choice.learner == list(trials[0].learner.options(40).values())[2]
-        and choice.tried == 4
-    )
-    broken = dataclasses.replace(
-        record, measurements=record.measurements | {"validation_loss": (0.1, 0.9, math.nan, 0.2)}
-    )
-    assert (
-        choose(trials, {trials[0].key: broken}).learner
-        == list(trials[0].learner.options(40).values())[1]
-    )
+    record = hand_record(steps=steps, validation_accuracy=right, validation_loss=loss)
+    options = list(trials[0].learner.options(40).values())
+    choice = choose(trials, {trials[0].id: record})
+    assert (choice.validation, choice.learner, choice.tried) == (90, options[2], 4)
+    broken = record.measurements | {"validation_loss": (0.1, 0.9, math.nan, 0.2)}
+    broken = dataclasses.replace(record, measurements=broken)
+    assert choose(trials, {trials[0].id: broken}).learner == options[1]
 
 
 class Greedy(KernelRidge):
@@ -128,7 +121,7 @@ def test_tuning_helps_where_the_first_guess_is_bad(tmp_path):
     contest = Contest(Halfspace(4), {"kernel": narrow}, (150,), (0, 1, 2), budget=24, test=1000)
     bare = dataclasses.replace(contest, budget=1)
     with Store(tmp_path / "s.sqlite") as store:
-        tuned, untuned = (run(c, store, LocalEngine()) for c in (contest, bare))
+        tuned, untuned = (run_one(c, store, LocalEngine()) for c in (contest, bare))
     assert tuned.mean("kernel", 150).mean > untuned.mean("kernel", 150).mean + 3
 
 
@@ -249,8 +242,14 @@ def test_the_table_puts_the_best_first_and_tells_what_was_chosen(outcome):
 
 
 def test_the_plot_has_a_line_per_learner_and_categories_for_one_size(outcome):
-    (axes,) = outcome.figure().axes
-    assert axes.get_title(loc="left") == "Halfspace" and len(curves(outcome).series) == 2
-    assert all(series.x == (40, 80) for series in curves(outcome).series)
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["40", "80"]
+    assert [series.x for series in curves(outcome).series] == [(40, 80), (40, 80)]
     assert curves(hand_outcome({"a": [90.0], "b": [50.0]})).categories == ("a", "b")
+
+
+def test_an_outcome_says_which_code_made_it(outcome):
+    told = outcome.to_json()["provenance"]
+    used = {trial.id for trial in CONTEST.all_rehearsals} | {
+        result.trial for result in outcome.results.values()
+    }
+    assert told["records"] == len(used) and told["older"] == 0
+    assert told["fingerprints"] == sorted({name.partition(".")[2] for name in used})
