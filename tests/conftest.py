@@ -34,7 +34,7 @@ import jax  # noqa: E402
 import pytest  # noqa: E402
 
 #: Resident bytes above which a worker drops its compiled programs.
-MAX_RESIDENT = 1800 << 20
+MAX_RESIDENT = 1600 << 20
 #: Mapped memory regions above which it drops them, too. Linux allows a process 65,530, each program
 #: takes some, and XLA crashes at the limit.
 MAX_REGIONS = 20_000

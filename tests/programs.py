@@ -1,4 +1,4 @@
-"""Tasks, samples and fits as one compiled program each.
+"""Tasks, samples, fits and probes as one compiled program each.
 
 Called eagerly, they would compile each of their operations by itself, which takes seconds.
 """
@@ -22,3 +22,9 @@ def sampled(task, n, key):
 def fitted(learner, sampler, n, key):
     """Return the trace of a learner."""
     return learner.fit(sampler, n, key=key)
+
+
+@eqx.filter_jit
+def looked(probe, task, trace, *, found, key):
+    """Return the measurements of a probe."""
+    return probe(task, trace, found=found, key=key)

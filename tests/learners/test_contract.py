@@ -91,7 +91,19 @@ def test_learners_of_claims_keep_the_contract(name):
     check_learner(trial.learner, trial.family, trial.n)
 
 
-@pytest.mark.parametrize("name", one_of_each(Measurement, lambda trial: type(trial.instrument)))
+#: Computations of seconds, whose values the tests of their papers check at smaller sizes.
+LONG_INSTRUMENTS = ("Complexities", "SpreadVectors")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow)
+        if type(TRIALS[name].instrument).__name__ in LONG_INSTRUMENTS
+        else name
+        for name in one_of_each(Measurement, lambda trial: type(trial.instrument))
+    ],
+)
 def test_instruments_of_claims_keep_the_contract(name):
     check_instrument(TRIALS[name].instrument)
 

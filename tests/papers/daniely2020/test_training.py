@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from programs import fitted
+from programs import fitted, looked
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.sources import LawGradients
@@ -150,7 +150,7 @@ def trained(schedule, *probes, structured=0.5):
     trace = fitted(schedule.reduced(structured), task.sampler, 1, KEY)
     found = {}
     for probe in probes:
-        found |= probe(task, trace, found=found, key=KEY)
+        found |= looked(probe, task, trace, found=found, key=KEY)
     return {name: np.asarray(value) for name, value in found.items()}
 
 
@@ -183,7 +183,7 @@ def test_the_start_is_measured_as_it_is():
     for printed in (False, True):
         schedule = ParitySchedule.theorem(n=7, k=3, q=8, T=1, record=(0, 1), printed=printed)
         trace = fitted(schedule.network(LawGradients()), task.sampler, 1, KEY)
-        found = ForgettingStep()(task, trace, found={}, key=KEY)
+        found = looked(ForgettingStep(), task, trace, found={}, key=KEY)
         assert (float(found["start"][0]) > 0.1) == printed and (
             float(found["w"][0]) > 1e-3
         ) == printed
