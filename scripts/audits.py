@@ -24,8 +24,9 @@ import numpy as np
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-import unlazy
 from unlazy.tables.journal import Journal
+
+import unlazy
 
 Made = tuple[np.ndarray, np.ndarray]
 

@@ -1,7 +1,10 @@
 """Settings for all tests."""
 
+import contextlib
+import ctypes
 import gc
 import os
+import sys
 from pathlib import Path
 
 # Compiled programs are shared between tests, workers and subprocesses. Set before JAX is imported.
@@ -40,34 +43,65 @@ jaxtyping.install_import_hook([f"unlazy.{folder}" for folder in COMPUTING], "che
 # Arrays of other rank are given their axes explicitly; a forgotten axis is an error.
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-#: Bytes of a worker above which it forgets the programs that it compiled: two workers take two
-#: thirds of the machine at most.
-MUCH = (
-    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 3
-    if hasattr(os, "sysconf")
-    else 4 << 30
-)
+#: Resident bytes above which a worker drops its compiled programs.
+MAX_RESIDENT = 1600 << 20
+#: Mapped memory regions above which it drops them, too. Linux allows a process 65,530, each program
+#: takes some, and XLA crashes at the limit.
+MAX_REGIONS = 20_000
+#: Resident bytes after programs were last dropped: what stays is data and modules.
+_floor = [0]
 
 
-#: Mapped pieces of memory above which it does so, too: Linux allows a process 65,530, programs take
-#: some each, and XLA crashes there.
-MANY = 20_000
+@pytest.fixture(autouse=True)
+def _bounded_memory():
+    """Drop compiled programs when they fill the memory.
+
+    Many programs are shared between tests, so they are kept until then.
+    """
+    yield
+    if _resident() > max(MAX_RESIDENT, _floor[0] + (400 << 20)):
+        _drop_programs()
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _forget_programs():
-    """Thousands of compiled programs would fill the memory; but many are shared between files, so
-    they are only forgotten when they do.
-    """
+def _bounded_regions():
     yield
+    if _regions() > MAX_REGIONS:
+        _drop_programs()
+
+
+def _drop_programs():
+    plt = sys.modules.get("matplotlib.pyplot")
+    if plt is not None:
+        plt.close("all")
+    jax.clear_caches()
+    gc.collect()
+    _return_freed_memory()
+    _floor[0] = _resident()
+
+
+def _resident():
+    """Return the resident bytes of this process, or 0 on systems without /proc."""
     try:
-        resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        pieces = Path("/proc/self/maps").read_bytes().count(b"\n")
-    except OSError:  # not Linux
-        return
-    if resident > MUCH or pieces > MANY:
-        jax.clear_caches()
-        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _regions():
+    """Return the number of mapped memory regions, or 0 on systems without /proc."""
+    try:
+        return Path("/proc/self/maps").read_bytes().count(b"\n")
+    except OSError:
+        return 0
+
+
+def _return_freed_memory():
+    """Return freed heap pages to the system, which glibc keeps otherwise."""
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture

@@ -107,9 +107,7 @@ def test_recorded_models_are_those_of_shorter_trainings():
 
 def test_recorded_losses_are_the_means_between():
     sampler = halfspace_sampler()
-    each = (
-        small_learner(steps=6, record=tuple(range(7)), batch=None).fit(sampler, 32, key=KEY).losses
-    )
+    each = fit(small_learner(steps=6, record=tuple(range(7)), batch=None), sampler, 32).losses
     some = fit(small_learner(steps=6, record=(0, 2), batch=None), sampler, 32).losses
     assert np.isnan(each[0]) and np.isnan(some[0])
     np.testing.assert_allclose(some[1:], [np.mean(each[1:3]), np.mean(each[3:])], rtol=1e-12)

@@ -50,7 +50,7 @@ def test_the_tangent_path_is_ridge_regression_on_all_derivatives(name):
         trace = learner.fit(task.sampler, 30, key=jax.random.key(1))
         network, (x, y) = trace.models.network, trace.seen
         arrays, rest = eqx.partition(network, eqx.is_inexact_array)
-        jacobian = jax.jacrev(lambda arrays: eqx.combine(arrays, rest)(x).ravel())(arrays)
+        jacobian = jax.jit(jax.jacrev(lambda arrays: eqx.combine(arrays, rest)(x).ravel()))(arrays)
         J = np.concatenate(
             [np.asarray(leaf).reshape(y.size, -1) for leaf in jax.tree.leaves(jacobian)], axis=1
         )

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import looked
 from toys import Halfspace, small_init
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
@@ -40,7 +41,7 @@ def look(probe, make, family=FAMILY):
     task, trace = scene(make, family)
     return {
         name: np.asarray(value[0])
-        for name, value in probe(task, trace, found={}, key=jax.random.key(3)).items()
+        for name, value in looked(probe, task, trace, found={}, key=jax.random.key(3)).items()
     }
 
 

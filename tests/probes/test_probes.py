@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import looked
 from toys import Halfspace, small_init
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR, Outputs, accuracy, metric_of, squared_error
@@ -24,7 +25,9 @@ def test_accuracy_counts_ties_half_and_nan_as_wrong():
 def measured(probe, task, model, seen):
     """What a probe of traces finds in one model."""
     stacked = jax.tree.map(lambda leaf: leaf[None], model)
-    found = probe(task, Trace(stacked, jnp.zeros(1), seen, (0,)), found={}, key=jax.random.key(3))
+    found = looked(
+        probe, task, Trace(stacked, jnp.zeros(1), seen, (0,)), found={}, key=jax.random.key(3)
+    )
     return {name: value[0] for name, value in found.items()}
 
 

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import looked
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
@@ -48,7 +49,7 @@ def traced(*nets, steps=None):
 def look(probe, net, task=TASK):
     return {
         name: float(value[0])
-        for name, value in probe(task, traced(net), found={}, key=jax.random.key(1)).items()
+        for name, value in looked(probe, task, traced(net), found={}, key=jax.random.key(1)).items()
     }
 
 
