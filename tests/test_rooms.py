@@ -14,9 +14,11 @@ ROOT = Path(unlazy.__file__).parent
 #: In the order of the data: a room may import from those before it.
 ROOMS = (
     *("core", "tasks", "networks", "kernels", "solvers", "learners", "probes"),
-    *("theory", "lab", "papers", "estimators", "tables", "report", "play", "cli"),
+    *("theory", "lab", "papers", "estimators", "tables", "studies", "report", "play", "cli"),
 )
-#: Papers that may be taken from; a second paper's need moves a thing up.
+#: Modules outside of the rooms. Only the command line imports `api`, which is what `import unlazy`
+#: offers.
+OUTSIDE = ("api.py", "__init__.py", "__main__.py")
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -56,6 +58,10 @@ def wrong_ways(files, root=ROOT):
             continue
         for module in imported(path):
             _, room, *rest = module.split(".")
+            if room == "api":
+                if parts[0] != "cli":
+                    found.append(f"{'/'.join(parts)} imports {module}")
+                continue
             if ROOMS.index(room) > ROOMS.index(parts[0]):
                 found.append(f"{'/'.join(parts)} imports {module}")
             if parts[0] == room == "papers" and len(parts) > 2 and rest and rest[0] != parts[1]:
@@ -64,7 +70,7 @@ def wrong_ways(files, root=ROOT):
 
 
 def test_every_file_is_in_a_room():
-    assert {room_of(path) for path in FILES} == {*ROOMS, "__init__.py", "__main__.py"}
+    assert {room_of(path) for path in FILES} == {*ROOMS, *OUTSIDE}
 
 
 def test_imports_go_one_way():
