@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shlex
-import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +32,7 @@ from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.registry import claims, family_of, find_claims, learner_of
 from unlazy.lab.rules import DEVELOPMENT, Scale
 from unlazy.lab.run import Incomplete, RunWatcher, run, run_one
-from unlazy.lab.store import Store
+from unlazy.lab.store import Store, opened
 from unlazy.lab.study import Study
 from unlazy.learners.base import Learner
 from unlazy.report.progress import watcher_of
@@ -271,19 +270,6 @@ def claim_studies(
         UntilDecided(study, max_seeds) if until_decided else study for study in able
     ]
     return studies, rows
-
-
-@contextlib.contextmanager
-def opened(store: Store | Path | str | None) -> Iterator[Store]:
-    """A store that is open, is opened here, or lives only as long as it is needed."""
-    if isinstance(store, Store):
-        yield store
-    elif store is not None:
-        with Store(store) as found:
-            yield found
-    else:
-        with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as found:
-            yield found
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import sys
 import textwrap
 
 import pytest
+from unlazy.lab.running import absent, keep
 
 from contracts import check_family, check_learner
 from toys import absent, keep

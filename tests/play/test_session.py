@@ -5,8 +5,12 @@ import queue
 
 import pytest
 
+from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.run import run_one
+from unlazy.lab.store import Store
 from unlazy.play.presets import PRESETS
 from unlazy.play.recording import record, write_recording
+from unlazy.play.rivals import Abandoned, Abandoning, rival
 from unlazy.play.session import AHEAD, Session
 
 SMALL = {"d": 12, "D": 6, "m": 4, "T": 120, "n": 200, "seeds": 2}
@@ -28,9 +32,9 @@ ALONE = dataclasses.replace(
 class Page:
     """What a browser would be: it hears, and says how far it has seen."""
 
-    def __init__(self):
+    def __init__(self, store=None):
         self.heard = queue.SimpleQueue()
-        self.session = Session({ALONE.id: ALONE}, self.heard.put)
+        self.session = Session({ALONE.id: ALONE}, self.heard.put, store)
         self.session.start()
 
     def tell(self, do, **words):
@@ -95,6 +99,26 @@ def test_rivals_are_solved_beside(page):
         and len(found["errors"]) == 2
         and all(0 <= error <= 100 for error in found["errors"])
     )
+
+
+def test_a_second_visit_is_answered_by_the_store(tmp_path, monkeypatch):
+    errors = []
+    for _ in range(2):
+        page = Page(tmp_path / "s.sqlite")
+        page.tell("start", values=SMALL)
+        errors.append(page.until("rival")["errors"])
+        page.session.stop()
+        monkeypatch.setattr(LocalEngine, "run", None)
+    assert errors[0] == errors[1]
+
+
+def test_what_nobody_waits_for_is_abandoned(tmp_path):
+    wanted = iter([True, False])
+    watcher = Abandoning(lambda: next(wanted))
+    scene = ALONE.scene(SMALL)
+    study = rival(scene, scene.rivals["linear"])
+    with Store(tmp_path / "s.sqlite") as store, pytest.raises(Abandoned):
+        run_one(study, store, LocalEngine(), watcher=watcher)
 
 
 @pytest.mark.slow

@@ -15,10 +15,10 @@ from unlazy.cli import main
 from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
 from unlazy.estimators.catalog import Method
-from unlazy.report.audits import audit_page, print_audit
-from unlazy.tables import contest, explain
+from unlazy.report.audits import print_audit
+from unlazy.tables import contest, spectra
 from unlazy.tables.contest import Bout, Standings, schedule
-from unlazy.tables.explain import INSTRUMENTS, gradient_spectrum, kernel_alignment
+from unlazy.tables.diagnostics import DIAGNOSTICS
 from unlazy.tables.judgement import judge
 from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import problem_of
@@ -111,14 +111,15 @@ def test_an_audit_of_a_linear_table_and_what_it_keeps(tmp_path):
 
 
 def test_instruments_see_what_was_planted(monkeypatch):
-    monkeypatch.setattr(explain, "BOOTSTRAP", 2)
-    monkeypatch.setattr(explain, "SCALES", (0.5, 32.0))
-    monkeypatch.setattr(explain, "RATES", (0.03, 1e6))  # of which the second diverges
-    monkeypatch.setattr(explain, "STEPS", 160)
+    monkeypatch.setattr(spectra, "BOOTSTRAP", 2)
+    monkeypatch.setattr(spectra, "SCALES", (0.5, 32.0))
+    monkeypatch.setattr(spectra, "RATES", (0.03, 1e6))  # of which the second diverges
+    monkeypatch.setattr(spectra, "STEPS", 160)
     x, y = made("parity", 200)
     outcome = unlazy.audit(x, y > 0, contenders=NAMES)
-    assert {finding.name for finding in outcome.findings} == set(INSTRUMENTS)
+    assert {finding.name for finding in outcome.findings} == set(DIAGNOSTICS)
     found = {finding.name: finding.data for finding in outcome.findings}
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert {found["gradients"]["columns"][0], found["gradients"]["columns"][1]} == {"x0", "x1"}
     assert found["kernel alignment"]["shares"]["NTK"] == sorted(
         found["kernel alignment"]["shares"]["NTK"]
@@ -130,13 +131,25 @@ def test_instruments_see_what_was_planted(monkeypatch):
     assert outcome.judgement.code in "\n".join(
         line.rstrip() for line in printed.export_text().splitlines()
     )
-    page = audit_page(outcome)
+    text = page([view(outcome)])
     assert (
-        page.index("<h1>")
-        < page.index('id="standings"')
-        < page.index("One network, from rich to lazy")
+        text.index("<h1")
+        < text.index('id="the-table-audit-methods"')
+        < text.index("Feature learning versus lazy training")
     )
-    assert "http" not in page.split("<script>")[0].replace("http-equiv", "")
+    assert "http" not in text.split("<script>")[0].replace("http-equiv", "")
+
+
+def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monkeypatch):
+    """Diagnostics are kept by their inputs."""
+    refits = {"rotation": DIAGNOSTICS["rotation"]}
+    monkeypatch.setattr("unlazy.tables.audit.DIAGNOSTICS", refits)
+    x, y = made("linear", 60)
+    for fixed in ("linear", "RBF kernel", "linear"):
+        outcome = unlazy.audit(x, y, contenders=[fixed, "RFM"], journal=tmp_path / "kept.jsonl")
+        assert outcome.findings[0].data["sides"]["fixed"]["name"] == fixed
+    kept = (tmp_path / "kept.jsonl").read_text()
+    assert kept.count("/explain/rotation/") == 2
 
 
 def test_words_and_missing_values_lead_back_to_their_columns():
@@ -149,9 +162,9 @@ def test_words_and_missing_values_lead_back_to_their_columns():
             np.where(colour == "red", "yes", "no"),
         )
     )
-    found = gradient_spectrum(problem, None)
+    found = spectra.gradient_spectrum(problem)
     assert found.data["columns"][0] == "colour"
-    assert kernel_alignment(problem, None).data["kare"]["RBF kernel"] < 0.5
+    assert spectra.kernel_alignment(problem).data["kare"]["RBF kernel"] < 0.5
 
 
 def test_the_command_reads_a_file_and_keeps_to_the_time(tmp_path, monkeypatch):
@@ -185,7 +198,7 @@ def test_the_command_reads_a_file_and_keeps_to_the_time(tmp_path, monkeypatch):
         written["command"].startswith("unlazy audit t.csv --target y --time 15m --contender ")
         and "--no-explain" in written["command"]
     )
-    assert "To use it" in found.output
+    assert "make_pipeline" in found.output
     refused = CliRunner().invoke(main, ["audit", str(path), "--target", "z"])
     assert refused.exit_code == 2 and "no column named" in refused.output
 

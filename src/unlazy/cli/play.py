@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from unlazy.cli.common import default_store, store_option
 from unlazy.core.errors import BadInput, unknown
 from unlazy.report.files import check_writable
 
@@ -39,6 +40,7 @@ from unlazy.report.files import check_writable
     is_flag=True,
     help="Start the server, watch a short run through it, say how long it took, and end.",
 )
+@store_option
 def play(
     what: str | None,
     changes: tuple[str, ...],
@@ -46,6 +48,7 @@ def play(
     no_browser: bool,
     record_path: Path | None,
     check: bool,
+    store_path: Path | None,
 ) -> None:
     """Watch networks learn: a page on this machine on which you choose a task, move sliders and see
     neurons find what is hidden.
@@ -53,17 +56,17 @@ def play(
     Without a name it opens the stories of the papers; a name is that of a paper ('shi2022'), of a
     task ('unlazy list tasks'), of a task of your own, as file.py:Name, or of a column of a table,
     as table.csv:column. The page is served on this machine alone, and training stops when it is
-    closed.
+    closed. Errors of rivals are kept in the store.
     """
     if check:
         return click.echo(checked())
     presets = presets_with(what)
     chosen = what or next(iter(presets))
-    values = values_of(changes)
+    values, store = values_of(changes), store_path or default_store()
     presets[chosen].scene(values)  # wrong numbers are refused before anything is opened
     if record_path is not None:
-        return _record(presets[chosen], values, record_path)
-    _serve(presets, {"preset": chosen, "values": values}, port, no_browser)
+        return _record(presets[chosen], values, record_path, store)
+    _serve(presets, {"preset": chosen, "values": values}, port, no_browser, store)
     return None
 
 
@@ -95,7 +98,9 @@ def values_of(changes: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _serve(presets: dict[str, Any], opening: dict[str, Any], port: int, no_browser: bool) -> None:
+def _serve(
+    presets: dict[str, Any], opening: dict[str, Any], port: int, no_browser: bool, store: Path
+) -> None:
     import secrets
     import webbrowser
 
@@ -110,10 +115,10 @@ def _serve(presets: dict[str, Any], opening: dict[str, Any], port: int, no_brows
     sock.listen(64)  # a browser that comes before the server waits for it
     if not no_browser:
         webbrowser.open(address)
-    serve(application(presets, token, opening), sock)
+    serve(application(presets, token, opening, store), sock)
 
 
-def _record(preset: Any, values: dict[str, Any], path: Path) -> None:
+def _record(preset: Any, values: dict[str, Any], path: Path, store: Path) -> None:
     from unlazy.play.recording import record, write_recording
 
     check_writable(path)
@@ -127,7 +132,7 @@ def _record(preset: Any, values: dict[str, Any], path: Path) -> None:
                 bar.update(now - shown)
                 shown = max(shown, now)
 
-        found = record(preset, values, watch=watch)
+        found = record(preset, values, store=store, watch=watch)
     write_recording(found, path)
     click.echo(
         f"Recording written to {path.resolve()}: open it in a browser, no network is needed."

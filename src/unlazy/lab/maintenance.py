@@ -1,5 +1,5 @@
-"""Keeping stores: is one whole, joining those of several machines, and removing what no run refers
-to.
+"""Keeping stores: is one whole, joining those of several machines, comparing records of different
+fingerprints, and removing what no run refers to.
 """
 
 from __future__ import annotations
@@ -118,52 +118,55 @@ def unreferred(store: Store, days: float) -> list[str]:
 
 
 class Compared(NamedTuple):
-    """Records of one trial made by different code, libraries or data, the oldest first.
+    """Two records of one trial, made one after the other by different code, libraries or data.
 
-    `changes` names what differs from the one before, `differences` the measures that changed.
+    `changes` names what differs between their fingerprints, `differences` has all measures, the
+    largest change first.
     """
 
-    key: str
     trial: str
-    records: tuple[Record, ...]
-    changes: tuple[tuple[str, ...], ...]
-    differences: tuple[tuple[Difference, ...], ...]
+    old: Record
+    new: Record
+    changes: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def largest(self) -> float:
+        """The largest change of a measure, relative to the numbers or to 1."""
+        return max((each.largest for each in self.differences), default=0.0)
 
 
 def compare(store: Store, prefix: str = "") -> list[Compared]:
-    """Compare records of equal keys across fingerprints."""
+    """Compare records of equal keys across fingerprints, the largest changes first."""
     by_key: dict[str, list[Record]] = {}
     for record in store.records():
         if record.key.startswith(prefix):
             by_key.setdefault(record.key, []).append(record)
     found = []
-    for key, records in by_key.items():
-        if len(records) < 2:
-            continue
+    for records in by_key.values():
         records.sort(key=lambda record: record.created)
-        pairs = list(itertools.pairwise(records))
-        components = [
-            (store.fingerprint(old.fingerprint), store.fingerprint(new.fingerprint))
-            for old, new in pairs
-        ]
-        found.append(
-            Compared(
-                key,
-                _named(records[-1]),
-                tuple(records),
-                tuple(
-                    tuple(changes(old, new)) if old and new else ("not recorded",)
-                    for old, new in components
-                ),
-                tuple(tuple(differences(old, new)) for old, new in pairs),
-            )
-        )
-    return found
+        for old, new in itertools.pairwise(records):
+            before, after = store.fingerprint(old.fingerprint), store.fingerprint(new.fingerprint)
+            named = tuple(changes(before, after)) if before and after else ("not recorded",)
+            apart = sorted(differences(old, new), key=lambda each: -each.largest)
+            found.append(Compared(_named(new), old, new, named, tuple(apart)))
+    return sorted(found, key=lambda pair: -pair.largest)
 
 
 def _named(record: Record) -> str:
-    """Return a short name of a trial."""
+    """Return a short name of a trial: its classes, and the numbers and names of an instrument."""
     trial = record.trial
-    parts = [trial[part]["type"] for part in ("family", "learner", "instrument") if part in trial]
+    parts = [
+        trial[part]["type"].partition("#")[0] for part in ("family", "learner") if part in trial
+    ]
+    if "instrument" in trial:
+        plain = {
+            name: value
+            for name, value in trial["instrument"].items()
+            if isinstance(value, (str, int, float)) and name not in ("type", "precision")
+        }
+        inner = ", ".join(f"{name}={value}" for name, value in plain.items())
+        kind = trial["instrument"]["type"].partition("#")[0]
+        parts.append(f"{kind}({inner})" if inner else kind)
     size = f", n = {trial['n']:,}" if "n" in trial else ""
-    return f"{' · '.join(part.partition('#')[0] for part in parts)}{size}, seed {trial['seed']}"
+    return f"{' · '.join(parts)}{size}, seed {trial['seed']}"

@@ -19,12 +19,19 @@ TOLERANCE = 1e-4
 
 class Difference(NamedTuple):
     """How far two records are apart in one measure: the largest difference over all steps, relative
-    to the numbers or to 1.
+    to the numbers or to 1, and the numbers there.
     """
 
     measure: str
     largest: float
     equal: bool
+    before: float = math.nan
+    after: float = math.nan
+
+    def __str__(self) -> str:
+        if math.isnan(self.before) and math.isnan(self.after):
+            return f"{self.measure} not comparable"
+        return f"{self.measure} {self.before:.4g} → {self.after:.4g}"
 
 
 def differences(one: Record, other: Record, tolerance: float = TOLERANCE) -> list[Difference]:
@@ -32,12 +39,16 @@ def differences(one: Record, other: Record, tolerance: float = TOLERANCE) -> lis
     found = []
     for name in sorted(one.measurements.keys() | other.measurements.keys()):
         a, b = one.measurements.get(name), other.measurements.get(name)
-        apart = (
-            math.inf
-            if a is None or b is None or len(a) != len(b)
-            else max(map(_apart, a, b), default=0.0)
-        )
-        found.append(Difference(name, apart, apart <= tolerance))
+        if a is None or b is None or len(a) != len(b):
+            found.append(Difference(name, math.inf, False))
+            continue
+        apart = list(map(_apart, a, b))
+        worst = max(range(len(apart)), key=apart.__getitem__, default=None)
+        if worst is None:
+            found.append(Difference(name, 0.0, True))
+        else:
+            largest = apart[worst]
+            found.append(Difference(name, largest, largest <= tolerance, a[worst], b[worst]))
     if one.status != other.status or one.steps != other.steps:
         found.append(Difference("status and steps", math.inf, False))
     return found

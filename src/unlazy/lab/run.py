@@ -215,8 +215,8 @@ class _Driver:
                             failed.append(one)
                             continue
                         self.store.add(one, replace=self.fresh)
-                    kept = one if arrays else dataclasses.replace(one, arrays={})
-                    self.records[one.id] = kept
+                        kept = one if arrays else dataclasses.replace(one, arrays={})
+                        self.records[one.id] = kept
         finally:
             with contextlib.suppress(StoreError):  # what ended the run is the better message
                 self.store.add_costs(teller.costs)

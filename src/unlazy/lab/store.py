@@ -9,7 +9,10 @@ may share a store.
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -349,6 +352,19 @@ class Store(Database):
         with self._explained(), self._checked("A cost"):
             rows = self._db.execute("SELECT kind, work, seconds FROM costs")
             return [Cost(str(kind), float(work), float(seconds)) for kind, work, seconds in rows]
+
+
+@contextlib.contextmanager
+def opened(store: Store | Path | str | None) -> Iterator[Store]:
+    """Open a store for a while, unless it is open; without one, open a temporary one."""
+    if isinstance(store, Store):
+        yield store
+    elif store is not None:
+        with Store(store) as found:
+            yield found
+    else:
+        with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as found:
+            yield found
 
 
 def _are_keys(arms: Iterable[Any]) -> bool:

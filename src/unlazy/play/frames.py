@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from unlazy.core.metrics import ACCURACY, metric_of
-from unlazy.lab.trials import Trial
-from unlazy.learners.base import Learner
 from unlazy.play.scene import Scene
 from unlazy.play.training import LiveTraining, Moment, grid
-from unlazy.probes.performance import Performance
 from unlazy.report.neurons import NEAR
 from unlazy.tasks.base import Family
 from unlazy.tasks.circuits.circuit import NAMES, Circuit
@@ -25,10 +22,8 @@ from unlazy.tasks.circuits.recovery import Examiner
 SIGNALS = ("base", "composite")
 #: About so many looks make a recording.
 LOOKS = 200
-#: Examples by which errors are measured along training, and of rivals.
-TEST, RIVAL_TEST = 2000, 10_000
-#: Settings that a rival may try.
-RIVAL_BUDGET = 4
+#: Examples by which errors are measured along training.
+TEST = 2000
 
 
 class Reel:
@@ -199,21 +194,6 @@ def errors_of(family: Family, found: Any) -> list[float | None]:
     metric = metric_of(family.outputs)
     values = np.asarray(found[f"test_{metric.name}"], float)
     return _plain(100 - values if metric is ACCURACY else values, 3)
-
-
-def rival_trials(scene: Scene, learner: Learner, n: int) -> Any:
-    """A rival as in a contest: the best of a few settings, chosen on held-out examples."""
-    from unlazy.lab.arms import Tuned
-
-    return Tuned(scene.family, learner, n, (Performance(RIVAL_TEST),), RIVAL_BUDGET)
-
-
-def final_trials(scene: Scene, learner: Learner) -> list[Trial]:
-    """A watched learner run to its end, as ordinary trials."""
-    return [
-        Trial(scene.family, learner, scene.n, seed, (Performance(RIVAL_TEST),))
-        for seed in scene.seeds
-    ]
 
 
 def _lengths(scene: Scene, name: str) -> list[int]:

@@ -24,9 +24,13 @@ def record(
     values: dict[str, Any],
     *,
     rivals: bool = True,
+    store: Path | None = None,
     watch: Callable[[dict[str, Any]], None] = lambda message: None,
 ) -> dict[str, Any]:
-    """Run a preset to its end, and keep what a page would have seen of it."""
+    """Run a preset to its end, and keep what a page would have seen of it.
+
+    `store` keeps the errors of rivals.
+    """
     messages: list[dict[str, Any]] = []
     over = threading.Event()
     failed: list[str] = []
@@ -51,7 +55,7 @@ def record(
             over.set()
 
     waiting.add("run")
-    session = Session({preset.id: preset}, send)
+    session = Session({preset.id: preset}, send, store)
     session.start()
     session.tell({"do": "start", "preset": preset.id, "values": values})
     try:

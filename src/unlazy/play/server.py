@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -63,9 +64,15 @@ def embedded(data: Any) -> str:
 
 
 def application(
-    presets: dict[str, Preset], token: str, opening: dict[str, Any] | None = None
+    presets: dict[str, Preset],
+    token: str,
+    opening: dict[str, Any] | None = None,
+    store: Path | None = None,
 ) -> Starlette:
-    """The application. `opening`: the preset and values with which the page starts."""
+    """The application. `opening`: the preset and values with which the page starts.
+
+    `store` keeps the errors of rivals; without one they are computed again on each visit.
+    """
     sessions: set[Session] = set()
 
     def known(given: str | None) -> bool:
@@ -107,7 +114,7 @@ def application(
             if not session.stopped.is_set():
                 loop.call_soon_threadsafe(outbox.put_nowait, message)
 
-        session = Session(presets, send)
+        session = Session(presets, send, store)
         sessions.add(session)
         session.start()
         talking = asyncio.create_task(_talk(ws, outbox))

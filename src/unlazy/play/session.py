@@ -8,15 +8,21 @@ to: the networks of all of them are kept, as far as `MEMORY` allows.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from unlazy.core.errors import BadInput, UnlazyError
-from unlazy.play.frames import Reel, errors_of, final_trials, rival_trials
+from unlazy.lab.engines.local import LocalEngine, use_compilation_cache
+from unlazy.lab.run import run_one
+from unlazy.lab.store import opened
+from unlazy.learners.base import Learner
+from unlazy.play.frames import Reel
+from unlazy.play.rivals import Abandoned, Abandoning, FinalErrors, rival, watched
 from unlazy.play.scene import Preset, Scene, WrongNumber
 
 #: Frames that training may be ahead of what is seen.
@@ -28,10 +34,13 @@ Send = Callable[[dict[str, Any]], None]
 
 
 class Session:
-    """Commands come in by `tell`, messages go out by `send`; both from any thread."""
+    """Commands come in by `tell`, messages go out by `send`; both from any thread.
 
-    def __init__(self, presets: dict[str, Preset], send: Send) -> None:
-        self.presets, self._send = presets, send
+    Errors of rivals are kept in `store`, or in a temporary one.
+    """
+
+    def __init__(self, presets: dict[str, Preset], send: Send, store: Path | None = None) -> None:
+        self.presets, self._send, self._store = presets, send, store
         self.stopped = threading.Event()
         self._inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="rivals")
@@ -65,8 +74,6 @@ class Session:
         return self._working or self._solving
 
     def _work(self) -> None:
-        from unlazy.lab.engines.local import use_compilation_cache
-
         use_compilation_cache()
         while not self.stopped.is_set():
             wait = (
@@ -253,34 +260,20 @@ class Session:
             self._solving = False
 
     def _solve(self, scene: Scene, run: int) -> None:
-        for name, learner in scene.rivals.items():
-            found = self._tuned(scene, learner, scene.rival_n, lambda: run != self._run)
-            if found is None:
-                return
-            self._send({"type": "rival", "run": run, "name": name, "errors": found})
+        with self._errors(lambda: run == self._run) as errors:
+            for name, learner in scene.rivals.items():
+                found = errors(rival(scene, learner)) if _suits(learner, scene) else []
+                self._send({"type": "rival", "run": run, "name": name, "errors": found})
 
-    def _tuned(
-        self, scene: Scene, learner: Any, n: int, outdated: Callable[[], bool]
-    ) -> list[float | None] | None:
-        """What a tuned rival reaches, by seed; None where nobody waits for it any more."""
-        from unlazy.lab.engines.local import LocalEngine
-
-        if not learner.suits(scene.family.outputs):
-            return []
-        arm = rival_trials(scene, learner, n)
-        trials = arm.trials(scene.seeds)
-        records = {}
-        for record in LocalEngine().run(trials):
-            if self.stopped.is_set() or outdated():
-                return None
-            records[record.key] = record
-            time.sleep(0)  # let the training thread have its turn
-        joined = arm.join([records[trial.key] for trial in trials], scene.seeds)
-        metric = scene.family.metric
-        return errors_of(
-            scene.family,
-            {f"test_{metric.name}": [record.value(f"test_{metric.name}") for record in joined]},
-        )
+    @contextlib.contextmanager
+    def _errors(
+        self, wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[Callable[[FinalErrors], list[float | None]]]:
+        """Yield a function that runs studies; it ends the block if nobody waits any more."""
+        watcher = Abandoning(lambda: not self.stopped.is_set() and wanted())
+        with contextlib.suppress(Abandoned), opened(self._store) as store:
+            engine = LocalEngine()
+            yield lambda study: run_one(study, store, engine, watcher=watcher)
 
     def _gap(self, command: dict[str, Any]) -> None:
         """How the distance grows: the first watched learner and the rivals at each value of a
@@ -294,25 +287,19 @@ class Session:
         )
 
     def _grow(self, preset: Preset, values: dict[str, Any], run: int) -> None:
-        from unlazy.lab.engines.local import LocalEngine
-
         assert preset.gap is not None
-        for value in preset.gap.values:
-            scene = preset.scene(values | {preset.gap.field: value})
-            name, learner = next(iter(scene.watched.items()))
-            trials = final_trials(scene, learner)
-            records = []
-            for record in LocalEngine().run(trials):
-                if self.stopped.is_set():
-                    return
-                records.append(record)
-            measure = f"test_{scene.family.metric.name}"
-            at = {"type": "gap", "run": run, "at": str(value)}
-            errors = errors_of(scene.family, {measure: [each.value(measure) for each in records]})
-            self._send(at | {"name": name, "n": scene.n, "errors": errors})
-            for rival, other in scene.rivals.items():
-                found = self._tuned(scene, other, scene.rival_n, lambda: False)
-                if found is None:
-                    return
-                self._send(at | {"name": rival, "n": scene.rival_n, "errors": found})
-        self._send({"type": "gap-done", "run": run})
+        with self._errors() as errors:
+            for value in preset.gap.values:
+                scene = preset.scene(values | {preset.gap.field: value})
+                name, learner = next(iter(scene.watched.items()))
+                at = {"type": "gap", "run": run, "at": str(value)}
+                found = errors(watched(scene, learner))
+                self._send(at | {"name": name, "n": scene.n, "errors": found})
+                for name, learner in scene.rivals.items():
+                    found = errors(rival(scene, learner)) if _suits(learner, scene) else []
+                    self._send(at | {"name": name, "n": scene.rival_n, "errors": found})
+            self._send({"type": "gap-done", "run": run})
+
+
+def _suits(learner: Learner, scene: Scene) -> bool:
+    return learner.suits(scene.family.outputs)
