@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.naming import Parts, describe
+from unlazy.core.naming import Ingredients, describe
 from unlazy.lab.provenance import Fingerprint, fingerprint_of
 from unlazy.learners.base import Learner
 from unlazy.probes.base import Probe
@@ -81,7 +81,7 @@ class _Runnable:
         """Return the content as plain JSON data."""
         return self._described(brief=False)
 
-    def _described(self, *, brief: bool, parts: Parts | None = None) -> dict[str, Any]:
+    def _described(self, *, brief: bool, parts: Ingredients | None = None) -> dict[str, Any]:
         return {
             field.name: describe(getattr(self, field.name), brief=brief, parts=parts)
             for field in dataclasses.fields(self)  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ class _Runnable:
     @functools.cached_property
     def fingerprint(self) -> Fingerprint:
         """Code, library versions and data on which the numbers depend."""
-        parts = Parts()
+        parts = Ingredients()
         self._described(brief=True, parts=parts)
         return fingerprint_of(parts)
 
