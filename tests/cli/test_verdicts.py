@@ -81,7 +81,7 @@ def run(tmp_path, monkeypatch):
 
 def test_a_control_is_run_and_does_not_hold(run):
     before = run("reproduce", "mine.py:SURE", "--json", "a.json")
-    assert "was not run (--controls runs it)" in before.output
+    assert "not run (--controls)" in before.output
     result = run("reproduce", "mine.py:SURE", "--controls", "--json", "b.json")
     (old,), (new,) = (written(name) for name in ("a.json", "b.json"))
     assert old["control"]["verdict"] == "not run" and new["control"] == {
@@ -96,7 +96,7 @@ def test_a_control_is_run_and_does_not_hold(run):
     )
     assert new["hypotheses"][0][
         "met"
-    ] and "numbers not reproduced (0 of 1)" in result.output.replace("\n", " ")
+    ] and "0 of 1 published number reproduced" in result.output.replace("\n", " ")
     assert (
         run("reproduce", "mine.py:SURE", "--strict").exit_code == 3
     )  # the statement holds, the number does not come out
@@ -136,7 +136,7 @@ def test_rules_tell_by_what_a_claim_is_judged(run):
     words = " ".join(run("rules", "mine.py:SURE").output.split())
     for part in (
         "The number is positive.",
-        "coin value ≥ 0",
+        "coin: value ≥ 0",
         "m ≥ 3",
         "a negative number",
         "the bound rose",
