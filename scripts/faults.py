@@ -49,10 +49,10 @@ class Suite:
             Store(path, read_only=True) as store,
             Store(self.undisturbed, read_only=True) as wanted,
         ):
-            keys, expected = store.all_keys(), set(wanted.all_keys())
-            count["records"] += len(keys)
-            count["lost"] += len(expected - set(keys))
-            count["doubled"] += len(keys) - len(set(keys)) + len(set(keys) - expected)
+            ids, expected = store.all_ids(), set(wanted.all_ids())
+            count["records"] += len(ids)
+            count["lost"] += len(expected - set(ids))
+            count["doubled"] += len(ids) - len(set(ids)) + len(set(ids) - expected)
         try:
             faulty.compare(path, self.undisturbed)
         except AssertionError as error:
@@ -180,8 +180,7 @@ def out_of_time(folder: Path) -> str:
     """A SLURM job of two minutes for work of four: it is put back into the queue, and goes on."""
     path = folder / "late.sqlite"
     code = (
-        "import faulty; from unlazy.lab.engines.choice import engine_named; from "
-        "unlazy.lab.running import keep; "
+        "import faulty; from unlazy.lab.engines.choice import engine_named; from toys import keep; "
         "from unlazy.lab.store import Store; import unlazy.lab.engines.pools.slurm as s; "
         "s.LEAST_SECONDS = 1e9; "
         f"store = Store({str(path)!r}); "

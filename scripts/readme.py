@@ -65,13 +65,18 @@ def verdict_view(v: dict[str, Any]) -> View:
             v["id"], status="not run", context=v["where"], lines=lines, kind="Claims", facts=facts
         )
     found = view_of(verdict_from_json(v, registry.claims()[v["id"]]))
-    lines = [line for line in found.lines if line[0] != "Passing"]  # all checks are listed below
+    # The details list all checks, passing ones included.
+    tables = [
+        dataclasses.replace(table, caption="") if table.caption.startswith("Passing") else table
+        for table in found.tables
+    ]
     machine = v["provenance"]["machine"][0]
     return dataclasses.replace(
         found,
         title=f"{v['id']}, {v['scale']}",
         facts={**found.facts, "claim": f"`{v['id']}`"},
-        lines=(*lines, ("Command", f"`{v['command']}` (on {machine})")),
+        lines=(*found.lines, ("Command", f"`{v['command']}` (on {machine})")),
+        tables=tuple(tables),
         details=tuple(part for part in found.details if part.title != "Provenance"),
     )
 

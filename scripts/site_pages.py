@@ -17,6 +17,8 @@ from typing import Any
 
 import unlazy
 from unlazy.lab import registry
+from unlazy.lab.paper_files import definitions
+from unlazy.lab.paper_index import code_of, files_testing, index
 from unlazy.report.labels import MARKS
 from unlazy.report.view import slug
 
@@ -74,6 +76,7 @@ def paper_page(paper: str) -> str:
                 f"- `{v['id']}`: {v['statement']} *{v['reason'].capitalize()}.*" for v in waiting
             )
         )
+    parts += [f"## Index\n\n{index_table(paper)}", f"## Measured quantities\n\n{quantities(paper)}"]
     parts += figures(paper)
     wrong = [e for e in registry.errata().values() if e.id.startswith(f"{paper}/")]
     if wrong:
@@ -133,6 +136,31 @@ def verdict_table(found: list[dict[str, Any]]) -> str:
             f"*({claim.where})* |"
         )
     return "\n".join(lines)
+
+
+def index_table(paper: str) -> str:
+    """Every numbered statement of a paper: its claims, their code, and a test."""
+    lines = ["| statement | about | claims | code | test |", "|---|---|---|---|---|"]
+    for entry in index([paper]):
+        first, said = entry.rows[:1], entry.statement
+        cells = [
+            said.statement,
+            said.title + (f" *({said.note})*" if said.note else ""),
+            ", ".join(f"`{row.id}`" for row in entry.rows) or "none",
+            "".join(f"`{code_of(row)}`" for row in first),
+            "".join(f"`{path}`" for row in first for path in files_testing(row)[:1]),
+        ]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def quantities(paper: str) -> str:
+    """Definitions of what the claims of a paper measure, in words and in its notation."""
+    return "\n\n".join(
+        f"`{each.measure}`{f' ({each.claim})' if each.claim else ''}\n: {each.definition}"
+        f"{'' if each.unit == '1' else f' Unit: {each.unit}.'}\n  {{math}}`{each.notation}`"
+        for each in definitions(paper)
+    )
 
 
 def figures(paper: str) -> list[str]:

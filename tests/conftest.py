@@ -28,7 +28,17 @@ if _IMAGES.is_dir():
     os.environ.setdefault("UNLAZY_DATA", str(_IMAGES))
 
 import jax  # noqa: E402
+import jaxtyping  # noqa: E402
 import pytest  # noqa: E402
+
+#: The folders that compute: their annotations of arrays are checked at every call.
+COMPUTING = (
+    *("core", "tasks", "networks", "kernels", "solvers", "learners", "probes", "theory"),
+    *("papers", "estimators"),
+)
+jaxtyping.install_import_hook([f"unlazy.{folder}" for folder in COMPUTING], "checked_types.checked")
+# Arrays of other rank are given their axes explicitly; a forgotten axis is an error.
+jax.config.update("jax_numpy_rank_promotion", "raise")
 
 #: Bytes of a worker above which it forgets the programs that it compiled: two workers take two
 #: thirds of the machine at most.
@@ -58,6 +68,14 @@ def _forget_programs():
     if resident > MUCH or pieces > MANY:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture
+def unchecked():
+    """For tests of what a function says of wrong arrays: its annotations are not checked."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(autouse=True)

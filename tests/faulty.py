@@ -18,12 +18,11 @@ from pathlib import Path
 import equinox as eqx
 import numpy as np
 
-from toys import toy_trial
+from toys import keep, toy_trial
 from unlazy.core.random import normal
 from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.maintenance import check
 from unlazy.lab.repeating import differences
-from unlazy.lab.running import keep
 from unlazy.lab.stopping import Terminated, stoppable
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Instrument, Measurement
@@ -174,10 +173,10 @@ def compare(path: Path, undisturbed: Path) -> None:
     with Store(path, read_only=True) as store:
         assert checked.failures == 0, store.failures()
     with Store(path, read_only=True) as found, Store(undisturbed, read_only=True) as wanted:
-        assert found.all_keys() == wanted.all_keys()
-        for key in wanted.all_keys():
-            far = [each for each in differences(found.get(key), wanted.get(key)) if not each.equal]
-            assert far == [], (key, far)
+        assert found.all_ids() == wanted.all_ids()
+        for name in wanted.all_ids():
+            there, here = found.get(name), wanted.get(name)
+            assert [each for each in differences(there, here) if not each.equal] == [], name
 
 
 class Cluster:

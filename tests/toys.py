@@ -11,6 +11,8 @@ import numpy as np
 
 from unlazy.core.metrics import Outputs
 from unlazy.core.random import bernoulli, normal, orthonormal
+from unlazy.lab.run import run
+from unlazy.lab.study import silent
 from unlazy.lab.trials import Instrument, Record, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit
@@ -214,9 +216,36 @@ def toy_trial(seed=0, rate=0.1, d=3, n=32, **options):
     )
 
 
+class Batched:
+    """A study of given trials: one round, and their records in order."""
+
+    title, arrays = "trials", False
+
+    def __init__(self, trials):
+        self.trials = trials
+
+    def rounds(self, store, say=silent):
+        found = yield self.trials
+        return [found[trial.id] for trial in self.trials]
+
+
+def keep(trials, store, engine, **options):
+    """Run trials that are not in the store yet, and return all records, or which failed."""
+    (found,) = run([Batched(trials)], store, engine, **options)
+    return found
+
+
+def absent(trials, store):
+    """Trials without a record in the store."""
+    found = store.find(trials)
+    return [trial for trial in trials if trial.id not in found]
+
+
 def hand_record(
     key="k",
     *,
+    fingerprint="f",
+    details=None,
     seed=0,
     status="ok",
     steps=(0, 1),
@@ -240,6 +269,7 @@ def hand_record(
     kept = {name: np.asarray(a) for name, a in (arrays or {}).items()}
     return Record(
         key,
+        fingerprint,
         trial,
         status,
         tuple(steps),
@@ -248,4 +278,5 @@ def hand_record(
         0.5,
         {"unlazy": "0", "source": source, "device": "cpu"},
         created,
+        details,
     )

@@ -55,7 +55,10 @@ if TYPE_CHECKING:
         Published,
         Quantity,
         Scale,
+        arm,
+        arms,
         shuffled,
+        variants,
     )
     from unlazy.lab.store import Store
     from unlazy.lab.trials import Instrument, Measurement, Record, Trial
@@ -105,7 +108,8 @@ _PLACES = {
     "unlazy.lab.claims": "Claim Plot PlotLine",
     "unlazy.studies.contest": "Contest",
     "unlazy.lab.engines": "Engine LocalEngine",
-    "unlazy.lab.rules": "Change Check Condition Control Published Quantity Scale shuffled",
+    "unlazy.lab.rules": "Change Check Condition Control Published Quantity Scale arm arms "
+    "shuffled variants",
     "unlazy.lab.store": "Store",
     "unlazy.lab.trials": "Instrument Measurement Record Trial",
     "unlazy.learners.base": "Learner PlainLearner Trace keys_of",
@@ -241,6 +245,8 @@ __all__ = [
     "WideNetwork",
     "__version__",
     "activation_of",
+    "arm",
+    "arms",
     "audit",
     "bernoulli",
     "categorical",
@@ -254,6 +260,7 @@ __all__ = [
     "scaling",
     "shuffled",
     "signs",
+    "variants",
 ]
 
 

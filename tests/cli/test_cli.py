@@ -288,11 +288,36 @@ def test_parquet_needs_its_extra_and_a_file(finished, tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("kind", ["claims", "tasks", "learners", "kernels"])
+@pytest.mark.parametrize("kind", ["tasks", "learners", "kernels"])
 def test_list(kind):
     assert ("ntk" if kind == "kernels" else "shi2022") in call("list", kind).output
     entries = json.loads(call("list", kind, "--json").output)
-    assert all(entry["statement" if kind == "claims" else "id"] for entry in entries)
+    assert all(entry["id"] for entry in entries)
+    assert len(json.loads(call("list", kind, "n*", "--json").output)) < len(entries)
+
+
+def test_list_claims_leads_from_a_statement_to_claims_verdicts_code_and_tests(finished):
+    everything = call("list", "claims", "--store", "none.sqlite").output
+    assert all(f"{paper} (" in everything for paper in ("shi2022", "malach2019"))
+    (line,) = (
+        line
+        for line in call("list", "claims", "shi2022", "--store", finished[0]).output.splitlines()
+        if line.split()[:2] == ["Table", "1"]
+    )
+    assert "table1 ?," in line and "table1:" in line and "test_learner.py" in line
+    (entry,) = json.loads(
+        call("list", "claims", "Theorem 26", "--store", finished[0], "--json").output
+    )
+    assert entry["paper"] == "shi2022" and entry["claims"][0]["rule"].startswith("holds if")
+    assert call("list", "claims", "shi2022/tabel1").exit_code == 2
+
+
+def test_rules_define_what_is_measured():
+    told = " ".join(call("rules", "malach2019/lemma8").output.split())
+    assert "≥ 1 + 1e-12" in told and "≥ 1 − 1e-12" in told and r"\max_{C}" in told
+    (rule,) = json.loads(call("rules", "shi2022/table1", "--json").output)
+    assert rule["quantities"]["test_accuracy"]["unit"] == "%"
+    assert {"required", "origin", "measures"} <= rule["checks"][0].keys()
 
 
 def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypatch):
@@ -347,7 +372,7 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
         assert len(list(opened.records())) == 16
     assert call("export", "--store", store).exit_code == 0
     assert (
-        "Contests" in call("show", "--store", store).output
+        "Comparisons" in call("show", "--store", store).output
         and "mean-histogram" in call("show", "shi2022/task", "--store", store).output
     )
     page = tmp_path / "page.html"
@@ -356,9 +381,8 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
         == 0
     )
     assert (
-        "mean-histogram" in page.read_text()
-        and len(list((tmp_path / "figures").glob("shi2022-task-with-d-24-d-12-k-3-contest*.png")))
-        == 1
+        "Comparison on shi2022/task" in page.read_text()
+        and (tmp_path / "figures" / "shi2022-task-with-d-24-d-12-k-3-contest.png").exists()
     )
     missing = call("show", "shi2022/tsk", "--store", store)
     assert missing.exit_code == 2 and "Did you mean" in missing.output

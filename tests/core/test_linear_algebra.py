@@ -31,7 +31,7 @@ FACTORISATIONS = {
 
 def test_many_matrices_give_what_each_gives():
     x = jax.random.normal(jax.random.key(0), (3, 6, 4))
-    square = jnp.einsum("bnm,bnk->bmk", x, x) + jnp.eye(4)
+    square = jnp.einsum("bnm,bnk->bmk", x, x) + jnp.eye(4)[None]
     solved = jax.vmap(solve_positive)(square, x[:, 0])
     assert np.allclose(jnp.einsum("bmk,bk->bm", square, solved), x[:, 0], atol=1e-4)
     q, upper = jax.vmap(orthogonal_triangular)(x)

@@ -1,10 +1,9 @@
-"""Names of classes and functions in the keys of trials: they follow the code, and nothing but the
-code.
-"""
+"""Descriptions of trials: keys are made of content alone, names of classes follow their code."""
 
 import copy
 import functools
 import importlib
+import os
 import subprocess
 import sys
 import textwrap
@@ -16,7 +15,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from toys import Halfspace
-from unlazy.core.naming import describe, type_name
+from unlazy.core.naming import Identified, Parts, describe, key_name, type_name
 from unlazy.kernels.stationary import RBF
 from unlazy.lab.registry import load_file
 
@@ -158,8 +157,6 @@ def test_the_name_is_the_same_in_every_process():
 
 
 def _environment(seed):
-    import os
-
     return os.environ | {"PYTHONHASHSEED": seed}
 
 
@@ -183,6 +180,63 @@ def test_estimators_are_described_by_their_parameters():
     described = describe(Ridge(alpha=2.0))
     assert described["type"].startswith("Ridge#") and described["alpha"] == 2.0
     assert described != describe(Ridge(alpha=3.0))
+
+
+class Option(eqx.Module):
+    """A module with defaults, one of them a module itself."""
+
+    width: int
+    rate: float = 0.1
+    kernel: RBF = RBF(1.0)
+
+
+def test_what_equals_its_default_is_left_out_of_the_brief_description():
+    assert describe(Option(3), brief=True) == {"type": "Option", "width": 3}
+    assert describe(Option(3, 0.1, RBF(1.0)), brief=True) == describe(Option(3), brief=True)
+    other = describe(Option(3, rate=0.2, kernel=RBF(2.0)), brief=True)
+    assert other["rate"] == 0.2 and other["kernel"] == {"type": "RBF", "gamma": 2.0}
+    assert describe(Option(3))["rate"] == 0.1, "the full description has all"
+    assert describe(Ridge(alpha=2.0), brief=True) == {"type": "Ridge", "alpha": 2.0}
+
+
+class Renamed(eqx.Module):
+    KEY = "Earlier"
+
+
+class Below(Renamed):
+    pass
+
+
+def test_a_class_that_was_renamed_keeps_its_name_in_keys():
+    assert key_name(Renamed) == "Earlier" and key_name(Below) == "Below", "not for subclasses"
+    assert describe(Renamed(), brief=True) == {"type": "Earlier"}
+
+
+class File(Identified):
+    """Data whose content is not in the description."""
+
+    path: str
+    content: str
+    held = ("content",)
+
+    @property
+    def identity(self):
+        return f"hash of {self.content}"
+
+
+def test_content_of_data_is_collected_and_left_out_of_keys():
+    parts = Parts()
+    brief = describe(File("a.csv", "1,2"), brief=True, parts=parts)
+    assert brief == {"type": "File", "path": "a.csv"}
+    assert parts.data == {"File a.csv": "hash of 1,2"} and {File, str} <= parts.things
+    assert describe(File("a.csv", "3,4"), brief=True) == brief
+    assert describe(File("a.csv", "3,4"))["identity"] == "hash of 3,4"
+
+
+def test_all_classes_and_functions_are_collected():
+    parts = Parts()
+    describe(((Option(3), [jax.nn.relu]), {"x": functools.partial(adder, 1)}), parts=parts)
+    assert parts.things == {Option, RBF, jax.nn.relu, adder}
 
 
 def test_arrays_count_by_their_numbers():

@@ -60,7 +60,7 @@ def test_features_on_the_host_are_those_of_the_map_at_any_number_of_rows():
         x = np.random.default_rng(n).standard_normal((n, 2)).astype(np.float32)
         found = featured(features, x)
         assert found.dtype == np.float64
-        np.testing.assert_allclose(found, features(x), atol=1e-6)
+        np.testing.assert_allclose(found, features(jnp.asarray(x)), atol=1e-6)
 
 
 def test_raw_features_are_the_inputs():

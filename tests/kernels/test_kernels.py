@@ -323,6 +323,7 @@ def test_split_weights_have_the_tangent_kernel_of_their_coordinates():
         lambda: gram(Linear(), jnp.ones(3)),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_bad_input_is_refused(make):
     with pytest.raises(BadInput):
         make()

@@ -45,7 +45,9 @@ def finite_kernel(x, depth, width, key, w, b):
             z = jax.lax.conv_general_dilated(
                 h, weights, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
             )
-            h = jax.nn.relu(jnp.sqrt(w / (9 * h.shape[-1])) * z + jnp.sqrt(b) * bias)
+            h = jax.nn.relu(
+                jnp.sqrt(w / (9 * h.shape[-1])) * z + jnp.sqrt(b) * bias[None, None, None, :]
+            )
         return jnp.sum(head * h[0]) / jnp.sqrt(width * SHAPE[0] * SHAPE[1])
 
     rows = jax.vmap(lambda p: jax.flatten_util.ravel_pytree(jax.grad(score)((layers, head), p))[0])(
@@ -93,7 +95,9 @@ def test_filters_that_are_moved_over_a_picture_and_averaged_see_where_a_thing_is
     law = RandomConvolutions(filters=6, side=3, cells=2).for_shape((24, 24, 1))
     features = law.draw(576, key=jax.random.key(0))
     np.testing.assert_allclose(
-        features(picture.reshape(1, -1)), features(moved.reshape(1, -1)), atol=1e-4
+        features(jnp.asarray(picture.reshape(1, -1))),
+        features(jnp.asarray(moved.reshape(1, -1))),
+        atol=1e-4,
     )
     assert features(jnp.zeros((3, 576))).shape == (3, law.count(576))
     with pytest.raises(BadInput, match="height, width, channels"):

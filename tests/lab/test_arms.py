@@ -3,21 +3,21 @@ import dataclasses
 import pytest
 
 from toys import Halfspace
-from unlazy.lab import contests
 from unlazy.lab.arms import Tuned, relabelled
-from unlazy.lab.contests import Contest
 from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.run import run_one
 from unlazy.lab.store import Store
 from unlazy.learners.one_step import one_step_readout
 from unlazy.learners.shelf import LEARNERS
 from unlazy.probes import Performance
+from unlazy.studies.contest import Contest
 from unlazy.tasks.relabelled import Relabelled
 
 
 def run(arm, seeds):
     trials = arm.trials(seeds)
-    records = {record.key: record for record in LocalEngine().run(trials)}
-    return arm.join([records[trial.key] for trial in trials], seeds)
+    records = {record.id: record for record in LocalEngine().run(trials)}
+    return arm.join([records[trial.id] for trial in trials], seeds)
 
 
 @pytest.mark.parametrize("name", ["linear", "rbf", "one-step"])
@@ -27,7 +27,7 @@ def test_a_tuned_arm_is_the_same_learner_as_in_a_contest(name, tmp_path):
     found = run(arm, (10, 11))
     contest = Contest(family, {name: learner}, (40,), (10, 11), budget=4, test=500)
     with Store(tmp_path / "store.sqlite") as store:
-        outcome = contests.run(contest, store, LocalEngine())
+        outcome = run_one(contest, store, LocalEngine())
     for record, result in zip(found, outcome.results.values(), strict=True):
         assert record.seed == result.place.seed
         assert record.value("test_accuracy") == pytest.approx(result.value, abs=1e-4)

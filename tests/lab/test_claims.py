@@ -10,7 +10,7 @@ import pytest
 from unlazy.lab import registry
 from unlazy.lab.arms import relabelled
 from unlazy.lab.rules import JUDGING, SCALES
-from unlazy.lab.running import null_of
+from unlazy.studies.claim import null_of
 
 CLAIMS, NOT_RUN, ERRATA = registry.claims(), registry.not_run(), registry.errata()
 TESTS = Path(__file__).parent.parent

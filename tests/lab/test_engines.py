@@ -20,7 +20,7 @@ from unlazy.tasks.base import Batch
 
 
 def by_key(records):
-    return {record.key: record for record in records}
+    return {record.id: record for record in records}
 
 
 def agree(a, b):
@@ -37,7 +37,7 @@ def test_trials_that_differ_in_numbers_share_their_programs():
     watcher = Recorder()
     records = list(LocalEngine().run(trials, watcher))
     assert watcher.programs == 5 and watcher.seconds > 0, "draw, begin, one stage, end, look"
-    assert [record.key for record in records] == [trial.key for trial in trials]
+    assert [record.id for record in records] == [trial.id for trial in trials]
 
 
 def test_learners_share_the_parts_that_are_equal():
@@ -115,7 +115,7 @@ def test_a_sweep_equals_its_trials_run_alone():
 def test_a_record_tells_all():
     trial = dataclasses.replace(toy_trial(seed=4), probes=(Performance(64), Silhouette(3)))
     (record,) = LocalEngine().run([trial])
-    assert record.key == trial.key and record.trial == trial.describe() and record.seed == 4
+    assert record.id == trial.id and record.trial == trial.describe() and record.seed == 4
     assert record.status == "ok" and record.steps == (0, 3, 6) and record.seconds > 0
     assert {"loss", "test_accuracy", "train_accuracy", "test_loss", "train_loss"} == set(
         record.measurements

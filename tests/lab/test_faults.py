@@ -16,11 +16,11 @@ import pytest
 
 import faulty
 from faulty import compare, errands, expected, kill_at, start, stored, wait_until, workers_of
+from toys import keep
 from unlazy.core.errors import StoreError
 from unlazy.lab import trials as trials_module
 from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.maintenance import check
-from unlazy.lab.running import keep
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Failure, Measurement
 
@@ -74,14 +74,14 @@ def test_poison_and_hunger_in_real_processes(tmp_path):
     with engine_named("processes", workers=1) as engine, Store(tmp_path / "store.sqlite") as store:
         keep(trials, store, engine)
         failures = {failure.trial["seed"]: failure.reason for failure in store.failures().values()}
-        assert len(store.all_keys()) == 3 and failures.keys() == {2, 3, 4}, failures
+        assert len(store.all_ids()) == 3 and failures.keys() == {2, 3, 4}, failures
         assert (
             "signal 9" in failures[2]
             and "MemoryError" in failures[3]
             and "this seed is wrong" in failures[4]
         )
         with pytest.raises(StoreError, match="could not be run: RuntimeError"):
-            store.get(trials[4].key)
+            store.get(trials[4].id)
         keep(trials[:2], store, engine)
         assert "lost" in engine.summary
 
@@ -129,7 +129,7 @@ def test_a_full_disk_says_so_and_keeps_what_was_finished(tmp_path, undisturbed):
         with pytest.raises(StoreError, match="disk is full"):
             keep(errands(COUNT, WAIT), store, engine_named("local"))
     with Store(path) as store:
-        assert len(store.all_keys()) >= 4
+        assert len(store.all_ids()) >= 4
         keep(errands(COUNT, WAIT), store, engine_named("local"))
     compare(path, undisturbed)
 
@@ -195,7 +195,7 @@ def test_a_store_that_was_damaged_is_named(tmp_path):
     with Store(path) as store:
         keep(errands(2, 0.0)[:2], store, engine_named("local"))
     db = sqlite3.connect(path)
-    db.execute("UPDATE records SET measurements = x'00' WHERE key = (SELECT min(key) FROM records)")
+    db.execute("UPDATE records SET measurements = x'00' WHERE id = (SELECT min(id) FROM records)")
     db.commit()
     db.close()
     (problem,) = check(path).problems

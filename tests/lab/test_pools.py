@@ -19,7 +19,7 @@ from unlazy.lab.engines.pools import parcels, work
 from unlazy.lab.engines.pools.docket import Docket, pieces_of
 from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
 from unlazy.lab.engines.pools.slurm import minutes, resources_of, slurm_engine
-from unlazy.lab.provenance import provenance
+from unlazy.lab.provenance import Fingerprint, provenance
 from unlazy.lab.trials import Failure, Measurement, Record
 
 
@@ -71,13 +71,13 @@ class Shed(Pool):
 
 def outcomes(pool, trials, memory=2 << 30):
     found = list(PoolEngine(pool, 2, memory).run(trials, Silent()))
-    keys = [one.key for one in found]
-    assert len(set(keys)) == len(keys), "none twice"
-    return {one.key: one for one in found}
+    ids = [one.id for one in found]
+    assert len(set(ids)) == len(ids), "none twice"
+    return {one.id: one for one in found}
 
 
 def same_numbers(found, trials):
-    wanted = {record.key: record for record in LocalEngine().run(trials)}
+    wanted = {record.id: record for record in LocalEngine().run(trials)}
     assert found.keys() == wanted.keys()
     for key, record in wanted.items():
         np.testing.assert_equal(found[key].measurements, record.measurements)
@@ -184,7 +184,9 @@ def test_closing_the_iterator_stops_what_runs():
 
 def test_what_comes_back_is_plain_and_checked():
     arrays = {"w": np.arange(6, dtype=np.float32).reshape(1, 2, 3), "empty": np.zeros((0, 2))}
-    record = hand_record("a", steps=range(2), loss=(1.0, float("nan")), arrays=arrays)
+    record = hand_record(
+        "a", steps=range(2), loss=(1.0, float("nan")), arrays=arrays, details={"x": [1]}
+    )
     failure = Failure("b", {"seed": 1}, "why", {"unlazy": "0"}, "2026")
     reply = parcels.Reply(
         (record, dataclasses.replace(record, key="c", measurements={}, arrays={})),
@@ -205,6 +207,8 @@ def test_what_comes_back_is_plain_and_checked():
     np.testing.assert_equal(found.records[0].measurements, record.measurements)
     np.testing.assert_equal(found.records[0].arrays, arrays)
     assert found.records[0].steps == record.steps and found.records[1].measurements == {}
+    assert [each.id for each in found.records] == ["a.f", "c.f"]
+    assert found.records[0].details == {"x": [1]}
     for place in range(0, len(data), 7):
         broken = bytearray(data)
         broken[place] ^= 1
@@ -214,10 +218,14 @@ def test_what_comes_back_is_plain_and_checked():
             parcels.read(data[:place])
 
 
+def raised(parcel):
+    return parcels.read(work.run_errand(parcel)).raised
+
+
 def test_a_trial_that_is_another_one_elsewhere_is_refused(monkeypatch):
     parcel = parcels.packed([toy_trial()], 1, 2 << 30)
-    monkeypatch.setattr(type(toy_trial()), "describe", lambda self: {"another": 1})
-    assert "its code is not that of the coordinator" in parcels.read(work.run_errand(parcel)).raised
+    monkeypatch.setattr(Fingerprint, "id", "another")
+    assert "its code or its data are not those of the coordinator" in raised(parcel)
 
 
 def test_versions_and_source_must_be_the_same():
@@ -237,7 +245,7 @@ def test_a_users_file_goes_along(tmp_path, monkeypatch):
     parcel = parcels.packed([trial], 0, 2 << 30)
     monkeypatch.delitem(sys.modules, module.__name__)
     (record,) = parcels.read(work.run_errand(parcel)).records
-    assert record.key == trial.key
+    assert record.id == trial.id
     monkeypatch.delitem(sys.modules, module.__name__)
 
 

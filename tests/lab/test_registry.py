@@ -5,12 +5,13 @@ import sys
 import textwrap
 
 import pytest
+from unlazy.lab.running import absent, keep
 
 from contracts import check_family, check_learner
+from toys import absent, keep
 from unlazy.core.errors import BadInput
 from unlazy.lab import registry
 from unlazy.lab.engines.local import LocalEngine
-from unlazy.lab.running import absent, keep
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Trial
 from unlazy.probes.performance import Performance
@@ -83,12 +84,12 @@ def test_a_plug_in_runs_through_the_engine_and_the_store(plugin, tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
         one = trial(plugin)
         keep([one], store, LocalEngine())
-        assert store.get(one.key).value("test_accuracy") > 85
+        assert store.get(one.id).value("test_accuracy") > 85
         assert absent([trial(plugin)], store) == []
         moved = tmp_path / "elsewhere" / "other.py"
         moved.parent.mkdir()
         moved.write_text(PLUGIN)
-        assert trial(moved).key == one.key and absent([trial(moved)], store) == [], (
+        assert trial(moved).id == one.id and absent([trial(moved)], store) == [], (
             "a file that moved is the same"
         )
         # An edited helper makes another trial, which runs with the new code in the same process and
@@ -97,9 +98,9 @@ def test_a_plug_in_runs_through_the_engine_and_the_store(plugin, tmp_path):
             PLUGIN.replace("jnp.where(z >= 0, 1.0, -1.0)", "jnp.where(z * z >= 0.5, 1.0, -1.0)")
         )
         edited = trial(plugin)
-        assert edited.key != one.key and absent([edited], store) == [edited]
+        assert edited.id != one.id and edited.key == one.key and absent([edited], store) == [edited]
         keep([edited], store, LocalEngine())
-        assert store.get(edited.key).value("test_accuracy") < 75
+        assert store.get(edited.id).value("test_accuracy") < 75
 
 
 def test_two_versions_in_one_engine_do_not_share_programs(plugin):
@@ -112,9 +113,9 @@ def test_two_versions_in_one_engine_do_not_share_programs(plugin):
         and type(one.family).__name__ == type(two.family).__name__
     )
     engine = LocalEngine()
-    found = {record.key: record.value("test_accuracy") for record in engine.run([one, two])}
-    assert found[one.key] > 85 and found[two.key] < 75
-    assert [record.value("test_accuracy") for record in engine.run([one])] == [found[one.key]]
+    found = {record.id: record.value("test_accuracy") for record in engine.run([one, two])}
+    assert found[one.id] > 85 and found[two.id] < 75
+    assert [record.value("test_accuracy") for record in engine.run([one])] == [found[one.id]]
 
 
 def test_an_instance_can_be_named(plugin):

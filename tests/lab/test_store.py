@@ -8,9 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from toys import hand_record
+from toys import hand_record, toy_trial
 from unlazy.core.errors import StoreError
-from unlazy.lab.store import APPLICATION_ID, SCHEMA_VERSION, Run, Store
+from unlazy.lab.maintenance import check
+from unlazy.lab.schema import APPLICATION_ID, SCHEMA_VERSION
+from unlazy.lab.store import Run, Store
 
 
 @pytest.fixture
@@ -36,10 +38,10 @@ def test_records_come_back_as_they_were(path):
     record = hand_record("a", seed=3, status="diverged", steps=range(5), loss=values, arrays=arrays)
     with Store(path) as store:
         assert store.add(record)
-        same(store.get("a"), record)
+        same(store.get("a.f"), record)
     with Store(path, read_only=True) as store:
-        same(store.get("a"), record)
-        assert store.get("a", arrays=False).arrays == {}
+        same(store.get("a.f"), record)
+        assert store.get("a.f", arrays=False).arrays == {}
         assert [r.key for r in store.records()] == ["a"]
 
 
@@ -47,17 +49,54 @@ def test_a_record_without_provenance_is_kept(path):
     record = dataclasses.replace(hand_record("a", loss=1.0), provenance={})
     with Store(path) as store:
         store.add(record)
-        same(store.get("a"), record)
+        same(store.get("a.f"), record)
 
 
 def test_a_trial_has_one_record(path):
     with Store(path) as store:
         assert store.add(hand_record("a", loss=1.0))
         assert not store.add(hand_record("a", loss=2.0, arrays={"w": np.ones(2)}))
-        assert store.get("a").value("loss") == 1.0 and store.get("a").arrays == {}
-        assert store.known(["a", "b"]) == {"a"}
-        store.remove(["a"])
-        assert store.known(["a"]) == set() and store.add(hand_record("a", loss=2.0))
+        assert store.get("a.f").value("loss") == 1.0 and store.get("a.f").arrays == {}
+        assert store.known(["a.f", "b.f"]) == {"a.f"}
+        store.remove(["a.f"])
+        assert store.known(["a.f"]) == set() and store.add(hand_record("a", loss=2.0))
+
+
+def test_a_record_is_replaced_on_request(path):
+    """With all that belongs to it: arrays and details of the old one are gone."""
+    old = hand_record("a", loss=1.0, arrays={"w": np.ones(2), "v": np.ones(1)}, details={"x": 1})
+    new = hand_record("a", loss=2.0, arrays={"w": np.zeros(3)}, source="there")
+    with Store(path) as store:
+        assert store.add(old, replace=True) and store.add(new, replace=True)
+        same(store.get("a.f"), new)
+        assert store.get("a.f").arrays.keys() == {"w"} and store.all_ids() == ["a.f"]
+    assert check(path) == (1, 0, 0, ())
+
+
+def test_details_are_plain_data_and_come_back(path):
+    record = hand_record("a", loss=1.0, details={"chosen": ["x", 1.5, None], "why": {"n": 3}})
+    with Store(path) as store:
+        store.add(record)
+        same(store.get("a.f"), record)
+
+
+def test_one_key_has_a_record_per_fingerprint(path):
+    """`find` takes the one of the trial's fingerprint; another one only on request, the newest."""
+    trial = toy_trial()
+    own = hand_record(trial.key, fingerprint=trial.fingerprint.id, loss=3.0)
+    older = [
+        hand_record(trial.key, fingerprint=name, loss=loss, created=created)
+        for name, loss, created in (("one", 1.0, "2025"), ("two", 2.0, "2026"))
+    ]
+    with Store(path) as store:
+        for record in older:
+            assert store.add(record)
+        assert store.others(trial.key) == ["two", "one"]
+        assert store.find([trial]) == {} and store.find([toy_trial(1)], reuse_older=True) == {}
+        assert store.find([trial], reuse_older=True)[trial.id].value("loss") == 2.0
+        store.add(own)
+        for reuse in (False, True):
+            assert store.find([trial], reuse_older=reuse)[trial.id].value("loss") == 3.0
 
 
 def test_runs_are_kept_the_newest_first(path):
@@ -83,39 +122,6 @@ def test_runs_are_kept_the_newest_first(path):
         assert len(store.runs("contest")) == 2, "another command is another run"
 
 
-VERSION_1 = """
-DROP TABLE runs;
-CREATE TABLE runs (
-    claim TEXT NOT NULL, scale TEXT NOT NULL, first_seed INTEGER NOT NULL, seeds INTEGER NOT NULL,
-    arms TEXT NOT NULL, created TEXT NOT NULL, PRIMARY KEY (claim, scale, first_seed, seeds)
-) WITHOUT ROWID;
-INSERT INTO runs VALUES ('c/1', 'smoke', 10, 2, '{"Arm":["a"]}', '2020-01-01T00:00:00+00:00');
-PRAGMA user_version = 1;
-"""
-
-
-def test_a_store_of_version_1_goes_on(path):
-    """Read as it is, changed in place when it is written to; records and runs of claims stay."""
-    with Store(path) as store:
-        store.add(hand_record("a", loss=1.0))
-    with sqlite3.connect(path) as db:
-        db.executescript(VERSION_1)
-    db.close()
-    old = Run("claim", "c/1", "smoke", 10, 2, {"Arm": ["a"]}, "2020-01-01T00:00:00+00:00")
-    with Store(path, read_only=True) as store:
-        assert store.runs() == [old] and store._version == 1
-    for _ in range(2):
-        with Store(path) as store:
-            assert (
-                store.runs() == [old]
-                and store._version == SCHEMA_VERSION == 3
-                and store.known(["a"]) == {"a"}
-            )
-            store.add_run(Run("scaling", "t", "x", 10, 1, {}, "2021", {"a": 1}))
-            assert store.runs("scaling")[0].outcome == {"a": 1}
-            store._db.execute("DELETE FROM runs WHERE kind = 'scaling'")
-
-
 def test_a_rule_keeps_the_time_at_which_it_was_first_seen(path):
     with Store(path) as store:
         store.register_rules({"c/1": "x > 1"})
@@ -132,7 +138,7 @@ WRITER = f"""
 import sys
 sys.path[:0] = {[os.path.dirname(os.path.dirname(__file__))]!r}
 import numpy as np
-from toys import hand_record
+from toys import hand_record, toy_trial
 from unlazy.lab.store import Store
 import os, signal
 with Store(sys.argv[1]) as store:
@@ -141,7 +147,7 @@ with Store(sys.argv[1]) as store:
         store.add(hand_record(f"key-{{i:05d}}", seed=i, loss=float(i), arrays=arrays))
         if len(sys.argv) > 4 and i == int(sys.argv[4]):
             store._db.execute("BEGIN IMMEDIATE")
-            half = "('key-half', 'w', 'float64', '[1]', x'00')"
+            half = "('key-half.f', 'w', 'float64', '[1]', x'00')"
             store._db.execute("INSERT INTO arrays VALUES " + half)
             os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -170,7 +176,7 @@ def test_kill_nine_in_the_middle_of_a_transaction_loses_only_that_one(path):
         assert [record.seed for record in store.records()] == list(range(31))
         assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert store._db.execute(
-            "SELECT count(*) FROM arrays WHERE key = 'key-half'"
+            "SELECT count(*) FROM arrays WHERE id = 'key-half.f'"
         ).fetchone() == (0,)
     assert write(path, 0, 100).wait() == 0
     with Store(path) as store:
@@ -232,7 +238,7 @@ def test_a_full_disk_keeps_what_was_finished(path):
         store._db.execute(f"PRAGMA max_page_count = {pages + 1}")
         with pytest.raises(StoreError, match="disk is full"):
             store.add(hand_record("b", loss=2.0, arrays={"w": np.ones(100_000)}))
-        assert store.known(["a", "b"]) == {"a"}
+        assert store.known(["a.f", "b.f"]) == {"a.f"}
         store._db.execute("PRAGMA max_page_count = 1000000")
         assert store.add(hand_record("b", loss=2.0))
 

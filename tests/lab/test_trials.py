@@ -40,7 +40,7 @@ def test_the_key_is_pinned():
         record=(0,),
     )
     trial = Trial(MultiIndex(d=4), learner, 32, 7, (Performance(64),))
-    assert trial.key == "6bfb4f94ed48c1bd9763f68c6517bebf"
+    assert trial.key == "11ab64f018e9bd65372aa5cb485cdf43"
 
 
 def test_the_order_of_named_numbers_does_not_matter():

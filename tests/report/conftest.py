@@ -1,16 +1,32 @@
-"""A claim, its verdict and its records, made by hand."""
+"""A claim, its verdict and its records, made by hand, and one outcome of every kind."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from unlazy.tables.audit import AuditOutcome
 
 from toys import hand_record
-from unlazy.lab.claims import Claim
+from unlazy.core.metrics import ACCURACY
+from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
 from unlazy.lab.judging import judge
-from unlazy.lab.rules import Check, Control, Published, Quantity
+from unlazy.lab.outcomes import ContestOutcome, Place, Result
+from unlazy.lab.rules import Change, Check, Condition, Control, Published, Quantity
+from unlazy.report.rankings import Ranking
+from unlazy.report.view import view_of
+from unlazy.tables.contest import Bout, Standings, schedule
+from unlazy.tables.explain import Explanation
+from unlazy.tables.judgement import judge as judge_audit
+from unlazy.tables.yardstick import PairedTest, Standing
+from unlazy.tasks.tables.files import table_of
+from unlazy.tasks.tables.problems import problem_of
+from unlazy.theory.diagnosis import diagnose
 
 STEPS = (0, 1, 2, 10, 100)
+#: Text that would become markup if it were not escaped; it is part of every kind of outcome.
+EVIL = '</script><script>alert("1")</script>[b]'
+KINDS = ("verdict", "contest", "contest of one size", "scaling", "audit", "ranking", "diagnosis")
 
 
 def _snapshots(steps=STEPS, count=12, d=6):
@@ -74,7 +90,7 @@ def records():
         "Network": [_network_record(seed) for seed in seeds],
         "Kernel": [
             hand_record(
-                f"kernel{s}", seed=s, steps=STEPS, test_accuracy=(50, 55, 60, 65, 70 + s / 10)
+                f"kernel{s}", seed=s, steps=STEPS, test_accuracy=(50, 55, 60, 65, 70 + s / 5)
             )
             for s in seeds
         ],
@@ -99,3 +115,103 @@ def claim():
 def network_record():
     """Makes a record with neurons, with changes."""
     return _network_record
+
+
+def full_verdict(records):
+    """A verdict that fails, with all that a verdict can have."""
+    line = PlotLine("Network", "test_accuracy", EVIL)
+    bound = PlotLine("Kernel", "test_accuracy", "bound", theory=True)
+    claim = _claim(
+        statement=EVIL,
+        deviations=(f"Fewer examples. {EVIL}",),
+        checks=(
+            Check(Quantity("Network", "test_accuracy"), lower=99.9),
+            Check(
+                Quantity("Network", "test_accuracy", minus=Quantity("Kernel", "test_accuracy")),
+                lower=1.0,
+            ),
+        ),
+        plots=(Plot(EVIL, "step", "accuracy", (line, bound), log_y=True),),
+        conditions=(Condition("m ≥ k⁴", lambda scale: 700.0, lambda scale: 625.0),),
+        history=(Change("2026-11-17", "a bound was moved", EVIL, 1100),),
+        corrections=("toy2020/typo",),
+    )
+    return judge(claim, "laptop", records, source="new", control=records)
+
+
+def contest(sizes=(100, 200)):
+    places = [Place(name, n, seed) for name in (EVIL, "b") for n in sizes for seed in (10, 11)]
+    results = {
+        p: Result(p, 50.0 + p.n / 10 + p.seed, 50.0, {"rate": 0.1}, 4, 1, 1.0, 0.1, "k")
+        for p in places
+    }
+    names, command = (EVIL, "b"), "unlazy compare toy/task"
+    return ContestOutcome(
+        f"toy/{EVIL}", names, sizes, (10, 11), ACCURACY, results, 4, 0.2, 500, command
+    )
+
+
+def scaling():
+    cells = tuple(Needed(d, (10.0 * d, 11.0 * d), (640,), ((0.0, 0.0),)) for d in (8, 16))
+    missed = tuple(Needed(d, (None, None), (640,), ((0.3, 0.3),)) for d in (8, 16))
+    rows = (
+        ScalingRow("kernel", "search", cells, {8: 81.0, 16: 170.0}),
+        ScalingRow(EVIL, "search", missed, {}),
+    )
+    return ScalingOutcome(f"toy/{EVIL}", "d", rows, 0.05, ACCURACY, (10, 11), 6, 640, 500)
+
+
+def audit():
+    names, draw = ["linear", "RBF kernel", "RFM", "gradient boosting"], np.random.default_rng(0)
+    problem = problem_of(table_of(draw.standard_normal((200, 3)), np.arange(200) % 2), name=EVIL)
+    standings, common = Standings(problem, names), draw.random(200)
+    losses = {"linear": 60, "RBF kernel": 40, "RFM": 10, "gradient boosting": 20}
+    for repeat, fold, test in schedule(problem, 1):
+        for name in names:
+            wrong = tuple(100.0 * (common[test] < losses[name] / 100))
+            standings.add(Bout(name, repeat, fold, 0, losses[name], tuple(test), wrong, 1.0))
+    spectrum = {"spectrum": [0.7, 0.3], "low": [0.6, 0.2], "high": [0.8, 0.4]}
+    shares = {"columns": [EVIL, "b"], "shares": [0.9, 0.1]}
+    gradients = spectrum | shares | {"shares low": [0.8, 0.0], "shares high": [1.0, 0.2]}
+    curves = {"fixed": {"name": "RBF kernel", "rows": [20, 40], "losses": [45.0, None]}}
+    rich = {"scales": [0.1, 10.0], "losses": [10.0, 30.0], "unit": "error (%)"}
+    data = {
+        "learning curves": {"curves": curves, "unit": "error (%)"},
+        "gradients": gradients,
+        "from lazy to rich": rich | {"tangent before": 40.0, "tangent after": 12.0},
+        "kernel alignment": {"ranks": [1, 10], "shares": {"NTK": [0.1, 0.5]}},
+        "rotation": {},
+    }
+    findings = tuple(Explanation(name, f"{name}: {EVIL}", each) for name, each in data.items())
+    return AuditOutcome(
+        problem, standings, findings, judge_audit(standings), (f"2 folds {EVIL}",), 12.0
+    )
+
+
+def ranking():
+    found = [
+        Standing(f"{EVIL}{i}", i % 2 == 0, 80.0 - i, 10.0 + i, 2.0, 90.0, 80.0, 95.0)
+        for i in range(4)
+    ]
+    return Ranking(found, [PairedTest("a", EVIL, 0.5, 3, 1, 0.04)], 9)
+
+
+def diagnosis():
+    x = np.where(np.random.default_rng(0).random((400, 3)) < 0.6, 1, -1)
+    return diagnose(x, np.where((x[:, 0] > 0) & (x[:, 2] > 0), 1, 0), ("a", EVIL, "c"))
+
+
+@pytest.fixture(params=KINDS)
+def shown(request, records):
+    """The view of an outcome of each kind."""
+    makers = {
+        "contest": contest,
+        "contest of one size": lambda: contest((100,)),
+        "scaling": scaling,
+        "audit": audit,
+        "ranking": ranking,
+        "diagnosis": diagnosis,
+    }
+    if request.param == "verdict":
+        return view_of(full_verdict(records), records=records)
+    return view_of(makers[request.param]())

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.report.circuits import draw_recovery, recovery_text, save_recovery, summary
+from unlazy.report.circuits import recovery_plot, recovery_text, summary
+from unlazy.report.figures import draw
 from unlazy.tasks.circuits.circuit import Circuit
 from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw
 from unlazy.tasks.circuits.recovery import Recovery, recovery
@@ -23,17 +24,18 @@ def test_the_text_shows_each_gate_and_what_is_wrong():
     assert "└─ · XOR" in text and "2 right, up to sign, 1 without influence; error 0 %" in text
 
 
-def test_the_drawing_marks_every_gate(tmp_path):
-    figure = draw_recovery(TARGET, LEARNED, seen())
-    axes = figure.axes[0]
-    assert len(axes.collections) == 3 and len(axes.lines) == 6
-    names = {text.get_text() for text in axes.texts}
-    assert "NOR\n(for NAND)" in names and "x4" in names
-    path = save_recovery(TARGET, LEARNED, seen(), tmp_path / "tree.png")
-    assert path.read_bytes().startswith(b"\x89PNG")
+def test_the_tree_marks_every_gate():
+    plot = recovery_plot(TARGET, LEARNED, seen())
+    series = {each.name: each for each in plot.series}
+    assert (
+        series["right, up to sign"].text == ("AND",) and "NOR\n(for NAND)" in series["wrong"].text
+    )
+    assert series["inputs"].text[-1] == "x4" and series["edges"].x.count(0.5) == 2
+    (axes,) = draw(plot).axes
+    assert "NOR\n(for NAND)" in {text.get_text() for text in axes.texts}
 
 
 def test_a_tree_that_is_too_wide_is_refused():
     wide = Circuit(np.full(2047, 8))
     with pytest.raises(BadInput, match="at most 1024"):
-        draw_recovery(wide, wide, Recovery([], 0.0))
+        recovery_plot(wide, wide, Recovery([], 0.0))

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unlazy.core.errors import BadInput
-from unlazy.report.charts import neuron_chart
-from unlazy.report.figures import neuron_map
+from unlazy.report.figures import draw
 from unlazy.report.neurons import (
     embed,
     frames,
     nearest_star,
+    neuron_plot,
     normalise,
     side_names,
     sides,
@@ -149,7 +149,7 @@ def test_frames_of_a_record(network_record):
     record = network_record()
     found = frames(record)
     assert [frame.step for frame in found] == list(record.steps)
-    assert found[2].caption == "greatest cosine 0.990"
+    assert found[2].caption == "max cosine 0.990"
     assert sides(record).tolist() == [1, -1] * 6
     # After two steps, every neuron lies beside its star.
     assert (np.sign(found[2].points[:, 0]) == sides(record)).all()
@@ -170,7 +170,7 @@ def test_many_directions_have_one_star_each_and_neurons_are_told_apart_by_where_
         for frame in frames(record)
     )
     assert "3" in star_names(record)[1] and set(side_names(record)) == {0, 1}
-    assert neuron_map(record).axes and neuron_chart(record)["data"]
+    assert neuron_plot(record).frames[-1].series[0].kind == "opposite"
 
 
 def test_frames_of_a_diverged_record(network_record):
@@ -181,7 +181,7 @@ def test_frames_of_a_diverged_record(network_record):
         network_record(status="diverged", arrays=arrays, cosine=(0.2, 0.9, 0.9, 0.9, np.nan))
     )
     assert [frame.left_out for frame in found] == [0, 0, 0, 1, 12]
-    assert "1 of 12 neurons are not finite" in found[3].caption
+    assert "1 of 12 neurons not finite" in found[3].caption
     assert "no finite cosine" in found[4].caption
 
 
@@ -190,3 +190,28 @@ def test_sides_of_a_record_without_step_two(network_record):
     arrays = {name: array[3:] for name, array in record.arrays.items()}
     late = network_record(steps=(10, 100), arrays=arrays, test_accuracy=(1, 2), cosine=(1, 1))
     assert sides(late).tolist() == [1, -1] * 6
+
+
+def test_the_plot_has_a_frame_per_step_and_panels_of_the_first_three_and_the_last(network_record):
+    plot = neuron_plot(network_record())
+    assert [frame.title for frame in plot.frames] == [
+        "initialization",
+        *(f"step {step}" for step in (1, 2, 10, 100)),
+    ]
+    star, opposite, *_ = plot.frames[2].series
+    assert star.x[0] == pytest.approx(1, abs=0.01) and opposite.x[0] == pytest.approx(-1, abs=0.01)
+    figure = draw(plot)
+    assert [axes.get_title() for axes in figure.axes] == [
+        "initialization\nmax cosine 0.200",
+        "step 1\nmax cosine 0.990",
+        "step 2\nmax cosine 0.990",
+        "step 100\nmax cosine 0.998",
+    ]
+    assert "neuron nearest +u after two steps (6)" in [
+        text.get_text() for text in figure.legends[0].get_texts()
+    ]
+
+
+def test_a_record_without_neurons_is_refused(network_record):
+    with pytest.raises(BadInput, match="no neurons"):
+        neuron_plot(network_record(arrays={}))

@@ -1,16 +1,13 @@
 """Neurons as pictures, and among the centres of their own clusters."""
 
-import base64
-import re
 from io import BytesIO
 
 import numpy as np
 from PIL import Image
 
-from unlazy.report.charts import neuron_chart
-from unlazy.report.neurons import frames, has_neurons, side_names, sides, star_names
-from unlazy.report.page import page
-from unlazy.report.tiles import GAP, ROW, SIZE, sheet, shown_steps, tiles_html
+from unlazy.report.neurons import frames, has_neurons, neuron_plot, side_names, sides, star_names
+from unlazy.report.tiles import GAP, ROW, SIZE, sheet, shown_steps, tile_view
+from unlazy.report.view import view_of
 
 
 def with_tiles(network_record, colour=3):
@@ -39,13 +36,10 @@ def test_a_sheet_holds_every_tile_enlarged_and_apart(network_record):
 def test_few_steps_are_shown_and_each_picture_says_what_it_is(network_record):
     record = with_tiles(network_record, colour=1)
     assert [record.steps[place] for place in shown_steps(record)] == [0, 1, 10, 100]
-    html = tiles_html("Two & more", record)
-    pictures = re.findall(r'alt="([^"]*)" src="data:image/png;base64,([^"]*)"', html)
-    assert (
-        len(pictures) == 4
-        and pictures[-1][0] == "13 neurons of Two &amp; more as pictures after 100 gradient steps"
-    )
-    with Image.open(BytesIO(base64.b64decode(pictures[-1][1]))) as picture:
+    *_, last = images = tile_view("Two & more", record).images
+    assert len(images) == 4
+    assert last.description == "13 neurons of Two & more as images after 100 gradient steps"
+    with Image.open(BytesIO(last.png)) as picture:
         np.testing.assert_array_equal(
             np.asarray(picture), sheet(record.arrays["tiles"][-1])[..., 0]
         )
@@ -59,13 +53,14 @@ def test_neurons_are_drawn_among_centres_without_opposites(network_record):
         "places without a centre are left out"
     )
     assert (
-        star_names(record) == {1: "centre of a cluster at the end (2)"}
-        and "0.5 of a centre" in side_names(record)[1]
+        star_names(record) == {1: "center of a cluster at the end (2)"}
+        and "0.5 of a center" in side_names(record)[1]
     )
     assert sides(record).tolist() == [1] * 12
-    assert len(neuron_chart(record)["frames"]) == 5
+    assert len(neuron_plot(record).frames) == 5
 
 
-def test_the_page_shows_them(verdict, records, network_record):
-    text = page([(verdict, records | {"Network": [with_tiles(network_record)]})])
-    assert text.count('class="tiles"') == 4 and "Neurons of Network as pictures" in text
+def test_the_view_shows_them(verdict, records, network_record):
+    view = view_of(verdict, records=records | {"Network": [with_tiles(network_record)]})
+    (part,) = (part for part in view.parts if part.images)
+    assert len(part.images) == 4 and part.title.startswith("Neurons of Network as images")

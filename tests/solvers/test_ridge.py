@@ -98,6 +98,7 @@ def test_equal_points_get_the_mean(route):
     ],
 )
 @ON_FEATURES
+@pytest.mark.usefixtures("unchecked")
 def test_bad_input_is_refused(route, options, says):
     x = np.concatenate([X[:7], X[:7]])
     with pytest.raises(BadInput, match=says):

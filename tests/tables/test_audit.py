@@ -25,9 +25,9 @@ from unlazy.report.audits import print_audit, view
 from unlazy.report.html import page
 from unlazy.report.view import view_of
 from unlazy.studies import audit
-from unlazy.tables import explain, folds
+from unlazy.tables import folds, spectra
 from unlazy.tables.contest import Bout, Standings, schedule
-from unlazy.tables.explain import DIAGNOSTICS, gradient_spectrum, kernel_alignment
+from unlazy.tables.diagnostics import DIAGNOSTICS
 from unlazy.tables.judgement import judge
 from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import problem_of
@@ -147,14 +147,15 @@ def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monke
 
 
 def test_diagnostics_see_what_was_planted(monkeypatch):
-    monkeypatch.setattr(explain, "BOOTSTRAP", 2)
-    monkeypatch.setattr(explain, "SCALES", (0.5, 32.0))
-    monkeypatch.setattr(explain, "RATES", (0.03, 1e6))  # of which the second diverges
-    monkeypatch.setattr(explain, "STEPS", 160)
+    monkeypatch.setattr(spectra, "BOOTSTRAP", 2)
+    monkeypatch.setattr(spectra, "SCALES", (0.5, 32.0))
+    monkeypatch.setattr(spectra, "RATES", (0.03, 1e6))  # of which the second diverges
+    monkeypatch.setattr(spectra, "STEPS", 160)
     x, y = made("parity", 200)
     outcome = unlazy.audit(x, y > 0, contenders=NAMES)
     assert {finding.name for finding in outcome.findings} == set(DIAGNOSTICS)
     found = {finding.name: finding.data for finding in outcome.findings}
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert {found["gradients"]["columns"][0], found["gradients"]["columns"][1]} == {"x0", "x1"}
     shares = found["kernel alignment"]["shares"]["NTK"]
     assert shares == sorted(shares)
@@ -184,9 +185,9 @@ def test_words_and_missing_values_lead_back_to_their_columns():
             np.where(colour == "red", "yes", "no"),
         )
     )
-    found = gradient_spectrum(problem, ())
+    found = spectra.gradient_spectrum(problem)
     assert found.data["columns"][0] == "colour"
-    assert kernel_alignment(problem, ()).data["kare"]["RBF kernel"] < 0.5
+    assert spectra.kernel_alignment(problem).data["kare"]["RBF kernel"] < 0.5
 
 
 def written_csv(path, x, y):

@@ -113,6 +113,16 @@ def test_the_code_reads_dates_and_marks_of_missing_values_from_a_file(tmp_path, 
         same_encoding(code_of(table, "linear"), read, labels, problem_of(table))
 
 
+def test_the_code_takes_a_file_without_names(tmp_path):
+    X, y = numbers()
+    frame = pandas.DataFrame({0: y > 0, 1: X[:, 0], 2: 1.0, 3: X[:, 1]})
+    frame.to_csv(tmp_path / "t.csv", index=False, header=False)
+    table = read_table(tmp_path / "t.csv", "1")
+    read = pandas.read_csv(tmp_path / "t.csv", header=None)
+    labels = read.pop(0)
+    same_encoding(code_of(table, "linear"), read, labels, problem_of(table))
+
+
 def test_the_code_takes_a_data_frame_with_every_dtype():
     X, y = numbers()
     frame = pandas.DataFrame(

@@ -4,6 +4,7 @@ functions.
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -88,7 +89,7 @@ def test_functions_are_the_sums_of_their_series(name):
     z = np.linspace(-1, 1, 41)
     sizes = np.exp(series.log_sizes(200))
     bound = np.sum(sizes * np.abs(z[:, None]) ** np.arange(200), axis=1)
-    assert np.all(np.abs(np.asarray(series(z))) <= bound + 1e-5)
+    assert np.all(np.abs(np.asarray(series(jnp.asarray(z)))) <= bound + 1e-5)
 
 
 def test_an_unknown_function_is_refused():

@@ -126,6 +126,7 @@ def test_stability_and_risk_are_those_of_enumeration():
     assert f.risk(g) == np.mean(f.values != g.values) and f.stability(1.0) == pytest.approx(1)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_bad_lengths_are_refused():
     with pytest.raises(BadInput, match="one row, but they have 2 axes"):
         CubeFunction(np.ones((2, 4)))

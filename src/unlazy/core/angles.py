@@ -18,8 +18,8 @@ def inverse_root(q: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def cosine(
-    c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
-) -> Float[Array, "n m"]:
+    c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]
+) -> Float[Array, "*s"]:
     """c/√(qx·qz), kept within [−1, 1] against rounding."""
     return jnp.clip(c * inverse_root(qx) * inverse_root(qz), -1, 1)
 

@@ -27,7 +27,7 @@ from jaxtyping import Array, Float
 from unlazy.core.angles import arcsin, cosine
 from unlazy.core.errors import require
 
-Pair = tuple[Float[Array, "n m"], Float[Array, "n m"]]
+Pair = tuple[Float[Array, "*s"], Float[Array, "*s"]]
 Single = tuple[Float[Array, "..."], Float[Array, "..."]]
 
 
@@ -35,9 +35,7 @@ class Moments(ABC):
     """Values and slopes of an activation under Gaussian inputs."""
 
     @abstractmethod
-    def pair(
-        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
-    ) -> Pair:
+    def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
         """E[σ(u)·σ(v)] and E[σ'(u)·σ'(v)] for (u, v) with variances qx, qz and covariance c."""
 
     @abstractmethod
@@ -55,9 +53,7 @@ class ReluMoments(Moments):
     At variance 0 the slope is taken to be ½.
     """
 
-    def pair(
-        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
-    ) -> Pair:
+    def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
         """With ρ the correlation, E σ'σ' = ¼ + arcsin(ρ)/2π and E σσ = √(qx·qz·(1 − ρ²))/2π + c·E
         σ'σ'.
         """
@@ -79,9 +75,7 @@ class ReluMoments(Moments):
 class ErfMoments(Moments):
     """σ(t) = erf(t): the arcsine kernel."""
 
-    def pair(
-        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
-    ) -> Pair:
+    def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
         """(2/π)·arcsin(2c/√((1 + 2qx)(1 + 2qz))) and (4/π)/√((1 + 2qx)(1 + 2qz) − 4c²)."""
         value = arcsin(cosine(2 * c, 1 + 2 * qx, 1 + 2 * qz)) * (2 / math.pi)
         # Multiplied out, so that large variances do not cancel.
@@ -155,9 +149,7 @@ class PiecewiseLinear(Moments):
             slope = slope + s * beyond
         return value, slope
 
-    def pair(
-        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
-    ) -> Pair:
+    def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
         """The products of the means and the integrals over the covariance."""
         (value_x, slope_x), (value_z, slope_z) = self._means(qx), self._means(qz)
         t = cosine(c, qx, qz)
@@ -296,12 +288,11 @@ class Series(Moments):
     function: Callable[[Array], Array]
 
     def _on_grid(self, q: Float[Array, "..."]) -> Single:
-        z = jnp.sqrt(q)[..., None] * jnp.asarray(_GRID, q.dtype)
+        grid = jnp.asarray(_GRID, q.dtype).reshape((1,) * q.ndim + (-1,))
+        z = jnp.sqrt(q)[..., None] * grid
         return jax.jvp(self.function, (z,), (jnp.ones_like(z),))
 
-    def pair(
-        self, c: Float[Array, "n m"], qx: Float[Array, "n 1"], qz: Float[Array, "1 m"]
-    ) -> Pair:
+    def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
         """Both series by Horner's rule."""
         t = cosine(c, qx, qz)
         weights = jnp.asarray(_hermite_weights(), t.dtype)
@@ -310,8 +301,8 @@ class Series(Moments):
 
         def step(sums: Pair, coefficients: Any) -> tuple[Pair, None]:
             (value_x, slope_x), (value_z, slope_z) = coefficients
-            value = sums[0] * t + value_x[:, None] * value_z
-            return (value, sums[1] * t + slope_x[:, None] * slope_z), None
+            value = sums[0] * t + value_x[:, None] * value_z[None, :]
+            return (value, sums[1] * t + slope_x[:, None] * slope_z[None, :]), None
 
         return jax.lax.scan(step, (jnp.zeros_like(t), jnp.zeros_like(t)), (of_x, of_z), unroll=8)[0]
 

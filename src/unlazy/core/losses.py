@@ -16,22 +16,22 @@ from unlazy.core.errors import require
 Loss = Literal["hinge", "logistic", "squared", "softmax"]
 
 
-def hinge(score: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
+def hinge(score: Float[Array, "*n"], y: Float[Array, "*#n"]) -> Float[Array, "*n"]:
     """max(0, 1 − y·score)."""
     return jax.nn.relu(1 - y * score)
 
 
-def logistic(score: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
+def logistic(score: Float[Array, "*n"], y: Float[Array, "*#n"]) -> Float[Array, "*n"]:
     """log(1 + e^{−y·score})."""
     return jax.nn.softplus(-y * score)
 
 
-def squared(score: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
+def squared(score: Float[Array, "*n"], y: Float[Array, "*#n"]) -> Float[Array, "*n"]:
     """½·(score − y)²."""
     return 0.5 * jnp.square(score - y)
 
 
-LOSSES: dict[str, Callable[[Float[Array, " n"], Float[Array, " n"]], Float[Array, " n"]]] = {
+LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     "hinge": hinge,
     "logistic": logistic,
     "squared": squared,

@@ -33,7 +33,8 @@ def signs(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
     *rows, d = shape
     words = jax.random.bits(key, (*rows, -(-d // 32)), jnp.uint32)
     # The k-th bit of a word becomes the sign bit of the number 1.0, whose bits are 0x3F800000.
-    shifted = words[..., None] << jnp.arange(32, dtype=jnp.uint32)
+    places = jnp.arange(32, dtype=jnp.uint32)
+    shifted = words[..., None] << jnp.expand_dims(places, tuple(range(words.ndim)))
     ones = jax.lax.bitcast_convert_type(
         (shifted & jnp.uint32(0x80000000)) | jnp.uint32(0x3F800000), jnp.float32
     )
@@ -43,7 +44,7 @@ def signs(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
 def categorical(key: PRNGKeyArray, p: Float[Array, " c"], n: int) -> Int[Array, " n"]:
     """`n` independent choices among c with probabilities `p`."""
     u = jax.random.uniform(key, (n,), jnp.float32)
-    return jnp.minimum(jnp.sum(u[:, None] >= jnp.cumsum(p), axis=1), len(p) - 1)
+    return jnp.minimum(jnp.sum(u[:, None] >= jnp.cumsum(p)[None, :], axis=1), len(p) - 1)
 
 
 def shuffled(key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
@@ -67,7 +68,7 @@ def shuffled(key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
 def orthonormal(key: PRNGKeyArray, d: int, r: int) -> Float[Array, "r d"]:
     """r random orthonormal rows in d dimensions; the signs make their law rotation invariant."""
     q, upper = orthogonal_triangular(normal(key, (d, r)))
-    result: Array = (q * jnp.sign(jnp.diagonal(upper))).T
+    result: Array = (q * jnp.sign(jnp.diagonal(upper))[None, :]).T
     return result
 
 

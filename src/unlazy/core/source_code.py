@@ -24,7 +24,16 @@ from pathlib import Path
 PACKAGE = "unlazy"
 ROOT = Path(__file__).parents[1]
 #: Folders and modules on which no measurement depends.
-NOT_COMPUTING = ("cli", "report", "play", "lab", "api", "__main__")
+NOT_COMPUTING = (
+    "cli",
+    "report",
+    "play",
+    "lab",
+    "api",
+    "__main__",
+    "core.naming",
+    "core.source_code",
+)
 #: Modules of `lab` that do compute.
 COMPUTING = (
     "lab.engines.local",
@@ -124,7 +133,7 @@ class Module:
         self.name = name
         self.definitions: dict[str, list[Definition]] = {}
         self.always: list[Definition] = []
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(self._read(path))
         self.imports = _imports(tree.body)
         for node in tree.body:
             if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_text(node):
@@ -137,6 +146,9 @@ class Module:
                 self.definitions.setdefault(each, []).append(entry)
             if not bound:
                 self.always.append(entry)
+
+    def _read(self, path: Path) -> bytes:
+        return path.read_bytes()
 
     def of(self, name: str) -> list[Definition]:
         """Definitions under a name, all of them for ""."""
@@ -196,13 +208,21 @@ def module_of(name: str) -> Module | None:
 def is_computing(name: str) -> bool:
     """Whether measurements can depend on a module."""
     package, _, inner = name.partition(".")
-    return package == PACKAGE and (
-        inner in COMPUTING or (bool(inner) and inner.split(".")[0] not in NOT_COMPUTING)
-    )
+    if package != PACKAGE or not inner:
+        return False
+    return inner in COMPUTING or not {inner, inner.split(".")[0]} & {*NOT_COMPUTING}
 
 
 def reached(roots: Iterable[Place]) -> dict[str, str]:
     """Return a digest of the reached definitions for each module that the roots reach."""
+    return {
+        name: hashlib.sha256(" ".join(sorted(e.digest for e in entries)).encode()).hexdigest()[:16]
+        for name, entries in sorted(reach(roots).items())
+    }
+
+
+def reach(roots: Iterable[Place]) -> dict[str, list[Definition]]:
+    """Return the definitions that the roots reach, by module."""
     waiting, seen = list(roots), set[Place]()
     found: dict[str, dict[int, Definition]] = {}
     while waiting:
@@ -225,13 +245,7 @@ def reached(roots: Iterable[Place]) -> dict[str, str]:
             if id(entry) not in known:
                 known[id(entry)] = entry
                 waiting.extend(_mentioned(module, entry))
-    return {
-        name: hashlib.sha256(
-            " ".join(sorted(e.digest for e in entries.values())).encode()
-        ).hexdigest()[:16]
-        for name, entries in sorted(found.items())
-        if entries
-    }
+    return {name: list(entries.values()) for name, entries in found.items() if entries}
 
 
 def _mentioned(module: Module, entry: Definition) -> list[Place]:

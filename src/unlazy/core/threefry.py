@@ -16,7 +16,7 @@ import jax
 import jax.extend.random
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Integer, PRNGKeyArray, UInt32
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
@@ -47,7 +47,7 @@ def _counted(
     return result
 
 
-def _seed(seed: Int[Array, ""]) -> UInt32[Array, " 2"]:
+def _seed(seed: Integer[Array, ""]) -> UInt32[Array, " 2"]:
     high = jax.lax.shift_right_logical(
         seed, jnp.array(32, seed.dtype)
     )  # zero for a seed of 32 bits
@@ -81,6 +81,6 @@ _THREEFRY = jax.extend.random.define_prng_impl(
 )
 
 
-def new_key(seed: int | Int[Array, ""]) -> PRNGKeyArray:
+def new_key(seed: int | Integer[Array, ""]) -> PRNGKeyArray:
     """A key whose draws are those of `jax.random.key(seed)`."""
     return jax.random.key(seed, impl=_THREEFRY)

@@ -25,7 +25,7 @@ from jaxtyping import Array, Float
 from unlazy.core.errors import require
 
 #: One point a row, as JAX or as NumPy holds it.
-Points = Float[Array, "n d"] | Float[np.ndarray, "n d"]
+Points = Float[Array | np.ndarray, "n d"]
 
 
 #: Rows and columns of a block of a Gram matrix: a few blocks fit into a core's cache, and a block
@@ -73,7 +73,11 @@ class ProductKernel(Kernel):
 
     @abstractmethod
     def of_products(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
         """The kernel from inner products `xz` and squared norms `xx`, `zz` of inputs of size d."""
 

@@ -59,7 +59,7 @@ class RandomMap(FeatureMap):
     kind: str = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n f"]:
-        before = x @ self.w.T + self.b
+        before = x @ self.w.T + self.b[None, :]
         return (
             math.sqrt(2) * jnp.cos(before)
             if self.kind == FOURIER
@@ -82,7 +82,7 @@ class GradientMap(FeatureMap):
     activation: str = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n f"]:
-        hidden, slopes = activation_of(self.activation).with_slope(x @ self.w.T + self.b)
+        hidden, slopes = activation_of(self.activation).with_slope(x @ self.w.T + self.b[None, :])
         inputs = jnp.concatenate([self.scale * x, jnp.broadcast_to(self.bias, (len(x), 1))], axis=1)
         return jnp.concatenate(
             [hidden, (slopes[:, :, None] * inputs[:, None, :]).reshape(len(x), -1)], axis=1

@@ -80,15 +80,15 @@ def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] 
     one = jnp.ones_like(x, shape=(len(x), 1))
     if isinstance(network, TwoLayer):
         hidden, slope = activation_of(network.activation).with_slope(
-            x @ network.first_layer.T + network.b
+            x @ network.first_layer.T + network.b[None, :]
         )
         to_first = slope[:, :, None] * _columns(network.a)
         return [LayerGradients(one, hidden, True), LayerGradients(_flat(to_first), x, True)]
     if isinstance(network, ThreeLayerResNet):
         a = _columns(network.a)  # m o
         sigma = activation_of(network.activation)
-        first, first_slope = sigma.with_slope(x @ network.first_layer.T + network.b)
-        second, second_slope = sigma.with_slope(first @ network.v.T + network.e)
+        first, first_slope = sigma.with_slope(x @ network.first_layer.T + network.b[None, :])
+        second, second_slope = sigma.with_slope(first @ network.v.T + network.e[None, :])
         to_second = second_slope[:, :, None] * a  # n m o
         through = jnp.einsum("nmo,mk->nko", to_second, network.v)
         skips = not isinstance(network, ThreeLayer)

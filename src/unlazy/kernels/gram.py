@@ -23,7 +23,11 @@ FEW = 10
 
 
 def gram(
-    kernel: Kernel, x: Points, z: Points | None = None, *, block: int | None = None
+    kernel: Kernel,
+    x: Points,
+    z: Float[Array | np.ndarray, "m d"] | None = None,
+    *,
+    block: int | None = None,
 ) -> Float[Array, "n m"]:
     """The matrix k(x_i, z_j), made by square blocks in memory that beyond the result is linear in n
     and m.
@@ -103,7 +107,7 @@ def _from_products(
     to fit.
     """
     if isinstance(kernel, Stationary):
-        centre = z.mean(axis=0)
+        centre = z.mean(axis=0, keepdims=True)
         x, z = x - centre, z - centre
     xz, xx, zz = (
         x @ z.T,

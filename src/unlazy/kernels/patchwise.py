@@ -166,7 +166,7 @@ class ConvolutionMap(FeatureMap):
                 "SAME",
                 dimension_numbers=("NHWC", "HWIO", "NHWC"),
             )
-            hidden = jax.nn.relu(seen + self.biases)  # n h w f
+            hidden = jax.nn.relu(seen + self.biases[None, None, None, :])  # n h w f
             rows, columns = (_edges(length, self.cells) for length in hidden.shape[1:3])
             means = [
                 jnp.mean(hidden[:, a:b, c:d], axis=(1, 2)) for a, b in rows for c, d in columns

@@ -19,7 +19,11 @@ class Linear(ProductKernel):
     """k(x, z) = ⟨x, z⟩."""
 
     def of_products(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
         """The inner products."""
         return xz
@@ -47,7 +51,11 @@ class Polynomial(ProductKernel):
         )
 
     def of_products(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
         """The shifted inner products to a power."""
         return (xz + self.offset) ** self.degree
@@ -85,7 +93,11 @@ class ArcCosine(ProductKernel):
         require(self.order in (0, 1, 2), f"order must be 0, 1 or 2, but is {self.order!r}.")
 
     def of_products(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
         """The kernel from the angle and the norms."""
         t = cosine(xz, xx, zz)
@@ -123,7 +135,11 @@ class ArcSine(ProductKernel):
         require_variances(self.w_variance, self.b_variance)
 
     def of_products(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
         """The arcsine of a cosine in a space with one dimension more."""
         c, qx, qz = (self.w_variance * product + self.b_variance for product in (xz, xx, zz))

@@ -71,7 +71,11 @@ class _Residual(ProductKernel):
         return math.sqrt(d)
 
     def _pairs(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> _Layers:
         c, qx, qz = (self.w_variance * product / d + self.b_variance for product in (xz, xx, zz))
         value_1, slope_1 = self.moments.pair(c, qx, qz)
@@ -105,7 +109,11 @@ class ResidualNNGP(_Residual):
     """
 
     def of_products(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
         """E σσ of both layers and the products of their means."""
         return self._pairs(xz, xx, zz, d).values
@@ -141,7 +149,11 @@ class ResidualNTK(_Residual):
         return hidden + layers.values if self.trained == "all" else hidden
 
     def of_products(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
         """The sum over layers."""
         return self._tangent(self._pairs(xz, xx, zz, d))

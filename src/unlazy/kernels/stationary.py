@@ -32,7 +32,7 @@ class Stationary(Kernel):
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
         # Far from the origin, ‖x‖² + ‖z‖² − 2⟨x, z⟩ would lose the distance to rounding; distances
         # do not mind the shift.
-        centre = jnp.mean(z, axis=0)
+        centre = jnp.mean(z, axis=0, keepdims=True)
         x, z = x - centre, z - centre
         return self.of_distance(
             jnp.maximum(squared_norm(x)[:, None] + squared_norm(z)[None, :] - 2 * (x @ z.T), 0)

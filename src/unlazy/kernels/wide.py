@@ -81,7 +81,11 @@ class NNGP(WideNetwork):
     """
 
     def of_products(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
         """The recursion over layers."""
         c, qx, qz = (self.affine(product / d) for product in (xz, xx, zz))
@@ -109,7 +113,11 @@ class NTK(WideNetwork):
     """
 
     def of_products(
-        self, xz: Float[Array, "n m"], xx: Float[Array, "n 1"], zz: Float[Array, "1 m"], d: int
+        self,
+        xz: Float[Array, "n m"],
+        xx: Float[Array, "#n 1"],
+        zz: Float[Array, "1 #m"],
+        d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
         """The recursion over layers."""
         c, qx, qz = (self.affine(product / d) for product in (xz, xx, zz))

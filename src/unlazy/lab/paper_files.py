@@ -172,7 +172,7 @@ def _change(item: _Item) -> Change:
 
 
 @dataclasses.dataclass(frozen=True)
-class Definition:
+class QuantityDefinition:
     """A measured quantity in words, in the paper's notation (LaTeX), and its unit.
 
     `claim` is a pattern of claims without the paper's name; empty: all claims of the paper.
@@ -186,14 +186,16 @@ class Definition:
 
 
 @functools.cache
-def definitions(paper: str = "", folder: Path = PAPERS) -> tuple[Definition, ...]:
+def definitions(paper: str = "", folder: Path = PAPERS) -> tuple[QuantityDefinition, ...]:
     """Return the definitions of a paper, or those that papers share (no name)."""
     path = folder / paper / "quantities.csv" if paper else LAB / "quantities.csv"
-    columns = [field.name for field in dataclasses.fields(Definition)]
-    return tuple(Definition(**row) for row in rows_of(path, *columns)) if path.exists() else ()
+    columns = [field.name for field in dataclasses.fields(QuantityDefinition)]
+    return (
+        tuple(QuantityDefinition(**row) for row in rows_of(path, *columns)) if path.exists() else ()
+    )
 
 
-def definition_of(claim: str, measure: str, folder: Path = PAPERS) -> Definition | None:
+def definition_of(claim: str, measure: str, folder: Path = PAPERS) -> QuantityDefinition | None:
     """Return the definition of a quantity: the claim's own, the paper's, or the shared one."""
     paper, _, name = claim.partition("/")
     found = [each for each in definitions(paper, folder) if each.measure == measure]

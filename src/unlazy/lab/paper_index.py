@@ -85,7 +85,7 @@ def code_of(claim: Claim | NotRun) -> str:
     return f"{study.__module__}:{code.co_firstlineno}"
 
 
-def tests_of(claim: Claim | NotRun) -> list[str]:
+def files_testing(claim: Claim | NotRun) -> list[str]:
     """Return the test files of a claim, in a source checkout: those of its errata, those that
     import what its study is made of (rare names first), and the one that all claims must pass.
     """

@@ -93,7 +93,9 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
     execute(db, _RECORDS)
     ids: dict[str, str] = {}
     columns = "key, trial, status, steps, names, measurements, seconds, provenance, created"
-    for old, trial, *rest in db.execute(f"SELECT {columns} FROM old_records").fetchall():
+    # Of several records that are one trial now, the newest stays.
+    newest_first = f"SELECT {columns} FROM old_records ORDER BY created DESC"
+    for old, trial, *rest in db.execute(newest_first).fetchall():
         try:
             key = key_of(brief(json.loads(trial)))
         except (ValueError, TypeError, RecursionError):
@@ -101,16 +103,17 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
         ids[old] = f"{key}.{UNKNOWN}"
         status, steps, names, numbers, seconds, origin, created = rest
         row = (ids[old], key, UNKNOWN, trial, status, steps, names, numbers, "null", seconds)
-        db.execute(
+        written = db.execute(
             "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (*row, origin, created, ""),
-        )
-        db.execute(
-            "INSERT OR IGNORE INTO arrays SELECT ?, name, dtype, shape, data FROM old_arrays "
-            "WHERE key = ?",
-            (ids[old], old),
-        )
-        seal(db, ids[old])
+        ).rowcount
+        if written:
+            db.execute(
+                "INSERT INTO arrays SELECT ?, name, dtype, shape, data FROM old_arrays "
+                "WHERE key = ?",
+                (ids[old], old),
+            )
+            seal(db, ids[old])
     for *run, arms in db.execute(
         "SELECT kind, name, setting, first_seed, seeds, arms FROM runs"
     ).fetchall():

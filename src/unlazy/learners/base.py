@@ -24,6 +24,8 @@ SEEN = 10_000
 #: How the parts of a fit are called: at once, or by an engine that compiles each part by itself and
 #: shares it between learners.
 Call = Callable[..., Any]
+#: The key of a trial, or those of all trials of a program, as arrays or as their shapes.
+Keys = Any
 
 
 def at_once(part: Callable[..., Any], *arguments: Any) -> Any:
@@ -41,10 +43,10 @@ class Trace(eqx.Module):
     """
 
     models: Model
-    losses: Float[Array, " r"]
+    losses: Float[Array | np.ndarray, " r"]
     seen: Batch
     steps: tuple[int, ...] = eqx.field(static=True)
-    notes: dict[str, Float[Array, " r"]] = eqx.field(default_factory=dict)
+    notes: Mapping[str, Float[Array | np.ndarray, " r"]] = eqx.field(default_factory=dict)
 
     @classmethod
     def of(cls, model: Model, seen: Batch, loss: Any = jnp.nan) -> Trace:
@@ -74,12 +76,12 @@ class Trace(eqx.Module):
         return self.models.each(function, len(self.steps))
 
     @property
-    def finite(self) -> Bool[Array, " r"]:
+    def finite(self) -> Bool[Array | np.ndarray, " r"]:
         """Whether each model is made of finite numbers."""
         if not self.models.stacked:
             if _all_finite(self.models):  # as is usual; a long path is slow to take apart
-                return np.ones(len(self.steps), bool)  # type: ignore[return-value]
-            return np.array([_all_finite(self.at(index)) for index in range(len(self.steps))])  # type: ignore[return-value]
+                return np.ones(len(self.steps), bool)
+            return np.array([_all_finite(self.at(index)) for index in range(len(self.steps))])
         leaves = jax.tree.leaves(eqx.filter(self.models, eqx.is_inexact_array))
         flags = [
             jnp.all(jnp.isfinite(leaf).reshape(len(self.steps), -1), axis=1) for leaf in leaves
@@ -148,7 +150,7 @@ class Learner(eqx.Module):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Learn from at most `n` examples."""
 
-    def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
+    def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
         """The same as `fit`, with every computation a part that `call` may compile by itself; by
         default it is one part.
         """
@@ -156,7 +158,7 @@ class Learner(eqx.Module):
         return result
 
     def fit_prefixes(
-        self, sampler: Sampler, sizes: tuple[int, ...], key: PRNGKeyArray, call: Call
+        self, sampler: Sampler, sizes: tuple[int, ...], key: Keys, call: Call
     ) -> list[Trace]:
         """A fit for each of several numbers of examples; a learner that can share work between them
         says how.

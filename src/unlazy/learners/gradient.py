@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from unlazy.core.errors import BadInput, require
 from unlazy.core.losses import Loss, example_losses
 from unlazy.core.metrics import Outputs
-from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once
+from unlazy.learners.base import SEEN, Call, Keys, Learner, Trace, at_once
 from unlazy.learners.parts import Begin, End, Kept, Resumable, RunStage, Stage, Start
 from unlazy.learners.sources import GradientSource, Groups, SampleGradients
 from unlazy.networks.base import HasNeurons, Init, Network, Smoothable
@@ -362,7 +362,7 @@ class GradientDescent(Learner):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
 
-    def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
+    def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
         """The start, each stage and the end are parts of their own: learners share those that are
         equal.
         """

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from unlazy.core.errors import require
 from unlazy.core.losses import example_losses
 from unlazy.core.metrics import Outputs, metric_of
-from unlazy.learners.base import Call, Learner, Trace, at_once, keys_of
+from unlazy.learners.base import Call, Keys, Learner, Trace, at_once, keys_of
 from unlazy.tasks.base import Batch, Family, Sampler, draw
 
 
@@ -107,7 +107,7 @@ class HoldOut(Learner):
             trace, Batch(sample.x[given:], sample.y[given:]), sampler.basis, sampler.outputs
         )
 
-    def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
+    def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
         given = self._given(n)
         source, rest = call(_Split(n, given, self.learner.draws_fresh), sampler, key)
         trace = self.learner.fit_in_parts(source, given, key, call)

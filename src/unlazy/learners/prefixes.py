@@ -18,7 +18,7 @@ from unlazy.core.errors import require
 from unlazy.core.metrics import Outputs
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
-from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
+from unlazy.learners.base import SEEN, Call, Keys, Learner, Trace, at_once, keys_of
 from unlazy.learners.holdout import with_sample
 from unlazy.learners.kernel import KernelModel
 from unlazy.networks.base import Model, Scores
@@ -163,7 +163,7 @@ class OnPrefixes(Learner):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
 
-    def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
+    def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
         """One fit after the other, each in the learner's own parts: all meet the same sample, cut
         off at their size.
         """

@@ -65,10 +65,10 @@ class RidgeReadout(Stage):
         # need not come out as zero.
         rounding = 16 * jnp.finfo(mean.dtype).eps * jnp.abs(mean)
         scale = jnp.where(scale > rounding, scale, jnp.inf)
-        centred = (features - mean) / scale
+        centred = (features - mean[None, :]) / scale[None, :]
         moment = centred.T @ centred / len(y) + self.ridge * jnp.eye(len(mean))
-        a = solve_positive(moment, centred.T @ (y - middle) / len(y))
+        a = solve_positive(moment, centred.T @ (y - middle[None]) / len(y))
         a = a / (scale if y.ndim == 1 else scale[:, None])
         solved = model.put({"a": a, "c": middle - mean @ a})
-        loss = jnp.mean(example_losses("squared", features @ a + solved.c, y))
+        loss = jnp.mean(example_losses("squared", features @ a + solved.c[None], y))
         return jax.tree.map(lambda leaf: leaf[None], solved), loss[None]

@@ -72,7 +72,7 @@ def _tangents(network: Network, deltas: Any, x: Any) -> Array:
     """g₀(x) + J(x)·δ for each displacement δ."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
     value, push = jax.linearize(lambda arrays: eqx.combine(arrays, rest)(x), arrays)
-    result: Array = value + jax.lax.map(push, deltas)
+    result: Array = value[None] + jax.lax.map(push, deltas)
     return result
 
 

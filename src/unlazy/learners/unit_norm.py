@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import Outputs
-from unlazy.learners.base import Call, Learner, Trace, at_once, keys_of
+from unlazy.learners.base import Call, Keys, Learner, Trace, at_once, keys_of
 from unlazy.learners.holdout import with_sample
 from unlazy.networks.base import Model, Scores
 from unlazy.tasks.base import Batch, Family, Sampler
@@ -78,7 +78,7 @@ class UnitNorm(Learner):
             sampler, n, key, at_once
         )
 
-    def fit_in_parts(self, sampler: Sampler, n: int, key: PRNGKeyArray, call: Call) -> Trace:
+    def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
         scaled, scale, seen = call(UnitScale(n), sampler, key)
         trace = self.learner.fit_in_parts(scaled, n, key, call)
         result: Trace = call(_Unscale(), trace, scale, seen)

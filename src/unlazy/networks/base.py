@@ -147,7 +147,7 @@ class HasNeurons(Network):
 
     @property
     @abstractmethod
-    def first_layer(self) -> Float[Array, "m r"]:
+    def first_layer(self) -> Float[Array, "*s m r"]:
         """First-layer weights as they act on the inputs, one neuron a row: by coordinates where the
         network has entered a basis.
         """

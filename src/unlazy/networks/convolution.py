@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 def convolution(
     x: Float[Array, "n h w i"], kernel: Float[Array, "s s i o"], stride: int = 1
-) -> Float[Array, "n h w o"]:
+) -> Float[Array, "n _ _ o"]:
     """Every `stride`-th pixel of the convolution, with zeros beyond the edge; of an even side one
     more after than before.
     """

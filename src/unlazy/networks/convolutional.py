@@ -47,7 +47,7 @@ class Convolutional(Network):
         return x.reshape(len(x), -1)
 
     def __call__(self, x: Float[Array, "n h w i"]) -> Scores:
-        return self.hidden(x) @ self.a + self.c
+        return self.hidden(x) @ self.a + self.c[None]
 
 
 def _require_image(shape: int | tuple[int, ...]) -> None:

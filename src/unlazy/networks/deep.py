@@ -31,19 +31,19 @@ class DeepNetwork(HasNeurons):
     activation: str = eqx.field(static=True, default="relu")
 
     @property
-    def first_layer(self) -> Float[Array, "m d"]:
+    def first_layer(self) -> Float[Array, "*s m d"]:
         return self.w
 
     def hidden(self, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """Outputs of the last hidden layer, on which the score is linear."""
         activate = activation_of(self.activation)
-        h = activate(x @ self.w.T + self.b)
+        h = activate(x @ self.w.T + self.b[None, :])
         for layer in range(len(self.v)):
-            h = activate(h @ self.v[layer].T + self.e[layer])
+            h = activate(h @ self.v[layer].T + self.e[layer][None, :])
         return h
 
     def __call__(self, x: Float[Array, "n d"]) -> Scores:
-        return self.hidden(x) @ self.a + self.c
+        return self.hidden(x) @ self.a + self.c[None]
 
 
 class DeepInit(Init):

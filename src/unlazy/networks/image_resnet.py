@@ -88,8 +88,8 @@ class ImageResNet(Network):
         # as long.
         mean = self._over_groups(jnp.mean(x, axis=(1, 2)))
         variance = self._over_groups(jnp.mean(jnp.square(x - mean[:, None, None]), axis=(1, 2)))
-        scale = affine.scale * jax.lax.rsqrt(variance + _ROUNDING)
-        return x * scale[:, None, None] + (affine.offset - mean * scale)[:, None, None]
+        scale = affine.scale[None, :] * jax.lax.rsqrt(variance + _ROUNDING)
+        return x * scale[:, None, None] + (affine.offset[None, :] - mean * scale)[:, None, None]
 
     def _over_groups(self, values: Float[Array, "n o"]) -> Float[Array, "n o"]:
         """Of each channel the mean over its group."""
@@ -100,7 +100,7 @@ class ImageResNet(Network):
         )
 
     def __call__(self, x: Float[Array, "n h w i"]) -> Scores:
-        return self.hidden(x) @ self.a + self.c
+        return self.hidden(x) @ self.a + self.c[None]
 
 
 class ImageResNetInit(Init):

@@ -53,6 +53,6 @@ class Linearised(Rotatable, HasNeurons, Smoothable):
         return Linearised(self.base, self.delta.put(groups))
 
     @property
-    def first_layer(self) -> Float[Array, "m r"]:
+    def first_layer(self) -> Float[Array, "*s m r"]:
         """The neurons that make the features: those of `base`, which never move."""
         return self.base.first_layer

@@ -36,7 +36,7 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
     activation: str = eqx.field(static=True, default="relu")
 
     @property
-    def first_layer(self) -> Float[Array, "m r"]:
+    def first_layer(self) -> Float[Array, "*s m r"]:
         return self.w.inside if isinstance(self.w, SplitWeights) else self.w
 
     def layers(
@@ -44,9 +44,9 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
     ) -> tuple[Float[Array, "n m"], Float[Array, "n m"]]:
         """h₁ and h₂."""
         activate = activation_of(self.activation)
-        first = activate(x @ self.first_layer.T + self.b, smoothing)
+        first = activate(x @ self.first_layer.T + self.b[None, :], smoothing)
         skipped = (first @ self.a).reshape(len(x), -1) if self.bottleneck else first
-        return first, activate(skipped @ self.v.T + self.e, smoothing)
+        return first, activate(skipped @ self.v.T + self.e[None, :], smoothing)
 
     def hidden(
         self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None

@@ -25,8 +25,8 @@ from unlazy.tasks.circuits.circuit import Circuit
 class GateNeurons(NamedTuple):
     """The neurons of a layer of gates: `w` (gates, k, 2) and `v` (gates, k)."""
 
-    w: Array
-    v: Array
+    w: Array | np.ndarray
+    v: Array | np.ndarray
 
 
 def width_for(n: int, delta: float) -> int:
@@ -55,7 +55,7 @@ def initial_tree(n: int, k: int, *, key: PRNGKeyArray) -> list[GateNeurons]:
     return levels_of(*initial_neurons(n - 1, k, key=key))
 
 
-def levels_of(w: Array, v: Array) -> list[GateNeurons]:
+def levels_of(w: Array | np.ndarray, v: Array | np.ndarray) -> list[GateNeurons]:
     """The neurons of all gates, level by level."""
     return [
         GateNeurons(w[2**i - 1 : 2 ** (i + 1) - 1], v[2**i - 1 : 2 ** (i + 1) - 1])
@@ -75,8 +75,8 @@ class TreeNetwork(HasNeurons):
     Groups: w, the first layers of all gates, and v, their second layers; level 0 first.
     """
 
-    w: tuple[Float[Array, "g k 2"], ...]
-    v: tuple[Float[Array, "g k"], ...]
+    w: tuple[Float[Array, "*s _ k 2"], ...]
+    v: tuple[Float[Array, "*s _ k"], ...]
 
     @property
     def depth(self) -> int:
@@ -99,12 +99,12 @@ class TreeNetwork(HasNeurons):
         return self.up_to(0, x)[:, 0]
 
     @property
-    def gates(self) -> Int[Array, " n-1"]:
+    def gates(self) -> Int[Array, " gates"]:
         """Each gate's number, read on the four patterns of ±1; an output above 0 counts as +1."""
-        return ((self.gate_outputs > 0) << jnp.arange(4)).sum(axis=1)
+        return ((self.gate_outputs > 0) << jnp.arange(4)[None, :]).sum(axis=1)
 
     @property
-    def gate_outputs(self) -> Float[Array, "n-1 4"]:
+    def gate_outputs(self) -> Float[Array, "gates 4"]:
         """What each gate gives on the four patterns of ±1, level 0 first."""
         patterns = jnp.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
         levels = [
@@ -149,5 +149,6 @@ class TreeInit(Init):
         require(outputs is None, "A tree of gates has one output, a sign.")
         tree = initial_tree(d, self.k, key=key)
         return TreeNetwork(
-            tuple(self.scale * layer.w for layer in tree), tuple(layer.v for layer in tree)
+            tuple(jnp.asarray(self.scale * layer.w) for layer in tree),
+            tuple(jnp.asarray(layer.v) for layer in tree),
         )

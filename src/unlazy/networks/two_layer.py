@@ -36,19 +36,19 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
     activation: str = eqx.field(static=True, default="truncated_relu")
 
     @property
-    def first_layer(self) -> Float[Array, "m r"]:
+    def first_layer(self) -> Float[Array, "*s m r"]:
         return self.w.inside if isinstance(self.w, SplitWeights) else self.w
 
     def hidden(
         self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
     ) -> Float[Array, "n m"]:
         """Outputs of the hidden neurons: the features on which the second layer is linear."""
-        return activation_of(self.activation)(x @ self.first_layer.T + self.b, smoothing)
+        return activation_of(self.activation)(x @ self.first_layer.T + self.b[None, :], smoothing)
 
     def __call__(
         self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
     ) -> Scores:
-        return self.hidden(x, smoothing=smoothing) @ self.a + self.c
+        return self.hidden(x, smoothing=smoothing) @ self.a + self.c[None]
 
     def enter(self, basis: Float[Array, "r d"]) -> TwoLayer:
         """Split the first layer into coordinates and rest."""

@@ -281,11 +281,11 @@ def _solved(
 def _looked(
     ground: Ground, models: Network, scores: tuple[Probe, ...], sights: tuple[Probe, ...]
 ) -> dict[str, Array]:
-    def one(ground: Ground, model: Any) -> dict[str, Array]:
+    def one(ground: Ground, model: Any) -> dict[str, Any]:
         basis = ground.start.basis
         inner: Model = model if basis is None else model.leave(basis)
         outer = inner if ground.scale is None else Scaled(inner, ground.scale)
-        found: dict[str, Array] = {}
+        found: dict[str, Any] = {}
         for which, probes in ((outer, scores), (inner, sights)):
             trace = Trace(_stacked(which), jnp.full(1, jnp.nan), ground.seen, (0,))
             for index, probe in enumerate(probes):

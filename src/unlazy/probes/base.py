@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from unlazy.learners.base import Trace
@@ -25,7 +26,7 @@ class Probe(eqx.Module):
     @abstractmethod
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
-    ) -> dict[str, Array]:
+    ) -> Mapping[str, Array | np.ndarray]:
         """Measure. `found` is what the probes before this one found."""
 
 

@@ -97,7 +97,7 @@ class WeightClusters(Probe):
         members = jax.vmap(lambda rows: cluster_members(rows, self.near, least))(units)  # s c m
         final = members[-1]
         centres = unit_rows(final @ units[-1])  # c d
-        inside = jnp.einsum("smd,cd->scm", units, centres) * final
+        inside = jnp.einsum("smd,cd->scm", units, centres) * final[None]
         total = jnp.sum(final)
         towards = jnp.where(total > 0, jnp.sum(inside, axis=(1, 2)) / jnp.maximum(total, 1), 0.0)
         within = jnp.broadcast_to(towards[-1], towards.shape)

@@ -143,7 +143,7 @@ class Kinks(ModelProbe):
                 f"Only two-layer networks have neurons with kinks, not {type(model).__name__}."
             )
         inside = model if task.basis is None else model.enter(task.basis)
-        z = seen.x @ inside.first_layer.T + inside.b
+        z = seen.x @ inside.first_layer.T + inside.b[None, :]
         above = jnp.stack([jnp.mean(z > 0, axis=0), jnp.mean(z > 1, axis=0)])  # 2 m
         return {
             "kinked": jnp.mean(jnp.any((above >= self.share) & (above <= 1 - self.share), axis=0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,8 @@ def _gain(outcome: AuditOutcome) -> str:
         f"{gap.mean:+.1f} points, 95 % CI {gap.low:+.1f} to {gap.high:+.1f}."
     )
     if judgement.plain is not None:
-        told += f" Trees (best: {judgement.plain}): {outcome.selected['tree']:.1f} %."
+        better = ", better than both: prefer them to predict" * judgement.trees_better
+        told += f" Trees (best: {judgement.plain}): {outcome.selected['tree']:.1f} %{better}."
     return told
 
 
@@ -159,7 +160,8 @@ def _methods_plot(outcome: AuditOutcome) -> ViewPlot:
 
 def _part(finding: Explanation) -> View:
     title, plots = _PARTS[finding.name]
-    return View(title, lines=(("", finding.says),), plots=plots(finding.data), name=finding.name)
+    drawn = tuple(plots(finding.data)) if plots else ()
+    return View(title, lines=(("", finding.says),), plots=drawn, name=finding.name)
 
 
 def _line(name: str, x: Sequence[Any], y: Sequence[Any], kind: str = "measured") -> ViewSeries:
@@ -167,102 +169,54 @@ def _line(name: str, x: Sequence[Any], y: Sequence[Any], kind: str = "measured")
     return ViewSeries(name, tuple(a for a, _ in kept), tuple(b for _, b in kept), kind=kind)
 
 
-def _curves(data: Mapping[str, Any]) -> tuple[ViewPlot, ...]:
-    lines = tuple(
-        _line(f"{GROUPS[side]}: {curve['name']}", curve["rows"], curve["losses"], side)
-        for side, curve in data["curves"].items()
-    )
-    rows = sorted({float(count) for curve in data["curves"].values() for count in curve["rows"]})
+def _curves(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
+    curves = data["curves"].items()
+    lines = [_line(f"{GROUPS[g]}: {c['name']}", c["rows"], c["losses"], g) for g, c in curves]
+    rows = tuple(sorted({float(many) for _, curve in curves for many in curve["rows"]}))
     caption = "Held-out loss of the best method of each group, fitted to fewer training rows."
-    return (
-        ViewPlot(
-            "Learning curves",
-            "training rows",
-            data["unit"],
-            lines,
-            log_x=True,
-            ticks=tuple(rows),
-            caption=caption,
-        ),
-    )
+    axes = ("Learning curves", "training rows", data["unit"])
+    yield ViewPlot(*axes, tuple(lines), log_x=True, ticks=rows, caption=caption)
 
 
-def _scales(data: Mapping[str, Any]) -> tuple[ViewPlot, ...]:
+def _scales(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
     ends = [data["scales"][0], data["scales"][-1]]
     lines = (
         _line("two-layer network", data["scales"], data["losses"], "learned"),
         _line("tangent kernel before training", ends, [data["tangent before"]] * 2, "theory"),
         _line("tangent kernel after training", ends, [data["tangent after"]] * 2, "theory"),
     )
-    return (
-        ViewPlot(
-            "From feature learning to lazy training",
-            "output scale α: feature learning on the left, lazy on the right",
-            data["unit"],
-            lines,
-            log_x=True,
-            caption="The same network and rows; only how far the weights move differs. Dashed: "
-            "ridge regression.",
-        ),
-    )
+    title, x = "From feature learning to lazy training", "output scale α (large: lazy training)"
+    caption = "The same network and rows; only how far the weights move differs. Dashed: ridge."
+    yield ViewPlot(title, x, data["unit"], lines, log_x=True, caption=caption)
 
 
-def _alignment(data: Mapping[str, Any]) -> tuple[ViewPlot, ...]:
+def _alignment(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
     lines = tuple(_line(name, data["ranks"], found) for name, found in data["shares"].items())
-    return (
-        ViewPlot(
-            "Target along the leading eigenvectors",
-            "leading eigenvectors",
-            "fraction of the target",
-            lines,
-            log_x=True,
-            caption="A kernel learns quickly what lies along few eigenvectors.",
-        ),
-    )
+    title, x = "Target along the leading eigenvectors", "leading eigenvectors"
+    caption = "A kernel learns quickly what lies along few eigenvectors."
+    yield ViewPlot(title, x, "fraction of the target", lines, log_x=True, caption=caption)
 
 
-def _gradients(data: Mapping[str, Any]) -> tuple[ViewPlot, ...]:
-    places = tuple(float(place + 1) for place in range(len(data["spectrum"])))
-    ends = tuple(data["low"]), tuple(data["high"])
-    spectrum = ViewSeries(
-        "mean, 90 % of the resamplings", places, tuple(data["spectrum"]), *ends, kind="learned"
-    )
-    columns = ViewSeries(
-        "fraction",
-        tuple(data["columns"]),
-        tuple(data["shares"]),
-        tuple(data["shares low"]),
-        tuple(data["shares high"]),
-        mark="bars",
-        kind="learned",
-        legend=False,
-    )
+def _gradients(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
+    y, names = "fraction of the gradients", tuple(data["columns"])
+    at = tuple(float(place + 1) for place in range(len(data["spectrum"])))
+    mean, low, high = (tuple(data[name]) for name in ("spectrum", "low", "high"))
+    spectrum = ViewSeries("mean, 90 % of the resamplings", at, mean, low, high, kind="learned")
+    yield ViewPlot("Directions", "direction", y, (spectrum,), ticks=at)
+    mean, low, high = (tuple(data[name]) for name in ("shares", "shares low", "shares high"))
+    bars = ViewSeries(y, names, mean, low, high, mark="bars", kind="learned", legend=False)
     caption = "From a recursive feature machine on resampled rows."
-    return (
-        ViewPlot("Directions", "direction", "fraction of the gradients", (spectrum,)),
-        ViewPlot(
-            "Columns",
-            "column",
-            "fraction of the gradients",
-            (columns,),
-            categories=tuple(data["columns"]),
-            caption=caption,
-        ),
-    )
-
-
-def _none(data: Mapping[str, Any]) -> tuple[ViewPlot, ...]:
-    return ()
+    yield ViewPlot("Columns", "column", y, (bars,), categories=names, caption=caption)
 
 
 #: Title and plots of each explanation.
-_PARTS: dict[str, tuple[str, Callable[[Mapping[str, Any]], tuple[ViewPlot, ...]]]] = {
+_PARTS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Iterator[ViewPlot]] | None]] = {
     "learning curves": ("Fewer training rows", _curves),
     "gradients": ("Directions and columns that matter", _gradients),
     "from lazy to rich": ("Feature learning versus lazy training", _scales),
     "kernel alignment": ("Alignment of kernels with the target", _alignment),
-    "rotation": ("Rotated columns", _none),
-    "permuted labels": ("Shuffled labels", _none),
+    "rotation": ("Rotated columns", None),
+    "permuted labels": ("Shuffled labels", None),
 }
 
 

@@ -72,10 +72,8 @@ def _trace(plot: ViewPlot, series: ViewSeries, look: Look) -> dict[str, Any]:
         "y": y,
         "opacity": look.opacity,
         "line": {"color": look.color, "width": 1.45 * look.width, "dash": look.dash},
-        "marker": _marker(look),
     }
-    if look.marker == ("", ""):
-        trace["mode"] = "lines"
+    trace |= {"mode": "lines"} if look.marker == ("", "") else {"marker": _marker(look)}
     if shown:
         trace |= {"mode": f"{trace['mode']}+text", "textposition": "top center"}
         trace |= {"text": [escape(text) for text in series.text], "textfont": {"size": 12}}
@@ -176,6 +174,7 @@ def _y_axis(plot: ViewPlot) -> dict[str, Any]:
             "type": "category",
             "categoryorder": "array",
             "categoryarray": order,
+            "range": [-0.6, len(order) - 0.3],
         }
     axis: dict[str, Any] = {
         "title": {"text": escape(plot.y)},

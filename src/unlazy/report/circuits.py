@@ -42,6 +42,12 @@ def view(diagnosis: Diagnosis) -> View:
                 "with the label",
             ),
         ),
+        kind="Circuit checks",
+        facts={
+            "tree": diagnosis.formula(),
+            "error": f"{100 * diagnosis.error:.2f} %",
+            "works": works,
+        },
     )
 
 

@@ -13,7 +13,7 @@ from unlazy.report.labels import count, number, spread
 from unlazy.report.progress import duration
 from unlazy.report.terminal import print_view
 from unlazy.report.training import series_of
-from unlazy.report.view import View, ViewPlot, ViewTable, slug
+from unlazy.report.view import View, ViewPlot, ViewTable, provenance, slug
 
 
 def view(outcome: ContestOutcome) -> View:
@@ -22,27 +22,19 @@ def view(outcome: ContestOutcome) -> View:
     diverged = sum(result.diverged for result in outcome.results.values())
     others = tuple(("", outcome.conclusion(n)) for n in outcome.sizes[:-1])
     return View(
-        title=outcome.task,
+        title=f"Comparison on {outcome.task}",
         takeaway=outcome.conclusion(last),
         context=f"{count(len(outcome.learners), 'learner')}, {count(len(outcome.seeds), 'seed')}, "
-        f"≤ {outcome.budget} settings per learner, scored on {outcome.share:.0%} of the examples, "
-        f"held out; {outcome.test:,} test examples",
+        f"≤ {outcome.budget} settings per learner, scored on {100 * outcome.share:.0f} % of the "
+        f"examples, held out; {outcome.test:,} test examples",
         lines=others,
         tables=(standings(outcome),),
         plots=(curves(outcome),),
         notes=(f"{diverged} runs diverged (NaN or inf); they count as measured.",)
         if diverged
         else (),
-        details=(
-            View(
-                "Provenance",
-                lines=(
-                    ("command", outcome.command or "given in Python"),
-                    ("seeds", ", ".join(map(str, outcome.seeds))),
-                ),
-            ),
-        ),
-        kind="Contests",
+        details=(provenance(outcome.command, outcome.seeds),),
+        kind="Comparisons",
         facts={
             "task": outcome.task,
             "n": ", ".join(f"{n:,}" for n in outcome.sizes),
@@ -114,6 +106,7 @@ def curves(outcome: ContestOutcome) -> ViewPlot:
             f"{label} from n = {n:,} examples",
             (series,),
             categories=tuple(order),
+            name="contest",
         )
     sizes = list(map(float, outcome.sizes))
     return ViewPlot(
@@ -121,12 +114,15 @@ def curves(outcome: ContestOutcome) -> ViewPlot:
         "examples n",
         label,
         tuple(
-            series_of(learner, sizes, [outcome.mean(learner, n) for n in outcome.sizes])
+            series_of(
+                learner, sizes, [outcome.mean(learner, n) for n in outcome.sizes], drawn="bars"
+            )
             for learner in order
         ),
         log_x=True,
         ticks=tuple(sizes),
-        caption="Bands: 95 % intervals. Click on a name to hide or show it.",
+        caption="Bars: 95 % intervals. Click on a name to hide or show it.",
+        name="contest",
     )
 
 

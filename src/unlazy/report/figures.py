@@ -183,6 +183,7 @@ def _axes(axes: Axes, plot: ViewPlot, first: bool, lowest: bool) -> None:
     if plot.categories:
         axes.set_yticks(range(len(plot.categories)), list(reversed(plot.categories)))
         axes.set(xlabel=plot.y, xscale="log" if plot.log_y else "linear")
+        axes.set_ylim(-0.6, len(plot.categories) - 0.3)
         axes.margins(x=0.12)
         return
     axes.tick_params(labelbottom=lowest)
@@ -213,9 +214,7 @@ def _axes(axes: Axes, plot: ViewPlot, first: bool, lowest: bool) -> None:
 
 
 def _legend(
-    plot: ViewPlot,
-    panels: Sequence[tuple[str, Sequence[ViewSeries]]],
-    looked: dict[int, Look],
+    plot: ViewPlot, panels: Sequence[tuple[str, Sequence[ViewSeries]]], looked: dict[int, Look]
 ) -> list[Line2D]:
     """Return one handle per name; panels of groups have their names as titles."""
     handles: dict[str, Line2D] = {}
@@ -301,7 +300,7 @@ def save_plots(view: View, folder: Path, style: str = "page") -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for plot in view.all_plots:
-        stem = f"{view.slug}-{plot.slug}" if plot.slug != view.slug else view.slug
+        stem = view.slug if plot.slug in view.slug else f"{view.slug}-{plot.slug}"
         paths.append(save_plot(plot, folder / f"{stem}.png", style))
         save_figure(draw(plot, style), folder / f"{stem}.pdf")
         paths += [folder / f"{stem}.png", folder / f"{stem}.pdf"]

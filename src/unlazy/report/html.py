@@ -46,14 +46,14 @@ pre code { background: none; padding: 0; }
 section + section, footer, .scroll + section { border-top: 2px solid var(--rule); margin-top: 3rem;
   padding-top: 1.5rem; }
 .soft, caption, figcaption { color: var(--soft); font-size: 0.95rem; text-align: left; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.98rem; }
 caption { padding-bottom: 0.3rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.4rem 1rem 0.4rem 0;
   border-bottom: 1px solid var(--rule); }
 thead th { border-bottom: 2px solid var(--soft); vertical-align: bottom; }
 tbody th { font-weight: 600; }
-.r { text-align: right; white-space: nowrap; }
+.r { text-align: right; } td.whole { white-space: nowrap; }
 .badge { font-weight: 700; white-space: nowrap; border: 1.5px solid currentcolor;
   border-radius: 1em; padding: 0.05em 0.6em; }
 .holds { color: var(--holds); } .fails { color: var(--fails); }
@@ -69,6 +69,7 @@ details { margin-top: 1.5rem; } summary { cursor: pointer; font-weight: 600; }
   .ledger thead { position: absolute; clip-path: inset(50%);
     width: 1px; height: 1px; overflow: hidden; }
   .ledger tr, .ledger td, .ledger th { display: block; border: 0; padding: 0.15rem 0; }
+  .ledger td::before { content: attr(data-label) ": "; color: var(--soft); }
   .ledger tr { border-bottom: 1px solid var(--rule); padding: 0.7rem 0; }
 }
 @media print { .chart { break-inside: avoid; } }
@@ -133,7 +134,11 @@ def cell_html(text: str) -> str:
 def table_html(table: ViewTable) -> str:
     """Return a table, which scrolls by itself if it is too wide."""
     label = table.title or table.caption
-    sides = [' class="r"' if table.side(i) == "r" else "" for i in range(len(table.columns))]
+    longest = [max(map(len, column), default=0) for column in zip(*table.rows, strict=True)]
+    sides = [
+        f' class="{table.side(i)}{" whole" * (not longest or longest[i] <= 24)}"'
+        for i in range(len(table.columns))
+    ]
     head = "".join(
         f'<th scope="col" role="columnheader"{side}>{escape(name)}</th>'
         for name, side in zip(table.columns, sides, strict=True)
@@ -144,8 +149,8 @@ def table_html(table: ViewTable) -> str:
         if table.links:
             first = f'<a href="#{table.links[place]}">{first}</a>'
         cells = "".join(
-            f'<td role="cell"{side}>{cell_html(cell)}</td>'
-            for cell, side in zip(row[1:], sides[1:], strict=True)
+            f'<td role="cell" data-label="{escape(name)}"{side}>{cell_html(cell)}</td>'
+            for name, cell, side in zip(table.columns[1:], row[1:], sides[1:], strict=True)
         )
         header = f'<th scope="row" role="rowheader">{first}</th>'
         body.append(f'<tr role="row">{header}{cells}</tr>')
@@ -199,9 +204,9 @@ def view_html(
     if view.context:
         parts.append(f'<p class="soft">{escape(view.context)}</p>')
     parts += [f"<p><strong>Note:</strong> {escape(note)}</p>" for note in view.notes]
-    if view.lines:
-        lines = "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in view.lines)
-        parts.append(f"<dl>{lines}</dl>")
+    labeled = "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in view.lines if a)
+    parts += [f"<dl>{labeled}</dl>"] if labeled else []
+    parts += [f"<p>{escape(text)}</p>" for label, text in view.lines if not label]
     if view.items:
         items = "".join(f"<li>{escape(item)}</li>" for item in view.items)
         parts.append(f"<ul>{items}</ul>")

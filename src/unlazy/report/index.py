@@ -8,7 +8,7 @@ from typing import Any
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.judging import Verdict
-from unlazy.lab.paper_index import Entry, code_of, tests_of
+from unlazy.lab.paper_index import Entry, code_of, files_testing
 from unlazy.report.labels import MARKS
 
 
@@ -31,7 +31,7 @@ def index_json(entries: Iterable[Entry], verdicts: Mapping[str, Verdict]) -> lis
                     "verdict": verdicts[row.id].outcome if row.id in verdicts else None,
                     "scale": verdicts[row.id].scale if row.id in verdicts else None,
                     "code": code_of(row),
-                    "tests": tests_of(row),
+                    "tests": files_testing(row),
                 }
                 for row in entry.rows
             ],
@@ -49,7 +49,8 @@ def index_lines(
     for paper, group in itertools.groupby(entries, key=lambda entry: entry.paper):
         rows = [_cells(entry, verdicts) for entry in group]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        yield f"{paper} ({len(rows)} statements; claims are {paper}/...)"
+        count = f"{len(rows)} statement{'s' * (len(rows) > 1)}"
+        yield f"{paper} ({count}; claims are {paper}/...)"
         for row in rows:
             cells = zip(row, widths, strict=True)
             line = "  " + "  ".join(cell.ljust(longest) for cell, longest in cells).rstrip()
@@ -63,7 +64,7 @@ def _cells(entry: Entry, verdicts: Mapping[str, Verdict]) -> list[str]:
         named.append(row.id.removeprefix(f"{entry.paper}/") + mark)
     if entry.rows:
         code = code_of(entry.rows[0]).removeprefix(f"unlazy.papers.{entry.paper}.")
-        test = next(iter(tests_of(entry.rows[0])), "").rpartition("/")[2]
+        test = next(iter(files_testing(entry.rows[0])), "").rpartition("/")[2]
     about = [entry.statement.title, entry.statement.note and f"({entry.statement.note})"]
     return [
         entry.statement.statement,

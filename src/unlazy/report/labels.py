@@ -64,11 +64,30 @@ def _measure(claim: Claim, quantity: Quantity) -> str:
 
 
 def bounds_of(check: Check) -> str:
-    """Return the accepted values of a check."""
+    """Return the accepted values of a check; a tolerance stays visible: ≥ 1 − 1e-12, 1 ± 1e-9."""
+    low, high = check.lower, check.upper
     share = "" if check.share is None else f" in > {check.share:.0%} of seeds"
-    if math.isfinite(check.lower) and math.isfinite(check.upper):
-        return f"{check.lower:g} to {check.upper:g}{share}"
-    return check.bounds + share
+    if math.isinf(high):
+        return f"{'> 0' if 0 < low < 1e-100 else f'≥ {_bound(low)}'}{share}"
+    if math.isinf(low):
+        return f"≤ {_bound(high)}{share}"
+    middle, half = (low + high) / 2, (high - low) / 2
+    if 0 < half < 1e-6 * abs(middle):
+        return f"{middle:g} ± {_power(half)}{share}"
+    return f"{_bound(low)} to {_bound(high)}{share}"
+
+
+def _bound(value: float) -> str:
+    near = float(f"{value:g}")
+    if not 1e-15 < abs(value - near) / max(abs(value), 1e-300) < 1e-8:  # rounding, or digits
+        return f"{value:g}"
+    return f"{near:g} {'+' if value > near else '−'} {_power(abs(value - near))}"
+
+
+def _power(value: float) -> str:
+    """Return one digit and a power of ten."""
+    digit, _, power = f"{value:.0e}".partition("e")
+    return f"{digit}e{int(power)}"
 
 
 def number(value: float, measure: str = "") -> str:

@@ -11,26 +11,13 @@ from unlazy.report.view import ViewSeries
 #: vanish on one of the two backgrounds; then a wine red and a gray, and for figures of many lines
 #: an indigo and an olive.
 COLORS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#A23B72",
-    "#808080",
-    "#5B4FC4",
-    "#8A8A22",
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
+    *("#56B4E9", "#A23B72", "#808080", "#5B4FC4", "#8A8A22"),
 )
 #: Matplotlib's marker and Plotly's, a second sign next to the color.
 MARKERS = (
-    ("o", "circle"),
-    ("s", "square"),
-    ("^", "triangle-up"),
-    ("D", "diamond"),
-    ("v", "triangle-down"),
-    ("X", "x"),
-    ("P", "cross"),
+    *(("o", "circle"), ("s", "square"), ("^", "triangle-up"), ("D", "diamond")),
+    *(("v", "triangle-down"), ("X", "x"), ("P", "cross")),
 )
 _NO_MARKER = ("", "")
 
@@ -92,13 +79,15 @@ def looks(series: Sequence[ViewSeries]) -> list[Look]:
     """Return the look of each series; groups take colors and markers in their order."""
     groups = dict.fromkeys(each.family for each in series if not KINDS[each.kind].color)
     places = {group: place for place, group in enumerate(groups)}
+    taken = {KINDS[each.kind].color for each in series}
+    colors = [color for color in COLORS if color not in taken]
     found = []
     for each in series:
         look, place = KINDS[each.kind], places.get(each.family, 0)
         marker = MARKERS[place % len(MARKERS)] if look.marker is None else look.marker
         found.append(
             look._replace(
-                color=look.color or COLORS[place % len(COLORS)],
+                color=look.color or colors[place % len(colors)],
                 marker=marker,
                 size=each.size or look.size,
             )

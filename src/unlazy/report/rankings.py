@@ -91,6 +91,7 @@ def _plot(shown: Sequence[Standing]) -> ViewPlot:
         "mean rank, with its 95 % interval over tables; above each: mean accuracy",
         tuple(series),
         categories=tuple(each.name for each in shown),
+        name="ranking",
     )
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow, not_reached
 from unlazy.report.labels import count, listed
 from unlazy.report.terminal import print_view
-from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, slug
+from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, provenance, slug
 
 PREDICTED = "predicted (ridgeless)"
 
@@ -32,15 +32,7 @@ def view(outcome: ScalingOutcome) -> View:
         lines=tuple(("", sentence) for sentence in others),
         tables=(table(outcome),),
         plots=tuple(plots(outcome)),
-        details=(
-            View(
-                "Provenance",
-                lines=(
-                    ("command", outcome.command or "given in Python"),
-                    ("seeds", ", ".join(map(str, outcome.seeds))),
-                ),
-            ),
-        ),
+        details=(provenance(outcome.command, outcome.seeds),),
         kind="Scaling studies",
         facts={
             "task": outcome.task,
@@ -113,6 +105,7 @@ def plots(outcome: ScalingOutcome) -> Iterator[ViewPlot]:
             ticks=tuple(float(cell.place) for cell in outcome.rows[0].cells),
             caption="Large marks: geometric means; small marks: seeds; lines: fitted power laws; "
             "dashed: predicted; open marks: target not reached with that many examples.",
+            name="scaling",
         )
 
 

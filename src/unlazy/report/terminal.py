@@ -25,9 +25,10 @@ def print_view(view: View, console: Console, *, details: bool = False) -> None:
     context = f" · {escape(view.context)}" if view.context else ""
     console.print(f"[bold]{escape(view.title)}[/]{context}", highlight=False)
     _print_body(view, console, details)
-    hints = [f"Details: {view.more}"] if view.more and view.details and not details else []
-    for hint in hints:
-        console.print(f"[dim]{escape(hint)}[/]", highlight=False)
+    if view.more and view.details and not details:
+        hidden = " · ".join(part.title for part in view.details)
+        console.print(f"[dim]{escape(hidden)}[/]", highlight=False)
+        console.print(f"[dim]Details: {escape(view.more)}[/]", highlight=False)
 
 
 def _print_body(view: View, console: Console, details: bool) -> None:

@@ -32,7 +32,8 @@ _REPRODUCED = {"holds": " ✓", "fails": " ✗", "undecided": " ?"}
 def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None) -> View:
     """Return the view of a verdict, with plots if there are records read with their arrays."""
     claim, records = verdict.claim, records or {}
-    where = f"{verdict.scale} scale, {count(len(verdict.seeds), 'seed')}, {verdict.seconds:.0f} s"
+    seeds = "exact" if claim.exact else count(len(verdict.seeds), "seed")
+    where = f"{verdict.scale} scale, {seeds}, {verdict.seconds:.0f} s"
     counted = [j for j in verdict.judgements if j.check.counts]
     open_checks = [j for j in counted if j.outcome != "holds"]
     passing = [j for j in counted if j.outcome == "holds"]
@@ -41,15 +42,15 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         why = {"fails": "Why it fails", "undecided": "Why it is undecided"}.get(
             verdict.outcome, "Checks that do not pass"
         )
-        tables.append(checks(verdict, open_checks, why))
+        table = checks(verdict, open_checks, why)
+        told = "; ".join(_in_short(verdict, j) for j in passing)
+        tables.append(dataclasses.replace(table, caption=f"Passing: {told}" if told else ""))
     elif passing:
         tables.append(checks(verdict, passing, "Checks"))
     if verdict.conditions:
         tables.append(conditions(verdict))
     lines = [("Claim", claim.statement)]
-    if open_checks and passing:
-        lines.append(("Passing", "; ".join(_in_short(verdict, j) for j in passing)))
-    if claim.control is not None:
+    if verdict.control is not None:
         lines.append(("Control", _control(verdict)))
     if claim.corrections:
         lines.append(("Corrected", f"{', '.join(claim.corrections)} (see the errata)"))

@@ -193,6 +193,12 @@ def view_of(outcome: Any, **more: Any) -> View:
     return dataclasses.replace(found, notes=(*found.notes, told))
 
 
+def provenance(command: str, seeds: Sequence[int]) -> View:
+    """Return the command and seeds that make an outcome again."""
+    told = ", ".join(map(str, seeds))
+    return View("Provenance", lines=(("command", command or "given in Python"), ("seeds", told)))
+
+
 def overview(views: Sequence[View], *, linked: bool = False) -> tuple[ViewTable, ...]:
     """Return one table per kind of outcome, with one row per view made of its facts."""
     tables = []

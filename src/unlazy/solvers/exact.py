@@ -25,7 +25,7 @@ from unlazy.core.errors import BadInput, require
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
 
-Matrix = Float[np.ndarray, "n m"]
+Matrix = Float[np.ndarray, "_ _"]
 #: Targets or predictions: of one output without an axis for it, or of several.
 Targets = Float[np.ndarray, "n"] | Float[np.ndarray, "n o"]
 

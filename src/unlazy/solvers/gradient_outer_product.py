@@ -162,7 +162,7 @@ def gradient_outer_product(
 @eqx.filter_jit
 def _outer_product(kernel: Stationary, z: Any, mass: Any, x: Any, alpha: Any) -> Any:
     d = x.shape[1]
-    squares = squared_norm(z)[:, None] + squared_norm(x)
+    squares = squared_norm(z)[:, None] + squared_norm(x)[None, :]
     squared = squares - 2 * (z @ x.T)
     far = squared > NEAR * jnp.finfo(x.dtype).eps * squares
     squared = jnp.where(far, squared, 1.0)

@@ -285,7 +285,7 @@ class _Weighted(Kernel):
     kernel: Kernel
 
     def __call__(self, x: Any, z: Any) -> Any:
-        return self.kernel(x[:, :-1], z[:, :-1]) * x[:, -1:] * z[:, -1]
+        return self.kernel(x[:, :-1], z[:, :-1]) * x[:, -1:] * z[None, :, -1]
 
     def diagonal(self, x: Any) -> Any:
         return self.kernel.diagonal(x[:, :-1]) * x[:, -1] ** 2

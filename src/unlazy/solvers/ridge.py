@@ -20,7 +20,7 @@ from jaxtyping import Float
 from unlazy.core.errors import BadInput, require
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
-from unlazy.solvers.exact import Matrix, eigh, finite_array, least_eigenvalue, targets_of
+from unlazy.solvers.exact import Matrix, Targets, eigh, finite_array, least_eigenvalue, targets_of
 
 #: The ridges to choose from where none are given, in units of the mean square of a centred feature
 #: vector.
@@ -69,7 +69,7 @@ class RidgeFit:
 
 def fit_gram(
     K: Matrix,
-    Y: Matrix,
+    Y: Targets,
     ridges: float | Sequence[float] | None = None,
     *,
     weight: Float[np.ndarray, " n"] | None = None,
@@ -120,7 +120,7 @@ def fit_gram(
 
 def fit_features(
     features: Matrix,
-    Y: Matrix,
+    Y: Targets,
     ridges: float | Sequence[float] | None = None,
     *,
     weight: Float[np.ndarray, " n"] | None = None,
@@ -216,7 +216,7 @@ def _intercept(
     return weight @ residuals / weight.sum() if intercept else np.zeros(residuals.shape[1])
 
 
-def _targets(Y: Matrix, n: int) -> Matrix:
+def _targets(Y: Targets, n: int) -> Matrix:
     return targets_of(Y, n).reshape(n, -1)
 
 

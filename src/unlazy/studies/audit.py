@@ -24,7 +24,8 @@ from unlazy.lab.study import Rounds, Say, silent
 from unlazy.lab.trials import Measurement, Record, Runnable, now
 from unlazy.solvers.policy import EXACT_POINTS
 from unlazy.tables.contest import Bout, Standings, schedule
-from unlazy.tables.explain import DIAGNOSTICS, Diagnostic, Explanation, Selected, SelectedFold
+from unlazy.tables.diagnostics import DIAGNOSTICS
+from unlazy.tables.explain import Explanation, Selected, SelectedFold
 from unlazy.tables.folds import FoldTrial, TableData
 from unlazy.tables.judgement import AuditJudgement, judge
 from unlazy.tasks.tables.problems import FOLDS, Problem
@@ -215,8 +216,9 @@ class Audit:
                 left_out.append(f"{count - index} of {count} folds, for there was no time")
                 break
             passed = time.monotonic() - begin
-            rest = passed / max(index, 1) * (len(places) - index)
-            remaining = f", about {rest:.0f} s left" if index else ""
+            remaining = (
+                f", about {passed / index * (len(places) - index):.0f} s left" if index else ""
+            )
             say(f"fold {index + 1} of {len(places)}{remaining}", passing=True)
             records = yield list(trials.values())
             for name, trial in trials.items():
@@ -225,7 +227,7 @@ class Audit:
                 standings.add(Bout.of(trial.instrument, record))  # type: ignore[arg-type]
         findings: list[Explanation] = []
         for name, planned in DIAGNOSTICS.items() if self.explain else ():
-            trial = Measurement(Diagnostic(self.data, planned.function, selection(standings)), 0)
+            trial = Measurement(planned.of(self.data, selection(standings)), 0)
             left = None if self.seconds is None else begin + self.seconds - time.monotonic()
             if (
                 left is not None
@@ -297,9 +299,9 @@ def _stored(trials: Any, store: Store) -> bool:
     return len(store.known(ids)) == len(ids)
 
 
-def selection(standings: Standings) -> tuple[Selected, ...]:
+def selection(standings: Standings) -> dict[Group, Selected]:
     """Return the selected method of each group, with its estimators on the first folds."""
-    found = []
+    found: dict[Group, Selected] = {}
     for group in GROUPS:
         if any(AUDIT[name].group == group for name in standings.names):
             name = standings.favourite(group)
@@ -313,8 +315,8 @@ def selection(standings: Standings) -> tuple[Selected, ...]:
                 )
                 for bout in standings.of(name)[:SELECTED_FOLDS]
             )
-            found.append(Selected(group, name, folds))
-    return tuple(found)
+            found[group] = Selected(name, folds)
+    return found
 
 
 def contest_seconds(rows: int, folds: int = FOLDS) -> float:

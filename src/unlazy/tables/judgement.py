@@ -45,6 +45,7 @@ class AuditJudgement:
     paragraph: str
     changes: str
     code: str
+    trees_better: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -57,6 +58,7 @@ class AuditJudgement:
             "best with fixed features": self.fixed,
             "best with learned features": self.learned,
             "best plain method": self.plain,
+            "trees are better": self.trees_better,
             "code": self.code,
         }
 
@@ -73,6 +75,7 @@ class AuditJudgement:
             told["answer"],
             told["what would change it"],
             told["code"],
+            told["trees are better"],
         )
 
 
@@ -113,6 +116,7 @@ def judge(standings: Standings) -> AuditJudgement:
         _paragraph(standings, decision, gap, names, beaten),
         _changes(standings, decision, gap),
         winner_code(standings, winner),
+        beaten,
     )
 
 

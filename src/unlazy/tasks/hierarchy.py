@@ -86,7 +86,7 @@ class PairHierarchyTask(HierarchyTask):
 
     def composite(self, h: Float[Array, "n k"]) -> Float[Array, "n k"]:
         alternating = jnp.where(jnp.arange(1, h.shape[1] + 1) % 2 == 0, 1.0, -1.0)
-        return jnp.prod(h[:, : self.order], axis=1, keepdims=True) * alternating
+        return jnp.prod(h[:, : self.order], axis=1, keepdims=True) * alternating[None, :]
 
     @property
     def features(self) -> Float[Array, "d d"]:

@@ -258,5 +258,5 @@ class MultiIndex(Family):
         rotation = None
         if self.rotated:
             q, r = orthogonal_triangular(normal(key_rotation, (self.d, self.d)))
-            rotation = q * jnp.sign(jnp.diagonal(r))
+            rotation = q * jnp.sign(jnp.diagonal(r))[None, :]
         return MultiIndexTask(where, rotation, self.d, self.polynomial, self.law)

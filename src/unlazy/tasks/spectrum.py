@@ -28,12 +28,12 @@ Index = tuple[int, ...]
 Spectrum = dict[Index, float]
 
 
-def corners(k: int) -> Float[np.ndarray, "2**k k"]:
+def corners(k: int) -> Float[np.ndarray, "2**{k} {k}"]:
     """All 2^k points of the cube {±1}^k."""
     return np.array(list(itertools.product((1.0, -1.0), repeat=k)))
 
 
-def cube_spectrum(values: Float[np.ndarray, " 2**k"]) -> Spectrum:
+def cube_spectrum(values: Float[np.ndarray, " p"]) -> Spectrum:
     """Fourier coefficients E[f(u)·Π_{j∈S} u_j] of a function given at all `corners`, exact zeros
     left out.
     """

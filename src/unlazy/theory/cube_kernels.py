@@ -59,7 +59,7 @@ def _profile(
     kernel: ProductKernel, t: Float[Array, " n"], d: Float[Array, ""]
 ) -> Float[Array, " n"]:
     square = jnp.full((1, 1), 1.0) * d
-    return kernel.of_products(t[:, None] * d, square, square, d)[:, 0]  # type: ignore[arg-type]
+    return kernel.of_products(t[:, None] * d, square, square, d)[:, 0]
 
 
 def _sign_sums(n: int, most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +76,7 @@ def _sign_sums(n: int, most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
 
 def krawtchouk_eigenvalues(
     kernel: ProductKernel, d: int, degrees: int
-) -> Float[np.ndarray, " k+1"]:
+) -> Float[np.ndarray, " {degrees}+1"]:
     """λ_0 … λ_degrees by the recursion (d − k)·φ_{k+1} = (d − 2j)·φ_k − k·φ_{k−1}, to an absolute
     error of about 1e-16·κ(1).
     """
@@ -91,7 +91,9 @@ def krawtchouk_eigenvalues(
     return np.array(found)
 
 
-def smooth_eigenvalues(kernel: ProductKernel, d: int, degrees: int) -> Float[np.ndarray, " k+1"]:
+def smooth_eigenvalues(
+    kernel: ProductKernel, d: int, degrees: int
+) -> Float[np.ndarray, " {degrees}+1"]:
     """λ_0 … λ_degrees without cancellation, for many dimensions: d^{−k}·E κ^{(k)}(t), t·d = S_{d−k}
     plus k uniform numbers in [−1, 1].
 
@@ -114,7 +116,9 @@ def smooth_eigenvalues(kernel: ProductKernel, d: int, degrees: int) -> Float[np.
 
 
 @functools.lru_cache(maxsize=256)
-def eigenvalues(kernel: ProductKernel, d: int, degrees: int = DEGREES) -> Float[np.ndarray, " k+1"]:
+def eigenvalues(
+    kernel: ProductKernel, d: int, degrees: int = DEGREES
+) -> Float[np.ndarray, " degrees"]:
     """λ_0, λ_1, … by degree, each by the formula that is more exact: the recursion, or where it
     cancels the smooth one.
     """
@@ -163,7 +167,7 @@ class LearningCurve:
 
         return math.exp(scipy.optimize.brentq(surplus, -80.0, 80.0))
 
-    def learned(self, n: float) -> Float[np.ndarray, " k+1"]:
+    def learned(self, n: float) -> Float[np.ndarray, " degrees"]:
         """L_k: the share of the target's part of degree k that n examples teach."""
         values = self._modes[0]
         return values / (values + self._effective_ridge(n))

@@ -155,7 +155,7 @@ def _counted(m: int) -> np.ndarray:
     return counts
 
 
-def weights_by_degree(values: Float[Array, " p"] | np.ndarray) -> Float[np.ndarray, " m+1"]:
+def weights_by_degree(values: Float[Array, " p"] | np.ndarray) -> Float[np.ndarray, " degrees"]:
     """Σ_{|S|=i} f̂(S)² for i = 0, …, m. They sum to E f²."""
     m = _one(values)
     return np.bincount(degrees(m), weights=fourier(values) ** 2, minlength=m + 1)
@@ -271,7 +271,7 @@ class CubeFunction:
         return float(np.sum(self.coefficients[1:] ** 2))
 
     @property
-    def weights(self) -> Float[np.ndarray, " m+1"]:
+    def weights(self) -> Float[np.ndarray, " {self.m}+1"]:
         """Σ_{|S|=i} f̂(S)² by degree i."""
         return np.bincount(degrees(self.m), weights=self.coefficients**2, minlength=self.m + 1)
 

@@ -17,7 +17,8 @@ from unlazy.papers.allenzhu2019.lower_bounds import RankArgument, SpanRisk, allo
 from unlazy.papers.allenzhu2019.probes import FirstLayerNorm, LayerReadout, readout_share
 from unlazy.papers.allenzhu2019.setting import initial, momentum_sgd
 from unlazy.probes.performance import Performance
-from unlazy.report.plots import draw, lines, plot_chart
+from unlazy.report.figures import draw
+from unlazy.report.training import claim_plot
 from unlazy.tasks.hierarchy import PairHierarchy, RealParity
 
 
@@ -160,11 +161,11 @@ def test_figure_2_is_drawn_as_the_paper_draws_it():
             )
             for seed in range(3)
         ]
-    found = lines(plot, records)
-    (axes,) = draw(plot, found).axes
+    found = claim_plot(plot, records)
+    (axes,) = draw(found).axes
     drawn = [line for line in axes.lines if len(line.get_xdata()) == 2]
     assert len({line.get_color() for line in drawn}) == 10
     assert axes.get_yscale() == axes.get_xscale() == "log"
     (level,) = (line for line in drawn if np.allclose(line.get_ydata(), UNLEARNED))
     assert level.get_marker() in ("None", None, "")
-    assert len(plot_chart(plot, found)["data"]) >= 10
+    assert len(found.series) == 10

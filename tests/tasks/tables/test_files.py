@@ -2,6 +2,7 @@
 
 import datetime
 import gzip
+import sys
 
 import numpy as np
 import pandas
@@ -256,3 +257,10 @@ def test_questions_about_a_data_frame_are_answered_in_a_sentence():
         table_of(frame, None)
     with pytest.raises(BadInput, match="X has 20 rows, but y has 3"):
         table_of(frame, [1, 2, 3])
+
+
+def test_parquet_without_pyarrow_is_told(tmp_path, monkeypatch):
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(BadInput, match=r"install unlazy\[parquet\]"):
+        read_table(tmp_path / "t.parquet", "y")

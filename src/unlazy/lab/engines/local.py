@@ -315,7 +315,7 @@ class _Look(eqx.Module):
             )
             found |= new
         return {
-            "notes": {"loss": trace.losses} | trace.notes,
+            "notes": {"loss": trace.losses, **trace.notes},
             "found": found,
             "finite": trace.finite,
         }

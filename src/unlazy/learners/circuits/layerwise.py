@@ -28,7 +28,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import SIGNS, Outputs
-from unlazy.learners.base import SEEN, Call, Learner, Trace, at_once, keys_of
+from unlazy.learners.base import SEEN, Call, Keys, Learner, Trace, at_once, keys_of
 from unlazy.learners.circuits.neural_gates import Rate, TrainedGates, step_size, train_gates
 from unlazy.networks.base import Model
 from unlazy.networks.tree import GateNeurons, initial_neurons, levels_of, width_for
@@ -145,7 +145,7 @@ def learn_circuits(
         pull = np.concatenate(pulls)
         step = step_size(rate, 2 ** (level + 1), pull, tree[level].v.shape[1])
         w, v = (np.concatenate([np.asarray(part)] * count) for part in tree[level])
-        trained = train_gates(pull, GateNeurons(w, v), step=step, limit=limit)  # type: ignore[arg-type]
+        trained = train_gates(pull, GateNeurons(w, v), step=step, limit=limit)
         for index in range(count):
             layers[index].append(trained.part(slice(index << level, (index + 1) << level)))
             learned[index].append(layers[index][-1].gates)
@@ -160,7 +160,7 @@ def learn_circuits(
 class CircuitModel(Model):
     """A circuit as a model: inputs are read by their sign, scores are ±1."""
 
-    gates: Float[Array, " n-1"]
+    gates: Float[Array, "*s gates"]
 
     def __call__(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
         """Scores of a batch."""
@@ -234,7 +234,7 @@ class Layerwise(Learner):
         return trace
 
     def fit_prefixes(
-        self, sampler: Sampler, sizes: tuple[int, ...], key: PRNGKeyArray, call: Call
+        self, sampler: Sampler, sizes: tuple[int, ...], key: Keys, call: Call
     ) -> list[Trace]:
         """Draw, pack, and learn from all prefixes at once."""
         key_init, key_data, _ = _keys(key)
@@ -286,7 +286,7 @@ def _traced(found: LearnedCircuit, sample: Packed, seen: Batch) -> Trace:
         "steps": np.array([max(found.steps)], float),
         "settled": np.array([found.settled], float),
     }
-    return Trace(CircuitModel(gates), np.array([wrong / sample.count]), seen, (1,), notes)  # type: ignore[arg-type]
+    return Trace(CircuitModel(gates), np.array([wrong / sample.count]), seen, (1,), notes)
 
 
 # A fit takes milliseconds, of which these would take several if they were not compiled.

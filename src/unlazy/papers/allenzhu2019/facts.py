@@ -111,10 +111,7 @@ LEARNER = Claim(
         "g(V') = A·D_V·V'(out₁, 1), by which Algorithm 1 takes its steps."
     ),
     study=_learner,
-    checks=(
-        fact.gradient_gap <= 1e-9,
-        fact.network_gap <= 1e-9,
-    ),
+    checks=(fact.gradient_gap <= 1e-9, fact.network_gap <= 1e-9),
     control=Control(
         "the skip is left out",
         lambda scale: {"Fact C.4": GradientFormula(without_skip=True, precision=64)},

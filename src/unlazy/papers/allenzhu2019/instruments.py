@@ -246,7 +246,7 @@ class GradientFormula(Instrument):
         automatic = -sum(jnp.sum(slopes[name] * value) for name, value in moved.get(groups).items())
         first, _ = net.layers(x)
         out1 = (first @ net.a)[0]
-        on1 = (x @ net.first_layer.T + net.b)[0] >= 0
+        on1 = (x @ net.first_layer.T + net.b[None, :])[0] >= 0
         on2 = net.v @ out1 + net.e >= 0
         through = net.a.T @ (on1 * (moved.first_layer @ x[0] + moved.b))  # A·D_W·W'(x, 1)
         f = net.a.T @ (on2 * (net.v @ through)) + (0 if self.without_skip else through)

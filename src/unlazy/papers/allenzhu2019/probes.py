@@ -42,7 +42,8 @@ def readout_share(
     truth: Float[Array, "n k"],
 ) -> Float[Array, ""]:
     """R² on other examples of the linear readout of targets from features, with an offset."""
-    centre, middle = jnp.mean(features, axis=0), jnp.mean(targets, axis=0)
+    centre = jnp.mean(features, axis=0, keepdims=True)
+    middle = jnp.mean(targets, axis=0, keepdims=True)
     phi = features - centre
     moment = phi.T @ phi / len(phi)
     ridge = RIDGE * jnp.trace(moment) / len(moment) + jnp.finfo(phi.dtype).tiny
@@ -51,7 +52,7 @@ def readout_share(
     )
     missed = truth - middle - (others - centre) @ weights
     return 1 - jnp.mean(jnp.sum(missed**2, axis=1)) / jnp.mean(
-        jnp.sum((truth - jnp.mean(truth, axis=0)) ** 2, axis=1)
+        jnp.sum((truth - jnp.mean(truth, axis=0, keepdims=True)) ** 2, axis=1)
     )
 
 

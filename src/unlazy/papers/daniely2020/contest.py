@@ -86,7 +86,7 @@ def contest(scale: Scale) -> dict[str, StudyArm]:
     return found | ({BESIDE[1]: rival(BESIDE[1], (5,))} if scale == "paper" else {})
 
 
-net, one_step, along = arms("network", "one step", ALONG)
+net, one_step, during = arms("network", "one step", ALONG)
 CONTEST = Claim(
     id="daniely2020/contest",
     where="Theorems 1 and 2 together, at finite samples",
@@ -104,8 +104,8 @@ CONTEST = Claim(
             for k in COUNTS
             for fixed in arms(*FIXED)
         ),
-        along.separation[1] - along.separation[0] >= 2.0,
-        along.ones_right >= 1.0,
+        during.separation[1] - during.separation[0] >= 2.0,
+        during.ones_right >= 1.0,
     ),
     seeds={"smoke": 1, "laptop": 5, "paper": 10},
     control=shuffled(contest),

@@ -69,7 +69,7 @@ class ForgettingStep(Probe):
         )
         models, law = _two_layer(trace), _law(task)
         before, after = models.at(0), models.at(1)
-        height = law.x @ before.first_layer.T + before.b  # p m
+        height = law.x @ before.first_layer.T + before.b[None, :]  # p m
         rising = jnp.where((height > 0) & (height < 6), 1.0, 0.0)
         signed = law.weight * law.y
         w = before.a[:, None] * ((signed[:, None] * rising).T @ law.x)
@@ -141,16 +141,16 @@ class LayerDrift(Probe):
         small, ratio = self.k / math.sqrt(self.n), self.n / self.k
         grown = self.rate * t
         moved = 6 * grown**2 + grown * small
-        w = jnp.linalg.norm(models.first_layer - models.first_layer[0], axis=2)
+        w = jnp.linalg.norm(models.first_layer - models.first_layer[:1], axis=2)
         features = trace.each(lambda model: _hidden(model, law))  # s p m
         chosen = pseudo_inverse(features[0]) @ law.y
-        losses = jnp.maximum(1 - law.y * (features @ chosen), 0.0)
-        changed = jnp.max(jnp.abs(losses - losses[0]), axis=1)
+        losses = jnp.maximum(1 - law.y[None, :] * (features @ chosen), 0.0)
+        changed = jnp.max(jnp.abs(losses - losses[:1]), axis=1)
         size = jnp.linalg.norm(chosen) * jnp.sqrt(jnp.sum(chosen != 0))
         return {
             "u": jnp.max(jnp.abs(models.a), axis=1) / (6 * grown + small),
             "w": jnp.max(w, axis=1) / (moved + 2 * grown * self.penalty * ratio),
-            "b": jnp.max(jnp.abs(models.b - models.b[0]), axis=1) / moved,
+            "b": jnp.max(jnp.abs(models.b - models.b[:1]), axis=1) / moved,
             "loss": changed / (2 * size * (moved + grown * self.penalty * ratio)),
         }
 
@@ -186,10 +186,10 @@ class Regret(Probe):
         rivals = jnp.concatenate(
             [factor * one[None] for one in (least, last) for factor in (0.0, 0.3, 1.0, 3.0)]
         )
-        T = jnp.arange(1, len(trace.steps) + 1)
+        T = jnp.arange(1, len(trace.steps) + 1)[None, :]
 
-        def mean(series: Float[Array, " r"]) -> Float[Array, " r"]:
-            return jnp.cumsum(series) / T
+        def mean(series: Float[Array, " r"]) -> Float[Array, "1 r"]:
+            return jnp.cumsum(series)[None, :] / T
 
         allowed = jnp.sum(rivals**2, axis=1)[:, None] / (2 * self.rate * T)
         allowed = allowed + jnp.linalg.norm(models.a[0]) * mean(sizes) + self.rate * mean(sizes**2)

@@ -69,11 +69,7 @@ LEARNER = Claim(
         "E[f σ]."
     ),
     study=learner,
-    checks=(
-        (net.start <= 1e-9).by_paper(),
-        (net.w <= 1e-9).by_paper(),
-        (net.u <= 1e-9).by_paper(),
-    ),
+    checks=tuple((net[name] <= 1e-9).by_paper() for name in ("start", "w", "u")),
     corrections=("daniely2020/start",),
     control=Control(
         "pairs as they are printed, w_{q+i} = −w_i and b_{q+i} = −b_i",
@@ -132,10 +128,7 @@ THEOREM2 = Claim(
         "falls as q, n and T grow."
     ),
     study=theorem2,
-    checks=(
-        theorem.best <= 1.0,
-        theorem.change <= -1.0,
-    ),
+    checks=(theorem.best <= 1.0, theorem.change <= -1.0),
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
         Condition("k ≤ n^(1/10), constant 1", lambda s: K, lambda s: MANY**0.1, "≤"),

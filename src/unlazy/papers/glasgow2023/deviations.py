@@ -60,7 +60,8 @@ class GradientDeviations(ModelProbe):
             """Of one coordinate, the greatest over neurons; `near` is how often it decides the
             neuron's sign.
             """
-            near = jnp.mean(jnp.abs(z - x[:, i, None] * w[:, i]) <= jnp.abs(w[:, i]), axis=0)
+            here = w[None, :, i]
+            near = jnp.mean(jnp.abs(z - x[:, i, None] * here) <= jnp.abs(here), axis=0)
             bound = coordinate_deviation_bound(
                 a, size, jnp.mean(jnp.abs(a * w[:, i])), near, task.dimension
             )

@@ -33,7 +33,7 @@ def along(task: Data, trace: Trace) -> Parts:
 
 def median_growth(signal: Float[Array, "s p"], among: Bool[Array, " p"]) -> Float[Array, " s"]:
     """The median over the chosen neurons of log(‖w_sig‖ / its start)."""
-    return median_of(jnp.log(signal / signal[0]), among)
+    return median_of(jnp.log(signal / signal[:1]), among)
 
 
 def median_of(values: Float[Array, "s p"], among: Bool[Array, " p"]) -> Float[Array, " s"]:
@@ -94,9 +94,8 @@ class SignalGrowth(Probe):
         small = median_of(neurons.signal / neurons.rest, strong) < 0.5
         until = jnp.where(jnp.all(small), len(at), jnp.maximum(2, jnp.argmin(small)))
         rate, theory = slope_until(time, growth, until), phase1_slope(self.step)
-        towards = jnp.mean(
-            cluster_of(at_first) & (at_first.signal >= self.radius / math.sqrt(2 * d)), axis=1
-        )
+        long = at_first.signal >= self.radius / math.sqrt(2 * d)
+        towards = jnp.mean(cluster_of(at_first) & long[None, :], axis=1)
         ones = jnp.ones(len(at))
         return {
             "growth": growth,
@@ -193,7 +192,7 @@ class LayerBalance(Probe):
         drift = jnp.max(jnp.diff(gap, axis=0) / (4 * self.step**2 * neurons.a[:-1] ** 2), axis=1)
         excess = jnp.max(jnp.abs(neurons.a) - jnp.sqrt(square), axis=1)[1:] / self.radius
 
-        def so_far(values: Float[Array, " s-1"]) -> Float[Array, " s"]:
+        def so_far(values: Float[Array, " s"]) -> Float[Array, " s+1"]:
             return jnp.pad(jax.lax.cummax(values), (1, 0), constant_values=jnp.nan)
 
         return {
@@ -228,7 +227,7 @@ class EndOfPhaseOne(Probe):
         at: Parts = jax.tree.map(lambda leaf: leaf[end], neurons)
         far = at.signal >= self.radius * math.log(d) ** self.power
         numbers = {
-            "end_share": jnp.min(jnp.mean(cluster_of(at) & far, axis=1)),
+            "end_share": jnp.min(jnp.mean(cluster_of(at) & far[None, :], axis=1)),
             "end_rest": jnp.mean(at.opposite**2 + at.rest**2) / self.radius**2,
             "end_size": size[end],
             "end_gap": jnp.mean(at.squared_norm - at.a**2) / jnp.sqrt(self.step),
@@ -267,8 +266,8 @@ class GrowthLaw(Probe):
         towards = cluster_of(jax.tree.map(lambda leaf: leaf[0], neurons))
         slope = 2 * jax.nn.sigmoid(-margins) @ towards.astype(margins.dtype)  # s p
         clock = jnp.cumsum(self.step * PHASE2_RATE * slope, axis=0)[:-1]
-        heavy = neurons.rest[0] + neurons.opposite[0] <= neurons.signal[0] / 4
-        y, y0, a0 = jnp.log(neurons.signal[1:]), neurons.signal[0], jnp.abs(neurons.a[0])
+        heavy = neurons.rest[:1] + neurons.opposite[:1] <= neurons.signal[:1] / 4  # 1 p
+        y, y0, a0 = jnp.log(neurons.signal[1:]), neurons.signal[:1], jnp.abs(neurons.a[:1])
 
         def error(law: Float[Array, "s p"]) -> Float[Array, ""]:
             return jnp.sqrt(
@@ -277,7 +276,7 @@ class GrowthLaw(Probe):
 
         linear, exponential = error(jnp.log(y0 + a0 * clock)), error(jnp.log(y0) + clock)
         own = jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal * heavy
-        least = jnp.min(jnp.mean(own[:, None] * towards, axis=2), axis=1)
+        least = jnp.min(jnp.mean(own[:, None] * towards[None], axis=2), axis=1)
         outside = jnp.mean(neurons.squared_norm * ~heavy, axis=1) / least
         numbers = {
             "linear_error": linear,

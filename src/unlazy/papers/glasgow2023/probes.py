@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
     perpendicular: Float[Array, "p d"]  # w_perp
 
     @property
-    def squared_norm(self) -> Float[Array, " p"]:
+    def squared_norm(self) -> Float[Array, "*s p"]:
         """‖w‖²."""
         return self.signal**2 + self.opposite**2 + self.rest**2
 
@@ -73,7 +73,7 @@ def clusters(task: MultiIndexTask) -> tuple[Float[Array, "4 d"], Float[Array, " 
     return jnp.stack([first, -first, second, -second]), jnp.array([1.0, 1.0, -1.0, -1.0])
 
 
-def cluster_of(neurons: Parts) -> Float[Array, "4 p"]:
+def cluster_of(neurons: Parts) -> Bool[Array, "4 p"]:
     """For each cluster, which neurons have their signal part towards it."""
     positive, ahead = neurons.a > 0, neurons.side > 0
     return jnp.stack([positive & ahead, positive & ~ahead, ~positive & ahead, ~positive & ~ahead])
@@ -95,7 +95,7 @@ class Portrait(ModelProbe):
         margins = labels * model(centres)
         norm = jnp.sqrt(neurons.squared_norm)
         heavy = neurons.signal**2 > neurons.opposite**2 + neurons.rest**2
-        shares = jnp.mean(cluster_of(neurons) & heavy, axis=1)
+        shares = jnp.mean(cluster_of(neurons) & heavy[None, :], axis=1)
         return {
             "signal": jnp.mean(neurons.signal),
             "opposite": jnp.mean(neurons.opposite),
@@ -148,9 +148,8 @@ def least_zeta(neurons: Parts, weight: Float[Array, ""], H: Float[Array, ""]) ->
     order = jnp.argsort(ratio)
     inside = jnp.cumsum(neurons.squared_norm[order]) / len(order)
     outside = jnp.mean(neurons.squared_norm) - inside
-    towards = (
-        cluster_of(neurons)[:, order] * (jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal)[order]
-    )
+    pulls = (jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal)[None, order]
+    towards = cluster_of(neurons)[:, order] * pulls
     margin = jnp.min(jnp.cumsum(towards, axis=1), axis=0) / len(order)
     drift = (jnp.mean(neurons.squared_norm) - jnp.mean(neurons.a**2)) / H
     needed = jnp.maximum(
@@ -172,7 +171,7 @@ class ErrorRate(Probe):
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         z, y = _drawn(task, self.test, key)
-        result: dict[str, Array] = _judged(y * trace.models.scores(z, task.basis))
+        result: dict[str, Array] = _judged(y[None, :] * trace.models.scores(z, task.basis))
         return result
 
 

@@ -40,12 +40,12 @@ class Neurons(NamedTuple):
     a: Float[Array, " p"]
 
     @property
-    def signal(self) -> Float[Array, " p"]:
+    def signal(self) -> Float[Array, "*s p"]:
         """‖w_sig‖."""
         return jnp.abs(jnp.where(self.a > 0, self.along[..., 0], self.along[..., 1]))
 
     @property
-    def opposite(self) -> Float[Array, " p"]:
+    def opposite(self) -> Float[Array, "*s p"]:
         """‖w_opp‖."""
         return jnp.abs(jnp.where(self.a > 0, self.along[..., 1], self.along[..., 0]))
 
@@ -81,7 +81,7 @@ def advance(
     slope = 2 * jax.nn.sigmoid(-margins(state))  # g at each cluster
     pull = LABELS * slope / 4
     a = state.a[:, None]
-    along = state.along + step * a * ((pull * open_) @ CENTRES)
+    along = state.along + step * a * ((pull[None, :] * open_) @ CENTRES)
     rest = state.rest + step * state.a * (bump @ pull)
     second = state.a + step * ((u * open_ + r * bump) @ pull)
     q = open_ @ slope**2 / 4

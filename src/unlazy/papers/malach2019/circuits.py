@@ -59,10 +59,7 @@ CIRCUIT_COUNT = Claim(
     statement="The family H of functions that trees of arbitrary two-bit gates over n inputs "
     "compute has a size that grows like 6^n.",
     study=lambda scale: {"functions": CountedFunctions(COUNTED[scale])},
-    checks=(
-        functions.growth.between(0.99, 1.01),
-        functions.formula_gap <= 0.0,
-    ),
+    checks=(functions.growth.between(0.99, 1.01), functions.formula_gap <= 0.0),
     seeds=ONE_RUN,
     least_seeds=1,
     control=Control(

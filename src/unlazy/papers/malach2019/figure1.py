@@ -78,10 +78,7 @@ FIGURE1 = Claim(
         "perfect solution when each bit is 1 with probability 0.6."
     ),
     study=figure1,
-    checks=(
-        biased.test_accuracy >= 99.0,
-        uniform.test_accuracy.between(47.0, 53.0),
-    ),
+    checks=(biased.test_accuracy >= 99.0, uniform.test_accuracy.between(47.0, 53.0)),
     conditions=(
         Condition("n = 128 inputs", lambda scale: FIGURE1_SIZES[scale].n, lambda scale: 128),
         Condition("k = 5 relevant bits", lambda scale: FIGURE1_SIZES[scale].k, lambda scale: 5),

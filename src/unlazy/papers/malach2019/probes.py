@@ -35,7 +35,7 @@ class Recovered(Probe):
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
-    ) -> dict[str, Array]:
+    ) -> dict[str, np.ndarray]:
         if not isinstance(task, CircuitTask):
             raise BadInput(f"Only circuits can be recovered, and a {type(task).__name__} is none.")
         circuit, law = task.circuit, task.input_law

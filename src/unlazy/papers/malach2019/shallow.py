@@ -241,7 +241,7 @@ class BalancedCircuitTask(Task):
         place = jnp.where(
             y, positive[(u * len(positive)).astype(int)], negative[(u * len(negative)).astype(int)]
         )
-        bits = (place[:, None] >> jnp.arange(self.dimension)[::-1]) & 1
+        bits = (place[:, None] >> jnp.arange(self.dimension)[None, ::-1]) & 1
         return Batch(jnp.where(bits == 1, 1.0, -1.0), jnp.where(y, 1.0, -1.0))
 
     def target(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:

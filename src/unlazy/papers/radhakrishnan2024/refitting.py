@@ -209,7 +209,7 @@ def _permuted(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
-gains = arm("tables")
+uci = arm("tables")
 REFITTING = Claim(
     id="radhakrishnan2024/uci-refitting",
     where="The UCI experiment and its released code",
@@ -222,10 +222,10 @@ REFITTING = Claim(
     ),
     study=_study,
     checks=(
-        (gains.kept_gain >= 0.01).by_paper().exactly(),
-        (gains.kept_gain_low >= 0.01).by_paper().exactly(),
-        (gains.refitted_gain >= 0.01).exactly(),
-        (gains.refitted_gain_low >= 0.01).exactly(),
+        (uci.kept_gain >= 0.01).by_paper().exactly(),
+        (uci.kept_gain_low >= 0.01).by_paper().exactly(),
+        (uci.refitted_gain >= 0.01).exactly(),
+        (uci.refitted_gain_low >= 0.01).exactly(),
     ),
     control=Control("labels permuted within each table", _permuted),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
@@ -245,8 +245,8 @@ SEEN_LABELS = Claim(
     ),
     study=_study,
     checks=(
-        (gains.kept_over_refitted >= 0.01).exactly(),
-        (gains.kept_over_refitted_low >= 0.01).exactly(),
+        (uci.kept_over_refitted >= 0.01).exactly(),
+        (uci.kept_over_refitted_low >= 0.01).exactly(),
     ),
     control=Control("only test rows whose labels the metric has not seen", _unseen),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},

@@ -110,14 +110,14 @@ def draw_features(
     w = normal(key_w, (N, D))
     b = 0.5 * normal(key_b, (N,))
     if kind == "random":
-        return jnp.clip(z @ w.T + b, 0, 1)
+        return jnp.clip(z @ w.T + b[None, :], 0, 1)
     if kind == "fourier":
-        return jnp.cos(z @ w.T + 2 * math.pi * b)
+        return jnp.cos(z @ w.T + 2 * math.pi * b[None, :])
     # The derivative of a neuron by its j-th weight is σ'(⟨w, x⟩ + b)·x_j; so that a neuron gives D
     # of them.
     neurons = -(-N // D)
-    active = jnp.abs(z @ w[:neurons].T + b[:neurons] - 0.5) < 0.5  # n neurons
-    scaled = z / jnp.max(jnp.abs(z), axis=0)
+    active = jnp.abs(z @ w[:neurons].T + b[None, :neurons] - 0.5) < 0.5  # n neurons
+    scaled = z / jnp.max(jnp.abs(z), axis=0)[None, :]
     return (active[:, :, None] * scaled[:, None, :]).reshape(len(z), -1)[:, :N]
 
 
@@ -225,7 +225,7 @@ def _solve_all(
 
     def solve(case: tuple[Array, Array]) -> tuple[Array, Array]:
         N, B = case
-        best = best_hinge(features * (jnp.arange(most) < N), y, B)
+        best = best_hinge(features * (jnp.arange(most) < N)[None, :], y, B)
         return best.loss, best.certified
 
     cases = jnp.repeat(sizes, len(norms)), jnp.tile(norms, len(sizes))
@@ -285,9 +285,10 @@ def _solve_kernel(
     z, y = family.task(key=key_task).draw(n, key_data)
     z = 2 * y[:, None] if told else z
     square = jnp.sum(z**2, axis=1)
-    gram = jnp.exp(-jnp.maximum(square[:, None] + square - 2 * z @ z.T, 0) / (2 * bandwidth**2))
+    distance = jnp.maximum(square[:, None] + square[None, :] - 2 * z @ z.T, 0)
+    gram = jnp.exp(-distance / (2 * bandwidth**2))
     values, vectors = eigenvectors(gram)
-    features = vectors * jnp.sqrt(jnp.maximum(values, 0))
+    features = vectors * jnp.sqrt(jnp.maximum(values, 0))[None, :]
 
     def solve(L: Array) -> tuple[Array, Array]:
         best = best_hinge(features, y, L)

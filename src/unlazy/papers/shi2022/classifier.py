@@ -91,7 +91,7 @@ def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
     return {"no decay": arm(0.0), "λ = 0.9": arm(0.9)}
 
 
-no_decay, decay = arms("no decay", "λ = 0.9")
+no_decay, with_decay = arms("no decay", "λ = 0.9")
 DRIFT = Claim(
     id="shi2022/lemma24",
     whatever_labels="the drift is bounded by step sizes alone",
@@ -107,7 +107,7 @@ DRIFT = Claim(
     study=drift,
     checks=tuple(
         check
-        for run in (no_decay, decay)
+        for run in (no_decay, with_decay)
         for check in (
             (run.second_ratio <= 1.0).by_paper(),
             (run.weights_ratio <= 1.0).by_paper(),

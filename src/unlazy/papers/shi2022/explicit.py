@@ -50,8 +50,8 @@ def _hats(
     shift, slope = jnp.where(off_grid, 0.0, 0.25), height * jnp.where(off_grid, 2.0, 4.0)
     counts = np.arange(k + 1)
     sign = np.where(np.isin(counts, P), 1.0, -1.0)
-    a = slope * sign[:, None] * jnp.array([1.0, -2.0, 1.0])  # k+1 3
-    b = mu - shift - counts[:, None] + jnp.array([0.5, 0.0, -0.5])  # k+1 3
+    a = slope * sign[:, None] * jnp.array([[1.0, -2.0, 1.0]])  # k+1 3
+    b = mu - shift - counts[:, None] + jnp.array([[0.5, 0.0, -0.5]])  # k+1 3
     w = sigma * task.relevant @ task.dictionary
     return TwoLayer(
         w=jnp.tile(w / (scale * k), (3 * (k + 1), 1)),

@@ -113,7 +113,7 @@ class FilterClusters(Probe):
 
 
 def _turn_a_step(
-    stages: list[Float[Array, "s o d"]], steps: tuple[int, ...], begin: int, end: int
+    stages: list[Float[Array, "s _ _"]], steps: tuple[int, ...], begin: int, end: int
 ) -> Float[Array, ""]:
     """The mean angle between filters at two steps, over the steps between them."""
     first, second = steps.index(begin), steps.index(end)
@@ -124,7 +124,7 @@ def _turn_a_step(
     return jnp.mean(jnp.stack([jnp.mean(angle) for angle in angles])) / (end - begin)
 
 
-def _stages(trace: Trace) -> list[Float[Array, "s o d"]]:
+def _stages(trace: Trace) -> list[Float[Array, "s _ _"]]:
     if not isinstance(trace.models, ImageResNet):
         raise BadInput(f"Filters are those of ResNet(m), not of {type(trace.models).__name__}.")
     return [

@@ -63,10 +63,7 @@ FIGURE15 = Claim(
         "Table 1: the first two steps update the weights to form clusters."
     ),
     study=figure15,
-    checks=(
-        net.clustered[1] - net.clustered[0] >= 0.9,
-        net.clustered[2] - net.clustered[0] >= 0.9,
-    ),
+    checks=(net.clustered[1] - net.clustered[0] >= 0.9, net.clustered[2] - net.clustered[0] >= 0.9),
     control=shuffled(figure15),
     plots=(
         Plot(

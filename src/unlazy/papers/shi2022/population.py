@@ -36,7 +36,7 @@ class Components(NamedTuple):
     """T_j on A and off A, T_b, T_a, and β = P(⟨φ_{−A}, q_{−A}⟩ + b + ξ ∈ (0, 1)), of one neuron."""
 
     on: Float[np.ndarray, " k"]
-    off: Float[np.ndarray, " D-k"]
+    off: Float[np.ndarray, " rest"]
     bias: float
     second: float
     beta: float
@@ -44,7 +44,7 @@ class Components(NamedTuple):
 
 def components(
     on: Float[np.ndarray, " k"],
-    off: Float[np.ndarray, " D-k"],
+    off: Float[np.ndarray, " rest"],
     b: float,
     noise: float,
     *,

@@ -53,11 +53,11 @@ class Drift(Probe):
             f"{trace.steps[0]}.",
         )
         w, a = models.first_layer, jnp.abs(models.a)  # r m d, r m
-        weights = jnp.linalg.norm(w - w[0], axis=2)
-        biases = jnp.abs(models.b - models.b[0])
+        weights = jnp.linalg.norm(w - w[:1], axis=2)
+        biases = jnp.abs(models.b - models.b[:1])
         taken = jnp.asarray(np.array(trace.steps) - 2, weights.dtype)[:, None]
         bound = lemma_24(
-            steps=taken, rate=self.rate, decay=self.decay, a=a[0], w=jnp.linalg.norm(w[0], axis=1)
+            steps=taken, rate=self.rate, decay=self.decay, a=a[:1], w=jnp.linalg.norm(w[:1], axis=2)
         )
         x, y = trace.seen.x, trace.seen.y
         features = jnp.clip(jnp.einsum("nd,rmd->rnm", x, w) + models.b[:, None], 0, 1)
@@ -66,7 +66,7 @@ class Drift(Probe):
         ]  # the greatest so far
         sharp = bound.w - (self.rate * taken) ** 2 * (1 - feature / 2)
         layers = jnp.stack([jnp.ones_like(a[0]), normal(key, a[0].shape)])  # 2 m
-        losses = hinge(jnp.einsum("rnm,lm->lrn", features, layers), y)
+        losses = hinge(jnp.einsum("rnm,lm->lrn", features, layers), y[None, None, :])
         moved = jnp.max(jnp.abs(losses - losses[:, :1]), axis=2)  # 2 r
         allowed = jnp.linalg.norm(layers, axis=1) * jnp.sqrt(a.shape[1])
         farthest = jnp.max(bound.w, axis=1) + jnp.max(bound.b, axis=1)

@@ -60,7 +60,7 @@ class CountLabels(PatternModel):
 
     answers: Float[Array, " D"]
     chosen: Float[Array, " D"]
-    labels: Float[Array, " k+1"]
+    labels: Float[Array, " counts"]
 
     def score(self, signs: Float[Array, "n D"]) -> Float[Array, " n"]:
         return counts(signs, self.chosen, len(self.labels)) @ self.labels

@@ -143,7 +143,7 @@ def swapped(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
-teacher, chosen, larger = arms("teachers", _students(0), _students(1))
+on_mnist, chosen, larger = arms("teachers", _students(0), _students(1))
 ALGORITHM1 = Claim(
     id="shi2022/algorithm1",
     where="Algorithm 1, Figure 26 (Appendix E.5.1, E.5.4)",
@@ -155,9 +155,9 @@ ALGORITHM1 = Claim(
     ),
     study=curves,
     checks=(
-        teacher.rise >= 0.02,
-        teacher.log_size.between(2.0, 4.9),
-        (chosen.log_size - teacher.log_size).between(-1.5, 1.5),
+        on_mnist.rise >= 0.02,
+        on_mnist.log_size.between(2.0, 4.9),
+        (chosen.log_size - on_mnist.log_size).between(-1.5, 1.5),
         larger.log_size - chosen.log_size >= 0.5,
     ),
     seeds={"smoke": 1, "laptop": 5, "paper": 3},

@@ -36,18 +36,22 @@ ORDER = np.concatenate(
 LISTED = 16
 
 
-def node_bits(gates: Int[Array, " n-1"], x: Float[Array, "b n"]) -> list[Int[Array, "b m"]]:
+def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[Array, "b _"]]:
     """Bits of all nodes of a circuit on inputs whose signs are the bits, level 0 first."""
     nodes = [(x > 0).astype(jnp.int32)]
     while nodes[-1].shape[1] > 1:
         count = nodes[-1].shape[1] // 2
         nodes.append(
-            (gates[count - 1 : 2 * count - 1] >> (2 * nodes[-1][:, 0::2] + nodes[-1][:, 1::2])) & 1
+            (
+                gates[None, count - 1 : 2 * count - 1]
+                >> (2 * nodes[-1][:, 0::2] + nodes[-1][:, 1::2])
+            )
+            & 1
         )
     return nodes[::-1]
 
 
-def evaluate_signs(gates: Int[Array, " n-1"], x: Float[Array, "b n"]) -> Float[Array, " b"]:
+def evaluate_signs(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> Float[Array, " b"]:
     """Output ±1 of a circuit, given by its gate numbers, on inputs whose signs are the bits."""
     return 2.0 * node_bits(gates, x)[0][:, 0] - 1
 
@@ -122,9 +126,9 @@ class CircuitLaw(eqx.Module, Statistics):
         return UnlabelledCircuitLaw(self)
 
 
-def listed(n: int) -> Float[Array, "2**n n"]:
+def listed(n: int) -> Float[Array, "2**{n} {n}"]:
     """All inputs ±1, one a row."""
-    return _signs((jnp.arange(2**n)[:, None] >> jnp.arange(n)[::-1]) & 1 == 1)
+    return _signs((jnp.arange(2**n)[:, None] >> jnp.arange(n)[None, ::-1]) & 1 == 1)
 
 
 def _independent(p: Float[Array, "..."], x: Float[Array, "b n"]) -> Float[Array, " b"]:
@@ -219,7 +223,7 @@ class _Circuits(Family):
     def dimension(self) -> int:
         return self.n
 
-    def _draw_gates(self, key: PRNGKeyArray) -> Int[Array, " n-1"]:
+    def _draw_gates(self, key: PRNGKeyArray) -> Int[Array, " gates"]:
         kinds = jnp.array([GATES[name] for name in self.gates])
         return kinds[jax.random.randint(key, (self.n - 1,), 0, len(self.gates))]
 
@@ -229,7 +233,7 @@ class GenerativeTask(CircuitTask):
     equally often.
     """
 
-    gates: Int[Array, " n-1"]
+    gates: Int[Array, " gates"]
 
     @property
     def dimension(self) -> int:
@@ -243,7 +247,7 @@ class GenerativeTask(CircuitTask):
         y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(jnp.int32)
         nodes = y
         for i in range(depth):
-            asked = 2 * self.gates[2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
+            asked = 2 * self.gates[None, 2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
             place = (
                 jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]
             ).astype(jnp.int32)
@@ -324,7 +328,7 @@ class GenerativeCircuits(_Circuits):
 class ProductCircuitTask(CircuitTask):
     """A circuit on independent bits with P(x_j = 1) = p_j."""
 
-    gates: Int[Array, " n-1"]
+    gates: Int[Array, " gates"]
     p: Float[Array, " n"]
 
     @property

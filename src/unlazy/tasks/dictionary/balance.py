@@ -18,6 +18,7 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
@@ -31,7 +32,7 @@ class BalancedLaw(PatternLaw):
     negative: Float[Array, ""]
 
     @property
-    def count_law(self) -> Float[Array, " k+1"]:
+    def count_law(self) -> Float[Array, " {self.k}+1"]:
         """P(Σ_A φ̃ = s), each class scaled to its share."""
         mass = PatternLaw(self.weight, self.p, self.q, self.D, self.k, self.P).count_law
         is_positive = self.label_of_count > 0
@@ -55,7 +56,9 @@ class BalancedLaw(PatternLaw):
             sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
         )
 
-    def mass(self, on: Int[Array, " p"], off: Int[Array, " p"]) -> Float[Array, " p"]:
+    def mass(
+        self, on: Int[Array | np.ndarray, " p"], off: Int[Array | np.ndarray, " p"]
+    ) -> Float[Array, " p"]:
         """Given the count, all subsets of A are equally likely, and the background is fair
         coins.
         """

@@ -58,7 +58,7 @@ class LabelledCodes(Task):
             .at[:, self._places]
             .set(self.codes[chosen])
         )
-        return Batch((present - self.mean) / self.sigma, self.labels[chosen])
+        return Batch((present - self.mean[None, :]) / self.sigma, self.labels[chosen])
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label of the nearest code."""

@@ -87,11 +87,11 @@ class GeneralPatterns(Task):
         key_relevant, key_coin, key_background, key_noise = jax.random.split(key, 4)
         relevant = self.law.draw(n, self.relevant, key=key_relevant)
         coin = 2.0 * bernoulli(key_coin, jnp.full((n, 1), 0.5)) - 1
-        background = bernoulli(key_background, self.rates + self.swing * coin)
+        background = bernoulli(key_background, self.rates[None, :] + self.swing * coin)
         present = jnp.where(self.relevant, relevant, background)
         noise = self.noise * normal(key_noise, (n, self.dimension))
-        x = ((present - self.mean) @ self.dictionary + noise) / self.sigma
-        return Batch(x, self.law.label_of_count[jnp.sum(present & self.relevant, axis=1)])
+        x = ((present - self.mean[None, :]) @ self.dictionary + noise) / self.sigma
+        return Batch(x, self.law.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)])
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label, each pattern read off by least squares and rounded; right but for the far tail

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
@@ -73,20 +74,20 @@ class PatternLaw(eqx.Module):
     P: tuple[int, ...] = eqx.field(static=True)
 
     @property
-    def label_of_count(self) -> Float[Array, " k+1"]:
+    def label_of_count(self) -> Float[Array, " {self.k}+1"]:
         """y as a function of the number 0 … k of relevant patterns that are present."""
         return jnp.array([1.0 if s in self.P else -1.0 for s in range(self.k + 1)])
 
     @property
-    def count_law(self) -> Float[Array, " k+1"]:
+    def count_law(self) -> Float[Array, " {self.k}+1"]:
         """P(Σ_A φ̃ = s) for s = 0 … k: a mixture of binomials."""
-        s = jnp.arange(self.k + 1.0)
+        s = jnp.arange(self.k + 1.0)[None, :]
         log_choose = jnp.array([math.log(math.comb(self.k, i)) for i in range(self.k + 1)])
         # xlogy and xlog1py take 0·log 0 = 0, so that p = 0 and p = 1 are exact.
         log_mass = jax.scipy.special.xlogy(s, self.p[:, None]) + jax.scipy.special.xlog1py(
             self.k - s, -self.p[:, None]
         )
-        return self.weight @ jnp.exp(log_choose + log_mass)
+        return self.weight @ jnp.exp(log_choose[None, :] + log_mass)
 
     @property
     def moments(self) -> PatternMoments:
@@ -101,11 +102,13 @@ class PatternLaw(eqx.Module):
             sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
         )
 
-    def mass(self, on: Int[Array, " p"], off: Int[Array, " p"]) -> Float[Array, " p"]:
+    def mass(
+        self, on: Int[Array | np.ndarray, " p"], off: Int[Array | np.ndarray, " p"]
+    ) -> Float[Array, " p"]:
         """P(φ̃) of one hidden vector each, with `on` patterns of A and `off` others present."""
 
-        def product(share: Array, present: Array, of: int) -> Array:
-            share = share[:, None]
+        def product(share: Array, present: Array | np.ndarray, of: int) -> Array:
+            share, present = share[:, None], present[None, :]
             return jax.scipy.special.xlogy(present, share) + jax.scipy.special.xlog1py(
                 of - present, -share
             )
@@ -149,8 +152,8 @@ class HiddenPatterns(Task):
         return self._examples(self.law.draw(n, self.relevant, key=key))
 
     def _examples(self, present: Bool[Array, "n D"]) -> Batch:
-        z = (present - self.mean) / self.law.moments.sigma
-        return Batch(z, self.law.label_of_count[jnp.sum(present & self.relevant, axis=1)])
+        z = (present - self.mean[None, :]) / self.law.moments.sigma
+        return Batch(z, self.law.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)])
 
     @property
     def exact_law(self) -> Callable[[], Population] | None:
@@ -159,9 +162,10 @@ class HiddenPatterns(Task):
 
     def _population(self) -> Population:
         D = self.law.D
-        present = (jnp.arange(1 << D)[:, None] >> jnp.arange(D)) & 1 == 1  # 2^D D
+        present = (jnp.arange(1 << D)[:, None] >> jnp.arange(D)[None, :]) & 1 == 1  # 2^D D
         mass = self.law.mass(
-            jnp.sum(present & self.relevant, axis=1), jnp.sum(present & ~self.relevant, axis=1)
+            jnp.sum(present & self.relevant[None, :], axis=1),
+            jnp.sum(present & ~self.relevant[None, :], axis=1),
         )
         return Population(*self._examples(present), mass)
 

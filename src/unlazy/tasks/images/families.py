@@ -50,7 +50,10 @@ class ImagePool(eqx.Module):
     def standardised(self, images: Any) -> Float[Array, "..."]:
         """Bytes as standardised numbers."""
         number = jnp.result_type(float)
-        mean, spread = (jnp.asarray(part).astype(number) for part in (self.mean, self.spread))
+        channels = (1,) * (images.ndim - 1) + (-1,)
+        mean, spread = (
+            jnp.asarray(part).astype(number).reshape(channels) for part in (self.mean, self.spread)
+        )
         result: Array = (images.astype(number) / 255 - mean) / spread
         return result
 
@@ -389,7 +392,7 @@ class PatchTask(Data):
         _, height, width, _ = self.pool.images.shape
         tops = jax.random.randint(key_top, (n,), 0, height - self.k + 1)
         lefts = jax.random.randint(key_left, (n,), 0, width - self.k + 1)
-        inside = jnp.arange(self.k)
+        inside = jnp.arange(self.k)[None, :]
         images = jnp.asarray(self.pool.images)
         patches = images[
             rows[:, None, None],

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,6 @@ from unlazy.core.errors import BadInput
 from unlazy.tasks.images.readers import (
     PICTURES,
     Pictures,
-    class_folders,
     read_batches,
     read_class_folders,
     read_idx_set,
@@ -46,27 +46,37 @@ class FoundFiles(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """Which files they are and when they were changed last; of a folder, also its class
-        folders.
-        """
-        paths = [part for path in self.files for part in (path, *_beneath(path))]
-        stats = [
-            (str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths
-        ]
-        return hashlib.sha256(repr(stats).encode()).hexdigest()[:24]
+        """Which files they are and when each was changed last."""
+        known = _signatures.get(self.files)
+        begin = time.monotonic()
+        if known is not None and begin < known[1]:
+            return known[0]
+        facts = [fact for path in self.files for fact in _facts(path)]
+        found = hashlib.sha256(repr(facts).encode()).hexdigest()[:24]
+        now = time.monotonic()
+        _signatures[self.files] = (found, now + VALID * (now - begin))
+        return found
 
 
-def _beneath(path: Path) -> Iterator[Path]:
-    """Folders two levels deep: a picture that comes or goes changes the folder it is in."""
+#: A signature is valid for so many times the seconds that it took: trials ask often, and a set may
+#: have a hundred thousand files.
+VALID = 20
+_signatures: dict[tuple[Path, ...], tuple[str, float]] = {}
+
+
+def _facts(path: Path) -> Iterator[tuple[str, int, int, int, int]]:
+    """Size, times and place on the disk of a file, or of all files beneath a folder in order.
+
+    The time of the last change of a file's entry tells an image that was overwritten in place, even
+    by a tool that sets the time of the last write back.
+    """
     if path.is_dir():
-        for inner in class_folders(path):
-            yield inner
-            yield from class_folders(inner)
-            yield from (
-                inner / part.name / "images"
-                for part in class_folders(inner)
-                if (inner / part.name / "images").is_dir()
-            )
+        for inner in sorted(path.iterdir()):
+            yield from _facts(inner)
+        return
+    stat = path.stat()
+    place = str(path.resolve())
+    yield place, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
 
 class Download(NamedTuple):

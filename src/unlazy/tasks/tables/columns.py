@@ -80,7 +80,8 @@ def table_from(
 ) -> Table:
     """Return the table of a frame; `typed` says that its columns have types, not only texts."""
     given = [name for name in frame.columns if name != target]
-    by_name = all(isinstance(name, str) for name in given)
+    counted = list(map(str, range(1, frame.shape[1] + 1)))  # names of a file without any
+    by_name = all(isinstance(name, str) for name in given) and list(frame.columns) != counted
     numbered = given == list(range(len(given)))
     names = [f"x{name}" if numbered and name != target else str(name) for name in frame.columns]
     check_names(names, where)

@@ -83,8 +83,8 @@ class TableRows(Family, Identified):
 
     @property
     def identity(self) -> str:
-        facts = Path(self.path).stat()
-        return _digest(self.path, facts.st_mtime_ns, facts.st_size)
+        facts = Path(self.path).stat()  # ctime: a tool may set the time of the last write back
+        return _digest(self.path, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size)
 
     @property
     def problem(self) -> Problem:
@@ -119,7 +119,7 @@ def table_rows(place: str) -> TableRows:
 
 
 @functools.lru_cache(maxsize=16)
-def _digest(path: str, changed: int, size: int) -> str:
+def _digest(path: str, written: int, changed: int, size: int) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
 
 

@@ -9,24 +9,25 @@ import math
 from html import escape
 
 import jax
-import numpy as np
 import pytest
+from unlazy.lab.contests import Contest, choose, run
+from unlazy.lab.running import absent
 
-from toys import Halfspace, hand_record, small_learner
+from toys import Halfspace, absent, hand_record, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
 from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.kernels.stationary import RBF
-from unlazy.lab.contests import Contest, choose, run
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.outcomes import ContestOutcome, Place, Result
-from unlazy.lab.running import absent
+from unlazy.lab.run import run_one
 from unlazy.lab.statistics import estimate
 from unlazy.lab.store import Store
 from unlazy.learners.direction import DirectionHistogram
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.kernel import KernelRidge
-from unlazy.report.contests import chosen, contest_chart, learning_curves, standings
+from unlazy.report.contests import chosen, curves, standings
+from unlazy.studies.contest import Contest, choose
 
 LINEAR = FeatureRidge(RawFeatures())
 CONTEST = Contest(
@@ -42,9 +43,9 @@ CONTEST = Contest(
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     with Store(tmp_path_factory.mktemp("contest") / "s.sqlite") as store:
-        found = run(CONTEST, store, LocalEngine())
+        found = run_one(CONTEST, store, LocalEngine())
         assert absent(CONTEST.all_rehearsals, store) == []
-        again = run(CONTEST, store, Refusing())
+        again = run_one(CONTEST, store, Refusing())
     assert again.to_json() == found.to_json(), "the store was not used"
     return found
 
@@ -78,7 +79,7 @@ def test_the_choice_is_refitted_to_all_examples(outcome):
     )
     assert len(trace.seen.y) == 80
     trial = CONTEST.final(Place("linear", 80, 1), result.learner)
-    assert result.trial == trial.key
+    assert result.trial == trial.id
 
 
 def _learner_key(seed):
@@ -90,22 +91,13 @@ def test_choosing_takes_the_best_on_the_examples_held_out():
     steps = trials[0].steps
     right = [60.0, 90.0, 90.0, 70.0]
     loss = [0.1, 0.9, 0.5, 0.2]
-    record = dataclasses.replace(
-        hand_record(steps=steps, validation_accuracy=right, validation_loss=loss), key=trials[0].key
-    )
-    choice = choose(trials, {trials[0].key: record})
-    assert (
-        choice.validation == 90
-        and choice.learner == list(trials[0].learner.options(40).values())[2]
-        and choice.tried == 4
-    )
-    broken = dataclasses.replace(
-        record, measurements=record.measurements | {"validation_loss": (0.1, 0.9, math.nan, 0.2)}
-    )
-    assert (
-        choose(trials, {trials[0].key: broken}).learner
-        == list(trials[0].learner.options(40).values())[1]
-    )
+    record = hand_record(steps=steps, validation_accuracy=right, validation_loss=loss)
+    options = list(trials[0].learner.options(40).values())
+    choice = choose(trials, {trials[0].id: record})
+    assert (choice.validation, choice.learner, choice.tried) == (90, options[2], 4)
+    broken = record.measurements | {"validation_loss": (0.1, 0.9, math.nan, 0.2)}
+    broken = dataclasses.replace(record, measurements=broken)
+    assert choose(trials, {trials[0].id: broken}).learner == options[1]
 
 
 class Greedy(KernelRidge):
@@ -129,7 +121,7 @@ def test_tuning_helps_where_the_first_guess_is_bad(tmp_path):
     contest = Contest(Halfspace(4), {"kernel": narrow}, (150,), (0, 1, 2), budget=24, test=1000)
     bare = dataclasses.replace(contest, budget=1)
     with Store(tmp_path / "s.sqlite") as store:
-        tuned, untuned = (run(c, store, LocalEngine()) for c in (contest, bare))
+        tuned, untuned = (run_one(c, store, LocalEngine()) for c in (contest, bare))
     assert tuned.mean("kernel", 150).mean > untuned.mean("kernel", 150).mean + 3
 
 
@@ -163,10 +155,7 @@ def test_less_is_better_where_the_metric_says_so():
     outcome = hand_outcome({"a": [0.1, 0.11, 0.12], "b": [0.3, 0.31, 0.32]}, metric=SQUARED_ERROR)
     assert outcome.order(100) == ["a", "b"] and outcome.leads(100)[1][0].decided
     assert "a (0.11 squared error) is ahead of b by 0.2" in outcome.conclusion(100)
-    assert "squared error" in learning_curves(outcome).axes[0].get_xlabel()
-    assert contest_chart(outcome)["layout"]["xaxis"]["title"]["text"].startswith(
-        "test squared error"
-    )
+    assert curves(outcome).y.startswith("test squared error")
 
 
 def test_a_notebook_shows_the_table_and_the_picture(outcome):
@@ -238,11 +227,10 @@ def test_what_is_no_contest_is_refused(change, says):
 
 
 def test_the_table_puts_the_best_first_and_tells_what_was_chosen(outcome):
-    header, rows = standings(outcome)
-    assert (
-        header == ["learner", "n = 40", "n = 80", "chosen", "tried", "tuning", "fit"]
-        and len(rows) == 2
-    )
+    table = standings(outcome)
+    rows = table.rows
+    assert table.columns == ("learner", "n = 40", "n = 80", "chosen", "tried", "tuning", "fit")
+    assert len(rows) == 2
     means = [outcome.mean(row[0], 80).mean for row in rows]
     assert all(a >= b for a, b in itertools.pairwise(means))
     learners = [DirectionHistogram("mean", (bins,)) for bins in (20, 50)]
@@ -253,12 +241,15 @@ def test_the_table_puts_the_best_first_and_tells_what_was_chosen(outcome):
     assert chosen(results) == "bins 20…50"
 
 
-def test_the_picture_has_a_line_a_learner_and_bars_for_one_size(outcome):
-    (axes,) = learning_curves(outcome).axes
-    assert axes.get_title(loc="left") == "Halfspace" and len(axes.containers) == 2
-    np.testing.assert_allclose(
-        np.asarray(axes.containers[0].lines[0].get_xdata(), float), [40, 80], rtol=0.02
-    )
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["40", "80"]
-    (bars,) = learning_curves(hand_outcome({"a": [90.0], "b": [50.0]})).axes
-    assert len(bars.patches) == 2
+def test_the_plot_has_a_line_per_learner_and_categories_for_one_size(outcome):
+    assert [series.x for series in curves(outcome).series] == [(40, 80), (40, 80)]
+    assert curves(hand_outcome({"a": [90.0], "b": [50.0]})).categories == ("a", "b")
+
+
+def test_an_outcome_says_which_code_made_it(outcome):
+    told = outcome.to_json()["provenance"]
+    used = {trial.id for trial in CONTEST.all_rehearsals} | {
+        result.trial for result in outcome.results.values()
+    }
+    assert told["records"] == len(used) and told["older"] == 0
+    assert told["fingerprints"] == sorted({name.partition(".")[2] for name in used})

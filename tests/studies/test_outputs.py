@@ -9,8 +9,8 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from toys import Blobs, Products
 from unlazy.kernels.feature_maps import RandomFeatures
-from unlazy.lab.contests import Contest, run
 from unlazy.lab.engines.local import LocalEngine
+from unlazy.lab.run import run_one
 from unlazy.lab.store import Store
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.foreign import ScikitLearner
@@ -18,6 +18,7 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.shelf import LEARNERS
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import MirroredInit
+from unlazy.studies.contest import Contest
 
 #: Of each sort one, as on the shelf; features and the network are smaller than there, to be quick.
 #: All others keep the learners' contract.
@@ -45,7 +46,7 @@ def outcome(family, folder, n=300, *, names=(*NAMES, *SMALL, "forest")):
     learners = {name: everyone[name] for name in names}
     contest = Contest(family, learners, (n,), (0, 1), budget=2, test=1000)
     with Store(folder / "s.sqlite") as store:
-        return run(contest, store, LocalEngine())
+        return run_one(contest, store, LocalEngine())
 
 
 def means(found, n=300):

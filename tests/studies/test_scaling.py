@@ -7,20 +7,23 @@ import math
 
 import numpy as np
 import pytest
+from unlazy.lab.scaling import EASIER, START, TARGET, Scaling, places_of, run, sizes_to_try
 
 from toys import Halfspace, small_learner
+from unlazy import api
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
 from unlazy.kernels.feature_maps import RawFeatures
-from unlazy.lab import api
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
 from unlazy.lab.power_laws import first_stable_crossing, fit, last_crossing
 from unlazy.lab.registry import family_of, learner_of
-from unlazy.lab.scaling import EASIER, START, TARGET, Scaling, places_of, run, sizes_to_try
+from unlazy.lab.run import run_one
 from unlazy.lab.store import Store
 from unlazy.learners.features import FeatureRidge
-from unlazy.report.scaling import figure, print_scaling, scaling_chart, scaling_ledger, table
+from unlazy.report.scaling import table
+from unlazy.report.view import view_of
+from unlazy.studies.scaling import EASIER, START, TARGET, Scaling, places_of, sizes_to_try
 from unlazy.tasks.multi_index import MultiIndex
 
 LINEAR = FeatureRidge(RawFeatures())
@@ -154,25 +157,17 @@ def test_an_outcome_survives_the_store_and_is_drawn():
     told = json.loads(json.dumps(outcome.to_json(), allow_nan=False))
     again = ScalingOutcome.from_json(told)
     assert again.to_json() == told and again.sentences == outcome.sentences
-    header, rows = table(again)
-    assert [row[0] for row in rows] == [
-        "kernel",
-        "kernel, predicted (ridgeless)",
-        "never",
-    ] and header[-1] == "d = 32"
-    assert (
-        rows[0][1].startswith("2.00 [") and rows[2][-1] == "not reached: error 0.156 at n = 1,000"
-    )
-    (axes,) = figure(again).axes
-    assert "squared error" in axes.get_ylabel() and axes.get_xscale() == axes.get_yscale() == "log"
-    assert [trace["name"] for trace in scaling_chart(again)["data"] if "name" in trace][
-        -1
-    ] == "kernel, predicted (ridgeless)"
-    assert (
-        "data:image/png;base64," in again._repr_html_()
-        and scaling_ledger([again])[1][0][-1] == "kernel 2.00, never not reached"
-    )
-    scaling_chart(hand_outcome(hand_row("never", (None,) * 3)))
+    header, rows = table(again).columns, table(again).rows
+    names = ["kernel", "kernel, predicted (ridgeless)", "never"]
+    assert [row[0] for row in rows] == names and header[-1] == "d = 32"
+    assert rows[0][1].startswith("2.00 [")
+    assert rows[2][-1] == "not reached: error 0.156 at n = 1,000"
+    shown = view_of(again)
+    assert "squared error" in shown.plots[0].y
+    assert shown.plots[0].series[-2].name == "kernel, predicted (ridgeless)"
+    assert "data:image/png;base64," in again._repr_html_()
+    assert shown.facts["exponents"] == "kernel 2.00, never not reached"
+    assert view_of(hand_outcome(hand_row("never", (None,) * 3))).plots[0].series[0].kind == "missed"
 
 
 @pytest.mark.parametrize(
@@ -205,25 +200,37 @@ def test_a_stopped_study_goes_on_where_it_was(tmp_path):
     study = Scaling(
         Halfspace(4), "d", (4, 8), {"linear": LINEAR}, (0, 1), target=0.1, budget=2, test=500
     )
-    runs = []
 
-    def stops_once(trials, store, engine):
-        runs.append(len(trials))
-        if len(runs) == 4:
-            raise KeyboardInterrupt
-        for record in engine.run(trials):
-            assert store.add(record), "a trial was run twice"
+    class Stopped(LocalEngine):
+        """Stops in its fourth round."""
+
+        rounds = 0
+
+        def run(self, trials, watcher):
+            self.rounds += 1
+            if self.rounds == 4:
+                raise KeyboardInterrupt
+            yield from super().run(trials, watcher)
+
+    class Counting(LocalEngine):
+        """Notes which trials it runs."""
+
+        ran = ()
+
+        def run(self, trials, watcher):
+            self.ran += tuple(trial.id for trial in trials)
+            yield from super().run(trials, watcher)
 
     with Store(tmp_path / "s.sqlite") as store:
         with pytest.raises(KeyboardInterrupt):
-            run(study, store, LocalEngine(), keep=stops_once)
-        kept = {record.key for record in store.records()}
-        outcome = run(study, store, LocalEngine())
-        assert kept <= {record.key for record in store.records()} and len(kept) > 0
+            run_one(study, store, Stopped())
+        kept = set(store.all_ids())
+        outcome = run_one(study, store, engine := Counting())
+        assert kept and not kept & {*engine.ran}, "a trial was run twice"
         (noted,) = store.runs("scaling")
-        assert noted.outcome == json.loads(json.dumps(outcome.to_json())) and set(
-            noted.arms["linear"]
-        ) == {r.key for r in store.records()}
+        assert noted.outcome == json.loads(json.dumps(outcome.to_json()))
+        assert {*noted.arms["linear"]} == {*store.all_ids()} == kept | {*engine.ran}
+    assert outcome.provenance["records"] == len(kept) + len(engine.ran)
     (row,) = outcome.rows
     assert (
         row.how == "search"
@@ -241,7 +248,7 @@ def test_where_the_usual_target_is_too_hard_all_are_asked_for_an_easier_one(tmp_
         Halfspace(16), "d", (16, 32), {"linear": LINEAR}, (0, 1), budget=2, most=128, test=500
     )
     with Store(tmp_path / "s.sqlite") as store:
-        outcome = run(study, store, LocalEngine())
+        outcome = run_one(study, store, LocalEngine())
     worst = outcome.rows[0].cells[0].last_error
     assert (
         worst > 0.05
@@ -332,10 +339,3 @@ def test_compare_and_reproduce_keep_nothing_without_a_store():
         and outcome.learners == ("mine",)
         and outcome.task == "Halfspace(d=4)"
     )
-
-
-def test_the_terminal_shows_all(capsys):
-    from rich.console import Console
-
-    print_scaling(hand_outcome(hand_row("a", (64, 256, 1024))), Console(width=200))
-    assert "a needs about d^2.00" in capsys.readouterr().out
