@@ -4,8 +4,8 @@ results/tables/audits.json]`.
 Tables are made whose answer is known: labels that are a parity of three columns (features must be
 learned: a kernel needs about as many rows as there are triples of columns), targets of a linear and
 of an RBF teacher (a kernel is enough), and parities with permuted labels (nothing to learn, so no
-lead of either side may be found). The seeds are judging seeds. Every finished piece is kept: a run
-that was stopped goes on.
+lead of either side may be found). The seeds are judging seeds. Folds are kept in a store: a run
+that was stopped resumes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from typing import Any
 import numpy as np
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-
-from unlazy.tables.journal import Journal
 
 import unlazy
 
@@ -70,19 +68,17 @@ TABLES: dict[str, tuple[Callable[[np.random.Generator, int], Made], tuple[str, .
 }
 
 
-def audited(name: str, seed: int, rows: int, journal: Path) -> dict[str, Any]:
-    """One audit, with all contenders and without explanations."""
+def audited(name: str, seed: int, rows: int, store: Path) -> dict[str, Any]:
+    """Audit one table with all contenders and without explanations."""
     x, y = TABLES[name][0](np.random.default_rng(seed), rows)
-    found = unlazy.audit(x, y, explain=False, journal=journal, name=name).to_json()
+    outcome = unlazy.audit(x, y, explain=False, store=store, name=f"{name}, seed {seed}")
+    found = outcome.to_json()
     return {
-        key: found[key]
-        for key in (
-            "decision",
-            "gap",
-            "best with fixed features",
-            "best with learned features",
-            "seconds",
-        )
+        "decision": found["decision"],
+        "gap": found["gap"],
+        "best with fixed features": found["best with fixed features"],
+        "best with learned features": found["best with learned features"],
+        "seconds": sum(method.seconds for method in outcome.methods),
     }
 
 
@@ -93,23 +89,15 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=800)
     parser.add_argument("--tables", default=",".join(TABLES), help="with commas between")
-    parser.add_argument("--journal", type=Path, default=Path("out/audits.jsonl"))
+    parser.add_argument("--store", type=Path, default=Path("out/audits.sqlite"))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    kept = Journal(options.journal)
     results: dict[str, Any] = {}
     for name in options.tables.split(","):
         right, found = TABLES[name][1], {}
         for seed in range(options.first_seed, options.first_seed + options.seeds):
             begin = time.monotonic()
-            pieces = options.journal.with_suffix(f".{name.replace(' ', '-')}-{seed}.jsonl")
-            found[seed] = kept.get(
-                f"{name}/{options.rows}/{seed}",
-                lambda name=name, seed=seed, pieces=pieces: audited(
-                    name, seed, options.rows, pieces
-                ),
-            )
-            pieces.unlink(missing_ok=True)
+            found[seed] = audited(name, seed, options.rows, options.store)
             gap = found[seed]["gap"]
             told = (
                 f"{found[seed]['decision']} (lead {gap['mean']:+.1f}, {gap['low']:+.1f} to "

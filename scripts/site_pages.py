@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 #: Rooms of the public names, in the order of the data: title and the modules whose names are shown
 #: there.
 ROOMS = {
-    "Functions": ("unlazy.lab.api",),
+    "Functions": ("unlazy.api",),
     "Tasks and data": ("unlazy.tasks", "unlazy.core.metrics", "unlazy.core.random"),
     "Networks": ("unlazy.networks", "unlazy.core.activations"),
     "Kernels": ("unlazy.kernels",),

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from toys import hand_record
+from unlazy import api
 from unlazy.cli.main import main
 from unlazy.lab import registry as catalogue
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.store import Store
-from unlazy.report import entries, live
+from unlazy.report import entries
 
 ARMS = catalogue.claims()["shi2022/table1"].study("smoke")
 
@@ -58,9 +58,8 @@ def test_reproduce_prints_the_table_and_writes_json(finished):
     assert result.exit_code == 0
     for text in (
         "Network w/o structure",
-        "Deviations from the paper",
-        "undecided",
-        "12 trials of 9 shapes",
+        "UNDECIDED",
+        "12 trials in 9 shape groups",
         "Compiled",
     ):
         assert text in result.output
@@ -91,11 +90,7 @@ def test_a_second_run_comes_from_the_store(finished, monkeypatch):
     result = call(
         "reproduce", "shi2022/table1*", "--scale", "smoke", "--store", store, "--json", "-"
     )
-    assert (
-        result.exit_code == 0
-        and sum(given) == 0
-        and "All 12 trials are in the store" in result.stderr
-    )
+    assert result.exit_code == 0 and sum(given) == 0 and "All 12 trials are stored" in result.stderr
     assert json.loads(result.stdout) == before, "--json - leaves nothing else on standard output"
 
 
@@ -114,8 +109,8 @@ import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from unlazy.lab.store import Store
 inner, added = Store.add, []
-def add(self, record):
-    inner(self, record)
+def add(self, record, **options):
+    inner(self, record, **options)
     added.append(record.key)
     if len(added) == 3:
         os.kill(os.getpid(), signal.{signal})
@@ -148,7 +143,7 @@ def test_a_run_that_is_cut_off_goes_on_where_it_was(
     )
     assert cut.returncode == status, cut.stderr
     if name == "SIGINT":
-        assert f"3 of {total} trials are kept: the same command goes on from there" in cut.stdout
+        assert f"Interrupted; 3 of {total} trials saved." in cut.stdout
     with Store(store, read_only=True) as opened:
         kept = {record.key: record.seconds for record in opened.records()}
     assert len(kept) == 3
@@ -157,7 +152,7 @@ def test_a_run_that_is_cut_off_goes_on_where_it_was(
     assert (
         result.exit_code == 0
         and sum(given) == total - 3
-        and f"3 of {total} are in the store already" in result.output
+        and f"3 of {total} are stored" in result.output
     )
     with Store(store, read_only=True) as opened:
         records = {record.key: record for record in opened.records()}
@@ -166,35 +161,30 @@ def test_a_run_that_is_cut_off_goes_on_where_it_was(
     )
 
 
-def test_fresh_runs_again(finished, tmp_path, monkeypatch):
-    store = tmp_path / "copy.sqlite"
-    store.write_bytes(finished[0].read_bytes())
-    monkeypatch.setattr(
-        LocalEngine, "run", lambda self, trials, watcher=None: (hand(trial) for trial in trials)
-    )
+def test_fresh_replaces_records_one_by_one(tmp_path, monkeypatch):
+    """One that is stopped leaves the earlier records that it has not replaced."""
+    store = tmp_path / "s.sqlite"
+    exact = ["reproduce", "malach2019/lemma8", "--scale", "smoke", "--store", store]
 
-    def hand(trial):
-        return hand_record(
-            trial.key,
-            seed=trial.seed,
-            steps=(0, 1, 2),
-            test_accuracy=1.0,
-            train_accuracy=1.0,
-            cosine=1.0,
-        )
+    def times():
+        with Store(store, read_only=True) as opened:
+            return {record.id: record.created for record in opened.records()}
 
-    result = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", store, "--fresh")
-    assert "12 trials of 9 shapes." in result.output
-    with Store(store, read_only=True) as opened:
-        assert all(record.value("cosine") == 1.0 for record in opened.records())
+    def stop(self, trials, watcher=None):
+        raise KeyboardInterrupt
+        yield
 
-
-def test_records_of_another_source_are_pointed_out(finished, tmp_path, monkeypatch):
-    monkeypatch.setattr("unlazy.lab.running.source_hash", lambda: "another")
-    assert (
-        "12 of 12 records were made by another version of the source"
-        in call("show", "shi2022/table1", "--store", finished[0]).output
-    )
+    call(*exact)
+    before = times()
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalEngine, "run", stop)
+        assert call(*exact, "--fresh").exit_code == 130
+    assert times() == before and "malach2019/lemma8" in call("show", "--store", store).output
+    assert call(*exact, "--fresh").exit_code == 0
+    after = times()
+    assert after.keys() == before.keys() and all(after[each] > before[each] for each in before)
+    refused = call(*exact, "--fresh", "--reuse-older")
+    assert refused.exit_code == 2 and "--fresh runs all trials again" in refused.output
 
 
 def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_path, monkeypatch):
@@ -206,7 +196,7 @@ def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_pa
     store.write_bytes(finished[0].read_bytes())
     table1 = catalogue.claims()["shi2022/table1"]
     changed = dataclasses.replace(table1, checks=table1.checks[1:])
-    for module in (catalogue, entries, live):
+    for module in (catalogue, entries, api):
         monkeypatch.setattr(module, "claims", lambda: {changed.id: changed})
     for command in (
         ["show", "shi2022/table1"],
@@ -218,37 +208,10 @@ def test_a_rule_that_is_younger_than_its_records_is_pointed_out(finished, tmp_pa
 
 def test_show(finished):
     assert "shi2022/table1" in call("show", "--store", finished[0]).output
-    assert (
-        "Deviations from the paper"
-        in call("show", "shi2022/*", "--details", "--store", finished[0]).output
-    )
+    whole = call("show", "shi2022/*", "--details", "--store", finished[0]).output
+    assert "Deviations from the paper" in whole
     nothing = call("show", "--scale", "paper", "--store", finished[0])
     assert nothing.exit_code == 2 and "unlazy reproduce" in nothing.output
-
-
-def test_a_fresh_run_that_was_stopped_leaves_a_store_that_can_be_read(
-    finished, tmp_path, monkeypatch
-):
-    store = tmp_path / "copy.sqlite"
-    store.write_bytes(finished[0].read_bytes())
-
-    def stop(self, trials, watcher=None):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(LocalEngine, "run", stop)
-    stopped = call("reproduce", "shi2022/table1", "--scale", "smoke", "--store", store, "--fresh")
-    assert (
-        stopped.exit_code == 130
-        and "the same command without --fresh" in stopped.output.replace("\n", " ")
-    )
-    for command in ("show", "report"):
-        result = call(
-            command,
-            "--store",
-            store,
-            *(["--out", tmp_path / "p.html"] if command == "report" else []),
-        )
-        assert result.exit_code == 2 and "holds no run" in result.output
 
 
 def test_output_files_are_ordinary_files(finished, tmp_path):
@@ -307,7 +270,8 @@ def test_export(finished, tmp_path, kind):
 def test_export_to_standard_output(finished):
     result = call("export", "--store", finished[0])
     assert (
-        result.stdout.startswith("key,claim,scale,arm,") and len(result.stdout.splitlines()) > 100
+        result.stdout.startswith("id,key,fingerprint,claim,scale,arm,")
+        and len(result.stdout.splitlines()) > 100
     )
 
 
@@ -326,7 +290,7 @@ def test_parquet_needs_its_extra_and_a_file(finished, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["tasks", "learners", "kernels"])
 def test_list(kind):
-    assert ("ntk" if kind == "kernels" else "shi2022/") in call("list", kind).output
+    assert ("ntk" if kind == "kernels" else "shi2022") in call("list", kind).output
     entries = json.loads(call("list", kind, "--json").output)
     assert all(entry["id"] for entry in entries)
     assert len(json.loads(call("list", kind, "n*", "--json").output)) < len(entries)
@@ -387,7 +351,7 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
     ]
     result = call(*arguments, "--json", out, "--figure", picture)
     assert result.exit_code == 0, result.output
-    for text in ("2 learners", "4 settings each", "mean-histogram", "At n = 400, "):
+    for text in ("linear, mean-histogram", "4 configurations per learner", "At n = 400, "):
         assert text in result.output
     data = json.loads(out.read_text())
     assert (
@@ -401,7 +365,7 @@ def test_compare_lets_learners_compete_and_says_who_is_ahead(tmp_path, monkeypat
     again = call(*arguments, "--json", "-")
     assert (
         given == []
-        and "to tune are in the store" in again.stderr
+        and "All 8 trials are stored" in again.stderr
         and json.loads(again.stdout)["results"] == data["results"]
     )
     with Store(store, read_only=True) as opened:
@@ -479,7 +443,7 @@ def test_a_task_and_a_learner_of_ones_own(tmp_path):
         and len(row["interval"]) == 2
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "All trials are in the store" in call("scaling", *options).output
+    assert "All trials are stored" in call("scaling", *options).output
     assert "Plane needs about" in call("show", "Halfspace", "--store", store).output.replace(
         "\n", " "
     )

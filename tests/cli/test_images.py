@@ -79,7 +79,7 @@ def test_a_claim_runs_from_the_folder_that_is_named(run, tmp_path):
     )
     assert run("report", "--store", "s.sqlite", "--data", "data", "--out", "p.html").exit_code == 0
     page = (tmp_path / "p.html").read_text()
-    assert page.count('class="tiles"') == 2 * 4 and "Neurons of SVHN as pictures" in page
+    assert page.count('class="tiles"') == 2 * 4 and "Neurons of SVHN as images" in page
     write_mnist(tmp_path / "data")
     assert "40 + 20" in words(run("data", "--data", "data"))
 

@@ -1,7 +1,13 @@
-"""The rule of an audit on planted standings, a contest on small tables, and the page."""
+"""The rule of an audit on planted standings; audits of small tables, their records and their
+commands.
+"""
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pandas
@@ -14,9 +20,12 @@ import unlazy
 from unlazy.cli import main
 from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
-from unlazy.estimators.catalog import Method
-from unlazy.report.audits import print_audit
-from unlazy.tables import contest, spectra
+from unlazy.lab.store import Store
+from unlazy.report.audits import print_audit, view
+from unlazy.report.html import page
+from unlazy.report.view import view_of
+from unlazy.studies import audit
+from unlazy.tables import folds, spectra
 from unlazy.tables.contest import Bout, Standings, schedule
 from unlazy.tables.diagnostics import DIAGNOSTICS
 from unlazy.tables.judgement import judge
@@ -25,6 +34,7 @@ from unlazy.tasks.tables.problems import problem_of
 
 NAMES = ["linear", "RBF kernel", "RFM", "gradient boosting"]
 QUICK = {"contenders": NAMES, "explain": False}
+FEW = {"contenders": ["linear", "RFM"], "explain": False}
 
 
 def planted(losses, n=600, seed=0):
@@ -95,22 +105,48 @@ def made(kind, n=160, seed=0):
     return x, score
 
 
+def count(store):
+    with Store(store, read_only=True) as opened:
+        return len(opened.all_ids())
+
+
 def test_an_audit_of_a_linear_table_and_what_it_keeps(tmp_path):
     x, y = made("linear")
-    journal = tmp_path / "journal.jsonl"
-    outcome = unlazy.audit(x, y, journal=journal, **QUICK)
-    assert (
-        outcome.judgement.decision == "a kernel is enough" and outcome.problem.kind == "regression"
-    )
-    assert json.loads(json.dumps(outcome.to_json()))["gap"]["mean"] == outcome.judgement.gap.mean
-    lines = journal.read_text().splitlines()
-    assert len(lines) == 10 * len(NAMES)
-    journal.write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:20])  # killed while it wrote
-    again = unlazy.audit(x, y, journal=journal, **QUICK)
-    assert len(again.standings.complete) == 10 and again.answer == outcome.answer
+    store = tmp_path / "s.sqlite"
+    outcome = unlazy.audit(x, y, store=store, **QUICK)
+    assert outcome.judgement.decision == "a kernel is enough" and outcome.kind == "regression"
+    told = json.loads(json.dumps(outcome.to_json()))
+    assert told["gap"]["mean"] == outcome.judgement.gap.mean
+    assert told["provenance"]["records"] == count(store) == 10 * len(NAMES)
+    with Store(store) as opened:
+        opened.remove(opened.all_ids()[:3])
+    again = unlazy.audit(x, y, store=store, **QUICK)
+    assert count(store) == 10 * len(NAMES) and again.answer == outcome.answer
 
 
-def test_instruments_see_what_was_planted(monkeypatch):
+def test_other_targets_under_the_same_name_have_their_own_result(tmp_path):
+    x, y = made("linear", 60)
+    mixed = np.random.default_rng(1).permutation(y)
+    stored = [unlazy.audit(x, each, store=tmp_path / "s.sqlite", **FEW) for each in (y, mixed)]
+    assert stored[0].judgement.decision == "a kernel is enough"
+    assert stored[1].methods[0].mean > 80 > stored[0].methods[0].mean
+    assert [each.provenance["older"] for each in stored] == [0, 0]
+    older = unlazy.audit(x, -y, store=tmp_path / "s.sqlite", reuse_older=True, **FEW)
+    assert older.provenance["older"] == older.provenance["records"] == 20
+    assert older.methods[0].losses == stored[1].methods[0].losses
+    assert "20 of 20 records were made by other code" in " ".join(view_of(older).notes)
+
+
+def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monkeypatch):
+    monkeypatch.setattr(audit, "DIAGNOSTICS", {"rotation": DIAGNOSTICS["rotation"]})
+    x, y = made("linear", 60)
+    for fixed in ("linear", "RBF kernel"):
+        found = unlazy.audit(x, y, store=tmp_path / "s.sqlite", contenders=[fixed, "RFM"])
+        (finding,) = found.findings
+        assert finding.data["sides"]["fixed"]["name"] == fixed
+
+
+def test_diagnostics_see_what_was_planted(monkeypatch):
     monkeypatch.setattr(spectra, "BOOTSTRAP", 2)
     monkeypatch.setattr(spectra, "SCALES", (0.5, 32.0))
     monkeypatch.setattr(spectra, "RATES", (0.03, 1e6))  # of which the second diverges
@@ -121,9 +157,8 @@ def test_instruments_see_what_was_planted(monkeypatch):
     found = {finding.name: finding.data for finding in outcome.findings}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert {found["gradients"]["columns"][0], found["gradients"]["columns"][1]} == {"x0", "x1"}
-    assert found["kernel alignment"]["shares"]["NTK"] == sorted(
-        found["kernel alignment"]["shares"]["NTK"]
-    )
+    shares = found["kernel alignment"]["shares"]["NTK"]
+    assert shares == sorted(shares)
     rich = found["from lazy to rich"]
     assert all(np.isfinite(rich["losses"])) and (rich["diverged"], rich["trainings"]) == (4, 8)
     printed = Console(width=40, record=True, file=io.StringIO())
@@ -138,18 +173,6 @@ def test_instruments_see_what_was_planted(monkeypatch):
         < text.index("Feature learning versus lazy training")
     )
     assert "http" not in text.split("<script>")[0].replace("http-equiv", "")
-
-
-def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monkeypatch):
-    """Diagnostics are kept by their inputs."""
-    refits = {"rotation": DIAGNOSTICS["rotation"]}
-    monkeypatch.setattr("unlazy.tables.audit.DIAGNOSTICS", refits)
-    x, y = made("linear", 60)
-    for fixed in ("linear", "RBF kernel", "linear"):
-        outcome = unlazy.audit(x, y, contenders=[fixed, "RFM"], journal=tmp_path / "kept.jsonl")
-        assert outcome.findings[0].data["sides"]["fixed"]["name"] == fixed
-    kept = (tmp_path / "kept.jsonl").read_text()
-    assert kept.count("/explain/rotation/") == 2
 
 
 def test_words_and_missing_values_lead_back_to_their_columns():
@@ -167,78 +190,110 @@ def test_words_and_missing_values_lead_back_to_their_columns():
     assert spectra.kernel_alignment(problem).data["kare"]["RBF kernel"] < 0.5
 
 
-def test_the_command_reads_a_file_and_keeps_to_the_time(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def written_csv(path, x, y):
+    pandas.DataFrame(x, columns=list("abcd")).assign(y=y).to_csv(path, index=False)
+    return path
+
+
+def called(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_the_command_reads_a_file_and_a_changed_file_has_its_own_result(tmp_path):
     x, y = made("linear", 60)
-    path, out = tmp_path / "t.csv", tmp_path / "t.json"
-    path.write_text(
-        "a,b,c,d,y\n"
-        + "\n".join(
-            ",".join(f"{v:.3f}" for v in (*row, target)) for row, target in zip(x, y, strict=True)
-        )
-    )
-    options = [option for name in NAMES for option in ("--contender", name)]
-    command = [
-        "audit",
-        str(path),
-        "--target",
-        "y",
-        "--no-explain",
-        "--json",
-        str(out),
-        "--out",
-        str(tmp_path / "t.html"),
-        *options,
-    ]
-    found = CliRunner().invoke(main, command)
+    path, out, store = (tmp_path / name for name in ("t.csv", "t.json", "s.sqlite"))
+    written_csv(path, x, y)
+    options = [option for name in FEW["contenders"] for option in ("--contender", name)]
+    command = ["audit", path, "--target", "y", "--no-explain", *options, "--store", store]
+    found = called(*command, "--json", out, "--out", tmp_path / "t.html")
     assert found.exit_code == 0, found.output
-    written = json.loads(out.read_text())
-    assert written["rows"] == 60 and (tmp_path / "t.html").exists()
+    first = json.loads(out.read_text())
+    assert first["rows"] == 60 and (tmp_path / "t.html").exists()
     assert (
-        written["command"].startswith("unlazy audit t.csv --target y --time 15m --contender ")
-        and "--no-explain" in written["command"]
+        first["command"].startswith("unlazy audit t.csv --target y --time 15m --contender ")
+        and "--no-explain" in first["command"]
     )
-    assert "make_pipeline" in found.output
-    refused = CliRunner().invoke(main, ["audit", str(path), "--target", "z"])
+    assert "make_pipeline" in found.output and first["provenance"]["older"] == 0
+    written_csv(path, x, np.random.default_rng(1).permutation(y))
+    changed = called(*command, "--json", out)
+    assert json.loads(out.read_text())["contenders"] != first["contenders"]
+    assert "Running 2 trials again" in changed.output and "TableData t.csv" in changed.output
+    refused = called("audit", path, "--target", "z")
     assert refused.exit_code == 2 and "no column named" in refused.output
+
+
+KILLED = """
+import os, signal
+from unlazy.lab.store import Store
+inner = Store.add
+def add(self, record, **options):
+    inner(self, record, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+Store.add = add
+from unlazy.cli.main import main
+main()
+"""
+
+
+def test_an_audit_that_was_killed_goes_on_and_is_shown_exported_reported(tmp_path):
+    path = written_csv(tmp_path / "t.csv", *made("linear", 60))
+    store, out = tmp_path / "s.sqlite", tmp_path / "page.html"
+    options = [option for name in FEW["contenders"] for option in ("--contender", name)]
+    words = ["audit", str(path), "--target", "y", "--no-explain", *options]
+    words += ["--engine", "processes", "--workers", "1", "--store", str(store)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    cut = subprocess.run([sys.executable, "-c", KILLED, *words], env=environment, check=False)
+    assert cut.returncode == -signal.SIGKILL and count(store) == 1
+    with Store(store, read_only=True) as opened:
+        (kept,) = [record.created for record in opened.records()]
+    assert called(*words).exit_code == 0 and count(store) == 20
+    with Store(store, read_only=True) as opened:
+        assert kept == min(record.created for record in opened.records())
+    assert "t.csv" in called("show", "--store", store).output
+    assert "linear" in called("show", "t.csv", "--store", store).output
+    table = called("export", "--store", store).stdout
+    assert table.count(",inner_loss,") == 20 and ",t.csv,audit,RFM," in table
+    assert called("report", "--store", store, "--out", out).exit_code == 0
+    assert "t.csv" in out.read_text()
+    rerun = called("rerun", table.splitlines()[1].partition(",")[0], "--store", store)
+    told = " ".join(rerun.output.split())
+    assert rerun.exit_code == 2 and "rows of t.csv are not in the record" in told
+    assert "unlazy audit t.csv --target y" in told
 
 
 def test_a_data_frame_and_the_name_of_its_target():
     x, y = made("linear", 60)
     frame = pandas.DataFrame(x, columns=list("abcd")).assign(target=y)
-    outcome = unlazy.audit(frame, "target", **QUICK)
-    assert outcome.problem.names == tuple("abcd")
-    assert outcome.answer == unlazy.audit(x, y, **QUICK).answer
+    outcome = unlazy.audit(frame, "target", **FEW)
+    assert outcome.columns == 4
+    assert outcome.answer == unlazy.audit(x, y, **FEW).answer
 
 
 def test_bad_questions_are_refused():
     x, y = made("linear", 60)
     with pytest.raises(BadInput, match="no contender named"):
         unlazy.audit(x, y, contenders=["RBF"])
-    with pytest.raises(BadInput, match="at least one contender with fixed"):
+    with pytest.raises(BadInput, match="at least one method with fixed"):
         unlazy.audit(x, y, contenders=["linear"])
     with pytest.raises(BadInput, match="length of time"):
         seconds_of("soon")
     assert seconds_of("1.5h") == 5400 and seconds_of("90s") == 90 and seconds_of("2m") == 120
 
 
-def test_who_speaks_is_chosen_by_fits_to_all_rows_that_do_not_score(monkeypatch):
-    """A contender is known by what it learns from many rows, though settings are tried on few."""
-    monkeypatch.setattr(contest, "TUNING_ROWS", 40)
+def test_who_is_selected_is_decided_by_fits_to_all_rows_that_do_not_score(monkeypatch):
+    """A method is known by what it learns from many rows, though settings are tried on few."""
+    monkeypatch.setattr(folds, "TUNING_ROWS", 40)
     x, y = made("parity", 200)
     problem = problem_of(table_of(x, y > 0))
-    data = contest.Encoded(problem, problem.folds(0)[0])
+    data = folds.Encoded(problem, problem.folds(0)[0])
     tried, free, scoring = data.inner(0)
-    assert (
-        len(tried) == 40 < len(free)
-        and not np.isin(scoring, free).any()
-        and np.isin(tried, free).all()
-    )
+    assert len(tried) == 40 < len(free)
+    assert not np.isin(scoring, free).any() and np.isin(tried, free).all()
     seen = []
     monkeypatch.setattr(
-        contest,
+        folds,
         "fitted",
         lambda estimator, x, y: seen.append((estimator, len(x))) or DummyClassifier().fit(x, y),
     )
-    contest.tuned(Method("made", "fixed", None, lambda kind, d: ["first", "second"]), data, 0)
+    folds.tuned(["first", "second"], data, 0)
     assert seen == [("first", 40), ("second", 40), ("first", len(free))]

@@ -21,12 +21,15 @@ def published(tmp_path):
     return path
 
 
-def uci(tmp_path):
+def uci(tmp_path, permuted=False):
+    """Two tables; `permuted`: the same rows and splits, with permuted classes."""
     draw = np.random.default_rng(0)
     held = {}
     for name, n in (("one-table", 60), ("other", 40)):
         X = draw.standard_normal((n, 3))
-        held |= {f"{name}/X": X.astype(np.float32), f"{name}/y": (X[:, 0] > 0).astype(np.uint8)}
+        y = (X[:, 0] > 0).astype(np.uint8)
+        y = np.random.default_rng(1).permutation(y) if permuted else y
+        held |= {f"{name}/X": X.astype(np.float32), f"{name}/y": y}
         parts = np.array_split(draw.permutation(n).astype(np.uint16), 4)
         for k, part in enumerate(parts):
             held |= {
@@ -64,31 +67,30 @@ def test_pairs_are_compared_on_the_tables_both_have():
     assert (found.won, found.lost, found.difference) == (1, 1, 0.0)
 
 
-def test_the_command_runs_and_goes_on_where_it_was(tmp_path):
+def test_the_command_runs_resumes_and_knows_tables_by_their_content(tmp_path):
     published(tmp_path)
-    out, kept = tmp_path / "out.json", tmp_path / "kept.jsonl"
-    command = [
-        "tables",
-        "--data",
-        str(uci(tmp_path)),
-        "--entrant",
-        "Laplace kernel",
-        "--journal",
-        str(kept),
-        "--json",
-        str(out),
-    ]
-    found = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "ranking.png")])
-    assert found.exit_code == 0, found.output
-    first = json.loads(out.read_text())
+    out, store = tmp_path / "out.json", tmp_path / "s.sqlite"
+    command = ["tables", "--data", str(uci(tmp_path)), "--entrant", "Laplace kernel"]
+    command += ["--store", str(store), "--json", str(out)]
+
+    def call(*words):
+        found = CliRunner().invoke(main, [*command, *map(str, words)])
+        assert found.exit_code == 0, found.output
+        return found.output, json.loads(out.read_text())
+
+    told, first = call("--out", tmp_path / "ranking.png")
     assert first["command"] == "unlazy tables --data uci.npz --entrant 'Laplace kernel'"
-    assert (
-        first["accuracies"]["Laplace kernel"]["one-table"] > 70
-        and (tmp_path / "ranking.png").exists()
-    )
-    assert len(kept.read_text().splitlines()) == 8
-    CliRunner().invoke(main, command)
-    assert len(kept.read_text().splitlines()) == 8 and json.loads(out.read_text()) == first
+    accuracies = first["accuracies"]["Laplace kernel"]
+    assert accuracies["one-table"] > 70 and (tmp_path / "ranking.png").exists()
+    assert first["provenance"]["records"] == 8
+    told, again = call()
+    assert "All 8 trials are stored" in told and again == first
+    uci(tmp_path, permuted=True)
+    told, other = call()
+    assert "Running 8 trials again" in told and "UciData one-table" in told
+    assert other["accuracies"]["Laplace kernel"]["one-table"] < 70
+    shown = CliRunner().invoke(main, ["show", "--store", str(store)]).output
+    assert "Laplace kernel" in shown
 
 
 def test_what_is_missing_is_said(tmp_path):

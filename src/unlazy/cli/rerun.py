@@ -50,7 +50,8 @@ def rerun(
 
     KEY may be the beginning of a record's id, if it is the only one.
 
-    The store is not changed. Exit status 1 where a number differs.
+    The store is not changed. Exit status 1 where a number differs. A fold of a table cannot be run
+    alone, since its rows are not in the record; the command that runs its audit again is named.
     """
     prepare_outputs(json_path)
     from unlazy.lab.engines.base import Silent
@@ -63,7 +64,12 @@ def rerun(
     place = store_path or default_store()
     with Store(place, read_only=True) as store:
         old = store.get(_whole(key, store.all_ids(), place), arrays=False)
-    trial = rebuilt(old.key, old.trial, [load_file(file) for file in files])
+        command = _command(old.id, store)
+    try:
+        trial = rebuilt(old.key, old.trial, [load_file(file) for file in files])
+    except BadInput as error:
+        again = f" Its whole study can be run again: {command} --fresh" if command else ""
+        raise BadInput(f"{error}{again}") from error
     with engine(place) as runner:
         (new,) = runner.run([trial], Silent())
     if isinstance(new, Failure):
@@ -110,6 +116,14 @@ def rerun(
     )
     if not good:
         sys.exit(1)
+
+
+def _command(record: str, store: Any) -> str:
+    """Return the command of the newest run that used a record, if it has one."""
+    for run in store.runs():
+        if any(record in ids for ids in run.arms.values()):
+            return str((run.outcome or {}).get("command") or "")
+    return ""
 
 
 def _whole(key: str, keys: list[str], place: Path) -> str:

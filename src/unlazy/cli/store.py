@@ -102,12 +102,11 @@ def _summary(found: Sequence[Compared]) -> str:
     if not found:
         return "no trial has records of different fingerprints."
     trials = len({pair.new.key for pair in found})
-    prints = {record.fingerprint for pair in found for record in (pair.old, pair.new)}
     changed = list(dict.fromkeys(name for pair in found for name in pair.changes))
     worst = found[0].differences[0] if found[0].largest else None
     return (
-        f"{trials} trial{'s have' if trials > 1 else ' has'} records of {len(prints)} "
-        f"fingerprints; changed: {_some(changed)}; "
+        f"{trials} trial{'s have' if trials > 1 else ' has'} records of different fingerprints; "
+        f"changed: {_some(changed)}; "
         + (f"largest change: {worst}." if worst else "all measures are equal.")
     )
 

@@ -33,6 +33,7 @@ def rebuilt(key: str, description: dict[str, Any], files: Iterable[ModuleType] =
         if isinstance(value, type) and issubclass(value, eqx.Module)
     }
     try:
+        _require_data(description)
         fields = {name: _value(value, own, 0) for name, value in description.items()}
         trial: Runnable = Measurement(**fields) if "instrument" in fields else Trial(**fields)
         found = trial.key
@@ -48,6 +49,19 @@ def rebuilt(key: str, description: dict[str, Any], files: Iterable[ModuleType] =
             "they were, or the record was changed."
         )
     return trial
+
+
+def _require_data(value: Any, depth: int = 0) -> None:
+    """Refuse a description of data that were held in memory, of which a record keeps a hash."""
+    if isinstance(value, dict) and depth <= DEEPEST:
+        kind = _classes().get(str(value.get("type")), object)
+        if issubclass(kind, Identified) and kind.held:
+            raise BadInput(
+                f"the rows of {value.get('name', 'its table')} are not in the record, only their "
+                "hash."
+            )
+        for entry in value.values():
+            _require_data(entry, depth + 1)
 
 
 def _value(value: Any, own: dict[str, type], depth: int) -> Any:

@@ -50,7 +50,7 @@ KINDS = {
     "missed": Look(size=6.0, edge="open"),
     "fixed": Look(COLORS[0], MARKERS[0], size=6.0),
     "learned": Look(COLORS[1], MARKERS[1], size=6.0),
-    "plain": Look(COLORS[2], MARKERS[2], size=6.0),
+    "tree": Look(COLORS[2], MARKERS[2], size=6.0),
     "ours": Look(COLORS[1], MARKERS[0], size=6.0),
     "others": Look(COLORS[7], MARKERS[1], size=5.0),
     "star": Look("#C8102E", ("*", "star"), size=20.5, edge="#404040"),

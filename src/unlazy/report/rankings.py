@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -71,13 +72,14 @@ def _plot(shown: Sequence[Standing]) -> ViewPlot:
     series = []
     for name, ours in (("ours", True), ("published", False)):
         mine = [each for each in shown if each.ours == ours]
+        halves = [each.rank_half if math.isfinite(each.rank_half) else 0.0 for each in mine]
         series.append(
             ViewSeries(
                 name,
                 tuple(each.name for each in mine),
                 tuple(each.rank for each in mine),
-                tuple(each.rank - each.rank_half for each in mine),
-                tuple(each.rank + each.rank_half for each in mine),
+                tuple(each.rank - half for each, half in zip(mine, halves, strict=True)),
+                tuple(each.rank + half for each, half in zip(mine, halves, strict=True)),
                 mark="points",
                 kind="ours" if ours else "others",
                 text=tuple(f"{each.mean:.1f} %" for each in mine),

@@ -253,8 +253,8 @@ def notes(verdict: Verdict) -> list[str]:
         )
     if verdict.older:
         found.append(
-            f"{verdict.older} of {trials} records were made by another version of the "
-            "source; --fresh runs them again."
+            f"{verdict.older} of {trials} records were made by other code, libraries or data; "
+            "--fresh runs them again."
         )
     if verdict.diverged:
         found.append(f"{verdict.diverged} of {trials} runs diverged; they count as measured.")
@@ -289,7 +289,7 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         "seeds": [", ".join(map(str, verdict.seeds))],
         "trials": [f"{verdict.trials}, {verdict.diverged} of them diverged"],
         "seconds": [f"{verdict.seconds:.1f}"],
-        "other source": [f"{verdict.older} of {verdict.trials} records"],
+        "other code, libraries or data": [f"{verdict.older} of {verdict.trials} records"],
         **verdict.provenance,
     }
     lines = tuple((name, "; ".join(values)) for name, values in facts.items())

@@ -183,7 +183,14 @@ def view_of(outcome: Any, **more: Any) -> View:
     name = type(outcome).__name__
     require(name in HOMES, f"There is no view of {name}.")
     found: View = importlib.import_module(f"unlazy.report.{HOMES[name]}").view(outcome, **more)
-    return found
+    origin = getattr(outcome, "provenance", {})
+    if not origin.get("older"):
+        return found
+    told = (
+        f"{origin['older']} of {origin['records']} records were made by other code, libraries or "
+        "data (--reuse-older)."
+    )
+    return dataclasses.replace(found, notes=(*found.notes, told))
 
 
 def provenance(command: str, seeds: Sequence[int]) -> View:

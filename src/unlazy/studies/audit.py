@@ -216,8 +216,9 @@ class Audit:
                 left_out.append(f"{count - index} of {count} folds, for there was no time")
                 break
             passed = time.monotonic() - begin
-            rest = passed / max(index, 1) * (len(places) - index)
-            remaining = f", about {rest:.0f} s left" if index else ""
+            remaining = (
+                f", about {passed / index * (len(places) - index):.0f} s left" if index else ""
+            )
             say(f"fold {index + 1} of {len(places)}{remaining}", passing=True)
             records = yield list(trials.values())
             for name, trial in trials.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -115,10 +116,8 @@ class RankingOutcome(Shown):
             "command": self.command,
             "tables": self.tables,
             "apart": self.apart,
-            "standings": [dataclasses.asdict(each) for each in self.standings],
-            "standings on tables without a test set": [
-                dataclasses.asdict(each) for each in self.comparable
-            ],
+            "standings": [_plain(each) for each in self.standings],
+            "standings on tables without a test set": [_plain(each) for each in self.comparable],
             "paired tests": [test._asdict() for test in self.tests],
             "accuracies": {name: dict(values) for name, values in self.measured.items()},
             "provenance": dict(self.provenance),
@@ -132,13 +131,22 @@ class RankingOutcome(Shown):
             tables=told["tables"],
             apart=told["apart"],
             measured=told["accuracies"],
-            standings=tuple(Standing(**each) for each in told["standings"]),
-            comparable=tuple(
-                Standing(**each) for each in told["standings on tables without a test set"]
-            ),
+            standings=tuple(map(_standing, told["standings"])),
+            comparable=tuple(map(_standing, told["standings on tables without a test set"])),
             tests=tuple(PairedTest(**each) for each in told["paired tests"]),
             provenance=told["provenance"],
         )
+
+
+def _plain(standing: Standing) -> dict[str, Any]:
+    """Return a standing as plain data; one table has no interval, and JSON no infinity."""
+    half = standing.rank_half
+    return dataclasses.asdict(standing) | {"rank_half": half if math.isfinite(half) else None}
+
+
+def _standing(told: Mapping[str, Any]) -> Standing:
+    half = told["rank_half"]
+    return Standing(**{**told, "rank_half": math.inf if half is None else half})
 
 
 @dataclasses.dataclass(frozen=True)
