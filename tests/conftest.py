@@ -37,8 +37,8 @@ COMPUTING = (
     *("papers", "estimators"),
 )
 jaxtyping.install_import_hook([f"unlazy.{folder}" for folder in COMPUTING], "checked_types.checked")
-# Arrays of other rank are given their axes explicitly; a forgotten axis is an error.
-jax.config.update("jax_numpy_rank_promotion", "raise")
+#: Tests in which an array that gains axes by itself is an error, also in the test's own formulas.
+RANKED = ("core", "solvers", "theory")
 
 #: Bytes of a worker above which it forgets the programs that it compiled: two workers take two
 #: thirds of the machine at most.
@@ -68,6 +68,14 @@ def _forget_programs():
     if resident > MUCH or pieces > MANY:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def _ranks(request):
+    """A forgotten axis is an error."""
+    strict = request.path.relative_to(Path(__file__).parent).parts[0] in RANKED
+    with jax.numpy_rank_promotion("raise" if strict else "allow"):
+        yield
 
 
 @pytest.fixture
