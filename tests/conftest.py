@@ -40,8 +40,8 @@ COMPUTING = (
     *("papers", "estimators"),
 )
 jaxtyping.install_import_hook([f"unlazy.{folder}" for folder in COMPUTING], "checked_types.checked")
-# Arrays of other rank are given their axes explicitly; a forgotten axis is an error.
-jax.config.update("jax_numpy_rank_promotion", "raise")
+#: Tests in which an array that gains axes by itself is an error, also in the test's own formulas.
+RANKED = ("core", "solvers", "theory")
 
 #: Resident bytes above which a worker drops its compiled programs.
 MAX_RESIDENT = 1600 << 20
@@ -102,6 +102,14 @@ def _return_freed_memory():
     if sys.platform.startswith("linux"):
         with contextlib.suppress(AttributeError):  # another C library
             ctypes.CDLL(None).malloc_trim(0)
+
+
+@pytest.fixture(autouse=True)
+def _ranks(request):
+    """A forgotten axis is an error."""
+    strict = request.path.relative_to(Path(__file__).parent).parts[0] in RANKED
+    with jax.numpy_rank_promotion("raise" if strict else "allow"):
+        yield
 
 
 @pytest.fixture
