@@ -4,7 +4,7 @@ beyond its computing.
 The sweep is many small networks in groups of different shapes, each long enough to keep one core
 busy. Both numbers of workers compute the same records; starting and compiling are done before the
 clock starts. The overhead is that of 10,000 trials of a few multiply-adds each, with planning,
-keys and fingerprints, sending, and writing to the store, less the time in which programs ran.
+sending, and writing to the store, less the time in which programs ran.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def overhead(name: str, engine: Engine) -> Comparison:
     spent: list[float] = []
     for index in range(2):
         with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as store:
-            total = seconds(lambda store=store: run_one(Sweep(tiny()), store, engine))
+            total = seconds(lambda store=store: run_one(Sweep(trials), store, engine))
             computing = sum(record.seconds for record in store.records())
         spent.append((total - computing) / TINY)
         say(

@@ -155,7 +155,7 @@ class Trial(_Runnable):
         """Whether it runs alone, and not in a compiled program with others."""
         return self.learner.on_host
 
-    @property
+    @functools.cached_property
     def work(self) -> float:
         """Multiply-adds: the training, and the models at the recorded steps looked at with about
         20,000 examples each.
