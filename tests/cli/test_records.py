@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from unlazy.cli.main import main
 from unlazy.lab import provenance
 from unlazy.lab.store import Store
+from unlazy.studies import audit
 
 SIZES = ["--seeds", "2", "--budget", "1", "--test", "100"]
 COMMANDS = {
@@ -42,6 +43,7 @@ def write_tables():
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_other_libraries_run_anew_and_older_records_answer_on_request(verb, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(audit, "REPEATS", 1)
     write_tables()
     words = [verb, *COMMANDS[verb], "--store", "s.sqlite", "--json", "-"]
 

@@ -37,6 +37,12 @@ QUICK = {"contenders": NAMES, "explain": False}
 FEW = {"contenders": ["linear", "RFM"], "explain": False}
 
 
+@pytest.fixture(autouse=True)
+def _folds_once(monkeypatch):
+    """Five folds, also of small tables."""
+    monkeypatch.setattr(audit, "REPEATS", 1)
+
+
 def planted(losses, n=600, seed=0):
     """Standings in which each contender errs on so many rows in a hundred, at random."""
     draw = np.random.default_rng(seed)
@@ -117,11 +123,11 @@ def test_an_audit_of_a_linear_table_and_what_it_keeps(tmp_path):
     assert outcome.judgement.decision == "a kernel is enough" and outcome.kind == "regression"
     told = json.loads(json.dumps(outcome.to_json()))
     assert told["gap"]["mean"] == outcome.judgement.gap.mean
-    assert told["provenance"]["records"] == count(store) == 10 * len(NAMES)
+    assert told["provenance"]["records"] == count(store) == 5 * len(NAMES)
     with Store(store) as opened:
         opened.remove(opened.all_ids()[:3])
     again = unlazy.audit(x, y, store=store, **QUICK)
-    assert count(store) == 10 * len(NAMES) and again.answer == outcome.answer
+    assert count(store) == 5 * len(NAMES) and again.answer == outcome.answer
 
 
 def test_other_targets_under_the_same_name_have_their_own_result(tmp_path):
@@ -132,9 +138,9 @@ def test_other_targets_under_the_same_name_have_their_own_result(tmp_path):
     assert stored[1].methods[0].mean > 80 > stored[0].methods[0].mean
     assert [each.provenance["older"] for each in stored] == [0, 0]
     older = unlazy.audit(x, -y, store=tmp_path / "s.sqlite", reuse_older=True, **FEW)
-    assert older.provenance["older"] == older.provenance["records"] == 20
+    assert older.provenance["older"] == older.provenance["records"] == 10
     assert older.methods[0].losses == stored[1].methods[0].losses
-    assert "20 of 20 records were made by other code" in " ".join(view_of(older).notes)
+    assert "10 of 10 records were made by other code" in " ".join(view_of(older).notes)
 
 
 def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monkeypatch):
@@ -246,13 +252,13 @@ def test_an_audit_that_was_killed_goes_on_and_is_shown_exported_reported(tmp_pat
     assert cut.returncode == -signal.SIGKILL and count(store) == 1
     with Store(store, read_only=True) as opened:
         (kept,) = [record.created for record in opened.records()]
-    assert called(*words).exit_code == 0 and count(store) == 20
+    assert called(*words).exit_code == 0 and count(store) == 10
     with Store(store, read_only=True) as opened:
         assert kept == min(record.created for record in opened.records())
     assert "t.csv" in called("show", "--store", store).output
     assert "linear" in called("show", "t.csv", "--store", store).output
     table = called("export", "--store", store).stdout
-    assert table.count(",inner_loss,") == 20 and ",t.csv,audit,RFM," in table
+    assert table.count(",inner_loss,") == 10 and ",t.csv,audit,RFM," in table
     assert called("report", "--store", store, "--out", out).exit_code == 0
     assert "t.csv" in out.read_text()
     rerun = called("rerun", table.splitlines()[1].partition(",")[0], "--store", store)

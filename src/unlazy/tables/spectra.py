@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from unlazy.core.threefry import new_key
@@ -153,12 +154,12 @@ def output_scale(problem: Problem) -> Explanation:
                         lambda leaf, place=place, step=step: leaf[place, step], networks
                     )
                     error = float(
-                        np.mean(np.square(np.asarray(network(members.x[held])) - rows.y[held]))
+                        np.mean(np.square(_scores(network, members.x[held]) - rows.y[held]))
                     )
                     if error < best[0]:
                         best = (error, network)
             if best[1] is not None:
-                by_scale[scale].append(view.loss(np.asarray(best[1](padded_test)), view.y_test))
+                by_scale[scale].append(view.loss(_scores(best[1], padded_test), view.y_test))
                 if best[0] < richest[0]:
                     richest = best
     losses = [float(np.mean(by_scale[scale])) if by_scale[scale] else math.nan for scale in SCALES]
@@ -193,6 +194,11 @@ def output_scale(problem: Problem) -> Explanation:
         "unit": unit(problem),
     }
     return Explanation("from lazy to rich", says, data)
+
+
+def _scores(network: ScaledTwoLayer, x: np.ndarray) -> np.ndarray:
+    """Return what a network computes of rows."""
+    return np.asarray(network(jnp.asarray(x)))
 
 
 def kernel_alignment(problem: Problem) -> Explanation:
