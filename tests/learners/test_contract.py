@@ -91,7 +91,7 @@ def test_learners_of_claims_keep_the_contract(name):
     check_learner(trial.learner, trial.family, trial.n)
 
 
-#: Computations of seconds, whose values the tests of their papers check at smaller sizes.
+#: Computations of seconds; the tests of their formulas have smaller sizes.
 LONG_INSTRUMENTS = ("Complexities", "SpreadVectors")
 
 

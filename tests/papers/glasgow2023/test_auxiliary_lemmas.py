@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from programs import fitted, looked
+from programs import drawn, fitted, looked
 from unlazy.lab.arms import Arm
 from unlazy.learners.base import Trace
 from unlazy.networks.inits import SphereInit
@@ -107,7 +107,7 @@ def trace_of(net):
 
 def test_minibatches_keep_their_distance_and_thin_ones_do_not():
     d = 64
-    task = MultiIndex(d=d).task(key=jax.random.key(0))
+    task = drawn(MultiIndex(d=d), jax.random.key(0))
     net = SphereInit(p=8, radius=0.3)(d, key=jax.random.key(1))
     assert isinstance(net, TwoLayer)
     m = math.ceil(d * math.log(d) ** 2)
@@ -134,7 +134,7 @@ def test_sgd_does_not_see_rotations_and_adam_does():
 
 def test_a_learner_on_inputs_learns_on_a_rotated_cube():
     family = SeenOnInputs(MultiIndex(d=16, rotated=True))
-    task = family.task(key=jax.random.key(0))
+    task = drawn(family, jax.random.key(0))
     assert family.handed(task).basis is None and family.dimension == 16
     arm = Training(d=16, width=32).arm((0, 60), ErrorRate(512), family=family)
     assert isinstance(arm, Arm)

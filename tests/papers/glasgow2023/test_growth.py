@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from programs import looked
+from programs import drawn, looked
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
@@ -25,7 +25,7 @@ from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex
 
 D, P, KEY = 16, 8, jax.random.key(1)
-TASK = MultiIndex(d=D, where=(0, 1)).task(key=jax.random.key(0))
+TASK = drawn(MultiIndex(d=D, where=(0, 1)), jax.random.key(0))
 SEEN = Batch(jnp.zeros((1, D)), jnp.zeros(1))
 
 
@@ -243,6 +243,6 @@ def test_deviations_keep_the_lemmas_bounds_and_are_enumerated():
         assert float(found["first_ratio"][0]) == pytest.approx(expected, rel=0.5)
         ratios.append(float(np.max(np.linalg.norm(first, axis=1))))
     assert ratios[0] < ratios[1]
-    rotated = MultiIndex(d=D, rotated=True).task(key=jax.random.key(0))
+    rotated = drawn(MultiIndex(d=D, rotated=True), jax.random.key(0))
     with pytest.raises(BadInput, match="not rotated"):
         GradientDeviations(10)(rotated, small, found={}, key=KEY)
