@@ -17,8 +17,16 @@ from toys import CoinCount, Halfspace, hand_record, keep, toy_trial
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput, StoreError
 from unlazy.lab import costs
-from unlazy.lab.costs import COMPILE_SECONDS,
-    EXACT_SECONDS, COMPILING, SPEED, Cost, Costs, fitted, kind_of
+from unlazy.lab.costs import (
+    COMPILE_SECONDS,
+    COMPILING,
+    EXACT_SECONDS,
+    SPEED,
+    Cost,
+    Costs,
+    fitted,
+    kind_of,
+)
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.engines.pools.parcels import Reply, read, written
 from unlazy.lab.rebuilding import brief, rebuilt
