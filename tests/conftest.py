@@ -110,13 +110,13 @@ LONG = (
     *(
         "papers/daniely2020/test_training.py",
         "papers/malach2019/test_recovering.py",
-        "lab/test_outputs.py",
+        "studies/test_outputs.py",
         "networks/test_outputs.py",
         "learners/test_sources.py",
     ),
     *(
         "learners/circuits/test_layerwise.py",
-        "lab/test_scaling.py",
+        "studies/test_scaling.py",
         "lab/test_engines.py",
         "probes/test_clusters.py",
     ),
