@@ -155,9 +155,9 @@ LONG = (
     "papers/shi2022/test_lemmas.py",
     "networks/test_foreign.py",
     "networks/test_outputs.py",
-    "lab/test_outputs.py",
+    "studies/test_outputs.py",
     "lab/test_engines.py",
-    "lab/test_scaling.py",
+    "studies/test_scaling.py",
 )
 
 

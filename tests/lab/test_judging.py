@@ -271,11 +271,9 @@ def test_published_values_are_met_missed_or_open():
     assert Published(ACCURACY, "0.848").margin == pytest.approx(0.0005)
 
 
-def test_diverged_runs_and_other_sources_are_counted():
-    verdict = judge(
-        claim(), "paper", records(100, 100, 100, status="diverged", source="old"), source="new"
-    )
-    assert verdict.diverged == verdict.other_source == verdict.trials == 3
+def test_diverged_runs_and_records_of_other_code_are_counted():
+    verdict = judge(claim(), "paper", records(100, 100, 100, status="diverged"), older=2)
+    assert verdict.diverged == verdict.trials == 3 and verdict.to_json()["older"] == 2
 
 
 def test_records_older_than_the_rule_are_counted():

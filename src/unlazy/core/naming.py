@@ -304,6 +304,11 @@ class Ingredients:
     things: set[Any] = dataclasses.field(default_factory=set)
     data: dict[str, str] = dataclasses.field(default_factory=dict)
 
+    def add(self, other: Ingredients) -> None:
+        """Take in those of a part."""
+        self.things |= other.things
+        self.data |= other.data
+
 
 def describe(value: Any, *, brief: bool = False, parts: Ingredients | None = None) -> Any:
     """Return plain JSON data that describe a family, learner or probe completely.

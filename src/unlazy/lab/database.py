@@ -19,8 +19,8 @@ class Database:
 
     def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
         self.path = Path(path)
-        # The provenance written last, and its id.
-        self._origin: tuple[dict[str, Any] | None, int] = (None, 0)
+        # The provenance written last, its id, and its text.
+        self._origin: tuple[dict[str, Any] | None, int, str] = (None, 0, "")
         if read_only and not self.path.exists():
             raise StoreError(
                 f"There is no store at {self.path}. Make one with `unlazy reproduce ID --store "

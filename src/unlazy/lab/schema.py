@@ -133,8 +133,10 @@ def checksum(row: Iterable[Any], arrays: Iterable[Iterable[Any]]) -> str:
     """Hash a record as it is stored: its columns but the checksum, and its arrays in order."""
     digest = hashlib.sha256()
     for value in (*row, *(value for array in arrays for value in array)):
-        data = value if isinstance(value, bytes) else repr(value).encode()
-        digest.update(len(data).to_bytes(8, "little") + data)
+        if not isinstance(value, bytes):
+            value = (value if isinstance(value, str) else repr(value)).encode()
+        digest.update(len(value).to_bytes(8, "little"))
+        digest.update(value)
     return digest.hexdigest()[:32]
 
 

@@ -75,22 +75,19 @@ class Store(Database):
             (name, a.dtype.str, text(a.shape), a.tobytes())
             for name, a in sorted(record.arrays.items())
         ]
-        made_by = dumps(record.provenance)
+        known = record.provenance == self._origin[0]
+        made_by = self._origin[2] if known else dumps(record.provenance)
         sealed = schema.checksum((*row, made_by, record.created), arrays)
         with self._transaction():
             if replace:
                 self._remove(record.id)
-            origin = (
-                self._origin[1]
-                if record.provenance == self._origin[0]
-                else self._provenance_id(made_by)
-            )
+            origin = self._origin[1] if known else self._provenance_id(made_by)
             insert = "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
             written = self._db.execute(insert, (*row, origin, record.created, sealed)).rowcount
             for array in arrays if written else ():
                 self._db.execute("INSERT INTO arrays VALUES (?,?,?,?,?)", (record.id, *array))
         # Only a committed id may be remembered.
-        self._origin = dict(record.provenance), origin
+        self._origin = dict(record.provenance), origin, made_by
         return bool(written)
 
     def _provenance_id(self, source: str) -> int:
@@ -278,7 +275,7 @@ class Store(Database):
             self._db.execute(f"DELETE FROM provenance WHERE id NOT IN ({used})")
             present = "SELECT fingerprint FROM records"
             self._db.execute(f"DELETE FROM fingerprints WHERE id NOT IN ({present})")
-        self._origin = None, 0
+        self._origin = None, 0, ""
         with self._explained():
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             before = max(before, self.path.stat().st_size)

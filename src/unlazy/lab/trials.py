@@ -77,10 +77,12 @@ class _Runnable:
         return self._described(brief=False)
 
     def _described(self, *, brief: bool, parts: Ingredients | None = None) -> dict[str, Any]:
-        return {
-            field.name: describe(getattr(self, field.name), brief=brief, parts=parts)
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]
-        }
+        found = {}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            found[field.name], ingredients = _part(getattr(self, field.name), brief)
+            if parts is not None:
+                parts.add(ingredients)
+        return found
 
     @functools.cached_property
     def key(self) -> str:
@@ -98,6 +100,29 @@ class _Runnable:
     def id(self) -> str:
         """The name of its record: a record answers only if key and fingerprint both match."""
         return f"{self.key}.{self.fingerprint.id}"
+
+
+#: Descriptions of parts that trials share, such as one family under many seeds, by their identity
+#: in memory; the part itself is kept, so that its identity is not given to another.
+_PARTS: dict[tuple[int, bool], tuple[Any, Any, Ingredients]] = {}
+#: So many are kept.
+MOST_PARTS = 1000
+
+
+def _part(value: Any, brief: bool) -> tuple[Any, Ingredients]:
+    """Describe a part of a trial, once for all trials that share it; files may change, so parts
+    that refer to data are described each time.
+    """
+    known = _PARTS.get((id(value), brief))
+    if known is not None and known[0] is value:
+        return known[1], known[2]
+    ingredients = Ingredients()
+    described = describe(value, brief=brief, parts=ingredients)
+    if not ingredients.data:
+        while len(_PARTS) >= MOST_PARTS:
+            _PARTS.pop(next(iter(_PARTS)))
+        _PARTS[id(value), brief] = (value, described, ingredients)
+    return described, ingredients
 
 
 def key_of(brief: object) -> str:
