@@ -16,7 +16,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-## Run the tests that `make test` leaves out: every story in a browser, every example and notebook.
+## Run the tests that `make test` leaves out: every story in a browser, every example, notebook and page, all variants of contracts, long faults.
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 

@@ -32,12 +32,13 @@ MEASURES = 12
 CHUNK = 64
 STEPS = (0, 1, 2, 12, 30, 60, 120, 300, 450, 600)
 NEURONS = 16
+FINGERPRINT = "0123456789abcdef"
 
 Row = tuple[Any, ...]
 
 
 def record_key(seed: int) -> str:
-    """A key like that of a trial."""
+    """Return a key like that of a trial."""
     return hashlib.sha256(str(seed).encode()).hexdigest()[:32]
 
 
@@ -52,6 +53,7 @@ def records(seeds: range, *, with_array: bool) -> list[Record]:
         values = draw.random((MEASURES, len(STEPS)), np.float32).tolist()
         return Record(
             key=record_key(seed),
+            fingerprint=FINGERPRINT,
             trial=trial | {"seed": seed},
             status="ok",
             steps=STEPS,
@@ -91,7 +93,7 @@ class BareFile:
             (insertion(table, len(row)), row)
             for table in ("records", "arrays")
             for row in self.source.execute(
-                f"SELECT * FROM {table} WHERE key = ?", (record_key(seed),)
+                f"SELECT * FROM {table} WHERE id = ?", (f"{record_key(seed)}.{FINGERPRINT}",)
             )
         ]
 

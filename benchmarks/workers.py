@@ -17,8 +17,9 @@ from benchmarks.timing import Comparison, interleaved, say, seconds
 from benchmarks.workloads import HiddenProducts, Workload, use_own_program_cache
 from unlazy.lab.engines.base import Engine, Silent
 from unlazy.lab.engines.choice import engine_named
-from unlazy.lab.running import keep
+from unlazy.lab.run import run_one
 from unlazy.lab.store import Store
+from unlazy.lab.study import Rounds, Say, silent
 from unlazy.lab.trials import Failure, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import MirroredInit
@@ -76,6 +77,19 @@ def tiny() -> list[Trial]:
     return [Trial(HiddenProducts(d=4), learner, 8, seed, ()) for seed in range(TINY)]
 
 
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """A study of given trials, in one round."""
+
+    trials: list[Trial]
+    title = "sweep"
+    arrays = False
+
+    def rounds(self, store: Store, say: Say = silent) -> Rounds[None]:
+        """Yield the trials."""
+        yield self.trials
+
+
 def overhead(name: str, engine: Engine) -> Comparison:
     """Seconds of a trial over pure compute, against those that are allowed."""
     trials = tiny()
@@ -83,7 +97,7 @@ def overhead(name: str, engine: Engine) -> Comparison:
     spent: list[float] = []
     for index in range(2):
         with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as store:
-            total = seconds(lambda store=store: keep(trials, store, engine))
+            total = seconds(lambda store=store: run_one(Sweep(trials), store, engine))
             computing = sum(record.seconds for record in store.records())
         spent.append((total - computing) / TINY)
         say(

@@ -1,7 +1,10 @@
 """Settings for all tests."""
 
+import contextlib
+import ctypes
 import gc
 import os
+import sys
 from pathlib import Path
 
 # Compiled programs are shared between tests, workers and subprocesses. Set before JAX is imported.
@@ -37,37 +40,76 @@ COMPUTING = (
     *("papers", "estimators"),
 )
 jaxtyping.install_import_hook([f"unlazy.{folder}" for folder in COMPUTING], "checked_types.checked")
-# Arrays of other rank are given their axes explicitly; a forgotten axis is an error.
-jax.config.update("jax_numpy_rank_promotion", "raise")
+#: Tests in which an array that gains axes by itself is an error, also in the test's own formulas.
+RANKED = ("core", "solvers", "theory")
 
-#: Bytes of a worker above which it forgets the programs that it compiled: two workers take two
-#: thirds of the machine at most.
-MUCH = (
-    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 3
-    if hasattr(os, "sysconf")
-    else 4 << 30
-)
+#: Resident bytes above which a worker drops its compiled programs.
+MAX_RESIDENT = 1600 << 20
+#: Mapped memory regions above which it drops them, too. Linux allows a process 65,530, each program
+#: takes some, and XLA crashes at the limit.
+MAX_REGIONS = 20_000
+#: Resident bytes after programs were last dropped: what stays is data and modules.
+_floor = [0]
 
 
-#: Mapped pieces of memory above which it does so, too: Linux allows a process 65,530, programs take
-#: some each, and XLA crashes there.
-MANY = 20_000
+@pytest.fixture(autouse=True)
+def _bounded_memory():
+    """Drop compiled programs when they fill the memory.
+
+    Many programs are shared between tests, so they are kept until then.
+    """
+    yield
+    if _resident() > max(MAX_RESIDENT, _floor[0] + (400 << 20)):
+        _drop_programs()
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _forget_programs():
-    """Thousands of compiled programs would fill the memory; but many are shared between files, so
-    they are only forgotten when they do.
-    """
+def _bounded_regions():
     yield
+    if _regions() > MAX_REGIONS:
+        _drop_programs()
+
+
+def _drop_programs():
+    plt = sys.modules.get("matplotlib.pyplot")
+    if plt is not None:
+        plt.close("all")
+    jax.clear_caches()
+    gc.collect()
+    _return_freed_memory()
+    _floor[0] = _resident()
+
+
+def _resident():
+    """Return the resident bytes of this process, or 0 on systems without /proc."""
     try:
-        resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        pieces = Path("/proc/self/maps").read_bytes().count(b"\n")
-    except OSError:  # not Linux
-        return
-    if resident > MUCH or pieces > MANY:
-        jax.clear_caches()
-        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _regions():
+    """Return the number of mapped memory regions, or 0 on systems without /proc."""
+    try:
+        return Path("/proc/self/maps").read_bytes().count(b"\n")
+    except OSError:
+        return 0
+
+
+def _return_freed_memory():
+    """Return freed heap pages to the system, which glibc keeps otherwise."""
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
+
+
+@pytest.fixture(autouse=True)
+def _ranks(request):
+    """A forgotten axis is an error."""
+    strict = request.path.relative_to(Path(__file__).parent).parts[0] in RANKED
+    with jax.numpy_rank_promotion("raise" if strict else "allow"):
+        yield
 
 
 @pytest.fixture
@@ -91,35 +133,31 @@ def _folder_of_before():
         os.environ["UNLAZY_DATA"] = before
 
 
-#: Files that take longest: they start first, so that no worker is left alone with one of them in
-#: the end.
+#: The longest files, in seconds of CPU: they start first, so that both workers end together.
 LONG = (
-    *(
-        "learners/test_contract.py",
-        "test_docs.py",
-        "kernels/test_kernels.py",
-        "cli/test_cli.py",
-        "estimators/test_checks.py",
-    ),
-    *(
-        "tasks/test_contract.py",
-        "lab/test_faults.py",
-        "play/test_browser.py",
-        "tables/test_audit.py",
-    ),
-    *(
-        "papers/daniely2020/test_training.py",
-        "papers/malach2019/test_recovering.py",
-        "lab/test_outputs.py",
-        "networks/test_outputs.py",
-        "learners/test_sources.py",
-    ),
-    *(
-        "learners/circuits/test_layerwise.py",
-        "lab/test_scaling.py",
-        "lab/test_engines.py",
-        "probes/test_clusters.py",
-    ),
+    "learners/test_contract.py",
+    "kernels/test_kernels.py",
+    "cli/test_cli.py",
+    "tasks/test_contract.py",
+    "estimators/test_checks.py",
+    "test_docs.py",
+    "estimators/test_estimators.py",
+    "lab/test_faults.py",
+    "learners/test_gradient.py",
+    "play/test_browser.py",
+    "play/test_training.py",
+    "tables/test_audit.py",
+    "learners/test_sources.py",
+    "networks/test_convolutional.py",
+    "papers/shi2022/test_queries.py",
+    "papers/daniely2020/test_training.py",
+    "papers/malach2019/test_recovering.py",
+    "papers/shi2022/test_lemmas.py",
+    "networks/test_foreign.py",
+    "networks/test_outputs.py",
+    "lab/test_outputs.py",
+    "lab/test_engines.py",
+    "lab/test_scaling.py",
 )
 
 

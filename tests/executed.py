@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import unlazy
-from unlazy.core.naming import Parts
+from unlazy.core.naming import Ingredients
 from unlazy.core.source_code import is_computing, module_of, reach
 from unlazy.lab.provenance import ENGINE
 
@@ -48,7 +48,7 @@ def executed():
 
 def uncovered(seen, trial):
     """Functions that ran although the trial's fingerprint does not cover their definitions."""
-    parts = Parts()
+    parts = Ingredients()
     trial._described(brief=True, parts=parts)
     roots = [
         (thing.__module__, thing.__qualname__.split(".")[0])

@@ -55,10 +55,6 @@ class Errand(Instrument):
             raise RuntimeError("this seed is wrong")
         return {"value": float(drawn[0]), "drawn": drawn}
 
-    @property
-    def work(self):
-        return 2.5e10 * max(self.wait, self.claimed, 1e-3)
-
 
 def key_data(key):
     import jax

@@ -31,14 +31,14 @@ from unlazy.core.errors import BadInput, UnlazyError
 from unlazy.lab.costs import Cost
 from unlazy.lab.engines.pools import parcels
 from unlazy.lab.engines.pools.slurm import resources_of
-from unlazy.lab.maintenance import check, merge
+from unlazy.lab.maintenance import check, compare, merge
 from unlazy.lab.rebuilding import rebuilt
 from unlazy.lab.registry import claims, family_of, learner_of, load_file
-from unlazy.lab.running import study
-from unlazy.lab.scaling import places_of
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Failure
 from unlazy.report.entries import found_in
+from unlazy.studies.claim import claim_study
+from unlazy.studies.scaling import places_of
 from unlazy.tasks.images.readers import read_idx, read_npz
 from unlazy.tasks.tables.files import read_table
 from unlazy.theory.diagnosis import diagnose_file
@@ -96,14 +96,18 @@ def whole_store() -> bytes:
     path = folder() / "whole.sqlite"
     with Store(path) as store:
         for seed in range(3):
-            record = hand_record(
-                "k", seed=seed, loss=(1.0, float("nan")), arrays={"w": np.arange(4.0)}
-            )
+            key = hashlib.sha256(str(seed).encode()).hexdigest()[:32]
             store.add(
-                record.__class__(
-                    **{**vars(record), "key": hashlib.sha256(str(seed).encode()).hexdigest()[:32]}
+                hand_record(
+                    key,
+                    seed=seed,
+                    loss=(1.0, float("nan")),
+                    arrays={"w": np.arange(4.0)},
+                    details={"x": 1},
                 )
             )
+            store.add(hand_record(key, fingerprint="g", seed=seed, loss=2.0, created="2027"))
+        store.add_fingerprints({name: {"code": {"unlazy.core.random": name}} for name in "fg"})
         store.register_rules({"c/1": "x > 1"})
         store.add_run(
             Run("claim", "shi2022/table1", "smoke", 10, 2, {"Arm": ["a"]}, "2026", {"look": 0})
@@ -125,7 +129,10 @@ def read_all(path: Path) -> None:
             store.failures,
             store.costs,
             store.rules,
-            lambda: found_in(store, None, None),
+            lambda: found_in(store),
+            lambda: compare(store),
+            lambda: store.fingerprint("f"),
+            lambda: store.find([toy_trial()], arrays=True, reuse_older=True),
         ):
             with contextlib.suppress(UnlazyError):
                 read()
@@ -144,12 +151,16 @@ def store_file(changes) -> None:
 
 
 COLUMNS = {
-    "records": ("key", "trial", "status", "steps", "names", "measurements", "seconds", "created"),
+    "records": (
+        *("id", "key", "fingerprint", "trial", "status", "steps", "names", "measurements"),
+        *("details", "seconds", "created", "checksum"),
+    ),
+    "fingerprints": ("id", "content"),
     "arrays": ("name", "dtype", "shape", "data"),
     "provenance": ("content",),
     "runs": ("kind", "name", "setting", "first_seed", "seeds", "arms", "created", "outcome"),
     "rules": ("claim", "rule", "registered"),
-    "failures": ("key", "trial", "reason", "created"),
+    "failures": ("id", "trial", "reason", "created"),
     "costs": ("kind", "work", "seconds"),
 }
 places = st.sampled_from(
@@ -263,7 +274,18 @@ COMMANDS = (
     "compare",
     "scaling",
 )
-COMMANDS += ("store", "check", "gc", "merge", "rerun", "audit", "data", "cite", "completion")
+COMMANDS += (
+    "store",
+    "check",
+    "gc",
+    "merge",
+    "diff",
+    "rerun",
+    "audit",
+    "data",
+    "cite",
+    "completion",
+)
 OPTIONS = (
     "--store",
     "--scale",
@@ -275,7 +297,7 @@ OPTIONS = (
     "--dry-run",
     "-h",
 )
-OPTIONS += ("--engine", "--slurm", "--memory", "--workers")
+OPTIONS += ("--fresh", "--reuse-older", "--engine", "--slurm", "--memory", "--workers")
 arguments = st.lists(
     st.one_of(st.sampled_from(COMMANDS), st.sampled_from(OPTIONS), words), max_size=5
 )
@@ -319,10 +341,9 @@ def plug_in(text, name) -> None:
 @functools.cache
 def described() -> tuple[str, dict]:
     """A trial's key and its description."""
-    trial = min(
-        study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10).trials,
-        key=lambda each: each.work,
-    )
+    study = claim_study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10)
+    trials = [trial for arm in study.trials["claim"].values() for trial in arm]
+    trial = min(trials, key=lambda each: each.work)
     return trial.key, json.loads(json.dumps(trial.describe()))
 
 

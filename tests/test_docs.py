@@ -21,6 +21,11 @@ from unlazy.lab import registry
 ROOT = Path(__file__).parent.parent
 
 
+def slow_but(quick, names):
+    """Parameters of which all but a few are left to `make test-slow`."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
 def run_blocks(document):
     """Run the Python blocks of a document one after the other; returns the names they define."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
@@ -35,6 +40,7 @@ def test_the_code_in_contributing_runs():
     check_family(run_blocks("CONTRIBUTING.md")["Halfspace"](5))
 
 
+@pytest.mark.slow
 def test_the_code_in_the_readme_runs(capsys):
     run_blocks("README.md")
     assert capsys.readouterr().out.startswith("At n = 300, ")
@@ -62,7 +68,10 @@ WITH_CODE = [page for page in PAGES if "```python" in (ROOT / page).read_text(en
 
 @pytest.mark.parametrize(
     "document",
-    [page for page in WITH_CODE if page not in ("docs/howto/python.md", "docs/estimators.md")],
+    slow_but(
+        ("docs/first-task.md", "docs/howto/contest.md"),
+        [page for page in WITH_CODE if page not in ("docs/howto/python.md", "docs/estimators.md")],
+    ),
 )
 def test_the_code_in_the_pages_runs(document):
     run_blocks(document)
@@ -110,11 +119,6 @@ def test_a_wrong_command_in_a_document_would_be_seen(tmp_path, monkeypatch):
     (found,) = commands_in("page.md")
     with pytest.raises(click.NoSuchOption):
         main.commands[found[1]].make_context(found[1], found[2:])
-
-
-def slow_but(quick, names):
-    """Parameters of which all but a few are left to `make test-slow`."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 EXAMPLES = sorted(path.stem for path in (ROOT / "docs" / "gallery").glob("*.py"))
@@ -173,6 +177,7 @@ def test_every_public_name_and_paper_has_a_page():
         assert "## What it says" in text and "## What became of it" in text and f"`{paper}/" in text
 
 
+@pytest.mark.slow
 def test_the_code_on_estimators_does_what_it_shows():
     names = run_blocks("docs/estimators.md")
     assert min(names["scores"].values()) > 0.95

@@ -196,10 +196,6 @@ class CoinCount(Instrument):
         heads = [jnp.mean(bernoulli(key, jnp.full(size, 0.5))) for size in self.sizes]
         return {"heads": np.array(heads[self.short :]), "coins": np.ones((len(self.sizes), 2))}
 
-    @property
-    def work(self):
-        return 1.0
-
 
 def small_init(m=4, w_scale=1.0):
     return MirroredInit(m=m, w_scale=w_scale, b_scale=0.3, a_scale=1.0)

@@ -52,7 +52,7 @@ Learners = str | Learner | Sequence[str | Learner] | Mapping[str, str | Learner]
 
 
 @dataclasses.dataclass(frozen=True)
-class Session:
+class RunSession:
     """Where and how studies run: a store, an engine, and the options that all of them share."""
 
     store: Store
@@ -82,10 +82,10 @@ def session(
     progress: bool | None = None,
     fresh: bool = False,
     reuse_older: bool = False,
-) -> Iterator[Session]:
+) -> Iterator[RunSession]:
     """Open a store and an engine. Without a store, records last as long as the session."""
     with opened(store) as place, _engine(engine, place) as runner:
-        yield Session(place, runner, watcher_of(progress), fresh, reuse_older)
+        yield RunSession(place, runner, watcher_of(progress), fresh, reuse_older)
 
 
 def compare(
@@ -240,7 +240,7 @@ def audit_of(
 
 
 def judged(
-    studies: Sequence[Study[Verdict]], place: Session
+    studies: Sequence[Study[Verdict]], place: RunSession
 ) -> list[Verdict | Incomplete[Verdict]]:
     """Register the rules of all claims, which may share trials, then run and judge."""
     place.store.register_rules({claim.id: claim.rule for claim in claims().values()})

@@ -21,9 +21,6 @@ class Coin(Instrument):
 
     mean: float = 1.0
 
-    @property
-    def work(self):
-        return 1.0
 
     def measure(self, *, key):
         return {"value": self.mean + 0.5 * jax.random.normal(key)}

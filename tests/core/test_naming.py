@@ -15,7 +15,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from toys import Halfspace
-from unlazy.core.naming import Identified, Parts, describe, key_name, type_name
+from unlazy.core.naming import Identified, Ingredients, describe, key_name, type_name
 from unlazy.kernels.stationary import RBF
 from unlazy.lab.registry import load_file
 
@@ -225,7 +225,7 @@ class File(Identified):
 
 
 def test_content_of_data_is_collected_and_left_out_of_keys():
-    parts = Parts()
+    parts = Ingredients()
     brief = describe(File("a.csv", "1,2"), brief=True, parts=parts)
     assert brief == {"type": "File", "path": "a.csv"}
     assert parts.data == {"File a.csv": "hash of 1,2"} and {File, str} <= parts.things
@@ -234,7 +234,7 @@ def test_content_of_data_is_collected_and_left_out_of_keys():
 
 
 def test_all_classes_and_functions_are_collected():
-    parts = Parts()
+    parts = Ingredients()
     describe(((Option(3), [jax.nn.relu]), {"x": functools.partial(adder, 1)}), parts=parts)
     assert parts.things == {Option, RBF, jax.nn.relu, adder}
 

@@ -43,7 +43,7 @@ ROOTS = [("unlazy.learners", "Net")]
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A small package in the place of ours; a change is made by the name of a file and two texts."""
+    """A small package in the place of ours; a change is a file and two texts."""
     monkeypatch.setattr(source_code, "ROOT", tmp_path)
 
     def found(name="", old="", new="", roots=ROOTS):

@@ -38,10 +38,26 @@ SIMPLE = [
 WIDE = [
     kind(*settings)
     for kind in (NNGP, NTK)
-    for settings in ((3, "relu", 1.7, 0.2), (2, "erf", 1.7, 0.1), (2, "truncated_relu", 1.5, 0.1))
+    for settings in ((3, "relu", 1.7, 0.2), (2, "erf", 1.7, 0.1), (1, "truncated_relu", 1.5, 0.1))
 ]
 WIDE += [NTK(1, "relu"), NTK(1, "tanh", 1.5), NNGP(1, "hard_tanh", 1.5, 0.1)]
 ALL = pytest.mark.parametrize("kernel", SIMPLE + WIDE, ids=repr)
+#: Every kernel in double precision, and one of each class in single precision; `make test-slow` has
+#: the others.
+FIRST = {type(kernel): kernel for kernel in reversed(SIMPLE + WIDE)}
+PRECISIONS = pytest.mark.parametrize(
+    ("kernel", "dtype"),
+    [
+        pytest.param(
+            kernel,
+            dtype,
+            marks=() if dtype == jnp.float64 or FIRST[type(kernel)] is kernel else pytest.mark.slow,
+            id=f"{kernel!r}-{dtype.__name__}",
+        )
+        for kernel in SIMPLE + WIDE
+        for dtype in (jnp.float32, jnp.float64)
+    ],
+)
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +75,7 @@ def directly(kernel, x, z):
     return kernel(x, x), kernel(x, z), kernel.diagonal(x), gram(kernel, x)
 
 
-@ALL
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+@PRECISIONS
 def test_gram_by_blocks_is_the_kernel(kernel, dtype):
     """Also: it is symmetric, definite and blind to rotations."""
     turn = jnp.linalg.qr(points(4, seed=5))[0].astype(dtype)
@@ -208,15 +223,21 @@ def deep(key, d, width, depth, activation, w_variance, b_variance):
 @pytest.mark.parametrize(
     ("depth", "activation"),
     [
-        (1, "relu"),
-        (3, "relu"),
-        (1, "erf"),
+        (2, "relu"),
         (2, "erf"),
         (1, "truncated_relu"),
-        (2, "truncated_relu"),
         (2, "gelu"),
         (1, "quadratic"),
-        (1, "relu6"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                (1, "relu"),
+                (3, "relu"),
+                (1, "erf"),
+                (2, "truncated_relu"),
+                (1, "relu6"),
+            ]
+        ),
     ],
 )
 def test_wide_networks_approach_the_kernels(depth, activation):

@@ -213,7 +213,11 @@ def test_double_precision_is_a_property_of_the_learner():
 def test_the_plan_estimates_time():
     engine = LocalEngine()
     small, large = engine.plan([toy_trial()]), engine.plan([toy_trial(seed) for seed in range(10)])
-    assert large.trials == 10 and large.shapes == 1 and large.work == pytest.approx(10 * small.work)
+    assert (
+        large.trials == 10
+        and large.shapes == 1
+        and large.cost_of_all == pytest.approx(10 * small.cost_of_all)
+    )
     assert (
         0 < small.seconds < large.seconds
         and large.compile_seconds > 0

@@ -1,6 +1,6 @@
 """The fault suite in short: real processes on this machine, killed in the middle of their work.
 
-`make faults` is the long form.
+`make test-slow` adds a cluster and trials that kill their worker; `make faults` is the long form.
 """
 
 import os
@@ -63,6 +63,7 @@ def test_sigterm_finishes_the_write_and_ends_cleanly(tmp_path, undisturbed):
     compare(path, undisturbed)
 
 
+@pytest.mark.slow
 def test_poison_and_hunger_in_real_processes(tmp_path):
     """One trial kills its worker, one takes all memory, one raises: each stands alone, with its
     reason.
@@ -141,6 +142,7 @@ def test_a_store_that_cannot_be_written_is_refused_before_anything_runs(tmp_path
         store.add_failure(Failure("a", {}, "why", {}, "2026"))
 
 
+@pytest.mark.slow
 def test_dask_workers_and_schedulers_that_are_killed_lose_nothing(tmp_path, undisturbed):
     """A cluster started by hand: a worker is killed, then the scheduler; a new cluster goes on."""
     pytest.importorskip("distributed")

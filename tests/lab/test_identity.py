@@ -202,7 +202,7 @@ def instruments():
             for trial in arm.trials([0]):
                 if isinstance(trial, Measurement):
                     known = found.get(type(trial.instrument))
-                    if known is None or trial.work < known.work:
+                    if known is None:
                         found[type(trial.instrument)] = trial
     return {kind.__name__: trial for kind, trial in found.items()}
 

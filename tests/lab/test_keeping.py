@@ -17,7 +17,16 @@ from toys import CoinCount, Halfspace, hand_record, keep, toy_trial
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput, StoreError
 from unlazy.lab import costs
-from unlazy.lab.costs import COMPILE_SECONDS, COMPILING, SPEED, Cost, Costs, fitted, kind_of
+from unlazy.lab.costs import (
+    COMPILE_SECONDS,
+    COMPILING,
+    EXACT_SECONDS,
+    SPEED,
+    Cost,
+    Costs,
+    fitted,
+    kind_of,
+)
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.engines.pools.parcels import Reply, read, written
 from unlazy.lab.rebuilding import brief, rebuilt
@@ -162,30 +171,30 @@ def test_a_study_with_a_failure_is_not_judged_and_the_command_says_so(path, monk
 
 
 def test_costs_follow_what_was_seen():
-    small, large, other = (Measurement(Errand(wait), 0) for wait in (0.1, 10.0, 1.0))
-    assert (
-        Costs().seconds(large) == large.work / SPEED and Costs().compile_seconds == COMPILE_SECONDS
-    )
+    small, large = (toy_trial(n=n) for n in (40, 4000))
+    assert Costs().seconds(large) == large.work / SPEED
+    assert Costs().compile_seconds == COMPILE_SECONDS
     true = lambda work: 0.5 + 3e-10 * work  # noqa: E731
-    past = [Cost(kind_of(small), each.work, true(each.work)) for each in (small, other)]
-    known = Costs([*past, Cost(COMPILING, 4, 2.0)])
-    assert (
-        known.seconds(large) == pytest.approx(true(large.work), rel=1e-6)
-        and known.compile_seconds == 0.5
-    )
-    assert fitted([(1e10, 2.0)], 1e-10) == (1.0, 1e-10) and fitted([(1e10, 0.5)], 1e-10) == (
-        0.0,
-        5e-11,
-    )
-    unseen = Measurement(CoinCount((3,)), 0)
-    assert known.seconds(unseen) > 0
+    seen = [Cost(kind_of(small), work, true(work)) for work in (small.work, 10 * small.work)]
+    known = Costs([*seen, Cost(COMPILING, 4, 2.0)])
+    assert known.seconds(large) == pytest.approx(true(large.work), rel=1e-6)
+    assert known.compile_seconds == 0.5
+    assert fitted([(1e10, 2.0)], 1e-10) == (1.0, 1e-10)
+    assert fitted([(1e10, 0.5)], 1e-10) == (0.0, 5e-11)
+
+
+def test_an_exact_computation_costs_what_it_did_or_what_its_class_does():
+    one, same, other = (Measurement(Errand(wait), seed) for wait, seed in ((1, 0), (1, 7), (5, 0)))
+    known = Costs([Cost(kind_of(one), 1.0, 0.3)])
+    assert known.seconds(same) == known.seconds(other) == pytest.approx(0.3)
+    assert known.seconds(Measurement(CoinCount((3,)), 0)) == EXACT_SECONDS
 
 
 def test_a_run_teaches_the_store_what_it_cost(path):
     trials = [Measurement(Errand(0.02), seed) for seed in range(3)]
     with Store(path) as store:
         keep(trials, store, engine := LocalEngine())
-        (cost,) = [each for each in store.costs() if each.kind == "Errand"]
+        (cost,) = [each for each in store.costs() if each.kind.startswith("Errand ")]
         assert 0.02 <= cost.seconds < 1.0 and cost.work == trials[0].work
         keep([], store, engine)
         assert engine.costs.seconds(trials[0]) == pytest.approx(cost.seconds) and engine.costs.known

@@ -121,21 +121,22 @@ def test_stores_of_two_machines_become_one(tmp_path, path):
 
 
 def test_records_of_one_trial_are_compared_across_fingerprints(path):
-    """What changed between them, and by how much each measure did."""
+    """What changed between them, and by how much each measure did; the largest change first."""
     with Store(path) as store:
         for name, loss, created in (("f", 1.0, "1"), ("g", 1.0, "2"), ("h", 4.0, "3")):
             store.add(seeded(0, loss, accuracy=90.0, fingerprint=name, created=created))
         store.add(seeded(1))
         edited = parts(libraries={"jax": "0.10"}, code={"unlazy.kernels.wide": "b"})
         store.add_fingerprints({"f": parts(), "g": parts(libraries={"jax": "0.10"}), "h": edited})
-        (found,) = compare(store)
+        second, first = compare(store)
         assert compare(store, "k1") == []
-    assert found.key == "k0" and [record.fingerprint for record in found.records] == [*"fgh"]
-    assert found.trial == "toys.Halfspace · toys.None, n = 1, seed 0"
-    assert found.changes == (("jax 0.9 → 0.10",), ("kernels.wide",))
-    first, second = ({each.measure: each.largest for each in pair} for pair in found.differences)
-    assert first == {"loss": 0.0, "accuracy": 0.0}
-    assert second == {"loss": pytest.approx(0.75), "accuracy": 0.0}
+    assert [(pair.old.fingerprint, pair.new.fingerprint) for pair in (first, second)] == [
+        *(("f", "g"), ("g", "h"))
+    ]
+    assert first.trial == "toys.Halfspace · toys.None, n = 1, seed 0"
+    assert (first.changes, second.changes) == (("jax 0.9 → 0.10",), ("kernels.wide",))
+    assert first.largest == 0 and second.largest == pytest.approx(0.75)
+    assert str(second.differences[0]) == "loss 1 → 4" and second.differences[1].largest == 0
 
 
 def test_gc_removes_what_no_run_refers_to_and_spares_the_young(path):

@@ -5,7 +5,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 import unlazy
 from toys import Halfspace, hand_record, toy_trial
-from unlazy.core.naming import Parts
+from unlazy.core.naming import Ingredients
 from unlazy.kernels.stationary import RBF
 from unlazy.lab import provenance
 from unlazy.lab.provenance import Fingerprint, changes, computing, fingerprint_of, made_by, summary
@@ -34,13 +34,13 @@ def test_the_hash_follows_the_content(tmp_path, monkeypatch):
 
 
 def test_a_fingerprint_has_code_libraries_data_and_the_users_own():
-    ours = fingerprint_of(Parts({RBF, KernelRidge}, {"a.csv": "1"}))
+    ours = fingerprint_of(Ingredients({RBF, KernelRidge}, {"a.csv": "1"}))
     assert "unlazy.kernels.stationary" in ours.code and "unlazy" not in ours.code
     assert ours.data == {"a.csv": "1"} and not ours.own and "jax" in ours.libraries
-    users = fingerprint_of(Parts({RBF, Halfspace}))
+    users = fingerprint_of(Ingredients({RBF, Halfspace}))
     assert users.code["unlazy"] == provenance.source_hash(), "it may call anything of ours"
     assert [name.partition("#")[0] for name in users.own] == ["Halfspace"]
-    assert "sklearn" in fingerprint_of(Parts({RandomForestRegressor})).libraries
+    assert "sklearn" in fingerprint_of(Ingredients({RandomForestRegressor})).libraries
 
 
 @pytest.mark.parametrize("part", ["code", "libraries", "data", "own"])

@@ -5,7 +5,6 @@ import sys
 import textwrap
 
 import pytest
-from unlazy.lab.running import absent, keep
 
 from contracts import check_family, check_learner
 from toys import absent, keep

@@ -15,6 +15,7 @@ from unlazy.lab import registry
 from unlazy.lab.trials import Measurement, Trial
 from unlazy.learners import shelf
 from unlazy.learners.gradient import GradientDescent
+from unlazy.tasks.images.families import ImageFamily
 
 TRIALS = {
     f"{claim.id}: {name} {place}": trial
@@ -33,36 +34,82 @@ KINDS = {
 }
 
 
+#: Computes longer than its work says.
+LONG = "daniely2020/theorem2"
+#: The one trial on images that `make test` runs: images have teachers and large programs.
+ON_IMAGES = "shi2022/figures17-19: MNIST, usual start 0"
+
+
 def shape(thing):
     """All but numbers, how many there are and how lines are broken: things of one shape run the
-    same code, so that one speaks for all.
+    same code.
     """
     numbers = re.sub(r"[-+]?\d[\d.e+-]*", "#", re.sub(r"\s", "", repr(thing)))
     return re.sub(r"#(,#)+,?|#,(?=\))", "#", numbers)
 
 
+def classes(thing):
+    """Names of the classes that a thing is made of."""
+    return frozenset(re.findall(r"[A-Za-z]\w*(?=\()", repr(thing)))
+
+
+def on_images(name):
+    return isinstance(TRIALS[name], Trial) and isinstance(TRIALS[name].family, ImageFamily)
+
+
+def cost(name):
+    """Rank of a trial: without images, then without long computations, then the least work."""
+    return on_images(name), name.startswith(LONG), TRIALS[name].work
+
+
 def one_of_each(kind, of):
-    """The least work of each shape."""
-    sorted_trials = sorted(
-        (item for item in TRIALS.items() if isinstance(item[1], kind)),
-        key=lambda item: -item[1].work,
+    """The cheapest trial of each value of `of`."""
+    names = sorted((name for name in TRIALS if isinstance(TRIALS[name], kind)), key=cost)
+    return sorted({of(TRIALS[name]): name for name in reversed(names)}.values())
+
+
+def learners_of_claims():
+    """One trial for each set of classes; `make test-slow` has one for each shape."""
+    quick = {
+        name
+        for name in one_of_each(Trial, lambda trial: classes(trial.learner))
+        if not on_images(name)
+    } | {ON_IMAGES}
+    every = quick.union(
+        one_of_each(Trial, lambda trial: classes(trial.learner)),
+        one_of_each(Trial, lambda trial: shape(trial.learner)),
     )
-    return sorted({shape(of(trial)): name for name, trial in sorted_trials}.values())
+    return [
+        name if name in quick else pytest.param(name, marks=pytest.mark.slow)
+        for name in sorted(every)
+    ]
 
 
-@pytest.mark.parametrize("name", one_of_each(Trial, lambda trial: trial.learner))
+@pytest.mark.parametrize("name", learners_of_claims())
 def test_learners_of_claims_keep_the_contract(name):
     trial = TRIALS[name]
     check_learner(trial.learner, trial.family, trial.n)
 
 
-@pytest.mark.parametrize("name", one_of_each(Measurement, lambda trial: type(trial.instrument)))
+#: Computations of seconds; the tests of their formulas have smaller sizes.
+LONG_INSTRUMENTS = ("Complexities", "SpreadVectors")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow)
+        if type(TRIALS[name].instrument).__name__ in LONG_INSTRUMENTS
+        else name
+        for name in one_of_each(Measurement, lambda trial: type(trial.instrument))
+    ],
+)
 def test_instruments_of_claims_keep_the_contract(name):
     check_instrument(TRIALS[name].instrument)
 
 
-#: Of one real number and of images, one learner of each sort speaks for all: what differs is how
-#: inputs and outputs are laid out.
+#: One learner of each sort. The others have the code of one of these, with another kernel, feature
+#: map or library method: `make test-slow` runs them on further kinds of outputs.
 SORTS = (
     "linear",
     "logistic",
@@ -76,10 +123,11 @@ SORTS = (
     "sgd",
 )
 PLACES = [
-    (name, kind)
+    pytest.param(name, kind, marks=() if quick else pytest.mark.slow)
     for name in SHELF
     for kind in KINDS
-    if name in SORTS or kind not in ("one real", "images")
+    if (quick := name in SORTS or kind == "signs" or not SHELF[name].suits(KINDS[kind][0].outputs))
+    or kind not in ("one real", "images")
 ]
 
 

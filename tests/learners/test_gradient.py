@@ -9,6 +9,7 @@ import optax
 import pytest
 
 from contracts import is_close
+from programs import drawn
 from toys import Halfspace, small_init, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.core.losses import LOSSES
@@ -28,7 +29,7 @@ def double_precision():
 
 
 def halfspace_sampler(d=3):
-    return Halfspace(d).task(key=jax.random.key(0)).sampler
+    return drawn(Halfspace(d), jax.random.key(0)).sampler
 
 
 def start(learner, sampler, n):
@@ -107,9 +108,7 @@ def test_recorded_models_are_those_of_shorter_trainings():
 
 def test_recorded_losses_are_the_means_between():
     sampler = halfspace_sampler()
-    each = (
-        small_learner(steps=6, record=tuple(range(7)), batch=None).fit(sampler, 32, key=KEY).losses
-    )
+    each = fit(small_learner(steps=6, record=tuple(range(7)), batch=None), sampler, 32).losses
     some = fit(small_learner(steps=6, record=(0, 2), batch=None), sampler, 32).losses
     assert np.isnan(each[0]) and np.isnan(some[0])
     np.testing.assert_allclose(some[1:], [np.mean(each[1:3]), np.mean(each[3:])], rtol=1e-12)
@@ -223,7 +222,7 @@ def test_training_in_the_span_equals_training_in_the_whole_space():
     """The dictionary spans the inputs: coordinates plus a carried rest is the same algorithm as
     full d, decay and momentum included.
     """
-    task = ParityMixture(d=20, D=6, k=3).task(key=jax.random.key(0))
+    task = drawn(ParityMixture(d=20, D=6, k=3), jax.random.key(0))
     stages = (
         Descent({"w": 0.5, "b": 0.1}, steps=1, decay={"w": 0.2}, smoothing=0.3),
         Descent({"w": 0.3, "a": 0.1}, steps=5, batch=16, decay={"w": 0.05}, momentum=0.5),
@@ -244,7 +243,7 @@ def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
     """It does not commute with rotations: on a task with a basis it trains on the inputs
     themselves.
     """
-    task = ParityMixture(d=20, D=6, k=3).task(key=jax.random.key(0))
+    task = drawn(ParityMixture(d=20, D=6, k=3), jax.random.key(0))
     stage = Descent({"w": 0.1, "a": 0.1}, steps=4, batch=16, optimiser="adam")
     learner = GradientDescent(
         small_init(), (stage,), source=FreshGradients() if fresh else SampleGradients()

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import Outputs
 from unlazy.lab.trials import Trial
@@ -41,7 +42,7 @@ def test_a_step_is_the_papers():
 
 
 def test_a_frozen_second_layer_stays_and_a_trained_one_moves():
-    task = MultiIndex(d=8).task(key=jax.random.key(0))
+    task = drawn(MultiIndex(d=8), jax.random.key(0))
     moved = []
     for freeze in (True, False):
         learner = mean_field_sgd(width=6, batch=16, steps=3, record=(0,), freeze_second=freeze)
@@ -69,7 +70,7 @@ def test_the_batch_follows_the_dimension():
         and suited.recorded(100) == (16,)
     )
     trace = learner.fit(
-        MultiIndex(d=12).task(key=jax.random.key(0)).sampler, 60, key=jax.random.key(1)
+        drawn(MultiIndex(d=12), jax.random.key(0)).sampler, 60, key=jax.random.key(1)
     )
     assert trace.steps == (10,)
     assert MeanFieldSGD(ratio=0.01).suited(MultiIndex(d=12)).examples_at(3, 100) == 3, (

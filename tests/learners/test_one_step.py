@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from programs import drawn, fitted
 from unlazy.core.metrics import Outputs
 from unlazy.learners.one_step import first_step_network, one_step_readout
 from unlazy.tasks.equal_bits import EqualBits
@@ -9,8 +10,8 @@ from unlazy.tasks.equal_bits import EqualBits
 
 def test_one_step_leaves_multiples_of_the_mean_of_label_times_input():
     with jax.enable_x64(True):
-        task = EqualBits(d=10, k=3).task(key=jax.random.key(0))
-        trace = one_step_readout(16, record=(1,)).fit(task.sampler, 400, key=jax.random.key(1))
+        task = drawn(EqualBits(d=10, k=3), jax.random.key(0))
+        trace = fitted(one_step_readout(16, record=(1,)), task.sampler, 400, jax.random.key(1))
         w, b = np.asarray(trace.at(0).w), np.asarray(trace.at(0).b)
         mean = np.asarray(jnp.mean(trace.seen.y[:, None] * trace.seen.x, axis=0))
         open_ones = b > 0.3

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import programs
 from contracts import is_close
 from unlazy.core.errors import BadInput
 from unlazy.core.losses import hinge
@@ -320,14 +321,12 @@ def test_a_sample_that_holds_the_law_gives_its_gradient():
     sampler = Sampler(lambda n, key: Batch(law.x, law.y), 6, exact_law=lambda: uniform)
     stages = (Descent(RATES, steps=5),)
     ends = [
-        GradientDescent(INIT, stages, source=s).fit(sampler, 64, key=KEY).models
+        programs.fitted(GradientDescent(INIT, stages, source=s), sampler, 64, KEY).models
         for s in (SampleGradients(), LawGradients(), QueryGradients.of(0.1))
     ]
-    fresh = (
-        GradientDescent(INIT, (dataclasses.replace(stages[0], batch=64),), source=FreshGradients())
-        .fit(sampler, 320, key=KEY)
-        .models
-    )
+    batches = (dataclasses.replace(stages[0], batch=64),)
+    learner = GradientDescent(INIT, batches, source=FreshGradients())
+    fresh = programs.fitted(learner, sampler, 320, KEY).models
     for other in (*ends[1:], fresh):
         for name in RATES:
             np.testing.assert_allclose(getattr(other, name), getattr(ends[0], name), atol=1e-6)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from contracts import check_learner
+from programs import drawn
 from toys import Halfspace, Products
 from unlazy.learners.tangent import LastLayerRidge, TangentRidge
 from unlazy.networks.inits import PlainInit, ResNetInit, TangentInit
@@ -44,13 +45,13 @@ def test_they_keep_the_contract(kind, name):
 
 @pytest.mark.parametrize("name", INITS)
 def test_the_tangent_path_is_ridge_regression_on_all_derivatives(name):
-    task = Products().task(key=jax.random.key(0))
+    task = drawn(Products(), jax.random.key(0))
     with jax.enable_x64(True):
         learner = TangentRidge(INITS[name], (0.01, 1.0), precision=64)
         trace = learner.fit(task.sampler, 30, key=jax.random.key(1))
         network, (x, y) = trace.models.network, trace.seen
         arrays, rest = eqx.partition(network, eqx.is_inexact_array)
-        jacobian = jax.jacrev(lambda arrays: eqx.combine(arrays, rest)(x).ravel())(arrays)
+        jacobian = jax.jit(jax.jacrev(lambda arrays: eqx.combine(arrays, rest)(x).ravel()))(arrays)
         J = np.concatenate(
             [np.asarray(leaf).reshape(y.size, -1) for leaf in jax.tree.leaves(jacobian)], axis=1
         )
@@ -64,7 +65,7 @@ def test_the_tangent_path_is_ridge_regression_on_all_derivatives(name):
 
 
 def test_the_last_layer_is_ridge_regression_on_the_hidden_layer():
-    task = Products().task(key=jax.random.key(0))
+    task = drawn(Products(), jax.random.key(0))
     learner = LastLayerRidge(resnet(), (0.1,))
     trace = learner.fit(task.sampler, 50, key=jax.random.key(1))
     x, y = trace.seen
@@ -107,7 +108,7 @@ def test_gradient_descent_on_the_tangent_model_leads_to_the_ridge_solution(name)
     """With weight decay: the same convex problem, λ‖δ‖² beside the mean of ½‖·‖² over n
     examples.
     """
-    task, n, ridge = Products().task(key=jax.random.key(0)), 20, 1.0
+    task, n, ridge = drawn(Products(), jax.random.key(0)), 20, 1.0
     with jax.enable_x64(True):
         solved = TangentRidge(INITS[name], (ridge,), precision=64).fit(
             task.sampler, n, key=jax.random.key(1)

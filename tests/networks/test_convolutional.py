@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from contracts import check_learner
+from programs import fitted
 from toys import Blobs, Halfspace
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
@@ -79,7 +80,7 @@ def test_a_network_of_vectors_sees_images_laid_out():
     check_learner(flat, family, 60)
     images, key = family.task(key=jax.random.key(0)), jax.random.key(1)
     vectors = Blobs(d=64).task(key=jax.random.key(0))
-    one, other = (flat.fit(task.sampler, 60, key=key) for task in (images, vectors))
+    one, other = (fitted(flat, task.sampler, 60, key) for task in (images, vectors))
     np.testing.assert_allclose(one.at(1)(one.seen.x), other.at(1)(other.seen.x), atol=1e-6)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from contracts import check_learner
+from programs import fitted
 from toys import Blobs, Halfspace, Products
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
@@ -87,11 +88,11 @@ def test_a_module_is_trained_as_a_plain_loop_would():
     """Against gradient descent written out."""
     task = Halfspace(4).task(key=jax.random.key(0))
     stage = Descent({"all": 0.5}, steps=3, loss="squared")
-    trace = GradientDescent(ModuleInit(MLP), (stage,), record=(0,)).fit(
-        task.sampler, 40, key=jax.random.key(1)
-    )
+    learner = GradientDescent(ModuleInit(MLP), (stage,), record=(0,))
+    trace = fitted(learner, task.sampler, 40, jax.random.key(1))
     module, (x, y) = trace.at(0).module, trace.seen
 
+    @eqx.filter_jit
     @eqx.filter_grad
     def slope(module):
         return 0.5 * jnp.mean(jnp.square(jax.vmap(module)(x)[:, 0] - y))

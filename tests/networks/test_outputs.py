@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from contracts import is_close
+from programs import fitted
 from unlazy.core.errors import BadInput
 from unlazy.core.losses import LOSSES, example_losses
 from unlazy.core.metrics import Outputs
@@ -149,7 +150,8 @@ def test_hidden_groups_leave_the_output_layer_alone_in_minibatches():
         residual(),
         (Descent(dict.fromkeys(HIDDEN, 0.1), steps=6, batch=8, optimiser="adam", loss="squared"),),
     )
-    trace = learner.fit(Sampler(lambda n, key: sample, 4, outputs=Outputs("reals", 2)), 32, key=KEY)
+    sampler = Sampler(lambda n, key: sample, 4, outputs=Outputs("reals", 2))
+    trace = fitted(learner, sampler, 32, KEY)
     start = residual()(4, outputs=2, key=jax.random.split(KEY, 3)[0])
     np.testing.assert_array_equal(trace.at(-1).a, start.a)
     assert all(np.any(getattr(trace.at(-1), name) != getattr(start, name)) for name in HIDDEN)
@@ -229,7 +231,7 @@ def test_the_tangent_kernel_is_that_of_the_jacobian(bottleneck, outputs):
     )
     net = init(4, outputs=outputs, key=jax.random.key(3))
     x = jax.random.normal(jax.random.key(4), (9, 4))
-    leaves = jax.tree.leaves(jax.jacobian(lambda net: net(x))(net))
+    leaves = jax.tree.leaves(jax.jit(jax.jacobian(lambda net: net(x)))(net))
     expected = sum(leaf.reshape(9, -1) @ leaf.reshape(9, -1).T for leaf in leaves) / (outputs or 1)
     assert (by_layers(net, x) is None) == bottleneck
     np.testing.assert_allclose(gram(Tangent(net), x), expected, rtol=1e-10, atol=1e-10)

@@ -2,11 +2,13 @@
 weights.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn, looked
 from toys import Halfspace
 from unlazy.learners.base import Trace
 from unlazy.networks.image_resnet import ImageResNetInit
@@ -60,9 +62,9 @@ def test_the_probe_follows_members_from_the_start_to_their_centre():
         *(network(w) for w in (start, (start + 8 * end) * 1e-25, end)),
     )
     trace = Trace(models, jnp.zeros(3), Batch(jnp.zeros((1, d)), jnp.ones(1)), (0, 5, 9))
-    found = WeightClusters(picture=(4, 4, 3))(
-        Halfspace(d).task(key=jax.random.key(0)), trace, found={}, key=jax.random.key(0)
-    )
+    key = jax.random.key(0)
+    task = drawn(Halfspace(d), key)
+    found = looked(WeightClusters(picture=(4, 4, 3)), task, trace, found={}, key=key)
     assert found["clusters"].tolist()[::2] == [0, 2] and found["gathered"].tolist()[
         ::2
     ] == pytest.approx([0, 17 / 20])
@@ -99,7 +101,7 @@ def test_gradients_of_the_first_steps_are_told_by_recorded_weights():
     found again.
     """
     draw, momentum, rate = np.random.default_rng(0), 0.9, 0.05
-    first = ImageResNetInit(1)((4, 4, 3), key=jax.random.key(0))
+    first = eqx.filter_jit(ImageResNetInit(1))((4, 4, 3), key=jax.random.key(0))
     kernel = np.asarray(first.filters[-1].second)
     gradients = np.asarray(
         draw.normal(size=(32, *kernel.shape)) + draw.normal(size=kernel.shape), np.float32
@@ -111,14 +113,14 @@ def test_gradients_of_the_first_steps_are_told_by_recorded_weights():
     steps = (*EARLY, 32)
     last = [first.filters[-1]._replace(second=jnp.asarray(path[step])) for step in steps]
     models = jax.tree.map(
-        lambda *leaves: jnp.stack(leaves),
+        lambda *leaves: jnp.asarray(np.stack(leaves)),
         *(first.put({"filters": (*first.filters[:-1], block)}) for block in last),
     )
     trace = Trace(models, jnp.zeros(len(steps)), Batch(jnp.zeros((1, 48)), jnp.ones(1)), steps)
-    found = EarlyGradients(momentum)(None, trace, found={}, key=jax.random.key(0))
-    assert FilterClusters()(None, trace, found={}, key=jax.random.key(0))["turned"][
-        0
-    ] == pytest.approx(0, abs=1e-5)
+    key = jax.random.key(0)
+    found = looked(EarlyGradients(momentum), None, trace, found={}, key=key)
+    turned = looked(FilterClusters(), None, trace, found={}, key=key)["turned"]
+    assert turned[0] == pytest.approx(0, abs=1e-5)
     units = unit_rows(block_filters(trace.at(-1))[-1])
     chosen = int(jnp.argmax(units @ two_clusters(units)[0][0]))
     rows = gradients.reshape(32, -1, 8)[:, :, chosen]

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn, looked
 from toys import Halfspace, small_init
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
@@ -32,7 +33,7 @@ class Majority(Model):
 
 
 def scene(make, family=FAMILY):
-    task = family.task(key=jax.random.key(1))
+    task = drawn(family, jax.random.key(1))
     return task, Trace.of(make(task), task.sample(20, key=jax.random.key(2)))
 
 
@@ -40,7 +41,7 @@ def look(probe, make, family=FAMILY):
     task, trace = scene(make, family)
     return {
         name: np.asarray(value[0])
-        for name, value in probe(task, trace, found={}, key=jax.random.key(3)).items()
+        for name, value in looked(probe, task, trace, found={}, key=jax.random.key(3)).items()
     }
 
 
@@ -104,7 +105,7 @@ def test_they_run_in_programs_and_on_the_host():
 
 
 def test_other_tasks_and_empty_looks_are_refused():
-    task = Halfspace(4).task(key=jax.random.key(0))
+    task = drawn(Halfspace(4), jax.random.key(0))
     trace = Trace.of(
         small_init(m=3)(4, key=jax.random.key(1)), task.sample(5, key=jax.random.key(2))
     )

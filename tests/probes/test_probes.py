@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn, looked
 from toys import Halfspace, small_init
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR, Outputs, accuracy, metric_of, squared_error
@@ -24,7 +25,9 @@ def test_accuracy_counts_ties_half_and_nan_as_wrong():
 def measured(probe, task, model, seen):
     """What a probe of traces finds in one model."""
     stacked = jax.tree.map(lambda leaf: leaf[None], model)
-    found = probe(task, Trace(stacked, jnp.zeros(1), seen, (0,)), found={}, key=jax.random.key(3))
+    found = looked(
+        probe, task, Trace(stacked, jnp.zeros(1), seen, (0,)), found={}, key=jax.random.key(3)
+    )
     return {name: value[0] for name, value in found.items()}
 
 
@@ -46,7 +49,7 @@ class Wrapped(Model):
 
 @pytest.fixture
 def scene():
-    task = Halfspace(4).task(key=jax.random.key(0))
+    task = drawn(Halfspace(4), jax.random.key(0))
     return task, small_init(m=3)(4, key=jax.random.key(1)), task.sample(50, key=jax.random.key(2))
 
 
@@ -67,7 +70,7 @@ def test_accuracy_is_the_same_through_coordinates():
     """A model is looked at by coordinates, cheaply where it knows how; the answer is that of the
     input space.
     """
-    task = ParityMixture(d=10, D=6, k=3).task(key=jax.random.key(0))
+    task = drawn(ParityMixture(d=10, D=6, k=3), jax.random.key(0))
     net, seen = small_init(m=5)(10, key=jax.random.key(1)), task.draw(50, jax.random.key(2))
     net = net.put({"a": jnp.abs(net.a), "c": jnp.asarray(-3.0)})
     through = measured(Performance(500), task, net, seen)
@@ -110,7 +113,7 @@ def test_empty_probes_are_refused(make):
 
 
 def test_a_silhouette_keeps_all_angles():
-    task = Halfspace(9).task(key=jax.random.key(0))
+    task = drawn(Halfspace(9), jax.random.key(0))
     net = small_init(4)(9, key=jax.random.key(1))
     whole = {"neurons": net.first_layer, "directions": task.features}
     reduced = Silhouette(8).look(task, net, seen=None, key=None)
@@ -141,7 +144,7 @@ def test_clusters_count_neurons_and_centres():
 
 
 def test_kinks_are_counted_within_the_data():
-    task = Halfspace(1).task(key=jax.random.key(0))
+    task = drawn(Halfspace(1), jax.random.key(0))
     seen = Batch(jnp.linspace(-1, 1, 100)[:, None], jnp.ones(100))
     net = TwoLayer(
         jnp.array([[1.0], [0.1], [0.1], [1.0]]),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from unlazy.tables.audit import AuditOutcome
 
 from toys import hand_record
 from unlazy.core.metrics import ACCURACY
@@ -13,11 +12,12 @@ from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
 from unlazy.lab.judging import judge
 from unlazy.lab.outcomes import ContestOutcome, Place, Result
 from unlazy.lab.rules import Change, Check, Condition, Control, Published, Quantity
-from unlazy.report.rankings import Ranking
 from unlazy.report.view import view_of
+from unlazy.studies.audit import Audit
+from unlazy.studies.ranking import RankingOutcome
 from unlazy.tables.contest import Bout, Standings, schedule
 from unlazy.tables.explain import Explanation
-from unlazy.tables.judgement import judge as judge_audit
+from unlazy.tables.folds import TableData
 from unlazy.tables.yardstick import PairedTest, Standing
 from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import problem_of
@@ -183,9 +183,8 @@ def audit():
         "rotation": {},
     }
     findings = tuple(Explanation(name, f"{name}: {EVIL}", each) for name, each in data.items())
-    return AuditOutcome(
-        problem, standings, findings, judge_audit(standings), (f"2 folds {EVIL}",), 12.0
-    )
+    study = Audit(TableData(EVIL, problem), tuple(names))
+    return study._outcome(standings, findings, (f"2 folds {EVIL}",), 12.0, {})
 
 
 def ranking():
@@ -193,7 +192,8 @@ def ranking():
         Standing(f"{EVIL}{i}", i % 2 == 0, 80.0 - i, 10.0 + i, 2.0, 90.0, 80.0, 95.0)
         for i in range(4)
     ]
-    return Ranking(found, [PairedTest("a", EVIL, 0.5, 3, 1, 0.04)], 9)
+    tests = (PairedTest("a", EVIL, 0.5, 3, 1, 0.04),)
+    return RankingOutcome("", 9, 0, {}, tuple(found), tuple(found), tests)
 
 
 def diagnosis():

@@ -10,8 +10,6 @@ from html import escape
 
 import jax
 import pytest
-from unlazy.lab.contests import Contest, choose, run
-from unlazy.lab.running import absent
 
 from toys import Halfspace, absent, hand_record, small_learner
 from unlazy.core.errors import BadInput

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from unlazy.lab.scaling import EASIER, START, TARGET, Scaling, places_of, run, sizes_to_try
 
 from toys import Halfspace, small_learner
 from unlazy import api

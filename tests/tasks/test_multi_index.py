@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from contracts import check_family
+from programs import fitted
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import LawGradients
@@ -90,7 +91,7 @@ def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
         learner = GradientDescent(
             SphereInit(p=4, radius=0.5), (stage,), record=(0,), source=LawGradients(), precision=64
         )
-        models = learner.fit(task.sampler, 1, key=jax.random.key(1)).models
+        models = fitted(learner, task.sampler, 1, jax.random.key(1)).models
         w, moved = np.asarray(models.w)
         a = np.asarray(models.a)[0]
     for j in range(4):

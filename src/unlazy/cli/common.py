@@ -204,7 +204,7 @@ def _running(
     brief: bool,
 ) -> Iterator[Any]:
     """Open the store and its engine; SIGTERM ends what is done with them as Ctrl-C does."""
-    from unlazy.api import Session
+    from unlazy.api import RunSession
     from unlazy.lab.stopping import Terminated, stoppable
     from unlazy.lab.store import Store
     from unlazy.report.progress import RunProgress
@@ -212,7 +212,7 @@ def _running(
     place = store_path or default_store()
     try:
         with stoppable(), Store(place) as store, engine(place) as runner:
-            yield Session(store, runner, RunProgress(console(), brief=brief), fresh, reuse_older)
+            yield RunSession(store, runner, RunProgress(console(), brief=brief), fresh, reuse_older)
     except KeyboardInterrupt as stop:  # as shells number it: 128 and the signal
         number = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
         sys.exit(128 + number)

@@ -298,14 +298,14 @@ def _plain(value: Any) -> bytes:
 
 
 @dataclasses.dataclass
-class Parts:
+class Ingredients:
     """Classes and functions that a description names, and contents of data that it refers to."""
 
     things: set[Any] = dataclasses.field(default_factory=set)
     data: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
-def describe(value: Any, *, brief: bool = False, parts: Parts | None = None) -> Any:
+def describe(value: Any, *, brief: bool = False, parts: Ingredients | None = None) -> Any:
     """Return plain JSON data that describe a family, learner or probe completely.
 
     `brief` gives the content from which keys are made: fields equal to their defaults are left out,

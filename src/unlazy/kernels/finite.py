@@ -82,10 +82,10 @@ def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] 
         hidden, slope = activation_of(network.activation).with_slope(
             x @ network.first_layer.T + network.b[None, :]
         )
-        to_first = slope[:, :, None] * _columns(network.a)
+        to_first = slope[:, :, None] * _columns(network.a)[None]
         return [LayerGradients(one, hidden, True), LayerGradients(_flat(to_first), x, True)]
     if isinstance(network, ThreeLayerResNet):
-        a = _columns(network.a)  # m o
+        a = _columns(network.a)[None]  # 1 m o
         sigma = activation_of(network.activation)
         first, first_slope = sigma.with_slope(x @ network.first_layer.T + network.b[None, :])
         second, second_slope = sigma.with_slope(first @ network.v.T + network.e[None, :])

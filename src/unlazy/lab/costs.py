@@ -1,8 +1,8 @@
-"""What trials cost: seconds as a line in their work, a + b·work, fitted for each kind of trial to
-what the store has seen of it.
+"""What trials cost, learned from the store: seconds as a line in their work, a + b·work.
 
-Trials of one kind have one learner and one family, or one instrument; their sizes differ. So one
-run at a small scale tells of larger ones.
+Trials of one kind have one learner and one family; their sizes differ, so one run at a small scale
+predicts larger ones. An exact computation costs what it cost before under another seed, or what
+others of its class did.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-from unlazy.lab.trials import Runnable, Trial
+from unlazy.core.naming import describe
+from unlazy.lab.trials import Runnable, Trial, key_of
 
 #: Multiply-adds a second assumed where nothing is known; training runs near half the speed of a
 #: plain matrix product.
 SPEED = 2.5e10
 #: Seconds assumed for compiling the programs of one shape of trials that are not in the cache.
 COMPILE_SECONDS = 4.0
+#: Seconds assumed for an exact computation of a class that was never run.
+EXACT_SECONDS = 2.0
 #: Under this kind stand numbers of shapes, as work, and the seconds that compiling for them took.
 COMPILING = "compiling"
 
@@ -37,7 +40,8 @@ def kind_of(trial: Runnable) -> str:
     """The kind of a trial."""
     if isinstance(trial, Trial):
         return f"{type(trial.family).__name__} {type(trial.learner).__name__}"
-    return type(trial.instrument).__name__
+    content = key_of(describe(trial.instrument, brief=True))
+    return f"{type(trial.instrument).__name__} {content[:8]}"
 
 
 class CostTeller:
@@ -100,19 +104,21 @@ class Costs:
             if compiling
             else COMPILE_SECONDS
         )
-        self._typical = (
-            fitted([(cost.work, cost.seconds) for cost in trials], 1 / SPEED)
-            if trials
-            else Price(0.0, 1 / SPEED)
-        )
+        points = [(cost.work, cost.seconds) for cost in trials if cost.work != 1.0]
+        self._typical = fitted(points, 1 / SPEED) if points else Price(0.0, 1 / SPEED)
         by_kind: dict[str, list[tuple[float, float]]] = {}
         for cost in trials:
             by_kind.setdefault(cost.kind, []).append((cost.work, cost.seconds))
         self._lines = {kind: fitted(points, self._typical.each) for kind, points in by_kind.items()}
 
     def seconds(self, trial: Runnable) -> float:
-        """What a trial will take, as far as is known."""
-        return self._lines.get(kind_of(trial), self._typical)(trial.work)
+        """Return what a trial will take, as far as is known."""
+        kind = kind_of(trial)
+        if isinstance(trial, Trial) or kind in self._lines:
+            return self._lines.get(kind, self._typical)(trial.work)
+        own = kind.split()[0]
+        same = [line(1.0) for name, line in self._lines.items() if name.split()[0] == own]
+        return statistics.median(same) if same else EXACT_SECONDS
 
 
 def fitted(points: list[tuple[float, float]], typical: float) -> Price:

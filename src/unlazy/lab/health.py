@@ -138,7 +138,7 @@ def _engine(name: str, store: Path) -> Sign:
     from unlazy.lab.trials import Record
 
     arms = claims()["shi2022/table1"].study("smoke").values()
-    small = min((trial for arm in arms for trial in arm.trials([10])), key=lambda each: each.work)
+    small = next(trial for arm in arms for trial in arm.trials([10]))
     try:
         with engine_named(name, store=str(store)) as engine:
             found = list(engine.run([small], Silent()))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import unlazy
-from unlazy.core.naming import Parts, is_users, library_of, source_hash_of
+from unlazy.core.naming import Ingredients, is_users, library_of, source_hash_of
 from unlazy.core.source_code import Place, is_computing, reached
 
 #: Libraries whose versions can change a number.
@@ -52,7 +52,7 @@ class Fingerprint:
         return {name: dict(part) for name, part in vars(self).items() if name != "id"}
 
 
-def fingerprint_of(parts: Parts) -> Fingerprint:
+def fingerprint_of(parts: Ingredients) -> Fingerprint:
     """Return the fingerprint of a trial that is made of these parts."""
     own = {thing for thing in parts.things if is_users(thing)}
     ours = frozenset(

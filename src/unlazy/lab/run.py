@@ -177,7 +177,7 @@ class _Driver:
         )
         self.watcher.began(round)
         try:
-            failed = self._run(absent, arrays) if absent else []
+            failed = self._run(absent, round.plan.shapes, arrays) if absent else []
         except BaseException:
             self.watcher.interrupted(round, sum(trial.id in self.records for trial in absent))
             raise
@@ -201,10 +201,10 @@ class _Driver:
                 changed |= dict.fromkeys(named or ["records of an earlier version of the store"])
         return count, tuple(changed)
 
-    def _run(self, trials: Sequence[Runnable], arrays: bool) -> list[Failure]:
+    def _run(self, trials: Sequence[Runnable], shapes: int, arrays: bool) -> list[Failure]:
         prints = {trial.fingerprint.id: trial.fingerprint for trial in trials}
         self.store.add_fingerprints({name: each.to_json() for name, each in prints.items()})
-        teller = CostTeller(self.engine.plan(trials).shapes, self.watcher)
+        teller = CostTeller(shapes, self.watcher)
         failed = []
         try:
             with contextlib.closing(self.engine.run(trials, teller)) as found:

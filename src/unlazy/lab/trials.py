@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.naming import Parts, describe
+from unlazy.core.naming import Ingredients, describe
 from unlazy.lab.provenance import Fingerprint, fingerprint_of
 from unlazy.learners.base import Learner
 from unlazy.probes.base import Probe
@@ -51,11 +51,6 @@ class Instrument(eqx.Module):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Numbers and arrays by name. With an axis, the first axis of each is that of `steps`."""
 
-    @property
-    @abstractmethod
-    def work(self) -> float:
-        """Rough number of multiply-adds, for planning."""
-
     def trials(self, seeds: Sequence[int]) -> list[Runnable]:
         """One measurement a seed."""
         return [Measurement(self, seed) for seed in seeds]
@@ -81,7 +76,7 @@ class _Runnable:
         """Return the content as plain JSON data."""
         return self._described(brief=False)
 
-    def _described(self, *, brief: bool, parts: Parts | None = None) -> dict[str, Any]:
+    def _described(self, *, brief: bool, parts: Ingredients | None = None) -> dict[str, Any]:
         return {
             field.name: describe(getattr(self, field.name), brief=brief, parts=parts)
             for field in dataclasses.fields(self)  # type: ignore[arg-type]
@@ -95,7 +90,7 @@ class _Runnable:
     @functools.cached_property
     def fingerprint(self) -> Fingerprint:
         """Code, library versions and data on which the numbers depend."""
-        parts = Parts()
+        parts = Ingredients()
         self._described(brief=True, parts=parts)
         return fingerprint_of(parts)
 
@@ -160,7 +155,7 @@ class Trial(_Runnable):
         """Whether it runs alone, and not in a compiled program with others."""
         return self.learner.on_host
 
-    @property
+    @functools.cached_property
     def work(self) -> float:
         """Multiply-adds: the training, and the models at the recorded steps looked at with about
         20,000 examples each.
@@ -193,7 +188,8 @@ class Measurement(_Runnable):
 
     @property
     def work(self) -> float:
-        return self.instrument.work
+        """One: what it takes is learned from the store."""
+        return 1.0
 
 
 #: What an engine runs.

@@ -22,7 +22,7 @@ class Scaled(Model):
     """f(scale·x)."""
 
     model: Model
-    scale: Float[Array, ""]
+    scale: Float[Array, "*s"]
 
     def __call__(self, x: Float[Array, "n *d"]) -> Scores:
         return self.model(x * self.scale)

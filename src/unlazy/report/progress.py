@@ -177,7 +177,7 @@ class ProgressBar:
     def __init__(
         self, plan: Plan, console: Console, stage: str = "", *, transient: bool = False
     ) -> None:
-        self._work, self._left = 0.0, plan.work
+        self._cost, self._spent, self._left = plan.cost, 0.0, plan.cost_of_all
         self._seconds = 0.0
         self._planned, self._shapes = plan.shapes, 0
         self._waited, self._begin = 0.0, 0.0
@@ -230,16 +230,17 @@ class ProgressBar:
         )
 
     def finished(self, trial: Runnable, seconds: float) -> None:
-        self._work += trial.work
-        self._left = max(0.0, self._left - trial.work)
+        cost = self._cost(trial)
+        self._spent += cost
+        self._left = max(0.0, self._left - cost)
         self._seconds += seconds
         self._done += 1
-        left = self._left * self._seconds / max(self._work, 1.0)
+        left = self._left * self._seconds / max(self._spent, 1e-9)
         left += max(0, self._planned - self._shapes) * self._waited / max(1, self._shapes)
         speed = ""
         if self._workers:  # they run and compile at once: only the clock on the wall knows
             passed = time.perf_counter() - self._start
-            left = self._left * passed / max(self._work, 1.0)
+            left = self._left * passed / max(self._spent, 1e-9)
             speed = (
                 f"{self._done / max(passed, 1e-9):.2g} per second, {self._workers} "
                 f"worker{'s' if self._workers > 1 else ''}, "

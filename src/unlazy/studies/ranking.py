@@ -88,11 +88,6 @@ class SplitTrial(Instrument):
         correct = model.predict(split.x_test) == split.y_test
         return {"test_accuracy": 100.0 * float(np.mean(correct))}
 
-    @property
-    def work(self) -> float:
-        """The cube of the rows, as for a kernel."""
-        return float(len(self.data.table.y)) ** 3
-
 
 @dataclasses.dataclass(frozen=True)
 class RankingOutcome(Shown):

@@ -20,7 +20,7 @@ from unlazy.tables.explain import (
     rotation,
 )
 from unlazy.tables.folds import TableData
-from unlazy.tables.spectra import LOOKED_AT, gradient_spectrum, kernel_alignment, output_scale
+from unlazy.tables.spectra import gradient_spectrum, kernel_alignment, output_scale
 
 
 class Diagnostic(Instrument):
@@ -38,11 +38,6 @@ class Diagnostic(Instrument):
         arguments = (self.selected,) if self.selected else ()
         found = self.function(self.data.problem, *arguments)
         return {DETAILS: {"name": found.name, "says": found.says, "data": _finite(found.data)}}
-
-    @property
-    def work(self) -> float:
-        """A rough number of multiply-adds, as for a kernel on the rows it uses."""
-        return float(min(len(self.data.problem), LOOKED_AT)) ** 3
 
 
 def _finite(value: Any) -> Any:

@@ -191,11 +191,6 @@ class FoldTrial(Instrument):
             "losses": losses,
         }
 
-    @property
-    def work(self) -> float:
-        """The cube of the rows, as for a kernel."""
-        return float(len(self.data.problem)) ** 3
-
 
 def tuned(settings: list[BaseEstimator], data: Encoded, seed: int) -> tuple[int, float]:
     """Return the best configuration on rows held out of the training rows, and its loss there.

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import fitted
 from unlazy.kernels.shelf import kernel_named
 from unlazy.lab.arms import Arm
 from unlazy.lab.engines.local import LocalEngine
@@ -28,16 +29,17 @@ def test_one_step_is_that_of_the_usual_library():
     learner = momentum_sgd("3resnet", "all", 6, n, (rate, decay), 4, batch=n)
     family = PairHierarchy(d=6, order=2)
     task = family.task(key=jax.random.key(0))
-    trace = learner.fit(task.sampler, n, key=jax.random.key(1))
+    trace = fitted(learner, task.sampler, n, jax.random.key(1))
     start = initial("3resnet", 6)(6, outputs=3, key=jax.random.split(jax.random.key(1), 3)[0])
     x, y = trace.seen
 
     def loss(net):
         return 0.5 * jnp.mean(jnp.sum((net(x) - y) ** 2, axis=1))
 
+    gradient = jax.jit(jax.grad(loss))
     net, velocity = start, jax.tree.map(jnp.zeros_like, start)
     for step in range(4):
-        slope = jax.grad(loss)(net)
+        slope = gradient(net)
         velocity = jax.tree.map(lambda v, g, p: 0.9 * v + g + decay * p, velocity, slope, net)
         slower = rate if step < 2 else rate / 10
         net = jax.tree.map(lambda p, v, r=slower: p - r * v, net, velocity)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import fitted, looked
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.sources import LawGradients
@@ -63,7 +64,7 @@ def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
     n, k = 11, 3
     task = EqualBits(d=n, k=k).task(key=KEY)
     schedule = ParitySchedule.theorem(n=n, k=k, q=30, T=1, record=(0, 1))
-    models = schedule.network(LawGradients()).fit(task.sampler, 1, key=KEY).models
+    models = fitted(schedule.network(LawGradients()), task.sampler, 1, KEY).models
     before, after = models.at(0), models.at(1)
     inside = np.isin(np.arange(n), np.asarray(task.where))
     rows = np.stack(composition(np.asarray(before.w).astype(int), inside), axis=1)
@@ -107,7 +108,7 @@ def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
         learner = GradientDescent(
             _Given(network), (schedule.rest,), source=LawGradients(), precision=64
         )
-        found.append(learner.fit(on.sampler, 1, key=KEY).at(-1))
+        found.append(fitted(learner, on.sampler, 1, KEY).at(-1))
     # The inputs of the task are rounded to single precision by their own draw, so both agree to
     # that.
     assert np.allclose(found[0].w @ task.features, found[1].w, atol=1e-6)
@@ -146,10 +147,10 @@ def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
 
 def trained(schedule, *probes, structured=0.5):
     task = CountedBits(d=schedule.n, k=schedule.k, structured=structured).task(key=KEY)
-    trace = schedule.reduced(structured).fit(task.sampler, 1, key=KEY)
+    trace = fitted(schedule.reduced(structured), task.sampler, 1, KEY)
     found = {}
     for probe in probes:
-        found |= probe(task, trace, found=found, key=KEY)
+        found |= looked(probe, task, trace, found=found, key=KEY)
     return {name: np.asarray(value) for name, value in found.items()}
 
 
@@ -181,8 +182,8 @@ def test_the_start_is_measured_as_it_is():
     task = EqualBits(d=7, k=3).task(key=KEY)
     for printed in (False, True):
         schedule = ParitySchedule.theorem(n=7, k=3, q=8, T=1, record=(0, 1), printed=printed)
-        trace = schedule.network(LawGradients()).fit(task.sampler, 1, key=KEY)
-        found = ForgettingStep()(task, trace, found={}, key=KEY)
+        trace = fitted(schedule.network(LawGradients()), task.sampler, 1, KEY)
+        found = looked(ForgettingStep(), task, trace, found={}, key=KEY)
         assert (float(found["start"][0]) > 0.1) == printed and (
             float(found["w"][0]) > 1e-3
         ) == printed

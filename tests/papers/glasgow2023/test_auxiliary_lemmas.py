@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn, fitted, looked
 from unlazy.lab.arms import Arm
 from unlazy.learners.base import Trace
 from unlazy.networks.inits import SphereInit
@@ -106,11 +107,11 @@ def trace_of(net):
 
 def test_minibatches_keep_their_distance_and_thin_ones_do_not():
     d = 64
-    task = MultiIndex(d=d).task(key=jax.random.key(0))
+    task = drawn(MultiIndex(d=d), jax.random.key(0))
     net = SphereInit(p=8, radius=0.3)(d, key=jax.random.key(1))
     assert isinstance(net, TwoLayer)
     m = math.ceil(d * math.log(d) ** 2)
-    right = MinibatchErrors(m, 4, 16)(task, trace_of(net), found={}, key=jax.random.key(2))
+    right = looked(MinibatchErrors(m, 4, 16), task, trace_of(net), found={}, key=jax.random.key(2))
     assert all(
         0 < float(right[name][0]) < 1
         for name in ("whole_ratio", "coordinate_ratio", "second_ratio", "first_length")
@@ -133,11 +134,11 @@ def test_sgd_does_not_see_rotations_and_adam_does():
 
 def test_a_learner_on_inputs_learns_on_a_rotated_cube():
     family = SeenOnInputs(MultiIndex(d=16, rotated=True))
-    task = family.task(key=jax.random.key(0))
+    task = drawn(family, jax.random.key(0))
     assert family.handed(task).basis is None and family.dimension == 16
     arm = Training(d=16, width=32).arm((0, 60), ErrorRate(512), family=family)
     assert isinstance(arm, Arm)
-    trace = arm.learner.fit(family.handed(task), arm.n, key=jax.random.key(1))
+    trace = fitted(arm.learner, family.handed(task), arm.n, jax.random.key(1))
     assert float(arm.probes[0](task, trace, found={}, key=jax.random.key(2))["error"][-1]) < 0.01
 
 

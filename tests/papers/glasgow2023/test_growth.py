@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn, looked
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
@@ -24,7 +25,7 @@ from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex
 
 D, P, KEY = 16, 8, jax.random.key(1)
-TASK = MultiIndex(d=D, where=(0, 1)).task(key=jax.random.key(0))
+TASK = drawn(MultiIndex(d=D, where=(0, 1)), jax.random.key(0))
 SEEN = Batch(jnp.zeros((1, D)), jnp.zeros(1))
 
 
@@ -60,7 +61,7 @@ def test_a_planted_growth_is_found():
     rate = float(phase1_slope(eta)) * eta
     probe = SignalGrowth(radius=0.01, step=eta, ratio=4.0)
     for steps in ((0, 4, 8), (0, 4, 8, 20, 40)):
-        found = probe(TASK, grown(rate, steps), found={}, key=KEY)
+        found = looked(probe, TASK, grown(rate, steps), found={}, key=KEY)
         np.testing.assert_allclose(found["growth"], rate * np.array(steps), atol=1e-4)
         np.testing.assert_allclose(found["growth"], found["growth_theory"], atol=1e-4)
         np.testing.assert_allclose(found["slope_ratio"], 1, atol=1e-4)
@@ -68,7 +69,7 @@ def test_a_planted_growth_is_found():
             len(steps),
         )
     np.testing.assert_allclose(found["time"], eta * np.array(steps))
-    half = probe(TASK, grown(rate / 2, (0, 4, 8)), found={}, key=KEY)
+    half = looked(probe, TASK, grown(rate / 2, (0, 4, 8)), found={}, key=KEY)
     assert half["slope_ratio"][0] == pytest.approx(0.5, abs=1e-3)
 
 
@@ -116,7 +117,9 @@ def test_margins_that_grow_as_stated_have_ratio_one():
         "zeta_met": jnp.arange(3.0, 3 + len(steps)),
     }
     found = {"margin_least": jnp.array(margins), "margin_greatest": 2 * jnp.array(margins)} | zeta
-    got = MarginGrowth(step=eta, looks=(0, 2, 99))(TASK, grown(0.0, steps), found=found, key=KEY)
+    got = looked(
+        MarginGrowth(step=eta, looks=(0, 2, 99)), TASK, grown(0.0, steps), found=found, key=KEY
+    )
     assert (
         got["least_ratio_2"][0] == got["least_ratio"][2]
         and got["least_ratio_99"][0] == got["least_ratio"][-6]
@@ -140,7 +143,9 @@ def test_layers_out_of_balance_are_seen():
     )
     assert np.isnan(quiet["excess"][0]) and np.max(np.abs(quiet["excess"][1:])) < 1e-5
     second[4, 3] *= 1.5  # at step 4 only: |a| exceeds ‖w‖, and falling back at step 5 is a drift
-    loud = LayerBalance(radius=1.0, step=0.4)(TASK, traced(first, second, steps), found={}, key=KEY)
+    loud = looked(
+        LayerBalance(radius=1.0, step=0.4), TASK, traced(first, second, steps), found={}, key=KEY
+    )
     norm = np.linalg.norm(w[3])
     np.testing.assert_allclose(
         loud["excess"][1:], [0, 0, 0, norm / 2, norm / 2, norm / 2], atol=1e-5
@@ -162,7 +167,7 @@ def test_the_end_of_phase_one_is_the_last_step_with_a_small_network():
     path[:, :, :2] = np.array([0.1, 0.3, 0.9, 1.2, 2.0])[:, None, None] * direction
     second = np.sign(a) * np.linalg.norm(path, axis=2)
     probe = EndOfPhaseOne(radius=0.05, step=0.5, power=1.0)
-    found = probe(TASK, traced(path, second, steps), found={}, key=KEY)
+    found = looked(probe, TASK, traced(path, second, steps), found={}, key=KEY)
     assert found["end_time"][0] == pytest.approx(0.5 * 2 / math.log(D)) and found["end_size"][
         0
     ] == pytest.approx(0.9**2 + 0.05**2, rel=1e-4)
@@ -186,7 +191,7 @@ def test_a_planted_law_of_growth_is_told(exponential):
     scale = np.exp(clock) if exponential else (size + clock) / size
     first[:, :, :2] *= scale[:, None, None]
     found = {f"margin_{i + 1}": jnp.full(12, margin) for i in range(4)}
-    got = GrowthLaw(0, step=eta)(TASK, traced(first, a, steps), found=found, key=KEY)
+    got = looked(GrowthLaw(0, step=eta), TASK, traced(first, a, steps), found=found, key=KEY)
     assert got["members"][0] == 1 and got["clock"][0] == pytest.approx(clock[-1], rel=1e-4)
     right, wrong = (
         ("exponential_error", "linear_error")
@@ -238,6 +243,6 @@ def test_deviations_keep_the_lemmas_bounds_and_are_enumerated():
         assert float(found["first_ratio"][0]) == pytest.approx(expected, rel=0.5)
         ratios.append(float(np.max(np.linalg.norm(first, axis=1))))
     assert ratios[0] < ratios[1]
-    rotated = MultiIndex(d=D, rotated=True).task(key=jax.random.key(0))
+    rotated = drawn(MultiIndex(d=D, rotated=True), jax.random.key(0))
     with pytest.raises(BadInput, match="not rotated"):
         GradientDeviations(10)(rotated, small, found={}, key=KEY)

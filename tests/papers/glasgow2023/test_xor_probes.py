@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn, looked
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
@@ -11,7 +12,7 @@ from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex, product
 
 D = 16
-TASK = MultiIndex(d=D, where=(0, 1)).task(key=jax.random.key(0))
+TASK = drawn(MultiIndex(d=D, where=(0, 1)), jax.random.key(0))
 SEEN = Batch(jnp.zeros((1, D)), jnp.zeros(1))
 
 
@@ -48,7 +49,7 @@ def traced(*nets, steps=None):
 def look(probe, net, task=TASK):
     return {
         name: float(value[0])
-        for name, value in probe(task, traced(net), found={}, key=jax.random.key(1)).items()
+        for name, value in looked(probe, task, traced(net), found={}, key=jax.random.key(1)).items()
     }
 
 
@@ -93,6 +94,6 @@ def test_zeta_grows_with_the_rest_and_is_cut_without_a_cluster():
 
 
 def test_other_tasks_are_refused():
-    other = MultiIndex(d=D, polynomial=product(3)).task(key=jax.random.key(0))
+    other = drawn(MultiIndex(d=D, polynomial=product(3)), jax.random.key(0))
     with pytest.raises(BadInput, match="XOR alone"):
         parts(other, network())

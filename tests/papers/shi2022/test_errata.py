@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from programs import drawn
 from unlazy.papers.shi2022 import ERRATA, NOT_RUN
 from unlazy.papers.shi2022.constants import lemma_20, theorem_26
 from unlazy.papers.shi2022.explicit import explicit_general
@@ -117,10 +118,10 @@ def test_correlated_patterns_add_to_the_variance():
 
 def test_shifted_hats_have_weights_of_128k():
     family = GeneralParity(d=20, D=10, k=3, negative=0.5, coherence=0.0, noise=0.0)
-    net = explicit_general(family.task(key=jax.random.key(0)))
+    net = explicit_general(drawn(family, jax.random.key(0)))
     assert float(jnp.max(jnp.abs(net.a))) == pytest.approx(128 * 3)
     other = explicit_general(
-        GeneralParity(d=20, D=10, k=3, negative=0.72, structure=0.9).task(key=jax.random.key(0))
+        drawn(GeneralParity(d=20, D=10, k=3, negative=0.72, structure=0.9), jax.random.key(0))
     )
     assert float(jnp.max(jnp.abs(other.a))) in (pytest.approx(64 * 3), pytest.approx(128 * 3))
 

@@ -8,10 +8,10 @@ from unlazy.papers.shi2022.explicit import explicit_network
 from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(
     data=st.data(),
-    k=st.sampled_from((1, 2, 5, 10, 15)),
+    k=st.sampled_from((1, 3, 10)),
     rate=st.floats(0.02, 0.98),
     seed=st.integers(0, 2**16),
 )

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn
 from unlazy.core.errors import BadInput
 from unlazy.papers.shi2022.injected import InjectedImages, TeacherDescent, balance
 from unlazy.papers.shi2022.structure import DENSE, quadratic, taught_by
@@ -50,7 +51,7 @@ def images(tmp_path, monkeypatch):
 def test_a_teacher_labels_both_parts(images):
     teacher = taught_by(quadratic(6, 16), DENSE, 0.02, 150, 20)
     family = InjectedImages(images, teacher=teacher, taught=200, flat=True, alpha=0.25)
-    task = family.task(key=jax.random.key(0))
+    task = drawn(family, jax.random.key(0))
     x, y = task.draw(400, jax.random.key(1))
     np.testing.assert_array_equal(jnp.argmax(task.teacher(x), axis=1), jnp.argmax(y, axis=1))
     levels = 255 * (np.asarray(x) * task.sources.pool.spread + task.sources.pool.mean)

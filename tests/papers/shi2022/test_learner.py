@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn, fitted, sampled
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import accuracy
 from unlazy.papers.shi2022.constants import theorem_26
@@ -29,12 +30,12 @@ def setting():
         "sigma": float(moments.sigma),
         "batch": 200,
     }
-    return family.task(key=jax.random.key(0)), numbers
+    return drawn(family, jax.random.key(0)), numbers
 
 
 def fit(task, learner, n=5000):
     trace = jax.jit(lambda key: learner.fit(task.sampler, n, key=key))(jax.random.key(1))
-    test = task.sample(4000, key=jax.random.key(2))
+    test = sampled(task, 4000, jax.random.key(2))
     model = jax.tree.map(lambda leaf: leaf[-1], trace.models)
     return trace, float(accuracy(model(test.x), test.y))
 
@@ -68,7 +69,7 @@ def test_all_members_share_one_initial_network(setting):
     task, numbers = setting
     schedule = TwoStep.practical(**(numbers | {"T": 6, "m": 3}))
     firsts = [
-        learner.fit(task.sampler, 400, key=jax.random.key(1)).models.first_layer[0]
+        fitted(learner, task.sampler, 400, jax.random.key(1)).models.first_layer[0]
         for learner in (
             schedule.network((0,)),
             schedule.random_features((0,)),
@@ -83,7 +84,7 @@ def test_all_members_share_one_initial_network(setting):
 def test_frozen_features_stay_frozen(setting):
     task, numbers = setting
     schedule = TwoStep.practical(**(numbers | {"T": 8, "m": 3}))
-    w = schedule.frozen(1, (0, 1, 5)).fit(task.sampler, 400, key=jax.random.key(1)).models.w
+    w = fitted(schedule.frozen(1, (0, 1, 5)), task.sampler, 400, jax.random.key(1)).models.w
     assert not np.allclose(w[0], w[1])
     np.testing.assert_array_equal(w[1], w[2])
     np.testing.assert_array_equal(w[1], w[3])

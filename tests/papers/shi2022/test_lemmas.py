@@ -150,16 +150,17 @@ def test_conditions_are_met_where_they_are_said_to_be(scale):
     )
 
 
-def joined(row, seeds=(10,)):
+def joined(row, seeds=(10,), engine=None):
     """The records of an arm, run here."""
     trials = row.trials(seeds)
-    found = {record.key: record for record in LocalEngine().run(trials)}
+    found = {record.key: record for record in (engine or LocalEngine()).run(trials)}
     return row.join([found[trial.key] for trial in trials], seeds)
 
 
 def test_weights_drift_less_than_the_bound():
+    engine = LocalEngine()
     for arm in drift("smoke").values():
-        (found,) = joined(arm)
+        (found,) = joined(arm, engine=engine)
         assert (
             found.steps == (2, 3, 4, 6, 8, 14, 20)
             and found.measurements["weights"][0] == found.measurements["bound"][0] == 0

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Trial
@@ -69,7 +70,7 @@ def test_tolerances_are_numbers_of_one_program():
 
 @pytest.mark.parametrize("learner", [CorrelationQueries, ParitySearch])
 def test_models_are_the_same_on_inputs_and_on_coordinates(learner):
-    task = BalancedParity(d=9, D=6, k=3).task(key=jax.random.key(0))
+    task = drawn(BalancedParity(d=9, D=6, k=3), jax.random.key(0))
     model = fitted(learner(QueryOracle.of(0.05, "adversarial"), 3), task.sampler)
     z, y = draw(task.sampler, 200, jax.random.key(2))
     np.testing.assert_allclose(model(z @ task.basis), model.enter(task.basis)(z), atol=1e-6)
@@ -101,7 +102,7 @@ def test_accuracy_over_the_law_or_over_fresh_examples(D):
     """A constant network is right on the share of its class, exactly where the law can be
     listed.
     """
-    task = BalancedParity(d=D, D=D, k=3, negative=0.3).task(key=jax.random.key(0))
+    task = drawn(BalancedParity(d=D, D=D, k=3, negative=0.3), jax.random.key(0))
     models = TwoLayer(
         jnp.zeros((2, 1, D)), jnp.zeros((2, 1)), jnp.zeros((2, 1)), jnp.array([1.0, 0.0])
     )
@@ -114,6 +115,6 @@ def test_accuracy_over_the_law_or_over_fresh_examples(D):
 def test_sizes_that_make_no_sense_are_refused():
     with pytest.raises(BadInput, match="odd k only"):
         ParitySearch(QueryOracle.of(0.1), 4)
-    sampler = BalancedParity(d=3, D=3, k=3).task(key=jax.random.key(0)).sampler
+    sampler = drawn(BalancedParity(d=3, D=3, k=3), jax.random.key(0)).sampler
     with pytest.raises(BadInput, match="cannot be relevant"):
         CorrelationQueries(QueryOracle.of(0.1), 4).fit(sampler, 8, key=jax.random.key(0))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts import check_family
+from programs import drawn, sampled
 from unlazy.core.errors import BadInput
 from unlazy.papers.malach2019.instruments import plain_evaluation
 from unlazy.tasks.circuits.bits import unpack
@@ -197,8 +198,8 @@ def test_families_keep_the_contract(family):
 
 
 def test_the_direction_of_a_generative_task_is_its_correlation():
-    task = GenerativeCircuits(8).task(key=jax.random.key(1))
-    x, y = task.sample(60_000, key=jax.random.key(2))
+    task = drawn(GenerativeCircuits(8), jax.random.key(1))
+    x, y = sampled(task, 60_000, jax.random.key(2))
     np.testing.assert_allclose(
         np.asarray(y @ x) / len(y), np.asarray(task.features[0]) * (2 / 3) ** 3 * 8**0.5, atol=0.02
     )

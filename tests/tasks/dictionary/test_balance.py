@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts import check_family
+from programs import drawn
 from unlazy.core.errors import BadInput
+from unlazy.tasks.base import draw
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.patterns import ParityMixture, UnstructuredPatterns, parity
 
@@ -49,8 +51,8 @@ def test_moments_equal_enumeration(k, structure, negative):
 def test_samples_follow_the_law():
     family = BalancedParity(d=12, D=8, k=3, structure=0.4, negative=0.8)
     check_family(family)
-    task = family.task(key=jax.random.key(0))
-    z, y = task.draw(40_000, jax.random.key(1))
+    task = drawn(family, jax.random.key(0))
+    z, y = draw(task.sampler, 40_000, jax.random.key(1))
     present = np.asarray(z * family.moments.sigma + task.mean)
     assert np.mean(y < 0) == pytest.approx(0.8, abs=0.01)
     np.testing.assert_allclose(present.mean(axis=0), task.mean, atol=0.012)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from contracts import check_family
+from programs import drawn, sampled
 from unlazy.core.errors import BadInput
 from unlazy.tasks.dictionary.incoherent import GeneralParity, incoherence, incoherent_dictionary
 
@@ -22,9 +23,9 @@ def test_the_dictionary_reports_its_true_mu():
 def test_the_general_setting():
     family = GeneralParity(d=60, D=30, k=3)
     check_family(family)
-    task = family.task(key=jax.random.key(0))
+    task = drawn(family, jax.random.key(0))
     assert 0.3 < float(task.mu) < 4
-    x, y = task.sample(30_000, key=jax.random.key(1))
+    x, y = (np.asarray(part) for part in sampled(task, 30_000, jax.random.key(1)))
     assert np.mean(y < 0) == pytest.approx(0.7, abs=0.01)
     np.testing.assert_allclose(x.mean(axis=0), 0, atol=0.02)
     assert np.mean(np.sum(x**2, axis=1)) == pytest.approx(1, rel=0.25), (

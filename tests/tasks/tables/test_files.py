@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.tables.contest import Encoded
+from unlazy.tables.folds import Encoded
 from unlazy.tasks.tables import files
 from unlazy.tasks.tables.files import read_table, table_of
 from unlazy.tasks.tables.problems import MostTelling, problem_of, soft_cut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -56,15 +56,17 @@ class Plan:
     """What a run will take: how many trials in how many shapes, estimated seconds with all programs
     in the cache, and without any.
 
-    `memory` is how many bytes one program may use.
+    `memory` is how many bytes one program may use. `cost` estimates the seconds of one trial alone,
+    `cost_of_all` is their sum.
     """
 
     trials: int
     shapes: int
-    work: float
+    cost_of_all: float
     seconds: float
     compile_seconds: float
     memory: int
+    cost: Callable[[Runnable], float]
 
 
 class Engine(ABC):

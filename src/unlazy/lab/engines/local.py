@@ -115,7 +115,7 @@ class LocalEngine(Engine):
 
     def plan(self, trials: Sequence[Runnable]) -> Plan:
         groups, _ = groups_of(trials)
-        seconds = sum(map(self.costs.seconds, trials))
+        seconds = alone = sum(map(self.costs.seconds, trials))
         if self.costs.known:  # seconds of one of several chunks that ran side by side
             seconds -= sum(
                 map(self.costs.seconds, (trial for trial in trials if not trial.on_host))
@@ -124,10 +124,11 @@ class LocalEngine(Engine):
         return Plan(
             len(trials),
             len(groups),
-            sum(trial.work for trial in trials),
+            alone,
             seconds,
             compiling,
             self.memory,
+            self.costs.seconds,
         )
 
     def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record]:

@@ -50,10 +50,6 @@ class HierarchyFacts(Instrument):
     order: int = eqx.field(static=True, default=4)
     examples: int = eqx.field(static=True, default=4096)
 
-    @property
-    def work(self) -> float:
-        return 1e7
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         key_task, key_data = jax.random.split(key)
         pairs = PairHierarchy(alpha=self.alpha, order=self.order).task(key=key_task)
@@ -96,10 +92,6 @@ class Complexities(Instrument):
     cut_inverse: float = eqx.field(converter=float, default=100.0)
     flat: bool = eqx.field(static=True, default=False)
 
-    @property
-    def work(self) -> float:
-        return 1e9
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         entire = dict(ENTIRE)
         if self.flat:  # coefficients 1 throughout: 1/(1 − z)
@@ -138,10 +130,6 @@ class GeneralClass(Instrument):
     p: int = eqx.field(static=True, default=4)
     pairs: int = eqx.field(static=True, default=20_000)
     steep: float = eqx.field(converter=float, default=1.0)
-
-    @property
-    def work(self) -> float:
-        return 1e8
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
@@ -223,10 +211,6 @@ class GradientFormula(Instrument):
     k: int = eqx.field(static=True, default=4)
     without_skip: bool = eqx.field(static=True, default=False)
 
-    @property
-    def work(self) -> float:
-        return 1e7
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         keys = jax.random.split(key, 4)
         init = ResNetInit(
@@ -278,10 +262,6 @@ class HandMade(Instrument):
     @property
     def steps(self) -> tuple[int, ...]:
         return self.hundredths
-
-    @property
-    def work(self) -> float:
-        return 1e6
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)

@@ -63,10 +63,6 @@ class SpanRisk(Instrument):
     def steps(self) -> tuple[int, ...]:
         return self.degrees
 
-    @property
-    def work(self) -> float:
-        return sum(2.0**self.d * (self.examples or allowed(self.d, k)) * 200 for k in self.degrees)
-
     def _values(self, n: int, key: PRNGKeyArray) -> np.ndarray:
         """The N functions at all points, whose norm is one as kernels expect."""
         x = points(self.d) / math.sqrt(self.d)
@@ -112,10 +108,6 @@ class RankArgument(Instrument):
     n: int = eqx.field(static=True, default=20)
     columns: int = eqx.field(static=True, default=40)
     matrices: int = eqx.field(static=True, default=20)
-
-    @property
-    def work(self) -> float:
-        return 1e7
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)

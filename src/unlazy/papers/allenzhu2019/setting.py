@@ -147,9 +147,5 @@ class Level(Instrument):
     def steps(self) -> tuple[int, ...]:
         return self.places
 
-    @property
-    def work(self) -> float:
-        return 1.0
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         return {"test_squared_error": np.full(len(self.places), self.value)}

@@ -196,11 +196,6 @@ class _Embeddings(Instrument):
         """The numbers k of bits."""
         return self.counts
 
-    @property
-    def work(self) -> float:
-        """Products of matrices of 2^k rows and columns."""
-        return sum(20.0 * 8.0**k for k in self.counts)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         with threadpool_limits(

@@ -54,11 +54,6 @@ class FirstStepLaw(Instrument):
         """The numbers n of bits."""
         return self.sizes
 
-    @property
-    def work(self) -> float:
-        """A few distribution functions for each composition."""
-        return sum(1e4 * self.k**3 * math.sqrt(n) for n in self.sizes)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = [self._one(n) for n in self.sizes]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -159,10 +154,6 @@ class CancellingNeurons(Instrument):
     def steps(self) -> tuple[int, ...]:
         """The numbers n of bits."""
         return self.sizes
-
-    @property
-    def work(self) -> float:
-        return sum(1e3 * n for n in self.sizes)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = []

@@ -42,10 +42,6 @@ class FeatureShare(Instrument):
         """The numbers n of bits."""
         return self.sizes
 
-    @property
-    def work(self) -> float:
-        return sum(1e5 * self.k**3 for _ in self.sizes)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         return {"wanted": np.array([self._one(n) for n in self.sizes])}
 

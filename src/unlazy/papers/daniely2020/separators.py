@@ -37,10 +37,6 @@ class ReadoutFeatures(Instrument):
         """The numbers k of bits."""
         return self.counts
 
-    @property
-    def work(self) -> float:
-        return sum(1e4 * k**2 for k in self.counts)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = [self._one(k) for k in self.counts]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}

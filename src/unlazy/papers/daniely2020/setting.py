@@ -39,10 +39,6 @@ class Mixture(Instrument):
             f"All inputs of {self.d} bits are too many to list: at most {LISTED} bits.",
         )
 
-    @property
-    def work(self) -> float:
-        return float(self.examples * self.d)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         key_task, key_draw = jax.random.split(key)
         task = EqualBits(d=self.d, k=self.k, structured=self.structured).task(key=key_task)

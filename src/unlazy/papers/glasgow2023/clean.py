@@ -186,11 +186,6 @@ class CleanNeurons(Instrument):
             )
         return [*found, Neuron(1.0, 0.0, np.zeros(self.coordinates), np.full(4, 1.0))]
 
-    @property
-    def work(self) -> float:
-        """All signs for each neuron."""
-        return float(40.0 * self.neurons * 2**self.coordinates)
-
 
 class BaseCase(Instrument):
     """Lemma D.4's chain from the conclusion of Lemma C.1 at its worst, with ζ = log^{−c/2} d and H
@@ -215,8 +210,3 @@ class BaseCase(Instrument):
                 log_mass - (log_zeta + 2 * self.c * math.log(math.log(self.d)) - math.log(20))
             ),
         }
-
-    @property
-    def work(self) -> float:
-        """A formula."""
-        return 10.0

@@ -251,8 +251,3 @@ class HeavyStep(Instrument):
             / (4 * net.zeta * size),
             "clean_second": np.max(np.abs(moved.a - clean.a) / norms) / (4 * net.zeta * size),
         }
-
-    @property
-    def work(self) -> float:
-        """Three passes over the cube."""
-        return float(12.0 * 2**self.d * self.d * self.width)

@@ -66,11 +66,6 @@ class TaskFacts(Instrument):
             "information_exponent": float(family.information_exponent),
         }
 
-    @property
-    def work(self) -> float:
-        """All points times all pairs."""
-        return 2.0**self.d * self.d**2
-
 
 class Always(eqx.Module):
     """A draw whose examples are known beforehand: the same at every step."""
@@ -120,11 +115,6 @@ class LiteralStep(Instrument):
             "norm_error": np.max(np.abs(norms / (self.slip * theta) - 1)),
             "balance_error": np.max(np.abs(np.abs(a) / (self.slip * norms) - 1)),
         }
-
-    @property
-    def work(self) -> float:
-        """A step."""
-        return 4.0 * self.batch * self.d * self.width
 
 
 class PopulationGradients(Instrument):
@@ -185,11 +175,6 @@ class PopulationGradients(Instrument):
             }
             worst = {name: max(worst[name], float(value)) for name, value in found.items()}
         return worst
-
-    @property
-    def work(self) -> float:
-        """The reference."""
-        return float(sum(2.0 * self.neurons * 2**d * d for d in self.dimensions))
 
 
 class StartingGradients(Instrument):
@@ -254,11 +239,6 @@ class StartingGradients(Instrument):
             "rate_ratio": float(np.median(rates)),
         }
 
-    @property
-    def work(self) -> float:
-        """The laws."""
-        return sum(1000.0 * self.neurons * d for d in self.dimensions)
-
 
 _initial = eqx.filter_jit(lambda p, d, radius, key: initial(p, d, radius, key=key))
 
@@ -312,8 +292,3 @@ class ReducedPhases(Instrument):
             "end_gap": np.mean(square[end] - a[end] ** 2) / math.sqrt(theta),
             "end_time": theta * end / math.log(self.d),
         }
-
-    @property
-    def work(self) -> float:
-        """Some hundred operations a neuron and step."""
-        return 500.0 * self.width * 3 * math.log(self.d) / self.radius

@@ -108,11 +108,6 @@ class RotatedSteps(Instrument):
         straight, turned = scores(TurnedInit(sphere, rotation), z), scores(sphere, z @ rotation)
         return {"difference": np.linalg.norm(straight - turned) / np.linalg.norm(straight)}
 
-    @property
-    def work(self) -> float:
-        """The steps."""
-        return 16.0 * self.length * self.d**2 * self.width
-
 
 class RotationFloor(Instrument):
     """The least error of rotation-invariant learners on XOR in d dimensions, counted over the whole
@@ -154,11 +149,6 @@ class RotationFloor(Instrument):
             floor.append(float(np.mean(rare)) / len(cube))
         return {"floor": np.array(floor)}
 
-    @property
-    def work(self) -> float:
-        """A sort of the cube for each example."""
-        return float(100.0 * 2**self.d * self.copies * sum(self.samples))
-
 
 class ProofChain(Instrument):
     """The proof of Proposition F.1 with its constants: `bound` on the error for n = ⌊d/log² d⌋
@@ -196,11 +186,6 @@ class ProofChain(Instrument):
             "first": np.full(len(bound), float(first)),
         }
 
-    @property
-    def work(self) -> float:
-        """Little."""
-        return 1e5 * len(self.dimensions)
-
 
 class PairSearch(Instrument):
     """A learner that sees coordinates: it takes a pair of them that explains all of n = ⌊d/log² d⌋
@@ -227,8 +212,3 @@ class PairSearch(Instrument):
             ties = np.sum(np.triu(agree >= n - 0.5, 1))
             errors.append(0.5 * (1 - 1 / ties))
         return {"error": np.array(errors)}
-
-    @property
-    def work(self) -> float:
-        """All pairs."""
-        return sum(40.0 * d**2 for d in self.dimensions)

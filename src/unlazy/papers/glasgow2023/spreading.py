@@ -123,8 +123,3 @@ class SpreadVectors(Instrument):
             "gaussian_ratio": max(ratios),
             "gaussian_gap": max(gaps),
         }
-
-    @property
-    def work(self) -> float:
-        """The waves."""
-        return sum(300.0 * d for d in self.dimensions)

@@ -41,11 +41,6 @@ class OverSizes(Instrument):
     def steps(self) -> tuple[int, ...]:
         return self.sizes
 
-    @property
-    def work(self) -> float:
-        """A guess from the greatest size."""
-        return 1e8 * len(self.sizes)
-
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Measure one size."""
         raise NotImplementedError

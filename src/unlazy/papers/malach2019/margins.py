@@ -158,11 +158,6 @@ class CountedFunctions(Instrument):
     def steps(self) -> tuple[int, ...]:
         return self.sizes
 
-    @property
-    def work(self) -> float:
-        """Tables of the largest size."""
-        return 4.0 ** self.sizes[-1]
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         counts = np.array([len(functions_of(n, self.gates)) for n in self.sizes], float)
         rise = np.diff(np.log(counts)) / (np.diff(self.sizes) * np.log(6))

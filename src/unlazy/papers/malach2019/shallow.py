@@ -64,11 +64,6 @@ class NetworkRank(Instrument):
     gamma: float = eqx.field(converter=float, default=0.5, kw_only=True)
     precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
 
-    @property
-    def work(self) -> float:
-        """A few ranks."""
-        return 100.0 * self.networks * 8.0**self.half
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
         ratio = share = rounding = 0.0
@@ -120,11 +115,6 @@ class SignRank(Instrument):
     @property
     def steps(self) -> tuple[int, ...]:
         return (1, 2)
-
-    @property
-    def work(self) -> float:
-        """Some hundred norms of a matrix with 256 rows."""
-        return 1e9
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = [self._at(m) for m in self.steps]

@@ -62,10 +62,6 @@ class Refitting(Instrument):
     permuted: bool = eqx.field(static=True, default=False)
     unseen: bool = eqx.field(static=True, default=False)
 
-    @property
-    def work(self) -> float:
-        return 1e8 * max(self.most_rows, 200)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
         found = np.array(

@@ -151,20 +151,6 @@ class FixedFeatures(Instrument):
         """The numbers N of features."""
         return self.sizes
 
-    @property
-    def work(self) -> float:
-        """Two products a step."""
-        return (
-            2.0
-            * 5
-            * 300
-            * self.n
-            * max(self.sizes)
-            * len(self.sizes)
-            * len(self.norms)
-            * self.secrets
-        )
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Solve for every N, B and secret."""
         family = BalancedParity(
@@ -252,11 +238,6 @@ class KernelBall(Instrument):
     def steps(self) -> tuple[int, ...]:
         """The norms L."""
         return self.norms
-
-    @property
-    def work(self) -> float:
-        """Two products with the Gram matrix a step."""
-        return 2.0 * 5 * 300 * self.n**2 * len(self.norms)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Solve for every norm: by the representer theorem, on the square root of the Gram

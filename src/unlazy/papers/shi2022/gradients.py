@@ -85,11 +85,6 @@ class FirstGradient(_PatternNeurons):
         """The numbers D of patterns."""
         return self.sizes
 
-    @property
-    def work(self) -> float:
-        """A few powers of every weight."""
-        return 5000.0 * self.neurons * sum(self.sizes)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """All sizes, and the exponents over them."""
         rows = [self._at(D, key) for D in self.sizes]
@@ -147,11 +142,6 @@ class SecondGradient(_PatternNeurons):
 
     D: int = eqx.field(static=True, kw_only=True)
     rate: float = eqx.field(converter=float, default=1.0, kw_only=True)
-
-    @property
-    def work(self) -> float:
-        """A few powers of every weight, twice."""
-        return 20_000.0 * self.neurons * self.D
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """The worst of all neurons."""

@@ -42,11 +42,6 @@ class ExplicitLabels(Instrument):
         """The numbers k of relevant patterns."""
         return self.counts
 
-    @property
-    def work(self) -> float:
-        """A forward pass on 64 inputs each."""
-        return sum(64.0 * self.draws * 3 * (k + 1) * self.D for k in self.counts)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Label, and compare."""
         rows = []
@@ -110,11 +105,6 @@ class ExplicitGeneral(Instrument):
     def steps(self) -> tuple[int, ...]:
         """The numbers k of relevant patterns."""
         return self.counts
-
-    @property
-    def work(self) -> float:
-        """A forward pass each."""
-        return sum(self.examples * self.draws * 3.0 * (k + 1) * self.family.d for k in self.counts)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Label, and compare."""

@@ -194,10 +194,6 @@ class CentreNetwork(Instrument):
     k: int = eqx.field(static=True)
     sign: float = eqx.field(static=True, default=1.0)
 
-    @property
-    def work(self) -> float:
-        return float(4**self.k)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         centres = np.array(list(itertools.product((-1.0, 1.0), repeat=self.k)))
         labels = centres.prod(axis=1)

@@ -44,11 +44,6 @@ class TypicalStart(Instrument):
         """The numbers D of patterns."""
         return self.sizes
 
-    @property
-    def work(self) -> float:
-        """Distribution functions, and one sample."""
-        return 1e7
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """All D and δ."""
         rows = []
@@ -106,11 +101,6 @@ class FewOfMany(Instrument):
     def steps(self) -> tuple[int, ...]:
         """The numbers n of background patterns."""
         return self.sizes
-
-    @property
-    def work(self) -> float:
-        """Sums over all backgrounds, sorted."""
-        return float(sum(200.0 * 2**n * self.draws for n in self.sizes))
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """All sizes."""

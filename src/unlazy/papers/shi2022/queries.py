@@ -59,11 +59,6 @@ class QueryDimension(Instrument):
     k: int = eqx.field(static=True)
     rate: float = eqx.field(static=True, default=0.5)
 
-    @property
-    def work(self) -> float:
-        """All pairs on all inputs."""
-        return float(float(math.comb(self.D, self.k)) ** 2 * 2**self.D)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Exactly; the key plays no part."""
         concepts = parities(self.D, self.k)
@@ -93,12 +88,6 @@ class Elimination(Instrument):
     D: int = eqx.field(static=True)
     k: int = eqx.field(static=True)
     rate: float = eqx.field(static=True, default=0.5)
-
-    @property
-    def work(self) -> float:
-        """Every query on all inputs and parities."""
-        count = float(math.comb(self.D, self.k))
-        return float(1000.0 * count ** (5 / 3) * 2**self.D)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Ask until one is left."""

@@ -39,11 +39,6 @@ class GoodReadout(Instrument):
     steps_taken: int = eqx.field(static=True, default=2)
     b_scale: float = eqx.field(converter=float, default=1.0)
 
-    @property
-    def work(self) -> float:
-        """A linear programme of 2^D rows and 2m columns."""
-        return float(1e5 * 2**self.D * 2 * self.m)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Two steps, then the best second layer."""
         q, b, a = self.two_steps(generator(key, self.m))
@@ -135,11 +130,6 @@ class OnlineDescent(Instrument):
     sequences: int = eqx.field(static=True, default=32)
     rates: tuple[float, ...] = eqx.field(static=True, default=(0.01, 0.1, 1.0))
     convex: bool = eqx.field(static=True, default=True)
-
-    @property
-    def work(self) -> float:
-        """Every comparator on every function."""
-        return 40.0 * self.T * self.T * self.d * self.sequences * len(self.rates)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """All sequences and step sizes."""

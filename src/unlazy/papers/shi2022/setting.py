@@ -70,11 +70,6 @@ class Assumptions(Instrument):
     skew: float = eqx.field(static=True, default=0.0)
     examples: int = eqx.field(static=True, default=100_000)
 
-    @property
-    def work(self) -> float:
-        """A few sums over all hidden vectors."""
-        return float(1000.0 * 2**self.D * self.D + self.examples * self.D)
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """By enumeration."""
         k, D = self.k, self.D
@@ -176,11 +171,6 @@ class GeneralAssumptions(Instrument):
     examples: int = eqx.field(static=True, default=50_000)
     slip: float = eqx.field(static=True, default=0.0)
 
-    @property
-    def work(self) -> float:
-        """Draws, and least squares on them."""
-        return 4.0 * self.examples * self.family.d * self.family.D
-
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Exact moments, and means over draws."""
         key_task, key_draw = jax.random.split(key)
@@ -242,11 +232,6 @@ class UpdateRule(Instrument):
     T: int = eqx.field(static=True, default=6)
     kept: float = eqx.field(static=True, default=0.0)
     printed: bool = eqx.field(static=True, default=False)
-
-    @property
-    def work(self) -> float:
-        """A few passes over all inputs."""
-        return float(100.0 * 2**self.D * self.D * self.m * self.T)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         """Both, from one start."""

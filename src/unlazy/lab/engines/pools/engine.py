@@ -86,15 +86,16 @@ class PoolEngine(Engine):
     def plan(self, trials: Sequence[Runnable]) -> Plan:
         groups, _ = groups_of(trials)
         at_once = max(1, len(self.pool.workers) or self.expected)
-        seconds = sum(map(self.costs.seconds, trials)) / at_once
+        seconds = sum(map(self.costs.seconds, trials))
         compiling = self.costs.compile_seconds * math.ceil(len(groups) / at_once)
         return Plan(
             len(trials),
             len(groups),
-            sum(trial.work for trial in trials),
             seconds,
+            seconds / at_once,
             compiling,
             self.memory,
+            self.costs.seconds,
         )
 
     def run(

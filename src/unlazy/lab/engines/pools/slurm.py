@@ -149,10 +149,11 @@ class SlurmEngine(Engine):
         return Plan(
             len(trials),
             len(groups),
-            sum(trial.work for trial in trials),
+            seconds,
             seconds / at_once,
             compiling,
             self.memory,
+            self.costs.seconds,
         )
 
     def run(
