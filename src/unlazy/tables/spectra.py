@@ -151,7 +151,8 @@ def output_scale(problem: Problem) -> Explanation:
             for place in places:
                 for step in np.flatnonzero(finite[place]):
                     network = jax.tree.map(
-                        lambda leaf, place=place, step=step: leaf[place, step], networks
+                        lambda leaf, place=place, step=step: jnp.asarray(leaf[place, step]),
+                        networks,
                     )
                     error = float(
                         np.mean(np.square(_scores(network, members.x[held]) - rows.y[held]))
