@@ -25,14 +25,8 @@ PACKAGE = "unlazy"
 ROOT = Path(__file__).parents[1]
 #: Folders and modules on which no measurement depends.
 NOT_COMPUTING = (
-    "cli",
-    "report",
-    "play",
-    "lab",
-    "api",
-    "__main__",
-    "core.naming",
-    "core.source_code",
+    *("cli", "report", "play", "lab", "api", "__main__"),
+    *("core.naming", "core.source_code", "core.user_code"),
 )
 #: Modules of `lab` that do compute.
 COMPUTING = (

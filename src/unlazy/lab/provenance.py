@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import unlazy
-from unlazy.core.naming import Ingredients, is_users, library_of, source_hash_of
+from unlazy.core.naming import Ingredients
 from unlazy.core.source_code import Place, is_computing, reached
+from unlazy.core.user_code import is_users, library_of, source_hash_of
 
 #: Libraries whose versions can change a number.
 LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "scikit-learn")

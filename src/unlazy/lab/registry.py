@@ -21,7 +21,8 @@ from types import ModuleType
 from typing import Any
 
 from unlazy.core.errors import BadInput, require, unknown
-from unlazy.core.naming import SOURCE, Named
+from unlazy.core.naming import Named
+from unlazy.core.user_code import SOURCE
 from unlazy.lab.claims import Claim, Erratum, NotRun
 from unlazy.learners.base import Learner
 from unlazy.tasks.base import Family

@@ -20,7 +20,7 @@ import cloudpickle
 import numpy as np
 
 from unlazy.core.errors import BadInput, UnlazyError
-from unlazy.core.naming import SOURCE
+from unlazy.core.user_code import SOURCE
 from unlazy.lab.plain import plain_array, plain_numbers
 from unlazy.lab.registry import load_source
 from unlazy.lab.trials import Failure, Record, Runnable
