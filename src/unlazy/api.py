@@ -18,11 +18,10 @@ import shlex
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import Kind
-from unlazy.estimators.catalog import AUDIT
 from unlazy.lab.claims import Claim, NotRun
 from unlazy.lab.engines.base import Engine
 from unlazy.lab.engines.choice import engine_named
@@ -36,15 +35,13 @@ from unlazy.lab.store import Store, opened
 from unlazy.lab.study import Study
 from unlazy.learners.base import Learner
 from unlazy.report.progress import watcher_of
-from unlazy.studies.audit import Audit, AuditOutcome, fitting
 from unlazy.studies.claim import UntilDecided, claim_study, null_of, waiting_for_data
 from unlazy.studies.contest import Contest
 from unlazy.studies.scaling import Scaling, numeric, places_of
-from unlazy.tables.folds import TableData
 from unlazy.tasks.base import Family
-from unlazy.tasks.tables.columns import Table
-from unlazy.tasks.tables.files import table_of
-from unlazy.tasks.tables.problems import problem_of
+
+if TYPE_CHECKING:
+    from unlazy.studies.audit import AuditOutcome
 
 T = TypeVar("T")
 #: A learner, or several: by names, as they are, or by labels of one's own.
@@ -74,6 +71,21 @@ class RunSession:
         return {"watcher": self.watcher, "fresh": self.fresh, "reuse_older": self.reuse_older}
 
 
+class RunOptions(TypedDict, total=False):
+    """Options of all calls that run something.
+
+    `store`: where records are kept; without one they last as long as the call. `engine`: an engine
+    or its name. `progress`: whether to show a bar, by default if somebody can see it. `fresh`: run
+    all trials again. `reuse_older`: records made by other code, libraries or data answer too.
+    """
+
+    store: Store | Path | str | None
+    engine: Engine | str | None
+    progress: bool | None
+    fresh: bool
+    reuse_older: bool
+
+
 @contextlib.contextmanager
 def session(
     store: Store | Path | str | None = None,
@@ -98,12 +110,11 @@ def compare(
     first_seed: int = DEVELOPMENT,
     budget: int = 24,
     test: int = 10_000,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> ContestOutcome:
     """Compare learners on a task with the same examples and the same tuning budget.
 
-    `set`: changes of the task, such as "d=100". `options`: `store`, `engine`, `progress`, `fresh`
-    (run all trials again), `reuse_older` (records made by other code or data answer too).
+    `set`: changes of the task, such as "d=100". `options`: see `RunOptions`.
     """
     contest = contest_of(
         task,
@@ -131,11 +142,11 @@ def scaling(
     budget: int = 6,
     most: int = 20_000,
     test: int = 4096,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> ScalingOutcome:
     """Measure how many examples learners need for a target error as a task parameter grows.
 
-    `vary` is "d=16..64" or {"d": [16, 32]}. `options` as in `compare`.
+    `vary` is "d=16..64" or {"d": [16, 32]}. `options`: see `RunOptions`.
     """
     study = study_of(
         task,
@@ -163,13 +174,13 @@ def reproduce(
     null: bool = False,
     until_decided: bool = False,
     max_seeds: int = 40,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> list[Verdict]:
     """Run claims, by their ids or patterns such as "shi2022/*", and judge them.
 
     By default on the seeds on which they are judged. `controls`: run their negative controls too.
     `null`: shuffle all labels instead. `until_decided`: add seeds until each claim is decided, at
-    most `max_seeds`. `options` as in `compare`.
+    most `max_seeds`. `options`: see `RunOptions`.
     """
     studies, rows = claim_studies(
         find_claims([ids] if isinstance(ids, str) else ids),
@@ -200,14 +211,16 @@ def audit(
     contenders: Sequence[str] | None = None,
     explain: bool = True,
     name: str = "the table",
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> AuditOutcome:
     """Find out whether a table rewards feature learning.
 
     `X` holds rows and columns (an array or a data frame) and `y` what is to be predicted, or the
     name of a column of the data frame; or `X` is a `Table`. `seconds` is the time that may be
-    spent. `options` as in `compare`: with a `store`, an audit that was interrupted resumes.
+    spent. `options`: see `RunOptions`: with a `store`, an audit that was interrupted resumes.
     """
+    from unlazy.studies.audit import audit_of  # scikit-learn takes long to import
+
     study = audit_of(
         X,
         y,
@@ -219,24 +232,6 @@ def audit(
     )
     with session(**options) as place:
         return place.run_one(study)
-
-
-def audit_of(
-    X: Any,
-    y: Any = None,
-    *,
-    task: Kind | None = None,
-    seconds: float | None = None,
-    contenders: Sequence[str] | None = None,
-    explain: bool = True,
-    name: str = "the table",
-    command: str = "",
-) -> Audit:
-    """Lay out the audit of a table, with as many rows as the time allows."""
-    table = X if isinstance(X, Table) else table_of(X, y)
-    problem = fitting(problem_of(table, task, name=name), seconds)
-    methods = tuple(AUDIT) if contenders is None else tuple(contenders)
-    return Audit(TableData(name, problem), methods, seconds, explain, command)
 
 
 def judged(

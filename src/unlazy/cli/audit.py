@@ -96,9 +96,8 @@ def audit(
 
         check_writable(page)
     seconds = seconds_of(limit)
-    from unlazy.api import audit_of
     from unlazy.report.audits import print_audit, write_audit
-    from unlazy.studies.audit import plan
+    from unlazy.studies.audit import audit_of, plan
     from unlazy.tasks.tables.files import read_table
 
     words = [file.name, *(["--target", target] if target else [])]

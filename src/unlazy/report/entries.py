@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import fnmatch
+import importlib
 from typing import Any, NamedTuple
 
 from unlazy.core.errors import BadInput, StoreError
 from unlazy.lab.claims import Claim
-from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
-from unlazy.lab.outcomes import ContestOutcome
 from unlazy.lab.registry import claims, find_claims
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Record
 from unlazy.report.view import View, view_of
-from unlazy.studies.audit import AuditOutcome
 from unlazy.studies.claim import newest, records_of, verdict_of
-from unlazy.studies.ranking import RankingOutcome
 
-#: The class of the outcome of each kind of run but claims, which are judged from their records.
-OUTCOMES: dict[str, Any] = {
-    "contest": ContestOutcome,
-    "scaling": ScalingOutcome,
-    "audit": AuditOutcome,
-    "ranking": RankingOutcome,
+#: Module and class of the outcome of each kind of run but claims, which are judged from their
+#: records. Modules are imported on demand: audits need scikit-learn.
+OUTCOMES = {
+    "contest": ("unlazy.lab.outcomes", "ContestOutcome"),
+    "scaling": ("unlazy.lab.exponents", "ScalingOutcome"),
+    "audit": ("unlazy.studies.audit", "AuditOutcome"),
+    "ranking": ("unlazy.studies.ranking", "RankingOutcome"),
 }
 Entry = tuple[Verdict, dict[str, list[Record]]]
 
@@ -64,7 +62,8 @@ def found_in(
 def _outcome(run: Run, store: Store) -> Any:
     """Return the outcome of a run as the store keeps it."""
     try:
-        return OUTCOMES[run.kind].from_json(run.outcome or {})
+        module, name = OUTCOMES[run.kind]
+        return getattr(importlib.import_module(module), name).from_json(run.outcome or {})
     except Exception as error:
         raise StoreError(
             f"The run {run.name:.60} in {store.path} is damaged: {type(error).__name__}: {error}."

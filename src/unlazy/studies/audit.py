@@ -28,7 +28,9 @@ from unlazy.tables.diagnostics import DIAGNOSTICS
 from unlazy.tables.explain import Explanation, Selected, SelectedFold
 from unlazy.tables.folds import FoldTrial, TableData
 from unlazy.tables.judgement import AuditJudgement, judge
-from unlazy.tasks.tables.problems import FOLDS, Problem
+from unlazy.tasks.tables.columns import Table
+from unlazy.tasks.tables.files import table_of
+from unlazy.tasks.tables.problems import FOLDS, Problem, problem_of
 
 #: Below this number of rows cross-validation is repeated with other folds.
 REPEATED, REPEATS = 400, 2
@@ -359,3 +361,21 @@ def fitting(problem: Problem, seconds: float | None) -> Problem:
         y = np.unique(part.y[kept], return_inverse=True)[1]
         part = dataclasses.replace(part, X=part.X[kept], y=y, classes=names)
     return part
+
+
+def audit_of(
+    X: Any,
+    y: Any = None,
+    *,
+    task: Kind | None = None,
+    seconds: float | None = None,
+    contenders: Sequence[str] | None = None,
+    explain: bool = True,
+    name: str = "the table",
+    command: str = "",
+) -> Audit:
+    """Lay out the audit of a table, with as many rows as the time allows."""
+    table = X if isinstance(X, Table) else table_of(X, y)
+    problem = fitting(problem_of(table, task, name=name), seconds)
+    methods = tuple(AUDIT) if contenders is None else tuple(contenders)
+    return Audit(TableData(name, problem), methods, seconds, explain, command)
