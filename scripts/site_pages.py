@@ -33,7 +33,7 @@ ROOMS = {
     "Learners": ("unlazy.learners",),
     "Probes": ("unlazy.probes",),
     "Tables": ("unlazy.tables",),
-    "The laboratory": ("unlazy.lab", "unlazy.core"),
+    "The laboratory": ("unlazy.lab", "unlazy.studies", "unlazy.core"),
 }
 
 

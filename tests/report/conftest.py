@@ -102,7 +102,7 @@ def records():
 
 @pytest.fixture
 def verdict(records):
-    return judge(_claim(), "laptop", records, source="here")
+    return judge(_claim(), "laptop", records)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def full_verdict(records):
         history=(Change("2026-11-17", "a bound was moved", EVIL, 1100),),
         corrections=("toy2020/typo",),
     )
-    return judge(claim, "laptop", records, source="new", control=records)
+    return judge(claim, "laptop", records, older=9, control=records)
 
 
 def contest(sizes=(100, 200)):

@@ -352,7 +352,7 @@ def verdict_from_json(told: Mapping[str, Any], claim: Claim) -> Verdict:
         diverged=told["diverged"],
         trials=told["trials"],
         seconds=told["seconds"],
-        older=told["older"],
+        older=told.get("older", 0),  # files written before fingerprints have none
         older_than_rule=told["older_than_rule"],
         provenance=told["provenance"],
     )

@@ -3,11 +3,13 @@ images.
 """
 
 import dataclasses
+import os
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from PIL import Image
 
 from contracts import check_family
 from image_files import digits, pixels, write_mnist, write_pictures, write_svhn
@@ -189,10 +191,25 @@ def test_two_sets_of_one_shape_are_not_confused(folder):
 def test_the_key_of_a_trial_follows_the_images(folder):
     write_mnist(folder)
     family, learner = ImageClasses("mnist"), FeatureRidge(RawFeatures())
-    before = Trial(family, learner, 8, 0, ()).key
-    assert before != Trial(dataclasses.replace(family, chosen=(0, 1)), learner, 8, 0, ()).key
+    before = Trial(family, learner, 8, 0, ()).id
+    assert before != Trial(dataclasses.replace(family, chosen=(0, 1)), learner, 8, 0, ()).id
     write_mnist(folder, n=50)
-    assert Trial(family, learner, 8, 0, ()).key != before
+    assert Trial(family, learner, 8, 0, ()).id != before
+
+
+def test_an_image_that_was_overwritten_in_place_is_another_set(tmp_path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        for index in range(3):
+            Image.new("L", (4, 4), 40 * index).save(tmp_path / name / f"{index}.png")
+    family = ImageClasses(str(tmp_path), flat=True)
+    trial = lambda: Trial(family, FeatureRidge(RawFeatures()), 4, 0, ())  # noqa: E731
+    before, facts = trial(), (tmp_path / "a" / "1.png").stat()
+    Image.new("L", (4, 4), 41).save(tmp_path / "a" / "1.png")
+    # A tool may set the time of the last write back; the folder does not change at all.
+    os.utime(tmp_path / "a" / "1.png", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    after = trial()
+    assert before.key == after.key and before.id != after.id
 
 
 def test_without_data_trials_are_laid_out_and_refused_before_anything_runs(folder):

@@ -83,10 +83,10 @@ def test_held_rows_do_not_shape_the_encoding(table):
 
 def test_an_edited_table_is_another_trial(table):
     probes = (Performance(100),)
-    before = Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).key
-    assert before == Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).key
+    before = Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).id
+    assert before == Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).id
     table.write_text(table.read_text().replace("red", "blue"))
-    assert before != Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).key
+    assert before != Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).id
 
 
 @pytest.mark.parametrize(
