@@ -198,16 +198,17 @@ def test_the_key_of_a_trial_follows_the_images(folder):
 
 
 def test_an_image_that_was_overwritten_in_place_is_another_set(tmp_path):
+    images = tmp_path / "images"
     for name in "ab":
-        (tmp_path / name).mkdir()
+        (images / name).mkdir(parents=True)
         for index in range(3):
-            Image.new("L", (4, 4), 40 * index).save(tmp_path / name / f"{index}.png")
-    family = ImageClasses(str(tmp_path), flat=True)
+            Image.new("L", (4, 4), 40 * index).save(images / name / f"{index}.png")
+    family = ImageClasses(str(images), flat=True)
     trial = lambda: Trial(family, FeatureRidge(RawFeatures()), 4, 0, ())  # noqa: E731
-    before, facts = trial(), (tmp_path / "a" / "1.png").stat()
-    Image.new("L", (4, 4), 41).save(tmp_path / "a" / "1.png")
+    before, facts = trial(), (images / "a" / "1.png").stat()
+    Image.new("L", (4, 4), 41).save(images / "a" / "1.png")
     # A tool may set the time of the last write back; the folder does not change at all.
-    os.utime(tmp_path / "a" / "1.png", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    os.utime(images / "a" / "1.png", ns=(facts.st_atime_ns, facts.st_mtime_ns))
     after = trial()
     assert before.key == after.key and before.id != after.id
 
