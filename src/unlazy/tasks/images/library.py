@@ -53,14 +53,15 @@ class FoundFiles(NamedTuple):
             return known[0]
         facts = [fact for path in self.files for fact in _facts(path)]
         found = hashlib.sha256(repr(facts).encode()).hexdigest()[:24]
-        now = time.monotonic()
-        _signatures[self.files] = (found, now + VALID * (now - begin))
+        took = time.monotonic() - begin
+        if took > QUICK:
+            _signatures[self.files] = (found, begin + VALID * took)
         return found
 
 
-#: A signature is valid for so many times the seconds that it took: trials ask often, and a set may
-#: have a hundred thousand files.
-VALID = 20
+#: A signature that takes longer than so many seconds is valid for so many times the time it took:
+#: trials ask often, and a set may have a hundred thousand files.
+QUICK, VALID = 0.05, 20
 _signatures: dict[tuple[Path, ...], tuple[str, float]] = {}
 
 
