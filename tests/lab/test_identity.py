@@ -174,6 +174,13 @@ def test_an_import_inside_a_function_and_a_module_alias_are_followed():
     assert "unlazy.estimators.recursion" in found and "unlazy.solvers.exact" in found
 
 
+def test_a_derivative_written_by_hand_is_part_of_its_function(edited):
+    roots = [("unlazy.core.activations", "smooth_ramp")]
+    before = reached(roots)
+    edited("unlazy.core.activations", "_normal_cdf(u) * dz", "2 * _normal_cdf(u) * dz")
+    assert reached(roots) != before
+
+
 #: One learner for each class on each kind of outputs; and one instrument for each class.
 KINDS = {"signs": FAMILY, "classes": Blobs(), "reals": Products(scalar=True)}
 SHELF = {
