@@ -172,6 +172,13 @@ def test_an_import_inside_a_function_and_a_module_alias_are_followed():
     assert "unlazy.estimators.recursion" in found and "unlazy.solvers.exact" in found
 
 
+def test_a_derivative_written_by_hand_is_part_of_its_function(edited):
+    roots = [("unlazy.core.activations", "smooth_ramp")]
+    before = reached(roots)
+    edited("unlazy.core.activations", "_normal_cdf(u) * dz", "2 * _normal_cdf(u) * dz")
+    assert reached(roots) != before
+
+
 #: A learner of each class of the catalog; the others run the same code with other numbers.
 COVERED = {type(entry.thing): name for name, entry in reversed(shelf.LEARNERS.items())}
 SHELF = [name for name in shelf.LEARNERS if shelf.LEARNERS[name].thing.suits(FAMILY.outputs)]

@@ -116,7 +116,7 @@ def test_a_silhouette_keeps_all_angles():
     task = drawn(Halfspace(9), jax.random.key(0))
     net = small_init(4)(9, key=jax.random.key(1))
     whole = {"neurons": net.first_layer, "directions": task.features}
-    reduced = Silhouette(8).look(task, net, seen=None, key=None)
+    reduced = Silhouette(8).look(task, net, seen=None, key=jax.random.key(3))
     assert reduced["neurons"].shape == (8, 9) and reduced["directions"].shape == (1, 9)
     unit = lambda w: w / np.linalg.norm(w, axis=1, keepdims=True)  # noqa: E731
     for part in ("neurons", "directions"):
@@ -130,16 +130,16 @@ def test_clusters_count_neurons_and_centres():
     task = CubeMixture(jnp.eye(2), 0.1)  # centres (±1, ±1)/√2
     w = jnp.array([[1.0, 1.0], [2.0, 2.1], [1.0, 0.0], [-3.0, 3.0]])
     net = TwoLayer(w, jnp.zeros(4), jnp.array([1.0, -1.0, 1.0, -1.0]), jnp.zeros(()), "relu")
-    found = Clusters(0.95).look(task, net, seen=None, key=None)
+    found = Clusters(0.95).look(task, net, seen=None, key=jax.random.key(3))
     assert (float(found["clustered"]), float(found["covered"])) == (0.75, 0.5)
     assert float(found["least_cosine"]) == pytest.approx(0.0, abs=1e-6), (
         "no neuron looks towards (−1, −1): the nearest is at a right angle"
     )
-    both = Clusters(0.95, opposites=True).look(task, net, seen=None, key=None)
+    both = Clusters(0.95, opposites=True).look(task, net, seen=None, key=jax.random.key(3))
     assert float(both["covered"]) == 1.0
     # Labels of the centres: +1, +1 and −1 for the three neurons near one; two of them agree.
     assert float(
-        SecondLayerSigns(0.95).look(task, net, seen=None, key=None)["agreement"]
+        SecondLayerSigns(0.95).look(task, net, seen=None, key=jax.random.key(3))["agreement"]
     ) == pytest.approx(2 / 3)
 
 
@@ -152,7 +152,7 @@ def test_kinks_are_counted_within_the_data():
         jnp.ones(4),
         jnp.zeros(()),
     )
-    assert float(Kinks(0.01).look(task, net, seen=seen, key=None)["kinked"]) == 0.5
+    assert float(Kinks(0.01).look(task, net, seen=seen, key=jax.random.key(3))["kinked"]) == 0.5
 
 
 def test_several_classes_and_several_numbers_have_their_metrics():

@@ -136,6 +136,7 @@ class Module:
                 continue
             entry = Definition(node)
             bound = _bound(node)
+            bound += [name for name in _decorating(node) if name in self.definitions]
             for each in bound:
                 self.definitions.setdefault(each, []).append(entry)
             if not bound:
@@ -172,6 +173,18 @@ def _bound(node: ast.stmt) -> list[str]:
         return [name for child in inner for name in _bound(child)]
     return [
         each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)
+    ]
+
+
+def _decorating(node: ast.stmt) -> list[str]:
+    """Names of objects whose methods decorate a function, as `f` in `@f.defjvp`: it may be a part
+    of their value.
+    """
+    decorators = getattr(node, "decorator_list", ())
+    return [
+        each.value.id
+        for each in decorators
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name)
     ]
 
 

@@ -103,7 +103,7 @@ class RecursiveFeatureMachine(PathLearner):
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         """Fit, learn the metric, and fit again."""
         sample, x, norm, y = drawn(sampler, n, key)
-        offset = np.mean(y, axis=0)
+        offset = np.asarray(np.mean(y, axis=0))
 
         def solve(points: Float[np.ndarray, "n d"]) -> _Coefficients:
             return _Coefficients(kernel_path(self.kernel, points, y - offset, (self.ridge,))[0])

@@ -26,8 +26,8 @@ class Convolutional(Network):
     averaged after each layer.
     """
 
-    filters: tuple[Float[Array, "s i o"], ...]  # by pixel, channel in, channel out
-    biases: tuple[Float[Array, " o"], ...]
+    filters: tuple[Float[Array, "_ _ _"], ...]  # by pixel, channel in, channel out
+    biases: tuple[Float[Array, " _"], ...]
     a: Float[Array, " f"] | Float[Array, "f o"]
     c: Float[Array, ""] | Float[Array, " o"]
     pool: int = eqx.field(static=True)
@@ -67,7 +67,7 @@ def _convolved(
     return convolution(x, kernel.reshape(side, side, *kernel.shape[1:]))
 
 
-def _pooled(x: Float[Array, "n h w i"], pool: int) -> Float[Array, "n h w i"]:
+def _pooled(x: Float[Array, "n h w i"], pool: int) -> Float[Array, "n h//{pool} w//{pool} i"]:
     """Means over squares; rows and columns that fill no square are left out."""
     n, height, width, channels = x.shape
     rows, columns = height // pool, width // pool

@@ -25,7 +25,7 @@ from jaxtyping import Float
 from unlazy.core.errors import require
 from unlazy.kernels.base import Kernel, squared_norm
 from unlazy.kernels.stationary import Stationary
-from unlazy.solvers.exact import Matrix, Solution, eigh
+from unlazy.solvers.exact import Matrix, Solution, Targets, eigh
 
 #: Squared distances below this many roundings of the squared norms are none: there a gradient is
 #: taken to be 0.
@@ -113,8 +113,8 @@ def metric_scores(
 
 def gradient_outer_product(
     kernel: Stationary,
-    x: Matrix,
-    coefficients: Matrix,
+    x: Float[np.ndarray, "n d"],
+    coefficients: Targets,
     *,
     weight: Float[np.ndarray, " n"] | None = None,
     centred: bool = False,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from programs import fitted
+from toys import hand_record
 from unlazy.kernels.shelf import kernel_named
 from unlazy.lab.arms import Arm
 from unlazy.lab.engines.local import LocalEngine
-from unlazy.lab.trials import Record
 from unlazy.networks.inits import SignedInit
 from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, UNLEARNED, figure2
 from unlazy.papers.allenzhu2019.forward import layer_wise
@@ -150,18 +150,7 @@ def test_figure_2_is_drawn_as_the_paper_draws_it():
     for index, series in enumerate(plot.series):
         value = UNLEARNED if series.theory else 0.1 + index
         records[series.arm] = [
-            Record(
-                "k",
-                {"seed": seed},
-                "ok",
-                places,
-                {"test_squared_error": (value, value)},
-                {},
-                0.0,
-                {},
-                "now",
-            )
-            for seed in range(3)
+            hand_record(seed=seed, steps=places, test_squared_error=value) for seed in range(3)
         ]
     found = claim_plot(plot, records)
     (axes,) = draw(found).axes

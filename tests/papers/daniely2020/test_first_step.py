@@ -1,3 +1,4 @@
+import jax
 import numpy as np
 import pytest
 
@@ -11,6 +12,8 @@ from unlazy.papers.daniely2020.separators import (
     separator,
 )
 from unlazy.theory.parity_gradients import FirstGradients, composition
+
+KEY = jax.random.key(0)
 
 
 def test_shares_of_compositions_are_those_of_random_neurons():
@@ -30,7 +33,7 @@ def test_shares_of_compositions_are_those_of_random_neurons():
 
 
 def test_the_lemmas_hold_and_bent_bounds_do_not():
-    found = FirstStepLaw((101, 201), 5).measure(key=None)
+    found = FirstStepLaw((101, 201), 5).measure(key=KEY)
     assert (
         np.all(found["chance3"] <= 1)
         and np.all(found["chance4"] <= 1)
@@ -41,9 +44,9 @@ def test_the_lemmas_hold_and_bent_bounds_do_not():
         and np.all(found["ratio12"] <= 1)
         and np.all(found["good"] >= 1)
     )
-    wrong = FirstStepLaw((101, 201), 5, part="structured").measure(key=None)
+    wrong = FirstStepLaw((101, 201), 5, part="structured").measure(key=KEY)
     assert wrong["chance4"][-1] > 1 and wrong["mean3"][-1] > 1
-    bent = FirstStepLaw((101, 201), 5, 0.5).measure(key=None)
+    bent = FirstStepLaw((101, 201), 5, 0.5).measure(key=KEY)
     assert bent["ratio12"][-1] > 1 and bent["least_alpha"][-1] < 0.25
 
 
@@ -60,9 +63,9 @@ def test_alpha_is_half_of_the_printed_one():
 
 
 def test_cancelling_neurons_feel_nothing_off_the_parity():
-    found = CancellingNeurons((21, 101), 5).measure(key=None)
+    found = CancellingNeurons((21, 101), 5).measure(key=KEY)
     assert np.all(found["off"] < 1e-15) and np.all(found["bias"] < 1e-15)
-    other = CancellingNeurons((21, 101), 5, 1).measure(key=None)
+    other = CancellingNeurons((21, 101), 5, 1).measure(key=KEY)
     assert np.all(other["off"] > 1e-3) and np.all(other["bias"] > 1e-2)
 
 
@@ -78,8 +81,8 @@ def test_the_separator_is_exact_for_odd_k(k):
 
 def test_features_with_a_ceiling_are_not_reached():
     free, cut = (
-        ReadoutFeatures((3, 5, 7)).measure(key=None),
-        ReadoutFeatures((3, 5, 7), ceiling=True).measure(key=None),
+        ReadoutFeatures((3, 5, 7)).measure(key=KEY),
+        ReadoutFeatures((3, 5, 7), ceiling=True).measure(key=KEY),
     )
     assert np.allclose(free["error"], 1) and np.all(free["wanted"] >= 1 - 1e-9)
     assert cut["error"][0] == pytest.approx(1) and np.all(cut["error"][1:] > 100)

@@ -190,9 +190,9 @@ def test_the_start_is_measured_as_it_is():
 
 
 def test_enough_neurons_become_features():
-    found = FeatureShare((10_001, 28_300_000_001), 7).measure(key=None)["wanted"]
+    found = FeatureShare((10_001, 28_300_000_001), 7).measure(key=KEY)["wanted"]
     assert np.all(found >= 1)
-    assert FeatureShare((10_001,), 7, 0.5).measure(key=None)["wanted"][0] < 1
+    assert FeatureShare((10_001,), 7, 0.5).measure(key=KEY)["wanted"][0] < 1
 
 
 def test_wrong_sizes_are_refused():

@@ -1,3 +1,4 @@
+import functools
 import math
 
 import jax
@@ -34,7 +35,8 @@ def traced(w, a, steps):
     p).
     """
     w, a = jnp.asarray(w, jnp.float32), jnp.asarray(a, jnp.float32)
-    models = TwoLayer(w, jnp.zeros(a.shape), a / a.shape[1], jnp.zeros(len(a)), "relu")
+    network = functools.partial(TwoLayer, activation="relu")
+    models = jax.vmap(network)(w, jnp.zeros(a.shape), a / a.shape[1], jnp.zeros(len(a)))
     return Trace(models, jnp.zeros(len(a)), SEEN, steps)
 
 

@@ -180,7 +180,7 @@ def test_drift_by_hand():
     """The second neuron's weights move by 5 beside a bound of (0.1·10)² + 0.1·10·2 = 3."""
     w = jnp.zeros((3, 2, 2)).at[:, :, 0].set(1.0)
     w = w.at[1, 1].add(jnp.array([3.0, 4.0])).at[2, 1].add(jnp.array([0.0, 1.0]))
-    models = TwoLayer(
+    models = jax.vmap(TwoLayer)(
         w, jnp.zeros((3, 2)).at[2, 0].set(-2.0), jnp.array([[1.0, -2.0]] * 3), jnp.zeros(3)
     )
     found = Drift(0.1)(None, trace_of(models, (2, 12, 22)), found={}, key=jax.random.key(0))

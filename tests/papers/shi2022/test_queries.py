@@ -103,7 +103,7 @@ def test_accuracy_over_the_law_or_over_fresh_examples(D):
     listed.
     """
     task = drawn(BalancedParity(d=D, D=D, k=3, negative=0.3), jax.random.key(0))
-    models = TwoLayer(
+    models = jax.vmap(TwoLayer)(
         jnp.zeros((2, 1, D)), jnp.zeros((2, 1)), jnp.zeros((2, 1)), jnp.array([1.0, 0.0])
     )
     trace = Trace(models, jnp.zeros(2), None, (0, 1))

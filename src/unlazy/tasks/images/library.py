@@ -53,15 +53,14 @@ class FoundFiles(NamedTuple):
             return known[0]
         facts = [fact for path in self.files for fact in _facts(path)]
         found = hashlib.sha256(repr(facts).encode()).hexdigest()[:24]
-        took = time.monotonic() - begin
-        if took > QUICK:
-            _signatures[self.files] = (found, begin + VALID * took)
+        if len(facts) > MANY_FILES:
+            _signatures[self.files] = (found, begin + VALID * (time.monotonic() - begin))
         return found
 
 
-#: A signature that takes longer than so many seconds is valid for so many times the time it took:
-#: trials ask often, and a set may have a hundred thousand files.
-QUICK, VALID = 0.05, 20
+#: The signature of more files than these is valid for so many times the seconds it took: trials
+#: ask often, and a set may have a hundred thousand files.
+MANY_FILES, VALID = 1000, 20
 _signatures: dict[tuple[Path, ...], tuple[str, float]] = {}
 
 
