@@ -15,15 +15,11 @@ import pytest
 
 import unlazy
 from contracts import check_family
+from selection import slow_but
 from unlazy.cli.main import main
 from unlazy.lab import registry
 
 ROOT = Path(__file__).parent.parent
-
-
-def slow_but(quick, names):
-    """Parameters of which all but a few are left to `make test-slow`."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def run_blocks(document):
@@ -69,7 +65,7 @@ WITH_CODE = [page for page in PAGES if "```python" in (ROOT / page).read_text(en
 @pytest.mark.parametrize(
     "document",
     slow_but(
-        ("docs/first-task.md", "docs/howto/contest.md"),
+        ("docs/first-task.md",),
         [page for page in WITH_CODE if page not in ("docs/howto/python.md", "docs/estimators.md")],
     ),
 )

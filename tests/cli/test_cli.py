@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from selection import slow
 from unlazy import api
 from unlazy.cli.main import main
 from unlazy.lab import registry as catalogue
@@ -123,8 +124,9 @@ main()
 @pytest.mark.parametrize(
     ("name", "status", "what", "total"),
     [
-        ("SIGKILL", -signal.SIGKILL, ["shi2022/table1"], 12),
-        ("SIGINT", 130, ["malach2019/lemma8", "--seeds", "6"], 6),
+        ("SIGKILL", -signal.SIGKILL, ["malach2019/lemma8", "--seeds", "6"], 6),
+        slow(("SIGKILL", -signal.SIGKILL, ["shi2022/table1"], 12)),
+        slow(("SIGINT", 130, ["malach2019/lemma8", "--seeds", "6"], 6)),
     ],
 )
 def test_a_run_that_is_cut_off_goes_on_where_it_was(

@@ -7,6 +7,7 @@ import pandas
 import pytest
 from click.testing import CliRunner
 
+from selection import slow_but
 from unlazy.cli.main import main
 from unlazy.lab import provenance
 from unlazy.lab.store import Store
@@ -40,7 +41,7 @@ def write_tables():
         file.write("problema p min max mean std\none 90 0 0 0 0\n----\nmean 1 1 1 1 1\n")
 
 
-@pytest.mark.parametrize("verb", COMMANDS)
+@pytest.mark.parametrize("verb", slow_but(["compare", "scaling", "reproduce"], COMMANDS))
 def test_other_libraries_run_anew_and_older_records_answer_on_request(verb, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(audit, "REPEATS", 1)

@@ -15,22 +15,20 @@ NET = {
     "early_stopping": False,
     "ensemble": 1,
 }
-ESTIMATORS = [
+#: One solved at once, and one trained.
+ESTIMATORS = [e.KernelRidgeRegressor(), e.TwoLayerClassifier(**NET)]
+#: The others share the code of their fits and predictions with one of these.
+VARIANTS = [
     e.NTKClassifier(),
     e.NTKRegressor(),
     e.KernelRidgeClassifier(),
-    e.KernelRidgeRegressor(),
     e.KernelCommitteeClassifier(kernels=("laplace", "rbf")),
     e.KernelCommitteeRegressor(kernels=("laplace", "rbf")),
     e.RandomFeatureClassifier(width=100),
     e.RandomFeatureRegressor(width=100),
-    e.TwoLayerClassifier(**NET),
     e.TwoLayerRegressor(**NET),
     e.RecursiveFeatureMachineClassifier(iterations=1),
     e.RecursiveFeatureMachineRegressor(iterations=1),
-]
-#: Estimators that differ from one of these in a kernel or an architecture alone.
-VARIANTS = [
     e.ConjugateKernelClassifier(),
     e.ConjugateKernelRegressor(),
     e.ThreeLayerResNetClassifier(**NET),

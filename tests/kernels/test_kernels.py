@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+from selection import slow_but, slow_but_first
 from toys import small_init
 from unlazy.core.activations import activation_of
 from unlazy.core.errors import BadInput
@@ -42,16 +43,19 @@ WIDE = [
 ]
 WIDE += [NTK(1, "relu"), NTK(1, "tanh", 1.5), NNGP(1, "hard_tanh", 1.5, 0.1)]
 ALL = pytest.mark.parametrize("kernel", SIMPLE + WIDE, ids=repr)
-#: Every kernel in double precision, and one of each class in single precision; `make test-slow` has
-#: the others.
+#: One kernel of each class in double precision; `make test-slow` has the others, and single
+#: precision.
 FIRST = {type(kernel): kernel for kernel in reversed(SIMPLE + WIDE)}
+FIRSTS = pytest.mark.parametrize("kernel", slow_but([*FIRST.values()], SIMPLE + WIDE), ids=repr)
 PRECISIONS = pytest.mark.parametrize(
     ("kernel", "dtype"),
     [
         pytest.param(
             kernel,
             dtype,
-            marks=() if dtype == jnp.float64 or FIRST[type(kernel)] is kernel else pytest.mark.slow,
+            marks=()
+            if dtype == jnp.float64 and FIRST[type(kernel)] is kernel
+            else pytest.mark.slow,
             id=f"{kernel!r}-{dtype.__name__}",
         )
         for kernel in SIMPLE + WIDE
@@ -104,7 +108,7 @@ def test_gram_by_blocks_is_the_kernel(kernel, dtype):
     assert np.linalg.eigvalsh(np.asarray(K, np.float64)).min() > -1e-5 * np.trace(K)
 
 
-@ALL
+@FIRSTS
 def test_single_precision_is_near_double_precision(kernel):
     x = points(40, 10)
     exact = np.asarray(gram(kernel, x))
@@ -222,23 +226,20 @@ def deep(key, d, width, depth, activation, w_variance, b_variance):
 
 @pytest.mark.parametrize(
     ("depth", "activation"),
-    [
-        (2, "relu"),
-        (2, "erf"),
-        (1, "truncated_relu"),
-        (2, "gelu"),
-        (1, "quadratic"),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in [
-                (1, "relu"),
-                (3, "relu"),
-                (1, "erf"),
-                (2, "truncated_relu"),
-                (1, "relu6"),
-            ]
-        ),
-    ],
+    slow_but_first(
+        [
+            (2, "relu"),
+            (2, "erf"),
+            (1, "truncated_relu"),
+            (2, "gelu"),
+            (1, "quadratic"),
+            (1, "relu"),
+            (3, "relu"),
+            (1, "erf"),
+            (2, "truncated_relu"),
+            (1, "relu6"),
+        ]
+    ),
 )
 def test_wide_networks_approach_the_kernels(depth, activation):
     with jax.enable_x64(False):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.kernels.finite import Conjugate, Tangent
 from unlazy.kernels.gram import gram
@@ -71,7 +72,7 @@ def draw(key, d, m, activation, bottleneck=False):
 POINTS = jax.random.normal(jax.random.key(0), (5, 4)) * jnp.linspace(0.5, 2, 5)[:, None]
 
 
-@pytest.mark.parametrize("activation", ["relu", "truncated_relu"])
+@pytest.mark.parametrize("activation", slow_but_first(["relu", "truncated_relu"]))
 def test_wide_networks_approach_the_kernels(activation):
     @jax.jit
     def kernels(keys):

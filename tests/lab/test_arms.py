@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from selection import slow_but_first
 from toys import Halfspace
 from unlazy.lab.arms import Tuned, relabelled
 from unlazy.lab.engines.local import LocalEngine
@@ -20,7 +21,7 @@ def run(arm, seeds):
     return arm.join([records[trial.id] for trial in trials], seeds)
 
 
-@pytest.mark.parametrize("name", ["linear", "rbf", "one-step"])
+@pytest.mark.parametrize("name", slow_but_first(["linear", "rbf", "one-step"]))
 def test_a_tuned_arm_is_the_same_learner_as_in_a_contest(name, tmp_path):
     family, learner = Halfspace(5), LEARNERS[name].thing
     arm = Tuned(family, learner, 40, (Performance(500),), budget=4)

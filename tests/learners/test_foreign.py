@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from contracts import check_learner
+from selection import slow_but_first
 from toys import Blobs, Halfspace, Products
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import Outputs
@@ -191,7 +192,9 @@ class Forgotten(PlainLearner):
 
 @pytest.mark.parametrize(
     "family",
-    [Halfspace(4), Blobs(), Products(), family_of("shi2022/task", ["d=30", "D=12", "k=3"])],
+    slow_but_first(
+        [Halfspace(4), Blobs(), Products(), family_of("shi2022/task", ["d=30", "D=12", "k=3"])], 2
+    ),
 )
 def test_plain_learners_keep_the_contract_and_agree(family):
     for learner in (Nearest(), Mean()):

@@ -10,6 +10,7 @@ import pytest
 
 from contracts import is_close
 from programs import drawn
+from selection import slow_but_first
 from toys import Halfspace, small_init, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.core.losses import LOSSES
@@ -238,7 +239,7 @@ def test_training_in_the_span_equals_training_in_the_whole_space():
     ), "the rest was lost"
 
 
-@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("fresh", slow_but_first([False, True]))
 def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
     """It does not commute with rotations: on a task with a basis it trains on the inputs
     themselves.

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression as PeerLogistic
 from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
+from selection import slow_but_first
 from toys import Halfspace, small_init
 from unlazy.core.errors import BadInput
 from unlazy.kernels.feature_maps import RandomFeatures, RandomGradients, RawFeatures
@@ -54,7 +55,7 @@ def test_all_learners_meet_the_same_sample():
 
 
 @pytest.mark.parametrize("task", [TASK, HIDDEN], ids=["no basis", "in a basis"])
-@pytest.mark.parametrize("n", [60, FEW + 20])
+@pytest.mark.parametrize("n", slow_but_first([60, FEW + 20]))
 def test_kernel_ridge_is_scikit_learns(task, n):
     path = (0.01, 1.0, 30.0)
     trace = KernelRidge(RBF(0.7), path).fit(task.sampler, n, key=KEY)

@@ -12,6 +12,7 @@ import pytest
 
 import programs
 from contracts import is_close
+from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.core.losses import hinge
 from unlazy.lab.engines.local import LocalEngine
@@ -121,10 +122,12 @@ def test_what_is_no_oracle_is_refused(make, message):
 
 @pytest.mark.parametrize(
     "family",
-    [
-        BalancedParity(d=8, D=7, k=3, structure=0.4, negative=0.7),
-        ParityMixture(d=8, D=7, k=3, po=0.3),
-    ],
+    slow_but_first(
+        [
+            BalancedParity(d=8, D=7, k=3, structure=0.4, negative=0.7),
+            ParityMixture(d=8, D=7, k=3, po=0.3),
+        ]
+    ),
 )
 def test_the_law_of_few_patterns_is_exact(family):
     task = family.task(key=jax.random.key(0))
@@ -188,8 +191,17 @@ def expected_gradient(net, law, weight, smoothing=None):
     return {name: jnp.tensordot(weight, value, 1) for name, value in each.items()}
 
 
-@pytest.mark.parametrize("class_weighted", [False, True])
-@pytest.mark.parametrize("source", [LawGradients(), QueryGradients.of(0.01)])
+@pytest.mark.parametrize(
+    ("source", "class_weighted"),
+    slow_but_first(
+        [
+            (LawGradients(), True),
+            (LawGradients(), False),
+            (QueryGradients.of(0.01), True),
+            (QueryGradients.of(0.01), False),
+        ]
+    ),
+)
 def test_the_gradient_of_a_law_is_the_sum_over_its_points(source, class_weighted):
     with jax.enable_x64(True):
         learner = learner_of(source, class_weighted=class_weighted)
@@ -205,6 +217,7 @@ def test_the_gradient_of_a_law_is_the_sum_over_its_points(source, class_weighted
         assert is_close(trace.at(-1), explicit(task, start, update, 4), 1e-6)
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_law_is_near_that_of_a_large_sample():
     _, exact = fitted(learner_of(LawGradients(), steps=1))
     _, sampled = fitted(learner_of(SampleGradients(), steps=1), n=200_000)
@@ -283,7 +296,7 @@ def test_weights_that_an_oracle_hides_stay_zero():
     np.testing.assert_array_equal(trace.models.w, 0)
 
 
-@pytest.mark.parametrize("source", [SampleGradients(), LawGradients()])
+@pytest.mark.parametrize("source", slow_but_first([SampleGradients(), LawGradients()]))
 def test_the_spread_is_that_of_the_weighted_inputs(source):
     stages = (Descent({"w": 1.0}, steps=1, forget=("w",), smoothing=0.5, spread=0.7),)
     task, trace = fitted(GradientDescent(INIT, stages, source=source), n=100_000)

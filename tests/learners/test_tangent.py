@@ -10,6 +10,7 @@ import pytest
 
 from contracts import check_learner
 from programs import drawn
+from selection import slow_but_first
 from toys import Halfspace, Products
 from unlazy.learners.tangent import LastLayerRidge, TangentRidge
 from unlazy.networks.inits import PlainInit, ResNetInit, TangentInit
@@ -36,14 +37,14 @@ INITS = {
 }
 
 
-@pytest.mark.parametrize("name", INITS)
+@pytest.mark.parametrize("name", slow_but_first(INITS))
 @pytest.mark.parametrize("kind", [TangentRidge, LastLayerRidge])
 def test_they_keep_the_contract(kind, name):
     check_learner(kind(INITS[name], (0.1, 1.0)), Products(), 40)
     check_learner(kind(INITS[name], (0.1, 1.0)), Halfspace(5), 40)
 
 
-@pytest.mark.parametrize("name", INITS)
+@pytest.mark.parametrize("name", slow_but_first(INITS))
 def test_the_tangent_path_is_ridge_regression_on_all_derivatives(name):
     task = drawn(Products(), jax.random.key(0))
     with jax.enable_x64(True):
@@ -103,7 +104,7 @@ def test_tangents_of_three_layers_follow_the_structure_of_their_layers():
         np.testing.assert_allclose(Tangent(network)(x, x), direct, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", INITS)
+@pytest.mark.parametrize("name", slow_but_first(INITS))
 def test_gradient_descent_on_the_tangent_model_leads_to_the_ridge_solution(name):
     """With weight decay: the same convex problem, λ‖δ‖² beside the mean of ½‖·‖² over n
     examples.

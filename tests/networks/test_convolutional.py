@@ -7,6 +7,7 @@ import pytest
 
 from contracts import check_learner
 from programs import fitted
+from selection import slow_but, slow_but_first
 from toys import Blobs, Halfspace
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
@@ -29,7 +30,7 @@ def learner(steps=150, channels=(4, 8)):
     )
 
 
-@pytest.mark.parametrize("side", [1, 2, 3, 4])
+@pytest.mark.parametrize("side", slow_but([2, 3], [1, 2, 3, 4]))
 def test_the_convolution_is_jaxs(side):
     x = jax.random.normal(jax.random.key(0), (5, 6, 7, 3))
     kernel = jax.random.normal(jax.random.key(1), (side, side, 3, 4))
@@ -52,7 +53,7 @@ def test_the_network_keeps_its_scale_from_layer_to_layer():
     assert 0.5 < float(jnp.std(network(x))) < 2
 
 
-@pytest.mark.parametrize("classes", [2, 10])
+@pytest.mark.parametrize("classes", slow_but_first([2, 10]))
 def test_it_keeps_the_contract_and_learns_images(classes):
     family = Blobs(side=8, classes=classes)
     check_learner(learner(steps=3), family, 60)

@@ -10,6 +10,7 @@ import pytest
 
 from contracts import check_learner
 from programs import fitted
+from selection import slow_but_first
 from toys import Blobs, Halfspace, Products
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
@@ -46,7 +47,7 @@ def learner(make=MLP, groups=None, steps=300, rate=0.1, **options):
 
 @pytest.mark.parametrize(
     "family",
-    [Halfspace(4), Blobs(), Products(), Products(scalar=True)],
+    slow_but_first([Halfspace(4), Blobs(), Products(), Products(scalar=True)]),
     ids=["signs", "classes", "reals", "one real"],
 )
 @pytest.mark.parametrize(

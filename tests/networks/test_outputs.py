@@ -9,6 +9,7 @@ import pytest
 
 from contracts import is_close
 from programs import fitted
+from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.core.losses import LOSSES, example_losses
 from unlazy.core.metrics import Outputs
@@ -88,12 +89,16 @@ def test_residual_network_enters_a_basis():
 
 @pytest.mark.parametrize(
     ("init", "o", "groups", "loss"),
-    [
-        (plain(), 3, ("w", "b", "a", "c"), "squared"),
-        (residual(), 3, HIDDEN, "squared"),
-        (residual(False), 3, ALL, "softmax"),
-    ]
-    + [(plain(), 1, ("w", "a"), loss) for loss in ("hinge", "logistic")],
+    slow_but_first(
+        [
+            (residual(False), 3, ALL, "softmax"),
+            (plain(), 1, ("w", "a"), "hinge"),
+            (plain(), 1, ("w", "a"), "logistic"),
+            (plain(), 3, ("w", "b", "a", "c"), "squared"),
+            (residual(), 3, HIDDEN, "squared"),
+        ],
+        2,
+    ),
 )
 def test_descent_with_outputs_and_weights_is_the_plain_loop(init, o, groups, loss):
     """Mean over examples with their weights of the sum over outputs; what is not named stays."""
@@ -159,7 +164,9 @@ def test_hidden_groups_leave_the_output_layer_alone_in_minibatches():
 
 @pytest.mark.parametrize(
     ("init", "outputs"),
-    [(plain(), 3), (plain(), 1), (residual(), 3), (residual(False), 3), (residual(), None)],
+    slow_but_first(
+        [(plain(), 3), (residual(), 3), (plain(), 1), (residual(False), 3), (residual(), None)], 2
+    ),
 )
 def test_kernels_of_finite_networks_with_outputs(init, outputs):
     """The tangent kernel is the mean over outputs of products of gradients."""
@@ -222,8 +229,10 @@ def classes_weighted_with_outputs():
     return GradientDescent(plain(), (stage,)).fit(sampler, 4, key=KEY)
 
 
-@pytest.mark.parametrize("outputs", [None, 3])
-@pytest.mark.parametrize("bottleneck", [False, True])
+@pytest.mark.parametrize(
+    ("bottleneck", "outputs"),
+    slow_but_first([(False, 3), (True, None), (False, None), (True, 3)], 2),
+)
 def test_the_tangent_kernel_is_that_of_the_jacobian(bottleneck, outputs):
     """By structure where layers share no weights, by gradients where they do."""
     init = ResNetInit(

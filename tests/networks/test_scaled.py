@@ -13,6 +13,7 @@ X = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
 PLAIN = PlainInit(m=7, w_scale=1.0, b_scale=0.5, a_scale=1.0)
 
 
+@pytest.mark.slow
 def test_a_deep_network_is_its_formula():
     init = DeepInit(
         m=6, depth=3, w_scale=1.0, b_scale=0.3, v_scale=0.5, a_scale=1.0, activation="tanh"

@@ -205,6 +205,7 @@ def test_keys_step_and_wind_back_and_the_phone_sees_all(page):
     assert unnamed == 0, "a control has no name that a screen reader could say"
 
 
+@pytest.mark.slow
 def test_a_closed_tab_stops_the_work(page, address):
     until(page, "state.frames.length > 2")
     page.evaluate(

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from selection import slow_but
 from unlazy import (
     Descent,
     GradientDescent,
@@ -42,14 +43,7 @@ CASES = {
 }
 
 
-#: The others are run by `make test-slow`.
-QUICK = (MAIN, "layer by layer")
-
-
-@pytest.mark.parametrize(
-    "case",
-    [*QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in CASES if case not in QUICK)],
-)
+@pytest.mark.parametrize("case", slow_but(["inputs of unit norm"], CASES))
 def test_any_pieces_are_the_trial(case):
     family, learner, n = CASES[case]
     training = LiveTraining(family, learner, n, (3, 4), test=200)

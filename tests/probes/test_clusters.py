@@ -96,6 +96,7 @@ def test_two_clusters_of_filters_are_found_from_the_main_direction():
     assert centres[0] @ centres[1] < -0.95
 
 
+@pytest.mark.slow
 def test_gradients_of_the_first_steps_are_told_by_recorded_weights():
     """A path of weights by momentum along known gradients: their means over trunks of ten steps are
     found again.

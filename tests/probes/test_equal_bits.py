@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from programs import drawn, looked
+from selection import slow_but_first
 from toys import Halfspace, small_init
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
@@ -76,7 +77,7 @@ def test_weights_are_told_apart_by_part():
     assert found["separation"] > 1
 
 
-@pytest.mark.parametrize("k", [3, 5])
+@pytest.mark.parametrize("k", slow_but_first([3, 5]))
 def test_the_score_by_ones_is_the_zigzag_of_a_parity(k):
     family = EqualBits(d=12, k=k)
     found = look(ScoreByOnes(50), lambda task: Parity(task.where, k), family)

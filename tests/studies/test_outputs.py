@@ -41,7 +41,11 @@ FOREST = ScikitLearner.of(
 )
 
 
-def outcome(family, folder, n=300, *, names=(*NAMES, *SMALL, "forest")):
+EVERYONE = (*NAMES, *SMALL, "forest")
+FEW = ("linear", "ntk", "forest")
+
+
+def outcome(family, folder, n=300, *, names):
     everyone = {name: LEARNERS[name].thing for name in NAMES} | SMALL | {"forest": FOREST}
     learners = {name: everyone[name] for name in names}
     contest = Contest(family, learners, (n,), (0, 1), budget=2, test=1000)
@@ -53,11 +57,12 @@ def means(found, n=300):
     return {name: found.mean(name, n).mean for name in found.learners}
 
 
-def test_fifteen_real_outputs(tmp_path):
+@pytest.mark.parametrize("names", [FEW, pytest.param(EVERYONE, marks=pytest.mark.slow)])
+def test_fifteen_real_outputs(names, tmp_path):
     """Four are linear, eleven are products: a linear model keeps the variance 15 of these, out of
     19.
     """
-    found = outcome(Products(), tmp_path)
+    found = outcome(Products(), tmp_path, names=names)
     value = means(found)
     assert found.metric.name == "squared_error" and found.to_json()["metric"] == "squared_error"
     assert 14 < value["linear"] < 17.5 and max(value.values()) < 19.5
@@ -71,7 +76,7 @@ def test_fifteen_real_outputs(tmp_path):
 
 def test_one_real_output(tmp_path):
     """y = u₀ + u₀·u₁ has variance 2, of which a linear model explains one half."""
-    found = outcome(Products(scalar=True), tmp_path, names=("linear", "ntk", "rfm", "forest"))
+    found = outcome(Products(scalar=True), tmp_path, names=FEW)
     value = means(found)
     assert found.metric.name == "squared_error" and 0.85 < value["linear"] < 1.4
     best = min(value, key=value.get)
@@ -81,12 +86,19 @@ def test_one_real_output(tmp_path):
     )
 
 
-@pytest.mark.parametrize("family", [Blobs(), Blobs(side=4)], ids=["vectors", "images"])
-def test_ten_classes(family, tmp_path):
-    # Images are laid out as vectors for all but networks: few learners show that.
-    found = outcome(
-        family, tmp_path, **({"names": ("linear", "network", "forest")} if family.side else {})
-    )
+@pytest.mark.parametrize(
+    ("family", "names"),
+    [
+        pytest.param(Blobs(), FEW, id="vectors"),
+        pytest.param(Blobs(), EVERYONE, id="vectors, everyone", marks=pytest.mark.slow),
+        # Images are laid out as vectors for all but networks: few learners show that.
+        pytest.param(
+            Blobs(side=4), ("linear", "network", "forest"), id="images", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_ten_classes(family, names, tmp_path):
+    found = outcome(family, tmp_path, names=names)
     value = means(found)
     assert found.metric.name == "accuracy" and all(85 < each <= 100 for each in value.values())
     best = max(value, key=value.get)

@@ -239,6 +239,7 @@ def test_a_stopped_study_goes_on_where_it_was(tmp_path):
     assert np.all(row.means[1] > row.means[0]), "more dimensions need more examples"
 
 
+@pytest.mark.slow
 def test_where_the_usual_target_is_too_hard_all_are_asked_for_an_easier_one(tmp_path):
     """Where 128 examples are all there are, a linear model has an error of about 0.06 in 16
     dimensions, and reaches 0.1.

@@ -152,6 +152,7 @@ def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monke
         assert finding.data["sides"]["fixed"]["name"] == fixed
 
 
+@pytest.mark.slow
 def test_diagnostics_see_what_was_planted(monkeypatch):
     monkeypatch.setattr(spectra, "BOOTSTRAP", 2)
     monkeypatch.setattr(spectra, "SCALES", (0.5, 32.0))

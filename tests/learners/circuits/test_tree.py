@@ -44,6 +44,7 @@ def test_learners_keep_the_contract_and_learn():
         Layerwise(margin=0.0)
 
 
+@pytest.mark.slow
 def test_the_network_on_the_law_sees_every_input():
     """As many examples as the law has probabilities are the law itself."""
     family = FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5))

@@ -47,6 +47,7 @@ def test_one_step_is_that_of_the_usual_library():
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_readouts_find_what_is_there_and_nothing_else():
     key = jax.random.key(0)
     features = jax.random.normal(key, (2000, 8))
@@ -56,6 +57,7 @@ def test_readouts_find_what_is_there_and_nothing_else():
     assert readout_share(features[:1000], others[:1000], features[1000:], others[1000:]) < 0.1
 
 
+@pytest.mark.slow
 def test_a_layer_that_holds_the_base_signal_is_seen_to():
     """Four neurons a pair make x₁x₂; the product of four pairs is in none of them."""
     task = PairHierarchy(d=8).task(key=jax.random.key(0))
@@ -85,6 +87,7 @@ def test_norms_and_energies_of_first_layers():
     assert found["norm"] == pytest.approx(float(np.linalg.norm(inside.w)) / np.sqrt(10), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_layer_by_layer_freezes_what_it_should():
     joint = momentum_sgd("3resnet", "all", 8, 60, (0.05, 1e-3), 2)
     trials = Arm(PairHierarchy(d=8), layer_wise(joint), 60, (Performance(50),)).trials([3])

@@ -1,3 +1,5 @@
+import pytest
+
 from unlazy.lab.arms import Row, Tuned
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.papers.daniely2020.contest import ALONG, BESIDE, CONTEST, COUNTS, FIXED, SIZES, contest
@@ -18,6 +20,7 @@ def test_every_rival_meets_the_same_examples_at_every_k():
     assert BESIDE[1] in contest("paper") and BESIDE[1] not in contest("laptop")
 
 
+@pytest.mark.slow
 def test_one_step_and_a_linear_model_part_ways_on_the_uniform_part():
     arms = contest("smoke")
     found = {}

@@ -165,6 +165,7 @@ def test_descent_on_the_second_layer_finds_the_parity_and_only_with_structure():
     assert trained(schedule, *probes, structured=0.0)["solved"][-1] == 0
 
 
+@pytest.mark.slow
 def test_drift_and_regret_stay_below_their_bounds_and_false_ones_are_exceeded():
     schedule = ParitySchedule.theorem(n=10_001, k=7, q=16, T=200, record=(0, 10, 100))
     found = trained(schedule, LayerDrift(10_001, 7, schedule.rate, schedule.penalty))

@@ -105,6 +105,7 @@ def trace_of(net):
     return Trace(models, jnp.zeros(1), Batch(jnp.zeros((1, 1)), jnp.zeros(1)), (0,))
 
 
+@pytest.mark.slow
 def test_minibatches_keep_their_distance_and_thin_ones_do_not():
     d = 64
     task = drawn(MultiIndex(d=d), jax.random.key(0))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from programs import drawn, looked
+from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
@@ -180,7 +181,7 @@ def test_the_end_of_phase_one_is_the_last_step_with_a_small_network():
     )
 
 
-@pytest.mark.parametrize("exponential", [False, True])
+@pytest.mark.parametrize("exponential", slow_but_first([False, True]))
 def test_a_planted_law_of_growth_is_told(exponential):
     steps, eta, margin = tuple(range(12)), 0.3, 0.7
     clock = eta * PHASE2_RATE * 2 / (1 + math.exp(margin)) * np.arange(12)

@@ -49,6 +49,7 @@ def test_one_step_is_that_of_a_full_network(signal):
     np.testing.assert_allclose(moved.a, a, atol=0.03)
 
 
+@pytest.mark.slow
 def test_a_million_dimensions_are_learned_in_the_order_of_log_d():
     path = simulate(
         initial(200, 1e6, 0.3, key=jax.random.key(0)), 160, 0.4, d=1e6, key=jax.random.key(1)
@@ -62,6 +63,7 @@ def test_a_million_dimensions_are_learned_in_the_order_of_log_d():
     assert abs(least[0]) < 0.01 and least[1] > 3
 
 
+@pytest.mark.slow
 def test_minibatch_noise_lengthens_the_rest():
     start = initial(50, 1e4, 0.3, key=jax.random.key(0))
     quiet = simulate(start, 10, 0.4, key=jax.random.key(1), d=1e4)

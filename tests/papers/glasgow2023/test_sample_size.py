@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from selection import slow_but_first
 from toys import hand_record
 from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NTK
@@ -47,6 +48,7 @@ def test_a_target_that_is_not_reached_is_said():
     assert exponents(d, {"samples": 3 * d**2})["exponent"] == pytest.approx(2)
 
 
+@pytest.mark.slow
 def test_a_kernels_sample_size_is_as_predicted():
     (record,) = run(kernel_row(Polynomial(2, 0.0), (12, 20), target=0.1, test=1000))
     assert record.steps == (12, 20)
@@ -96,7 +98,7 @@ def test_predictions_alone():
     assert found["exponent"][0] == pytest.approx(2, abs=0.02)
 
 
-@pytest.mark.parametrize("name", ["ntk", "quadratic", "sgd"])
+@pytest.mark.parametrize("name", slow_but_first(["ntk", "quadratic", "sgd"]))
 def test_below_the_bound_nothing_is_learned(name):
     row = below_the_bound(name, (64,), test=400, length=5)
     assert isinstance(row, Row) and row.trials([0])[0].n == int(64 / math.log(64) ** 2)

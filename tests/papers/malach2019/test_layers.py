@@ -91,6 +91,7 @@ def test_with_the_numbers_of_the_theorems_nothing_fails(kind):
     assert found["sample_share"] >= 1 and found["steps_share"] >= 1
 
 
+@pytest.mark.slow
 def test_without_correlation_or_with_too_many_inputs_they_do_not_work():
     assert last(TheoremRuns((8,), kind="uncorrelated", circuits=2))["failed"] == 1
     with pytest.raises(BadInput, match="at most 16"):
@@ -137,6 +138,7 @@ def test_followed_training_is_that_of_the_learner():
     assert np.array_equal(np.sign(values)[layer.occurs], layer.target[layer.occurs])
 
 
+@pytest.mark.slow
 def test_uncorrelated_gates_become_constant_and_correlated_ones_do_not():
     fair, biased = last(UncorrelatedGates((4, 8))), last(UncorrelatedGates((4, 8), p=0.85))
     assert fair["least_constant"] == 1 and fair["recovered"] == 0

@@ -111,6 +111,7 @@ def test_the_closed_form_of_epsilon_is_that_of_the_worst_circuit(kind):
         assert correlations(task.circuit, task.input_law).epsilon >= epsilon_of(kind, n) - 1e-12
 
 
+@pytest.mark.slow
 def test_the_least_sample_is_below_the_theorem():
     found = last(least_sample((4, 8), "generative", tries=2))
     assert 16 <= found["least"] <= 4096 and 0 < found["worst_share"] < 1e-2
@@ -150,6 +151,7 @@ def test_the_least_sample_is_where_nine_of_ten_succeed():
     )
 
 
+@pytest.mark.slow
 def test_three_levels_agree_and_the_printed_sign_fails():
     found = last(three_levels(4, 100, circuits=1, limit=1500))
     assert found["different"] == 0 and found["error"] == found["literal_error"] == 0

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.networks.two_layer import TwoLayer
@@ -69,6 +70,7 @@ def test_rows_are_shattered_only_where_all_patterns_occur():
     assert is_no_product(matrix) and not is_no_product(np.outer([1, -1], [1, -1, -1]))
 
 
+@pytest.mark.slow
 def test_a_deep_tree_is_recovered():
     for sample in (False, True):
         deep = run(deep_recovery((1, 2), sample=sample))
@@ -90,7 +92,7 @@ def test_a_tree_that_is_not_learned_would_be_seen():
     )
 
 
-@pytest.mark.parametrize(("m", "r"), [(1, 1), (2, 2)])
+@pytest.mark.parametrize(("m", "r"), slow_but_first([(1, 1), (2, 2)]))
 def test_balanced_inputs_have_their_label_and_are_uniform_given_it(m, r):
     task = AndOfOrs(m, r).task(key=jax.random.key(0))
     n = task.dimension
@@ -139,6 +141,7 @@ def test_the_margin_is_that_of_weights_in_the_unit_interval():
     assert float(found["exact"]) == 1 and float(found["unit_margin"]) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_errors_are_measured_at_every_width():
     row = errors_by_width(1, 1, (2, 4), starts=2, steps=20, batch=16)
     trials = row.trials([10])

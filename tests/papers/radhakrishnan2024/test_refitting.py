@@ -41,6 +41,7 @@ def test_on_rows_whose_labels_it_has_not_seen_a_matrix_that_is_kept_does_not_fla
     assert seen == 0 and abs(kept - refitted) < 4
 
 
+@pytest.mark.slow
 def test_the_instrument_keeps_its_contract():
     check_instrument(r.Refitting(most_rows=0))
 

@@ -8,7 +8,7 @@ from unlazy.papers.shi2022.explicit import explicit_network
 from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 @given(
     data=st.data(),
     k=st.sampled_from((1, 3, 10)),

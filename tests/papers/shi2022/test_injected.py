@@ -48,6 +48,7 @@ def images(tmp_path, monkeypatch):
     return str(tmp_path / "three.npz")
 
 
+@pytest.mark.slow
 def test_a_teacher_labels_both_parts(images):
     teacher = taught_by(quadratic(6, 16), DENSE, 0.02, 150, 20)
     family = InjectedImages(images, teacher=teacher, taught=200, flat=True, alpha=0.25)

@@ -55,6 +55,7 @@ def test_practical_settings_learn_the_features_and_the_classifier(setting):
     assert fit(task, schedule.random_features())[1] < 95
 
 
+@pytest.mark.slow
 def test_the_theorem_verbatim_finds_the_features_but_not_the_classifier(setting):
     """The documented negative mode: two steps align the weights, steps 3 … T are too short to use
     them.
@@ -81,6 +82,7 @@ def test_all_members_share_one_initial_network(setting):
         np.testing.assert_array_equal(first, firsts[0])
 
 
+@pytest.mark.slow
 def test_frozen_features_stay_frozen(setting):
     task, numbers = setting
     schedule = TwoStep.practical(**(numbers | {"T": 8, "m": 3}))

@@ -157,6 +157,7 @@ def joined(row, seeds=(10,), engine=None):
     return row.join([found[trial.key] for trial in trials], seeds)
 
 
+@pytest.mark.slow
 def test_weights_drift_less_than_the_bound():
     engine = LocalEngine()
     for arm in drift("smoke").values():
@@ -198,6 +199,7 @@ def test_drift_by_hand():
         Drift(0.1)(None, trace_of(models, (0, 2, 12)), found={}, key=jax.random.key(0))
 
 
+@pytest.mark.slow
 def test_errors_over_the_width():
     (found,) = joined(error_against_width((2, 4), 500, batch=100, D=8))
     assert found.steps == (2, 4)
@@ -224,6 +226,7 @@ def test_features_after_two_steps_carry_the_parity():
     assert bad["greatest"] > 10 * good["greatest"]
 
 
+@pytest.mark.slow
 def test_the_regret_of_online_descent():
     good, bad = (
         OnlineDescent(T=40, sequences=3, convex=convex).measure(key=jax.random.key(0))

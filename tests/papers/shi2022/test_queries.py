@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from programs import drawn
+from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Trial
@@ -35,7 +36,13 @@ def fitted(learner, sampler):
 
 @pytest.mark.parametrize(
     ("learner", "structure", "accuracy", "asked"),
-    [("correlation", 0.5, 100, 6 + 4), ("correlation", 0.0, 50, 6 + 4), ("search", 0.0, 100, 20)],
+    slow_but_first(
+        [
+            ("correlation", 0.5, 100, 6 + 4),
+            ("correlation", 0.0, 50, 6 + 4),
+            ("search", 0.0, 100, 20),
+        ]
+    ),
 )
 def test_structure_is_what_few_queries_can_use(learner, structure, accuracy, asked):
     (found,) = joined(
@@ -68,7 +75,7 @@ def test_tolerances_are_numbers_of_one_program():
     assert LocalEngine().plan(trials).shapes == 1
 
 
-@pytest.mark.parametrize("learner", [CorrelationQueries, ParitySearch])
+@pytest.mark.parametrize("learner", slow_but_first([CorrelationQueries, ParitySearch]))
 def test_models_are_the_same_on_inputs_and_on_coordinates(learner):
     task = drawn(BalancedParity(d=9, D=6, k=3), jax.random.key(0))
     model = fitted(learner(QueryOracle.of(0.05, "adversarial"), 3), task.sampler)
@@ -83,7 +90,7 @@ def test_models_are_the_same_on_inputs_and_on_coordinates(learner):
     assert alone.dictionary is None and alone.enter(task.basis).dictionary.shape == (9, 6)
 
 
-@pytest.mark.parametrize("learner", [CorrelationQueries, ParitySearch])
+@pytest.mark.parametrize("learner", slow_but_first([CorrelationQueries, ParitySearch]))
 def test_an_oracle_that_breaks_its_word_is_noticed(learner):
     """The answers are part of the model, so that it is not finite, even where the choice made of
     them would be.
@@ -97,7 +104,7 @@ def test_an_oracle_that_breaks_its_word_is_noticed(learner):
     assert [found[trial.key] for trial in trials] == ["ok", "diverged"]
 
 
-@pytest.mark.parametrize("D", [4, 16])
+@pytest.mark.parametrize("D", slow_but_first([4, 16]))
 def test_accuracy_over_the_law_or_over_fresh_examples(D):
     """A constant network is right on the share of its class, exactly where the law can be
     listed.

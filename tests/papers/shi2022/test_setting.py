@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from selection import slow_but_first
 from unlazy.papers.shi2022.probability import ENERGY, FewOfMany, TypicalStart
 from unlazy.papers.shi2022.setting import (
     Assumptions,
@@ -24,7 +25,7 @@ def test_the_mixture_is_a_law():
         assert mixture(bits, 3, po, skew).sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("structured", [True, False])
+@pytest.mark.parametrize("structured", slow_but_first([True, False]))
 def test_assumptions_hold_and_fail(structured):
     with jax.enable_x64(True):
         right, wrong = (
@@ -38,6 +39,7 @@ def test_assumptions_hold_and_fail(structured):
     )
 
 
+@pytest.mark.slow
 def test_the_general_setting():
     with jax.enable_x64(True):
         right, wrong = (

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from programs import sampled
+from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import LawGradients
@@ -32,7 +33,7 @@ FAMILIES = [
 ]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", slow_but_first(FAMILIES, 2))
 def test_the_exact_law_is_the_list_of_all_inputs(family):
     """Probabilities add up, labels are the task's, and the statistics of circuits are those of the
     list.

@@ -58,7 +58,7 @@ LAWS = {
 
 
 @pytest.mark.parametrize("name", LAWS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(k=st.integers(1, 5), p=st.floats(0.1, 0.9), po=st.floats(0.05, 0.5))
 def test_moments_equal_enumeration(name, k, p, po):
     with jax.enable_x64(True):
