@@ -159,10 +159,7 @@ def _is_text(node: ast.stmt) -> bool:
 def _bound(node: ast.stmt) -> list[str]:
     """Names that a top-level statement defines, or whose value it changes."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        # A decorator such as @f.defjvp changes f.
-        decorators = [each for each in node.decorator_list if isinstance(each, ast.Attribute)]
-        changed = [each.value.id for each in decorators if isinstance(each.value, ast.Name)]
-        return [node.name, *changed]
+        return [node.name]
     targets: list[ast.expr] = []
     if isinstance(node, ast.Assign):
         targets = node.targets
