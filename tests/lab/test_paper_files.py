@@ -2,7 +2,6 @@
 of them.
 """
 
-import dataclasses
 import json
 
 import pytest
@@ -39,7 +38,9 @@ def of_paper(paper, rows=CLAIMS):
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
 def test_results_were_judged_by_the_present_claims(path):
-    """Rules, checks, published values, deviations and histories of results/ are those of now."""
+    """Rules, checks, published values and first seeds of results/ are those of now; prose may be
+    edited without running anything.
+    """
     for verdict in json.loads(path.read_text(encoding="utf-8")):
         if verdict["verdict"] == "not run":
             continue
@@ -53,8 +54,9 @@ def test_results_were_judged_by_the_present_claims(path):
         assert verdict["rule"] == claim.rule
         assert all(each in expected for each in told)
         assert verdict["published"] == {str(each.quantity): each.value for each in claim.published}
-        assert verdict["deviations"] == list(claim.deviations)
-        assert verdict["history"] == [dataclasses.asdict(each) for each in claim.history]
+        assert len(verdict["deviations"]) == len(claim.deviations)
+        changed = [(each["date"], each["first_seed"]) for each in verdict["history"]]
+        assert changed == [(each.date, each.first_seed) for each in claim.history]
 
 
 # Published tables
