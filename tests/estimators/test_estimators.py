@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from selection import slow_but_first
 from unlazy import estimators as e
 from unlazy.core.errors import BadInput
 from unlazy.kernels.finite import Tangent
@@ -220,7 +221,8 @@ def test_a_committee_is_the_mean_of_its_members():
     ids=lambda machine: type(machine).__name__,
 )
 @pytest.mark.parametrize(
-    ("load", "least"), [(load_iris, 0.9), (load_wine, 0.92), (load_breast_cancer, 0.9)]
+    ("load", "least"),
+    slow_but_first([(load_iris, 0.9), (load_wine, 0.92), (load_breast_cancer, 0.9)]),
 )
 def test_classifiers_on_real_tables(machine, load, least):
     x, y = table(load)
