@@ -42,6 +42,7 @@ def test_the_code_in_the_readme_runs(capsys):
     assert capsys.readouterr().out.startswith("At n = 300, ")
 
 
+@pytest.mark.slow
 def test_the_code_on_python_does_what_it_shows(capsys):
     names = run_blocks("docs/howto/python.md")
     record = names["record"]

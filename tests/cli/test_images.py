@@ -84,6 +84,7 @@ def test_a_claim_runs_from_the_folder_that_is_named(run, tmp_path):
     assert "40 + 20" in words(run("data", "--data", "data"))
 
 
+@pytest.mark.slow
 def test_pictures_of_ones_own_enter_a_contest(run, tmp_path):
     write_pictures(tmp_path / "mine", n=12)
     options = (

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from selection import slow_but_first
 from unlazy import estimators as e
 from unlazy.core.errors import BadInput
 from unlazy.kernels.finite import Tangent
@@ -112,13 +113,16 @@ def test_hinge_is_the_support_vector_machine():
 
 @pytest.mark.parametrize(
     ("kind", "limit"),
-    [
-        ("relu", NNGP(1, "relu", 1.5, 0.3)),
-        ("truncated_relu", NNGP(1, "truncated_relu", 1.5, 0.3)),
-        ("hard_tanh", NNGP(1, "hard_tanh", 1.5, 0.3)),
-        ("tangent", NTK(1, "relu", 1.5, 0.3)),
-        ("fourier", RBF(0.75)),
-    ],
+    slow_but_first(
+        [
+            ("relu", NNGP(1, "relu", 1.5, 0.3)),
+            ("tangent", NTK(1, "relu", 1.5, 0.3)),
+            ("fourier", RBF(0.75)),
+            ("truncated_relu", NNGP(1, "truncated_relu", 1.5, 0.3)),
+            ("hard_tanh", NNGP(1, "hard_tanh", 1.5, 0.3)),
+        ],
+        3,
+    ),
 )
 def test_random_features_approach_their_kernel(kind, limit):
     """The scale of the features, too: ridges mean the same for both.
@@ -153,6 +157,7 @@ def test_random_feature_regression_approaches_kernel_regression():
     assert gaps[1] < 0.05 and gaps[1] < gaps[0] / 3
 
 
+@pytest.mark.slow
 def test_gradient_flow_of_the_linearised_network_is_tangent_kernel_regression():
     """Many small steps from zero interpolate as the kernel of the same finite network does, without
     ridge and intercept.
@@ -220,7 +225,8 @@ def test_a_committee_is_the_mean_of_its_members():
     ids=lambda machine: type(machine).__name__,
 )
 @pytest.mark.parametrize(
-    ("load", "least"), [(load_iris, 0.9), (load_wine, 0.92), (load_breast_cancer, 0.9)]
+    ("load", "least"),
+    slow_but_first([(load_iris, 0.9), (load_wine, 0.92), (load_breast_cancer, 0.9)]),
 )
 def test_classifiers_on_real_tables(machine, load, least):
     x, y = table(load)

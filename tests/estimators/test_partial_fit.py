@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.estimators import (
     DeepMLPRegressor,
@@ -22,8 +23,10 @@ def parts(count=40, rows=128, kinds=2):
         yield x, above if kinds == 3 else (x[:, 0] > x[:, 1]).astype(int)
 
 
-@pytest.mark.parametrize("kinds", [2, 3])
-@pytest.mark.parametrize("estimator", [TwoLayerClassifier, ThreeLayerResNetClassifier])
+@pytest.mark.parametrize("kinds", slow_but_first([3, 2]))
+@pytest.mark.parametrize(
+    "estimator", slow_but_first([TwoLayerClassifier, ThreeLayerResNetClassifier])
+)
 def test_a_classifier_learns_from_parts(estimator, kinds):
     network = estimator(**SMALL, learning_rate=0.01)
     *seen, (x, y) = parts(kinds=kinds)
@@ -35,7 +38,7 @@ def test_a_classifier_learns_from_parts(estimator, kinds):
     assert network.steps_ == 4 * len(seen) and np.allclose(network.predict_proba(x).sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("estimator", [TwoLayerRegressor, DeepMLPRegressor])
+@pytest.mark.parametrize("estimator", slow_but_first([TwoLayerRegressor, DeepMLPRegressor]))
 def test_a_regressor_learns_from_parts(estimator):
     network = estimator(**SMALL, learning_rate=0.01)
     *seen, (x, _) = parts()

@@ -56,6 +56,7 @@ def finite_kernel(x, depth, width, key, w, b):
     return rows @ rows.T
 
 
+@pytest.mark.slow
 def test_it_is_the_limit_of_networks_with_many_filters():
     x, depth = pictures(3), 2
     kernel = ConvolutionalNTK(depth, 3, 2.0, 0.1).for_shape(SHAPE)

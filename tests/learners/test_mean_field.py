@@ -41,6 +41,7 @@ def test_a_step_is_the_papers():
     )
 
 
+@pytest.mark.slow
 def test_a_frozen_second_layer_stays_and_a_trained_one_moves():
     task = drawn(MultiIndex(d=8), jax.random.key(0))
     moved = []
@@ -60,6 +61,7 @@ def test_what_is_no_network_is_refused(options):
         SphereInit(**options)
 
 
+@pytest.mark.slow
 def test_the_batch_follows_the_dimension():
     learner = MeanFieldSGD(width=8, ratio=0.5)
     suited = learner.suited(MultiIndex(d=12))

@@ -229,6 +229,7 @@ def test_the_gradient_of_a_law_is_near_that_of_a_large_sample():
     assert float(jnp.max(jnp.abs(small.models.w - exact.models.w))) > 5e-3
 
 
+@pytest.mark.slow
 def test_every_coordinate_of_an_adversary_is_a_query():
     """Against slopes of every point, divided by their greatest size, asked column by column on
     coordinates.
@@ -269,6 +270,7 @@ def _slope(net, row):
     return jax.grad(lambda groups: net.put(groups)(row[None])[0])(net.get(("w", "b", "a")))
 
 
+@pytest.mark.slow
 def test_sampled_gradients_are_near_the_honest_ones():
     _, honest = fitted(learner_of(QueryGradients.of(0.05)))
     _, sampled = fitted(learner_of(QueryGradients.of(0.05, "sampled")))

@@ -47,6 +47,7 @@ def test_the_network_is_its_formula():
     np.testing.assert_allclose(network(image), hidden @ network.a, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_network_keeps_its_scale_from_layer_to_layer():
     network = ConvolutionalInit((64, 64), pool=1)((16, 16, 8), key=jax.random.key(0))
     x = jax.random.normal(jax.random.key(1), (20, 16, 16, 8))
@@ -66,12 +67,13 @@ def test_it_keeps_the_contract_and_learns_images(classes):
 
 
 @pytest.mark.parametrize(
-    "wrap", [UnitNorm.of, HoldOut.of, lambda inner: HoldOut.of(UnitNorm.of(inner))]
+    "wrap", slow_but_first([lambda inner: HoldOut.of(UnitNorm.of(inner)), UnitNorm.of, HoldOut.of])
 )
 def test_it_can_be_scaled_and_held_out(wrap):
     check_learner(wrap(learner(steps=3)), Blobs(side=8), 60)
 
 
+@pytest.mark.slow
 def test_a_network_of_vectors_sees_images_laid_out():
     init = MirroredInit(m=20, w_scale=0.3, b_scale=0.1, a_scale=0.3, activation="relu")
     flat = GradientDescent(

@@ -64,6 +64,7 @@ def accuracy(family, learner, n=400, measure="test_accuracy"):
     return record.measurements[measure]
 
 
+@pytest.mark.slow
 def test_a_module_learns():
     before, after = accuracy(Blobs(), learner(rate=0.3))
     assert before < 40 and after > 95

@@ -5,9 +5,11 @@ commands.
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -17,6 +19,7 @@ from rich.console import Console
 from sklearn.dummy import DummyClassifier
 
 import unlazy
+from selection import slow
 from unlazy.cli import main
 from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
@@ -33,14 +36,32 @@ from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import problem_of
 
 NAMES = ["linear", "RBF kernel", "RFM", "gradient boosting"]
-QUICK = {"contenders": NAMES, "explain": False}
 FEW = {"contenders": ["linear", "RFM"], "explain": False}
 
 
-@pytest.fixture(autouse=True)
-def _folds_once(monkeypatch):
-    """Five folds, also of small tables."""
-    monkeypatch.setattr(audit, "REPEATS", 1)
+#: Folds that audits of these tests run, of five.
+RUN = 2
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_folds():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "schedule", lambda problem, repeats: schedule(problem, 1)[:RUN])
+        yield
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """A linear table, its targets, a store, and the audit that is kept there."""
+    x, y = made("linear", 60)
+    store = tmp_path_factory.mktemp("audited") / "s.sqlite"
+    return x, y, store, unlazy.audit(x, y, store=store, **FEW)
+
+
+@pytest.fixture
+def copied(audited, tmp_path):
+    """A copy of that store."""
+    return Path(shutil.copy(audited[2], tmp_path / "s.sqlite"))
 
 
 def planted(losses, n=600, seed=0):
@@ -116,31 +137,28 @@ def count(store):
         return len(opened.all_ids())
 
 
-def test_an_audit_of_a_linear_table_and_what_it_keeps(tmp_path):
-    x, y = made("linear")
-    store = tmp_path / "s.sqlite"
-    outcome = unlazy.audit(x, y, store=store, **QUICK)
+def test_an_audit_of_a_linear_table_and_what_it_keeps(audited, copied):
+    x, y, _, outcome = audited
     assert outcome.judgement.decision == "a kernel is enough" and outcome.kind == "regression"
     told = json.loads(json.dumps(outcome.to_json()))
     assert told["gap"]["mean"] == outcome.judgement.gap.mean
-    assert told["provenance"]["records"] == count(store) == 5 * len(NAMES)
-    with Store(store) as opened:
-        opened.remove(opened.all_ids()[:3])
-    again = unlazy.audit(x, y, store=store, **QUICK)
-    assert count(store) == 5 * len(NAMES) and again.answer == outcome.answer
+    assert told["provenance"]["records"] == count(copied) == 2 * RUN
+    with Store(copied) as opened:
+        opened.remove(opened.all_ids()[:1])
+    again = unlazy.audit(x, y, store=copied, **FEW)
+    assert count(copied) == 2 * RUN and again.answer == outcome.answer
 
 
-def test_other_targets_under_the_same_name_have_their_own_result(tmp_path):
-    x, y = made("linear", 60)
-    mixed = np.random.default_rng(1).permutation(y)
-    stored = [unlazy.audit(x, each, store=tmp_path / "s.sqlite", **FEW) for each in (y, mixed)]
-    assert stored[0].judgement.decision == "a kernel is enough"
-    assert stored[1].methods[0].mean > 80 > stored[0].methods[0].mean
-    assert [each.provenance["older"] for each in stored] == [0, 0]
-    older = unlazy.audit(x, -y, store=tmp_path / "s.sqlite", reuse_older=True, **FEW)
-    assert older.provenance["older"] == older.provenance["records"] == 10
-    assert older.methods[0].losses == stored[1].methods[0].losses
-    assert "10 of 10 records were made by other code" in " ".join(view_of(older).notes)
+def test_other_targets_under_the_same_name_have_their_own_result(audited, copied):
+    x, y, _, outcome = audited
+    mixed = unlazy.audit(x, np.random.default_rng(1).permutation(y), store=copied, **FEW)
+    assert mixed.methods[0].mean > 80 > outcome.methods[0].mean
+    assert mixed.provenance["older"] == outcome.provenance["older"] == 0
+    older = unlazy.audit(x, -y, store=copied, reuse_older=True, **FEW)
+    assert older.provenance["older"] == older.provenance["records"] == 2 * RUN
+    assert older.methods[0].losses == mixed.methods[0].losses
+    said = " ".join(view_of(older).notes)
+    assert f"{2 * RUN} of {2 * RUN} records were made by other code" in said
 
 
 def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monkeypatch):
@@ -242,24 +260,27 @@ main()
 """
 
 
-def test_an_audit_that_was_killed_goes_on_and_is_shown_exported_reported(tmp_path):
+@pytest.mark.parametrize(
+    "engine", [("local",), slow((("processes", "--workers", "1"),))], ids=lambda words: words[0]
+)
+def test_an_audit_that_was_killed_goes_on_and_is_shown_exported_reported(tmp_path, engine):
     path = written_csv(tmp_path / "t.csv", *made("linear", 60))
     store, out = tmp_path / "s.sqlite", tmp_path / "page.html"
     options = [option for name in FEW["contenders"] for option in ("--contender", name)]
     words = ["audit", str(path), "--target", "y", "--no-explain", *options]
-    words += ["--engine", "processes", "--workers", "1", "--store", str(store)]
+    words += ["--engine", *engine, "--store", str(store)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     cut = subprocess.run([sys.executable, "-c", KILLED, *words], env=environment, check=False)
     assert cut.returncode == -signal.SIGKILL and count(store) == 1
     with Store(store, read_only=True) as opened:
         (kept,) = [record.created for record in opened.records()]
-    assert called(*words).exit_code == 0 and count(store) == 10
+    assert called(*words).exit_code == 0 and count(store) == 2 * RUN
     with Store(store, read_only=True) as opened:
         assert kept == min(record.created for record in opened.records())
     assert "t.csv" in called("show", "--store", store).output
     assert "linear" in called("show", "t.csv", "--store", store).output
     table = called("export", "--store", store).stdout
-    assert table.count(",inner_loss,") == 10 and ",t.csv,audit,RFM," in table
+    assert table.count(",inner_loss,") == 2 * RUN and ",t.csv,audit,RFM," in table
     assert called("report", "--store", store, "--out", out).exit_code == 0
     assert "t.csv" in out.read_text()
     rerun = called("rerun", table.splitlines()[1].partition(",")[0], "--store", store)
@@ -268,12 +289,11 @@ def test_an_audit_that_was_killed_goes_on_and_is_shown_exported_reported(tmp_pat
     assert "unlazy audit t.csv --target y" in told
 
 
-def test_a_data_frame_and_the_name_of_its_target():
-    x, y = made("linear", 60)
+def test_a_data_frame_and_the_name_of_its_target(audited):
+    x, y, _, outcome = audited
     frame = pandas.DataFrame(x, columns=list("abcd")).assign(target=y)
-    outcome = unlazy.audit(frame, "target", **FEW)
-    assert outcome.columns == 4
-    assert outcome.answer == unlazy.audit(x, y, **FEW).answer
+    named = unlazy.audit(frame, "target", **FEW)
+    assert named.columns == 4 and named.answer == outcome.answer
 
 
 def test_bad_questions_are_refused():

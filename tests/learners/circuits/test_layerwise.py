@@ -249,6 +249,7 @@ def test_a_learner_on_the_law_sees_no_sample(family):
     np.testing.assert_array_equal(learner.fit(blind, 7, key=key).models.gates, trace.models.gates)
 
 
+@pytest.mark.slow
 def test_all_sources_start_from_the_sample_and_the_tree_of_the_key():
     """As the literal network does: learners that split their key alike are paired."""
     task, key = GenerativeCircuits(4).task(key=jax.random.key(0)), jax.random.key(7)

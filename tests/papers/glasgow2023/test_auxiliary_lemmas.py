@@ -128,6 +128,7 @@ def test_minibatches_keep_their_distance_and_thin_ones_do_not():
     )
 
 
+@pytest.mark.slow
 def test_sgd_does_not_see_rotations_and_adam_does():
     assert measured(RotatedSteps(12, 8, 5, precision=64))["difference"] < 1e-12
     assert measured(RotatedSteps(12, 8, 5, optimiser="adam", precision=64))["difference"] > 0.01

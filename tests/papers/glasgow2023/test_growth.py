@@ -110,6 +110,7 @@ def test_the_reduced_dynamics_follow_training():
     np.testing.assert_allclose(look(jax.random.key(0))["growth_ratio"][1:], 1, atol=0.2)
 
 
+@pytest.mark.slow
 def test_margins_that_grow_as_stated_have_ratio_one():
     eta, steps, margins = 0.4, tuple(range(30, 44)), [0.5]
     for _ in steps[1:]:

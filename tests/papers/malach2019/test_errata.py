@@ -62,6 +62,7 @@ def test_the_printed_regulariser_loses_a_gate():
     assert errors == pytest.approx([0, 0.18])
 
 
+@pytest.mark.slow
 def test_the_gradient_along_a_pattern_has_the_square_of_its_norm():
     law, y, penalty = jnp.array([0.1, 0.2, 0.3, 0.4]), jnp.array([-1.0, 1, 1, 1]), 0.7
     patterns = jnp.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])

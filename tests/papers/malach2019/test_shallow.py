@@ -116,6 +116,7 @@ def test_functions_that_cannot_be_listed_are_refused():
         AndOfOrs(0, 1)
 
 
+@pytest.mark.slow
 def test_wrong_inputs_are_counted_under_balanced_labels():
     task = AndOfOrs(1, 1).task(key=jax.random.key(0))
     probe = WrongInputs()

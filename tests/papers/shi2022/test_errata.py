@@ -17,6 +17,7 @@ from unlazy.papers.shi2022.setting import Assumptions, all_bits, gradients, mixt
 from unlazy.tasks.dictionary.incoherent import GeneralParity
 
 
+@pytest.mark.slow
 def test_the_mixture_has_a_dependent_background_below_one_half():
     bits = all_bits(6)
     for po in (0.1, 0.3, 0.5):
@@ -34,6 +35,7 @@ def test_the_mixture_has_a_dependent_background_below_one_half():
     assert half["rate"] < 1e-12 and less["rate"] < 1e-12 and less["gamma"] == pytest.approx(0.35)
 
 
+@pytest.mark.slow
 def test_the_gradient_of_the_bias_has_noise():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 3)), np.sign(rng.normal(size=40))
@@ -116,6 +118,7 @@ def test_correlated_patterns_add_to_the_variance():
     assert np.sum(np.var(x, axis=0)) == pytest.approx(0.75) and 2 * 0.25 == 0.5
 
 
+@pytest.mark.slow
 def test_shifted_hats_have_weights_of_128k():
     family = GeneralParity(d=20, D=10, k=3, negative=0.5, coherence=0.0, noise=0.0)
     net = explicit_general(drawn(family, jax.random.key(0)))

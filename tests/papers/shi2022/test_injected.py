@@ -13,6 +13,7 @@ from unlazy.papers.shi2022.injected import InjectedImages, TeacherDescent, balan
 from unlazy.papers.shi2022.structure import DENSE, quadratic, taught_by
 
 
+@pytest.mark.slow
 def test_the_regulariser_in_closed_cases():
     even, sure, labelled = jnp.zeros((2, 2)), 50 * jnp.eye(2), jnp.array([[5.0, -3.0]])
     none, one = jnp.zeros((2, 2)), jnp.array([[1.0, 0.0]])

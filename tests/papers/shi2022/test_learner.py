@@ -66,6 +66,7 @@ def test_the_theorem_verbatim_finds_the_features_but_not_the_classifier(setting)
     assert found < 95
 
 
+@pytest.mark.slow
 def test_all_members_share_one_initial_network(setting):
     task, numbers = setting
     schedule = TwoStep.practical(**(numbers | {"T": 6, "m": 3}))

@@ -199,6 +199,7 @@ def test_families_keep_the_contract(family):
     check_family(family)
 
 
+@pytest.mark.slow
 def test_the_direction_of_a_generative_task_is_its_correlation():
     task = drawn(GenerativeCircuits(8), jax.random.key(1))
     x, y = sampled(task, 60_000, jax.random.key(2))

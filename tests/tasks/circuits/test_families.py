@@ -33,7 +33,7 @@ FAMILIES = [
 ]
 
 
-@pytest.mark.parametrize("family", slow_but_first(FAMILIES, 2))
+@pytest.mark.parametrize("family", slow_but_first(FAMILIES))
 def test_the_exact_law_is_the_list_of_all_inputs(family):
     """Probabilities add up, labels are the task's, and the statistics of circuits are those of the
     list.
@@ -62,6 +62,7 @@ def test_generative_probabilities_equal_those_by_enumeration():
     )
 
 
+@pytest.mark.slow
 def test_any_network_can_be_trained_on_the_law_of_a_small_circuit():
     learner = GradientDescent(
         MirroredInit(m=16, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu"),
