@@ -329,6 +329,7 @@ def test_the_engine_agrees_with_a_fit_on_its_own():
     assert record.measurements["queries"] == (4 * 48.0,) and 50 < record.value("accuracy") <= 100
 
 
+@pytest.mark.slow
 def test_a_sample_that_holds_the_law_gives_its_gradient():
     """Every source does the same step where it sees the same points."""
     law = FAMILY.task(key=jax.random.key(0)).exact_law()

@@ -161,6 +161,7 @@ def test_other_targets_under_the_same_name_have_their_own_result(audited, copied
     assert f"{2 * RUN} of {2 * RUN} records were made by other code" in said
 
 
+@pytest.mark.slow
 def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monkeypatch):
     monkeypatch.setattr(audit, "DIAGNOSTICS", {"rotation": DIAGNOSTICS["rotation"]})
     x, y = made("linear", 60)

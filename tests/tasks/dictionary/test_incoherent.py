@@ -20,6 +20,7 @@ def test_the_dictionary_reports_its_true_mu():
         assert (largest < 1e-5) == (coherence == 0.0)
 
 
+@pytest.mark.slow
 def test_the_general_setting():
     family = GeneralParity(d=60, D=30, k=3)
     check_family(family)
