@@ -71,6 +71,7 @@ def test_corrections_lead_to_errata_and_errata_to_tests():
         ).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_null_of_every_claim_that_learns_has_other_trials():
     nulls = {name: null_of(claim) for name, claim in CLAIMS.items()}
     able = {name: null for name, null in nulls.items() if null is not None}

@@ -135,6 +135,7 @@ def test_a_claims_text_and_bounds_do_not_count(edited):
     assert fresh(trial).id == before
 
 
+@pytest.mark.slow
 def test_no_fingerprint_covers_prose_reports_or_the_command_line():
     allowed = {f"unlazy.{name}" for name in source_code.COMPUTING}
     for claim in registry.claims().values():

@@ -49,6 +49,7 @@ def path(tmp_path):
     return tmp_path / "store.sqlite"
 
 
+@pytest.mark.slow
 def test_every_trial_of_the_ledger_can_be_made_from_its_description():
     for name in claims():
         for trial in trials_of(name):

@@ -120,6 +120,7 @@ def test_what_is_no_oracle_is_refused(make, message):
 # Exact laws.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family",
     slow_but_first(
@@ -191,6 +192,7 @@ def expected_gradient(net, law, weight, smoothing=None):
     return {name: jnp.tensordot(weight, value, 1) for name, value in each.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "class_weighted"),
     slow_but_first(

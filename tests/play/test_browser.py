@@ -102,6 +102,7 @@ def status(address):
         return json.load(answer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "story",
     [

@@ -73,6 +73,7 @@ def test_training_waits_for_who_watches_and_goes_back_with_them(page):
     assert again["run"] == begun["run"]
 
 
+@pytest.mark.slow
 def test_another_size_begins_anew(page):
     page.tell("start", values=SMALL)
     first = page.until("begun")

@@ -86,6 +86,7 @@ def test_a_changed_number_acts_from_where_it_was_changed():
     )
 
 
+@pytest.mark.slow
 def test_another_size_needs_another_network():
     family, learner, n = CASES[MAIN]
     training = LiveTraining(family, learner, n, (3,))

@@ -52,6 +52,7 @@ def network(w):
     return TwoLayer(w, jnp.zeros(len(w)), jnp.ones(len(w)), jnp.zeros(()), "relu")
 
 
+@pytest.mark.slow
 def test_the_probe_follows_members_from_the_start_to_their_centre():
     d, draw = 48, np.random.default_rng(1)
     end = around([np.eye(d)[0], -np.eye(d)[0]], [10, 7], 0.05)

@@ -77,6 +77,7 @@ def test_weights_are_told_apart_by_part():
     assert found["separation"] > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", slow_but_first([3, 5]))
 def test_the_score_by_ones_is_the_zigzag_of_a_parity(k):
     family = EqualBits(d=12, k=k)
@@ -93,6 +94,7 @@ def test_the_score_by_ones_is_the_zigzag_of_a_parity(k):
     assert np.allclose(one["ones_mean"], 2 * np.arange(k + 1) / k - 1, atol=0.1)
 
 
+@pytest.mark.slow
 def test_they_run_in_programs_and_on_the_host():
     probes = (PartErrors(500), ScoreByOnes(20))
     trials = [

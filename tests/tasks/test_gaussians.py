@@ -9,6 +9,7 @@ from unlazy.tasks.dictionary.codes import HiddenRepresentations
 from unlazy.tasks.gaussians import CubeGaussians
 
 
+@pytest.mark.slow
 def test_gaussians_lie_around_the_vertices():
     family = CubeGaussians(d=20, k=3, spread=0.5)
     check_family(family)
@@ -30,6 +31,7 @@ def test_gaussians_lie_around_the_vertices():
     assert neighbours.sum() == 24 and np.all(np.outer(labels, labels)[neighbours] == -1)
 
 
+@pytest.mark.slow
 def test_representations_carry_their_labels():
     family = HiddenRepresentations(d=30, D=20, k=10, codes=4)
     check_family(family)

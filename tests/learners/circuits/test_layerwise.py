@@ -106,6 +106,7 @@ _LITERAL = jax.jit(
 )
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31 - 1))
 @settings(max_examples=12, deadline=None, derandomize=True)
 def test_three_levels_give_the_same_gates_on_the_same_sample(seed):

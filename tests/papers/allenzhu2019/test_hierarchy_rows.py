@@ -114,6 +114,7 @@ def test_the_rank_argument_is_sharp():
     assert found["singled_out"] == 0.5 and found["over_bound"] == pytest.approx(0.9)
 
 
+@pytest.mark.slow
 def test_instruments_tell_the_worlds_apart():
     key = jax.random.key(5)
     with jax.enable_x64(True):

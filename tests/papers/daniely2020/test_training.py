@@ -118,6 +118,7 @@ def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
     assert not np.allclose(found[0].a, small.a, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
     """On 400 bits a sample stands for the law: each gradient of a network along A lies within four
     and a half standard errors.
@@ -154,6 +155,7 @@ def trained(schedule, *probes, structured=0.5):
     return {name: np.asarray(value) for name, value in found.items()}
 
 
+@pytest.mark.slow
 def test_descent_on_the_second_layer_finds_the_parity_and_only_with_structure():
     schedule = ParitySchedule.practical(
         n=400, k=3, q=32, T=1000, pace=1e5, layers="second", record=(0, 10, 100, 300)

@@ -134,6 +134,7 @@ def test_sgd_does_not_see_rotations_and_adam_does():
     assert measured(RotatedSteps(12, 8, 5, optimiser="adam", precision=64))["difference"] > 0.01
 
 
+@pytest.mark.slow
 def test_a_learner_on_inputs_learns_on_a_rotated_cube():
     family = SeenOnInputs(MultiIndex(d=16, rotated=True))
     task = drawn(family, jax.random.key(0))

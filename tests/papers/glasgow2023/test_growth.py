@@ -92,6 +92,7 @@ def test_the_slope_ends_where_it_is_told():
     assert float(slope_until(x, y, 3)) == pytest.approx(2)
 
 
+@pytest.mark.slow
 def test_the_reduced_dynamics_follow_training():
     """At the size of a smoke run, growth along SGD is that of four numbers a neuron within a
     fifth.
@@ -182,6 +183,7 @@ def test_the_end_of_phase_one_is_the_last_step_with_a_small_network():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponential", slow_but_first([False, True]))
 def test_a_planted_law_of_growth_is_told(exponential):
     steps, eta, margin = tuple(range(12)), 0.3, 0.7

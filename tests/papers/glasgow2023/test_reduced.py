@@ -26,6 +26,7 @@ def full_step(net, eta, points, key):
     return net.w - eta * P * gradient.w, second_layer(net) - eta * gradient.a
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", [0.05, 1.0])
 def test_one_step_is_that_of_a_full_network(signal):
     """With small and with dominant signal parts: every number of the reduced state moves as in the

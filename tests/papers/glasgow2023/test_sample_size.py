@@ -61,6 +61,7 @@ def test_a_kernels_sample_size_is_as_predicted():
     )
 
 
+@pytest.mark.slow
 def test_sgd_finds_xor():
     (record,) = run(sgd_row((16,), width=32, target=0.1, test=512))
     assert 100 < record.value("samples") < 96 * 16

@@ -98,6 +98,7 @@ def test_without_correlation_or_with_too_many_inputs_they_do_not_work():
         TheoremRuns((32,), kind="parity")
 
 
+@pytest.mark.slow
 def test_lemmas_hold_along_training_and_break_with_the_printed_sign():
     found = last(LayerLemmas((4,), circuits=1))
     assert (

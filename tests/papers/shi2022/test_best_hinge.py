@@ -81,6 +81,7 @@ def test_the_theorem_is_not_asked_beyond_its_range():
         FixedFeatures("random", 5, 40, (8,), (1.0,))
 
 
+@pytest.mark.slow
 def test_losses_fall_with_more_features_and_larger_norms():
     found = FixedFeatures("random", 5, 80, (8, 32), (1.0, 4.0), n=200).measure(
         key=jax.random.key(0)

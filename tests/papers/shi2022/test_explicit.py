@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from unlazy.papers.shi2022.explicit import explicit_network
 from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None, derandomize=True)
 @given(
     data=st.data(),

@@ -45,6 +45,7 @@ def cosine(task, w):
     return float(jnp.max(w @ task.features[0] / jnp.linalg.norm(w, axis=1)))
 
 
+@pytest.mark.slow
 def test_practical_settings_learn_the_features_and_the_classifier(setting):
     task, numbers = setting
     schedule = TwoStep.practical(**numbers)

@@ -177,6 +177,7 @@ def trace_of(models, steps):
     return Trace(models, jnp.zeros(len(steps)), Batch(jnp.array([[1.0, 0.0]]), jnp.ones(1)), steps)
 
 
+@pytest.mark.slow
 def test_drift_by_hand():
     """The second neuron's weights move by 5 beside a bound of (0.1·10)² + 0.1·10·2 = 3."""
     w = jnp.zeros((3, 2, 2)).at[:, :, 0].set(1.0)

@@ -34,6 +34,7 @@ def fitted(learner, sampler):
     return eqx.filter_jit(lambda key: learner.fit(sampler, 8, key=key))(jax.random.key(1)).at(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "structure", "accuracy", "asked"),
     slow_but_first(
@@ -64,6 +65,7 @@ def test_parities_are_ruled_out_a_few_at_a_time():
     assert fair["queries_over_needed"] > 5 and alike["queries_over_needed"] < 1
 
 
+@pytest.mark.slow
 def test_descent_asks_every_coordinate_of_every_step():
     (found,) = joined(query_learning("descent", BalancedParity(d=6, D=6, k=3), (20,)))
     # 20 neurons of 6 weights; then the weights and the second layer; then all groups.
@@ -75,6 +77,7 @@ def test_tolerances_are_numbers_of_one_program():
     assert LocalEngine().plan(trials).shapes == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", slow_but_first([CorrelationQueries, ParitySearch]))
 def test_models_are_the_same_on_inputs_and_on_coordinates(learner):
     task = drawn(BalancedParity(d=9, D=6, k=3), jax.random.key(0))
@@ -104,6 +107,7 @@ def test_an_oracle_that_breaks_its_word_is_noticed(learner):
     assert [found[trial.key] for trial in trials] == ["ok", "diverged"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("D", slow_but_first([4, 16]))
 def test_accuracy_over_the_law_or_over_fresh_examples(D):
     """A constant network is right on the share of its class, exactly where the law can be

@@ -25,6 +25,7 @@ def test_the_mixture_is_a_law():
         assert mixture(bits, 3, po, skew).sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("structured", slow_but_first([True, False]))
 def test_assumptions_hold_and_fail(structured):
     with jax.enable_x64(True):
@@ -60,6 +61,7 @@ def test_the_general_setting():
     )
 
 
+@pytest.mark.slow
 def test_the_update_rule():
     with jax.enable_x64(True):
         right, wrong = (UpdateRule(5, 3, 3, 4, *how).measure(key=KEY) for how in ((), (0.1, True)))

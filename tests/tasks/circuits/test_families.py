@@ -33,6 +33,7 @@ FAMILIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", slow_but_first(FAMILIES))
 def test_the_exact_law_is_the_list_of_all_inputs(family):
     """Probabilities add up, labels are the task's, and the statistics of circuits are those of the
@@ -55,6 +56,7 @@ def test_the_exact_law_is_the_list_of_all_inputs(family):
         np.testing.assert_allclose(mean, mass @ np.asarray(x), atol=0.05)
 
 
+@pytest.mark.slow
 def test_generative_probabilities_equal_those_by_enumeration():
     task = GenerativeCircuits(8).task(key=jax.random.key(1))
     np.testing.assert_allclose(

@@ -48,6 +48,7 @@ def test_moments_equal_enumeration(k, structure, negative):
         assert float(moments.gamma) == pytest.approx(gamma, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_samples_follow_the_law():
     family = BalancedParity(d=12, D=8, k=3, structure=0.4, negative=0.8)
     check_family(family)
