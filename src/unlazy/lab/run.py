@@ -136,8 +136,8 @@ class _Driver:
         }
         for place in rounds:
             advance(rounds[place], None, place, asked, outcomes)
+        arrays = any(study.arrays for study in studies)  # a record may serve several of them
         while asked:
-            arrays = any(studies[place].arrays for place in asked)
             self.answer([trial for trials in asked.values() for trial in trials], arrays)
             for place, trials in list(asked.items()):
                 ids = {trial.id for trial in trials}
