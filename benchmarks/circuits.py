@@ -16,9 +16,9 @@ from unlazy.learners.circuits.layerwise import StreamStatistics, learn_circuit
 from unlazy.networks.tree import initial_tree, width_for
 from unlazy.tasks.circuits.bits import random_words
 from unlazy.tasks.circuits.circuit import TABLE, Circuit
+from unlazy.tasks.circuits.distributions import GenerativeDistribution, stream
 from unlazy.tasks.circuits.examples import random_circuit
-from unlazy.tasks.circuits.laws import GenerativeLaw, stream
-from unlazy.tasks.circuits.recovery import LawStatistics, recovery
+from unlazy.tasks.circuits.recovery import PopulationStatistics, recovery
 
 N = 1024
 SAMPLE = 16_384
@@ -69,15 +69,19 @@ def compare(what: str, ours, peer) -> Comparison:
     )
 
 
-def learning(circuit: Circuit, law: GenerativeLaw) -> list[Comparison]:
+def learning(circuit: Circuit, distribution: GenerativeDistribution) -> list[Comparison]:
     """Seconds of learning against the time allowed, after one run that compiles."""
     found = []
     for what, allowed, statistics in (
-        ("population statistics", POPULATION_SECONDS, lambda: LawStatistics(circuit, law)),
+        (
+            "population statistics",
+            POPULATION_SECONDS,
+            lambda: PopulationStatistics(circuit, distribution),
+        ),
         (
             f"{STREAM:,} examples",
             STREAM_SECONDS,
-            lambda: StreamStatistics(stream(circuit, law, STREAM, 7), N),
+            lambda: StreamStatistics(stream(circuit, distribution, STREAM, 7), N),
         ),
     ):
         tree = initial_tree(N, width_for(N, 0.001), key=jax.random.key(0))
@@ -90,7 +94,7 @@ def learning(circuit: Circuit, law: GenerativeLaw) -> list[Comparison]:
 
         say(f"Learning a circuit of {N} inputs from {what}: first run {seconds(learn):.1f} s")
         took = seconds(learn)
-        seen = recovery(circuit, law, outcome[-1])
+        seen = recovery(circuit, distribution, outcome[-1])
         notes: dict[str, float | str] = {
             "gates recovered (%)": 100 * seen.share,
             "error (%)": 100 * seen.error,
@@ -113,7 +117,7 @@ def learning(circuit: Circuit, law: GenerativeLaw) -> list[Comparison]:
 def run() -> list[Comparison]:
     """Evaluation, sampling, learning."""
     circuit = random_circuit(N, np.random.default_rng(0))
-    law = GenerativeLaw(circuit)
+    distribution = GenerativeDistribution(circuit)
     fast, slow = np.random.Generator(np.random.SFC64(1)), np.random.Generator(np.random.SFC64(1))
     packed = [
         random_words(fast, (N, CHUNK["packed"] // 64)) for _ in range(SAMPLE // CHUNK["packed"])
@@ -124,7 +128,7 @@ def run() -> list[Comparison]:
 
     def both_packed() -> None:
         for _ in packed:
-            circuit.output(law.draw(CHUNK["packed"], fast))
+            circuit.output(distribution.draw(CHUNK["packed"], fast))
 
     def both_plain() -> None:
         for _ in plain:
@@ -138,5 +142,5 @@ def run() -> list[Comparison]:
                 lambda: [evaluate_bytes(circuit, x) for x in plain],
             ),
             compare("sampling and evaluation", both_packed, both_plain),
-            *learning(circuit, law),
+            *learning(circuit, distribution),
         ]

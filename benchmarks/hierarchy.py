@@ -84,13 +84,13 @@ def torch_grid() -> Any:
     def train() -> None:
         for rate, decay in ALL_CELLS:
             net = Net()
-            optimiser = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, weight_decay=decay)
+            optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, weight_decay=decay)
             for _ in range(TORCH_EPOCHS):
                 for rows in torch.randperm(EXAMPLES).split(BATCH):
-                    optimiser.zero_grad()
+                    optimizer.zero_grad()
                     loss = 0.5 * torch.square(net(x[rows]) - y[rows]).sum(dim=1).mean()
                     loss.backward()
-                    optimiser.step()
+                    optimizer.step()
 
     return lambda: seconds(train)
 
@@ -107,11 +107,11 @@ def run() -> list[Comparison]:
     ours, train = GridRun(), torch_grid()
     ours()
     train()
-    contenders = {
+    methods = {
         "engine": ours,
         **{f"torch ({threads} threads)": with_threads(threads, train) for threads in THREADS},
     }
-    times = interleaved(contenders, ROUNDS, "Grid of a three-layer ResNet")
+    times = interleaved(methods, ROUNDS, "Grid of a three-layer ResNet")
     peers = {threads: times[f"torch ({threads} threads)"] for threads in THREADS}
     fastest = min(peers, key=lambda threads: statistics.median(peers[threads]))
     cells = len(ALL_CELLS) * STEPS

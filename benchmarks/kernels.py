@@ -26,7 +26,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold
 from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import Comparison, Contender, interleaved, say, seconds
+from benchmarks.timing import Candidate, Comparison, interleaved, say, seconds
 from unlazy.kernels.finite import Tangent
 from unlazy.kernels.gram import gram
 from unlazy.kernels.wide import NTK
@@ -44,7 +44,7 @@ LARGE_RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 PRODUCTS = 30
 
 
-def with_threads(threads: int, work: Callable[[], object]) -> Contender:
+def with_threads(threads: int, work: Callable[[], object]) -> Candidate:
     """The seconds of `work` with so many threads in BLAS and LAPACK."""
 
     def run() -> float:
@@ -67,11 +67,11 @@ def gram_matrix(double: bool, n: int = 10_000, d: int = 100, rounds: int = 5) ->
     with jax.enable_x64(double):
         points, kernel = jnp.asarray(x), NTK(1, "relu")
         jax.block_until_ready(gram(kernel, points))
-        contenders = {
+        methods = {
             "ours": lambda: seconds(lambda: jax.block_until_ready(gram(kernel, points))),
             "scikit-learn": lambda: seconds(lambda: rbf_kernel(x)),
         }
-        times = interleaved(contenders, rounds, f"Gram matrix, {name}")
+        times = interleaved(methods, rounds, f"Gram matrix, {name}")
     return Comparison(
         f"NTK Gram / rbf_kernel: {n:,}², d={d}, {name}",
         "matrix",
@@ -100,17 +100,17 @@ def ridges(n: int = 3_000, d: int = 100, rounds: int = 2) -> Comparison:
         "leave one out": lambda: ridge_path(K, y, RIDGES).leave_one_out(),
         "scikit-learn": lambda: search.fit(K, y),
     }
-    contenders = {
+    methods = {
         f"{name} ({threads})": with_threads(threads, job)
         for name, job in work.items()
         for threads in THREADS
     }
-    times = interleaved(contenders, rounds, "Ridge path")
+    times = interleaved(methods, rounds, "Ridge path")
     (threads, our_times), (peer_threads, peer_times) = (fastest(times, name) for name in work)
     notes = {
         "threads": threads,
         "scikit_learn_threads": peer_threads,
-        "greatest_difference_of_coefficients": greatest_difference(K, y),
+        "greatest_difference_of_coefficients": max_difference(K, y),
     }
     return Comparison(
         f"ridge path, leave one out / GridSearchCV, 5 folds: n={n}",
@@ -122,7 +122,7 @@ def ridges(n: int = 3_000, d: int = 100, rounds: int = 2) -> Comparison:
     )
 
 
-def greatest_difference(K: np.ndarray, y: np.ndarray) -> float:
+def max_difference(K: np.ndarray, y: np.ndarray) -> float:
     """Between coefficients and those of scikit-learn, at the least, a middle and the greatest
     ridge.
     """
@@ -167,11 +167,11 @@ def finite_tangent(n: int = 1_000, width: int = 200, d: int = 100, rounds: int =
         net, x = network(width, d), jnp.asarray(np.random.default_rng(1).standard_normal((n, d)))
         naive = jax.jit(by_jacobian)
         np.testing.assert_allclose(gram(Tangent(net), x), naive(net, x), rtol=1e-8, atol=1e-8)
-        contenders = {
+        methods = {
             "ours": lambda: seconds(lambda: jax.block_until_ready(gram(Tangent(net), x))),
             "Jacobian": lambda: seconds(lambda: jax.block_until_ready(naive(net, x))),
         }
-        times = interleaved(contenders, rounds, "Finite tangent kernel")
+        times = interleaved(methods, rounds, "Finite tangent kernel")
     notes = {f"{name}_peak_megabytes": peak(name) for name in ("tangent", "jacobian")}
     return Comparison(
         f"tangent kernel of three layers / Jacobian: n={n}, width {width}",

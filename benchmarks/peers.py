@@ -106,12 +106,12 @@ def torch_convolutions() -> Callable[[], float]:
             *(torch.nn.Conv2d(first, second, 3, padding=1), torch.nn.ReLU(), torch.nn.AvgPool2d(2)),
             *(torch.nn.Flatten(), torch.nn.Linear(second * (SIDE // 4) ** 2, 1)),
         )
-        optimiser = torch.optim.SGD(net.parameters(), lr=0.01)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
         for step in range(STEPS):
             rows = torch.randint(SAMPLE, (BATCH,)) if step else slice(0, BATCH)
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             torch.relu(1 - y[rows] * net(x[rows])[:, 0]).mean().backward()
-            optimiser.step()
+            optimizer.step()
 
     return lambda: seconds(train)
 
@@ -138,11 +138,11 @@ def convolutions() -> list[Comparison]:
     say("Convolutions: compiling …")
     ours()
     train()
-    contenders = {
+    methods = {
         "engine": ours,
         **{f"torch ({threads} threads)": with_threads(threads, train) for threads in THREADS},
     }
-    times = interleaved(contenders, ROUNDS, "Convolutions")
+    times = interleaved(methods, ROUNDS, "Convolutions")
     peers = {threads: times[f"torch ({threads} threads)"] for threads in THREADS}
     fastest = min(peers, key=lambda threads: statistics.median(peers[threads]))
     return [

@@ -56,7 +56,7 @@ def torch_training(workload: Workload, steps: int) -> Any:
 
     def train() -> None:
         net = Net()
-        optimiser = torch.optim.SGD(
+        optimizer = torch.optim.SGD(
             [
                 {"params": [net.first.weight], "lr": rate["w"]},
                 {"params": [net.first.bias], "lr": rate["b"]},
@@ -68,10 +68,10 @@ def torch_training(workload: Workload, steps: int) -> Any:
             for rows in torch.randperm(workload.n)[
                 : workload.n // workload.batch * workload.batch
             ].split(workload.batch):
-                optimiser.zero_grad()
+                optimizer.zero_grad()
                 loss = torch.relu(1 - y[rows] * net(x[rows])).mean()
                 loss.backward()
-                optimiser.step()
+                optimizer.step()
                 done += 1
                 if done == steps:
                     return
@@ -100,11 +100,11 @@ def compare(workload: Workload, rounds: int = ROUNDS) -> Comparison:
     ours = EngineRun(workload)
     ours()
     train()
-    contenders = {
+    methods = {
         "engine": ours,
         **{f"torch ({threads} threads)": with_threads(threads, train) for threads in THREADS},
     }
-    times = interleaved(contenders, rounds, f"PyTorch, {workload.name}")
+    times = interleaved(methods, rounds, f"PyTorch, {workload.name}")
     peers = {threads: times[f"torch ({threads} threads)"] for threads in THREADS}
     fastest = min(peers, key=lambda threads: statistics.median(peers[threads]))
     return Comparison(

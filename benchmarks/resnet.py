@@ -87,13 +87,13 @@ def theirs() -> Any:
     )
     x = torch.randn(BATCH, 3, SIDE, SIDE)
     y = torch.where(x[:, 0, 0, 0] > 0, 1.0, -1.0)
-    optimiser = torch.optim.SGD(network.parameters(), lr=RATE)
+    optimizer = torch.optim.SGD(network.parameters(), lr=RATE)
 
     def train() -> None:
         for _ in range(STEPS):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             torch.nn.functional.softplus(-y * network(x)[:, 0]).mean().backward()
-            optimiser.step()
+            optimizer.step()
 
     train()
     return lambda: seconds(train)

@@ -16,7 +16,7 @@ from rich.console import Console
 _PROGRESS = Console(stderr=True, highlight=False)
 
 #: Does its work once and returns the seconds that count.
-Contender = Callable[[], float]
+Candidate = Callable[[], float]
 
 
 def say(text: str) -> None:
@@ -31,16 +31,16 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def interleaved(contenders: dict[str, Contender], rounds: int, what: str) -> dict[str, list[float]]:
+def interleaved(methods: dict[str, Candidate], rounds: int, what: str) -> dict[str, list[float]]:
     """Seconds of each contender in each round.
 
     Every other round runs in reverse order, so that none always goes first.
     """
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    names = list(contenders)
+    times: dict[str, list[float]] = {name: [] for name in methods}
+    names = list(methods)
     for index in range(rounds):
         for name in names if index % 2 == 0 else reversed(names):
-            times[name].append(contenders[name]())
+            times[name].append(methods[name]())
         latest = ", ".join(f"{name} {times[name][-1]:.3f} s" for name in names)
         say(f"{what}: round {index + 1} of {rounds}: {latest}")
     return times

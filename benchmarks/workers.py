@@ -15,14 +15,14 @@ from pathlib import Path
 
 from benchmarks.timing import Comparison, interleaved, say, seconds
 from benchmarks.workloads import HiddenProducts, Workload, use_own_program_cache
-from unlazy.lab.engines.base import Engine, Silent
+from unlazy.lab.engines.base import Engine, NullCallback
 from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.run import run_one
 from unlazy.lab.store import Store
 from unlazy.lab.study import Rounds, Say, silent
 from unlazy.lab.trials import Failure, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks.inits import MirroredInit
+from unlazy.networks.inits import AntisymmetricInit
 
 ROUNDS = 3
 TARGET = 1.7
@@ -33,7 +33,7 @@ TINY = 10_000
 
 def ran(engine: Engine, trials: list[Trial]) -> None:
     """Run all trials; one that failed would be fast."""
-    for found in engine.run(trials, Silent()):
+    for found in engine.run(trials, NullCallback()):
         if isinstance(found, Failure):
             raise RuntimeError(f"A trial of the benchmark failed: {found.reason}")
 
@@ -50,15 +50,15 @@ def gain() -> Comparison:
     use_own_program_cache()
     trials = sweep()
     with engine_named("processes", workers=1) as one, engine_named("processes", workers=2) as two:
-        contenders = {}
+        methods = {}
         for name, engine in (("one worker", one), ("two workers", two)):
             say(f"Workers: starting {name} and compiling …")
             for _ in range(
                 2
             ):  # a worker may meet a shape in the second run that another had in the first
                 ran(engine, trials)
-            contenders[name] = lambda engine=engine: seconds(lambda: ran(engine, trials))
-        times = interleaved(contenders, ROUNDS, "Workers")
+            methods[name] = lambda engine=engine: seconds(lambda: ran(engine, trials))
+        times = interleaved(methods, ROUNDS, "Workers")
     return Comparison(
         "two worker processes / one: sweep of 8 shapes",
         "sweep",
@@ -71,7 +71,7 @@ def gain() -> Comparison:
 def tiny() -> list[Trial]:
     """Trials that compute next to nothing."""
     learner = GradientDescent(
-        MirroredInit(m=2, w_scale=1.0, b_scale=0.1, a_scale=0.1),
+        AntisymmetricInit(m=2, w_scale=1.0, b_scale=0.1, a_scale=0.1),
         (Descent({"w": 0.1}, steps=2, batch=4),),
     )
     return [Trial(HiddenProducts(d=4), learner, 8, seed, ()) for seed in range(TINY)]

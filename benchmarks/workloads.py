@@ -19,7 +19,7 @@ from unlazy.core.random import normal
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Record, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks.inits import MirroredInit
+from unlazy.networks.inits import AntisymmetricInit
 from unlazy.tasks.base import Batch, Family, Task
 
 
@@ -94,7 +94,7 @@ class Workload:
         """The workload for the engine: no recorded steps but the last, and nothing measured."""
         w, b, a = self.scales
         learner = GradientDescent(
-            MirroredInit(m=self.pairs, w_scale=w, b_scale=b, a_scale=a),
+            AntisymmetricInit(m=self.pairs, w_scale=w, b_scale=b, a_scale=a),
             (Descent(dict(self.rates), steps=self.steps, batch=self.batch, loss="hinge"),),
         )
         return [

@@ -48,8 +48,8 @@ def drawing(d: int = 1024, steps: int = 40) -> Comparison:
     assert isinstance(stage, Descent)
     fixed = GradientDescent(fresh.init, (dataclasses.replace(stage, batch=None),))
     say(f"XOR, d={d}: compiling both programs …")
-    contenders = {"fresh": program(fresh, d, steps * d, 1), "fixed": program(fixed, d, d, 1)}
-    times = interleaved(contenders, 2 * ROUNDS - 1, f"XOR, d={d}")
+    methods = {"fresh": program(fresh, d, steps * d, 1), "fixed": program(fixed, d, d, 1)}
+    times = interleaved(methods, 2 * ROUNDS - 1, f"XOR, d={d}")
     share = 1 - statistics.median(
         b / a for a, b in zip(times["fresh"], times["fixed"], strict=True)
     )
@@ -72,15 +72,15 @@ def torch_training(d: int, steps: int) -> Any:
         w = torch.randn(WIDTH, d)
         w = (0.3 * w / w.norm(dim=1, keepdim=True)).requires_grad_()
         a = (0.3 * (2.0 * torch.randint(0, 2, (WIDTH,)) - 1) / WIDTH).requires_grad_()
-        optimiser = torch.optim.SGD(
+        optimizer = torch.optim.SGD(
             [{"params": [w], "lr": 1.0 * WIDTH}, {"params": [a], "lr": 1.0 / WIDTH}], lr=1.0
         )
         for _ in range(steps):
             x = 2.0 * torch.randint(0, 2, (d, d)) - 1
             y = -x[:, 0] * x[:, 1]
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             torch.nn.functional.softplus(-y * (torch.relu(x @ w.T) @ a)).mean().backward()
-            optimiser.step()
+            optimizer.step()
 
     return lambda: seconds(train)
 
@@ -95,11 +95,11 @@ def against_torch(d: int = 128, steps: int = 100, models: int = 16) -> Compariso
         torch_training(d, steps),
     )
     theirs()
-    contenders = {
+    methods = {
         "ours": ours,
         **{f"torch ({threads} threads)": with_threads(threads, theirs) for threads in THREADS},
     }
-    times = interleaved(contenders, ROUNDS, f"XOR against PyTorch, d={d}")
+    times = interleaved(methods, ROUNDS, f"XOR against PyTorch, d={d}")
     peers = {threads: times[f"torch ({threads} threads)"] for threads in THREADS}
     fastest = min(peers, key=lambda threads: statistics.median(peers[threads]))
     return Comparison(

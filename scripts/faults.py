@@ -182,7 +182,7 @@ def out_of_time(folder: Path) -> str:
     code = (
         "import faulty; from unlazy.lab.engines.choice import engine_named; from toys import keep; "
         "from unlazy.lab.store import Store; import unlazy.lab.engines.pools.slurm as s; "
-        "s.LEAST_SECONDS = 1e9; "
+        "s.MIN_SECONDS = 1e9; "
         f"store = Store({str(path)!r}); "
         "keep(faulty.errands(30, 8.0), store, engine_named('slurm', slurm='time=2', workers=1, "
         f"store={str(path)!r}))"

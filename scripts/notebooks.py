@@ -75,7 +75,7 @@ from unlazy.tasks.circuits.recovery import recovery
 task = GenerativeCircuits(8).task(key=jax.random.key(3))
 trace = Layerwise(margin=(2 / 3) ** 3).fit(task.sampler, 4000, key=jax.random.key(4))
 learned = trace.at(0).circuit
-seen = recovery(task.circuit, task.input_law, learned)
+seen = recovery(task.circuit, task.input_distribution, learned)
 print(recovery_text(task.circuit, learned, seen))
 draw(recovery_plot(task.circuit, learned, seen))""",
     ),
@@ -121,12 +121,14 @@ for step in (0, 20, 60, 120, 240, 360):
 def notebook(paper: str) -> dict[str, Any]:
     """What a paper's notebook holds."""
     claim, scale, sentence, code = STUDIES[paper]
-    story = (FOLDER.parent / "docs" / "stories" / f"{paper}.md").read_text(encoding="utf-8").strip()
+    walkthrough = (
+        (FOLDER.parent / "docs" / "summaries" / f"{paper}.md").read_text(encoding="utf-8").strip()
+    )
     statement = registry.claims()[claim].statement
     judged = f'(verdict,) = unlazy.reproduce("{claim}", scale="{scale}", first_seed=10)'
     judged = f"import unlazy\n\n{judged}\nprint(verdict.outcome, verdict.reason)"
     cells = [
-        ("markdown", f"# `{paper}`\n\n{story}"),
+        ("markdown", f"# `{paper}`\n\n{walkthrough}"),
         ("markdown", f"## A claim, run and judged\n\n`{claim}`: {statement}{SCALES[scale]}"),
         (
             "code",

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from unlazy.lab import registry
-from unlazy.lab.outcomes import ContestOutcome
+from unlazy.lab.outcomes import BenchmarkResult
 from unlazy.report.labels import MARKS
 from unlazy.report.markdown import table_markdown, view_markdown
 from unlazy.report.rankings import told
 from unlazy.report.verdicts import control_mark, verdict_from_json
 from unlazy.report.view import View, ViewTable, overview, view_of
-from unlazy.tables.yardstick import PairedTest
+from unlazy.tables.uci_benchmark import PairedTest
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -111,9 +111,9 @@ def null_ledger() -> str:
     found = read(RESULTS / "null" / "laptop.json")
     held = [v["id"].removesuffix(" (null)") for v in found if v["seen"] == "holds"]
     free = [
-        f"`{name}` ({claim.whatever_labels})"
+        f"`{name}` ({claim.label_free_reason})"
         for name, claim in registry.claims().items()
-        if claim.whatever_labels
+        if claim.label_free_reason
     ]
     return (
         "## Shuffled labels\n\nAll learners of all claims were trained on labels of other inputs "
@@ -134,10 +134,10 @@ def reasons(found: list[dict[str, Any]]) -> str:
     )
 
 
-def contest(path: Path) -> str:
+def benchmark(path: Path) -> str:
     """Return a comparison of learners: its command, conclusions and table."""
     data = read(path)
-    found = view_of(ContestOutcome.from_json(data))
+    found = view_of(BenchmarkResult.from_json(data))
     where = f"`{data['command']}` (choices and times are in `{path.relative_to(ROOT).as_posix()}`)"
     lines = (*found.lines, ("Command", where))
     return view_markdown(dataclasses.replace(found, details=(), lines=lines), 3)
@@ -194,9 +194,9 @@ def in_short(found: list[dict[str, Any]]) -> str:
 def citations() -> dict[str, str]:
     """Return what is cited, by paper."""
     return {
-        shelf.__name__.rpartition(".")[2]: shelf.CITATION
-        for shelf in registry.shelves()
-        if hasattr(shelf, "CITATION")
+        catalog.__name__.rpartition(".")[2]: catalog.CITATION
+        for catalog in registry.catalogs()
+        if hasattr(catalog, "CITATION")
     }
 
 
@@ -221,14 +221,14 @@ def whole_ledger() -> str:
         "Made by `python scripts/readme.py` from `results/`, which the commands below wrote."
     )
     worlds = f"## Negative controls\n\nThe criteria must fail on each.\n\n{controls(found)}"
-    files = sorted((RESULTS / "contests").glob("*.json"))
-    fair = "\n\n".join(["## Comparisons of learners", *map(contest, files)])
+    files = sorted((RESULTS / "benchmark-runs").glob("*.json"))
+    fair = "\n\n".join(["## Comparisons of learners", *map(benchmark, files)])
     why = f"## Why a statement does not hold\n\n{reasons(found)}"
     parts = [head, ledger(found), why, worlds, null_ledger(), fair, *map(details, found)]
     return "\n\n".join(parts) + "\n"
 
 
-def yardstick() -> str:
+def uci_benchmark() -> str:
     """Return the ranks of estimators among the published classifiers: one row per file of
     results/tables/uci*.json and choice of tables.
     """
@@ -300,7 +300,7 @@ def real_audits() -> list[str]:
                 f"{v['rows']:,} × {v['columns']}",
                 v["decision"],
                 f"{gap['mean']:+.1f} ({gap['low']:+.1f} to {gap['high']:+.1f})",
-                *(f"{name} ({v['contenders'][name]['loss']:.1f} {unit})" for name in best),
+                *(f"{name} ({v['methods'][name]['loss']:.1f} {unit})" for name in best),
             )
         )
         took = f"{v['folds']} folds, {v['seconds'] / 60:.1f} min"
@@ -318,7 +318,7 @@ def real_audits() -> list[str]:
 #: Documents of which a part is generated, and what makes it.
 PARTS: dict[str, Callable[[], str]] = {
     "README.md": generated,
-    "docs/estimators.md": yardstick,
+    "docs/estimators.md": uci_benchmark,
     "docs/howto/audit.md": audits,
 }
 

@@ -25,7 +25,7 @@ from unlazy.report.view import slug
 ROOT = Path(__file__).parent.parent
 #: Rooms of the public names, in the order of the data: title and the modules whose names are shown
 #: there.
-ROOMS = {
+LAYERS = {
     "Functions": ("unlazy.api",),
     "Tasks and data": ("unlazy.tasks", "unlazy.core.metrics", "unlazy.core.random"),
     "Networks": ("unlazy.networks", "unlazy.core.activations"),
@@ -58,10 +58,10 @@ def paper_page(paper: str) -> str:
     ran = [v for v in found if v["verdict"] != "not run"]
     title = title_of(module)
     parts = [f"# {title}", f"*{module.CITATION}* (`{paper}`)"]
-    story = ROOT / "docs" / "stories" / f"{paper}.md"
+    walkthrough = ROOT / "docs" / "summaries" / f"{paper}.md"
     parts.append(
-        story.read_text(encoding="utf-8").strip()
-        if story.exists()
+        walkthrough.read_text(encoding="utf-8").strip()
+        if walkthrough.exists()
         else (module.__doc__ or "").splitlines()[0]
     )
     parts.append(f"## What became of it\n\n{tally(ran)}\n\n{verdict_table(ran)}")
@@ -89,7 +89,7 @@ def paper_page(paper: str) -> str:
         )
     tasks, learners = (
         "\n".join(
-            f"- `{name}`: {entry.what}"
+            f"- `{name}`: {entry.summary}"
             for name, entry in of().items()
             if name.startswith(f"{paper}/")
         )
@@ -182,7 +182,7 @@ def interface() -> dict[str, str]:
     """A page for each room of the public names."""
     left = dict(sorted(unlazy._HOMES.items()))
     pages = {}
-    for title, modules in ROOMS.items():
+    for title, modules in LAYERS.items():
         names = [
             name
             for name, home in left.items()

@@ -153,7 +153,7 @@ LONG = (
     "papers/daniely2020/test_training.py",
     "papers/malach2019/test_recovering.py",
     "papers/shi2022/test_lemmas.py",
-    "networks/test_foreign.py",
+    "networks/test_adapters.py",
     "networks/test_outputs.py",
     "studies/test_outputs.py",
     "lab/test_engines.py",

@@ -201,11 +201,11 @@ def _scores(model, basis, x):
     return (model if basis is None else model.enter(basis))(x)
 
 
-def check_instrument(instrument):
+def check_computation(computation):
     """Increasing steps, one finite entry for each, names that do not change, determinism."""
-    assert tuple(sorted(set(instrument.steps))) == instrument.steps, "steps do not increase"
+    assert tuple(sorted(set(computation.steps))) == computation.steps, "steps do not increase"
     engine = LocalEngine()
-    first, second = (next(iter(engine.run([Measurement(instrument, 3)]))) for _ in range(2))
+    first, second = (next(iter(engine.run([Measurement(computation, 3)]))) for _ in range(2))
     assert first.measurements, "nothing was measured"
     assert first.status == "ok", "a measurement is not finite"
     assert first.measurements == second.measurements, "the same seed gave other measurements"

@@ -25,12 +25,12 @@ from unlazy.lab.maintenance import check
 from unlazy.lab.repeating import differences
 from unlazy.lab.stopping import Terminated, stoppable
 from unlazy.lab.store import Store
-from unlazy.lab.trials import Instrument, Measurement
+from unlazy.lab.trials import ExactComputation, Measurement
 
 HERE = Path(__file__).parent
 
 
-class Errand(Instrument):
+class Job(ExactComputation):
     """A number that depends on the seed, after some waiting; the seed that is `deadly` kills its
     process, one that is `wrong` raises.
 
@@ -74,9 +74,9 @@ def hoard():
         kept.append(np.ones(1 << 26))
 
 
-def errands(count=24, wait=0.1, **options):
+def jobs(count=24, wait=0.1, **options):
     """So many, and a few that are compiled."""
-    return [Measurement(Errand(wait, **options), seed) for seed in range(count)] + [
+    return [Measurement(Job(wait, **options), seed) for seed in range(count)] + [
         toy_trial(seed) for seed in range(3)
     ]
 
@@ -90,7 +90,7 @@ def coordinate(engine: str, path: str, count: int, wait: float, workers: int = 2
                 workers=None if "://" in engine or engine == "local" else workers,
                 store=path,
             ) as runner:
-                keep(errands(count, wait), store, runner)
+                keep(jobs(count, wait), store, runner)
         except Terminated:
             sys.exit(143)
 
@@ -158,7 +158,7 @@ def expected(folder: Path, count: int = 24, wait: float = 0.0) -> Path:
     path = folder / f"undisturbed-{count}.sqlite"
     if not path.exists():
         with Store(path) as store:
-            keep(errands(count, wait), store, engine_named("local"))
+            keep(jobs(count, wait), store, engine_named("local"))
     return path
 
 

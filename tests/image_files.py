@@ -73,7 +73,7 @@ def write_svhn(folder, n=40, tests=20):
         savemat(folder / f"{name}_32x32.mat", {"X": x, "y": y.astype(np.uint8)})
 
 
-def write_pictures(folder, names=("cat", "dog"), n=6, shape=(8, 8, 3), inner=""):
+def write_images(folder, names=("cat", "dog"), n=6, shape=(8, 8, 3), inner=""):
     for place, name in enumerate(names):
         where = folder / name / inner
         where.mkdir(parents=True)

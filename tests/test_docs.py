@@ -54,7 +54,7 @@ def test_the_code_on_python_does_what_it_shows(capsys):
 #: Written by hand; what `make docs` makes stands in folders of its own.
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for place in ("docs", "docs/howto", "docs/stories")
+    for place in ("docs", "docs/howto", "docs/summaries")
     for path in (ROOT / place).glob("*.md")
 )
 #: Folders that `make docs` fills.

@@ -13,9 +13,9 @@ from unlazy.core.metrics import Outputs
 from unlazy.core.random import bernoulli, normal, orthonormal
 from unlazy.lab.run import run
 from unlazy.lab.study import silent
-from unlazy.lab.trials import Instrument, Record, Trial
+from unlazy.lab.trials import ExactComputation, Record, Trial
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks.inits import MirroredInit
+from unlazy.networks.inits import AntisymmetricInit
 from unlazy.probes.neurons import Alignment
 from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Batch, Family, Task
@@ -182,7 +182,7 @@ class Products(Family):
         return ProductsTask(orthonormal(key, self.d, 4), self.scalar)
 
 
-class CoinCount(Instrument):
+class CoinCount(ExactComputation):
     """The share of heads among so many coins, for each number in `sizes`."""
 
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -198,7 +198,7 @@ class CoinCount(Instrument):
 
 
 def small_init(m=4, w_scale=1.0):
-    return MirroredInit(m=m, w_scale=w_scale, b_scale=0.3, a_scale=1.0)
+    return AntisymmetricInit(m=m, w_scale=w_scale, b_scale=0.3, a_scale=1.0)
 
 
 def small_learner(rate=0.1, steps=6, batch=8, record=(0, 3), m=4, **options):

@@ -9,9 +9,9 @@ Walsh-Hadamard transform.
 import jax.numpy as jnp
 import numpy as np
 
-from unlazy.theory.walsh import CubeFunction
+from unlazy.theory.walsh import BooleanFunction
 
-majority = CubeFunction.of(lambda z: jnp.sign(jnp.sum(z, axis=1)), 5)
+majority = BooleanFunction.of(lambda z: jnp.sign(jnp.sum(z, axis=1)), 5)
 by_degree = np.round(majority.weights, 4)
 print("weight by degree:", by_degree)
 print("influences:", np.round(majority.influences, 4))

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from unlazy.core.activations import activation_of
     from unlazy.core.errors import BadInput, StoreError, UnlazyError, require
     from unlazy.core.metrics import Metric, Outputs
-    from unlazy.core.naming import Named
-    from unlazy.core.random import bernoulli, categorical, normal, orthonormal, signs
+    from unlazy.core.naming import Entry
+    from unlazy.core.random import bernoulli, categorical, normal, orthonormal, rademacher
     from unlazy.kernels import (
         NNGP,
         NTK,
@@ -61,10 +61,10 @@ if TYPE_CHECKING:
         variants,
     )
     from unlazy.lab.store import Store
-    from unlazy.lab.trials import Instrument, Measurement, Record, Trial
+    from unlazy.lab.trials import ExactComputation, Measurement, Record, Trial
+    from unlazy.learners.adapters import HostModel, ScikitLearner
     from unlazy.learners.base import Learner, PlainLearner, Trace, keys_of
     from unlazy.learners.features import FeatureRidge, LogisticRegression
-    from unlazy.learners.foreign import HostModel, ScikitLearner
     from unlazy.learners.gradient import Descent, GradientDescent
     from unlazy.learners.holdout import HoldOut
     from unlazy.learners.kernel import KernelRidge, KernelSVM
@@ -74,19 +74,25 @@ if TYPE_CHECKING:
     from unlazy.learners.sources import (
         FreshGradients,
         GradientSource,
-        LawGradients,
+        PopulationGradients,
         QueryGradients,
         SampleGradients,
     )
     from unlazy.learners.unit_norm import UnitNorm
+    from unlazy.networks.adapters import ModuleInit, ModuleNetwork
     from unlazy.networks.base import Init, Model, Network, Predictor
     from unlazy.networks.convolutional import Convolutional, ConvolutionalInit
-    from unlazy.networks.foreign import ModuleInit, ModuleNetwork
     from unlazy.networks.image_resnet import ImageResNetInit
-    from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit, SphereInit, TangentInit
+    from unlazy.networks.inits import (
+        AntisymmetricInit,
+        PlainInit,
+        ResNetInit,
+        SphereInit,
+        TangentInit,
+    )
     from unlazy.networks.two_layer import TwoLayer
     from unlazy.probes import Alignment, ModelProbe, Performance, Probe
-    from unlazy.studies.contest import Contest
+    from unlazy.studies.benchmark import Benchmark
     from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task, WeightedBatch
     from unlazy.tasks.dictionary.patterns import ParityMixture
     from unlazy.tasks.images.families import ImageClasses, ImagePatches, StackedDigits
@@ -97,8 +103,8 @@ _PLACES = {
     "unlazy.core.activations": "activation_of",
     "unlazy.core.errors": "BadInput StoreError UnlazyError require",
     "unlazy.core.metrics": "Metric Outputs",
-    "unlazy.core.naming": "Named",
-    "unlazy.core.random": "bernoulli categorical normal orthonormal signs",
+    "unlazy.core.naming": "Entry",
+    "unlazy.core.random": "bernoulli categorical normal orthonormal rademacher",
     "unlazy.kernels": "NNGP NTK RBF ArcCosine ArcSine Kernel Laplace "
     "Linear Polynomial ProductKernel "
     "RandomFeatures RawFeatures ResidualNNGP ResidualNTK Stationary Tangent Conjugate "
@@ -106,29 +112,29 @@ _PLACES = {
     "unlazy.api": "audit compare reproduce scaling",
     "unlazy.lab.arms": "Arm Comparison Repeats Row Tuned",
     "unlazy.lab.claims": "Claim Plot PlotLine",
-    "unlazy.studies.contest": "Contest",
+    "unlazy.studies.benchmark": "Benchmark",
     "unlazy.lab.engines": "Engine LocalEngine",
     "unlazy.lab.rules": "Change Check Condition Control Published Quantity Scale arm arms "
     "shuffled variants",
     "unlazy.lab.store": "Store",
-    "unlazy.lab.trials": "Instrument Measurement Record Trial",
+    "unlazy.lab.trials": "ExactComputation Measurement Record Trial",
     "unlazy.learners.base": "Learner PlainLearner Trace keys_of",
     "unlazy.learners.features": "FeatureRidge LogisticRegression",
-    "unlazy.learners.foreign": "HostModel ScikitLearner",
+    "unlazy.learners.adapters": "HostModel ScikitLearner",
     "unlazy.learners.gradient": "Descent GradientDescent",
     "unlazy.learners.holdout": "HoldOut",
     "unlazy.learners.kernel": "KernelRidge KernelSVM",
     "unlazy.learners.on_features": "OnFeatures",
     "unlazy.learners.parts": "Stage",
     "unlazy.learners.rfm": "RecursiveFeatureMachine",
-    "unlazy.learners.sources": "FreshGradients GradientSource LawGradients "
+    "unlazy.learners.sources": "FreshGradients GradientSource PopulationGradients "
     "QueryGradients SampleGradients",
     "unlazy.learners.unit_norm": "UnitNorm",
     "unlazy.networks.base": "Init Model Network Predictor",
     "unlazy.networks.convolutional": "Convolutional ConvolutionalInit",
-    "unlazy.networks.foreign": "ModuleInit ModuleNetwork",
+    "unlazy.networks.adapters": "ModuleInit ModuleNetwork",
     "unlazy.networks.image_resnet": "ImageResNetInit",
-    "unlazy.networks.inits": "MirroredInit PlainInit ResNetInit SphereInit TangentInit",
+    "unlazy.networks.inits": "AntisymmetricInit PlainInit ResNetInit SphereInit TangentInit",
     "unlazy.networks.two_layer": "TwoLayer",
     "unlazy.probes": "Alignment ModelProbe Performance Probe",
     "unlazy.tasks.base": "Batch Data Family Population Sampler Task WeightedBatch",
@@ -138,7 +144,7 @@ _PLACES = {
 }
 _HOMES = {name: module for module, names in _PLACES.items() for name in names.split()}
 #: Sub-packages that can be reached as attributes without being imported by name.
-_ROOMS = (
+_LAYERS = (
     *("core", "tasks", "networks", "kernels", "solvers", "learners", "probes"),
     *("theory", "lab", "papers", "estimators", "tables", "report", "play", "cli"),
 )
@@ -148,24 +154,27 @@ __all__ = [
     "NTK",
     "RBF",
     "Alignment",
+    "AntisymmetricInit",
     "ArcCosine",
     "ArcSine",
     "Arm",
     "BadInput",
     "Batch",
+    "Benchmark",
     "Change",
     "Check",
     "Claim",
     "Comparison",
     "Condition",
     "Conjugate",
-    "Contest",
     "Control",
     "Convolutional",
     "ConvolutionalInit",
     "Data",
     "Descent",
     "Engine",
+    "Entry",
+    "ExactComputation",
     "Family",
     "FeatureRidge",
     "FreshGradients",
@@ -177,25 +186,21 @@ __all__ = [
     "ImagePatches",
     "ImageResNetInit",
     "Init",
-    "Instrument",
     "Kernel",
     "KernelRidge",
     "KernelSVM",
     "Laplace",
-    "LawGradients",
     "Learner",
     "Linear",
     "LocalEngine",
     "LogisticRegression",
     "Measurement",
     "Metric",
-    "MirroredInit",
     "Model",
     "ModelProbe",
     "ModuleInit",
     "ModuleNetwork",
     "MultiIndex",
-    "Named",
     "Network",
     "OnFeatures",
     "Outputs",
@@ -207,6 +212,7 @@ __all__ = [
     "PlotLine",
     "Polynomial",
     "Population",
+    "PopulationGradients",
     "Predictor",
     "Probe",
     "ProductKernel",
@@ -255,23 +261,23 @@ __all__ = [
     "keys_of",
     "normal",
     "orthonormal",
+    "rademacher",
     "reproduce",
     "require",
     "scaling",
     "shuffled",
-    "signs",
     "variants",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for."""
-    if name in _ROOMS:
+    if name in _LAYERS:
         return importlib.import_module(f"unlazy.{name}")
     if name not in _HOMES:
         import difflib
 
-        near = difflib.get_close_matches(name, [*_HOMES, *_ROOMS], n=2, cutoff=0.5)
+        near = difflib.get_close_matches(name, [*_HOMES, *_LAYERS], n=2, cutoff=0.5)
         # Other casing is the commonest slip, and far in the eyes of difflib: ntk for NTK.
         near = [known for known in _HOMES if known.lower() == name.lower()] or near
         hint = (
@@ -286,4 +292,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS})
+    return sorted({*globals(), *__all__, *_LAYERS})

@@ -27,16 +27,16 @@ from unlazy.lab.engines.base import Engine
 from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.exponents import ScalingOutcome
 from unlazy.lab.judging import Verdict
-from unlazy.lab.outcomes import ContestOutcome
+from unlazy.lab.outcomes import BenchmarkResult
 from unlazy.lab.registry import claims, family_of, find_claims, learner_of
 from unlazy.lab.rules import DEVELOPMENT, Scale
-from unlazy.lab.run import Incomplete, RunWatcher, run, run_one
+from unlazy.lab.run import Incomplete, RunCallback, run, run_one
 from unlazy.lab.store import Store, opened
 from unlazy.lab.study import Study
 from unlazy.learners.base import Learner
-from unlazy.report.progress import watcher_of
+from unlazy.report.progress import callback_of
+from unlazy.studies.benchmark import Benchmark
 from unlazy.studies.claim import UntilDecided, claim_study, null_of, waiting_for_data
-from unlazy.studies.contest import Contest
 from unlazy.studies.scaling import Scaling, numeric, places_of
 from unlazy.tasks.base import Family
 
@@ -54,7 +54,7 @@ class RunSession:
 
     store: Store
     engine: Engine
-    watcher: RunWatcher
+    callback: RunCallback
     fresh: bool = False
     reuse_older: bool = False
 
@@ -68,7 +68,7 @@ class RunSession:
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {"watcher": self.watcher, "fresh": self.fresh, "reuse_older": self.reuse_older}
+        return {"watcher": self.callback, "fresh": self.fresh, "reuse_older": self.reuse_older}
 
 
 class RunOptions(TypedDict, total=False):
@@ -97,7 +97,7 @@ def session(
 ) -> Iterator[RunSession]:
     """Open a store and an engine. Without a store, records last as long as the session."""
     with opened(store) as place, _engine(engine, place) as runner:
-        yield RunSession(place, runner, watcher_of(progress), fresh, reuse_older)
+        yield RunSession(place, runner, callback_of(progress), fresh, reuse_older)
 
 
 def compare(
@@ -111,12 +111,12 @@ def compare(
     budget: int = 24,
     test: int = 10_000,
     **options: Unpack[RunOptions],
-) -> ContestOutcome:
+) -> BenchmarkResult:
     """Compare learners on a task with the same examples and the same tuning budget.
 
     `set`: changes of the task, such as "d=100". `options`: see `RunOptions`.
     """
-    contest = contest_of(
+    benchmark = benchmark_of(
         task,
         learners,
         n=n,
@@ -127,7 +127,7 @@ def compare(
         test=test,
     )
     with session(**options) as place:
-        return place.run_one(contest)
+        return place.run_one(benchmark)
 
 
 def scaling(
@@ -208,7 +208,7 @@ def audit(
     *,
     task: Kind | None = None,
     seconds: float | None = None,
-    contenders: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
     explain: bool = True,
     name: str = "the table",
     **options: Unpack[RunOptions],
@@ -226,7 +226,7 @@ def audit(
         y,
         task=task,
         seconds=seconds,
-        contenders=contenders,
+        methods=methods,
         explain=explain,
         name=name,
     )
@@ -279,7 +279,7 @@ def _engine(engine: Engine | str | None, store: Store) -> Iterator[Engine]:
         yield found
 
 
-def contest_of(
+def benchmark_of(
     task: str | Family,
     learners: Learners,
     *,
@@ -289,7 +289,7 @@ def contest_of(
     first_seed: int,
     budget: int,
     test: int,
-) -> Contest:
+) -> Benchmark:
     """Lay out a contest; where all is given by names, it knows the command that makes it."""
     changes = tuple(changes)
     family, name = _task(task, changes)
@@ -299,7 +299,7 @@ def contest_of(
         *("--n", ",".join(map(str, sizes)), "--seeds", seeds, "--first-seed", first_seed),
         *("--budget", budget, "--test", test),
     ]
-    return Contest(
+    return Benchmark(
         family,
         entrants,
         sizes,

@@ -46,9 +46,9 @@ def count_runs(monkeypatch):
     monkeypatch.setattr(
         LocalEngine,
         "run",
-        lambda self, trials, watcher=None: (
+        lambda self, trials, callback=None: (
             given.append(len(trials)),
-            inner(self, trials, watcher),
+            inner(self, trials, callback),
         )[1],
     )
     return given
@@ -172,7 +172,7 @@ def test_fresh_replaces_records_one_by_one(tmp_path, monkeypatch):
         with Store(store, read_only=True) as opened:
             return {record.id: record.created for record in opened.records()}
 
-    def stop(self, trials, watcher=None):
+    def stop(self, trials, callback=None):
         raise KeyboardInterrupt
         yield
 
@@ -430,8 +430,8 @@ def test_a_task_and_a_learner_of_ones_own(tmp_path):
         tmp_path / "s.sqlite",
     )
     small = ["--seeds", "2", "--budget", "2", "--test", "500", "--store", store]
-    contest = call("compare", *mine, "--n", "50", *small)
-    assert contest.exit_code == 0 and "Plane has" in contest.output.replace("\n", " ")
+    benchmark = call("compare", *mine, "--n", "50", *small)
+    assert benchmark.exit_code == 0 and "Plane has" in benchmark.output.replace("\n", " ")
     out, picture = tmp_path / "o.json", tmp_path / "o.png"
     options = [*mine, "--vary", "d=4,8", "--target-error", "0.1", *small, "--json", out]
     study = call("scaling", *options, "--figure", picture)

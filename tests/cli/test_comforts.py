@@ -123,9 +123,9 @@ def test_citations_name_the_paper_once_and_the_tool(run):
 
 
 def test_every_paper_is_cited_in_bibtex():
-    for shelf in registry.shelves():
-        if hasattr(shelf, "CITATION"):
-            name = shelf.__name__.rpartition(".")[2]
-            assert shelf.BIBTEX.partition("{")[2].startswith(f"{name},") and shelf.BIBTEX.count(
+    for catalog in registry.catalogs():
+        if hasattr(catalog, "CITATION"):
+            name = catalog.__name__.rpartition(".")[2]
+            assert catalog.BIBTEX.partition("{")[2].startswith(f"{name},") and catalog.BIBTEX.count(
                 "{"
-            ) == shelf.BIBTEX.count("}")
+            ) == catalog.BIBTEX.count("}")

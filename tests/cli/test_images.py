@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from image_files import write_mnist, write_pictures, write_svhn
+from image_files import write_images, write_mnist, write_svhn
 from unlazy.cli import main
 
 
@@ -38,13 +38,13 @@ def test_without_data_every_command_says_what_is_missing_and_how_to_get_it(run, 
     )
     assert "'unlazy data fetch svhn'" in rows["shi2022/figure19"]["reason"]
     assert "CIFAR-10 is not there" in rows["malach2019/figure4"]["reason"]
-    contest = run(
+    benchmark = run(
         "compare", "images/mnist", "--learner", "linear", "--n", "20", "--store", "s.sqlite"
     )
     assert (
-        contest.exit_code == 2
-        and "MNIST is not there" in words(contest)
-        and "--data or $UNLAZY_DATA" in words(contest)
+        benchmark.exit_code == 2
+        and "MNIST is not there" in words(benchmark)
+        and "--data or $UNLAZY_DATA" in words(benchmark)
     )
     told = run("data")
     assert (
@@ -86,7 +86,7 @@ def test_a_claim_runs_from_the_folder_that_is_named(run, tmp_path):
 
 @pytest.mark.slow
 def test_pictures_of_ones_own_enter_a_contest(run, tmp_path):
-    write_pictures(tmp_path / "mine", n=12)
+    write_images(tmp_path / "mine", n=12)
     options = (
         "--n",
         "12",

@@ -11,12 +11,12 @@ from unlazy.lab import registry
 
 TEXT = '''
 import jax
-from unlazy import Arm, Change, Check, Claim, Condition, Control, FeatureRidge, Instrument
+from unlazy import Arm, Change, Check, Claim, Condition, Control, FeatureRidge, ExactComputation
 from unlazy import MultiIndex, Performance, Published, Quantity, RawFeatures, shuffled
 from unlazy.tasks.multi_index import product
 
 
-class Coin(Instrument):
+class Coin(ExactComputation):
     """A noisy number around `mean`."""
 
     mean: float = 1.0

@@ -13,7 +13,7 @@ from unlazy.core.errors import BadInput
 from unlazy.core.gaussian import PiecewiseLinear
 from unlazy.kernels.feature_maps import RandomFeatures, RandomGradients
 from unlazy.kernels.wide import NTK
-from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit
+from unlazy.networks.inits import AntisymmetricInit, PlainInit, ResNetInit
 
 SMOOTHED = [name for name, activation in ACTIVATIONS.items() if activation.smoothed is not None]
 
@@ -65,15 +65,15 @@ def test_every_name_works_in_networks_kernels_and_features(name):
     key, x = jax.random.key(0), jax.random.normal(jax.random.key(1), (3, 4))
     scales = {"m": 5, "w_scale": 1.0, "b_scale": 1.0, "a_scale": 1.0, "activation": name}
     networks = [
-        MirroredInit(**scales),
+        AntisymmetricInit(**scales),
         PlainInit(**scales),
         ResNetInit(**scales, v_scale=1.0, e_scale=1.0),
     ]
     for init in networks:
         assert init(4, outputs=2, key=key)(x).shape == (3, 2)
     assert np.all(np.isfinite(NTK(1, name)(x, x)))
-    for law in (RandomFeatures(name, 5), RandomGradients(name, 5)):
-        assert law.draw(4, key=key)(x).shape == (3, law.count(4))
+    for distribution in (RandomFeatures(name, 5), RandomGradients(name, 5)):
+        assert distribution.draw(4, key=key)(x).shape == (3, distribution.count(4))
 
 
 def test_an_activation_of_ones_own():

@@ -15,7 +15,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from toys import Halfspace
-from unlazy.core.naming import Identified, Ingredients, describe, key_name, type_name
+from unlazy.core.naming import ContentHashed, Ingredients, describe, key_name, type_name
 from unlazy.kernels.stationary import RBF
 from unlazy.lab.registry import load_file
 
@@ -212,7 +212,7 @@ def test_a_class_that_was_renamed_keeps_its_name_in_keys():
     assert describe(Renamed(), brief=True) == {"type": "Earlier"}
 
 
-class File(Identified):
+class File(ContentHashed):
     """Data whose content is not in the description."""
 
     path: str
@@ -220,7 +220,7 @@ class File(Identified):
     held = ("content",)
 
     @property
-    def identity(self):
+    def digest(self):
         return f"hash of {self.content}"
 
 

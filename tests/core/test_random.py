@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from unlazy.core.random import bernoulli, categorical, normal, shuffled, signs
+from unlazy.core.random import bernoulli, categorical, normal, rademacher, shuffled
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 64, 65, 1000])
@@ -45,7 +45,7 @@ def test_the_same_numbers_in_both_precisions():
 @pytest.mark.parametrize("d", [1, 31, 32, 33, 70])
 def test_signs_are_fair_and_independent(d):
     n = 20_000
-    x = np.asarray(signs(jax.random.key(5), (n, d)))
+    x = np.asarray(rademacher(jax.random.key(5), (n, d)))
     assert x.shape == (n, d) and set(np.unique(x)) == {-1.0, 1.0}
     gram = x.T @ x / n  # second moments: the identity, up to noise of 1/√n
     assert np.max(np.abs(gram - np.eye(d))) < 6 / np.sqrt(n) and np.max(
@@ -54,6 +54,6 @@ def test_signs_are_fair_and_independent(d):
 
 
 def test_signs_are_the_same_in_both_precisions():
-    single = signs(jax.random.key(6), (3, 40))
+    single = rademacher(jax.random.key(6), (3, 40))
     with jax.enable_x64(True):
-        np.testing.assert_array_equal(single, signs(jax.random.key(6), (3, 40)))
+        np.testing.assert_array_equal(single, rademacher(jax.random.key(6), (3, 40)))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unlazy.estimators.catalog import AUDIT, GROUPS, METHODS, RANKING
-from unlazy.learners.shelf import LEARNERS
+from unlazy.learners.catalog import LEARNERS
 
 RESULTS = Path(__file__).parents[2] / "results" / "tables"
 
@@ -16,7 +16,7 @@ def test_contests_and_audits_take_one_class_for_one_method():
         method = METHODS[learner.replace("-", " ")]
         for kind, made in (("classification", "estimator"), ("regression", "regressor")):
             classes = {type(each) for each in (*method.settings(kind, 3), method.default(kind))}
-            assert classes == {type(getattr(LEARNERS[learner].thing, made))}
+            assert classes == {type(getattr(LEARNERS[learner].value, made))}
 
 
 def test_results_on_file_name_methods_of_the_catalog():

@@ -8,8 +8,8 @@ from unlazy import estimators as e
 #: Small and short, so that hundreds of fits take seconds.
 NET = {
     "width": 32,
-    "least_steps": 200,
-    "most_steps": 200,
+    "min_steps": 200,
+    "max_steps": 200,
     "learning_rate": 0.01,
     "weight_decay": 1e-3,
     "early_stopping": False,

@@ -6,7 +6,7 @@ from unlazy import estimators as e
 from unlazy.estimators.ensembles import PARTS, SHARPNESS, DistinctRows, rounded_up, sharpened_losses
 
 DRAW = np.random.default_rng(0)
-SHORT = {"width": 16, "least_steps": 120, "most_steps": 120, "random_state": 0}
+SHORT = {"width": 16, "min_steps": 120, "max_steps": 120, "random_state": 0}
 
 
 def test_rows_are_distinct_with_their_weights_added():

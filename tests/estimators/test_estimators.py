@@ -20,22 +20,22 @@ from sklearn.svm import SVC
 from selection import slow_but_first
 from unlazy import estimators as e
 from unlazy.core.errors import BadInput
+from unlazy.kernels.catalog import KERNELS
 from unlazy.kernels.finite import Tangent
 from unlazy.kernels.gram import gram
 from unlazy.kernels.products import ArcCosine
 from unlazy.kernels.residual import ResidualNTK
-from unlazy.kernels.shelf import KERNELS
 from unlazy.kernels.stationary import RBF, Laplace
 from unlazy.kernels.wide import NNGP, NTK
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks.inits import MirroredInit, TangentInit
+from unlazy.networks.inits import AntisymmetricInit, TangentInit
 from unlazy.tasks.base import Batch, Sampler
 
 DRAW = np.random.default_rng(0)
 NET = {
     "width": 32,
-    "least_steps": 200,
-    "most_steps": 200,
+    "min_steps": 200,
+    "max_steps": 200,
     "learning_rate": 0.01,
     "weight_decay": 1e-2,
     "early_stopping": False,
@@ -84,7 +84,7 @@ def test_named_kernels_are_those_of_scikit_learn(name):
 def test_names_mean_what_they_mean_everywhere(name):
     """Except for the bandwidth, which follows the number of columns."""
     x, y = table(load_diabetes)
-    kernel = {"rbf": RBF(0.1), "laplace": Laplace(0.1**0.5)}.get(name, KERNELS[name].thing)
+    kernel = {"rbf": RBF(0.1), "laplace": Laplace(0.1**0.5)}.get(name, KERNELS[name].value)
     assert e.KernelRidgeRegressor(kernel=name).fit(x, y).kernel_ == kernel
     given = (
         e.KernelRidgeRegressor(kernel=name, gamma=0.3, b_variance=0.5, degree=5).fit(x, y).kernel_
@@ -168,7 +168,7 @@ def test_gradient_flow_of_the_linearised_network_is_tangent_kernel_regression():
             DRAW.standard_normal(8),
             DRAW.standard_normal((5, 3)),
         )
-        init = MirroredInit(m=40, w_scale=1.0, b_scale=0.5, a_scale=1.0, activation="relu")
+        init = AntisymmetricInit(m=40, w_scale=1.0, b_scale=0.5, a_scale=1.0, activation="relu")
         stage = Descent(dict.fromkeys("wbac", 0.01), steps=20_000, loss="squared")
         sampler = Sampler(lambda n, key: Batch(jax.numpy.asarray(x), jax.numpy.asarray(y)), 3)
         learner = GradientDescent(TangentInit(init), (stage,))
@@ -430,7 +430,7 @@ def test_conjugate_gradients_that_do_not_converge_warn():
         (e.RecursiveFeatureMachineRegressor(metric_samples=1), "metric_samples must be"),
         (e.TwoLayerRegressor(trained="last"), "no choice of trained layers"),
         (e.TwoLayerRegressor(activation="tahn"), "Did you mean 'tanh'"),
-        (e.TwoLayerRegressor(optimiser="adamw"), "optimiser must be"),
+        (e.TwoLayerRegressor(optimizer="adamw"), "optimiser must be"),
         (
             e.TwoLayerRegressor(**NET | {"optimiser": "sgd", "learning_rate": 1e6}),
             "Training diverged",

@@ -55,8 +55,8 @@ def test_it_goes_on_from_a_fit_and_the_same_way_each_time():
             **SMALL,
             learning_rate=0.01,
             weight_decay=0.0,
-            least_steps=20,
-            most_steps=20,
+            min_steps=20,
+            max_steps=20,
             early_stopping=False,
         )
         before = network.fit(x, y).decision_function(x)

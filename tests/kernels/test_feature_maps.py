@@ -35,8 +35,10 @@ def errors_of(make, limit, factor=1.0, plus=0.0):
 
 @pytest.mark.parametrize("name", slow_but(["relu", "erf"], ACTIVATIONS))
 @pytest.mark.parametrize(("law", "kernel"), [(RandomFeatures, NNGP), (RandomGradients, NTK)])
-def test_neurons_and_gradients_approach_the_kernels_of_wide_networks(law, kernel, name):
-    few, many = errors_of(lambda width: law(name, width, *SCALES), kernel(1, name, W, B), W, B)
+def test_neurons_and_gradients_approach_the_kernels_of_wide_networks(distribution, kernel, name):
+    few, many = errors_of(
+        lambda width: distribution(name, width, *SCALES), kernel(1, name, W, B), W, B
+    )
     assert many < 0.04 and many < few
 
 

@@ -311,7 +311,7 @@ def test_conjugate_gram_is_the_product_of_hidden_layers():
     np.testing.assert_allclose(
         gram(Conjugate(network), x, block=4), network.hidden(x) @ network.hidden(x).T, rtol=1e-9
     )
-    with pytest.raises(BadInput, match="`hidden`, which Linearised lacks"):
+    with pytest.raises(BadInput, match="`hidden`, which Linearized lacks"):
         gram(Conjugate(TangentInit(small_init(m=5))(4, key=jax.random.key(3))), x)
 
 

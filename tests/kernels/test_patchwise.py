@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
+from unlazy.kernels.catalog import kernel_named
 from unlazy.kernels.patchwise import ConvolutionalNTK, RandomConvolutions, around
-from unlazy.kernels.shelf import kernel_named
 from unlazy.kernels.wide import NTK
 from unlazy.learners.kernel import KernelRidge
 from unlazy.learners.on_features import OnFeatures
@@ -93,14 +93,14 @@ def test_filters_that_are_moved_over_a_picture_and_averaged_see_where_a_thing_is
         1,
         1,
     )  # by two pixels, as far as filters step, within one cell
-    law = RandomConvolutions(filters=6, side=3, cells=2).for_shape((24, 24, 1))
-    features = law.draw(576, key=jax.random.key(0))
+    distribution = RandomConvolutions(filters=6, side=3, cells=2).for_shape((24, 24, 1))
+    features = distribution.draw(576, key=jax.random.key(0))
     np.testing.assert_allclose(
         features(jnp.asarray(picture.reshape(1, -1))),
         features(jnp.asarray(moved.reshape(1, -1))),
         atol=1e-4,
     )
-    assert features(jnp.zeros((3, 576))).shape == (3, law.count(576))
+    assert features(jnp.zeros((3, 576))).shape == (3, distribution.count(576))
     with pytest.raises(BadInput, match="height, width, channels"):
         RandomConvolutions().for_shape((3, 4))
 

@@ -4,15 +4,15 @@ import pytest
 
 from selection import slow_but_first
 from toys import Halfspace
-from unlazy.lab.arms import Tuned, relabelled
+from unlazy.lab.arms import Tuned, shuffled_labels
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.run import run_one
 from unlazy.lab.store import Store
+from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.one_step import one_step_readout
-from unlazy.learners.shelf import LEARNERS
 from unlazy.probes import Performance
-from unlazy.studies.contest import Contest
-from unlazy.tasks.relabelled import Relabelled
+from unlazy.studies.benchmark import Benchmark
+from unlazy.tasks.shuffled_labels import ShuffledLabels
 
 
 def run(arm, seeds):
@@ -23,12 +23,12 @@ def run(arm, seeds):
 
 @pytest.mark.parametrize("name", slow_but_first(["linear", "rbf", "one-step"]))
 def test_a_tuned_arm_is_the_same_learner_as_in_a_contest(name, tmp_path):
-    family, learner = Halfspace(5), LEARNERS[name].thing
+    family, learner = Halfspace(5), LEARNERS[name].value
     arm = Tuned(family, learner, 40, (Performance(500),), budget=4)
     found = run(arm, (10, 11))
-    contest = Contest(family, {name: learner}, (40,), (10, 11), budget=4, test=500)
+    benchmark = Benchmark(family, {name: learner}, (40,), (10, 11), budget=4, test=500)
     with Store(tmp_path / "store.sqlite") as store:
-        outcome = run_one(contest, store, LocalEngine())
+        outcome = run_one(benchmark, store, LocalEngine())
     for record, result in zip(found, outcome.results.values(), strict=True):
         assert record.seed == result.place.seed
         assert record.value("test_accuracy") == pytest.approx(result.value, abs=1e-4)
@@ -36,9 +36,9 @@ def test_a_tuned_arm_is_the_same_learner_as_in_a_contest(name, tmp_path):
 
 
 def test_labels_that_say_nothing_reach_a_tuned_arm():
-    arm = Tuned(Halfspace(5), LEARNERS["linear"].thing, 40, (Performance(500),), budget=2)
-    null = relabelled(arm)
-    assert isinstance(null, Tuned) and isinstance(null.family, Relabelled)
+    arm = Tuned(Halfspace(5), LEARNERS["linear"].value, 40, (Performance(500),), budget=2)
+    null = shuffled_labels(arm)
+    assert isinstance(null, Tuned) and isinstance(null.family, ShuffledLabels)
     assert run(null, (10,))[0].value("test_accuracy") < run(arm, (10,))[0].value("test_accuracy")
 
 

@@ -6,13 +6,13 @@ import math
 import pytest
 
 from toys import Products
-from unlazy.lab.arms import Arm, Chosen, relabelled
+from unlazy.lab.arms import Arm, Chosen, shuffled_labels
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.tangent import LastLayerRidge
 from unlazy.networks.inits import PlainInit
 from unlazy.probes.performance import Performance, Validation
-from unlazy.tasks.relabelled import Relabelled
+from unlazy.tasks.shuffled_labels import ShuffledLabels
 
 INIT = PlainInit(m=8, w_scale=0.5, b_scale=0.5, a_scale=0.4)
 
@@ -84,9 +84,9 @@ def test_along_a_path_the_step_is_chosen():
 
 
 def test_labels_of_other_inputs_reach_every_cell(grid):
-    null = relabelled(grid[0])
+    null = shuffled_labels(grid[0])
     assert isinstance(null, Chosen) and all(
-        isinstance(part.family, Relabelled) for part in null.arms.values()
+        isinstance(part.family, ShuffledLabels) for part in null.arms.values()
     )
 
 

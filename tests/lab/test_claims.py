@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from unlazy.lab import registry
-from unlazy.lab.arms import relabelled
-from unlazy.lab.rules import JUDGING, SCALES
+from unlazy.lab.arms import shuffled_labels
+from unlazy.lab.rules import EVALUATION, SCALES
 from unlazy.studies.claim import null_of
 
 CLAIMS, NOT_RUN, ERRATA = registry.claims(), registry.not_run(), registry.errata()
@@ -48,8 +48,8 @@ def test_conditions_are_numbers_and_histories_go_forward(name):
     firsts = [change.first_seed for change in claim.history]
     assert (
         firsts == sorted(firsts)
-        and all(first >= JUDGING for first in firsts)
-        and claim.first_seed >= JUDGING
+        and all(first >= EVALUATION for first in firsts)
+        and claim.first_seed >= EVALUATION
     )
     assert all(change.what and change.why and change.date >= "2026" for change in claim.history)
 
@@ -76,14 +76,16 @@ def test_a_null_of_every_claim_that_learns_has_other_trials():
     nulls = {name: null_of(claim) for name, claim in CLAIMS.items()}
     able = {name: null for name, null in nulls.items() if null is not None}
     assert 10 < len(able) < len(CLAIMS)
-    assert all(nulls[name] is None for name, claim in CLAIMS.items() if claim.whatever_labels)
+    assert all(nulls[name] is None for name, claim in CLAIMS.items() if claim.label_free_reason)
     for name, null in able.items():
         arms = CLAIMS[name].study("smoke")
         for arm, changed in null.study("smoke").items():
             same = [t.key for t in changed.trials([0])] == [t.key for t in arms[arm].trials([0])]
-            assert same == (relabelled(arms[arm]) is None)
+            assert same == (shuffled_labels(arms[arm]) is None)
 
 
 def test_a_claim_that_was_changed_is_judged_on_later_seeds():
     claim = CLAIMS["shi2022/table1"]
-    assert claim.first_seed == 1100 and dataclasses.replace(claim, history=()).first_seed == JUDGING
+    assert (
+        claim.first_seed == 1100 and dataclasses.replace(claim, history=()).first_seed == EVALUATION
+    )

@@ -34,9 +34,9 @@ def test_trials_that_differ_in_numbers_share_their_programs():
     trials = [toy_trial(seed, rate) for seed in range(3) for rate in (0.1, 0.5)]
     assert len(groups_of(trials)[0]) == 1
     assert len(groups_of([*trials, toy_trial(steps=7), toy_trial(d=4), toy_trial(n=16)])[0]) == 4
-    watcher = Recorder()
-    records = list(LocalEngine().run(trials, watcher))
-    assert watcher.programs == 5 and watcher.seconds > 0, "draw, begin, one stage, end, look"
+    callback = Recorder()
+    records = list(LocalEngine().run(trials, callback))
+    assert callback.programs == 5 and callback.seconds > 0, "draw, begin, one stage, end, look"
     assert [record.id for record in records] == [trial.id for trial in trials]
 
 
@@ -44,8 +44,8 @@ def test_learners_share_the_parts_that_are_equal():
     """Another number of steps, another second stage, another probe: only what differs is compiled
     anew.
     """
-    one, watcher, engine = toy_trial(), Recorder(), LocalEngine()
-    list(engine.run([one], watcher))
+    one, callback, engine = toy_trial(), Recorder(), LocalEngine()
+    list(engine.run([one], callback))
     longer = dataclasses.replace(one, learner=small_learner(steps=9, record=(0, 4)))
     list(engine.run([longer], again := Recorder()))
     assert again.programs == 2, (
@@ -63,8 +63,8 @@ def test_programs_are_shared_across_families_of_one_shape():
     one, engine = toy_trial(d=3), LocalEngine()
     list(engine.run([one]))
     other = dataclasses.replace(one, family=Shifted(3))
-    list(engine.run([other], watcher := Recorder()))
-    assert watcher.programs == 3, (
+    list(engine.run([other], callback := Recorder()))
+    assert callback.programs == 3, (
         "draw, begin and the looks see the task; the stage and the end do not"
     )
 
@@ -272,11 +272,11 @@ def test_an_instrument_gives_a_record():
 def test_closing_the_iterator_stops_the_engine():
     """Nothing is begun after it, and the engine can be used again."""
     trials = [toy_trial(seed, steps=steps) for steps in (4, 5, 6) for seed in range(2)]
-    engine, watcher = LocalEngine(), Recorder()
-    records = engine.run(trials, watcher)
+    engine, callback = LocalEngine(), Recorder()
+    records = engine.run(trials, callback)
     next(records)
     records.close()
-    assert watcher.sizes == [2]
+    assert callback.sizes == [2]
     assert len(list(engine.run(trials))) == 6
 
 

@@ -15,7 +15,7 @@ import threading
 import pytest
 
 import faulty
-from faulty import compare, errands, expected, kill_at, start, stored, wait_until, workers_of
+from faulty import compare, expected, jobs, kill_at, start, stored, wait_until, workers_of
 from toys import keep
 from unlazy.core.errors import StoreError
 from unlazy.lab import trials as trials_module
@@ -60,7 +60,7 @@ def test_sigterm_finishes_the_write_and_ends_cleanly(tmp_path, undisturbed):
     assert process.wait(60) == 143
     assert check(path).problems == () and 2 <= stored(path) < COUNT + 3
     with Store(path) as store:
-        keep(errands(COUNT, WAIT), store, engine_named("local"))
+        keep(jobs(COUNT, WAIT), store, engine_named("local"))
     compare(path, undisturbed)
 
 
@@ -69,9 +69,9 @@ def test_poison_and_hunger_in_real_processes(tmp_path):
     """One trial kills its worker, one takes all memory, one raises: each stands alone, with its
     reason.
     """
-    trials = [Measurement(faulty.Errand(greedy=3, wrong=4), seed) for seed in (0, 1, 5, 3, 4)]
+    trials = [Measurement(faulty.Job(greedy=3, wrong=4), seed) for seed in (0, 1, 5, 3, 4)]
     trials.append(
-        Measurement(faulty.Errand(deadly=2, claimed=10), 2)
+        Measurement(faulty.Job(deadly=2, claimed=10), 2)
     )  # so long that it goes to a worker by itself
     with engine_named("processes", workers=1) as engine, Store(tmp_path / "store.sqlite") as store:
         keep(trials, store, engine)
@@ -102,7 +102,7 @@ def test_a_clock_that_goes_backwards(tmp_path, undisturbed, monkeypatch):
     monkeypatch.setattr(trials_module, "now", lambda: f"2020-01-01T00:00:00.{next(hours):06}+00:00")
     path = tmp_path / "store.sqlite"
     with Store(path) as store:
-        keep(errands(COUNT, WAIT), store, engine_named("local"))
+        keep(jobs(COUNT, WAIT), store, engine_named("local"))
     compare(path, undisturbed)
 
 
@@ -111,12 +111,12 @@ def test_a_store_copied_in_the_middle_of_a_write(tmp_path, undisturbed):
     path = tmp_path / "store.sqlite"
     for place in range(2):
         with Store(path) as store:
-            keep(errands(COUNT, WAIT)[: 5 * (place + 1)], store, engine_named("local"))
+            keep(jobs(COUNT, WAIT)[: 5 * (place + 1)], store, engine_named("local"))
             copy = tmp_path / f"copy-{place}.sqlite"
             shutil.copy(path, copy)
         try:
             with Store(copy) as store:
-                keep(errands(COUNT, WAIT), store, engine_named("local"))
+                keep(jobs(COUNT, WAIT), store, engine_named("local"))
         except StoreError:
             continue
         compare(copy, undisturbed)
@@ -125,14 +125,14 @@ def test_a_store_copied_in_the_middle_of_a_write(tmp_path, undisturbed):
 def test_a_full_disk_says_so_and_keeps_what_was_finished(tmp_path, undisturbed):
     path = tmp_path / "store.sqlite"
     with Store(path) as store:
-        keep(errands(COUNT, WAIT)[:4], store, engine_named("local"))
+        keep(jobs(COUNT, WAIT)[:4], store, engine_named("local"))
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="disk is full"):
-            keep(errands(COUNT, WAIT), store, engine_named("local"))
+            keep(jobs(COUNT, WAIT), store, engine_named("local"))
     with Store(path) as store:
         assert len(store.all_ids()) >= 4
-        keep(errands(COUNT, WAIT), store, engine_named("local"))
+        keep(jobs(COUNT, WAIT), store, engine_named("local"))
     compare(path, undisturbed)
 
 
@@ -157,7 +157,7 @@ def test_dask_workers_and_schedulers_that_are_killed_lose_nothing(tmp_path, undi
         assert first.wait(120) != 0, "the coordinator says that its cluster is gone"
     assert check(path).problems == ()
     with engine_named("dask", workers=1) as engine, Store(path) as store:
-        keep(errands(COUNT, WAIT), store, engine)
+        keep(jobs(COUNT, WAIT), store, engine)
     compare(path, undisturbed)
 
 
@@ -196,7 +196,7 @@ def test_a_slurm_job_that_is_cancelled_and_a_coordinator_that_goes_away(tmp_path
 def test_a_store_that_was_damaged_is_named(tmp_path):
     path = tmp_path / "store.sqlite"
     with Store(path) as store:
-        keep(errands(2, 0.0)[:2], store, engine_named("local"))
+        keep(jobs(2, 0.0)[:2], store, engine_named("local"))
     db = sqlite3.connect(path)
     db.execute("UPDATE records SET measurements = x'00' WHERE id = (SELECT min(id) FROM records)")
     db.commit()

@@ -12,15 +12,15 @@ from unlazy.kernels.stationary import RBF
 from unlazy.lab import provenance, registry
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Measurement, Trial
-from unlazy.learners import shelf
+from unlazy.learners import catalog
 from unlazy.learners.kernel import KernelRidge
 from unlazy.probes.performance import Performance
 from unlazy.tasks.multi_index import MultiIndex
 
 #: Families of this package on which every learner of the catalog can be tried, by their outputs.
 FAMILY = MultiIndex(d=6)
-LEARNERS = {name: entry.thing for name, entry in registry.learners().items()}
-TASKS = {name: entry.thing for name, entry in registry.tasks().items()}
+LEARNERS = {name: entry.value for name, entry in registry.learners().items()}
+TASKS = {name: entry.value for name, entry in registry.tasks().items()}
 
 
 def small(name):
@@ -86,7 +86,7 @@ def test_a_changed_task_has_another_fingerprint_and_the_same_key(name, edited):
     family = TASKS[name]
     if family.missing is not None:
         pytest.skip(family.missing)
-    if not shelf.LEARNERS["linear"].thing.suits(family.outputs):
+    if not catalog.LEARNERS["linear"].value.suits(family.outputs):
         pytest.skip("linear does not suit it")
     trial = Trial(family, LEARNERS["linear"], 4, 1, ())
     key, before = trial.key, trial.id
@@ -181,8 +181,8 @@ def test_a_derivative_written_by_hand_is_part_of_its_function(edited):
 
 
 #: A learner of each class of the catalog; the others run the same code with other numbers.
-COVERED = {type(entry.thing): name for name, entry in reversed(shelf.LEARNERS.items())}
-SHELF = [name for name in shelf.LEARNERS if shelf.LEARNERS[name].thing.suits(FAMILY.outputs)]
+COVERED = {type(entry.value): name for name, entry in reversed(catalog.LEARNERS.items())}
+CATALOG = [name for name in catalog.LEARNERS if catalog.LEARNERS[name].value.suits(FAMILY.outputs)]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ SHELF = [name for name in shelf.LEARNERS if shelf.LEARNERS[name].thing.suits(FAM
         name
         if COVERED[type(LEARNERS[name])] == name
         else pytest.param(name, marks=pytest.mark.slow)
-        for name in SHELF
+        for name in CATALOG
     ],
 )
 def test_what_runs_is_covered_by_the_fingerprint(name):
@@ -204,25 +204,25 @@ def test_what_runs_is_covered_by_the_fingerprint(name):
     assert uncovered(seen, trial) == set()
 
 
-def instruments():
+def computations():
     found = {}
     for claim in registry.claims().values():
         for arm in claim.study("smoke").values():
             for trial in arm.trials([0]):
                 if isinstance(trial, Measurement):
-                    known = found.get(type(trial.instrument))
+                    known = found.get(type(trial.computation))
                     if known is None:
-                        found[type(trial.instrument)] = trial
+                        found[type(trial.computation)] = trial
     return {kind.__name__: trial for kind, trial in found.items()}
 
 
-INSTRUMENTS = instruments()
+COMPUTATIONS = computations()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", INSTRUMENTS)
+@pytest.mark.parametrize("name", COMPUTATIONS)
 def test_what_exact_computations_run_is_covered(name):
-    trial = INSTRUMENTS[name]
+    trial = COMPUTATIONS[name]
     _ = trial.id
     with executed() as seen:
         list(LocalEngine().run([trial]))
@@ -232,6 +232,6 @@ def test_what_exact_computations_run_is_covered(name):
 def test_a_hole_in_the_reach_would_be_seen():
     """A function that the trial's classes do not mention."""
     with executed() as seen:
-        shelf.LEARNERS["linear"].thing.suits(FAMILY.outputs)
-        registry.tasks()["shi2022/task"].thing.moments  # noqa: B018
+        catalog.LEARNERS["linear"].value.suits(FAMILY.outputs)
+        registry.tasks()["shi2022/task"].value.moments  # noqa: B018
     assert uncovered(seen, RBF_TRIAL)

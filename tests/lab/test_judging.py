@@ -59,9 +59,9 @@ def test_interval_is_students():
 
 
 def test_what_is_exact_needs_one_run():
-    assert outcome(100, least_seeds=1) == "holds" and outcome(90, least_seeds=1) == "fails"
+    assert outcome(100, min_seeds=1) == "holds" and outcome(90, min_seeds=1) == "fails"
     assert outcome(100) == "undecided"
-    assert "computed exactly" in claim(least_seeds=1).rule
+    assert "computed exactly" in claim(min_seeds=1).rule
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_computation_without_chance_may_be_believed_at_once():
 
 
 def test_intervals_end_where_the_quantity_does():
-    found = judge(claim(), "paper", records(99, 100, 100)).judgements[0].measured
+    found = judge(claim(), "paper", records(99, 100, 100)).check_results[0].measured
     assert found.high == 100 and found.low < 99
     assert estimate_of("test_accuracy", [99.0, 100.0, 100.0]).high == 100, (
         "in contests and figures, too"
@@ -199,11 +199,11 @@ def test_pairs_are_compared_seed_by_seed():
 
 
 def test_an_identity_does_not_count_and_a_broken_one_stops_the_verdict():
-    identity = Check(ACCURACY, lower=99.0, origin="identity")
-    assert outcome(99.5, 99.6, 99.7, checks=(identity,)) == "undecided"
+    digest = Check(ACCURACY, lower=99.0, origin="identity")
+    assert outcome(99.5, 99.6, 99.7, checks=(digest,)) == "undecided"
     other = Check(ACCURACY, lower=80.0)
-    assert outcome(99.5, 99.6, 99.7, checks=(identity, other)) == "holds"
-    verdict = judge(claim(checks=(identity, other)), "paper", records(90, 90.1, 89.9))
+    assert outcome(99.5, 99.6, 99.7, checks=(digest, other)) == "holds"
+    verdict = judge(claim(checks=(digest, other)), "paper", records(90, 90.1, 89.9))
     assert verdict.outcome == "undecided" and "identity" in verdict.reason
 
 
@@ -371,7 +371,7 @@ def test_a_claim_holds_and_every_bound_of_every_check_can_fail(name):
     planted = 0
     for scale in SCALES:
         verdict = judge(claim, scale, made_up(claim, scale))
-        assert verdict.seen == ("holds" if verdict.judgements else "undecided"), verdict.reason
+        assert verdict.seen == ("holds" if verdict.check_results else "undecided"), verdict.reason
         for check in claim.checks:
             for bound, sign in ((check.lower, -1), (check.upper, 1)):
                 if scale not in check.scales or not math.isfinite(bound):
@@ -402,7 +402,7 @@ def test_every_claim_is_complete(name):
     """
     claim = CLAIMS[name]
     assert claim.id == name and claim.where and claim.statement and claim.rule
-    assert claim.seeds["paper"] >= claim.least_seeds and claim.seeds["laptop"] >= claim.least_seeds
+    assert claim.seeds["paper"] >= claim.min_seeds and claim.seeds["laptop"] >= claim.min_seeds
     for scale in ("laptop", "paper"):
         arms = claim.study(scale)
         # A published value may be of an arm that is run at paper scale only.

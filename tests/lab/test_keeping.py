@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import toys
 import unlazy
-from faulty import Errand
+from faulty import Job
 from toys import CoinCount, Halfspace, hand_record, keep, toy_trial
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput, StoreError
@@ -28,7 +28,7 @@ from unlazy.lab.costs import (
     kind_of,
 )
 from unlazy.lab.engines.local import LocalEngine
-from unlazy.lab.engines.pools.parcels import Reply, read, written
+from unlazy.lab.engines.pools.messages import Reply, read, written
 from unlazy.lab.rebuilding import brief, rebuilt
 from unlazy.lab.registry import claims, load_file
 from unlazy.lab.repeating import differences
@@ -145,7 +145,7 @@ def test_a_failure_is_told_and_forgotten_once_there_is_a_record(path):
 def test_a_study_with_a_failure_is_not_judged_and_the_command_says_so(path, monkeypatch):
     """The engine gives up on one trial; the claim is named, and the status is 4."""
 
-    def crippled(self, trials, watcher):
+    def crippled(self, trials, callback):
         for place, trial in enumerate(trials):
             if place == 0:
                 yield Failure(trial.id, trial.describe(), "it was unlucky", {}, "2026")
@@ -185,17 +185,17 @@ def test_costs_follow_what_was_seen():
 
 
 def test_an_exact_computation_costs_what_it_did_or_what_its_class_does():
-    one, same, other = (Measurement(Errand(wait), seed) for wait, seed in ((1, 0), (1, 7), (5, 0)))
+    one, same, other = (Measurement(Job(wait), seed) for wait, seed in ((1, 0), (1, 7), (5, 0)))
     known = Costs([Cost(kind_of(one), 1.0, 0.3)])
     assert known.seconds(same) == known.seconds(other) == pytest.approx(0.3)
     assert known.seconds(Measurement(CoinCount((3,)), 0)) == EXACT_SECONDS
 
 
 def test_a_run_teaches_the_store_what_it_cost(path):
-    trials = [Measurement(Errand(0.02), seed) for seed in range(3)]
+    trials = [Measurement(Job(0.02), seed) for seed in range(3)]
     with Store(path) as store:
         keep(trials, store, engine := LocalEngine())
-        (cost,) = [each for each in store.costs() if each.kind.startswith("Errand ")]
+        (cost,) = [each for each in store.costs() if each.kind.startswith("Job ")]
         assert 0.02 <= cost.seconds < 1.0 and cost.work == trials[0].work
         keep([], store, engine)
         assert engine.costs.seconds(trials[0]) == pytest.approx(cost.seconds) and engine.costs.known

@@ -10,12 +10,12 @@ import pytest
 from toys import keep
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.maintenance import check, merge
-from unlazy.lab.plain import dumps, pack
-from unlazy.lab.run import SilentRun
+from unlazy.lab.run import NullRunCallback
 from unlazy.lab.schema import APPLICATION_ID, SCHEMA_VERSION, UNKNOWN
+from unlazy.lab.serialization import dumps, pack
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Trial
-from unlazy.learners.shelf import LEARNERS
+from unlazy.learners.catalog import LEARNERS
 from unlazy.probes.performance import Performance
 from unlazy.tasks.multi_index import MultiIndex
 
@@ -61,7 +61,7 @@ CREATE TABLE runs (
 INSERT INTO runs VALUES ('c/1', 'smoke', 10, 1, '{"Arm":["old-0"]}', '2020');
 """
 TRIALS = [
-    Trial(MultiIndex(d=4), LEARNERS["linear"].thing, 40, seed, (Performance(64),))
+    Trial(MultiIndex(d=4), LEARNERS["linear"].value, 40, seed, (Performance(64),))
     for seed in range(2)
 ]
 #: The values in the old store: no run would measure them.
@@ -119,7 +119,7 @@ def test_an_old_store_is_changed_in_place_when_it_is_written_to(old):
     assert check(old) == (2, 1, 0, ())
 
 
-class Rounds(SilentRun):
+class Rounds(NullRunCallback):
     """Keeps the rounds of a run."""
 
     def __init__(self):
@@ -143,15 +143,15 @@ def test_of_several_records_that_are_one_trial_now_the_newest_stays(old):
 
 
 def test_old_records_answer_only_on_request(old):
-    watcher = Rounds()
+    callback = Rounds()
     with Store(old) as store:
-        reused = keep(TRIALS, store, LocalEngine(), watcher=watcher, reuse_older=True)
+        reused = keep(TRIALS, store, LocalEngine(), callback=callback, reuse_older=True)
         assert [record.value("test_accuracy") for record in reused] == [VALUE] * 2
-        found = keep(TRIALS, store, LocalEngine(), watcher=watcher)
+        found = keep(TRIALS, store, LocalEngine(), callback=callback)
         assert [record.id for record in found] == [trial.id for trial in TRIALS]
         assert all(record.value("test_accuracy") != VALUE for record in found)
         assert len(store.all_ids()) == 4 and store.fingerprint(TRIALS[0].fingerprint.id)
-    first, second = watcher.seen
+    first, second = callback.seen
     assert (first.reused, first.stored, first.plan.trials) == (2, 2, 0)
     assert (second.outdated, second.stored, second.plan.trials) == (2, 0, 2)
     assert second.changed == ("records of an earlier version of the store",)

@@ -8,17 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from faulty import Errand
+from faulty import Job
 from toys import CoinCount, hand_record, toy_trial
 from unlazy.core.errors import BadInput
 from unlazy.lab.costs import Cost, Costs, kind_of
-from unlazy.lab.engines.base import Silent
+from unlazy.lab.engines.base import NullCallback
 from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.engines.local import LocalEngine
-from unlazy.lab.engines.pools import docket as dockets
 from unlazy.lab.engines.pools import parcels, work
-from unlazy.lab.engines.pools.docket import Docket, pieces_of
+from unlazy.lab.engines.pools import queue as queues
 from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
+from unlazy.lab.engines.pools.queue import JobQueue, pieces_of
 from unlazy.lab.engines.pools.slurm import minutes, resources_of, slurm_engine
 from unlazy.lab.provenance import Fingerprint, provenance
 from unlazy.lab.trials import Failure, Measurement, Record
@@ -72,7 +72,7 @@ class Shed(Pool):
 
 def outcomes(pool, trials, memory=2 << 30):
     cheap = Costs([Cost(kind_of(trial), 1.0, 1e-3) for trial in trials[:1] if trial.on_host])
-    found = list(PoolEngine(pool, 2, memory, cheap).run(trials, Silent()))
+    found = list(PoolEngine(pool, 2, memory, cheap).run(trials, NullCallback()))
     ids = [one.id for one in found]
     assert len(set(ids)) == len(ids), "none twice"
     return {one.id: one for one in found}
@@ -96,14 +96,14 @@ def test_numbers_are_those_of_the_local_engine_bit_by_bit():
 
 
 def test_accidents_are_run_again():
-    trials = [Measurement(Errand(), seed) for seed in range(6)]
+    trials = [Measurement(Job(), seed) for seed in range(6)]
     pool = Shed(accidents=1)
     same_numbers(outcomes(pool, trials), trials)
     assert pool.deaths == 1
 
 
 def test_a_poison_trial_ends_alone_and_sinks_nothing():
-    trials = [Measurement(Errand(), seed) for seed in range(16)]
+    trials = [Measurement(Job(), seed) for seed in range(16)]
     pool = Shed(deadly=[5])
     found = outcomes(pool, trials)
     failed = [one for one in found.values() if isinstance(one, Failure)]
@@ -120,7 +120,7 @@ def test_a_poison_trial_ends_alone_and_sinks_nothing():
 
 
 def test_an_error_in_one_trial_is_its_own():
-    trials = [Measurement(Errand(wrong=3), seed) for seed in range(5)]
+    trials = [Measurement(Job(wrong=3), seed) for seed in range(5)]
     found = outcomes(Shed(), trials)
     failed = [one for one in found.values() if isinstance(one, Failure)]
     assert [failure.trial["seed"] for failure in failed] == [3]
@@ -161,24 +161,24 @@ def test_too_little_memory_makes_smaller_chunks_or_a_failure(monkeypatch):
 def test_the_longest_goes_first_and_a_worker_keeps_its_shape():
     trials = [toy_trial(seed, d=d) for d in (3, 4, 5) for seed in range(2)]
     cost = {3: 1.0, 4: 5.0, 5: 2.0}
-    docket = Docket(trials, lambda trial: cost[trial.family.d])
-    first, second = docket.take(), docket.take()
+    queue = JobQueue(trials, lambda trial: cost[trial.family.d])
+    first, second = queue.take(), queue.take()
     assert (first.trials[0].family.d, second.trials[0].family.d) == (4, 5)
-    docket.again(first)
-    assert docket.take([first.group]).trials == first.trials, "whose programs it has"
+    queue.again(first)
+    assert queue.take([first.group]).trials == first.trials, "whose programs it has"
 
 
 def test_trials_that_run_alone_go_in_batches(monkeypatch):
-    trials = [Measurement(Errand(), seed) for seed in range(10)]
-    assert [len(piece.trials) for piece in pieces_of(trials, lambda trial: 0.001)] == [10]
-    assert [len(piece.trials) for piece in pieces_of(trials, lambda trial: 1.0)] == [2] * 5
-    monkeypatch.setattr(dockets, "BATCH", 4)
-    assert [len(piece.trials) for piece in pieces_of(trials, lambda trial: 0.0)] == [4, 4, 2]
+    trials = [Measurement(Job(), seed) for seed in range(10)]
+    assert [len(chunk.trials) for chunk in pieces_of(trials, lambda trial: 0.001)] == [10]
+    assert [len(chunk.trials) for chunk in pieces_of(trials, lambda trial: 1.0)] == [2] * 5
+    monkeypatch.setattr(queues, "BATCH", 4)
+    assert [len(chunk.trials) for chunk in pieces_of(trials, lambda trial: 0.0)] == [4, 4, 2]
 
 
 def test_closing_the_iterator_stops_what_runs():
     pool = Shed()
-    records = PoolEngine(pool, 2, 2 << 30).run([toy_trial(d=3), toy_trial(d=4)], Silent())
+    records = PoolEngine(pool, 2, 2 << 30).run([toy_trial(d=3), toy_trial(d=4)], NullCallback())
     next(records)
     records.close()
     assert len(pool.abandoned) == 1

@@ -20,13 +20,13 @@ def test_a_planted_exponent_is_found():
     d = np.array([32.0, 64, 128, 256])
     rng = np.random.default_rng(0)
     samples = 3 * d**1.5 * np.exp(0.05 * rng.normal(size=(6, 4)))
-    law = fit(d, samples)
+    power_law = fit(d, samples)
     assert (
-        law.exponent == pytest.approx(1.5, abs=0.05)
-        and 0.01 < law.interval[1] - law.interval[0] < 0.15
+        power_law.exponent == pytest.approx(1.5, abs=0.05)
+        and 0.01 < power_law.interval[1] - power_law.interval[0] < 0.15
     )
-    assert law.interval[0] < law.exponent < law.interval[1]
-    assert law(d)[0] == pytest.approx(3 * 32**1.5, rel=0.1)
+    assert power_law.interval[0] < power_law.exponent < power_law.interval[1]
+    assert power_law(d)[0] == pytest.approx(3 * 32**1.5, rel=0.1)
     # One factor log d costs 1/log d of the slope.
     plain = fit(d, 3 * d * np.log(d) * np.ones((2, 1)))
     assert plain.with_log == pytest.approx(1.0) and plain.exponent > 1.15

@@ -9,7 +9,7 @@ import pytest
 
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines.pools import processes
-from unlazy.lab.engines.pools.processes import STILLBORN, ProcessPool
+from unlazy.lab.engines.pools.processes import MAX_FAILED_STARTS, ProcessPool
 
 
 class StandIn:
@@ -37,16 +37,16 @@ def hears(pool, name, message):
 
 
 def test_when_none_ever_lives_it_says_so(pool):
-    for number in range(1, STILLBORN + 1):
+    for number in range(1, MAX_FAILED_STARTS + 1):
         hears(pool, f"worker {number}", None)
     with pytest.raises(BadInput, match="cannot be started"):
-        hears(pool, f"worker {STILLBORN + 1}", None)
+        hears(pool, f"worker {MAX_FAILED_STARTS + 1}", None)
 
 
 def test_one_that_lives_goes_on_alone_and_is_joined_again(pool):
     hears(pool, "worker 1", json.dumps({}).encode())
     assert pool.workers == ["worker 1"]
-    for number in range(2, 2 + STILLBORN):
+    for number in range(2, 2 + MAX_FAILED_STARTS):
         hears(pool, f"worker {number}", None)
     assert list(pool._processes) == ["worker 1"], "no more are started for a while"
     hears(pool, "worker 1", None)

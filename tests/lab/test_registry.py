@@ -184,12 +184,12 @@ def installed(tmp_path, monkeypatch):
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1.0\n")
         (about / "entry_points.txt").write_text("[unlazy]\nmine = offering\n")
         monkeypatch.syspath_prepend(tmp_path)
-        registry.shelves.cache_clear()
+        registry.catalogs.cache_clear()
 
     yield install
     sys.modules.pop("offering", None)
     monkeypatch.undo()
-    registry.shelves.cache_clear()
+    registry.catalogs.cache_clear()
 
 
 def test_an_installed_package_offers_by_name(installed):

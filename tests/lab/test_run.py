@@ -14,7 +14,7 @@ from toys import CoinCount, toy_trial
 from unlazy import api
 from unlazy.lab import registry
 from unlazy.lab.engines.local import LocalEngine
-from unlazy.lab.run import Incomplete, SilentRun, run, run_one
+from unlazy.lab.run import Incomplete, NullRunCallback, run, run_one
 from unlazy.lab.store import Store
 from unlazy.lab.study import parallel, silent
 from unlazy.lab.trials import Failure, Measurement
@@ -48,8 +48,8 @@ class Counting(LocalEngine):
         super().__init__()
         self.ran, self.failing = [], {trial.id for trial in failing}
 
-    def run(self, trials, watcher=None):
-        for record in super().run(trials, watcher):
+    def run(self, trials, callback=None):
+        for record in super().run(trials, callback):
             self.ran.append(record.id)
             if record.id in self.failing:
                 yield Failure(record.id, record.trial, "it was told to fail", {}, "2026")
@@ -57,7 +57,7 @@ class Counting(LocalEngine):
                 yield record
 
 
-class Heard(SilentRun):
+class Heard(NullRunCallback):
     def __init__(self):
         self.rounds, self.sentences, self.stopped = [], [], []
 
@@ -81,7 +81,7 @@ def test_rounds_of_studies_run_side_by_side_and_shared_trials_once(store):
     one, two, three = TRIALS
     engine, heard = Counting(), Heard()
     studies = [Rounds([[one, two], [three]]), Rounds([[two]]), Rounds([])]
-    assert run(studies, store, engine, watcher=heard) == [[2, 1], [1], []]
+    assert run(studies, store, engine, callback=heard) == [[2, 1], [1], []]
     assert sorted(engine.ran) == sorted(trial.id for trial in TRIALS)
     assert [each.plan.trials for each in heard.rounds] == [2, 1]
     assert heard.sentences.count("1 done") == 2
@@ -109,15 +109,15 @@ def test_a_study_with_a_trial_that_fails_has_no_outcome_and_others_have(store):
 
 def test_an_interrupted_run_keeps_what_is_finished_and_resumes(store):
     class Stopped(Counting):
-        def run(self, trials, watcher=None):
-            for count, record in enumerate(super().run(trials, watcher)):
+        def run(self, trials, callback=None):
+            for count, record in enumerate(super().run(trials, callback)):
                 if count == 2:
                     raise KeyboardInterrupt
                 yield record
 
     heard = Heard()
     with pytest.raises(KeyboardInterrupt):
-        run([Rounds([TRIALS])], store, Stopped(), watcher=heard)
+        run([Rounds([TRIALS])], store, Stopped(), callback=heard)
     assert heard.stopped == [2]
     engine = Counting()
     assert run([Rounds([TRIALS])], store, engine) == [[3]] and len(engine.ran) == 1

@@ -7,7 +7,7 @@ from unlazy.core.errors import BadInput
 from unlazy.core.naming import describe
 from unlazy.lab.trials import Trial
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks import MirroredInit
+from unlazy.networks import AntisymmetricInit
 from unlazy.probes.performance import Performance
 from unlazy.tasks.multi_index import MultiIndex
 
@@ -35,7 +35,7 @@ def test_the_key_is_pinned():
     start anew and must be meant.
     """
     learner = GradientDescent(
-        MirroredInit(m=4, w_scale=1.0, b_scale=0.3, a_scale=1.0),
+        AntisymmetricInit(m=4, w_scale=1.0, b_scale=0.3, a_scale=1.0),
         (Descent({"w": 0.1}, steps=6, batch=8),),
         record=(0,),
     )

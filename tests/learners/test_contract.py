@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from contracts import check_instrument, check_learner
+from contracts import check_computation, check_learner
 from toys import Blobs, CoinCount, Halfspace, Products, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.lab import registry
 from unlazy.lab.trials import Measurement, Trial
-from unlazy.learners import shelf
+from unlazy.learners import catalog
 from unlazy.learners.gradient import GradientDescent
 from unlazy.tasks.images.families import ImageFamily
 
@@ -23,7 +23,7 @@ TRIALS = {
     for name, arm in claim.study("smoke").items()
     for place, trial in enumerate(arm.trials([0]))
 }
-SHELF = {name: entry.thing for name, entry in shelf.LEARNERS.items()}
+CATALOG = {name: entry.value for name, entry in catalog.LEARNERS.items()}
 #: Tasks of every kind of outputs, and with how many examples they are tried.
 KINDS = {
     "signs": (Halfspace(6), 60),
@@ -99,13 +99,13 @@ LONG_INSTRUMENTS = ("Complexities", "SpreadVectors")
     "name",
     [
         pytest.param(name, marks=pytest.mark.slow)
-        if type(TRIALS[name].instrument).__name__ in LONG_INSTRUMENTS
+        if type(TRIALS[name].computation).__name__ in LONG_INSTRUMENTS
         else name
-        for name in one_of_each(Measurement, lambda trial: type(trial.instrument))
+        for name in one_of_each(Measurement, lambda trial: type(trial.computation))
     ],
 )
 def test_instruments_of_claims_keep_the_contract(name):
-    check_instrument(TRIALS[name].instrument)
+    check_computation(TRIALS[name].computation)
 
 
 #: One learner of each sort: solved at once, trained, and of another library. `make test` runs them
@@ -113,9 +113,11 @@ def test_instruments_of_claims_keep_the_contract(name):
 SORTS = ("linear", "network", "random-forest")
 PLACES = [
     pytest.param(name, kind, marks=() if quick else pytest.mark.slow)
-    for name in SHELF
+    for name in CATALOG
     for kind in KINDS
-    if (quick := name in SORTS or kind == "signs" or not SHELF[name].suits(KINDS[kind][0].outputs))
+    if (
+        quick := name in SORTS or kind == "signs" or not CATALOG[name].suits(KINDS[kind][0].outputs)
+    )
     or kind not in ("one real", "images")
 ]
 
@@ -126,7 +128,7 @@ def test_the_shelf_keeps_the_contract_on_all_outputs(name, kind):
     so.
     """
     family, n = KINDS[kind]
-    learner = SHELF[name]
+    learner = CATALOG[name]
     if learner.suits(family.outputs):
         check_learner(learner.suited(family), family, n)
         return
@@ -139,9 +141,9 @@ def test_the_shelf_keeps_the_contract_on_all_outputs(name, kind):
 def test_those_who_cannot_learn_all_outputs_are_few():
     refused = {
         (name, kind)
-        for name in SHELF
+        for name in CATALOG
         for kind in KINDS
-        if not SHELF[name].suits(KINDS[kind][0].outputs)
+        if not CATALOG[name].suits(KINDS[kind][0].outputs)
     }
     machines = {
         (name, kind)
@@ -162,10 +164,10 @@ def test_those_who_cannot_learn_all_outputs_are_few():
     hinge = {("one-step-network", kind) for kind in KINDS if kind != "signs"}
     assert refused == machines | histograms | streams | hinge
     with pytest.raises(BadInput, match="LogisticRegression cannot learn reals of 15"):
-        Trial(Products(), SHELF["logistic"], 60, 0, ())
+        Trial(Products(), CATALOG["logistic"], 60, 0, ())
 
 
-@pytest.mark.parametrize("name", SHELF)
+@pytest.mark.parametrize("name", CATALOG)
 @pytest.mark.parametrize("budget", [1, 2, 6, 24])
 def test_tuning_keeps_to_its_budget(name, budget):
     """Distinct settings, no more than allowed; a path falls apart into learners of one setting
@@ -173,7 +175,7 @@ def test_tuning_keeps_to_its_budget(name, budget):
     """
     tried = [
         option
-        for learner in SHELF[name].suited(Halfspace(6)).tuning(budget)
+        for learner in CATALOG[name].suited(Halfspace(6)).tuning(budget)
         for option in learner.options(60).values()
     ]
     assert 1 <= len(tried) <= budget
@@ -216,10 +218,10 @@ def test_the_contract_catches(kind, says):
 
 
 def test_the_contract_of_instruments_catches():
-    check_instrument(CoinCount((1, 10)))
+    check_computation(CoinCount((1, 10)))
     for broken, says in (
         (CoinCount((1, 10), short=True), "one entry for each of 2 steps"),
         (CoinCount((10, 1)), "do not increase"),
     ):
         with pytest.raises((AssertionError, ValueError), match=says):
-            check_instrument(broken)
+            check_computation(broken)

@@ -165,13 +165,13 @@ def test_pieces_of_a_batch_give_the_gradient_of_the_whole(monkeypatch):
     )
     whole = last(fit(learner, sampler, 60))
     monkeypatch.setattr(sources, "PIECE", 16)
-    assert sources.pieces(60) == 4
+    assert sources.chunks(60) == 4
     assert is_close(last(fit(learner, sampler, 60)), whole, 1e-12)
 
 
 def test_a_batch_that_cannot_be_cut_evenly_stays_whole(monkeypatch):
     monkeypatch.setattr(sources, "PIECE", 16)
-    assert sources.pieces(61) == 1 and sources.pieces(16) == 1
+    assert sources.chunks(61) == 1 and sources.chunks(16) == 1
 
 
 def test_class_weights_balance_the_classes():
@@ -201,7 +201,7 @@ def test_forgetting_is_exact_where_plain_decay_is_not():
     """
     with jax.enable_x64(False):
         rate, sampler = 1e-9, halfspace_sampler()
-        learner = GradientDescent(small_init(), (Descent({"w": rate}, steps=1, forget=("w",)),))
+        learner = GradientDescent(small_init(), (Descent({"w": rate}, steps=1, full_decay=("w",)),))
         net, sample = start(learner, sampler, 20)
         g = jax.grad(lambda net: jnp.mean(LOSSES["hinge"](net(sample.x), sample.y)))(net).w
         np.testing.assert_allclose(last(fit(learner, sampler, 20)).w, -rate * g, rtol=1e-4)
@@ -211,7 +211,7 @@ def test_forgetting_is_exact_where_plain_decay_is_not():
 
 def test_spread_sets_the_root_mean_square_of_the_preactivations():
     sampler = halfspace_sampler()
-    stage = Descent({"w": 1.0}, steps=1, forget=("w",), spread=0.7)
+    stage = Descent({"w": 1.0}, steps=1, full_decay=("w",), spread=0.7)
     learner = GradientDescent(small_init(m=10), (stage,))
     _, sample = start(learner, sampler, 50)
     assert np.sqrt(
@@ -245,7 +245,7 @@ def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
     themselves.
     """
     task = drawn(ParityMixture(d=20, D=6, k=3), jax.random.key(0))
-    stage = Descent({"w": 0.1, "a": 0.1}, steps=4, batch=16, optimiser="adam")
+    stage = Descent({"w": 0.1, "a": 0.1}, steps=4, batch=16, optimizer="adam")
     learner = GradientDescent(
         small_init(), (stage,), source=FreshGradients() if fresh else SampleGradients()
     )
@@ -290,7 +290,7 @@ def test_learners_share_the_initial_network_and_the_sample():
         (lambda: Descent({"w": 1.0}, batch=0), "batch must be positive"),
         (lambda: Descent({"w": 1.0}, steps=-1), "steps must be"),
         (lambda: Descent({"w": 1.0}, loss="hing"), "loss must be one of"),
-        (lambda: Descent({"w": 1.0}, optimiser="Adam"), "optimiser must be"),
+        (lambda: Descent({"w": 1.0}, optimizer="Adam"), "optimiser must be"),
         (lambda: Descent({"w": 1.0}, smoothing=0.0), "smoothing must be positive"),
         (lambda: Descent({"w": 1.0}, drop=1.5), "drop is a share"),
         (lambda: dataclasses.replace(small_learner(), precision=16), "precision must be 32 or 64"),

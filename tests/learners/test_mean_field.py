@@ -9,7 +9,7 @@ from unlazy.core.metrics import Outputs
 from unlazy.lab.trials import Trial
 from unlazy.learners.mean_field import MeanFieldSGD, mean_field_sgd, second_layer
 from unlazy.networks.inits import SphereInit
-from unlazy.papers.glasgow2023.instruments import LiteralStep
+from unlazy.papers.glasgow2023.computations import LiteralStep
 from unlazy.tasks.multi_index import MultiIndex
 
 

@@ -20,7 +20,7 @@ from unlazy.lab.trials import Trial
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import (
     FreshGradients,
-    LawGradients,
+    PopulationGradients,
     QueryGradients,
     QueryOracle,
     SampleGradients,
@@ -28,8 +28,8 @@ from unlazy.learners.sources import (
     shares,
     within,
 )
-from unlazy.networks.inits import MirroredInit
-from unlazy.probes.performance import LawAccuracy
+from unlazy.networks.inits import AntisymmetricInit
+from unlazy.probes.performance import PopulationAccuracy
 from unlazy.tasks.base import Batch, Population, Sampler
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.patterns import ParityMixture
@@ -132,7 +132,7 @@ def test_what_is_no_oracle_is_refused(make, message):
 )
 def test_the_law_of_few_patterns_is_exact(family):
     task = family.task(key=jax.random.key(0))
-    found = task.exact_law()
+    found = task.population()
     assert found.x.shape == (128, 7) and float(found.weight.sum()) == pytest.approx(1, abs=1e-5)
     assert float(found.weight @ (found.y > 0)) == pytest.approx(
         float(family.moments.positive), abs=1e-5
@@ -147,12 +147,12 @@ def test_the_law_of_few_patterns_is_exact(family):
 
 
 def test_the_law_of_many_patterns_is_not_listed():
-    assert BalancedParity(d=20, D=15, k=3).task(key=KEY).exact_law is None
+    assert BalancedParity(d=20, D=15, k=3).task(key=KEY).population is None
 
 
 def test_the_law_on_inputs_is_that_of_the_coordinates():
     sampler = BalancedParity(d=9, D=4, k=3).task(key=KEY).sampler
-    by_coordinates, by_inputs = sampler.exact_law(), sampler.on_inputs.exact_law()
+    by_coordinates, by_inputs = sampler.population(), sampler.on_inputs.population()
     np.testing.assert_allclose(by_inputs.x, by_coordinates.x @ sampler.basis)
     assert sampler.on_inputs.basis is None
 
@@ -160,7 +160,7 @@ def test_the_law_on_inputs_is_that_of_the_coordinates():
 # Gradients.
 
 FAMILY = BalancedParity(d=9, D=6, k=3, structure=0.5, negative=0.6)
-INIT = MirroredInit(m=3, w_scale=0.5, b_scale=0.5, a_scale=1.0)
+INIT = AntisymmetricInit(m=3, w_scale=0.5, b_scale=0.5, a_scale=1.0)
 RATES = {"w": 0.3, "b": 0.2, "a": 0.1}
 
 
@@ -177,18 +177,20 @@ def explicit(task, net, update, steps):
     """Gradient descent on the input space, with the gradient that `update` makes of all points of
     the law, one step after the other.
     """
-    law = task.sampler.on_inputs.exact_law()
+    population = task.sampler.on_inputs.population()
     for t in range(steps):
-        gradient = update(net, law, t)
+        gradient = update(net, population, t)
         net = net.put({name: getattr(net, name) - RATES[name] * gradient[name] for name in RATES})
     return net
 
 
-def expected_gradient(net, law, weight, smoothing=None):
+def expected_gradient(net, population, weight, smoothing=None):
     def loss(groups, x, y):
         return hinge(net.put(groups)(x[None], smoothing=smoothing)[0], y)
 
-    each = jax.vmap(jax.grad(loss), in_axes=(None, 0, 0))(net.get(("w", "b", "a")), law.x, law.y)
+    each = jax.vmap(jax.grad(loss), in_axes=(None, 0, 0))(
+        net.get(("w", "b", "a")), population.x, population.y
+    )
     return {name: jnp.tensordot(weight, value, 1) for name, value in each.items()}
 
 
@@ -197,8 +199,8 @@ def expected_gradient(net, law, weight, smoothing=None):
     ("source", "class_weighted"),
     slow_but_first(
         [
-            (LawGradients(), True),
-            (LawGradients(), False),
+            (PopulationGradients(), True),
+            (PopulationGradients(), False),
             (QueryGradients.of(0.01), True),
             (QueryGradients.of(0.01), False),
         ]
@@ -209,11 +211,11 @@ def test_the_gradient_of_a_law_is_the_sum_over_its_points(source, class_weighted
         learner = learner_of(source, class_weighted=class_weighted)
         task, trace = fitted(learner)
 
-        def update(net, law, t):
+        def update(net, population, t):
             # Negative labels have probability 0.6: classes of equal weight count 0.5/0.6 and
             # 0.5/0.4.
-            factor = jnp.where(law.y > 0, 0.5 / 0.4, 0.5 / 0.6) if class_weighted else 1.0
-            return expected_gradient(net, law, law.weight * factor)
+            factor = jnp.where(population.y > 0, 0.5 / 0.4, 0.5 / 0.6) if class_weighted else 1.0
+            return expected_gradient(net, population, population.weight * factor)
 
         start = INIT(9, key=jax.random.split(KEY, 3)[0])
         assert is_close(trace.at(-1), explicit(task, start, update, 4), 1e-6)
@@ -221,7 +223,7 @@ def test_the_gradient_of_a_law_is_the_sum_over_its_points(source, class_weighted
 
 @pytest.mark.slow
 def test_the_gradient_of_a_law_is_near_that_of_a_large_sample():
-    _, exact = fitted(learner_of(LawGradients(), steps=1))
+    _, exact = fitted(learner_of(PopulationGradients(), steps=1))
     _, sampled = fitted(learner_of(SampleGradients(), steps=1), n=200_000)
     _, small = fitted(learner_of(SampleGradients(), steps=1), n=50)
     for name in RATES:
@@ -239,11 +241,11 @@ def test_every_coordinate_of_an_adversary_is_a_query():
     with jax.enable_x64(True):
         oracle = QueryOracle.of(0.05, "adversarial")
         task, trace = fitted(learner_of(QueryGradients(oracle)))
-        law = task.exact_law()
+        population = task.population()
         net = INIT(9, key=jax.random.split(KEY, 3)[0])
         outside = net.w - net.w @ task.basis.T @ task.basis
         net = net.put({"w": net.w @ task.basis.T})
-        largest = jnp.max(jnp.abs(law.x))
+        largest = jnp.max(jnp.abs(population.x))
         for _ in range(4):
             scales = {
                 "w": jnp.abs(net.a)[:, None] * largest * jnp.ones_like(net.w),
@@ -256,14 +258,18 @@ def test_every_coordinate_of_an_adversary_is_a_query():
                 slope = jax.vmap(lambda row: jax.flatten_util.ravel_pytree(_slope(net, row))[0])(x)
                 return -(y * (y * net(x) < 1))[:, None] * slope / flat
 
-            answers = unflatten(oracle.ask(query, law, key=KEY) * flat)
+            answers = unflatten(oracle.ask(query, population, key=KEY) * flat)
             net = net.put(
                 {name: getattr(net, name) - RATES[name] * answers[name] for name in RATES}
             )
         assert is_close(trace.at(-1), net.put({"w": net.w @ task.basis + outside}), 1e-6)
         # The adversary is not the honest oracle.
         assert (
-            float(jnp.max(jnp.abs(trace.at(-1).b - fitted(learner_of(LawGradients()))[1].at(-1).b)))
+            float(
+                jnp.max(
+                    jnp.abs(trace.at(-1).b - fitted(learner_of(PopulationGradients()))[1].at(-1).b)
+                )
+            )
             > 1e-3
         )
 
@@ -282,31 +288,31 @@ def test_sampled_gradients_are_near_the_honest_ones():
 
 def test_queries_are_counted_by_stage_and_step():
     """Only coordinates that can have a slope are asked for: 6 of 9 dimensions, 6 neurons."""
-    stages = (Descent({"w": 1.0}, steps=1, forget=("w",), spread=0.5), Descent(RATES, steps=4))
+    stages = (Descent({"w": 1.0}, steps=1, full_decay=("w",), spread=0.5), Descent(RATES, steps=4))
     learner = GradientDescent(INIT, stages, record=(0, 1, 3), source=QueryGradients.of(0.1))
     _, trace = fitted(learner)
     assert trace.steps == (0, 1, 3, 5)
     np.testing.assert_array_equal(trace.notes["queries"], [0, 36, 36 + 2 * 48, 36 + 4 * 48])
-    assert fitted(learner_of(LawGradients()))[1].notes == {}
+    assert fitted(learner_of(PopulationGradients()))[1].notes == {}
 
 
 def test_weights_that_an_oracle_hides_stay_zero():
     """Without input structure a coarse adversary answers zero throughout: no scale is made of
     it.
     """
-    stages = (Descent({"w": 1.0}, steps=1, forget=("w",), smoothing=0.5, spread=0.5),)
+    stages = (Descent({"w": 1.0}, steps=1, full_decay=("w",), smoothing=0.5, spread=0.5),)
     learner = GradientDescent(INIT, stages, source=QueryGradients.of(1.0, "adversarial"))
     _, trace = fitted(learner, family=dataclasses.replace(FAMILY, structure=0.0, negative=0.5))
     np.testing.assert_array_equal(trace.models.w, 0)
 
 
-@pytest.mark.parametrize("source", slow_but_first([SampleGradients(), LawGradients()]))
+@pytest.mark.parametrize("source", slow_but_first([SampleGradients(), PopulationGradients()]))
 def test_the_spread_is_that_of_the_weighted_inputs(source):
-    stages = (Descent({"w": 1.0}, steps=1, forget=("w",), smoothing=0.5, spread=0.7),)
+    stages = (Descent({"w": 1.0}, steps=1, full_decay=("w",), smoothing=0.5, spread=0.7),)
     task, trace = fitted(GradientDescent(INIT, stages, source=source), n=100_000)
-    law = task.exact_law()
-    product = law.x @ trace.at(-1).enter(task.basis).first_layer.T
-    assert float(jnp.sqrt(law.weight @ jnp.mean(product**2, axis=1))) == pytest.approx(
+    population = task.population()
+    product = population.x @ trace.at(-1).enter(task.basis).first_layer.T
+    assert float(jnp.sqrt(population.weight @ jnp.mean(product**2, axis=1))) == pytest.approx(
         0.7, rel=0.01 if source == SampleGradients() else 1e-4
     )
 
@@ -317,7 +323,8 @@ def test_a_wrong_answer_makes_the_trial_diverge_in_the_engine():
         QueryGradients(QueryOracle(tolerance, "sampled", examples=50)) for tolerance in (1.0, 1e-4)
     )
     trials = [
-        Trial(FAMILY, learner_of(source), 64, 10, (LawAccuracy(),)) for source in (sound, broken)
+        Trial(FAMILY, learner_of(source), 64, 10, (PopulationAccuracy(),))
+        for source in (sound, broken)
     ]
     found = {record.key: record.status for record in LocalEngine().run(trials)}
     assert [found[trial.key] for trial in trials] == ["ok", "diverged"]
@@ -325,7 +332,7 @@ def test_a_wrong_answer_makes_the_trial_diverge_in_the_engine():
 
 def test_the_engine_agrees_with_a_fit_on_its_own():
     trial = Trial(
-        FAMILY, learner_of(QueryGradients.of(0.05, "adversarial")), 64, 10, (LawAccuracy(),)
+        FAMILY, learner_of(QueryGradients.of(0.05, "adversarial")), 64, 10, (PopulationAccuracy(),)
     )
     record = next(iter(LocalEngine().run([trial])))
     assert record.measurements["queries"] == (4 * 48.0,) and 50 < record.value("accuracy") <= 100
@@ -334,13 +341,15 @@ def test_the_engine_agrees_with_a_fit_on_its_own():
 @pytest.mark.slow
 def test_a_sample_that_holds_the_law_gives_its_gradient():
     """Every source does the same step where it sees the same points."""
-    law = FAMILY.task(key=jax.random.key(0)).exact_law()
-    uniform = Population(law.x, law.y, jnp.full(64, 1 / 64))
-    sampler = Sampler(lambda n, key: Batch(law.x, law.y), 6, exact_law=lambda: uniform)
+    population = FAMILY.task(key=jax.random.key(0)).population()
+    uniform = Population(population.x, population.y, jnp.full(64, 1 / 64))
+    sampler = Sampler(
+        lambda n, key: Batch(population.x, population.y), 6, population=lambda: uniform
+    )
     stages = (Descent(RATES, steps=5),)
     ends = [
         programs.fitted(GradientDescent(INIT, stages, source=s), sampler, 64, KEY).models
-        for s in (SampleGradients(), LawGradients(), QueryGradients.of(0.1))
+        for s in (SampleGradients(), PopulationGradients(), QueryGradients.of(0.1))
     ]
     batches = (dataclasses.replace(stages[0], batch=64),)
     learner = GradientDescent(INIT, batches, source=FreshGradients())
@@ -354,7 +363,9 @@ def test_a_sample_that_holds_the_law_gives_its_gradient():
     ("make", "message"),
     [
         (
-            lambda: fitted(learner_of(LawGradients()), family=BalancedParity(d=20, D=15, k=3)),
+            lambda: fitted(
+                learner_of(PopulationGradients()), family=BalancedParity(d=20, D=15, k=3)
+            ),
             "do not offer their exact law",
         ),
         (lambda: fitted(learner_of(QueryGradients.of(0.1), batch=8)), "leave the batch size out"),

@@ -14,7 +14,7 @@ from selection import slow_but_first
 from toys import Halfspace, Products
 from unlazy.learners.tangent import LastLayerRidge, TangentRidge
 from unlazy.networks.inits import PlainInit, ResNetInit, TangentInit
-from unlazy.networks.linearised import Linearised
+from unlazy.networks.linearized import Linearized
 
 
 def resnet(skip=True, m=6):
@@ -117,7 +117,7 @@ def test_gradient_descent_on_the_tangent_model_leads_to_the_ridge_solution(name)
         network, (x, y) = solved.models.network, solved.seen
         delta = jax.tree.map(lambda leaf: leaf[0], solved.models.deltas)
         slopes = jax.grad(
-            lambda d: 0.5 * jnp.mean(jnp.sum((Linearised(network, d)(x) - y) ** 2, axis=1))
+            lambda d: 0.5 * jnp.mean(jnp.sum((Linearized(network, d)(x) - y) ** 2, axis=1))
         )(eqx.combine(delta, network))
         # At the solution the slope of the loss is −λ·δ/n, the same multiple for all parameters.
 

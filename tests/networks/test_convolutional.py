@@ -16,7 +16,7 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.holdout import HoldOut
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.convolutional import ConvolutionalInit, _convolved
-from unlazy.networks.inits import MirroredInit
+from unlazy.networks.inits import AntisymmetricInit
 from unlazy.probes.performance import Performance
 
 RATES = {"filters": 0.05, "biases": 0.05, "a": 0.05, "c": 0.05}
@@ -75,7 +75,7 @@ def test_it_can_be_scaled_and_held_out(wrap):
 
 @pytest.mark.slow
 def test_a_network_of_vectors_sees_images_laid_out():
-    init = MirroredInit(m=20, w_scale=0.3, b_scale=0.1, a_scale=0.3, activation="relu")
+    init = AntisymmetricInit(m=20, w_scale=0.3, b_scale=0.1, a_scale=0.3, activation="relu")
     flat = GradientDescent(
         init, (Descent({"w": 0.1, "a": 0.1}, steps=4, loss="natural"),), record=(0,)
     )

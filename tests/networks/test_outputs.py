@@ -16,7 +16,7 @@ from unlazy.core.metrics import Outputs
 from unlazy.kernels.finite import Conjugate, Tangent, by_layers
 from unlazy.kernels.gram import gram
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks.inits import MirroredInit, PlainInit, ResNetInit
+from unlazy.networks.inits import AntisymmetricInit, PlainInit, ResNetInit
 from unlazy.networks.residual import ALL, HIDDEN, ThreeLayerResNet
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.tasks.base import Batch, Sampler, WeightedBatch
@@ -153,7 +153,7 @@ def test_hidden_groups_leave_the_output_layer_alone_in_minibatches():
     sample = Batch(jax.random.normal(KEY, (32, 4)), jax.random.normal(KEY, (32, 2)))
     learner = GradientDescent(
         residual(),
-        (Descent(dict.fromkeys(HIDDEN, 0.1), steps=6, batch=8, optimiser="adam", loss="squared"),),
+        (Descent(dict.fromkeys(HIDDEN, 0.1), steps=6, batch=8, optimizer="adam", loss="squared"),),
     )
     sampler = Sampler(lambda n, key: sample, 4, outputs=Outputs("reals", 2))
     trace = fitted(learner, sampler, 32, KEY)
@@ -184,7 +184,7 @@ def test_kernels_of_finite_networks_with_outputs(init, outputs):
 
 def test_one_output_is_what_it_was():
     """The mirrored network has one output without an axis."""
-    net = MirroredInit(m=3, w_scale=1.0, b_scale=1.0, a_scale=1.0)(4, key=KEY)
+    net = AntisymmetricInit(m=3, w_scale=1.0, b_scale=1.0, a_scale=1.0)(4, key=KEY)
     assert (
         isinstance(net, TwoLayer)
         and net.a.shape == (6,)

@@ -7,11 +7,13 @@ import pytest
 
 from toys import small_init
 from unlazy.core.errors import BadInput
-from unlazy.networks.inits import MirroredInit, TangentInit
+from unlazy.networks.inits import AntisymmetricInit, TangentInit
 
 
 def test_mirrored_network_is_zero_and_has_the_asked_scales():
-    net = MirroredInit(m=2000, w_scale=0.2, b_scale=0.5, a_scale=4.0)(10, key=jax.random.key(0))
+    net = AntisymmetricInit(m=2000, w_scale=0.2, b_scale=0.5, a_scale=4.0)(
+        10, key=jax.random.key(0)
+    )
     x = jax.random.normal(jax.random.key(1), (50, 10))
     assert np.max(np.abs(net(x))) < 1e-2  # 4000 terms of size 4 cancel in single precision
     assert np.std(net.w) == pytest.approx(0.2, rel=0.05)
@@ -68,4 +70,4 @@ def test_unknown_parameter_group_is_named():
 )
 def test_bad_initialisation_is_refused(bad):
     with pytest.raises(BadInput):
-        MirroredInit(**({"m": 2, "w_scale": 1.0, "b_scale": 1.0, "a_scale": 1.0} | bad))
+        AntisymmetricInit(**({"m": 2, "w_scale": 1.0, "b_scale": 1.0, "a_scale": 1.0} | bad))

@@ -107,17 +107,20 @@ def status(address):
     "story",
     [
         "shi2022",
-        *(pytest.param(story, marks=pytest.mark.slow) for story in SMALL if story != "shi2022"),
+        *(
+            pytest.param(walkthrough, marks=pytest.mark.slow)
+            for walkthrough in SMALL
+            if walkthrough != "shi2022"
+        ),
     ],
 )
-def test_every_story_plays_to_its_end(page, story, tmp_path):
-    if story != "shi2022":  # with which the page begins
-        page.evaluate(
-            f"choose({json.dumps(story)}, {json.dumps({**SMALL[story], 'seeds': 1})}); start()"
-        )
+def test_every_story_plays_to_its_end(page, walkthrough, tmp_path):
+    if walkthrough != "shi2022":  # with which the page begins
+        settings = json.dumps({**SMALL[walkthrough], "seeds": 1})
+        page.evaluate(f"choose({json.dumps(walkthrough)}, {settings}); start()")
     page.select_option("#speed", "60")
     until(page, "state.run && state.frames.length > 3")
-    if story == "shi2022":  # a number that acts at once, and one that is refused beside its slider
+    if walkthrough == "shi2022":  # a number that acts at once, and one that is refused
         until(page, "state.cursor > 4")
         slider(page, "pace").fill("2")
         until(
@@ -133,11 +136,11 @@ def test_every_story_plays_to_its_end(page, story, tmp_path):
             "a number that acts at once, or a refused one, began anew"
         )
     until(page, "state.finished && !state.playing")
-    if story == "shi2022":  # the cheapest rival
+    if walkthrough == "shi2022":  # the cheapest rival
         until(page, "Object.values(state.run.rivals).every(errors => errors)")
         assert not page.locator("#legend td", has_text="…").count()
     page.wait_for_timeout(150)  # the last picture
-    assert page.locator("#tabs button[aria-pressed=true]").inner_text() == VIEW[story]
+    assert page.locator("#tabs button[aria-pressed=true]").inner_text() == VIEW[walkthrough]
     assert painted(page, "view") > 500 and painted(page, "curves") > 500
     assert page.evaluate(
         "state.frames.at(-1).step === state.run.last && state.frames.every((frame, i) => "
@@ -152,7 +155,7 @@ def test_every_story_plays_to_its_end(page, story, tmp_path):
     assert page.evaluate("state.fps") > 0, (
         "frames are counted; how many a second is no matter of a test"
     )
-    if story == "glasgow2023":
+    if walkthrough == "glasgow2023":
         check_sharing(page, tmp_path)
 
 

@@ -8,24 +8,24 @@ import pytest
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.run import run_one
 from unlazy.lab.store import Store
+from unlazy.play.baselines import Abandoned, Abandoning, baseline
 from unlazy.play.presets import PRESETS
 from unlazy.play.recording import record, write_recording
-from unlazy.play.rivals import Abandoned, Abandoning, rival
 from unlazy.play.session import AHEAD, Session
 
 SMALL = {"d": 12, "D": 6, "m": 4, "T": 120, "n": 200, "seeds": 2}
-STORY = PRESETS["shi2022"]
+WALKTHROUGH = PRESETS["shi2022"]
 
 
 def network_alone(values):
-    scene = STORY.build(values)
-    return dataclasses.replace(scene, watched={"network": scene.watched["network"]})
+    scenario = WALKTHROUGH.build(values)
+    return dataclasses.replace(scenario, watched={"network": scenario.watched["network"]})
 
 
 #: The story without the learners beside the network, which would be compiled too, and with one
 #: value of its gap.
 ALONE = dataclasses.replace(
-    STORY, build=network_alone, gap=dataclasses.replace(STORY.gap, values=(3,))
+    WALKTHROUGH, build=network_alone, gap=dataclasses.replace(WALKTHROUGH.gap, values=(3,))
 )
 
 
@@ -115,11 +115,11 @@ def test_a_second_visit_is_answered_by_the_store(tmp_path, monkeypatch):
 
 def test_what_nobody_waits_for_is_abandoned(tmp_path):
     wanted = iter([True, False])
-    watcher = Abandoning(lambda: next(wanted))
-    scene = ALONE.scene(SMALL)
-    study = rival(scene, scene.rivals["linear"])
+    callback = Abandoning(lambda: next(wanted))
+    scenario = ALONE.scenario(SMALL)
+    study = baseline(scenario, scenario.baselines["linear"])
     with Store(tmp_path / "s.sqlite") as store, pytest.raises(Abandoned):
-        run_one(study, store, LocalEngine(), watcher=watcher)
+        run_one(study, store, LocalEngine(), callback=callback)
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_a_stopped_session_does_no_more_work(page):
 
 
 def test_a_recording_is_one_file_that_needs_nothing(tmp_path):
-    found = record(ALONE, SMALL | {"T": 20}, rivals=False)
+    found = record(ALONE, SMALL | {"T": 20}, baselines=False)
     frames = [message for message in found["messages"] if message["type"] == "frame"]
     assert [frame["index"] for frame in frames] == list(range(frames[0]["count"])) and frames[-1][
         "step"

@@ -8,24 +8,24 @@ import pytest
 
 from selection import slow_but
 from unlazy import (
+    AntisymmetricInit,
     Descent,
     GradientDescent,
     LocalEngine,
-    MirroredInit,
     MultiIndex,
     Performance,
     Trial,
 )
+from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.circuits.tree import layerwise_network
 from unlazy.learners.one_step import one_step_readout
-from unlazy.learners.shelf import LEARNERS
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.play.presets import paced
 from unlazy.play.training import LiveTraining, grid, is_live
 from unlazy.tasks.circuits.families import GenerativeCircuits
 from unlazy.tasks.dictionary.balance import BalancedParity
 
-INIT = MirroredInit(m=6, w_scale=1.0, b_scale=0.5, a_scale=0.3)
+INIT = AntisymmetricInit(m=6, w_scale=1.0, b_scale=0.5, a_scale=0.3)
 FAMILY = MultiIndex(d=5)
 STEEP = Descent(
     {"w": 0.3, "b": 0.3, "a": 0.3}, steps=13, batch=16, loss="logistic", momentum=0.9, drop=0.5
@@ -34,7 +34,7 @@ MAIN = "in a basis, after a step that forgets, by minibatches with momentum and 
 CASES = {
     MAIN: (
         BalancedParity(d=9, D=5, k=3),
-        GradientDescent(INIT, (Descent({"w": 1.0}, steps=1, forget=("w",), spread=0.5), STEEP)),
+        GradientDescent(INIT, (Descent({"w": 1.0}, steps=1, full_decay=("w",), spread=0.5), STEEP)),
         60,
     ),
     "inputs of unit norm": (FAMILY, UnitNorm.of(GradientDescent(INIT, (STEEP,))), 60),
@@ -122,7 +122,7 @@ def test_only_descent_by_stages_is_live():
     live = {
         name
         for name, entry in LEARNERS.items()
-        if entry.thing.suits(FAMILY.outputs) and is_live(entry.thing, FAMILY)
+        if entry.value.suits(FAMILY.outputs) and is_live(entry.value, FAMILY)
     }
     assert {"network", "sgd", "one-step-network", "tangent-sgd", "relu-features-sgd"} <= live
     assert not live & {"linear", "ntk", "rbf", "random-forest", "rfm"}

@@ -10,7 +10,7 @@ from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.trials import Trial
 from unlazy.learners.base import Trace
-from unlazy.learners.shelf import LEARNERS
+from unlazy.learners.catalog import LEARNERS
 from unlazy.networks.base import Model
 from unlazy.probes import PartErrors, PartWeights, ScoreByOnes
 from unlazy.tasks.equal_bits import EqualBits
@@ -33,13 +33,13 @@ class Majority(Model):
         return jnp.sum(jnp.sign(x[:, self.where]), axis=1)
 
 
-def scene(make, family=FAMILY):
+def scenario(make, family=FAMILY):
     task = drawn(family, jax.random.key(1))
     return task, Trace.of(make(task), task.sample(20, key=jax.random.key(2)))
 
 
 def look(probe, make, family=FAMILY):
-    task, trace = scene(make, family)
+    task, trace = scenario(make, family)
     return {
         name: np.asarray(value[0])
         for name, value in looked(probe, task, trace, found={}, key=jax.random.key(3)).items()
@@ -61,7 +61,7 @@ def test_errors_by_part_are_those_of_known_predictors():
 
 
 def test_weights_are_told_apart_by_part():
-    task, _ = scene(lambda task: Majority(task.where))
+    task, _ = scenario(lambda task: Majority(task.where))
     w = (
         jnp.zeros((4, 12))
         .at[:, task.where]
@@ -98,7 +98,7 @@ def test_the_score_by_ones_is_the_zigzag_of_a_parity(k):
 def test_they_run_in_programs_and_on_the_host():
     probes = (PartErrors(500), ScoreByOnes(20))
     trials = [
-        Trial(FAMILY, LEARNERS[name].thing, 100, 10, probes) for name in ("linear", "network")
+        Trial(FAMILY, LEARNERS[name].value, 100, 10, probes) for name in ("linear", "network")
     ]
     for record in LocalEngine().run(trials):
         assert record.value("structured_error") < 0.5 and record.arrays["ones_mean"].shape == (

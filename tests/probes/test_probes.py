@@ -48,13 +48,13 @@ class Wrapped(Model):
 
 
 @pytest.fixture
-def scene():
+def scenario():
     task = drawn(Halfspace(4), jax.random.key(0))
     return task, small_init(m=3)(4, key=jax.random.key(1)), task.sample(50, key=jax.random.key(2))
 
 
-def test_accuracy_of_the_target_itself_and_of_its_opposite(scene):
-    task, net, seen = scene
+def test_accuracy_of_the_target_itself_and_of_its_opposite(scenario):
+    task, net, seen = scenario
     perfect = net.put(
         {"w": task.features, "b": jnp.zeros(1), "a": jnp.ones(1), "c": jnp.asarray(0.0)}
     )
@@ -81,25 +81,25 @@ def test_accuracy_is_the_same_through_coordinates():
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-25, 1e20])
-def test_cosines_do_not_depend_on_the_scale_of_the_weights(scene, scale):
+def test_cosines_do_not_depend_on_the_scale_of_the_weights(scenario, scale):
     """Weights of 1e-25 have squares that underflow in single precision."""
-    task, net, seen = scene
+    task, net, seen = scenario
     expected = np.asarray(net.w @ task.u / jnp.linalg.norm(net.w, axis=1))
     found = Alignment().look(task, net.put({"w": net.w * scale}), seen=seen, key=jax.random.key(3))
     np.testing.assert_allclose(found["cosines"][:, 0], expected, rtol=1e-4)
     assert found["cosine"] == pytest.approx(np.max(expected), rel=1e-4)
 
 
-def test_a_neuron_of_weight_zero_has_cosine_zero(scene):
-    task, net, seen = scene
+def test_a_neuron_of_weight_zero_has_cosine_zero(scenario):
+    task, net, seen = scenario
     found = Alignment().look(
         task, net.put({"w": jnp.zeros_like(net.w)}), seen=seen, key=jax.random.key(3)
     )
     np.testing.assert_array_equal(found["cosines"], 0)
 
 
-def test_a_silhouette_keeps_at_most_the_asked_number_of_neurons(scene):
-    task, net, seen = scene
+def test_a_silhouette_keeps_at_most_the_asked_number_of_neurons(scenario):
+    task, net, seen = scenario
     assert len(Silhouette(2).look(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 2
     assert len(Silhouette(100).look(task, net, seen=seen, key=jax.random.key(3))["neurons"]) == 6
 

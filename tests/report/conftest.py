@@ -8,17 +8,17 @@ import pytest
 from toys import hand_record
 from unlazy.core.metrics import ACCURACY
 from unlazy.lab.claims import Claim, Plot, PlotLine
-from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
+from unlazy.lab.exponents import SampleComplexity, ScalingOutcome, ScalingRow
 from unlazy.lab.judging import judge
-from unlazy.lab.outcomes import ContestOutcome, Place, Result
+from unlazy.lab.outcomes import BenchmarkResult, Cell, Result
 from unlazy.lab.rules import Change, Check, Condition, Control, Published, Quantity
 from unlazy.report.view import view_of
 from unlazy.studies.audit import Audit
 from unlazy.studies.ranking import RankingOutcome
-from unlazy.tables.contest import Bout, Standings, schedule
+from unlazy.tables.cross_validation import CVResults, FoldResult, schedule
 from unlazy.tables.explain import Explanation
 from unlazy.tables.folds import TableData
-from unlazy.tables.yardstick import PairedTest, Standing
+from unlazy.tables.uci_benchmark import PairedTest, Standing
 from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import problem_of
 from unlazy.theory.diagnosis import diagnose
@@ -139,21 +139,21 @@ def full_verdict(records):
     return judge(claim, "laptop", records, older=9, control=records)
 
 
-def contest(sizes=(100, 200)):
-    places = [Place(name, n, seed) for name in (EVIL, "b") for n in sizes for seed in (10, 11)]
+def benchmark(sizes=(100, 200)):
+    places = [Cell(name, n, seed) for name in (EVIL, "b") for n in sizes for seed in (10, 11)]
     results = {
         p: Result(p, 50.0 + p.n / 10 + p.seed, 50.0, {"rate": 0.1}, 4, 1, 1.0, 0.1, "k")
         for p in places
     }
     names, command = (EVIL, "b"), "unlazy compare toy/task"
-    return ContestOutcome(
+    return BenchmarkResult(
         f"toy/{EVIL}", names, sizes, (10, 11), ACCURACY, results, 4, 0.2, 500, command
     )
 
 
 def scaling():
-    cells = tuple(Needed(d, (10.0 * d, 11.0 * d), (640,), ((0.0, 0.0),)) for d in (8, 16))
-    missed = tuple(Needed(d, (None, None), (640,), ((0.3, 0.3),)) for d in (8, 16))
+    cells = tuple(SampleComplexity(d, (10.0 * d, 11.0 * d), (640,), ((0.0, 0.0),)) for d in (8, 16))
+    missed = tuple(SampleComplexity(d, (None, None), (640,), ((0.3, 0.3),)) for d in (8, 16))
     rows = (
         ScalingRow("kernel", "search", cells, {8: 81.0, 16: 170.0}),
         ScalingRow(EVIL, "search", missed, {}),
@@ -164,12 +164,12 @@ def scaling():
 def audit():
     names, draw = ["linear", "RBF kernel", "RFM", "gradient boosting"], np.random.default_rng(0)
     problem = problem_of(table_of(draw.standard_normal((200, 3)), np.arange(200) % 2), name=EVIL)
-    standings, common = Standings(problem, names), draw.random(200)
+    standings, common = CVResults(problem, names), draw.random(200)
     losses = {"linear": 60, "RBF kernel": 40, "RFM": 10, "gradient boosting": 20}
     for repeat, fold, test in schedule(problem, 1):
         for name in names:
             wrong = tuple(100.0 * (common[test] < losses[name] / 100))
-            standings.add(Bout(name, repeat, fold, 0, losses[name], tuple(test), wrong, 1.0))
+            standings.add(FoldResult(name, repeat, fold, 0, losses[name], tuple(test), wrong, 1.0))
     spectrum = {"spectrum": [0.7, 0.3], "low": [0.6, 0.2], "high": [0.8, 0.4]}
     shares = {"columns": [EVIL, "b"], "shares": [0.9, 0.1]}
     gradients = spectrum | shares | {"shares low": [0.8, 0.0], "shares high": [1.0, 0.2]}
@@ -205,8 +205,8 @@ def diagnosis():
 def shown(request, records):
     """The view of an outcome of each kind."""
     makers = {
-        "contest": contest,
-        "contest of one size": lambda: contest((100,)),
+        "contest": benchmark,
+        "contest of one size": lambda: benchmark((100,)),
         "scaling": scaling,
         "audit": audit,
         "ranking": ranking,

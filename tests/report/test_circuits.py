@@ -5,14 +5,14 @@ from unlazy.core.errors import BadInput
 from unlazy.report.circuits import recovery_plot, recovery_text, summary
 from unlazy.report.figures import draw
 from unlazy.tasks.circuits.circuit import Circuit
-from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw
+from unlazy.tasks.circuits.distributions import GenerativeDistribution, ProductDistribution
 from unlazy.tasks.circuits.recovery import Recovery, recovery
 
 TARGET, LEARNED = Circuit.parse("OR / AND NAND"), Circuit.parse("OR / AND NOR")
 
 
 def seen():
-    return recovery(TARGET, GenerativeLaw(TARGET), LEARNED)
+    return recovery(TARGET, GenerativeDistribution(TARGET), LEARNED)
 
 
 def test_the_text_shows_each_gate_and_what_is_wrong():
@@ -20,7 +20,7 @@ def test_the_text_shows_each_gate_and_what_is_wrong():
     assert "✗ NOR (target NAND)" in text and "├─ ✓ AND" in text and text.count("x") == 4
     assert text.splitlines()[-1] == summary(seen())
     idle = Circuit.parse("LEFT / AND XOR")
-    text = recovery_text(idle, idle, recovery(idle, ProductLaw(np.full(4, 0.5)), idle))
+    text = recovery_text(idle, idle, recovery(idle, ProductDistribution(np.full(4, 0.5)), idle))
     assert "└─ · XOR" in text and "2 right, up to sign, 1 without influence; error 0 %" in text
 
 

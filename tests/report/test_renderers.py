@@ -237,8 +237,8 @@ def test_an_overview_has_one_table_per_kind_and_one_row_per_view():
         View("b", kind="Contests", facts={"task": "b"}),
         View("a", kind="Claims", facts={"claim": "a", "statement": MARKS["fails"]}),
     ]
-    claims, contests = overview(distinct(views), linked=True)
-    assert (claims.title, claims.links) == ("Claims", ("a", "a--2")) and len(contests.rows) == 1
+    claims, benchmarks = overview(distinct(views), linked=True)
+    assert (claims.title, claims.links) == ("Claims", ("a", "a--2")) and len(benchmarks.rows) == 1
     assert slug("Network w/o structure") == "network-w-o-structure"
 
 

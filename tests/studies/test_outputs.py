@@ -12,13 +12,13 @@ from unlazy.kernels.feature_maps import RandomFeatures
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.run import run_one
 from unlazy.lab.store import Store
+from unlazy.learners.adapters import ScikitLearner
+from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.features import FeatureRidge
-from unlazy.learners.foreign import ScikitLearner
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.learners.shelf import LEARNERS
 from unlazy.learners.unit_norm import UnitNorm
-from unlazy.networks.inits import MirroredInit
-from unlazy.studies.contest import Contest
+from unlazy.networks.inits import AntisymmetricInit
+from unlazy.studies.benchmark import Benchmark
 
 #: Of each sort one, as on the shelf; features and the network are smaller than there, to be quick.
 #: All others keep the learners' contract.
@@ -30,7 +30,8 @@ SMALL = {
     "relu-features": FeatureRidge(RandomFeatures("relu", 300)),
     "network": UnitNorm.of(
         GradientDescent(
-            MirroredInit(m=30, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu"), (DESCENT,)
+            AntisymmetricInit(m=30, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu"),
+            (DESCENT,),
         )
     ),
 }
@@ -46,11 +47,11 @@ FEW = ("linear", "ntk", "forest")
 
 
 def outcome(family, folder, n=300, *, names):
-    everyone = {name: LEARNERS[name].thing for name in NAMES} | SMALL | {"forest": FOREST}
+    everyone = {name: LEARNERS[name].value for name in NAMES} | SMALL | {"forest": FOREST}
     learners = {name: everyone[name] for name in names}
-    contest = Contest(family, learners, (n,), (0, 1), budget=2, test=1000)
+    benchmark = Benchmark(family, learners, (n,), (0, 1), budget=2, test=1000)
     with Store(folder / "s.sqlite") as store:
-        return run_one(contest, store, LocalEngine())
+        return run_one(benchmark, store, LocalEngine())
 
 
 def means(found, n=300):
@@ -81,7 +82,7 @@ def test_one_real_output(tmp_path):
     assert found.metric.name == "squared_error" and 0.85 < value["linear"] < 1.4
     best = min(value, key=value.get)
     assert found.order(300)[0] == best != "linear" and value[best] < 0.5
-    assert all(lead.ahead.mean >= 0 for lead in found.leads(300)[1]), (
+    assert all(difference.ahead.mean >= 0 for difference in found.differences(300)[1]), (
         "the leader is ahead where its error is less"
     )
 

@@ -14,7 +14,7 @@ from unlazy.core.errors import BadInput
 from unlazy.core.metrics import ACCURACY, SQUARED_ERROR
 from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.lab.engines.local import LocalEngine
-from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
+from unlazy.lab.exponents import SampleComplexity, ScalingOutcome, ScalingRow
 from unlazy.lab.power_laws import first_stable_crossing, fit, last_crossing
 from unlazy.lab.registry import family_of, learner_of
 from unlazy.lab.run import run_one
@@ -95,11 +95,11 @@ def test_the_size_is_interpolated_between_measured_ones():
 
 def test_a_power_law_is_found_and_one_seed_has_no_interval():
     d = np.array([8.0, 16, 32])
-    law = fit(d, np.stack([3 * d**1.5, 3.3 * d**1.5]))
+    power_law = fit(d, np.stack([3 * d**1.5, 3.3 * d**1.5]))
     assert (
-        law.exponent == pytest.approx(1.5)
-        and law.interval[0] <= 1.5 <= law.interval[1]
-        and law.with_log < 1.5
+        power_law.exponent == pytest.approx(1.5)
+        and power_law.interval[0] <= 1.5 <= power_law.interval[1]
+        and power_law.with_log < 1.5
     )
     alone = fit(d, 3 * d[None] ** 2)
     assert alone.exponent == pytest.approx(2) and alone.interval == (-math.inf, math.inf)
@@ -115,7 +115,7 @@ def hand_row(name, examples, places=(8, 16, 32), how="search", predicted=None):
     for place, n in zip(places, examples, strict=True):
         found = (None, None) if n is None else (n, 1.1 * n)
         cells.append(
-            Needed(
+            SampleComplexity(
                 place,
                 found,
                 (500, 1000),
@@ -140,7 +140,7 @@ def test_sentences_tell_exponents_crossings_and_what_was_not_reached():
     )
     assert any("partly needs about d^1.00" in each and "at d = 8, 16" in each for each in told)
     assert any("quick needs fewer examples than slow above d ≈ 1" in each for each in told)
-    assert never.law is None and not any("never needs" in each for each in told)
+    assert never.power_law is None and not any("never needs" in each for each in told)
     alike = hand_outcome(hand_row("a", (64, 256, 1024)), hand_row("b", (65, 255, 1020))).sentences
     assert len(alike) == 2, "learners whose seeds overlap are not ordered"
     apart = hand_outcome(hand_row("a", (64, 256, 1024)), hand_row("b", (128, 600, 3000))).sentences
@@ -205,20 +205,20 @@ def test_a_stopped_study_goes_on_where_it_was(tmp_path):
 
         rounds = 0
 
-        def run(self, trials, watcher):
+        def run(self, trials, callback):
             self.rounds += 1
             if self.rounds == 4:
                 raise KeyboardInterrupt
-            yield from super().run(trials, watcher)
+            yield from super().run(trials, callback)
 
     class Counting(LocalEngine):
         """Notes which trials it runs."""
 
         ran = ()
 
-        def run(self, trials, watcher):
+        def run(self, trials, callback):
             self.ran += tuple(trial.id for trial in trials)
-            yield from super().run(trials, watcher)
+            yield from super().run(trials, callback)
 
     with Store(tmp_path / "s.sqlite") as store:
         with pytest.raises(KeyboardInterrupt):

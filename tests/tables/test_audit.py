@@ -29,9 +29,9 @@ from unlazy.report.html import page
 from unlazy.report.view import view_of
 from unlazy.studies import audit
 from unlazy.tables import folds, spectra
-from unlazy.tables.contest import Bout, Standings, schedule
+from unlazy.tables.cross_validation import CVResults, FoldResult, schedule
+from unlazy.tables.decision import judge
 from unlazy.tables.diagnostics import DIAGNOSTICS
-from unlazy.tables.judgement import judge
 from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import problem_of
 
@@ -65,16 +65,18 @@ def copied(audited, tmp_path):
 
 
 def planted(losses, n=600, seed=0):
-    """Standings in which each contender errs on so many rows in a hundred, at random."""
+    """CVResults in which each contender errs on so many rows in a hundred, at random."""
     draw = np.random.default_rng(seed)
     problem = problem_of(table_of(draw.standard_normal((n, 3)), np.arange(n) % 2))
-    standings = Standings(problem, NAMES)
+    standings = CVResults(problem, NAMES)
     common = draw.random(n)  # hard rows are hard for all
     for repeat, fold, test in schedule(problem, 1):
         for name in NAMES:
             wrong = common[test] < losses[name] / 100
             standings.add(
-                Bout(name, repeat, fold, 0, losses[name], tuple(test), tuple(100.0 * wrong), 1.0)
+                FoldResult(
+                    name, repeat, fold, 0, losses[name], tuple(test), tuple(100.0 * wrong), 1.0
+                )
             )
     return standings
 
@@ -117,10 +119,10 @@ def test_a_side_speaks_through_its_best_on_inner_rows_not_on_test_rows():
     standings = planted({"RBF kernel": 30, "RFM": 10, "linear": 60, "gradient boosting": 25})
     standings.names.append("NTK")
     for found in standings.of("RBF kernel") or list(standings.bouts.values()):
-        if found.contender == "RBF kernel":
+        if found.method == "RBF kernel":
             rows = len(found.rows)
             standings.add(
-                Bout("NTK", found.repeat, found.fold, 0, 90.0, found.rows, (0.0,) * rows, 1.0)
+                FoldResult("NTK", found.repeat, found.fold, 0, 90.0, found.rows, (0.0,) * rows, 1.0)
             )
     assert standings.favourite("fixed") == "RBF kernel"
 
@@ -166,7 +168,7 @@ def test_an_audit_with_other_contenders_has_its_own_explanations(tmp_path, monke
     monkeypatch.setattr(audit, "DIAGNOSTICS", {"rotation": DIAGNOSTICS["rotation"]})
     x, y = made("linear", 60)
     for fixed in ("linear", "RBF kernel"):
-        found = unlazy.audit(x, y, store=tmp_path / "s.sqlite", contenders=[fixed, "RFM"])
+        found = unlazy.audit(x, y, store=tmp_path / "s.sqlite", methods=[fixed, "RFM"])
         (finding,) = found.findings
         assert finding.data["sides"]["fixed"]["name"] == fixed
 
@@ -178,7 +180,7 @@ def test_diagnostics_see_what_was_planted(monkeypatch):
     monkeypatch.setattr(spectra, "RATES", (0.03, 1e6))  # of which the second diverges
     monkeypatch.setattr(spectra, "STEPS", 160)
     x, y = made("parity", 200)
-    outcome = unlazy.audit(x, y > 0, contenders=NAMES)
+    outcome = unlazy.audit(x, y > 0, methods=NAMES)
     assert {finding.name for finding in outcome.findings} == set(DIAGNOSTICS)
     found = {finding.name: finding.data for finding in outcome.findings}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
@@ -300,9 +302,9 @@ def test_a_data_frame_and_the_name_of_its_target(audited):
 def test_bad_questions_are_refused():
     x, y = made("linear", 60)
     with pytest.raises(BadInput, match="no contender named"):
-        unlazy.audit(x, y, contenders=["RBF"])
+        unlazy.audit(x, y, methods=["RBF"])
     with pytest.raises(BadInput, match="at least one method with fixed"):
-        unlazy.audit(x, y, contenders=["linear"])
+        unlazy.audit(x, y, methods=["linear"])
     with pytest.raises(BadInput, match="length of time"):
         seconds_of("soon")
     assert seconds_of("1.5h") == 5400 and seconds_of("90s") == 90 and seconds_of("2m") == 120

@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 from unlazy.estimators.catalog import AUDIT
-from unlazy.tables.contest import Bout, Standings
+from unlazy.tables.cross_validation import CVResults, FoldResult
 from unlazy.tables.recipe import winner_code
 from unlazy.tasks.tables import problems
 from unlazy.tasks.tables.files import read_table, table_of
@@ -23,9 +23,9 @@ def code_for(X, y, name, settings=(0,)):
 
 def code_of(table, name, settings=(0,)):
     """The same of a table."""
-    standings = Standings(problem_of(table), [name])
+    standings = CVResults(problem_of(table), [name])
     for fold, setting in enumerate(settings):
-        standings.add(Bout(name, 0, fold, setting, 1.0, (0,), (0.0,), 1.0))
+        standings.add(FoldResult(name, 0, fold, setting, 1.0, (0,), (0.0,), 1.0))
     return winner_code(standings, name)
 
 
@@ -152,6 +152,6 @@ def test_of_many_columns_the_same_are_kept():
     model = model_of(code_for(X, X[:, 3] > 0, "linear"), X, X[:, 3] > 0)
     problem = problem_of(table_of(X, X[:, 3] > 0))
     kept = problem.encoder().fit(problem.X, problem.y)[-1].kept_
-    assert len(kept) == problems.MOST_COLUMNS and np.array_equal(
+    assert len(kept) == problems.MAX_COLUMNS and np.array_equal(
         np.flatnonzero(model[-2].get_support()), kept
     )

@@ -14,7 +14,7 @@ from unlazy.tasks.base import Batch
 
 @pytest.mark.parametrize("name", registry.tasks())
 def test_named_families_keep_the_contract(name):
-    check_family(registry.tasks()[name].thing)
+    check_family(registry.tasks()[name].value)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_learner_cannot_reach_the_secret_through_the_sampler():
     sampler = Halfspace(3).task(key=jax.random.key(0)).sampler
     fields = {f for f in vars(sampler) if not f.startswith("_")}
     assert (
-        fields == {"draw", "dimension", "basis", "outputs", "shape", "exact_law"}
-        and sampler.exact_law is None
+        fields == {"draw", "dimension", "basis", "outputs", "shape", "population"}
+        and sampler.population is None
     )
     assert not isinstance(sampler, HalfspaceTask) and isinstance(sampler, eqx.Module)

@@ -9,18 +9,20 @@ from unlazy.tasks.equal_bits import EqualBits
 
 def test_the_sample_follows_the_law():
     task = EqualBits(d=6, k=3).task(key=new_key(0))
-    law = task.exact_law()
-    assert float(jnp.sum(law.weight)) == pytest.approx(1, abs=1e-6) and np.array_equal(
-        law.y, task.target(law.x)
+    distribution = task.population()
+    assert float(jnp.sum(distribution.weight)) == pytest.approx(1, abs=1e-6) and np.array_equal(
+        distribution.y, task.target(distribution.x)
     )
     x, y = task.sample(40_000, key=new_key(1))
     assert np.array_equal(y, task.target(x))
-    places = {tuple(point): i for i, point in enumerate(np.sign(np.asarray(law.x)).astype(int))}
+    places = {
+        tuple(point): i for i, point in enumerate(np.sign(np.asarray(distribution.x)).astype(int))
+    }
     counts = np.bincount(
         [places[tuple(point)] for point in np.sign(np.asarray(x)).astype(int)], minlength=64
     ) / len(y)
-    assert np.max(np.abs(counts - np.asarray(law.weight))) < 4 * np.sqrt(
-        np.max(law.weight) / 40_000
+    assert np.max(np.abs(counts - np.asarray(distribution.weight))) < 4 * np.sqrt(
+        np.max(distribution.weight) / 40_000
     )
 
 

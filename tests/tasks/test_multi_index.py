@@ -7,7 +7,7 @@ from contracts import check_family
 from programs import fitted
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.learners.sources import LawGradients
+from unlazy.learners.sources import PopulationGradients
 from unlazy.networks.inits import SphereInit
 from unlazy.papers.glasgow2023.gradients import population_gradient
 from unlazy.tasks.multi_index import XOR, MultiIndex, product, staircase
@@ -15,8 +15,8 @@ from unlazy.tasks.multi_index import XOR, MultiIndex, product, staircase
 
 @pytest.mark.parametrize("law", ["cube", "gaussian"])
 @pytest.mark.parametrize("polynomial", [XOR, product(3), staircase(1, 1, 1)])
-def test_families_keep_the_contract(law, polynomial):
-    check_family(MultiIndex(d=10, polynomial=polynomial, law=law))
+def test_families_keep_the_contract(distribution, polynomial):
+    check_family(MultiIndex(d=10, polynomial=polynomial, distribution=distribution))
 
 
 def test_a_rotated_cube_keeps_the_contract():
@@ -54,7 +54,7 @@ def test_leap_and_information_exponent(polynomial, leap, exponent):
 
 def test_on_gaussian_inputs_xor_has_the_coefficient_of_two_signs():
     """E[sign(−u₀u₁)·u₀u₁] = −(E|u|)² = −2/π."""
-    spectrum = MultiIndex(d=4, law="gaussian").spectrum
+    spectrum = MultiIndex(d=4, distribution="gaussian").spectrum
     assert spectrum[1, 1] == pytest.approx(-2 / np.pi, rel=0.05)
     assert all((i + j) % 2 == 0 for i, j in spectrum)
 
@@ -70,15 +70,15 @@ def test_a_fixed_pair_and_a_rotation_are_kept():
 
 def test_the_law_of_a_small_cube_is_all_its_points():
     task = MultiIndex(d=5, rotated=True).task(key=jax.random.key(3))
-    law = task.exact_law()
+    distribution = task.population()
     assert (
-        law.x.shape == (32, 5)
-        and len(np.unique(law.x, axis=0)) == 32
-        and float(jnp.sum(law.weight)) == 1
+        distribution.x.shape == (32, 5)
+        and len(np.unique(distribution.x, axis=0)) == 32
+        and float(jnp.sum(distribution.weight)) == 1
     )
-    np.testing.assert_array_equal(law.y, task.target(law.x @ task.basis))
-    assert MultiIndex(d=15).task(key=jax.random.key(0)).exact_law is None
-    assert MultiIndex(d=5, law="gaussian").task(key=jax.random.key(0)).exact_law is None
+    np.testing.assert_array_equal(distribution.y, task.target(distribution.x @ task.basis))
+    assert MultiIndex(d=15).task(key=jax.random.key(0)).population is None
+    assert MultiIndex(d=5, distribution="gaussian").task(key=jax.random.key(0)).population is None
 
 
 def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
@@ -89,7 +89,11 @@ def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
     stage = Descent({"w": 1.0}, steps=1, loss="hinge")
     with jax.enable_x64(True):
         learner = GradientDescent(
-            SphereInit(p=4, radius=0.5), (stage,), record=(0,), source=LawGradients(), precision=64
+            SphereInit(p=4, radius=0.5),
+            (stage,),
+            record=(0,),
+            source=PopulationGradients(),
+            precision=64,
         )
         models = fitted(learner, task.sampler, 1, jax.random.key(1)).models
         w, moved = np.asarray(models.w)

@@ -5,8 +5,13 @@ from click.testing import CliRunner
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput
 from unlazy.report.view import view_of
+from unlazy.tasks.circuits.distributions import (
+    GenerativeDistribution,
+    ProductDistribution,
+    draw,
+    signs,
+)
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
-from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw, draw, signs
 from unlazy.theory.diagnosis import diagnose
 
 
@@ -15,11 +20,11 @@ def data(kind, n, count, seed):
     rng = np.random.default_rng(seed)
     if kind == "generative":
         circuit = random_circuit(n, rng)
-        law = GenerativeLaw(circuit)
+        distribution = GenerativeDistribution(circuit)
     else:
         circuit = parity_circuit(n, rng.choice(n, n.bit_length() - 1, replace=False).tolist())
-        law = ProductLaw(np.full(n, 0.5 if kind == "uniform parity" else 0.75))
-    x, y = signs(draw(circuit, law, count, rng))
+        distribution = ProductDistribution(np.full(n, 0.5 if kind == "uniform parity" else 0.75))
+    x, y = signs(draw(circuit, distribution, count, rng))
     order = rng.permutation(n)
     return x[:, order], y, order
 

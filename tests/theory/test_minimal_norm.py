@@ -9,7 +9,7 @@ import pytest
 
 from unlazy.core.errors import BadInput
 from unlazy.tasks.spectrum import corners
-from unlazy.theory.minimal_norm import least_error, least_norm, parity_gain, parity_network
+from unlazy.theory.minimal_norm import min_error, min_norm, parity_gain, parity_network
 
 
 def scores(w, a, z):
@@ -27,7 +27,7 @@ def test_the_network_is_the_parity(q, m):
     w, a = parity_network(q, m, q + 3)
     assert np.mean((scores(w, a, z) - np.prod(z, axis=1)) ** 2) < 1e-10
     assert np.sum(a > 0) == m // 2 and np.allclose(np.abs(a), m**-0.5)
-    assert np.linalg.norm(w) == pytest.approx(least_norm(q) * math.sqrt(q + 3))
+    assert np.linalg.norm(w) == pytest.approx(min_norm(q) * math.sqrt(q + 3))
 
 
 @pytest.mark.parametrize("q", [2, 4, 6, 8, 10])
@@ -39,17 +39,17 @@ def test_the_gain_is_the_sum_it_stands_for(q):
 
 
 def test_the_norm_of_degree_6_and_its_errors():
-    assert least_norm(6) == pytest.approx(16 * math.sqrt(6) / 3) and least_norm(6) == pytest.approx(
+    assert min_norm(6) == pytest.approx(16 * math.sqrt(6) / 3) and min_norm(6) == pytest.approx(
         13.0639, abs=1e-4
     )
     z = corners(6)
     for norm in (5.0, 9.7, 12.5):
         w, a = parity_network(6, 64, 6, norm)
         assert np.mean((scores(w, a, z) - np.prod(z, axis=1)) ** 2) == pytest.approx(
-            least_error(6, norm)
+            min_error(6, norm)
         )
     w, _ = parity_network(6, 200, 40)
-    assert np.linalg.norm(w) / math.sqrt(40) == pytest.approx(least_norm(6) * math.sqrt(200 / 192))
+    assert np.linalg.norm(w) / math.sqrt(40) == pytest.approx(min_norm(6) * math.sqrt(200 / 192))
 
 
 @pytest.mark.parametrize("q", [2, 4, 6])

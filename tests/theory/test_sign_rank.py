@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.malach2019.instruments import all_inputs
+from unlazy.papers.malach2019.computations import all_inputs
 from unlazy.tasks.circuits.examples import and_of_ors, parity_circuit
 from unlazy.theory.sign_rank import (
     forster_bound,

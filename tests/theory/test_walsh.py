@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.networks.inits import MirroredInit
-from unlazy.theory import CubeFunction
+from unlazy.networks.inits import AntisymmetricInit
+from unlazy.theory import BooleanFunction
 from unlazy.theory.walsh import (
     degrees,
     fourier,
@@ -96,11 +96,11 @@ def test_risks_are_exact_and_blocks_do_not_matter():
 
 
 def test_a_network_is_known_by_its_coefficients():
-    net = MirroredInit(m=6, w_scale=1.0, b_scale=0.5, a_scale=0.5)(9, key=jax.random.key(0)).put(
-        {"c": jnp.asarray(0.3)}
-    )
+    net = AntisymmetricInit(m=6, w_scale=1.0, b_scale=0.5, a_scale=0.5)(
+        9, key=jax.random.key(0)
+    ).put({"c": jnp.asarray(0.3)})
     net = net.put({"a": net.a.at[0].add(1.0)})
-    f = CubeFunction.of(net, 9, scale=1 / 3)
+    f = BooleanFunction.of(net, 9, scale=1 / 3)
     z = points(9)
     values = np.asarray(net(jnp.asarray(z / 3)), float)
     assert np.allclose(f.values, values, atol=1e-6) and f.m == 9
@@ -117,21 +117,21 @@ def test_a_network_is_known_by_its_coefficients():
 
 def test_stability_and_risk_are_those_of_enumeration():
     draw = np.random.default_rng(1)
-    f, g = (CubeFunction(np.sign(draw.normal(size=16))) for _ in range(2))
+    f, g = (BooleanFunction(np.sign(draw.normal(size=16))) for _ in range(2))
     z = points(4)
-    law = (
+    distribution = (
         np.prod((1 + 0.3 * z[:, None] * z[None]) / 2, axis=2) / 16
     )  # of pairs of points with correlation 0.3
-    assert f.stability(0.3) == pytest.approx(f.values @ law @ f.values)
+    assert f.stability(0.3) == pytest.approx(f.values @ distribution @ f.values)
     assert f.risk(g) == np.mean(f.values != g.values) and f.stability(1.0) == pytest.approx(1)
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_lengths_are_refused():
     with pytest.raises(BadInput, match="one row, but they have 2 axes"):
-        CubeFunction(np.ones((2, 4)))
+        BooleanFunction(np.ones((2, 4)))
     with pytest.raises(BadInput, match="places from 0 to 2, but is"):
-        CubeFunction(np.ones(8)).coefficient((3,))
+        BooleanFunction(np.ones(8)).coefficient((3,))
     with pytest.raises(BadInput, match=r"2\^m values, but 12"):
         fourier(np.ones(12))
     with pytest.raises(BadInput, match="Up to 24 signs"):

@@ -76,7 +76,7 @@ def audit(
     task: str | None,
     drop: tuple[str, ...],
     limit: str,
-    contenders: tuple[str, ...],
+    methods: tuple[str, ...],
     explain: bool,
     json_path: Path | None,
     page: Path | None,
@@ -103,13 +103,13 @@ def audit(
     words = [file.name, *(["--target", target] if target else [])]
     words += [*(["--task", task] if task else []), "--time", limit]
     words += [word for value in drop for word in ("--drop", value)]
-    words += [word for value in contenders for word in ("--contender", value)]
+    words += [word for value in methods for word in ("--contender", value)]
     words += [] if explain else ["--no-explain"]
     study = audit_of(
         read_table(file, target, drop=drop),
         task=task,  # type: ignore[arg-type]
         seconds=seconds,
-        contenders=contenders or None,
+        methods=methods or None,
         explain=explain,
         name=file.name,
         command=shlex.join(["unlazy", "audit", *words]),

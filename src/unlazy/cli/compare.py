@@ -89,11 +89,11 @@ def compare(
             "A contest needs learners: add --learner NAME once for each. `unlazy list learners` "
             "names them."
         )
-    from unlazy.api import contest_of
-    from unlazy.report.contests import print_outcome
+    from unlazy.api import benchmark_of
+    from unlazy.report.benchmarks import print_outcome
 
     wanted = whole_numbers("--n", sizes)
-    contest = contest_of(
+    benchmark = benchmark_of(
         task,
         names,
         n=wanted,
@@ -104,10 +104,10 @@ def compare(
         test=test,
     )
     with running() as session:
-        seeds_shown = f"seeds {contest.seeds[0]} to {contest.seeds[-1]}"
+        seeds_shown = f"seeds {benchmark.seeds[0]} to {benchmark.seeds[-1]}"
         configurations = f"{budget} configurations per learner"
-        heading(contest.title, seeds_shown, configurations, f"store {session.store.path}")
-        outcome = session.run_one(contest)
+        heading(benchmark.title, seeds_shown, configurations, f"store {session.store.path}")
+        outcome = session.run_one(benchmark)
     print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure, style)

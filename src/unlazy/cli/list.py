@@ -40,7 +40,7 @@ def list_things(
         "kernels": registry.kernels,
     }[kind]()
     found = [
-        {"id": name, "what": entry.what, **describe(entry.thing)}
+        {"id": name, "what": entry.summary, **describe(entry.value)}
         for name, entry in named.items()
         if not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
     ]

@@ -31,7 +31,7 @@ from unlazy.cli.rules import rules
 from unlazy.cli.scaling import scaling
 from unlazy.cli.show import show
 from unlazy.cli.store import store
-from unlazy.cli.tables import tables
+from unlazy.cli.uci import tables
 from unlazy.core.errors import UnlazyError
 
 #: Commands that work with any file of defaults, and so help to mend one.

@@ -63,7 +63,7 @@ def play(
     presets = presets_with(what)
     chosen = what or next(iter(presets))
     values, store = values_of(changes), store_path or default_store()
-    presets[chosen].scene(values)  # wrong numbers are refused before anything is opened
+    presets[chosen].scenario(values)  # wrong numbers are refused before anything is opened
     if record_path is not None:
         return _record(presets[chosen], values, record_path, store)
     _serve(presets, {"preset": chosen, "values": values}, port, no_browser, store)

@@ -73,7 +73,7 @@ def reproduce(
     controls: bool,
     null: bool,
     until_decided: bool,
-    most_seeds: int,
+    max_seeds: int,
     json_path: Path | None,
     strict: bool,
     running: Callable[..., Any],
@@ -98,7 +98,7 @@ def reproduce(
         controls=controls,
         null=null,
         until_decided=until_decided,
-        max_seeds=most_seeds,
+        max_seeds=max_seeds,
     )
     rows = [*rows, *without]
     verdicts, failed = [], False

@@ -54,7 +54,7 @@ def rerun(
     alone, since its rows are not in the record; the command that runs its audit again is named.
     """
     prepare_outputs(json_path)
-    from unlazy.lab.engines.base import Silent
+    from unlazy.lab.engines.base import NullCallback
     from unlazy.lab.rebuilding import rebuilt
     from unlazy.lab.registry import load_file
     from unlazy.lab.repeating import TOLERANCE, differences
@@ -71,7 +71,7 @@ def rerun(
         again = f" Its whole study can be run again: {command} --fresh" if command else ""
         raise BadInput(f"{error}{again}") from error
     with engine(place) as runner:
-        (new,) = runner.run([trial], Silent())
+        (new,) = runner.run([trial], NullCallback())
     if isinstance(new, Failure):
         raise BadInput(f"The trial {old.key} could not be run: {new.reason}.")
     allowed = TOLERANCE if tolerance is None else tolerance

@@ -124,7 +124,7 @@ def scaling(
             f"store {session.store.path}",
         )
         outcome = session.run_one(study)
-        new = session.watcher.trials
+        new = session.callback.trials
         console().print(f"{new} trials were run." if new else "All trials are stored.")
     print_scaling(outcome, console())
     write_json(outcome.to_json(), json_path)

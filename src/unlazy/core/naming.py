@@ -22,14 +22,14 @@ import numpy as np
 from unlazy.core.user_code import source_hash_of
 
 
-class Named(NamedTuple):
-    """Something that is offered under a name, and what it is in a few words."""
+class Entry(NamedTuple):
+    """An object that is offered under a name, and a summary of it in a few words."""
 
-    thing: Any
-    what: str
+    value: Any
+    summary: str
 
 
-class Identified(eqx.Module):
+class ContentHashed(eqx.Module):
     """Something whose fields do not determine its content, such as the name of a file.
 
     `identity` is a hash of the content, and part of the fingerprint of every trial that uses it.
@@ -52,7 +52,7 @@ class Identified(eqx.Module):
 
     @property
     @abstractmethod
-    def identity(self) -> str:
+    def digest(self) -> str:
         """A text that is another one where the thing is another one."""
 
 
@@ -95,19 +95,23 @@ def describe(value: Any, *, brief: bool = False, parts: Ingredients | None = Non
 
     if isinstance(value, eqx.Module):
         own: dict[str, Any] = {}
-        if isinstance(value, Identified):
+        if isinstance(value, ContentHashed):
             if parts is not None:
-                parts.data[f"{type(value).__name__} {value.origin}"] = value.identity
+                parts.data[f"{type(value).__name__} {value.origin}"] = value.digest
                 parts.things |= {type(getattr(value, field)) for field in value.held}
             if not brief:
-                own = {"identity": value.identity}
-        held = value.held if isinstance(value, Identified) else ()
+                own = {"identity": value.digest}
+        held = value.held if isinstance(value, ContentHashed) else ()
         names = [field.name for field in dataclasses.fields(value) if field.name not in held]
         fields = {name: getattr(value, name) for name in names}
         written = {field: inner(entry) for field, entry in fields.items()}
         if brief:
-            defaults = field_defaults(type(value))
-            written = {f: w for f, w in written.items() if f not in defaults or defaults[f] != w}
+            defaults, keys = field_defaults(type(value)), field_keys(type(value))
+            written = {
+                keys.get(f, f): w
+                for f, w in written.items()
+                if f not in defaults or defaults[f] != w
+            }
         return {"type": name(type(value)), **written, **own}
     if isinstance(value, Mapping):
         return {str(entry): inner(value[entry]) for entry in sorted(value)}
@@ -146,6 +150,16 @@ def key_name(thing: Any) -> str:
         if isinstance(thing, type)
         else str(thing.__qualname__)
     )
+
+
+@functools.lru_cache(maxsize=4096)
+def field_keys(kind: Any) -> dict[str, str]:
+    """Return the names in keys of the fields that were renamed: `metadata={"key": "old"}`."""
+    return {
+        field.name: field.metadata["key"]
+        for field in dataclasses.fields(kind)
+        if "key" in field.metadata
+    }
 
 
 @functools.lru_cache(maxsize=4096)

@@ -25,7 +25,7 @@ def bernoulli(key: PRNGKeyArray, p: Float[Array, "..."]) -> Bool[Array, "..."]:
     return jax.random.uniform(key, p.shape, jnp.float32) < p
 
 
-def signs(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+def rademacher(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
     """Fair signs ±1.
 
     Each costs one random bit: words of 32 bits are drawn and unpacked along the last axis.

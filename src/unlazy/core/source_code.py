@@ -37,7 +37,7 @@ COMPUTING = (
 )
 
 #: A definition: the module that holds it and its name; the name "" stands for the whole module.
-Place = tuple[str, str]
+Location = tuple[str, str]
 
 
 @dataclasses.dataclass
@@ -57,9 +57,9 @@ class Definition:
         return hashlib.sha256(ast.dump(self.stripped).encode()).hexdigest()[:16]
 
     @functools.cached_property
-    def uses(self) -> frozenset[Place]:
+    def uses(self) -> frozenset[Location]:
         """Names that occur in it, each with the attribute that is taken of it, or ""."""
-        found: set[Place] = set()
+        found: set[Location] = set()
         waiting: list[ast.AST] = [self.stripped]
         while waiting:
             node = waiting.pop()
@@ -80,7 +80,7 @@ class Definition:
         return frozenset(found)
 
     @functools.cached_property
-    def imports(self) -> dict[str, Place]:
+    def imports(self) -> dict[str, Location]:
         """Imports within the statement, as inside of functions."""
         return _imports(node for node in ast.walk(self.stripped))
 
@@ -185,9 +185,9 @@ def _decorating(node: ast.stmt) -> list[str]:
     ]
 
 
-def _imports(nodes: Iterable[ast.AST]) -> dict[str, Place]:
+def _imports(nodes: Iterable[ast.AST]) -> dict[str, Location]:
     """Names that imports bind: the module, and the name within it or "" for the module itself."""
-    found: dict[str, Place] = {}
+    found: dict[str, Location] = {}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
             for alias in node.names:
@@ -220,7 +220,7 @@ def is_computing(name: str) -> bool:
     return inner in COMPUTING or not {inner, inner.split(".")[0]} & {*NOT_COMPUTING}
 
 
-def reached(roots: Iterable[Place]) -> dict[str, str]:
+def reached(roots: Iterable[Location]) -> dict[str, str]:
     """Return a digest of the reached definitions for each module that the roots reach."""
     return {
         name: hashlib.sha256(" ".join(sorted(e.digest for e in entries)).encode()).hexdigest()[:16]
@@ -228,9 +228,9 @@ def reached(roots: Iterable[Place]) -> dict[str, str]:
     }
 
 
-def reach(roots: Iterable[Place]) -> dict[str, list[Definition]]:
+def reach(roots: Iterable[Location]) -> dict[str, list[Definition]]:
     """Return the definitions that the roots reach, by module."""
-    waiting, seen = list(roots), set[Place]()
+    waiting, seen = list(roots), set[Location]()
     found: dict[str, dict[int, Definition]] = {}
     while waiting:
         place = waiting.pop()
@@ -255,8 +255,8 @@ def reach(roots: Iterable[Place]) -> dict[str, list[Definition]]:
     return {name: list(entries.values()) for name, entries in found.items() if entries}
 
 
-def _mentioned(module: Module, entry: Definition) -> list[Place]:
-    found: list[Place] = []
+def _mentioned(module: Module, entry: Definition) -> list[Location]:
+    found: list[Location] = []
     for name, attribute in entry.uses:
         if (place := entry.imports.get(name) or module.imports.get(name)) is not None:
             found += _resolved(place, attribute)
@@ -265,7 +265,7 @@ def _mentioned(module: Module, entry: Definition) -> list[Place]:
     return found
 
 
-def _resolved(place: Place, attributes: str) -> list[Place]:
+def _resolved(place: Location, attributes: str) -> list[Location]:
     """Definitions that an imported name leads to: `from a import b` may bind a module `a.b`."""
     module, name = place
     if name and module_of(f"{module}.{name}") is not None:

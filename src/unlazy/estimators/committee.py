@@ -31,8 +31,8 @@ class _Committee(KernelMachine):
     Parameters
     ----------
     kernels : sequence of str or Kernel, optional
-        Names of `unlazy.kernels.shelf.KERNELS` or kernels; by default tangent kernels of one hidden
-        layer with little and with much bias, and "laplace".
+        Names of `unlazy.kernels.catalog.KERNELS`, or kernels; by default tangent kernels of one
+        hidden layer with little and with much bias, and "laplace".
 
     `members_` are the fitted machines. The other parameters are those of each.
     """

@@ -57,9 +57,11 @@ class _RandomFeatures(Scoring):
 
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
         n, d = X.shape
-        law = self._law(n, d)
+        distribution = self._distribution(n, d)
         with jax.enable_x64(True):
-            self.map_ = jax.tree.map(np.asarray, law.draw(d, key=random_key(self.random_state)))
+            self.map_ = jax.tree.map(
+                np.asarray, distribution.draw(d, key=random_key(self.random_state))
+            )
         self._scale = math.sqrt((1.0 if self.features == FOURIER else self.w_variance) / self.width)
         ridges = self.ridges if isinstance(self.ridge, str) else float(self.ridge)
         fit = fit_features(
@@ -67,7 +69,7 @@ class _RandomFeatures(Scoring):
         )
         self.coef_, self.intercept_, self.ridge_ = fit.coefficients, fit.intercept, fit.ridge
 
-    def _law(self, n: int, d: int) -> Features:
+    def _distribution(self, n: int, d: int) -> Features:
         kinds = (*RandomFeatures.kinds(), "tangent")
         if self.features not in kinds:
             raise unknown("kind of random features", str(self.features), kinds)
@@ -80,17 +82,17 @@ class _RandomFeatures(Scoring):
         require_variances(self.w_variance, self.b_variance)
         gamma = 1 / d if self.gamma is None else self.gamma
         require(bool(0 < gamma < math.inf), f"gamma must be a finite number > 0, but is {gamma}.")
-        law: Features
+        distribution: Features
         if self.features == FOURIER:
-            law = RandomFeatures(FOURIER, int(self.width), math.sqrt(2 * gamma))
+            distribution = RandomFeatures(FOURIER, int(self.width), math.sqrt(2 * gamma))
         else:
             scales = math.sqrt(self.w_variance / d), math.sqrt(self.b_variance)
-            law = (
+            distribution = (
                 RandomGradients("relu", int(self.width), *scales)
                 if self.features == "tangent"
                 else RandomFeatures(self.features, int(self.width), *scales)
             )
-        p = law.count(d)
+        p = distribution.count(d)
         need, have = (
             8 * (3 * n * p + 3 * min(n, p) ** 2),
             machine_memory() if self.memory is None else self.memory,
@@ -100,7 +102,7 @@ class _RandomFeatures(Scoring):
             f"{p:,} features of {n:,} samples need {need / 1e9:.3g} GB of memory, but "
             f"{have / 1e9:.3g} GB may be used. Lower the width.",
         )
-        return law
+        return distribution
 
     def _transform(self, X: np.ndarray) -> np.ndarray:
         return self._scale * featured(self.map_, X.astype(np.float64))

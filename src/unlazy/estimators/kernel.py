@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from unlazy.core.errors import require, unknown
 from unlazy.estimators.base import Classifier, Regressor, Scoring
 from unlazy.kernels.base import Kernel
-from unlazy.kernels.shelf import kernel_named
+from unlazy.kernels.catalog import kernel_named
 from unlazy.kernels.wide import NNGP, NTK
 from unlazy.solvers.exact import Solution
 from unlazy.solvers.policy import Solver, fit_kernel, require_memory
@@ -189,7 +189,7 @@ class NamedKernel(KernelMachine):
     Parameters
     ----------
     kernel : str or Kernel
-        A name of `unlazy.kernels.shelf.KERNELS`: "linear", "polynomial" (degree, offset),
+        A name of `unlazy.kernels.catalog.KERNELS`: "linear", "polynomial" (degree, offset),
         "quadratic", "rbf" or "laplace" (gamma), "arc-cosine" (order), "arcsine" (w_variance,
         b_variance), "nngp" or "ntk" (depth, activation, w_variance, b_variance); or an
         `unlazy.kernels.base.Kernel`.

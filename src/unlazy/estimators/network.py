@@ -69,7 +69,7 @@ class NetworkMachine(Scoring):
         few and takes the best on rows that are held out.
     early_stopping : bool
         Whether training may end sooner, where held-out rows say so.
-    epochs, least_steps, most_steps : int
+    epochs, min_steps, max_steps : int
         Passes over the samples, but at least and at most so many steps. The last quarter of the
         steps has a tenth of the step size.
     batch_size : int
@@ -98,10 +98,10 @@ class NetworkMachine(Scoring):
     weight_decay: float | HeldOut = "held-out"
     early_stopping: bool = True
     epochs: int = 100
-    least_steps: int = 800
-    most_steps: int = 6000
+    min_steps: int = 800
+    max_steps: int = 6000
     batch_size: int = 128
-    optimiser: Literal["adam", "sgd"] = "adam"
+    optimizer: Literal["adam", "sgd"] = "adam"
     ensemble: int = 8
     random_state: Any = None
 
@@ -217,8 +217,8 @@ class NetworkMachine(Scoring):
         batch = min(int(self.batch_size), rows)
         steps = int(
             min(
-                max(self.least_steps, self.epochs * max(1, rows // batch)),
-                max(self.most_steps, self.least_steps),
+                max(self.min_steps, self.epochs * max(1, rows // batch)),
+                max(self.max_steps, self.min_steps),
             )
         )
         init = self._init(d, outputs)
@@ -233,7 +233,7 @@ class NetworkMachine(Scoring):
         groups, decaying = self._groups()
         rates, penalties = dict.fromkeys(groups, rate), dict.fromkeys(decaying, decay)
         return Descent(
-            rates, batch=batch, loss=loss, decay=penalties, optimiser=self.optimiser, drop=drop
+            rates, batch=batch, loss=loss, decay=penalties, optimizer=self.optimizer, drop=drop
         )
 
     def _stops(self, steps: int) -> tuple[int, ...]:
@@ -248,9 +248,9 @@ class NetworkMachine(Scoring):
         )
 
     def _check(self) -> None:
-        for name in ("width", "epochs", "batch_size", "least_steps", "most_steps", "ensemble"):
+        for name in ("width", "epochs", "batch_size", "min_steps", "max_steps", "ensemble"):
             value = getattr(self, name)
-            least = 0 if name == "least_steps" else 1
+            least = 0 if name == "min_steps" else 1
             require(
                 isinstance(value, int | np.integer) and bool(value >= least),
                 f"{name} must be a whole number ≥ {least}, but is {value!r}.",
@@ -409,7 +409,7 @@ class _Deep(NetworkMachine):
 
     width: int = 64
     depth: int = 3
-    most_steps: int = 5000
+    max_steps: int = 5000
     ensemble: int = 4
 
     def _init(self, d: int, outputs: int) -> Init:

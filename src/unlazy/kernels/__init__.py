@@ -1,6 +1,7 @@
 """Kernels: fixed features, given by their inner products."""
 
 from unlazy.kernels.base import BLOCK, Kernel, Points, ProductKernel, squared_norm
+from unlazy.kernels.catalog import KERNELS, kernel_named
 from unlazy.kernels.feature_maps import (
     FeatureMap,
     Features,
@@ -12,7 +13,6 @@ from unlazy.kernels.finite import Conjugate, Tangent
 from unlazy.kernels.gram import gram
 from unlazy.kernels.products import ArcCosine, ArcSine, Linear, Polynomial
 from unlazy.kernels.residual import ResidualNNGP, ResidualNTK
-from unlazy.kernels.shelf import KERNELS, kernel_named
 from unlazy.kernels.stationary import RBF, Laplace, Stationary
 from unlazy.kernels.wide import NNGP, NTK, WideNetwork
 

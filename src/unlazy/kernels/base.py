@@ -93,7 +93,7 @@ def squared_norm(x: Float[Array, "n d"]) -> Float[Array, " n"]:
     return jnp.sum(jnp.square(x), axis=1)
 
 
-def as_picture(shape: tuple[int, ...]) -> tuple[int, int, int]:
+def as_image(shape: tuple[int, ...]) -> tuple[int, int, int]:
     """Height, width and channels of an input; a vector is a picture of one row."""
     require(
         len(shape) in (1, 3),

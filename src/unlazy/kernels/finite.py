@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from unlazy.core.activations import activation_of
 from unlazy.core.errors import require
 from unlazy.kernels.base import BLOCK, Kernel, squared_norm
-from unlazy.networks import Linearised, Network, ThreeLayer, ThreeLayerResNet, TwoLayer
+from unlazy.networks import Linearized, Network, ThreeLayer, ThreeLayerResNet, TwoLayer
 
 
 class Conjugate(Kernel):
@@ -62,7 +62,7 @@ class LayerGradients(NamedTuple):
 
 def has_dense_layers(network: Network) -> bool:
     """Whether all layers are dense and share no weights."""
-    if isinstance(network, Linearised):
+    if isinstance(network, Linearized):
         network = network.base
     return isinstance(network, TwoLayer) or (
         isinstance(network, ThreeLayerResNet) and not network.bottleneck
@@ -75,7 +75,7 @@ def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] 
     """
     if not has_dense_layers(network):
         return None
-    if isinstance(network, Linearised):
+    if isinstance(network, Linearized):
         network = network.base  # whose gradients are those of the displacement
     one = jnp.ones_like(x, shape=(len(x), 1))
     if isinstance(network, TwoLayer):

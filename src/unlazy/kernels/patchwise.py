@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from unlazy.core.activations import activation_of
 from unlazy.core.errors import BadInput, require
 from unlazy.core.random import normal
-from unlazy.kernels.base import Kernel, as_picture
+from unlazy.kernels.base import Kernel, as_image
 from unlazy.kernels.feature_maps import FeatureMap, Features
 
 #: Pictures that are looked at together.
@@ -67,7 +67,7 @@ class ConvolutionalNTK(Kernel):
         )
 
     def for_shape(self, shape: tuple[int, ...]) -> ConvolutionalNTK:
-        return dataclasses.replace(self, shape=as_picture(shape))
+        return dataclasses.replace(self, shape=as_image(shape))
 
     @property
     def block(self) -> int:
@@ -209,10 +209,10 @@ class RandomConvolutions(Features):
         )
 
     def for_shape(self, shape: tuple[int, ...]) -> RandomConvolutions:
-        return dataclasses.replace(self, shape=as_picture(shape))
+        return dataclasses.replace(self, shape=as_image(shape))
 
     def draw(self, d: int, *, key: PRNGKeyArray) -> ConvolutionMap:
-        shape = self.shape or as_picture((d,))
+        shape = self.shape or as_image((d,))
         key_w, key_b = jax.random.split(key)
         # Inputs come with norm 1: times √d a pixel is about 1, and so is what a filter sees.
         scale = self.bandwidth * math.sqrt(d / (self.side**2 * shape[2]))

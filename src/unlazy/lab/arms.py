@@ -1,9 +1,9 @@
 """What a study is made of: arms, each of which gives trials for seeds and joins their records to
 one record a seed.
 
-An `Arm` is a learner on a family; an `Instrument` computes; a `Row` is an arm for each place on an
-axis (widths, dimensions, numbers of examples), joined along it; `Repeats` averages several runs of
-an arm; a `Comparison` holds arms against each other. Two choose: `Tuned` is a learner at the best
+An `Arm` is a learner on a family; an `ExactComputation` has no learner; a `Row` is an arm for each
+value on an axis (widths, dimensions, numbers of examples); `Repeats` averages several runs of an
+arm; a `Comparison` holds arms against each other. Two choose: `Tuned` is a learner at the best
 of its own settings, chosen on examples that it holds out; `Chosen` is the best of a grid of arms by
 a measure.
 """
@@ -24,7 +24,7 @@ from unlazy.learners.base import Learner
 from unlazy.learners.holdout import HoldOut
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Family
-from unlazy.tasks.relabelled import Relabelled
+from unlazy.tasks.shuffled_labels import ShuffledLabels
 
 #: The r-th repetition under a seed has the seed plus r times this: far from all seeds that anyone
 #: asks for.
@@ -214,7 +214,7 @@ class Comparison(_Joint):
 @dataclasses.dataclass(frozen=True)
 class Tuned:
     """A learner on a family at the best of at most `budget` settings, chosen seed by seed on a
-    `share` of its n examples, as in a contest.
+    `validation_fraction` of its n examples, as in a contest.
 
     Every setting is tried on the rest of the examples and also fitted to all of them; the record is
     that of the one chosen, at its last step, with `validation`, its metric on what was held out.
@@ -225,7 +225,7 @@ class Tuned:
     n: int
     probes: tuple[Probe, ...]
     budget: int = 6
-    share: float = 0.2
+    validation_fraction: float = 0.2
 
     @property
     def _candidates(self) -> tuple[Learner, ...]:
@@ -241,7 +241,9 @@ class Tuned:
 
     def _both(self, learner: Learner, seed: int) -> tuple[Trial, Trial]:
         """The rehearsal and the fit to all examples."""
-        rehearsal = Trial(self.family, HoldOut.of(learner, self.share), self.n, seed, ())
+        rehearsal = Trial(
+            self.family, HoldOut.of(learner, self.validation_fraction), self.n, seed, ()
+        )
         return rehearsal, Trial(self.family, learner, self.n, seed, self.probes)
 
     def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
@@ -253,7 +255,7 @@ class Tuned:
             best: tuple[tuple[float, float], Record] | None = None
             for learner, rehearsal, final in pairs:
                 tried, kept = (
-                    HoldOut.of(learner, self.share).options(self.n),
+                    HoldOut.of(learner, self.validation_fraction).options(self.n),
                     learner.options(self.n),
                 )
                 for step, last in zip(tried, kept, strict=True):
@@ -328,19 +330,19 @@ def _or_infinite(value: float) -> float:
     return value if math.isfinite(value) else math.inf
 
 
-def relabelled(arm: StudyArm) -> StudyArm | None:
+def shuffled_labels(arm: StudyArm) -> StudyArm | None:
     """The same arm where labels are drawn without regard to the inputs; None where nothing in it
     learns from labels of a family.
     """
     if isinstance(arm, (Arm, Tuned)):
-        return dataclasses.replace(arm, family=Relabelled(arm.family))
+        return dataclasses.replace(arm, family=ShuffledLabels(arm.family))
     if isinstance(arm, (Row, Comparison, Chosen)):
         found: dict[Any, StudyArm | None] = {
-            name: relabelled(part) for name, part in arm.parts.items()
+            name: shuffled_labels(part) for name, part in arm.parts.items()
         }
         parts: Any = {name: found[name] or part for name, part in arm.parts.items()}
         return dataclasses.replace(arm, arms=parts) if any(found.values()) else None
     if isinstance(arm, Repeats):
-        inner = relabelled(arm.arm)
+        inner = shuffled_labels(arm.arm)
         return None if inner is None else dataclasses.replace(arm, arm=inner)
     return None

@@ -9,7 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from unlazy.lab.arms import StudyArm
-from unlazy.lab.rules import JUDGING, Change, Check, Condition, Control, Published, Quantity, Scale
+from unlazy.lab.rules import (
+    EVALUATION,
+    Change,
+    Check,
+    Condition,
+    Control,
+    Published,
+    Quantity,
+    Scale,
+)
 from unlazy.lab.statistics import LEVEL, runs_for_share
 
 Kind = Literal["task", "learner", "lemma", "table", "figure", "bound"]
@@ -53,10 +62,10 @@ class Claim:
     """A checkable statement of a paper.
 
     `statement` says what the paper asserts, and nothing that was found here. `study` gives the arms
-    at a scale. `seeds` is the number of seeds a scale takes by default, `least_seeds` the number
+    at a scale. `seeds` is the number of seeds a scale takes by default, `min_seeds` the number
     below which nothing is decided; an exact computation may ask for one, whose interval then has no
     width. `conditions` are those of the theorem: where a run misses one, the statement is not
-    judged. `control` is a world in which the statement is false. `whatever_labels`: why the
+    judged. `control` is a world in which the statement is false. `label_free_reason`: why the
     statement is true even of labels that say nothing, where it is; then showing learners such
     labels cannot make it false. `corrections` names errata without which it would not hold.
     `deviations` says what had to differ from the paper, `history` what was changed after a run.
@@ -73,25 +82,25 @@ class Claim:
     seeds: Mapping[Scale, int] = dataclasses.field(
         default_factory=lambda: {"smoke": 1, "laptop": AGREEING, "paper": AGREEING}
     )
-    least_seeds: int = 3
+    min_seeds: int = 3
     plots: tuple[Plot, ...] = ()
     conditions: tuple[Condition, ...] = ()
     control: Control | None = None
     corrections: tuple[str, ...] = ()
     history: tuple[Change, ...] = ()
-    whatever_labels: str = ""
+    label_free_reason: str = ""
 
     @property
     def exact(self) -> bool:
         """Whether the claim is a computation without chance, for which one run is enough."""
-        return self.least_seeds == 1
+        return self.min_seeds == 1
 
     @property
     def first_seed(self) -> int:
         """The first of the seeds on which it is judged: after a change, of those that no run had
         before.
         """
-        return max((change.first_seed for change in self.history), default=JUDGING)
+        return max((change.first_seed for change in self.history), default=EVALUATION)
 
     @property
     def quantities(self) -> list[Quantity]:
@@ -127,9 +136,7 @@ class Claim:
     @property
     def rule(self) -> str:
         """The rule as a sentence."""
-        interval = (
-            f"the {LEVEL:.0%} interval of the mean over at least {self.least_seeds} seeds lies"
-        )
+        interval = f"the {LEVEL:.0%} interval of the mean over at least {self.min_seeds} seeds lies"
         return (
             f"holds if {'what was computed exactly lies' if self.exact else interval} within "
             "the bounds of every check: "

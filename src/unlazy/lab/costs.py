@@ -40,17 +40,17 @@ def kind_of(trial: Runnable) -> str:
     """The kind of a trial."""
     if isinstance(trial, Trial):
         return f"{type(trial.family).__name__} {type(trial.learner).__name__}"
-    content = key_of(describe(trial.instrument, brief=True))
-    return f"{type(trial.instrument).__name__} {content[:8]}"
+    content = key_of(describe(trial.computation, brief=True))
+    return f"{type(trial.computation).__name__} {content[:8]}"
 
 
-class CostTeller:
+class CostRecorder:
     """A watcher that notes what trials cost, of so many shapes, and tells another one all it
     hears.
     """
 
-    def __init__(self, shapes: int, watcher: Any) -> None:
-        self._watcher, self._shapes, self._compiled = watcher, shapes, 0.0
+    def __init__(self, shapes: int, callback: Any) -> None:
+        self._callback, self._shapes, self._compiled = callback, shapes, 0.0
         self._seconds: dict[tuple[str, float], list[float]] = {}
 
     @property
@@ -64,21 +64,21 @@ class CostTeller:
         )
 
     def compiling(self, programs: int) -> None:
-        self._watcher.compiling(programs)
+        self._callback.compiling(programs)
 
     def compiled(self, programs: int, seconds: float) -> None:
         self._compiled = seconds
-        self._watcher.compiled(programs, seconds)
+        self._callback.compiled(programs, seconds)
 
     def running(self, trials: int) -> None:
-        self._watcher.running(trials)
+        self._callback.running(trials)
 
     def finished(self, trial: Runnable, seconds: float) -> None:
         self._seconds.setdefault((kind_of(trial), trial.work), []).append(seconds)
-        self._watcher.finished(trial, seconds)
+        self._callback.finished(trial, seconds)
 
     def staffed(self, workers: int) -> None:
-        self._watcher.staffed(workers)
+        self._callback.staffed(workers)
 
 
 class Price(NamedTuple):

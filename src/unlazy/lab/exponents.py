@@ -24,7 +24,7 @@ How = Literal["one pass", "search"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Needed:
+class SampleComplexity:
     """How many examples a learner needed at one place under each seed; None where it did not reach
     the target.
 
@@ -75,7 +75,7 @@ class ScalingRow:
 
     learner: str
     how: How
-    cells: tuple[Needed, ...]
+    cells: tuple[SampleComplexity, ...]
     predicted: Mapping[float, float]
 
     @property
@@ -94,7 +94,7 @@ class ScalingRow:
         return np.exp(np.mean(np.log(self.samples), axis=0)) if len(self.places) else np.zeros(0)
 
     @functools.cached_property
-    def law(self) -> PowerLaw | None:
+    def power_law(self) -> PowerLaw | None:
         """The power law; None where fewer than two places were reached."""
         return fit(self.places, self.samples) if len(self.places) > 1 else None
 
@@ -111,7 +111,7 @@ class ScalingRow:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        law = {} if self.law is None else dataclasses.asdict(self.law)
+        power_law = {} if self.power_law is None else dataclasses.asdict(self.power_law)
         return {
             "learner": self.learner,
             "how": self.how,
@@ -119,7 +119,7 @@ class ScalingRow:
             "predicted": [[place, round(n, 3)] for place, n in self.predicted.items()],
             **{
                 name: [*map(_finite, value)] if isinstance(value, tuple) else _finite(value)
-                for name, value in law.items()
+                for name, value in power_law.items()
             },
         }
 
@@ -129,7 +129,7 @@ class ScalingRow:
         return cls(
             told["learner"],
             told["how"],
-            tuple(map(Needed.from_json, told["cells"])),
+            tuple(map(SampleComplexity.from_json, told["cells"])),
             {place: n for place, n in told["predicted"]},
         )
 
@@ -200,8 +200,8 @@ class ScalingOutcome(Shown):
     def _exponents(self) -> list[str]:
         told = []
         for row in self.rows:
-            if row.law is not None:
-                low, high = row.law.interval
+            if row.power_law is not None:
+                low, high = row.power_law.interval
                 interval = (
                     f" (95 % interval {low:.2f} to {high:.2f})"
                     if math.isfinite(low)
@@ -214,7 +214,7 @@ class ScalingOutcome(Shown):
                     f"{_list(row.places)}"
                 )
                 told.append(
-                    f"{row.learner} needs about {self.field}^{row.law.exponent:.2f} "
+                    f"{row.learner} needs about {self.field}^{row.power_law.exponent:.2f} "
                     f"examples{interval}{over}."
                 )
         return told
@@ -300,7 +300,7 @@ class ScalingOutcome(Shown):
         )
 
 
-def not_reached(cell: Needed) -> str:
+def not_reached(cell: SampleComplexity) -> str:
     """Of a place where some seed did not reach the target: how far it came."""
     error = f"error {cell.last_error:.3f} at n = {cell.sizes[-1]:,}"
     return (

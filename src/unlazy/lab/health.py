@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unlazy.core.errors import UnlazyError
-from unlazy.lab.engines.base import Silent
+from unlazy.lab.engines.base import NullCallback
 from unlazy.lab.engines.local import default_memory, program_cache
 from unlazy.lab.maintenance import check
 from unlazy.lab.provenance import provenance
@@ -25,7 +25,7 @@ from unlazy.lab.provenance import provenance
 FREE = 1 << 30
 
 
-class Sign(NamedTuple):
+class HealthCheck(NamedTuple):
     """One thing that was looked at: what it is, and whether it is as it should be."""
 
     what: str
@@ -33,7 +33,7 @@ class Sign(NamedTuple):
     healthy: bool = True
 
 
-def signs(store: Path, engine: str | None = None) -> Iterator[Sign]:
+def signs(store: Path, engine: str | None = None) -> Iterator[HealthCheck]:
     """All that can be looked at without running anything; with `engine`, one trial is run there."""
     origin = provenance()
     memory = (
@@ -41,20 +41,20 @@ def signs(store: Path, engine: str | None = None) -> Iterator[Sign]:
         if hasattr(os, "sysconf")
         else 0.0
     )
-    yield Sign(
+    yield HealthCheck(
         "machine", f"{platform.node()}, {origin['machine']}, {memory:.0f} GiB, {origin['device']}"
     )
-    yield Sign(
+    yield HealthCheck(
         "a program may use", f"{default_memory() / 2**30:.1f} GiB", default_memory() >= 1 << 28
     )
-    yield Sign(
+    yield HealthCheck(
         "versions",
         ", ".join(
             f"{name} {origin[name]}"
             for name in ("unlazy", "python", "jax", "numpy", "scipy", "scikit-learn")
         ),
     )
-    yield Sign("source", origin["source"])
+    yield HealthCheck("source", origin["source"])
     yield _cache()
     yield from _store(store)
     yield _extra("dask", "distributed")
@@ -76,47 +76,49 @@ def _writable(folder: Path) -> str:
     return "" if free >= FREE else f"only {free / 2**20:.0f} MiB are free"
 
 
-def _cache() -> Sign:
+def _cache() -> HealthCheck:
     folder = program_cache()
     if folder is None:
-        return Sign("compiled programs", "are not kept: JAX has no cache folder", False)
+        return HealthCheck("compiled programs", "are not kept: JAX has no cache folder", False)
     trouble = _writable(folder)
     files = [file for file in folder.glob("*") if file.is_file()]
     size = sum(file.stat().st_size for file in files) / 2**20
-    return Sign(
+    return HealthCheck(
         "compiled programs",
         f"{len(files)} files, {size:.0f} MiB in {folder}{f': {trouble}' if trouble else ''}",
         not trouble,
     )
 
 
-def _store(path: Path) -> Iterator[Sign]:
+def _store(path: Path) -> Iterator[HealthCheck]:
     trouble = _writable(path.parent)
     if not path.exists():
-        yield Sign("store", f"{path}: none yet{f', and {trouble}' if trouble else ''}", not trouble)
+        yield HealthCheck(
+            "store", f"{path}: none yet{f', and {trouble}' if trouble else ''}", not trouble
+        )
         return
     try:
         found = check(path)
     except UnlazyError as error:
-        yield Sign("store", str(error), False)
+        yield HealthCheck("store", str(error), False)
         return
     what = f"{path}: {found.records} records, {found.runs} runs, {found.failures} failures"
-    yield Sign(
+    yield HealthCheck(
         "store",
         "; ".join([what, *found.problems[:3], *([trouble] if trouble else [])]),
         not found.problems and not trouble,
     )
 
 
-def _extra(extra: str, package: str) -> Sign:
+def _extra(extra: str, package: str) -> HealthCheck:
     if importlib.util.find_spec(package) is None:
-        return Sign(f"engine {extra}", f"not installed: pip install 'unlazy[{extra}]'")
-    return Sign(f"engine {extra}", f"{package} {importlib.metadata.version(package)}")
+        return HealthCheck(f"engine {extra}", f"not installed: pip install 'unlazy[{extra}]'")
+    return HealthCheck(f"engine {extra}", f"{package} {importlib.metadata.version(package)}")
 
 
-def _slurm() -> Sign:
+def _slurm() -> HealthCheck:
     if shutil.which("sinfo") is None:
-        return Sign("SLURM", "none here")
+        return HealthCheck("SLURM", "none here")
     try:
         done = subprocess.run(
             ["sinfo", "-h", "-o", "%P %a %D nodes %T"],
@@ -126,12 +128,14 @@ def _slurm() -> Sign:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Sign("SLURM", "sinfo does not answer", False)
+        return HealthCheck("SLURM", "sinfo does not answer", False)
     told = ", ".join(done.stdout.split("\n")[:4]).strip(", ")
-    return Sign("SLURM", told or f"sinfo says {done.stderr.strip()[-200:]!r}", done.returncode == 0)
+    return HealthCheck(
+        "SLURM", told or f"sinfo says {done.stderr.strip()[-200:]!r}", done.returncode == 0
+    )
 
 
-def _engine(name: str, store: Path) -> Sign:
+def _engine(name: str, store: Path) -> HealthCheck:
     """Run one small trial there."""
     from unlazy.lab.engines.choice import engine_named
     from unlazy.lab.registry import claims
@@ -141,12 +145,12 @@ def _engine(name: str, store: Path) -> Sign:
     small = next(trial for arm in arms for trial in arm.trials([10]))
     try:
         with engine_named(name, store=str(store)) as engine:
-            found = list(engine.run([small], Silent()))
+            found = list(engine.run([small], NullCallback()))
             where = engine.summary
     except UnlazyError as error:
-        return Sign(f"engine {name}", str(error), False)
+        return HealthCheck(f"engine {name}", str(error), False)
     good = len(found) == 1 and isinstance(found[0], Record)
-    return Sign(
+    return HealthCheck(
         f"engine {name}",
         f"ran a trial. {where}"
         if good

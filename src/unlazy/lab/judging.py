@@ -50,7 +50,7 @@ STANDING: tuple[Outcome, ...] = ("holds", "holds after correction")
 
 
 @dataclasses.dataclass(frozen=True)
-class Judgement:
+class CheckResult:
     """A check and what became of it."""
 
     check: Check
@@ -119,7 +119,7 @@ class Verdict(Shown):
     outcome: Outcome
     seen: Ruling
     reason: str
-    judgements: tuple[Judgement, ...]
+    check_results: tuple[CheckResult, ...]
     numbers: Numbers
     conditions: tuple[Met, ...]
     control: ControlVerdict | None
@@ -177,7 +177,7 @@ class Verdict(Shown):
                     "measured": _plain(j.measured.mean),
                     "reason": j.reason,
                 }
-                for j in self.judgements
+                for j in self.check_results
             ],
             "published": {str(p.quantity): p.value for p in self.claim.published},
             "published_outcomes": {
@@ -218,22 +218,22 @@ class _Tried:
     if it were true.
     """
 
-    judgement: Judgement
+    judgement: CheckResult
     chance: float
 
 
 def _try(
-    check: Check, values: Sequence[float], *, exact: bool, least_seeds: int, level: float
+    check: Check, values: Sequence[float], *, exact: bool, min_seeds: int, level: float
 ) -> _Tried:
     measured = estimate(values, exact=exact, level=level, within=check.quantity.range)
 
     def said(outcome: Ruling, reason: str = "", chance: float = 1.0) -> _Tried:
-        return _Tried(Judgement(check, outcome, measured, reason), chance)
+        return _Tried(CheckResult(check, outcome, measured, reason), chance)
 
     if math.isnan(measured.mean):
         return said("undecided", "some runs gave no finite value", 0.0)
-    if len(values) < least_seeds:
-        return said("undecided", f"{len(values)} of at least {least_seeds} seeds")
+    if len(values) < min_seeds:
+        return said("undecided", f"{len(values)} of at least {min_seeds} seeds")
     still = measured.deviation <= 1e-12 * max(1.0, abs(measured.mean))
     if exact and still:
         return said("holds") if check.allows(measured.mean) else said("undecided", chance=0.0)
@@ -268,7 +268,7 @@ def _try_share(
     inside = sum(check.allows(value) for value in values)
     if share_interval(inside, len(values), level)[0] > share:
         return _Tried(
-            Judgement(
+            CheckResult(
                 check, "holds", measured, f"{inside} of {len(values)} seeds" if check.share else ""
             ),
             1.0,
@@ -281,14 +281,14 @@ def _try_share(
     if still and inside:
         reason = f"{len(values)} equal values; {enough} would decide"
     return _Tried(
-        Judgement(check, "undecided", measured, reason),
+        CheckResult(check, "undecided", measured, reason),
         float(scipy.stats.binom.cdf(inside, len(values), share)),
     )
 
 
 def judge_checks(
     claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]], level: float = LEVEL
-) -> tuple[Judgement, ...]:
+) -> tuple[CheckResult, ...]:
     """Apply the checks of a scale whose arms are there.
 
     Those that count share the error of failing.
@@ -303,14 +303,14 @@ def judge_checks(
             check,
             check.quantity.values(records),
             exact=claim.exact or check.exact,
-            least_seeds=claim.least_seeds,
+            min_seeds=claim.min_seeds,
             level=level,
         )
         for check in checks
     ]
     counted = [place for place, check in enumerate(checks) if check.counts]
     chances = dict(zip(counted, holm([tried[place].chance for place in counted]), strict=True))
-    judgements = []
+    check_results = []
     for place, each in enumerate(tried):
         judgement, chance = each.judgement, chances.get(place, each.chance)
         if chance <= 1 - level:
@@ -320,14 +320,14 @@ def judge_checks(
             judgement = dataclasses.replace(
                 judgement, reason=f"outside, but not beyond chance among {len(counted)} checks"
             )
-        judgements.append(judgement)
-    return tuple(judgements)
+        check_results.append(judgement)
+    return tuple(check_results)
 
 
-def _ruling(claim: Claim, scale: Scale, judgements: Sequence[Judgement]) -> tuple[Ruling, str]:
+def _ruling(claim: Claim, scale: Scale, check_results: Sequence[CheckResult]) -> tuple[Ruling, str]:
     """What the checks say together, and why."""
-    broken = [j for j in judgements if not j.check.counts and j.outcome == "fails"]
-    counted = [j for j in judgements if j.check.counts]
+    broken = [j for j in check_results if not j.check.counts and j.outcome == "fails"]
+    counted = [j for j in check_results if j.check.counts]
     failed = [j for j in counted if j.outcome == "fails"]
     unsure = [j for j in counted if j.outcome == "undecided"]
     if not counted:
@@ -365,7 +365,7 @@ def judge_numbers(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Numb
         within = Check(number.quantity, number.value - number.margin, number.value + number.margin)
         values = number.quantity.values(records)
         tried = _try(
-            within, values, exact=claim.exact, least_seeds=claim.least_seeds, level=2 * LEVEL - 1
+            within, values, exact=claim.exact, min_seeds=claim.min_seeds, level=2 * LEVEL - 1
         )
         outcome: Ruling = "fails" if tried.chance <= 1 - LEVEL else tried.judgement.outcome
         outcomes[number] = outcome
@@ -387,12 +387,12 @@ def judge_control(
 ) -> ControlVerdict:
     """What the rule says of the records of the claim's control."""
     assert claim.control is not None
-    judgements = judge_checks(claim, scale, records)
-    outcome, _ = _ruling(claim, scale, judgements)
+    check_results = judge_checks(claim, scale, records)
+    outcome, _ = _ruling(claim, scale, check_results)
     return ControlVerdict(
         claim.control.what,
         outcome,
-        tuple(str(j.check) for j in judgements if j.check.counts and j.outcome == "holds"),
+        tuple(str(j.check) for j in check_results if j.check.counts and j.outcome == "holds"),
     )
 
 
@@ -420,12 +420,12 @@ def judge(
         q: estimate(q.values(records), exact=claim.exact, level=level, within=q.range)
         for q in there
     }
-    judgements = judge_checks(claim, scale, records, level)
-    seen, reason = _ruling(claim, scale, judgements)
+    check_results = judge_checks(claim, scale, records, level)
+    seen, reason = _ruling(claim, scale, check_results)
     conditions = tuple(condition.at(scale, records) for condition in claim.conditions)
     missed = [met for met in conditions if not met.met]
     outcome: Outcome = "holds after correction" if seen == "holds" and claim.corrections else seen
-    if missed and any(j.check.counts for j in judgements):
+    if missed and any(j.check.counts for j in check_results):
         outcome = "outside hypotheses"
         reason = (
             "; ".join(map(str, missed)) + f". Seen all the same: {reason or 'every check holds'}"
@@ -437,7 +437,7 @@ def judge(
         outcome=outcome,
         seen=seen,
         reason=reason,
-        judgements=judgements,
+        check_results=check_results,
         numbers=judge_numbers(claim, records),
         conditions=conditions,
         control=without if control is None else judge_control(claim, scale, control),

@@ -17,7 +17,7 @@ from unlazy.lab.store import Store
 from unlazy.lab.trials import Record
 
 #: So many problems are listed; a file that is broken everywhere would list as many as it has rows.
-MOST_LISTED = 50
+MAX_LISTED = 50
 
 
 class Checked(NamedTuple):
@@ -43,7 +43,7 @@ def check(path: Path) -> Checked:
                     problems.append(_changed(each))
             except StoreError as error:
                 problems.append(str(error))
-            if len(problems) > MOST_LISTED:
+            if len(problems) > MAX_LISTED:
                 problems.append("… and no further.")
                 break
         try:

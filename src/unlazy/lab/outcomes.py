@@ -16,7 +16,7 @@ from unlazy.lab.statistics import LEVEL, Estimate, estimate, estimate_of
 from unlazy.learners.base import Learner
 
 
-class Place(NamedTuple):
+class Cell(NamedTuple):
     """Who, with how many examples, under which seed."""
 
     learner: str
@@ -33,7 +33,7 @@ class Result:
     store keeps its settings alone.
     """
 
-    place: Place
+    place: Cell
     value: float
     validation: float
     chosen: Mapping[str, float | str]
@@ -63,7 +63,7 @@ class Result:
     @classmethod
     def from_json(cls, told: Mapping[str, Any], metric: Metric) -> Self:
         """Undo `to_json`."""
-        place = Place(told["learner"], told["n"], told["seed"])
+        place = Cell(told["learner"], told["n"], told["seed"])
         value, validation = (
             _number(told[f"{part}_{metric.name}"]) for part in ("test", "validation")
         )
@@ -74,7 +74,7 @@ class Result:
         return cls(place, value, validation, *rest)
 
 
-class Lead(NamedTuple):
+class PairedDifference(NamedTuple):
     """By how much the leader is ahead of another learner, in units of the metric, on the same
     secrets, samples and test examples.
     """
@@ -85,7 +85,7 @@ class Lead(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class ContestOutcome(Shown):
+class BenchmarkResult(Shown):
     """A contest that was run. `command` makes it again, where it was given by names."""
 
     task: str
@@ -93,9 +93,9 @@ class ContestOutcome(Shown):
     sizes: tuple[int, ...]
     seeds: tuple[int, ...]
     metric: Metric
-    results: Mapping[Place, Result]
+    results: Mapping[Cell, Result]
     budget: int
-    share: float
+    validation_fraction: float
     test: int
     command: str = ""
     provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -111,7 +111,7 @@ class ContestOutcome(Shown):
 
     def values(self, learner: str, n: int) -> list[float]:
         """The metric on the test under each seed."""
-        return [self.results[Place(learner, n, seed)].value for seed in self.seeds]
+        return [self.results[Cell(learner, n, seed)].value for seed in self.seeds]
 
     def mean(self, learner: str, n: int) -> Estimate:
         """Mean over seeds."""
@@ -123,7 +123,7 @@ class ContestOutcome(Shown):
         means = {learner: sign * self.mean(learner, n).mean for learner in self.learners}
         return sorted(means, key=lambda learner: (means[learner] != means[learner], means[learner]))
 
-    def leads(self, n: int) -> tuple[str, list[Lead]]:
+    def differences(self, n: int) -> tuple[str, list[PairedDifference]]:
         """The learner with the best mean at n, and how far it is ahead of each other, the nearest
         first.
 
@@ -131,25 +131,25 @@ class ContestOutcome(Shown):
         others): all of them hold together.
         """
         leader, *others = self.order(n)
-        leads = []
+        differences = []
         for other in others:
             pairs = zip(self.values(leader, n), self.values(other, n), strict=True)
             ahead = _widened(
                 estimate([(a - b) if self.metric.higher else (b - a) for a, b in pairs]),
                 len(others),
             )
-            leads.append(Lead(other, ahead, bool(ahead.low > 0)))
-        return leader, sorted(leads, key=lambda lead: lead.ahead.mean)
+            differences.append(PairedDifference(other, ahead, bool(ahead.low > 0)))
+        return leader, sorted(differences, key=lambda difference: difference.ahead.mean)
 
     def conclusion(self, n: int) -> str:
         """Who is ahead, by how much, and whether it is decided, in one sentence."""
-        leader, leads = self.leads(n)
+        leader, differences = self.differences(n)
         best = self._said(self.mean(leader, n).mean)
-        if not leads:
+        if not differences:
             return f"At n = {n:,}, {leader} has {best}; it is alone."
         behind, tied = (
-            [lead for lead in leads if lead.decided],
-            [lead for lead in leads if not lead.decided],
+            [difference for difference in differences if difference.decided],
+            [difference for difference in differences if not difference.decided],
         )
         seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}"
         if not tied:
@@ -161,7 +161,7 @@ class ContestOutcome(Shown):
                 f"secrets and samples ({seeds}): decided."
             )
         names = (
-            " and ".join(lead.other for lead in tied)
+            " and ".join(difference.other for difference in tied)
             if len(tied) < 3
             else f"{tied[0].other} and {len(tied) - 1} others"
         )
@@ -199,7 +199,7 @@ class ContestOutcome(Shown):
             "sizes": list(self.sizes),
             "seeds": list(self.seeds),
             "budget": self.budget,
-            "held_out": self.share,
+            "held_out": self.validation_fraction,
             "test_examples": self.test,
             "conclusions": [self.conclusion(n) for n in self.sizes],
             "means": [
@@ -217,14 +217,14 @@ class ContestOutcome(Shown):
                 {
                     "n": n,
                     "leader": leader,
-                    "other": lead.other,
-                    "ahead": _finite(lead.ahead.mean),
-                    "interval": [_finite(lead.ahead.low), _finite(lead.ahead.high)],
-                    "decided": lead.decided,
+                    "other": difference.other,
+                    "ahead": _finite(difference.ahead.mean),
+                    "interval": [_finite(difference.ahead.low), _finite(difference.ahead.high)],
+                    "decided": difference.decided,
                 }
                 for n in self.sizes
-                for leader, leads in [self.leads(n)]
-                for lead in leads
+                for leader, differences in [self.differences(n)]
+                for difference in differences
             ],
             "results": [result.to_json(self.metric) for result in self.results.values()],
             "provenance": dict(self.provenance),
@@ -243,7 +243,7 @@ class ContestOutcome(Shown):
             metric=metric,
             results={result.place: result for result in results},
             budget=told["budget"],
-            share=told["held_out"],
+            validation_fraction=told["held_out"],
             test=told["test_examples"],
             command=told["command"],
             provenance=told.get("provenance", {}),

@@ -25,7 +25,7 @@ CONTRACT = "tests/lab/test_claims.py"
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class IndexEntry:
     """A numbered statement of a paper, with the claims that test it (none: see `note`)."""
 
     paper: str
@@ -42,7 +42,7 @@ class Entry:
         )
 
 
-def index(patterns: Iterable[str] = ()) -> list[Entry]:
+def index(patterns: Iterable[str] = ()) -> list[IndexEntry]:
     """Return the entries of all papers that match any pattern (none: all).
 
     Claims that no index names, such as those of installed packages, are entries of their own.
@@ -50,13 +50,13 @@ def index(patterns: Iterable[str] = ()) -> list[Entry]:
     known: dict[str, Claim | NotRun] = {**claims(), **not_run()}
     papers = dict.fromkeys(name.partition("/")[0] for name in known)
     found = [
-        Entry(paper, each, tuple(known[name] for name in each.claims if name in known))
+        IndexEntry(paper, each, tuple(known[name] for name in each.claims if name in known))
         for paper in papers
         for each in statements(paper)
     ]
     named = {row.id for entry in found for row in entry.rows}
     found += [
-        Entry(row.id.partition("/")[0], Statement(row.where, "", "", (row.id,), ""), (row,))
+        IndexEntry(row.id.partition("/")[0], Statement(row.where, "", "", (row.id,), ""), (row,))
         for row in known.values()
         if row.id not in named
     ]

@@ -20,13 +20,13 @@ from typing import Any
 
 import unlazy
 from unlazy.core.naming import Ingredients
-from unlazy.core.source_code import Place, is_computing, reached
+from unlazy.core.source_code import Location, is_computing, reached
 from unlazy.core.user_code import is_users, library_of, source_hash_of
 
 #: Libraries whose versions can change a number.
 LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "scikit-learn")
 #: What runs every trial, whatever it is made of.
-ENGINE: Place = ("unlazy.lab.engines.local", "LocalEngine")
+ENGINE: Location = ("unlazy.lab.engines.local", "LocalEngine")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _is_ours(thing: Any) -> bool:
 
 
 @functools.cache
-def _code(places: frozenset[Place]) -> Mapping[str, str]:
+def _code(places: frozenset[Location]) -> Mapping[str, str]:
     return reached([ENGINE, *places])
 
 

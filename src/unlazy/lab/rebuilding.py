@@ -16,8 +16,8 @@ from typing import Any
 import equinox as eqx
 
 from unlazy.core.errors import BadInput
-from unlazy.core.naming import Identified, field_defaults, key_name
-from unlazy.lab.registry import shelves
+from unlazy.core.naming import ContentHashed, field_defaults, field_keys, key_name
+from unlazy.lab.registry import catalogs
 from unlazy.lab.trials import Measurement, Runnable, Trial
 
 #: Descriptions are a few modules deep; what is deeper is none.
@@ -35,7 +35,8 @@ def rebuilt(key: str, description: dict[str, Any], files: Iterable[ModuleType] =
     try:
         _require_data(description)
         fields = {name: _value(value, own, 0) for name, value in description.items()}
-        trial: Runnable = Measurement(**fields) if "instrument" in fields else Trial(**fields)
+        kind = Measurement if {"computation", "instrument"} & fields.keys() else Trial
+        trial: Runnable = kind(**_present_names(kind, fields))
         found = trial.key
     except BadInput as error:
         raise BadInput(f"The trial {key} cannot be made from its record: {error}") from error
@@ -55,7 +56,7 @@ def _require_data(value: Any, depth: int = 0) -> None:
     """Refuse a description of data that were held in memory, of which a record keeps a hash."""
     if isinstance(value, dict) and depth <= DEEPEST:
         kind = _classes().get(str(value.get("type")), object)
-        if issubclass(kind, Identified) and kind.held:
+        if issubclass(kind, ContentHashed) and kind.held:
             raise BadInput(
                 f"the rows of {value.get('name', 'its table')} are not in the record, only their "
                 "hash."
@@ -110,14 +111,20 @@ def brief(description: Any) -> Any:
     kind = _classes().get(name)
     if kind is None:
         return written | {"type": name.partition("#")[0]}
-    if issubclass(kind, Identified):
+    if issubclass(kind, ContentHashed):
         written.pop("identity", None)
-    defaults = field_defaults(kind)
+    defaults, keys = field_defaults(kind), field_keys(kind)
     return {
-        field: entry
-        for field, entry in written.items()
+        keys.get(field, field): entry
+        for field, entry in _present_names(kind, written).items()
         if field not in defaults or defaults[field] != entry
     } | {"type": key_name(kind)}
+
+
+def _present_names(kind: type, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields under their present names; a record may have those of an earlier version."""
+    renamed = {key: field for field, key in field_keys(kind).items()}
+    return {renamed.get(name, name): value for name, value in fields.items()}
 
 
 def _made(kind: type, fields: dict[str, Any]) -> Any:
@@ -127,18 +134,23 @@ def _made(kind: type, fields: dict[str, Any]) -> Any:
     the same.
     """
     given = {field.name for field in dataclasses.fields(kind) if field.init}
-    return kind(**{name: value for name, value in fields.items() if name in given})
+    present = _present_names(kind, fields)
+    return kind(**{name: value for name, value in present.items() if name in given})
 
 
 @functools.cache
 def _classes() -> dict[str, type]:
-    """All modules of this package by name."""
-    shelves()  # which imports them
+    """All modules of this package by name, and by the name they had before they were renamed."""
+    catalogs()  # which imports them
     found: dict[str, type] = {}
+    earlier: list[tuple[str, type]] = []
     waiting: list[type] = [eqx.Module]
     while waiting:
         for kind in list[type](waiting.pop().__subclasses__()):
             waiting.append(kind)
             if kind.__module__.split(".")[0] == "unlazy":
                 found[kind.__qualname__] = kind
+                earlier.append((key_name(kind), kind))
+    for name, kind in earlier:
+        found.setdefault(name, kind)
     return found

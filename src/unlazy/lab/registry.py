@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from unlazy.core.errors import BadInput, require, unknown
-from unlazy.core.naming import Named
+from unlazy.core.naming import Entry
 from unlazy.core.user_code import SOURCE
 from unlazy.lab.claims import Claim, Erratum, NotRun
 from unlazy.learners.base import Learner
@@ -29,19 +29,19 @@ from unlazy.tasks.base import Family
 from unlazy.tasks.tables.files import names_column
 
 #: Modules of this package that offer something by name.
-SHELVES = ("unlazy.tasks.shelf", "unlazy.kernels.shelf", "unlazy.learners.shelf")
+CATALOGS = ("unlazy.tasks.catalog", "unlazy.kernels.catalog", "unlazy.learners.catalog")
 GROUP = "unlazy"
 
 
 @functools.cache
-def shelves() -> tuple[ModuleType, ...]:
+def catalogs() -> tuple[ModuleType, ...]:
     """All modules that offer something: the package's, its papers', and those of installed
     packages.
     """
     papers = importlib.import_module("unlazy.papers").PAPERS
     own = [
         importlib.import_module(name)
-        for name in (*SHELVES, *(f"unlazy.papers.{paper}" for paper in papers))
+        for name in (*CATALOGS, *(f"unlazy.papers.{paper}" for paper in papers))
     ]
     return (*own, *map(_offered_by, importlib.metadata.entry_points(group=GROUP)))
 
@@ -57,13 +57,13 @@ def _offered_by(entry: importlib.metadata.EntryPoint) -> Any:
         ) from error
 
 
-def _collected(attribute: str) -> dict[str, Named]:
-    found: dict[str, Named] = {}
-    for shelf in shelves():
-        for name, entry in getattr(shelf, attribute, {}).items():
+def _collected(attribute: str) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for catalog in catalogs():
+        for name, entry in getattr(catalog, attribute, {}).items():
             require(
                 name not in found,
-                f"{name!r} is offered twice, the second time by {shelf.__name__}.",
+                f"{name!r} is offered twice, the second time by {catalog.__name__}.",
             )
             found[name] = entry
     return found
@@ -71,30 +71,32 @@ def _collected(attribute: str) -> dict[str, Named]:
 
 def claims() -> dict[str, Claim]:
     """All claims by id."""
-    return {claim.id: claim for shelf in shelves() for claim in getattr(shelf, "CLAIMS", ())}
+    return {claim.id: claim for catalog in catalogs() for claim in getattr(catalog, "CLAIMS", ())}
 
 
 def not_run() -> dict[str, NotRun]:
     """All statements that nothing runs yet, by id."""
-    return {row.id: row for shelf in shelves() for row in getattr(shelf, "NOT_RUN", ())}
+    return {row.id: row for catalog in catalogs() for row in getattr(catalog, "NOT_RUN", ())}
 
 
 def errata() -> dict[str, Erratum]:
     """All slips found in the papers, by id."""
-    return {erratum.id: erratum for shelf in shelves() for erratum in getattr(shelf, "ERRATA", ())}
+    return {
+        erratum.id: erratum for catalog in catalogs() for erratum in getattr(catalog, "ERRATA", ())
+    }
 
 
-def tasks() -> dict[str, Named]:
+def tasks() -> dict[str, Entry]:
     """All named families."""
     return _collected("TASKS")
 
 
-def learners() -> dict[str, Named]:
+def learners() -> dict[str, Entry]:
     """All named learners: those for any task, and those of the papers."""
     return _collected("LEARNERS")
 
 
-def kernels() -> dict[str, Named]:
+def kernels() -> dict[str, Entry]:
     """All named kernels."""
     return _collected("KERNELS")
 
@@ -174,13 +176,13 @@ def find_claims(patterns: Iterable[str]) -> list[Claim]:
     return [claim for name, claim in known.items() if name in chosen] + own
 
 
-def _thing(kind: str, name: str, known: dict[str, Named], wanted: type) -> Any:
+def _thing(kind: str, name: str, known: dict[str, Entry], wanted: type) -> Any:
     if ":" in name:
         return _at(name, kind, wanted)
     if name not in known:
         hint = " A thing of your own is named file.py:Name." if name.endswith(".py") else ""
         raise BadInput(f"{unknown(kind, name, known)}{hint}")
-    return known[name].thing
+    return known[name].value
 
 
 def _at(place: str, kind: str, wanted: type) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from unlazy.core.errors import require
-from unlazy.lab.arms import StudyArm, relabelled
+from unlazy.lab.arms import StudyArm, shuffled_labels
 from unlazy.lab.statistics import range_of
 from unlazy.lab.trials import Record
 
@@ -22,7 +22,7 @@ Scale = Literal["smoke", "laptop", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
 #: The first seed of each range: settings are chosen on seeds from 0, looked at from 10, judged from
 #: 1000.
-TUNING, DEVELOPMENT, JUDGING = 0, 10, 1000
+TUNING, DEVELOPMENT, EVALUATION = 0, 10, 1000
 #: Who set a bound: the paper; we, to make a statement checkable; or nobody: an identity of the
 #: construction, which decides nothing.
 Origin = Literal["paper", "ours", "identity"]
@@ -345,7 +345,7 @@ def shuffled(
     """The control in which every learner of a study is shown labels that say nothing."""
 
     def null(scale: Scale) -> Mapping[str, StudyArm]:
-        return {name: relabelled(arm) or arm for name, arm in study(scale).items()}
+        return {name: shuffled_labels(arm) or arm for name, arm in study(scale).items()}
 
     return Control(what, null)
 
@@ -356,7 +356,9 @@ def relabelled_arms(
     """The same for some arms of a study, where the others add nothing to what decides."""
 
     def null(scale: Scale) -> Mapping[str, StudyArm]:
-        return {name: relabelled(arm) or arm for name, arm in study(scale).items() if name in names}
+        return {
+            name: shuffled_labels(arm) or arm for name, arm in study(scale).items() if name in names
+        }
 
     return Control("learners see labels of other inputs", null)
 
@@ -370,4 +372,4 @@ class Change:
     date: str
     what: str
     why: str
-    first_seed: int = JUDGING
+    first_seed: int = EVALUATION

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from unlazy.core.errors import StoreError
-from unlazy.lab.costs import Costs, CostTeller
-from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.costs import CostRecorder, Costs
+from unlazy.lab.engines.base import Callback, Engine, NullCallback, Plan
 from unlazy.lab.provenance import changes
 from unlazy.lab.stopping import writing
 from unlazy.lab.store import Store
@@ -41,7 +41,7 @@ class Round:
     reused: int = 0
 
 
-class RunWatcher(Watcher, Protocol):
+class RunCallback(Callback, Protocol):
     """Receives the events of a run."""
 
     def began(self, round: Round) -> None:
@@ -57,7 +57,7 @@ class RunWatcher(Watcher, Protocol):
         """A study has an intermediate result, or `passing` says what it does now."""
 
 
-class SilentRun(Silent):
+class NullRunCallback(NullCallback):
     """A watcher that reports nothing."""
 
     def began(self, round: Round) -> None:
@@ -94,7 +94,7 @@ def run(
     store: Store,
     engine: Engine,
     *,
-    watcher: RunWatcher | None = None,
+    callback: RunCallback | None = None,
     fresh: bool = False,
     reuse_older: bool = False,
 ) -> list[T | Incomplete[T]]:
@@ -103,7 +103,7 @@ def run(
     `fresh`: run every trial again and replace its record. `reuse_older`: records made by other
     code, libraries or data answer too, if there is none of the present ones.
     """
-    driver = _Driver(store, engine, watcher or SilentRun(), fresh, reuse_older)
+    driver = _Driver(store, engine, callback or NullRunCallback(), fresh, reuse_older)
     return driver.run(studies)
 
 
@@ -119,9 +119,9 @@ class _Driver:
     """One call of `run`: the records it has so far, and what could not be run."""
 
     def __init__(
-        self, store: Store, engine: Engine, watcher: RunWatcher, fresh: bool, reuse_older: bool
+        self, store: Store, engine: Engine, callback: RunCallback, fresh: bool, reuse_older: bool
     ) -> None:
-        self.store, self.engine, self.watcher = store, engine, watcher
+        self.store, self.engine, self.callback = store, engine, callback
         self.fresh, self.reuse_older = fresh, reuse_older
         self.records: dict[str, Record] = {}
         self.failures: dict[str, Failure] = {}
@@ -131,7 +131,7 @@ class _Driver:
         asked: dict[int, Sequence[Runnable]] = {}
         self.engine.costs = Costs(self.store.costs())
         rounds: dict[int, Rounds[Any]] = {
-            place: study.rounds(self.store, self.watcher.noted)
+            place: study.rounds(self.store, self.callback.noted)
             for place, study in enumerate(studies)
         }
         for place in rounds:
@@ -175,14 +175,14 @@ class _Driver:
             changed,
             reused,
         )
-        self.watcher.began(round)
+        self.callback.began(round)
         try:
             failed = self._run(absent, round.plan.shapes, arrays) if absent else []
         except BaseException:
-            self.watcher.interrupted(round, sum(trial.id in self.records for trial in absent))
+            self.callback.interrupted(round, sum(trial.id in self.records for trial in absent))
             raise
         self.failures |= {failure.id: failure for failure in failed}
-        self.watcher.ended(round, failed, self.engine.summary)
+        self.callback.ended(round, failed, self.engine.summary)
 
     def _outdated(self, trials: Sequence[Runnable]) -> tuple[int, tuple[str, ...]]:
         """Count trials that have records of other fingerprints only, and name what changed."""
@@ -204,7 +204,7 @@ class _Driver:
     def _run(self, trials: Sequence[Runnable], shapes: int, arrays: bool) -> list[Failure]:
         prints = {trial.fingerprint.id: trial.fingerprint for trial in trials}
         self.store.add_fingerprints({name: each.to_json() for name, each in prints.items()})
-        teller = CostTeller(shapes, self.watcher)
+        teller = CostRecorder(shapes, self.callback)
         failed = []
         try:
             with contextlib.closing(self.engine.run(trials, teller)) as found:

@@ -21,13 +21,13 @@ from unlazy.core.errors import StoreError
 from unlazy.lab import schema
 from unlazy.lab.costs import Cost
 from unlazy.lab.database import Database
-from unlazy.lab.plain import dumps, pack, plain, plain_array, plain_numbers, text
+from unlazy.lab.serialization import dumps, pack, plain, plain_array, plain_numbers, text
 from unlazy.lab.trials import Failure, Record, Runnable, now
 
 Kind = Literal["claim", "control", "contest", "scaling", "audit", "ranking"]
 KINDS = get_args(Kind)
 #: More seeds than any run has: a damaged number would take for ever to lay out.
-MOST_SEEDS = 100_000
+MAX_SEEDS = 100_000
 
 
 class Run(NamedTuple):
@@ -306,7 +306,7 @@ class Store(Database):
                 isinstance(first, int)
                 and isinstance(seeds, int)
                 and 0 <= first < 2**32
-                and 0 < seeds <= MOST_SEEDS
+                and 0 < seeds <= MAX_SEEDS
             )
             if kind not in KINDS or not counted or not _are_keys(keys.values()):
                 raise ValueError("it is no run")

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.naming import Ingredients, describe
+from unlazy.core.naming import Ingredients, describe, field_keys
 from unlazy.lab.provenance import Fingerprint, fingerprint_of
 from unlazy.learners.base import Learner
 from unlazy.probes.base import Probe
@@ -32,7 +32,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-class Instrument(eqx.Module):
+class ExactComputation(eqx.Module):
     """An exact computation without a learner on a task: a count, a bound beside what it bounds, a
     spectrum.
 
@@ -78,8 +78,11 @@ class _Runnable:
 
     def _described(self, *, brief: bool, parts: Ingredients | None = None) -> dict[str, Any]:
         found = {}
+        kind: Any = type(self)
+        keys = field_keys(kind) if brief else {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            found[field.name], ingredients = _part(getattr(self, field.name), brief)
+            name = keys.get(field.name, field.name)
+            found[name], ingredients = _part(getattr(self, field.name), brief)
             if parts is not None:
                 parts.add(ingredients)
         return found
@@ -106,7 +109,7 @@ class _Runnable:
 #: in memory; the part itself is kept, so that its identity is not given to another.
 _PARTS: dict[tuple[int, bool], tuple[Any, Any, Ingredients]] = {}
 #: So many are kept.
-MOST_PARTS = 1000
+MAX_PARTS = 1000
 
 
 def _part(value: Any, brief: bool) -> tuple[Any, Ingredients]:
@@ -119,7 +122,7 @@ def _part(value: Any, brief: bool) -> tuple[Any, Ingredients]:
     ingredients = Ingredients()
     described = describe(value, brief=brief, parts=ingredients)
     if not ingredients.data:
-        while len(_PARTS) >= MOST_PARTS:
+        while len(_PARTS) >= MAX_PARTS:
             _PARTS.pop(next(iter(_PARTS)))
         _PARTS[id(value), brief] = (value, described, ingredients)
     return described, ingredients
@@ -194,18 +197,18 @@ class Trial(_Runnable):
 
 @dataclasses.dataclass(frozen=True)
 class Measurement(_Runnable):
-    """One run of an instrument."""
+    """One run of an exact computation."""
 
-    instrument: Instrument
+    computation: ExactComputation = dataclasses.field(metadata={"key": "instrument"})
     seed: int
 
     @property
     def steps(self) -> tuple[int, ...]:
-        return self.instrument.steps
+        return self.computation.steps
 
     @property
     def precision(self) -> int:
-        return self.instrument.precision
+        return self.computation.precision
 
     @property
     def on_host(self) -> bool:

@@ -8,7 +8,7 @@ from unlazy.learners.parts import Stage
 from unlazy.learners.sources import (
     FreshGradients,
     GradientSource,
-    LawGradients,
+    PopulationGradients,
     QueryGradients,
     SampleGradients,
 )
@@ -20,8 +20,8 @@ __all__ = [
     "GradientSource",
     "KernelRidge",
     "KernelSVM",
-    "LawGradients",
     "Learner",
+    "PopulationGradients",
     "QueryGradients",
     "SampleGradients",
     "Stage",

@@ -71,9 +71,12 @@ class FeatureLearner(PathLearner):
         """Laws of features like this one, each with a path; where there is no other law, all of the
         budget goes into the path.
         """
-        laws = [self.features, *self.features.others()][: max(1, budget // PLACES)]
-        penalties = path_of(min(budget, PLACES) if len(laws) > 1 else budget)
-        return tuple(dataclasses.replace(self, features=law, penalties=penalties) for law in laws)
+        distributions = [self.features, *self.features.others()][: max(1, budget // PLACES)]
+        penalties = path_of(min(budget, PLACES) if len(distributions) > 1 else budget)
+        return tuple(
+            dataclasses.replace(self, features=distribution, penalties=penalties)
+            for distribution in distributions
+        )
 
     @property
     def settings(self) -> Mapping[str, float | str]:

@@ -58,8 +58,12 @@ class Descent(Resumable):
     batch: int | None = eqx.field(static=True, default=None, kw_only=True)
     loss: Loss | Literal["natural"] = eqx.field(static=True, default="hinge", kw_only=True)
     decay: dict[str, float] = eqx.field(converter=_floats, default_factory=dict, kw_only=True)
-    forget: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
-    optimiser: Literal["sgd", "adam"] = eqx.field(static=True, default="sgd", kw_only=True)
+    full_decay: tuple[str, ...] = eqx.field(
+        static=True, default=(), kw_only=True, metadata={"key": "forget"}
+    )
+    optimizer: Literal["sgd", "adam"] = eqx.field(
+        static=True, default="sgd", kw_only=True, metadata={"key": "optimiser"}
+    )
     momentum: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
     smoothing: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
     class_weighted: bool = eqx.field(static=True, default=False, kw_only=True)
@@ -86,21 +90,21 @@ class Descent(Resumable):
             self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}."
         )
         require(
-            self.optimiser in ("sgd", "adam"),
-            f"optimiser must be sgd or adam, but is {self.optimiser!r}.",
+            self.optimizer in ("sgd", "adam"),
+            f"optimiser must be sgd or adam, but is {self.optimizer!r}.",
         )
         require(
             self.smoothing is None or self.smoothing > 0,
             f"smoothing must be positive, but is {self.smoothing}; leave it out for none.",
         )
-        named = {*self.decay, *self.forget}
+        named = {*self.decay, *self.full_decay}
         require(
             named <= set(self.rates),
             f"decay and forget name the groups {sorted(named)}, but only {sorted(self.rates)} "
             "are trained.",
         )
         require(
-            self.spread is None or "w" in self.forget,
+            self.spread is None or "w" in self.full_decay,
             "spread sets the step size of w and needs w among the forgotten groups.",
         )
         require(self.spread is None or self.steps == 1, "spread belongs to a stage of one step.")
@@ -138,7 +142,7 @@ class Descent(Resumable):
         """Adam scales each coordinate by itself: coordinates in a hidden dictionary would tell it
         of the dictionary.
         """
-        return self.optimiser != "adam"
+        return self.optimizer != "adam"
 
     def length(self, n: int) -> int:
         if self.steps is not None:
@@ -163,17 +167,17 @@ class Descent(Resumable):
         return self.length(n) * (self.batch or n) * width * each
 
     @property
-    def _optimiser(self) -> optax.GradientTransformation:
-        optimiser = optax.scale_by_adam() if self.optimiser == "adam" else optax.identity()
+    def _optimizer(self) -> optax.GradientTransformation:
+        optimizer = optax.scale_by_adam() if self.optimizer == "adam" else optax.identity()
         return (
-            optimiser
+            optimizer
             if self.momentum is None
-            else optax.chain(optimiser, optax.trace(decay=self.momentum))
+            else optax.chain(optimizer, optax.trace(decay=self.momentum))
         )
 
     def begin(self, model: Network) -> tuple[Network, Any]:
         """The network, and the memory of the optimiser."""
-        return model, self._optimiser.init(model.get(tuple(self.rates)))
+        return model, self._optimizer.init(model.get(tuple(self.rates)))
 
     def go_on(
         self,
@@ -209,12 +213,12 @@ class Descent(Resumable):
                 gradient[group] = jax.tree.map(
                     lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group]
                 )
-            direction, memory = self._optimiser.update(gradient, memory, groups)
+            direction, memory = self._optimizer.update(gradient, memory, groups)
             moved = {
                 group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group])
                 for group, rate in self.rates.items()
             }
-            kept = {group: groups[group] for group in groups if group not in self.forget}
+            kept = {group: groups[group] for group in groups if group not in self.full_decay}
             moved |= jax.tree.map(jnp.add, kept, {group: moved[group] for group in kept})
             if self.spread is not None:
                 moved = self._with_spread(moved, model, batch)
@@ -327,7 +331,7 @@ class GradientDescent(Learner):
         """
         stages = tuple(
             stage.scaled(factor, decay)
-            if isinstance(stage, Descent) and not stage.forget
+            if isinstance(stage, Descent) and not stage.full_decay
             else stage
             for stage in self.stages
         )
@@ -337,7 +341,7 @@ class GradientDescent(Learner):
     def settings(self) -> Mapping[str, float | str]:
         """Step size and penalty by group, of the first stage that does not forget."""
         stage = next(
-            (stage for stage in self.stages if isinstance(stage, Descent) and not stage.forget),
+            (stage for stage in self.stages if isinstance(stage, Descent) and not stage.full_decay),
             None,
         )
         if stage is None:

@@ -39,8 +39,9 @@ def with_sample(sampler: Sampler, sample: Batch) -> Sampler:
 
 
 class HoldOut(Learner):
-    """`learner` on the first examples of a sample of n; `share` of them are held out, and score its
-    models.
+    """Fit `learner` on part of a sample of n; score its models on the held-out rest.
+
+    `validation_fraction`: the fraction of the n examples that is held out.
 
     The notes of the trace are the metric of such outputs (`validation_accuracy` in percent, or
     `validation_squared_error`) and `validation_loss` (hinge, softmax or squared) of each recorded
@@ -50,20 +51,18 @@ class HoldOut(Learner):
     """
 
     learner: Learner
-    share: float = eqx.field(static=True, default=0.2)
+    validation_fraction: float = eqx.field(static=True, default=0.2, metadata={"key": "share"})
 
     @classmethod
-    def of(cls, learner: Learner, share: float = 0.2) -> Self:
+    def of(cls, learner: Learner, validation_fraction: float = 0.2) -> Self:
         """Wrap a learner, in its own precision."""
-        return cls(learner, share, precision=learner.precision)
+        return cls(learner, validation_fraction, precision=learner.precision)
 
     def __check_init__(self) -> None:
-        """Refuse a share that leaves nothing on one side, and a precision that is not the
-        learner's.
-        """
+        """Check the fraction, and that the precision is the learner's."""
         require(
-            0 < self.share < 1,
-            f"share is the part that is held out, between 0 and 1, but is {self.share}.",
+            0 < self.validation_fraction < 1,
+            f"validation_fraction must be between 0 and 1, got {self.validation_fraction}.",
         )
         require(
             self.precision == self.learner.precision,
@@ -71,7 +70,7 @@ class HoldOut(Learner):
         )
 
     def _given(self, n: int) -> int:
-        given = n - max(1, round(self.share * n))
+        given = n - max(1, round(self.validation_fraction * n))
         require(given > 0, f"Of n={n} examples none would be left to learn from.")
         return given
 
@@ -80,7 +79,7 @@ class HoldOut(Learner):
         return self.learner.on_host
 
     def suited(self, family: Family) -> HoldOut:
-        return HoldOut.of(self.learner.suited(family), self.share)
+        return HoldOut.of(self.learner.suited(family), self.validation_fraction)
 
     def suits(self, outputs: Outputs) -> bool:
         return self.learner.suits(outputs)

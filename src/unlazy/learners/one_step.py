@@ -15,7 +15,7 @@ from unlazy.core.metrics import Outputs
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
-from unlazy.networks.inits import MirroredInit
+from unlazy.networks.inits import AntisymmetricInit
 
 #: Ridges of the readout, the likeliest first.
 RIDGES = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6, 1e-1)
@@ -63,15 +63,15 @@ class ReadoutDescent(GradientDescent):
         return {"spread": first.spread, "ridge": last.ridge}
 
 
-def _init(m: int) -> MirroredInit:
-    return MirroredInit(m=m, w_scale=0.02, b_scale=1.0, a_scale=1.0, activation="relu")
+def _init(m: int) -> AntisymmetricInit:
+    return AntisymmetricInit(m=m, w_scale=0.02, b_scale=1.0, a_scale=1.0, activation="relu")
 
 
 def one_step_readout(
     m: int = 128, *, spread: float = 1.0, ridge: float = 1e-4, record: tuple[int, ...] = ()
 ) -> ReadoutDescent:
     """One step of 2m neurons on inputs of unit norm, then the readout."""
-    first = Descent({"w": 1.0}, steps=1, forget=("w",), spread=spread, loss="natural")
+    first = Descent({"w": 1.0}, steps=1, full_decay=("w",), spread=spread, loss="natural")
     return ReadoutDescent(_init(m), (first, RidgeReadout(ridge)), record=record, precision=64)
 
 
@@ -88,7 +88,9 @@ def first_step_network(
     penalty on the first layer cleans the direction that one step found: what the examples do not
     ask for fades.
     """
-    first = Descent({"w": 1.0, "a": 1e-3}, steps=1, forget=("w", "a"), spread=1.0, loss="natural")
+    first = Descent(
+        {"w": 1.0, "a": 1e-3}, steps=1, full_decay=("w", "a"), spread=1.0, loss="natural"
+    )
     descent = Descent(
         {"w": rate, "a": rate},
         steps=steps,

@@ -17,8 +17,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from unlazy.core.metrics import Outputs
 from unlazy.learners.base import SEEN, Trace, keys_of
 from unlazy.learners.sources import GradientSource
+from unlazy.networks.adapters import drawn_for
 from unlazy.networks.base import Init, Network, Rotatable
-from unlazy.networks.foreign import drawn_for
 from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 

@@ -18,7 +18,7 @@ from sklearn.ensemble import (
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from unlazy.core.metrics import Kind
-from unlazy.learners.foreign import ScikitLearner
+from unlazy.learners.adapters import ScikitLearner
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ and its gradient.
 - `SampleGradients`: a fixed sample of n examples, whole or by minibatches in a new random order
   each epoch.
 - `FreshGradients`: examples that were never seen before, at each step.
-- `LawGradients`: the exact population, where the data offer it.
+- `PopulationGradients`: the exact population, where the data offer it.
 - `QueryGradients`: a statistical query oracle that answers each coordinate within a tolerance.
   Learners that are no gradient descent may
   ask the same `QueryOracle` any query.
@@ -39,7 +39,7 @@ Step = Callable[[Any, Callable[[Groups], tuple[Array, Groups]], Any, Int[Array, 
 
 #: Gradients over larger batches are summed up over pieces of at most this many rows, so that memory
 #: stays flat.
-PIECE = 4096
+CHUNK = 4096
 Mode = Literal["honest", "adversarial", "sampled"]
 #: q(x, y) ∈ [−1, 1] for all points of a population: one row a point, one column a query.
 Query = Callable[[Float[Array, "p r"], Float[Array, " p"]], Float[Array, "p q"]]
@@ -52,11 +52,11 @@ POINTS = 20_000
 ROUNDING = 1e-5
 
 
-def pieces(rows: int) -> int:
+def chunks(rows: int) -> int:
     """Into how many equal pieces a batch is cut: the fewest of at most `PIECE` rows, or one where
     no fair cut exists.
     """
-    fewest = -(-rows // PIECE)
+    fewest = -(-rows // CHUNK)
     return next((count for count in range(fewest, 4 * fewest) if rows % count == 0), 1)
 
 
@@ -65,12 +65,12 @@ def batch_gradient(
 ) -> tuple[Float[Array, ""], Groups]:
     """Mean loss over a batch and its gradient, summed up over pieces of bounded size."""
     value_and_gradient = jax.value_and_grad(loss)
-    count = pieces(len(y))
+    count = chunks(len(y))
     if count == 1:
         return value_and_gradient(groups, x, y, weight)
 
-    def add(total: Any, piece: Any) -> Any:
-        return jax.tree.map(jnp.add, total, value_and_gradient(groups, *piece)), None
+    def add(total: Any, chunk: Any) -> Any:
+        return jax.tree.map(jnp.add, total, value_and_gradient(groups, *chunk)), None
 
     split = jax.tree.map(lambda leaf: leaf.reshape(count, -1, *leaf.shape[1:]), (x, y, weight))
     zero = jax.tree.map(jnp.zeros_like, (jnp.zeros(()), groups))
@@ -203,15 +203,17 @@ class FreshGradients(GradientSource):
         return jax.lax.fori_loop(span[0], span[1], go, carry)
 
 
-class LawGradients(GradientSource):
+class PopulationGradients(GradientSource):
     """The exact population: every step sees the expected loss."""
 
+    KEY = "LawGradients"
+
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
-        if sampler.exact_law is None:
+        if sampler.population is None:
             raise BadInput(
                 "These data do not offer their exact law: take a sample, or a smaller task."
             )
-        return sampler.exact_law()
+        return sampler.population()
 
     def fold(
         self,
@@ -272,31 +274,31 @@ class QueryOracle(eqx.Module):
             "A sampled oracle needs a number of examples: make it with `QueryOracle.of`.",
         )
 
-    def law(self, sampler: Sampler, key: PRNGKeyArray) -> Population:
+    def population(self, sampler: Sampler, key: PRNGKeyArray) -> Population:
         """What it averages over: the exact law where it is offered, or else a large sample that
         stands for it.
         """
-        law = None if sampler.exact_law is None else sampler.exact_law()
-        if isinstance(law, Population):
-            return law
+        population = None if sampler.population is None else sampler.population()
+        if isinstance(population, Population):
+            return population
         x, y = sampler.draw(self.points, key)
         return Population(x, y, jnp.full(self.points, 1 / self.points))
 
-    def ask(self, query: Query, law: Population, *, key: PRNGKeyArray) -> Float[Array, " q"]:
+    def ask(self, query: Query, population: Population, *, key: PRNGKeyArray) -> Float[Array, " q"]:
         """The answers to all columns of a query."""
 
         def mean(y: Array, weight: Array) -> Array:
-            return weight @ query(law.x, y)
+            return weight @ query(population.x, y)
 
-        truth = mean(law.y, law.weight)
-        result: Array = self.answer(truth, mean, law, jnp.ones_like(truth), key=key)
+        truth = mean(population.y, population.weight)
+        result: Array = self.answer(truth, mean, population, jnp.ones_like(truth), key=key)
         return result
 
     def answer(
         self,
         truth: Any,
         mean: Callable[[Array, Array], Any],
-        law: Population,
+        population: Population,
         scales: Any,
         *,
         key: PRNGKeyArray,
@@ -307,13 +309,13 @@ class QueryOracle(eqx.Module):
         """
         given = truth
         if self.mode == "adversarial":
-            flipped = mean(-law.y, law.weight)
+            flipped = mean(-population.y, population.weight)
             most = jax.tree.map(lambda scale: self.tolerance * scale, scales)
             given = jax.tree.map(
                 lambda g, f, m: g + jnp.clip((f - g) / 2, -m, m), truth, flipped, most
             )
         elif self.mode == "sampled":
-            given = mean(law.y, shares(key, law.weight, self.examples))
+            given = mean(population.y, shares(key, population.weight, self.examples))
         return within(given, truth, scales, self.tolerance)
 
 
@@ -345,7 +347,7 @@ class QueryGradients(GradientSource):
     """A statistical query oracle: each coordinate of the gradient is a query, divided by its
     greatest possible size to lie in [−1, 1].
 
-    The network says how large a slope can be (`greatest_slopes`), for losses whose own slope is at
+    The network says how large a slope can be (`max_slopes`), for losses whose own slope is at
     most 1: hinge and logistic. Queries are asked by coordinates in the sampler's basis where it has
     one: unlike training itself, tolerances do not commute with rotations.
     """
@@ -366,7 +368,7 @@ class QueryGradients(GradientSource):
         )
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Population:
-        return self.oracle.law(sampler, key)
+        return self.oracle.population(sampler, key)
 
     def fold(
         self,
@@ -386,26 +388,32 @@ class QueryGradients(GradientSource):
             f"{type(model).__name__} does not say how large its slopes can be, as queries need.",
         )
         require(batch is None, "A query is about the whole law: leave the batch size out.")
-        law: Population = material
-        whole: WeightedBatch = law.batch
+        population: Population = material
+        whole: WeightedBatch = population.batch
         # Class weights multiply queries, and so their greatest possible size; the weights of the
         # law itself do not.
         factor = weigh(whole, whole) / jnp.where(whole.weight > 0, whole.weight, 1.0)
-        largest, heaviest = jnp.max(jnp.abs(law.x)), jnp.max(factor)
+        largest, heaviest = jnp.max(jnp.abs(population.x)), jnp.max(factor)
 
         def go(t: Any, carry: Any) -> Any:
             def answer(groups: Groups) -> tuple[Array, Groups]:
                 def gradient(y: Array, weight: Array) -> tuple[Array, Groups]:
-                    return batch_gradient(loss, groups, law.x, y, weight * len(weight) * factor)
+                    return batch_gradient(
+                        loss, groups, population.x, y, weight * len(weight) * factor
+                    )
 
-                value, truth = gradient(law.y, law.weight)
+                value, truth = gradient(population.y, population.weight)
                 scales = jax.tree.map(
                     lambda scale: scale * heaviest,
-                    model.put(groups).greatest_slopes(tuple(groups), largest),
+                    model.put(groups).max_slopes(tuple(groups), largest),
                 )
                 key_step = jax.random.fold_in(key, t)
                 return value, self.oracle.answer(
-                    truth, lambda y, weight: gradient(y, weight)[1], law, scales, key=key_step
+                    truth,
+                    lambda y, weight: gradient(y, weight)[1],
+                    population,
+                    scales,
+                    key=key_step,
                 )
 
             return step(carry, answer, whole, t)

@@ -21,8 +21,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.learners.base import Trace, keys_of
 from unlazy.learners.path import PathLearner, PathModel, positive
+from unlazy.networks.adapters import drawn_for
 from unlazy.networks.base import Init, Network
-from unlazy.networks.foreign import drawn_for
 from unlazy.solvers.krylov import krylov_path
 from unlazy.solvers.policy import feature_path
 from unlazy.tasks.base import Batch, Sampler, draw

@@ -2,6 +2,7 @@
 learners name.
 """
 
+from unlazy.networks.adapters import ModuleInit, ModuleNetwork
 from unlazy.networks.base import (
     HasNeurons,
     Init,
@@ -15,9 +16,8 @@ from unlazy.networks.base import (
     SplitWeights,
 )
 from unlazy.networks.convolutional import Convolutional, ConvolutionalInit
-from unlazy.networks.foreign import ModuleInit, ModuleNetwork
 from unlazy.networks.inits import (
-    MirroredInit,
+    AntisymmetricInit,
     PlainInit,
     ResNetInit,
     SignedInit,
@@ -25,19 +25,19 @@ from unlazy.networks.inits import (
     TangentInit,
     TernaryInit,
 )
-from unlazy.networks.linearised import Linearised
+from unlazy.networks.linearized import Linearized
 from unlazy.networks.residual import ALL, HIDDEN, ThreeLayer, ThreeLayerResNet
 from unlazy.networks.two_layer import TwoLayer
 
 __all__ = [
     "ALL",
     "HIDDEN",
+    "AntisymmetricInit",
     "Convolutional",
     "ConvolutionalInit",
     "HasNeurons",
     "Init",
-    "Linearised",
-    "MirroredInit",
+    "Linearized",
     "Model",
     "ModuleInit",
     "ModuleNetwork",

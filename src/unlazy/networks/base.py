@@ -167,7 +167,7 @@ class SlopeBounded(Network):
     """A network that knows how large the slopes of its score can be."""
 
     @abstractmethod
-    def greatest_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
+    def max_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
         """For each entry of these groups, a bound on the slope of the score on all inputs whose
         entries are at most `largest`.
         """

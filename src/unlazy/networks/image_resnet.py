@@ -29,7 +29,7 @@ from unlazy.networks.convolution import convolution
 #: Channels of the stages as multiples of m, and blocks in each.
 STAGES, BLOCKS = (1, 2, 4, 8), 2
 #: At most so many groups of channels are normalised by themselves.
-MOST_GROUPS = 4
+MAX_GROUPS = 4
 _ROUNDING = 1e-5
 
 
@@ -160,5 +160,5 @@ class ImageResNetInit(Init):
                 now = o
         norms = tuple(Affine(jnp.ones(size), jnp.zeros(size)) for size in sizes)
         a = normal(next(keys), (now, *axes_of(outputs))) / math.sqrt(now)
-        groups = max(count for count in range(1, MOST_GROUPS + 1) if self.m % count == 0)
+        groups = max(count for count in range(1, MAX_GROUPS + 1) if self.m % count == 0)
         return ImageResNet(stem, tuple(filters), norms, a, jnp.zeros(axes_of(outputs)), groups)

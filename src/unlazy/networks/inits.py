@@ -12,9 +12,9 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.core.activations import activation_of
 from unlazy.core.errors import BadInput, require
-from unlazy.core.random import normal, signs
+from unlazy.core.random import normal, rademacher
 from unlazy.networks.base import Init, axes_of
-from unlazy.networks.linearised import Linearised
+from unlazy.networks.linearized import Linearized
 from unlazy.networks.residual import ThreeLayer, ThreeLayerResNet
 from unlazy.networks.two_layer import TwoLayer
 
@@ -34,7 +34,7 @@ def require_law(m: int, activation: str, **scales: float) -> None:
         )
 
 
-class MirroredInit(Init):
+class AntisymmetricInit(Init):
     """2m neurons in mirrored pairs, so that the initial network is exactly zero.
 
     w_i ~ N(0, w_scale²·I), b_i ~ N(0, b_scale²), a_i ~ N(0, a_scale²) for i ≤ m; then w_{m+i} =
@@ -42,6 +42,8 @@ class MirroredInit(Init):
 
     Reference: shi2022, Section 3.1.
     """
+
+    KEY = "MirroredInit"
 
     m: int = eqx.field(static=True, kw_only=True)
     w_scale: float = eqx.field(converter=float, kw_only=True)
@@ -198,7 +200,7 @@ class SphereInit(Init):
         key_w, key_a = jax.random.split(key)
         v = normal(key_w, (self.p, d + self.bias))
         v = self.radius * v / jnp.linalg.norm(v, axis=1, keepdims=True)
-        a = signs(key_a, (self.p, *axes_of(outputs))) * self.radius / self.p
+        a = rademacher(key_a, (self.p, *axes_of(outputs))) * self.radius / self.p
         return TwoLayer(
             v[:, :d],
             v[:, d] if self.bias else jnp.zeros(self.p),
@@ -301,10 +303,10 @@ class TangentInit(Init):
         """As many neurons as the network has."""
         return self.of.width
 
-    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> Linearised:
+    def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> Linearized:
         """Draw the network and linearise it where it stands."""
         base = self.of(d, outputs=outputs, key=key)
         if not isinstance(base, TwoLayer | ThreeLayerResNet):
             name = type(base).__name__
             raise BadInput(f"Tangent models are made of dense networks, not of {name}.")
-        return Linearised(base, jax.tree.map(jnp.zeros_like, base))
+        return Linearized(base, jax.tree.map(jnp.zeros_like, base))

@@ -60,7 +60,7 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
         assert isinstance(self.w, SplitWeights)
         return self.put({"w": self.w.join(basis)})
 
-    def greatest_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
+    def max_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
         """|a_i|·largest in w, |a_i| in b, and 1 in a and c; weights outside of the span of the
         inputs have slope zero.
         """

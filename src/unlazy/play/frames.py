@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unlazy.core.metrics import ACCURACY, metric_of
-from unlazy.play.scene import Scene
+from unlazy.play.scenario import Scenario
 from unlazy.play.training import LiveTraining, Moment, grid
 from unlazy.report.neurons import NEAR
 from unlazy.tasks.base import Family
@@ -18,7 +18,7 @@ from unlazy.tasks.circuits.circuit import NAMES, Circuit
 from unlazy.tasks.circuits.families import CircuitTask
 from unlazy.tasks.circuits.recovery import Examiner
 
-#: Parts of a hierarchy, as `SignalSight` names them.
+#: Parts of a hierarchy, as `SignalView` names them.
 SIGNALS = ("base", "composite")
 #: About so many looks make a recording.
 LOOKS = 200
@@ -26,13 +26,13 @@ LOOKS = 200
 TEST = 2000
 
 
-class Reel:
+class FrameBuffer:
     """A run as a row of frames, each made from the moment before: all watched learners side by
     side.
     """
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
         self.trainings: dict[str, LiveTraining] = {}
         self.moments: list[dict[str, Moment]] = []
         self._examiners: list[Examiner] = []
@@ -41,7 +41,7 @@ class Reel:
     @property
     def name(self) -> str:
         """The learner that is drawn."""
-        return next(iter(self.scene.watched))
+        return next(iter(self.scenario.watched))
 
     def open(self) -> dict[str, Any]:
         """Draw tasks and networks, of the first learner alone: its first frame is there before the
@@ -53,7 +53,11 @@ class Reel:
 
     def _add(self, name: str) -> None:
         training = LiveTraining(
-            self.scene.family, self.scene.watched[name], self.scene.n, self.scene.seeds, test=TEST
+            self.scenario.family,
+            self.scenario.watched[name],
+            self.scenario.n,
+            self.scenario.seeds,
+            test=TEST,
         )
         self.trainings[name] = training
         if not self.moments:
@@ -62,7 +66,7 @@ class Reel:
 
     def complete(self) -> None:
         """Draw the other learners."""
-        for name in self.scene.watched:
+        for name in self.scenario.watched:
             if name not in self.trainings:
                 self._add(name)
 
@@ -83,23 +87,23 @@ class Reel:
         )
         return self.frame(index)
 
-    def change(self, scene: Scene) -> bool:
+    def change(self, scenario: Scenario) -> bool:
         """Go on with other numbers; False where that needs other networks."""
         same = (
-            scene.n == self.scene.n
-            and scene.seeds == self.scene.seeds
-            and scene.watched.keys() == self.scene.watched.keys()
+            scenario.n == self.scenario.n
+            and scenario.seeds == self.scenario.seeds
+            and scenario.watched.keys() == self.scenario.watched.keys()
         )
         if not same or any(
-            _lengths(scene, name) != self.trainings[name].lengths for name in self.trainings
+            _lengths(scenario, name) != self.trainings[name].lengths for name in self.trainings
         ):
             return False
         if not all(
-            training.change(scene.family, scene.watched[name])
+            training.change(scenario.family, scenario.watched[name])
             for name, training in self.trainings.items()
         ):
             return False
-        self.scene, self._examiners = scene, []
+        self.scenario, self._examiners = scenario, []
         return True
 
     def frame(self, index: int) -> dict[str, Any]:
@@ -112,7 +116,7 @@ class Reel:
             "index": index,
             "step": self.steps[index],
             "count": self.count,
-            "errors": {name: errors_of(self.scene.family, each) for name, each in found.items()},
+            "errors": {name: errors_of(self.scenario.family, each) for name, each in found.items()},
             "signals": {
                 name: {part: _plain(each[part], 3) for part in SIGNALS}
                 for name, each in found.items()
@@ -144,9 +148,9 @@ class Reel:
         """
         wanted, learned = (Circuit(seen[name][0].astype(int)) for name in ("wanted", "gates"))
         if not self._examiners:
-            task = self.scene.family.task(key=_key_of(self.scene.seeds[0]))
+            task = self.scenario.family.task(key=_key_of(self.scenario.seeds[0]))
             assert isinstance(task, CircuitTask)
-            self._examiners = [Examiner(wanted, task.input_law)]
+            self._examiners = [Examiner(wanted, task.input_distribution)]
         found = self._examiners[0](learned)
         return {
             "gates": [NAMES[gate] for gate in learned.gates],
@@ -157,7 +161,7 @@ class Reel:
 
     def reading(self, frame: dict[str, Any]) -> str:
         """One sentence of what was measured, for those who read it or hear it."""
-        unit = " %" if metric_of(self.scene.family.outputs) is ACCURACY else ""
+        unit = " %" if metric_of(self.scenario.family.outputs) is ACCURACY else ""
         told = [f"{name} {_mean(values)}{unit}" for name, values in frame["errors"].items()]
         text = f"Step {frame['step']}: test error of {', '.join(told)}."
         if frame.get("secret") and frame["hidden"] in (1, 2):
@@ -196,10 +200,10 @@ def errors_of(family: Family, found: Any) -> list[float | None]:
     return _plain(100 - values if metric is ACCURACY else values, 3)
 
 
-def _lengths(scene: Scene, name: str) -> list[int]:
-    learner: Any = scene.watched[name].suited(scene.family)
+def _lengths(scenario: Scenario, name: str) -> list[int]:
+    learner: Any = scenario.watched[name].suited(scenario.family)
     inner = getattr(learner, "learner", learner)
-    return [stage.length(scene.n) for stage in inner.stages]
+    return [stage.length(scenario.n) for stage in inner.stages]
 
 
 def _key_of(seed: int) -> Any:

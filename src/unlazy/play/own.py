@@ -16,24 +16,24 @@ from unlazy.learners.mean_field import MeanFieldSGD
 from unlazy.learners.parts import Stage
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.play.presets import PACE, paced, seeds_of
-from unlazy.play.scene import GrowingGap, Preset, Scene, Slider, Values
+from unlazy.play.scenario import GrowingGap, Preset, Scenario, Slider, Values
 from unlazy.tasks.base import Family
 from unlazy.tasks.tables.files import names_column
 
 #: Learners of the shelf that can be watched on any task, the likeliest first.
 WATCHED = ("network", "sgd", "one-step-network", "tangent-sgd", "relu-features-sgd")
 #: Rivals that are solved beside them.
-RIVALS = ("linear", "ntk", "rbf")
+BASELINES = ("linear", "ntk", "rbf")
 
 
 def task_preset(name: str) -> Preset:
     """A preset of a task by its name, or of one's own, as file.py:Name."""
     family = family_of(name)
-    what = tasks()[name].what if name in tasks() else _told(name, family)
+    what = tasks()[name].summary if name in tasks() else _told(name, family)
     numbers = sliders_of(family)
     fields = {slider.name.removeprefix("task."): slider.name for slider in numbers}
 
-    def build(values: Values) -> Scene:
+    def build(values: Values) -> Scenario:
         changed = {field: values[slider] for field, slider in fields.items()}
         now = dataclasses.replace(
             family,
@@ -45,10 +45,10 @@ def task_preset(name: str) -> Preset:
             if values["learner"] == "network"
             else {}
         )
-        rivals = {each: learners()[each].thing for each in RIVALS}
+        baselines = {each: learners()[each].value for each in BASELINES}
         n = values["n"] if now.most_examples is None else min(values["n"], now.most_examples)
-        return Scene(
-            now, {values["learner"]: main, **beside}, rivals, n, min(n, 2000), seeds_of(values)
+        return Scenario(
+            now, {values["learner"]: main, **beside}, baselines, n, min(n, 2000), seeds_of(values)
         )
 
     grows = next(
@@ -79,7 +79,7 @@ def task_preset(name: str) -> Preset:
         "plane",
         (),
         name,
-        ("network", *RIVALS),
+        ("network", *BASELINES),
         {slider: field for field, slider in fields.items()},
         GrowingGap(grows.name, grows.label, along) if grows else None,
     )
@@ -127,7 +127,7 @@ def sliders_of(family: Family) -> list[Slider]:
 
 def watched_learner(name: str, family: Family, values: Values) -> Learner:
     """A learner of the shelf at the sizes that were chosen."""
-    learner = learners()[name].thing
+    learner = learners()[name].value
     if not learner.suits(family.outputs):
         raise BadInput(f"{name} cannot learn {family.outputs.kind}.")
     if isinstance(learner, MeanFieldSGD):

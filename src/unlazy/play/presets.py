@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import dataclasses
 
+from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.circuits.tree import end_to_end, layerwise_network
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.learners.one_step import first_step_network
 from unlazy.learners.parts import Stage
-from unlazy.learners.shelf import LEARNERS
 from unlazy.papers.allenzhu2019.setting import momentum_sgd
 from unlazy.papers.shi2022.learner import TwoStep
-from unlazy.play.scene import GrowingGap, Preset, Scene, Slider, Values, WrongNumber
+from unlazy.play.scenario import GrowingGap, Preset, Scenario, Slider, Values, WrongNumber
 from unlazy.tasks.circuits.families import GenerativeCircuits
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.equal_bits import EqualBits
@@ -48,7 +48,7 @@ def paced(learner: GradientDescent, factor: float) -> GradientDescent:
 
 
 def _paced(stage: Stage, factor: float) -> Stage:
-    if not isinstance(stage, Descent) or stage.forget:
+    if not isinstance(stage, Descent) or stage.full_decay:
         return stage
     return dataclasses.replace(
         stage, rates={group: rate * factor for group, rate in stage.rates.items()}
@@ -64,7 +64,7 @@ def _odd(values: Values, name: str) -> int:
     return int(values[name])
 
 
-def _emergence(values: Values) -> Scene:
+def _emergence(values: Values) -> Scenario:
     k = _odd(values, "k")
     if values["D"] > values["d"]:
         raise WrongNumber(
@@ -86,10 +86,10 @@ def _emergence(values: Values) -> Scene:
         "tangent model": schedule.tangent(),
         "random features": schedule.random_features(),
     }
-    return Scene(
+    return Scenario(
         family,
         {name: paced(learner, values["pace"]) for name, learner in watched.items()},
-        {"linear": LEARNERS["linear"].thing},
+        {"linear": LEARNERS["linear"].value},
         values["n"],
         values["n"],
         seeds_of(values),
@@ -150,8 +150,10 @@ EMERGENCE = Preset(
 )
 
 
-def _xor(values: Values) -> Scene:
-    family = MultiIndex(d=values["d"], polynomial=XOR, law=values["law"], rotated=values["rotated"])
+def _xor(values: Values) -> Scenario:
+    family = MultiIndex(
+        d=values["d"], polynomial=XOR, distribution=values["law"], rotated=values["rotated"]
+    )
     batch = max(1, round(values["ratio"] * values["d"]))
     common = {
         "width": values["width"],
@@ -165,8 +167,8 @@ def _xor(values: Values) -> Scene:
         "first layer alone": mean_field_sgd(**common, freeze_second=True),
     }
     n = batch * values["steps"]
-    rivals = {name: LEARNERS[name].thing for name in ("relu-features", "ntk")}
-    return Scene(family, watched, rivals, n, min(n, 1500), seeds_of(values))
+    baselines = {name: LEARNERS[name].value for name in ("relu-features", "ntk")}
+    return Scenario(family, watched, baselines, n, min(n, 1500), seeds_of(values))
 
 
 XOR_PRESET = Preset(
@@ -220,11 +222,13 @@ XOR_PRESET = Preset(
 )
 
 
-def _parity(values: Values) -> Scene:
+def _parity(values: Values) -> Scenario:
     family = EqualBits(d=values["d"], k=_odd(values, "k"), structured=values["structured"])
     network = first_step_network(values["m"], steps=values["steps"], rate=0.03 * values["pace"])
-    rivals = {name: LEARNERS[name].thing for name in ("linear", "ntk", "polynomial")}
-    return Scene(family, {"network": network}, rivals, values["n"], values["n"], seeds_of(values))
+    baselines = {name: LEARNERS[name].value for name in ("linear", "ntk", "polynomial")}
+    return Scenario(
+        family, {"network": network}, baselines, values["n"], values["n"], seeds_of(values)
+    )
 
 
 PARITY_PRESET = Preset(
@@ -276,17 +280,17 @@ PARITY_PRESET = Preset(
 )
 
 
-def _circuit(values: Values) -> Scene:
+def _circuit(values: Values) -> Scenario:
     n = int(values["inputs"])
     family = GenerativeCircuits(n, gates=tuple(values["gates"].split("/")))
     depth = n.bit_length() - 1
     layers = layerwise_network(n, margin=(2 / 3) ** depth, steps=values["steps"], k=values["k"])
     whole = end_to_end(n, steps=depth * values["steps"], batch=min(128, values["n"]), rate=3e-3)
-    rivals = {"linear": LEARNERS["linear"].thing, "ntk": LEARNERS["ntk"].thing}
-    return Scene(
+    baselines = {"linear": LEARNERS["linear"].value, "ntk": LEARNERS["ntk"].value}
+    return Scenario(
         family,
         {"layer by layer": layers, "all at once": whole},
-        rivals,
+        baselines,
         values["n"],
         min(values["n"], 2000),
         seeds_of(values),
@@ -340,7 +344,7 @@ CIRCUIT = Preset(
 )
 
 
-def _hierarchy(values: Values) -> Scene:
+def _hierarchy(values: Values) -> Scenario:
     if values["d"] % 2:
         raise WrongNumber("d", f"Coordinates come in pairs: d is even, but {values['d']} is not.")
     family = PairHierarchy(d=values["d"], alpha=values["alpha"], order=values["order"])
@@ -354,8 +358,8 @@ def _hierarchy(values: Values) -> Scene:
         "three layers, no skip": of("3layer"),
         "two layers": of("2layer"),
     }
-    return Scene(
-        family, watched, {"ntk": LEARNERS["ntk"].thing}, values["n"], values["n"], seeds_of(values)
+    return Scenario(
+        family, watched, {"ntk": LEARNERS["ntk"].value}, values["n"], values["n"], seeds_of(values)
     )
 
 

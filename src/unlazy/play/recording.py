@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unlazy.core.errors import UnlazyError
-from unlazy.play.scene import Preset
+from unlazy.play.scenario import Preset
 from unlazy.play.server import page
 from unlazy.play.session import Session
 from unlazy.report.files import replacing
@@ -23,7 +23,7 @@ def record(
     preset: Preset,
     values: dict[str, Any],
     *,
-    rivals: bool = True,
+    baselines: bool = True,
     store: Path | None = None,
     watch: Callable[[dict[str, Any]], None] = lambda message: None,
 ) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def record(
         if message["type"] in KEPT:
             messages.append(message)
         if message["type"] == "begun":
-            waiting.update(message["rivals"] if rivals else ())
+            waiting.update(message["rivals"] if baselines else ())
         if message["type"] == "frame":
             session.tell({"do": "seen", "index": message["index"]})
         if message["type"] == "rival":

@@ -22,7 +22,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 import unlazy
-from unlazy.play.scene import Preset
+from unlazy.play.scenario import Preset
 from unlazy.play.session import Session
 
 #: Names under which this machine may be asked: a foreign name that leads here is refused.

@@ -21,9 +21,9 @@ from unlazy.lab.engines.local import LocalEngine, use_compilation_cache
 from unlazy.lab.run import run_one
 from unlazy.lab.store import opened
 from unlazy.learners.base import Learner
-from unlazy.play.frames import Reel
-from unlazy.play.rivals import Abandoned, Abandoning, FinalErrors, rival, watched
-from unlazy.play.scene import Preset, Scene, WrongNumber
+from unlazy.play.baselines import Abandoned, Abandoning, FinalErrors, baseline, watched
+from unlazy.play.frames import FrameBuffer
+from unlazy.play.scenario import Preset, Scenario, WrongNumber
 
 #: Frames that training may be ahead of what is seen.
 AHEAD = 30
@@ -44,7 +44,7 @@ class Session:
         self.stopped = threading.Event()
         self._inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="rivals")
-        self._reel: Reel | None = None
+        self._buffer: FrameBuffer | None = None
         self._preset: Preset | None = None
         self._run = self._seen = self._made = 0
         self._paused, self._working, self._solving = True, False, False
@@ -77,9 +77,9 @@ class Session:
         use_compilation_cache()
         while not self.stopped.is_set():
             wait = (
-                self._reel is None
+                self._buffer is None
                 or self._paused
-                or self._made >= min(self._reel.count, self._seen + AHEAD)
+                or self._made >= min(self._buffer.count, self._seen + AHEAD)
             )
             try:
                 command = self._inbox.get(block=wait)
@@ -121,77 +121,77 @@ class Session:
             case other:
                 raise BadInput(f"There is no command {other!r} here.")
 
-    def _found(self, command: dict[str, Any]) -> tuple[Preset, Scene]:
+    def _found(self, command: dict[str, Any]) -> tuple[Preset, Scenario]:
         name = command.get("preset")
         if name not in self.presets:
             raise BadInput(f"There is no preset {name!r}. Known: {', '.join(self.presets)}.")
         preset = self.presets[name]
-        return preset, preset.scene(command.get("values", {}), command.get("field"))
+        return preset, preset.scenario(command.get("values", {}), command.get("field"))
 
     def _try(self, command: dict[str, Any]) -> None:
         """Whether numbers go together, and the command that does it."""
-        _, scene = self._found(command)
-        self._send({"type": "fits", "commands": scene.commands})
+        _, scenario = self._found(command)
+        self._send({"type": "fits", "commands": scenario.commands})
 
     def _start(self, command: dict[str, Any]) -> None:
         # also for one that is refused: the page counts what it asked for, and hears no more of the
         # run before
         self._run += 1
-        self._preset, scene = self._found(command)
+        self._preset, scenario = self._found(command)
         self._send(
             {"type": "status", "run": self._run, "text": "drawing the task and the network …"}
         )
-        self._reel = reel = Reel(scene)
+        self._buffer = reel = FrameBuffer(scenario)
         self._seen, self._made, self._paused = 0, 1, False
         first = reel.open()
-        self._announce(scene)
+        self._announce(scenario)
         self._send({"type": "frame", "run": self._run, **first})
-        if len(scene.watched) > 1:
+        if len(scenario.watched) > 1:
             self._send(
                 {"type": "status", "run": self._run, "text": "getting the other learners ready …"}
             )
             reel.complete()
             self._send({"type": "frame", "run": self._run, **reel.frame(0)})
         self._send({"type": "status", "run": self._run, "text": "training"})
-        self._rivals(scene)
+        self._baselines(scenario)
 
-    def _announce(self, scene: Scene) -> None:
-        assert self._preset is not None and self._reel is not None
-        metric = scene.family.metric
+    def _announce(self, scenario: Scenario) -> None:
+        assert self._preset is not None and self._buffer is not None
+        metric = scenario.family.metric
         self._send(
             {
                 "type": "begun",
                 "run": self._run,
                 "preset": self._preset.id,
-                "learners": list(scene.watched),
-                "rivals": {name: None for name in scene.rivals},
-                "rival_n": scene.rival_n,
-                "n": scene.n,
-                "seeds": list(scene.seeds),
-                "count": self._reel.count,
-                "last": self._reel.steps[-1],
+                "learners": list(scenario.watched),
+                "rivals": {name: None for name in scenario.baselines},
+                "rival_n": scenario.baseline_n,
+                "n": scenario.n,
+                "seeds": list(scenario.seeds),
+                "count": self._buffer.count,
+                "last": self._buffer.steps[-1],
                 "unit": metric.unit,
-                "story": [list(line) for line in self._preset.story],
-                "commands": scene.commands,
+                "story": [list(line) for line in self._preset.walkthrough],
+                "commands": scenario.commands,
             }
         )
 
     def _train(self) -> None:
-        assert self._reel is not None
-        frame = self._reel.next(self._made)
+        assert self._buffer is not None
+        frame = self._buffer.next(self._made)
         self._made += 1
         self._send({"type": "frame", "run": self._run, **frame})
-        held = sum(moment.bytes for moment in self._reel.moments[-1].values()) * len(
-            self._reel.moments
+        held = sum(moment.bytes for moment in self._buffer.moments[-1].values()) * len(
+            self._buffer.moments
         )
         if held > MEMORY:  # the oldest but the first go; winding back ends there
             self._forget()
-        if self._made == self._reel.count:
+        if self._made == self._buffer.count:
             self._send({"type": "done", "run": self._run})
 
     def _forget(self) -> None:
-        assert self._reel is not None
-        moments = self._reel.moments
+        assert self._buffer is not None
+        moments = self._buffer.moments
         kept = [
             place
             for place, moment in enumerate(moments)
@@ -202,9 +202,9 @@ class Session:
 
     def _wind_back(self, index: int) -> None:
         """To a frame whose networks are still there, at or before the one that was asked for."""
-        assert self._reel is not None
+        assert self._buffer is not None
         place = max(
-            place for place in range(min(index, self._made - 1) + 1) if self._reel.moments[place]
+            place for place in range(min(index, self._made - 1) + 1) if self._buffer.moments[place]
         )
         self._made = place + 1
         self._seen = min(self._seen, place)
@@ -212,7 +212,7 @@ class Session:
 
     def _go(self, command: dict[str, Any]) -> None:
         """Go on, from the frame that is seen."""
-        if self._reel is None:
+        if self._buffer is None:
             raise BadInput("Nothing is running: press start first.")
         if (
             "index" in command
@@ -226,27 +226,27 @@ class Session:
         """Other numbers from the frame that is seen on; where they need another network, from the
         start.
         """
-        preset, scene = self._found(command)
-        if self._reel is None or preset is not self._preset or not self._reel.moments:
+        preset, scenario = self._found(command)
+        if self._buffer is None or preset is not self._preset or not self._buffer.moments:
             return self._start(command)
         self._wind_back(int(command.get("index", self._made - 1)))
-        if not self._reel.change(scene):
+        if not self._buffer.change(scenario):
             return self._start(command)
         self._send(
             {
                 "type": "changed",
                 "run": self._run,
-                "commands": scene.commands,
+                "commands": scenario.commands,
                 "index": self._made - 1,
             }
         )
-        self._rivals(scene)
+        self._baselines(scenario)
         return None
 
-    def _rivals(self, scene: Scene) -> None:
+    def _baselines(self, scenario: Scenario) -> None:
         """Solve the rivals beside the training, and say what they reach."""
-        if scene.rivals:
-            self._beside.submit(self._aside, self._solve, scene, self._run)
+        if scenario.baselines:
+            self._beside.submit(self._aside, self._solve, scenario, self._run)
 
     def _aside(self, job: Callable[..., None], *arguments: Any) -> None:
         self._solving = True
@@ -259,10 +259,10 @@ class Session:
         finally:
             self._solving = False
 
-    def _solve(self, scene: Scene, run: int) -> None:
+    def _solve(self, scenario: Scenario, run: int) -> None:
         with self._errors(lambda: run == self._run) as errors:
-            for name, learner in scene.rivals.items():
-                found = errors(rival(scene, learner)) if _suits(learner, scene) else []
+            for name, learner in scenario.baselines.items():
+                found = errors(baseline(scenario, learner)) if _suits(learner, scenario) else []
                 self._send({"type": "rival", "run": run, "name": name, "errors": found})
 
     @contextlib.contextmanager
@@ -270,10 +270,10 @@ class Session:
         self, wanted: Callable[[], bool] = lambda: True
     ) -> Iterator[Callable[[FinalErrors], list[float | None]]]:
         """Yield a function that runs studies; it ends the block if nobody waits any more."""
-        watcher = Abandoning(lambda: not self.stopped.is_set() and wanted())
+        callback = Abandoning(lambda: not self.stopped.is_set() and wanted())
         with contextlib.suppress(Abandoned), opened(self._store) as store:
             engine = LocalEngine()
-            yield lambda study: run_one(study, store, engine, watcher=watcher)
+            yield lambda study: run_one(study, store, engine, callback=callback)
 
     def _gap(self, command: dict[str, Any]) -> None:
         """How the distance grows: the first watched learner and the rivals at each value of a
@@ -290,16 +290,16 @@ class Session:
         assert preset.gap is not None
         with self._errors() as errors:
             for value in preset.gap.values:
-                scene = preset.scene(values | {preset.gap.field: value})
-                name, learner = next(iter(scene.watched.items()))
+                scenario = preset.scenario(values | {preset.gap.field: value})
+                name, learner = next(iter(scenario.watched.items()))
                 at = {"type": "gap", "run": run, "at": str(value)}
-                found = errors(watched(scene, learner))
-                self._send(at | {"name": name, "n": scene.n, "errors": found})
-                for name, learner in scene.rivals.items():
-                    found = errors(rival(scene, learner)) if _suits(learner, scene) else []
-                    self._send(at | {"name": name, "n": scene.rival_n, "errors": found})
+                found = errors(watched(scenario, learner))
+                self._send(at | {"name": name, "n": scenario.n, "errors": found})
+                for name, learner in scenario.baselines.items():
+                    found = errors(baseline(scenario, learner)) if _suits(learner, scenario) else []
+                    self._send(at | {"name": name, "n": scenario.baseline_n, "errors": found})
             self._send({"type": "gap-done", "run": run})
 
 
-def _suits(learner: Learner, scene: Scene) -> bool:
-    return learner.suits(scene.family.outputs)
+def _suits(learner: Learner, scenario: Scenario) -> bool:
+    return learner.suits(scenario.family.outputs)

@@ -25,7 +25,7 @@ from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.parts import Begin, Resumable, Stage, Start
 from unlazy.learners.unit_norm import Scaled, UnitNorm, UnitScale
 from unlazy.networks.base import Model, Network
-from unlazy.play.sights import sights_of
+from unlazy.play.views import sights_of
 from unlazy.probes.base import Probe
 from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Batch, Data, Family, Task

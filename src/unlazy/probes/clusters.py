@@ -19,8 +19,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from unlazy.core.errors import BadInput
 from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.learners.base import Trace
+from unlazy.networks.adapters import OnVectors
 from unlazy.networks.base import HasNeurons, Model
-from unlazy.networks.foreign import OnVectors
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Data
 

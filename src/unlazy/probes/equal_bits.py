@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import right
-from unlazy.core.random import signs
+from unlazy.core.random import rademacher
 from unlazy.learners.base import Trace
 from unlazy.networks import HasNeurons, Model
 from unlazy.probes.base import ModelProbe, Probe
@@ -154,7 +154,7 @@ def _with_ones(task: EqualBitsTask, examples: int, key: PRNGKeyArray) -> Float[A
     """For each number of ones, inputs with so many at random places of A."""
     key_bits, key_places = jax.random.split(key)
     total = (task.k + 1) * examples
-    z = signs(key_bits, (total, task.d))
+    z = rademacher(key_bits, (total, task.d))
     rank = jnp.argsort(jax.random.uniform(key_places, (total, task.k)), axis=1)
     ones = jnp.repeat(jnp.arange(task.k + 1), examples)
     inside = jnp.where(rank < ones[:, None], 1.0, -1.0)

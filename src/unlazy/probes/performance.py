@@ -92,21 +92,25 @@ class Validation(Probe):
         }
 
 
-class LawAccuracy(Probe):
+class PopulationAccuracy(Probe):
     """`accuracy` in percent over the exact law, where the data offer it as a list of points, or
     else over `test` fresh examples.
     """
+
+    KEY = "LawAccuracy"
 
     test: int = eqx.field(static=True, default=20_000)
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
-        law = None if task.exact_law is None else task.exact_law()
-        if isinstance(law, Population):
-            scores = trace.models.scores(law.x, task.basis)
+        population = None if task.population is None else task.population()
+        if isinstance(population, Population):
+            scores = trace.models.scores(population.x, task.basis)
             return {
-                "accuracy": jax.vmap(lambda score: 100 * law.weight @ right(score, law.y))(scores)
+                "accuracy": jax.vmap(
+                    lambda score: 100 * population.weight @ right(score, population.y)
+                )(scores)
             }
         z, y = task.test(self.test, key)
         return {

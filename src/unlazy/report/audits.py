@@ -16,8 +16,8 @@ from unlazy.report.progress import duration
 from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, slug
 from unlazy.studies.audit import AuditOutcome, MethodLosses
+from unlazy.tables.decision import MARGIN
 from unlazy.tables.explain import Explanation
-from unlazy.tables.judgement import MARGIN
 
 #: What a newcomer must know to read the result.
 _WORDS = (

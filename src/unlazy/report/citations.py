@@ -24,11 +24,11 @@ def tool() -> str:
 def papers() -> dict[str, str]:
     """BibTeX of every paper by its name; of one that has none, what it says of itself as a note."""
     found = {}
-    for shelf in registry.shelves():
-        citation = getattr(shelf, "CITATION", None)
+    for catalog in registry.catalogs():
+        citation = getattr(catalog, "CITATION", None)
         if citation is not None:
-            name = shelf.__name__.rpartition(".")[2]
-            found[name] = getattr(shelf, "BIBTEX", f"@misc{{{name},\n  note = {{{citation}}}\n}}")
+            name = catalog.__name__.rpartition(".")[2]
+            found[name] = getattr(catalog, "BIBTEX", f"@misc{{{name},\n  note = {{{citation}}}\n}}")
     return found
 
 

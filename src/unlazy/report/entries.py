@@ -18,18 +18,18 @@ from unlazy.studies.claim import newest, records_of, verdict_of
 #: Module and class of the outcome of each kind of run but claims, which are judged from their
 #: records. Modules are imported on demand: audits need scikit-learn.
 OUTCOMES = {
-    "contest": ("unlazy.lab.outcomes", "ContestOutcome"),
+    "contest": ("unlazy.lab.outcomes", "BenchmarkResult"),
     "scaling": ("unlazy.lab.exponents", "ScalingOutcome"),
     "audit": ("unlazy.studies.audit", "AuditOutcome"),
     "ranking": ("unlazy.studies.ranking", "RankingOutcome"),
 }
-Entry = tuple[Verdict, dict[str, list[Record]]]
+IndexEntry = tuple[Verdict, dict[str, list[Record]]]
 
 
 class Found(NamedTuple):
     """Claims in the order of the ledger with their records by arm; other outcomes, newest first."""
 
-    claims: list[Entry]
+    claims: list[IndexEntry]
     outcomes: list[Any]
 
     @property
@@ -80,7 +80,7 @@ def _matches(name: str, pattern: str | None) -> bool:
 
 def _claims(
     store: Store, runs: list[Run], pattern: str | None, scale: str | None, arrays: bool
-) -> list[Entry]:
+) -> list[IndexEntry]:
     if pattern is not None and ":" in pattern:
         wanted = {claim.id: claim for claim in _own(pattern)}
     else:

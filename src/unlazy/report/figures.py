@@ -24,7 +24,7 @@ from unlazy.report.palette import PRINT_STYLE, Look, looks
 from unlazy.report.view import View, ViewPlot, ViewSeries, finite
 
 #: More grid points than these do not all get a tick; panels in a row; width of a digit.
-MOST_TICKS, COLUMNS, DIGIT = 9, 3, 0.036
+MAX_TICKS, COLUMNS, DIGIT = 9, 3, 0.036
 _DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 3)), "dot": ":"}
 
 
@@ -197,10 +197,10 @@ def _axes(axes: Axes, plot: ViewPlot, first: bool, lowest: bool) -> None:
     if plot.log_x:
         axes.set_xscale("log")
         axes.xaxis.set_minor_formatter(NullFormatter())
-        ticks = ticks or (places if len(places) <= MOST_TICKS else ())
+        ticks = ticks or (places if len(places) <= MAX_TICKS else ())
     if len(ticks):
         labels = [f"{tick:,.10g}" for tick in ticks]
-        axes.set_xticks(ticks, labels, rotation=45 if len(ticks) > MOST_TICKS else 0)
+        axes.set_xticks(ticks, labels, rotation=45 if len(ticks) > MAX_TICKS else 0)
         axes.xaxis.set_minor_locator(NullLocator())
     if plot.log_y:
         axes.set_yscale("log")

@@ -8,11 +8,13 @@ from typing import Any
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.judging import Verdict
-from unlazy.lab.paper_index import Entry, code_of, files_testing
+from unlazy.lab.paper_index import IndexEntry, code_of, files_testing
 from unlazy.report.labels import MARKS
 
 
-def index_json(entries: Iterable[Entry], verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
+def index_json(
+    entries: Iterable[IndexEntry], verdicts: Mapping[str, Verdict]
+) -> list[dict[str, Any]]:
     """Return the entries as plain data."""
     return [
         {
@@ -41,7 +43,7 @@ def index_json(entries: Iterable[Entry], verdicts: Mapping[str, Verdict]) -> lis
 
 
 def index_lines(
-    entries: Iterable[Entry], verdicts: Mapping[str, Verdict], width: int
+    entries: Iterable[IndexEntry], verdicts: Mapping[str, Verdict], width: int
 ) -> Iterator[str]:
     """Yield one line per statement, paper by paper, cut to a width: the statement, the claims that
     test it (marked by their newest verdict), code and test of the first, and what it is about.
@@ -57,7 +59,7 @@ def index_lines(
             yield line if len(line) <= width else line[: width - 1] + "…"
 
 
-def _cells(entry: Entry, verdicts: Mapping[str, Verdict]) -> list[str]:
+def _cells(entry: IndexEntry, verdicts: Mapping[str, Verdict]) -> list[str]:
     named, code, test = [], "", ""
     for row in entry.rows:
         mark = f" {MARKS[verdicts[row.id].outcome][0]}" if row.id in verdicts else ""

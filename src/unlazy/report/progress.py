@@ -22,7 +22,7 @@ from rich.progress import (
 )
 
 from unlazy.lab.engines.base import Plan
-from unlazy.lab.run import Round, RunWatcher, SilentRun
+from unlazy.lab.run import NullRunCallback, Round, RunCallback
 from unlazy.lab.trials import Failure, Runnable
 
 #: So many trials that could not be run are named; the store lists all.
@@ -31,7 +31,7 @@ FAILURES_SHOWN = 5
 CHANGES_SHOWN = 6
 
 
-def watcher_of(progress: bool | None) -> RunWatcher:
+def callback_of(progress: bool | None) -> RunCallback:
     """Return a watcher for a script or notebook.
 
     By default it shows progress if somebody can see it: in a notebook, or on a terminal.
@@ -39,7 +39,7 @@ def watcher_of(progress: bool | None) -> RunWatcher:
     console = Console(stderr=True)
     if progress is None:
         progress = console.is_jupyter or sys.stderr.isatty()
-    return RunProgress(console, brief=True) if progress else SilentRun()
+    return RunProgress(console, brief=True) if progress else NullRunCallback()
 
 
 class RunProgress:

@@ -12,7 +12,7 @@ from unlazy.report.figures import save_plot
 from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable
 from unlazy.studies.ranking import RankingOutcome
-from unlazy.tables.yardstick import PairedTest, Standing
+from unlazy.tables.uci_benchmark import PairedTest, Standing
 
 #: Published classifiers that are shown next to ours.
 SHOWN = 12

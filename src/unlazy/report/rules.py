@@ -10,7 +10,7 @@ from rich.console import Console
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import definition_of
-from unlazy.lab.rules import DEVELOPMENT, JUDGING, SCALES, TUNING, Check
+from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, TUNING, Check
 from unlazy.lab.store import Store
 from unlazy.report.labels import ORIGINS, quantity_label
 from unlazy.report.terminal import print_view
@@ -58,7 +58,7 @@ def rule_view(claim: Claim, registered: str | None) -> View:
         lines.append(
             (
                 "Seeds",
-                f"tuning {TUNING}–{DEVELOPMENT - 1}, development {DEVELOPMENT}–{JUDGING - 1}, "
+                f"tuning {TUNING}–{DEVELOPMENT - 1}, development {DEVELOPMENT}–{EVALUATION - 1}, "
                 f"evaluation from {claim.first_seed} on: {claim.seeds['laptop']} at laptop and "
                 f"{claim.seeds['paper']} at paper scale",
             )

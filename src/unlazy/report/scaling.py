@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
-from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow, not_reached
+from unlazy.lab.exponents import SampleComplexity, ScalingOutcome, ScalingRow, not_reached
 from unlazy.report.labels import count, listed
 from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, provenance, slug
@@ -20,7 +20,7 @@ def view(outcome: ScalingOutcome) -> View:
     first, *others = outcome.sentences or ["No learner reached the target."]
     grid = [cell.place for cell in outcome.rows[0].cells]
     exponents = ", ".join(
-        f"{row.learner} {'not reached' if row.law is None else f'{row.law.exponent:.2f}'}"
+        f"{row.learner} " + (f"{row.power_law.exponent:.2f}" if row.power_law else "not reached")
         for row in outcome.rows
     )
     return View(
@@ -53,11 +53,11 @@ def table(outcome: ScalingOutcome) -> ViewTable:
     columns += [f"{outcome.field} = {cell.place:g}" for cell in outcome.rows[0].cells]
     rows = []
     for row in outcome.rows:
-        law, fits = row.law, ["–"] * 2
-        if law is not None:
+        power_law, fits = row.power_law, ["–"] * 2
+        if power_law is not None:
             fits = [
-                f"{law.exponent:.2f}{_span(law.interval)}",
-                f"{law.with_log:.2f}{_span(law.interval_with_log)}".replace("nan", "–"),
+                f"{power_law.exponent:.2f}{_span(power_law.interval)}",
+                f"{power_law.with_log:.2f}{_span(power_law.interval_with_log)}".replace("nan", "–"),
             ]
         once = " (one pass)" if row.how == "one pass" else ""
         rows.append((row.learner + once, *fits, *(_cell(cell) for cell in row.cells)))
@@ -76,7 +76,7 @@ def table(outcome: ScalingOutcome) -> ViewTable:
     )
 
 
-def _cell(cell: Needed) -> str:
+def _cell(cell: SampleComplexity) -> str:
     if not cell.whole:
         return not_reached(cell)
     found = [n for n in cell.examples if n is not None]
@@ -112,9 +112,9 @@ def plots(outcome: ScalingOutcome) -> Iterator[ViewPlot]:
 def _series(row: ScalingRow) -> Iterator[ViewSeries]:
     x = tuple(map(float, row.places))
     name = row.learner
-    if row.law is not None:
-        name += f": exponent {row.law.exponent:.2f}{_span(row.law.interval)}"
-        fitted = tuple(map(float, row.law(row.places)))
+    if row.power_law is not None:
+        name += f": exponent {row.power_law.exponent:.2f}{_span(row.power_law.interval)}"
+        fitted = tuple(map(float, row.power_law(row.places)))
         yield ViewSeries(name, x, fitted, kind="fit", group=row.learner, legend=False)
     for samples in row.samples if len(x) else ():
         y = tuple(map(float, samples))

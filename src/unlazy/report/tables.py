@@ -38,7 +38,7 @@ def waiting(rows: Sequence[NotRun]) -> Rows:
 
 def null_sentence(verdicts: Sequence[Verdict]) -> str:
     """Return how many claims hold by error with shuffled labels."""
-    able = [verdict for verdict in verdicts if any(j.check.counts for j in verdict.judgements)]
+    able = [verdict for verdict in verdicts if any(j.check.counts for j in verdict.check_results)]
     held = [verdict.claim.id for verdict in able if verdict.seen == "holds"]
     return f"{len(held)} of {len(able)} rules hold by error{': ' if held else ''}{', '.join(held)}."
 

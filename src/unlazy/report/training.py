@@ -12,7 +12,7 @@ from unlazy.lab.arms import Row
 from unlazy.lab.claims import Plot, PlotLine
 from unlazy.lab.judging import Verdict
 from unlazy.lab.statistics import Estimate, estimate, estimate_of
-from unlazy.lab.trials import Instrument, Record
+from unlazy.lab.trials import ExactComputation, Record
 from unlazy.report.labels import count, interval, number, spread
 from unlazy.report.neurons import has_neurons, neuron_plot
 from unlazy.report.parities import has_parity, parity_plots
@@ -137,7 +137,7 @@ def learning_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -
     sizes = {
         name
         for name, arm in verdict.claim.study(verdict.scale).items()
-        if isinstance(arm, Row | Instrument)
+        if isinstance(arm, Row | ExactComputation)
     }
     order = [
         name

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unlazy.lab.claims import Claim
-from unlazy.lab.judging import ControlVerdict, Judgement, Numbers, Verdict, level_of
-from unlazy.lab.rules import DEVELOPMENT, JUDGING, Met, Quantity
+from unlazy.lab.judging import CheckResult, ControlVerdict, Numbers, Verdict, level_of
+from unlazy.lab.rules import DEVELOPMENT, EVALUATION, Met, Quantity
 from unlazy.lab.statistics import Estimate
 from unlazy.lab.trials import Record
 from unlazy.report.labels import (
@@ -34,7 +34,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     claim, records = verdict.claim, records or {}
     seeds = "exact" if claim.exact else count(len(verdict.seeds), "seed")
     where = f"{verdict.scale} scale, {seeds}, {verdict.seconds:.0f} s"
-    counted = [j for j in verdict.judgements if j.check.counts]
+    counted = [j for j in verdict.check_results if j.check.counts]
     open_checks = [j for j in counted if j.outcome != "holds"]
     passing = [j for j in counted if j.outcome == "holds"]
     tables = [comparison(verdict)] if claim.published else []
@@ -79,7 +79,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     )
 
 
-def _takeaway(verdict: Verdict, counted: Sequence[Judgement]) -> str:
+def _takeaway(verdict: Verdict, counted: Sequence[CheckResult]) -> str:
     """Return how many checks pass and how many numbers are reproduced."""
     if not counted:
         return f"{_capital(verdict.reason)}."
@@ -91,7 +91,7 @@ def _takeaway(verdict: Verdict, counted: Sequence[Judgement]) -> str:
     missed = [met for met in verdict.conditions if not met.met]
     if missed:
         told += f"; {len(missed)} of {count(len(verdict.conditions), 'assumption')} not met"
-    broken = any(not j.check.counts and j.outcome == "fails" for j in verdict.judgements)
+    broken = any(not j.check.counts and j.outcome == "fails" for j in verdict.check_results)
     return f"{told}." + (f" {_capital(verdict.reason)}." if broken else "")
 
 
@@ -99,7 +99,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _in_short(verdict: Verdict, judgement: Judgement) -> str:
+def _in_short(verdict: Verdict, judgement: CheckResult) -> str:
     quantity = judgement.check.quantity
     return (
         f"{quantity_label(verdict.claim, quantity)} "
@@ -161,10 +161,10 @@ def comparison(verdict: Verdict) -> ViewTable:
     )
 
 
-def checks(verdict: Verdict, judgements: Sequence[Judgement], title: str) -> ViewTable:
+def checks(verdict: Verdict, check_results: Sequence[CheckResult], title: str) -> ViewTable:
     """Return checks with what was measured, the interval and the bounds."""
     rows = []
-    for j in judgements:
+    for j in check_results:
         measure, e = j.check.quantity.measure, j.measured
         ends = (
             f"{number(e.low, measure)} to {number(e.high, measure)}"
@@ -233,7 +233,7 @@ def notes(verdict: Verdict) -> list[str]:
     if below and not verdict.claim.exact:
         ranges = (
             (DEVELOPMENT, "used for tuning"),
-            (JUDGING, "used in development"),
+            (EVALUATION, "used in development"),
             (first, "used to test an older version of the criteria"),
         )
         used = next(use for end, use in ranges if verdict.seeds[0] < end)
@@ -264,10 +264,10 @@ def notes(verdict: Verdict) -> list[str]:
 def _details(verdict: Verdict) -> tuple[View, ...]:
     claim = verdict.claim
     found = []
-    open_or_idle = any(j.outcome != "holds" or not j.check.counts for j in verdict.judgements)
+    open_or_idle = any(j.outcome != "holds" or not j.check.counts for j in verdict.check_results)
     if open_or_idle:
         before = "" if verdict.older_than_rule else ", fixed before the run"
-        table = checks(verdict, verdict.judgements, f"Acceptance criteria{before}")
+        table = checks(verdict, verdict.check_results, f"Acceptance criteria{before}")
         found.append(View("All checks", tables=(table,)))
     if verdict.numbers.lines:
         found.append(
@@ -321,8 +321,8 @@ def verdict_from_json(told: Mapping[str, Any], claim: Claim) -> Verdict:
     by_check = {str(check): check for check in claim.checks}
     by_condition = {each.text: each for each in claim.conditions}
     control = told["control"]
-    judgements = [
-        Judgement(check, row["verdict"], estimated(str(check.quantity)), row["reason"])
+    check_results = [
+        CheckResult(check, row["verdict"], estimated(str(check.quantity)), row["reason"])
         for row in told["checks"]
         for check in [by_check[row["check"]]]
     ]
@@ -337,7 +337,7 @@ def verdict_from_json(told: Mapping[str, Any], claim: Claim) -> Verdict:
         outcome=told["verdict"],
         seen=told["seen"],
         reason=told["reason"],
-        judgements=tuple(judgements),
+        check_results=tuple(check_results),
         numbers=Numbers(outcomes, tuple(told["not_reproduced"])),
         conditions=tuple(
             Met(by_condition[h["condition"]], value(h["value"], math.inf), value(h["needed"]))

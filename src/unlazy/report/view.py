@@ -170,7 +170,7 @@ class View:
 #: on demand: audits need scikit-learn, verdicts do not.
 HOMES = {
     "Verdict": "verdicts",
-    "ContestOutcome": "contests",
+    "BenchmarkResult": "benchmarks",
     "ScalingOutcome": "scaling",
     "AuditOutcome": "audits",
     "RankingOutcome": "rankings",

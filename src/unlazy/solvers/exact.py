@@ -123,11 +123,11 @@ def ridge_path(K: Matrix, Y: Targets, ridges: Sequence[float]) -> RidgePath:
         )
         for place in (0, len(K) - 1)
     ]
-    floor = least_eigenvalue(ends[0], ends[1], len(K), float(values.min()))
+    floor = min_eigenvalue(ends[0], ends[1], len(K), float(values.min()))
     return RidgePath(values, Y, diagonal + max(floor - ends[0], 0.0), beside, rotation)
 
 
-def least_eigenvalue(least: float, greatest: float, n: int, ridge: float) -> float:
+def min_eigenvalue(least: float, greatest: float, n: int, ridge: float) -> float:
     """The least eigenvalue of n: 0 where it is negative by rounding only.
 
     One that the ridge does not make positive is refused.

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from unlazy.core.errors import BadInput, require
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
-from unlazy.solvers.exact import Matrix, Targets, eigh, finite_array, least_eigenvalue, targets_of
+from unlazy.solvers.exact import Matrix, Targets, eigh, finite_array, min_eigenvalue, targets_of
 
 #: The ridges to choose from where none are given, in units of the mean square of a centred feature
 #: vector.
@@ -101,7 +101,7 @@ def fit_gram(
         scaled + (2 * max(size, 0) + 1) * np.outer(unit, unit) if intercept else scaled
     )
     values = np.maximum(
-        values, least_eigenvalue(float(values[0]), float(values[-1]), len(K), float(grid.min()))
+        values, min_eigenvalue(float(values[0]), float(values[-1]), len(K), float(grid.min()))
     )
     if intercept:
         # The constant is the last eigenvector, and costs nothing: an infinite eigenvalue.

@@ -23,11 +23,11 @@ from unlazy.lab.store import Run, Store
 from unlazy.lab.study import Rounds, Say, silent
 from unlazy.lab.trials import Measurement, Record, Runnable, now
 from unlazy.solvers.policy import EXACT_POINTS
-from unlazy.tables.contest import Bout, Standings, schedule
+from unlazy.tables.cross_validation import CVResults, FoldResult, schedule
+from unlazy.tables.decision import AuditDecision, judge
 from unlazy.tables.diagnostics import DIAGNOSTICS
 from unlazy.tables.explain import Explanation, Selected, SelectedFold
 from unlazy.tables.folds import FoldTrial, TableData
-from unlazy.tables.judgement import AuditJudgement, judge
 from unlazy.tasks.tables.columns import Table
 from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import FOLDS, Problem, problem_of
@@ -79,7 +79,7 @@ class AuditOutcome(Shown):
     columns: int
     classes: tuple[str, ...]
     decisions: tuple[str, ...]
-    judgement: AuditJudgement
+    judgement: AuditDecision
     methods: tuple[MethodLosses, ...]
     selected: Mapping[Group, float]
     constant: tuple[float, ...]
@@ -144,7 +144,7 @@ class AuditOutcome(Shown):
             columns=told["columns"],
             classes=tuple(told["classes"]),
             decisions=tuple(told["decisions"]),
-            judgement=AuditJudgement.from_json(told),
+            judgement=AuditDecision.from_json(told),
             methods=tuple(
                 MethodLosses(name, each["group"], tuple(each["by fold"]), each["seconds"])
                 for name, each in told["contenders"].items()
@@ -199,13 +199,13 @@ class Audit:
     @property
     def settings(self) -> str:
         """What tells this audit from others of a table of the same name."""
-        return self.command or f"{', '.join(self.methods)}; {self.data.identity}"
+        return self.command or f"{', '.join(self.methods)}; {self.data.digest}"
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[AuditOutcome]:
         """Compare fold by fold while there is time, then run diagnostics."""
         begin = time.monotonic()
         problem = self.data.problem
-        standings, left_out = Standings(problem, self.methods), list[str]()
+        standings, left_out = CVResults(problem, self.methods), list[str]()
         used: dict[str, list[tuple[Runnable, Record]]] = {name: [] for name in self.methods}
         places = schedule(problem, REPEATS if len(problem) < REPEATED else 1)
         for index, (repeat, fold, _) in enumerate(places):
@@ -226,7 +226,7 @@ class Audit:
             for name, trial in trials.items():
                 record = records[trial.id]
                 used[name].append((trial, record))
-                standings.add(Bout.of(trial.instrument, record))  # type: ignore[arg-type]
+                standings.add(FoldResult.of(trial.computation, record))  # type: ignore[arg-type]
         findings: list[Explanation] = []
         for name, planned in DIAGNOSTICS.items() if self.explain else ():
             trial = Measurement(planned.of(self.data, selection(standings)), 0)
@@ -258,7 +258,7 @@ class Audit:
 
     def _outcome(
         self,
-        standings: Standings,
+        standings: CVResults,
         findings: Sequence[Explanation],
         left_out: Sequence[str],
         seconds: float,
@@ -277,17 +277,19 @@ class Audit:
                 MethodLosses(
                     name,
                     AUDIT[name].group,
-                    tuple(bout.loss for bout in standings.of(name)),
-                    float(sum(bout.seconds for bout in standings.of(name))),
+                    tuple(fold_result.loss for fold_result in standings.of(name)),
+                    float(sum(fold_result.seconds for fold_result in standings.of(name))),
                 )
                 for name in standings.names
             ),
             selected={
-                group: float(np.mean([bout.loss for bout in standings.speakers(group)]))
+                group: float(
+                    np.mean([fold_result.loss for fold_result in standings.selected(group)])
+                )
                 for group in GROUPS
                 if any(AUDIT[name].group == group for name in standings.names)
             },
-            constant=tuple(bout.loss for bout in standings.constant()),
+            constant=tuple(fold_result.loss for fold_result in standings.constant()),
             findings=tuple(findings),
             left_out=tuple(left_out),
             seconds=seconds,
@@ -301,7 +303,7 @@ def _stored(trials: Any, store: Store) -> bool:
     return len(store.known(ids)) == len(ids)
 
 
-def selection(standings: Standings) -> dict[Group, Selected]:
+def selection(standings: CVResults) -> dict[Group, Selected]:
     """Return the selected method of each group, with its estimators on the first folds."""
     found: dict[Group, Selected] = {}
     for group in GROUPS:
@@ -310,18 +312,18 @@ def selection(standings: Standings) -> dict[Group, Selected]:
             kind = standings.problem.kind
             folds = tuple(
                 SelectedFold(
-                    bout.repeat,
-                    bout.fold,
-                    AUDIT[name].settings(kind, bout.columns)[bout.setting],
-                    bout.loss,
+                    fold_result.repeat,
+                    fold_result.fold,
+                    AUDIT[name].settings(kind, fold_result.columns)[fold_result.setting],
+                    fold_result.loss,
                 )
-                for bout in standings.of(name)[:SELECTED_FOLDS]
+                for fold_result in standings.of(name)[:SELECTED_FOLDS]
             )
             found[group] = Selected(name, folds)
     return found
 
 
-def contest_seconds(rows: int, folds: int = FOLDS) -> float:
+def benchmark_seconds(rows: int, folds: int = FOLDS) -> float:
     """Estimate how long a comparison of all methods takes on two free cores."""
     train = rows * (FOLDS - 1) / FOLDS / 1000
     return folds * (FOLD_SECONDS[0] + FOLD_SECONDS[1] * train + FOLD_SECONDS[2] * (train / 10) ** 3)
@@ -332,7 +334,7 @@ def plan(problem: Problem) -> str:
     rows = len(problem)
     memory = 3 * 8 * min(rows, EXACT_POINTS) ** 2 / 1e9
     repeats = REPEATS if rows < REPEATED else 1
-    about = contest_seconds(rows, FOLDS * repeats) / CONTEST
+    about = benchmark_seconds(rows, FOLDS * repeats) / CONTEST
     length = f"{about:.0f} s" if about < 90 else f"{about / 60:.0f} min"
     return f"Estimated {length} on two free cores, at most {memory + 1:.1f} GB."
 
@@ -340,7 +342,7 @@ def plan(problem: Problem) -> str:
 def fitting(problem: Problem, seconds: float | None) -> Problem:
     """Return the problem, or a random part of its rows if the time is too short for all."""
     rows = len(problem)
-    while seconds is not None and rows > SMALL and contest_seconds(rows) > CONTEST * seconds:
+    while seconds is not None and rows > SMALL and benchmark_seconds(rows) > CONTEST * seconds:
         rows = max(SMALL, int(0.8 * rows))
     if rows == len(problem):
         return problem
@@ -369,7 +371,7 @@ def audit_of(
     *,
     task: Kind | None = None,
     seconds: float | None = None,
-    contenders: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
     explain: bool = True,
     name: str = "the table",
     command: str = "",
@@ -377,5 +379,5 @@ def audit_of(
     """Lay out the audit of a table, with as many rows as the time allows."""
     table = X if isinstance(X, Table) else table_of(X, y)
     problem = fitting(problem_of(table, task, name=name), seconds)
-    methods = tuple(AUDIT) if contenders is None else tuple(contenders)
+    methods = tuple(AUDIT) if methods is None else tuple(methods)
     return Audit(TableData(name, problem), methods, seconds, explain, command)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from unlazy.core.errors import BadInput, require
-from unlazy.lab.arms import StudyArm, relabelled
+from unlazy.lab.arms import StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, NotRun
 from unlazy.lab.judging import Verdict, judge
 from unlazy.lab.rules import SCALES, Scale, shuffled
@@ -17,7 +17,7 @@ from unlazy.lab.study import Records, Rounds, Say, silent
 from unlazy.lab.trials import Record, Runnable, Trial, now
 
 #: Whether the arms are those of the claim or those of its negative control.
-World = Literal["claim", "control"]
+Role = Literal["claim", "control"]
 ArmRecords = dict[str, list[Record]]
 
 
@@ -43,15 +43,15 @@ class ClaimStudy:
         return self.claim.id
 
     @functools.cached_property
-    def arms(self) -> dict[World, Mapping[str, StudyArm]]:
+    def arms(self) -> dict[Role, Mapping[str, StudyArm]]:
         """The arms of the claim, and of its control if that is run too; built once."""
-        found: dict[World, Mapping[str, StudyArm]] = {"claim": arms_of(self.claim, self.scale)}
+        found: dict[Role, Mapping[str, StudyArm]] = {"claim": arms_of(self.claim, self.scale)}
         if self.with_control and self.claim.control is not None:
             found["control"] = arms_of(self.claim, self.scale, "control")
         return found
 
     @functools.cached_property
-    def trials(self) -> dict[World, dict[str, list[Runnable]]]:
+    def trials(self) -> dict[Role, dict[str, list[Runnable]]]:
         """The trials of each arm."""
         return {
             world: {name: arm.trials(self.seeds) for name, arm in arms.items()}
@@ -91,13 +91,13 @@ class ClaimStudy:
             older=sum(found[each].id != each for each in used),
         )
 
-    def _joined(self, world: World, found: Records) -> ArmRecords:
+    def _joined(self, world: Role, found: Records) -> ArmRecords:
         return {
             name: self.arms[world][name].join([found[trial.id] for trial in trials], self.seeds)
             for name, trials in self.trials[world].items()
         }
 
-    def _note(self, world: World, found: Records) -> Run:
+    def _note(self, world: Role, found: Records) -> Run:
         arms = {
             name: [found[trial.id].id for trial in arm] for name, arm in self.trials[world].items()
         }
@@ -158,7 +158,7 @@ class UntilDecided:
             look += 1
 
 
-def arms_of(claim: Claim, scale: Scale, world: World = "claim") -> Mapping[str, StudyArm]:
+def arms_of(claim: Claim, scale: Scale, world: Role = "claim") -> Mapping[str, StudyArm]:
     """Return the arms of a claim, or of its control."""
     if world == "claim":
         return claim.study(scale)
@@ -186,8 +186,8 @@ def null_of(claim: Claim) -> Claim | None:
 
     None if nothing in it learns from labels, or the statement is true of any.
     """
-    if claim.whatever_labels or all(
-        relabelled(arm) is None for arm in claim.study("laptop").values()
+    if claim.label_free_reason or all(
+        shuffled_labels(arm) is None for arm in claim.study("laptop").values()
     ):
         return None
     return dataclasses.replace(
@@ -224,7 +224,7 @@ def present(claim: Claim, run: Run) -> dict[str, list[Runnable]] | None:
 
 
 def newest(
-    store: Store, runs: Iterable[Run], claim: Claim, world: World, scale: str | None = None
+    store: Store, runs: Iterable[Run], claim: Claim, world: Role, scale: str | None = None
 ) -> Run | None:
     """Return the newest run of a claim or control that is complete and has the present trials."""
     for run in runs:  # the newest first

@@ -23,19 +23,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from unlazy.core.errors import unknown
-from unlazy.core.naming import Identified
+from unlazy.core.naming import ContentHashed
 from unlazy.estimators.catalog import RANKING
 from unlazy.lab.provenance import made_by
 from unlazy.lab.showing import Shown
 from unlazy.lab.store import Run, Store
 from unlazy.lab.study import Rounds, Say, silent
-from unlazy.lab.trials import Instrument, Measurement, Record, Runnable, now
+from unlazy.lab.trials import ExactComputation, Measurement, Record, Runnable, now
 from unlazy.tables.folds import fitted
-from unlazy.tables.yardstick import PairedTest, Standing, paired_tests, standings
+from unlazy.tables.uci_benchmark import PairedTest, Standing, paired_tests, standings
 from unlazy.tasks.tables.uci import UciTable
 
 
-class UciData(Identified):
+class UciData(ContentHashed):
     """A UCI table with its published splits. Two tables of one name differ by their content."""
 
     name: str = eqx.field(static=True)
@@ -44,7 +44,7 @@ class UciData(Identified):
     held: ClassVar[tuple[str, ...]] = ("table",)
 
     @property
-    def identity(self) -> str:
+    def digest(self) -> str:
         return _content(_ById(self.table))
 
 
@@ -71,7 +71,7 @@ def _content(table: _ById) -> str:
     return digest.hexdigest()[:16]
 
 
-class SplitTrial(Instrument):
+class SplitTrial(ExactComputation):
     """An estimator with default settings on standardized columns of one split of a UCI table."""
 
     data: UciData

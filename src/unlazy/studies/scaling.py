@@ -21,8 +21,8 @@ import numpy as np
 from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import Metric
 from unlazy.kernels.base import Kernel
-from unlazy.lab.exponents import Needed, ScalingOutcome, ScalingRow
-from unlazy.lab.outcomes import Place
+from unlazy.lab.exponents import SampleComplexity, ScalingOutcome, ScalingRow
+from unlazy.lab.outcomes import Cell
 from unlazy.lab.power_laws import first_stable_crossing, last_crossing
 from unlazy.lab.provenance import made_by
 from unlazy.lab.registry import value_of
@@ -33,7 +33,7 @@ from unlazy.learners.base import Learner
 from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.kernel import KernelRidge
 from unlazy.probes.performance import Performance
-from unlazy.studies.contest import Contest
+from unlazy.studies.benchmark import Benchmark
 from unlazy.tasks.base import Family
 from unlazy.theory.cube_kernels import predicted_examples
 
@@ -176,7 +176,9 @@ class Scaling:
         )
         return outcome
 
-    def _measured(self, used: dict[str, list[Pair]], say: Say) -> Rounds[dict[str, list[Needed]]]:
+    def _measured(
+        self, used: dict[str, list[Pair]], say: Say
+    ) -> Rounds[dict[str, list[SampleComplexity]]]:
         """Measure what each learner needs at each place; all trials and records go to `used`."""
         return parallel(
             {
@@ -197,9 +199,9 @@ class Scaling:
 
         return tell
 
-    def contest(self, name: str, place: float, n: int) -> Contest:
+    def benchmark(self, name: str, place: float, n: int) -> Benchmark:
         """Return the contest in which a learner is tuned and tested with n examples."""
-        return Contest(
+        return Benchmark(
             self.at(place),
             {name: self.learners[name]},
             (n,),
@@ -241,7 +243,7 @@ class Scaling:
         return {place: n for place, n in found.items() if n is not None}
 
     def _outcome(
-        self, cells: Mapping[str, list[Needed]], note: str, used: Mapping[str, list[Pair]]
+        self, cells: Mapping[str, list[SampleComplexity]], note: str, used: Mapping[str, list[Pair]]
     ) -> ScalingOutcome:
         return ScalingOutcome(
             task=self.task or type(self.family).__name__,
@@ -273,7 +275,9 @@ Pair = tuple[Runnable, Record]
 Tell = Callable[[float, int, np.ndarray], None]
 
 
-def _streamed(study: Scaling, name: str, used: list[Pair], tell: Tell) -> Rounds[list[Needed]]:
+def _streamed(
+    study: Scaling, name: str, used: list[Pair], tell: Tell
+) -> Rounds[list[SampleComplexity]]:
     """One pass over fresh examples at every place."""
     trials = {place: study.pass_at(name, place) for place in study.places}
     records = yield [trial for each in trials.values() for trial in each]
@@ -287,22 +291,24 @@ def _streamed(study: Scaling, name: str, used: list[Pair], tell: Tell) -> Rounds
         needed = tuple(
             first_stable_crossing(np.array(sizes, float), column, study.goal) for column in errors.T
         )
-        found.append(Needed(place, needed, sizes, _rows(errors)))
+        found.append(SampleComplexity(place, needed, sizes, _rows(errors)))
     return found
 
 
-def _searched(study: Scaling, name: str, used: list[Pair], tell: Tell) -> Rounds[list[Needed]]:
+def _searched(
+    study: Scaling, name: str, used: list[Pair], tell: Tell
+) -> Rounds[list[SampleComplexity]]:
     """A search at each place, which begins where that at the place before it ended."""
-    found: list[Needed] = []
+    found: list[SampleComplexity] = []
     start = START
     for place in study.places:
         errors: dict[int, np.ndarray] = {}
         search = sizes_to_try(start, study.ceiling(place), study.goal)
         n = next(search)
         while True:
-            results, pairs = yield from study.contest(name, place, n).results()
+            results, pairs = yield from study.benchmark(name, place, n).results()
             used += [pair for each in pairs.values() for pair in each]
-            values = [results[Place(name, n, seed)].value for seed in study.seeds]
+            values = [results[Cell(name, n, seed)].value for seed in study.seeds]
             errors[n] = np.array(
                 [study.metric.error(v) if math.isfinite(v) else math.inf for v in values]
             )
@@ -315,7 +321,7 @@ def _searched(study: Scaling, name: str, used: list[Pair], tell: Tell) -> Rounds
         columns = [
             {size: float(errors[size][j]) for size in sizes} for j in range(len(study.seeds))
         ]
-        cell = Needed(
+        cell = SampleComplexity(
             place,
             tuple(last_crossing(c, study.goal) for c in columns),
             tuple(sizes),
@@ -330,7 +336,7 @@ def _rows(errors: Any) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(map(float, row)) for row in errors)
 
 
-def _start_after(cell: Needed, most: int) -> int:
+def _start_after(cell: SampleComplexity, most: int) -> int:
     """The doubling of `START` at or below what was needed; where that was too much, all there
     is.
     """
@@ -373,7 +379,7 @@ def sizes_to_try(start: int, most: int, target: float) -> Generator[int, np.ndar
         reached[n] = bool(np.all(errors <= target))
 
 
-def _settled(study: Scaling, first: Mapping[str, list[Needed]]) -> tuple[Scaling, str]:
+def _settled(study: Scaling, first: Mapping[str, list[SampleComplexity]]) -> tuple[Scaling, str]:
     """The study with its target, as what was found at the first place asks for, and why it is that
     one.
     """

@@ -11,7 +11,7 @@ import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
 from unlazy.estimators.catalog import Group
-from unlazy.lab.trials import DETAILS, Instrument
+from unlazy.lab.trials import DETAILS, ExactComputation
 from unlazy.tables.explain import (
     Explanation,
     Selected,
@@ -23,7 +23,7 @@ from unlazy.tables.folds import TableData
 from unlazy.tables.spectra import gradient_spectrum, kernel_alignment, output_scale
 
 
-class Diagnostic(Instrument):
+class Diagnostic(ExactComputation):
     """A computation that explains what an audit found.
 
     `function` takes the problem, and the selected methods by group if there are any.

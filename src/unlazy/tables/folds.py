@@ -22,9 +22,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from unlazy.core.metrics import Kind
-from unlazy.core.naming import Identified
+from unlazy.core.naming import ContentHashed
 from unlazy.estimators.catalog import Method
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.tasks.tables.problems import FOLDS, Problem
 
 #: Training rows on which settings are tried, and the fraction of the training rows that score them.
@@ -105,7 +105,7 @@ def fitted(estimator: Any, x: np.ndarray, y: np.ndarray) -> Any:
         return clone(estimator).fit(x, y)
 
 
-class TableData(Identified):
+class TableData(ContentHashed):
     """The rows of a prediction problem. Two tables of one name are told apart by their content."""
 
     name: str = eqx.field(static=True)
@@ -114,12 +114,12 @@ class TableData(Identified):
     held: ClassVar[tuple[str, ...]] = ("problem",)
 
     @property
-    def identity(self) -> str:
+    def digest(self) -> str:
         return _content(self.problem)
 
     def encoded(self, repeat: int, fold: int) -> Encoded:
         """Return a fold with columns encoded by its training rows; the last two are kept."""
-        key = (self.identity, repeat, fold)
+        key = (self.digest, repeat, fold)
         if key not in _ENCODED:
             while len(_ENCODED) > 1:
                 _ENCODED.pop(next(iter(_ENCODED)))
@@ -150,7 +150,7 @@ def _content(problem: Problem) -> str:
     return _CONTENTS[id(problem)][1]
 
 
-class FoldTrial(Instrument):
+class FoldTrial(ExactComputation):
     """One method on one fold of a table.
 
     `settings` are its configurations for one column, which name the estimators that it is made of;

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from unlazy.estimators.catalog import AUDIT
-from unlazy.tables.contest import Standings
-from unlazy.tasks.tables.problems import CATEGORIES, MOST_COLUMNS, Problem
+from unlazy.tables.cross_validation import CVResults
+from unlazy.tasks.tables.problems import CATEGORIES, MAX_COLUMNS, Problem
 
 _IMPUTED = 'SimpleImputer(strategy="median", add_indicator=True)'
 _NUMBERS = f"""
@@ -24,13 +24,13 @@ missing = SimpleImputer(strategy="constant", fill_value="(missing)")
 coded = make_pipeline(FunctionTransformer(as_words), missing, coded)"""
 
 
-def winner_code(standings: Standings, winner: str) -> str:
+def winner_code(standings: CVResults, winner: str) -> str:
     """Return lines that fit the winner to `X` and `y`, `X` being the data that were audited: an
     array, or a data frame as pandas reads it from the file.
     """
     problem = standings.problem
     telling = problem.encoder().fit(problem.X, problem.y)[-1]
-    chosen = [bout.setting for bout in standings.of(winner)]
+    chosen = [fold_result.setting for fold_result in standings.of(winner)]
     estimator = AUDIT[winner].settings(problem.kind, len(telling.kept_))[
         max(sorted(set(chosen)), key=chosen.count)
     ]
@@ -45,9 +45,9 @@ def winner_code(standings: Standings, winner: str) -> str:
     elif np.isnan(problem.X.astype(np.float64)).any():
         steps.insert(0, _IMPUTED)
         imports["sklearn.impute"] = ["SimpleImputer"]
-    if telling.n_columns_ > MOST_COLUMNS:
+    if telling.n_columns_ > MAX_COLUMNS:
         score = "f_classif" if problem.kind == "classification" else "f_regression"
-        steps.append(f"SelectKBest({score}, k={MOST_COLUMNS})")
+        steps.append(f"SelectKBest({score}, k={MAX_COLUMNS})")
         imports["sklearn.feature_selection"] = ["SelectKBest", score]
     home = type(estimator).__module__.split(".")
     place = "unlazy.estimators" if home[0] == "unlazy" else ".".join(home[:2])

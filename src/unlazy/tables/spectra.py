@@ -17,8 +17,8 @@ from unlazy.core.threefry import new_key
 from unlazy.estimators import RecursiveFeatureMachineRegressor
 from unlazy.estimators.ensembles import DistinctRows, Members, Recipe, padded
 from unlazy.kernels.base import Kernel
+from unlazy.kernels.catalog import kernel_named
 from unlazy.kernels.finite import Tangent
-from unlazy.kernels.shelf import kernel_named
 from unlazy.learners.gradient import Descent
 from unlazy.networks.inits import PlainInit
 from unlazy.networks.scaled import ScaledInit, ScaledTwoLayer

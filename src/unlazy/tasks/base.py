@@ -61,7 +61,7 @@ class Sampler(eqx.Module):
     `draw` may give inputs by their coordinates z in an orthonormal `basis` (rows) of the space in
     which all inputs lie, x = z·basis. A learner that commutes with rotations may train on z, which
     is exactly the same algorithm at a fraction of the cost; any other learner calls `sample` and
-    sees x. `basis=None` says that z is x. `exact_law`, where the data offer it, gives the law of
+    sees x. `basis=None` says that z is x. `population`, where the data offer it, gives the law of
     the examples without saying what made it: a `Population` by coordinates, or what such data have
     in its place.
     """
@@ -71,7 +71,7 @@ class Sampler(eqx.Module):
     basis: Float[Array, "r d"] | None = None
     outputs: Outputs = eqx.field(static=True, default=SIGNS)
     shape: tuple[int, ...] = eqx.field(static=True, default=())
-    exact_law: Callable[[], Any] | None = None
+    population: Callable[[], Any] | None = None
 
     def sample(self, n: int, *, key: PRNGKeyArray) -> Batch:
         """Draw `n` examples in the input space."""
@@ -86,8 +86,8 @@ class Sampler(eqx.Module):
     @property
     def on_inputs(self) -> Sampler:
         """The same sampler without coordinates, for learners that do not commute with rotations."""
-        law = None if self.exact_law is None else _LawOnInputs(self)
-        return Sampler(_OnInputs(self), self.dimension, None, self.outputs, self.shape, law)
+        population = None if self.population is None else _PopulationOnInputs(self)
+        return Sampler(_OnInputs(self), self.dimension, None, self.outputs, self.shape, population)
 
 
 class _OnInputs(eqx.Module):
@@ -99,17 +99,17 @@ class _OnInputs(eqx.Module):
         return self.sampler.sample(n, key=key)
 
 
-class _LawOnInputs(eqx.Module):
+class _PopulationOnInputs(eqx.Module):
     """The exact law in the input space, where it is a list of points."""
 
     sampler: Sampler
 
     def __call__(self) -> Any:
-        assert self.sampler.exact_law is not None
-        law = self.sampler.exact_law()
-        if self.sampler.basis is None or not isinstance(law, Population):
-            return law
-        return Population(law.x @ self.sampler.basis, law.y, law.weight)
+        assert self.sampler.population is not None
+        population = self.sampler.population()
+        if self.sampler.basis is None or not isinstance(population, Population):
+            return population
+        return Population(population.x @ self.sampler.basis, population.y, population.weight)
 
 
 @eqx.filter_jit
@@ -162,7 +162,7 @@ class Data(eqx.Module):
         return self.draw(n, key)
 
     @property
-    def exact_law(self) -> Callable[[], Any] | None:
+    def population(self) -> Callable[[], Any] | None:
         """A function that gives the exact law of the examples by coordinates, where it is small or
         symmetric enough; None elsewhere.
         """
@@ -172,7 +172,7 @@ class Data(eqx.Module):
     def sampler(self) -> Sampler:
         """What a learner is handed."""
         return Sampler(
-            self.draw, self.dimension, self.basis, self.outputs, self.shape, self.exact_law
+            self.draw, self.dimension, self.basis, self.outputs, self.shape, self.population
         )
 
     def sample(self, n: int, *, key: PRNGKeyArray) -> Batch:

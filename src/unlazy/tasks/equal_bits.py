@@ -27,7 +27,7 @@ import scipy.special
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.random import bernoulli, categorical, signs
+from unlazy.core.random import bernoulli, categorical, rademacher
 from unlazy.tasks.base import Batch, Family, Population, Task
 from unlazy.tasks.spectrum import corners
 
@@ -57,20 +57,20 @@ class EqualBitsTask(Task):
     def draw_parts(self, n: int, key: PRNGKeyArray) -> tuple[Batch, Bool[Array, " n"]]:
         """Examples, and which of them come from the all-equal part."""
         key_bits, key_coin, key_part = jax.random.split(key, 3)
-        z = signs(key_bits, (n, self.d))
+        z = rademacher(key_bits, (n, self.d))
         equal = bernoulli(key_part, jnp.full(n, self.structured))
-        coin = signs(key_coin, (n,))
+        coin = rademacher(key_coin, (n,))
         bits = jnp.where(equal[:, None], coin[:, None], z[:, self.where])
         return Batch(
             z.at[:, self.where].set(bits) / math.sqrt(self.d), jnp.prod(bits, axis=1)
         ), equal
 
     @property
-    def exact_law(self) -> Callable[[], Population] | None:
+    def population(self) -> Callable[[], Population] | None:
         """All inputs with their weights, where there are not too many."""
-        return self._law if self.d <= LISTED else None
+        return self._distribution if self.d <= LISTED else None
 
-    def _law(self) -> Population:
+    def _distribution(self) -> Population:
         z = jnp.asarray(corners(self.d), jnp.result_type(float))
         bits = z[:, self.where]
         equal = jnp.all(bits == bits[:, :1], axis=1)
@@ -133,16 +133,16 @@ class CountedBitsTask(Task):
         return 1
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        law = self._law()
-        chosen = categorical(key, law.weight, n)
-        return Batch(law.x[chosen], law.y[chosen])
+        distribution = self._distribution()
+        chosen = categorical(key, distribution.weight, n)
+        return Batch(distribution.x[chosen], distribution.y[chosen])
 
     @property
-    def exact_law(self) -> Callable[[], Population]:
+    def population(self) -> Callable[[], Population]:
         """All atoms, from no bit of A set to all of them."""
-        return self._law
+        return self._distribution
 
-    def _law(self) -> Population:
+    def _distribution(self) -> Population:
         minus = np.arange(self.k, -1, -1)  # bits of A that are −1
         coins = scipy.special.comb(self.k, minus) / 2.0**self.k
         equal = np.where((minus == 0) | (minus == self.k), 0.5, 0.0)

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import Outputs
-from unlazy.core.random import bernoulli, normal, signs
+from unlazy.core.random import bernoulli, normal, rademacher
 from unlazy.core.series import series_of
 from unlazy.tasks.base import Batch, Family, Task
 
@@ -78,7 +78,7 @@ class PairHierarchyTask(HierarchyTask):
         return Outputs("reals", self.dimension // 2)
 
     def inputs(self, n: int, key: PRNGKeyArray) -> Float[Array, "n d"]:
-        return signs(key, (n, self.dimension))
+        return rademacher(key, (n, self.dimension))
 
     def base_signal(self, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
         pairs = x[:, self.where].reshape(len(x), -1, 2)
@@ -164,15 +164,15 @@ class HardInstanceTask(HierarchyTask):
     def inputs(self, n: int, key: PRNGKeyArray) -> Float[Array, "n d"]:
         key_fair, key_rest = jax.random.split(key)
         rest = self.d - self.fair
-        front = signs(key_fair, (n, self.fair))
+        front = rademacher(key_fair, (n, self.fair))
         if self.background == "constant":
             back = jnp.ones_like(front, shape=(n, rest))
         elif self.background == "tied":
-            back = jnp.broadcast_to(signs(key_rest, (n, 1)), (n, rest))
+            back = jnp.broadcast_to(rademacher(key_rest, (n, 1)), (n, rest))
         elif self.background == "biased":
             back = jnp.where(bernoulli(key_rest, jnp.full((n, rest), 0.9)), 1.0, -1.0)
         else:
-            back = signs(key_rest, (n, rest))
+            back = rademacher(key_rest, (n, rest))
         return jnp.concatenate([front, back.astype(front.dtype)], axis=1) / jnp.sqrt(self.d)
 
     def base_signal(self, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
@@ -253,7 +253,7 @@ class RealParityTask(HierarchyTask):
         return Outputs("reals")
 
     def inputs(self, n: int, key: PRNGKeyArray) -> Float[Array, "n d"]:
-        return signs(key, (n, self.d)) / jnp.sqrt(self.d)
+        return rademacher(key, (n, self.d)) / jnp.sqrt(self.d)
 
     def base_signal(self, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
         return jnp.sign(x[:, self.where])

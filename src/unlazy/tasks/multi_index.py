@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.linear_algebra import orthogonal_triangular
-from unlazy.core.random import normal, signs
+from unlazy.core.random import normal, rademacher
 from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
 from unlazy.tasks.spectrum import (
     Spectrum,
@@ -35,7 +35,7 @@ from unlazy.tasks.spectrum import (
     leap,
 )
 
-Law = Literal["cube", "gaussian"]
+InputDistribution = Literal["cube", "gaussian"]
 Terms = tuple[tuple[float, tuple[int, ...]], ...]
 
 #: Up to so many dimensions the whole cube is listed where its exact law is asked for.
@@ -96,7 +96,7 @@ class MultiIndexTask(Task):
     rotation: Float[Array, "d d"] | None
     d: int = eqx.field(static=True)
     polynomial: Terms = eqx.field(static=True)
-    law: Law = eqx.field(static=True)
+    distribution: InputDistribution = eqx.field(static=True)
 
     @property
     def dimension(self) -> int:
@@ -109,16 +109,20 @@ class MultiIndexTask(Task):
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         """`n` points z and their labels."""
-        z = signs(key, (n, self.d)) if self.law == "cube" else normal(key, (n, self.d))
+        z = (
+            rademacher(key, (n, self.d))
+            if self.distribution == "cube"
+            else normal(key, (n, self.d))
+        )
         return Batch(z, self._label(z[:, self.where]))
 
     def _label(self, u: Float[Array, "n k"]) -> Float[Array, " n"]:
         return jnp.where(evaluate(self.polynomial, u) > 0, 1.0, -1.0)
 
     @property
-    def exact_law(self) -> Callable[[], Population] | None:
+    def population(self) -> Callable[[], Population] | None:
         """All points of a cube of few dimensions; None elsewhere."""
-        return self._cube if self.law == "cube" and self.d <= LISTED else None
+        return self._cube if self.distribution == "cube" and self.d <= LISTED else None
 
     def _cube(self) -> Population:
         z = jnp.asarray(corners(self.d), jnp.result_type(float))
@@ -133,7 +137,7 @@ class MultiIndexTask(Task):
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label, read off the hidden coordinates."""
         u = x @ self.coordinates.T
-        return self._label(jnp.sign(u) if self.law == "cube" else u)
+        return self._label(jnp.sign(u) if self.distribution == "cube" else u)
 
     @property
     def features(self) -> Float[Array, "f d"]:
@@ -144,7 +148,7 @@ class MultiIndexTask(Task):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        if self.law == "gaussian":
+        if self.distribution == "gaussian":
             return jnp.asarray(0.5)
         return error_of_constant(
             jnp.mean(
@@ -166,7 +170,9 @@ class MultiIndex(Family):
 
     d: int = eqx.field(static=True, kw_only=True)
     polynomial: Terms = eqx.field(static=True, default=XOR, kw_only=True)
-    law: Law = eqx.field(static=True, default="cube", kw_only=True)
+    distribution: InputDistribution = eqx.field(
+        static=True, default="cube", kw_only=True, metadata={"key": "law"}
+    )
     rotated: bool = eqx.field(static=True, default=False, kw_only=True)
     where: tuple[int, ...] | None = eqx.field(static=True, default=None, kw_only=True)
 
@@ -187,8 +193,9 @@ class MultiIndex(Family):
             f"d must be a whole number ≥ {k}, the polynomial's coordinates, but is {self.d!r}.",
         )
         require(
-            self.law in get_args(Law),
-            f"law must be one of {', '.join(get_args(Law))}, but is {self.law!r}.",
+            self.distribution in get_args(InputDistribution),
+            f"distribution must be one of {', '.join(get_args(InputDistribution))}, "
+            f"got {self.distribution!r}.",
         )
         require(
             self.where is None
@@ -204,7 +211,7 @@ class MultiIndex(Family):
             bool(np.all(np.abs(values) > 1e-9)),
             "The polynomial is zero at a corner of the cube, where the label is not defined.",
         )
-        if self.law == "gaussian":
+        if self.distribution == "gaussian":
             flips = [
                 all(np.prod(flip[list(subset)]) < 0 for _, subset in self.polynomial)
                 for flip in points
@@ -232,7 +239,7 @@ class MultiIndex(Family):
             )
             return result
 
-        if self.law == "cube":
+        if self.distribution == "cube":
             return cube_spectrum(label(corners(k)))
         return gaussian_spectrum(label, k, k + 2, nodes=32 if k <= 4 else 8)
 
@@ -259,4 +266,4 @@ class MultiIndex(Family):
         if self.rotated:
             q, r = orthogonal_triangular(normal(key_rotation, (self.d, self.d)))
             rotation = q * jnp.sign(jnp.diagonal(r))[None, :]
-        return MultiIndexTask(where, rotation, self.d, self.polynomial, self.law)
+        return MultiIndexTask(where, rotation, self.d, self.polynomial, self.distribution)

@@ -1,7 +1,7 @@
-"""Numbers from theorems; and functions of signs, exactly: see `CubeFunction`."""
+"""Numbers from theorems; and functions of signs, exactly: see `BooleanFunction`."""
 
 from unlazy.theory.walsh import (
-    CubeFunction,
+    BooleanFunction,
     fourier,
     influences,
     points,
@@ -11,7 +11,7 @@ from unlazy.theory.walsh import (
 )
 
 __all__ = [
-    "CubeFunction",
+    "BooleanFunction",
     "fourier",
     "influences",
     "points",

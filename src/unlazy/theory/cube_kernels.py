@@ -229,7 +229,7 @@ def predicted_examples(family: Family, kernel: Kernel, target: float) -> float |
     """
     if not (
         isinstance(family, MultiIndex)
-        and family.law == "cube"
+        and family.distribution == "cube"
         and family.d > 2
         and isinstance(kernel, WideNetwork)
     ):

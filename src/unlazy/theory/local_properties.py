@@ -19,7 +19,7 @@ import numpy as np
 from unlazy.core.errors import BadInput, require
 from unlazy.tasks.circuits.circuit import NAMES, TABLE, Circuit
 from unlazy.tasks.circuits.correlation import correlations, tables
-from unlazy.tasks.circuits.laws import Law, WeightedSample
+from unlazy.tasks.circuits.distributions import InputDistribution, WeightedSample
 
 #: Differences below this are rounding of exact numbers.
 ROUNDING = 1e-10
@@ -52,7 +52,10 @@ def node_name(circuit: Circuit, level: int, place: int) -> str:
 
 
 def check_properties(
-    circuit: Circuit, law: Law | WeightedSample, *, confidence: float | None = None
+    circuit: Circuit,
+    distribution: InputDistribution | WeightedSample,
+    *,
+    confidence: float | None = None,
 ) -> dict[str, Finding]:
     """Answers for "LCA", "Property 1", "Property 2", "Property 3".
 
@@ -62,13 +65,13 @@ def check_properties(
     """
     slack = ROUNDING
     if confidence is not None:
-        if not isinstance(law, WeightedSample):
+        if not isinstance(distribution, WeightedSample):
             raise BadInput("Intervals belong to a sample; a law is exact.")
         require(0 < confidence < 1, f"confidence lies in (0, 1), but is {confidence}.")
-        effective = 1 / float(np.sum(law.weights**2))
+        effective = 1 / float(np.sum(distribution.weights**2))
         # Each node has at most ten bounded means; a union bound over all of them.
         slack = math.sqrt(2 * math.log(2 * 10 * 2 * circuit.n / (1 - confidence)) / effective)
-    found, known = tables(circuit, law), correlations(circuit, law)
+    found, known = tables(circuit, distribution), correlations(circuit, distribution)
     gaps = known.gaps
     least = [
         (float(np.nanmin(g)), i, int(np.nanargmin(g)))
@@ -87,7 +90,7 @@ def check_properties(
     )
     second = _property2(circuit, found, slack, exact=confidence is None)
     rarest = min(
-        (float(level.min()), i, int(level.argmin())) for i, level in enumerate(known.least_pattern)
+        (float(level.min()), i, int(level.argmin())) for i, level in enumerate(known.min_pattern)
     )
     third = Finding(
         "Property 3", "holds", rarest[0], f"rarest pattern at {node_name(circuit, *rarest[1:])}"

@@ -43,14 +43,14 @@ def parity_gain(q: int) -> int:
     return int((-1) ** (q // 2 + 1) * 2 * math.comb(q - 2, q // 2 - 1))
 
 
-def least_norm(q: int) -> float:
+def min_norm(q: int) -> float:
     """B_q: the norm in units of √d at which the error is zero."""
     return float(2**q * math.sqrt(q) / abs(parity_gain(q)))
 
 
-def least_error(q: int, norm: float) -> float:
+def min_error(q: int, norm: float) -> float:
     """E(F − χ)² of the network at the norm `norm`·√d."""
-    return max(0.0, 1 - norm / least_norm(q)) ** 2
+    return max(0.0, 1 - norm / min_norm(q)) ** 2
 
 
 def parity_network(

@@ -5,7 +5,7 @@ A function is given by its values at all 2^m points, in the order of `points`: t
 tell which signs are −1, the first sign by the highest bit. Coefficients come in the same order: the
 bits of the place tell the set S of f̂(S) = E[f(z)·Π_{j∈S} z_j].
 
-    network = CubeFunction.of(model, 12, scale=12**-0.5)
+    network = BooleanFunction.of(model, 12, scale=12**-0.5)
     network.largest(5), network.influences, network.risk(parity)
 
 The transform is a product with H⊗…⊗H. Its factors of two are gathered in Hadamard matrices of 8 or
@@ -211,7 +211,7 @@ def risk(
 
 
 @dataclasses.dataclass(frozen=True)
-class CubeFunction:
+class BooleanFunction:
     """A function of m signs by all its values, with everything that its Fourier coefficients tell,
     exactly.
 
@@ -227,7 +227,9 @@ class CubeFunction:
         _one(self.values)
 
     @classmethod
-    def of(cls, function: Callable[[Array], Array], m: int, *, scale: float = 1.0) -> CubeFunction:
+    def of(
+        cls, function: Callable[[Array], Array], m: int, *, scale: float = 1.0
+    ) -> BooleanFunction:
         """A function of rows of signs, such as a trained network whose inputs are ±scale."""
         return cls(on_all_points(function, m, scale=scale))
 
@@ -284,6 +286,6 @@ class CubeFunction:
         """E f(z)f(z′) where each sign of z′ agrees with that of z with this correlation."""
         return float(correlation ** np.arange(self.m + 1) @ self.weights)
 
-    def risk(self, labels: CubeFunction, weights: np.ndarray | None = None) -> float:
+    def risk(self, labels: BooleanFunction, weights: np.ndarray | None = None) -> float:
         """The share of points at which its sign is not the label."""
         return risk(self.values, labels.values, weights)

@@ -17,23 +17,23 @@ from unlazy.learners.circuits.layerwise import (
 )
 from unlazy.learners.circuits.neural_gates import step_size, train_gates
 from unlazy.learners.circuits.tree import layerwise_network
-from unlazy.learners.prefixes import OnPrefixes
+from unlazy.learners.learning_curves import OnPrefixes
 from unlazy.networks.tree import initial_neurons, initial_tree, width_for
 from unlazy.papers.malach2019.recovering import COUNTER_EXAMPLE
 from unlazy.tasks.base import Batch, Sampler
 from unlazy.tasks.circuits.bits import unpack
 from unlazy.tasks.circuits.correlation import correlations
-from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
-from unlazy.tasks.circuits.families import BiasedParity, FixedCircuit, GenerativeCircuits
-from unlazy.tasks.circuits.laws import (
-    GenerativeLaw,
-    ProductLaw,
+from unlazy.tasks.circuits.distributions import (
+    GenerativeDistribution,
+    ProductDistribution,
     WeightedSample,
     draw,
     signs,
     stream,
 )
-from unlazy.tasks.circuits.recovery import LawStatistics, SampleLawStatistics, recovery
+from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
+from unlazy.tasks.circuits.families import BiasedParity, FixedCircuit, GenerativeCircuits
+from unlazy.tasks.circuits.recovery import PopulationStatistics, WeightedSampleStatistics, recovery
 
 N, K, COUNT, LIMIT = 4, 32, 200, 3000
 
@@ -114,12 +114,12 @@ def test_three_levels_give_the_same_gates_on_the_same_sample(seed):
     with jax.enable_x64(True):
         rng, key = np.random.default_rng(seed), jax.random.key(seed)
         circuit = random_circuit(N, rng)
-        batch = draw(circuit, GenerativeLaw(circuit), COUNT, rng)
+        batch = draw(circuit, GenerativeDistribution(circuit), COUNT, rng)
         x, y = (np.asarray(part, float) for part in signs(batch))
         tree = initial_tree(N, K, key=jax.random.split(key, 3)[0])
         counted = learn_circuit(sample_statistics(batch), tree, margin=0.4, limit=LIMIT)
         weighed = learn_circuit(
-            SampleLawStatistics(WeightedSample.of(x, y)), tree, margin=0.4, limit=LIMIT
+            WeightedSampleStatistics(WeightedSample.of(x, y)), tree, margin=0.4, limit=LIMIT
         )
         literal = _LITERAL(x, y, key).at(0)
         assert counted.circuit == weighed.circuit == literal.circuit
@@ -139,15 +139,18 @@ def test_the_sign_of_the_regulariser(printed, least, most):
     proof's gradient does not.
     """
     task = COUNTER_EXAMPLE.task(key=jax.random.key(0))
-    circuit, law = task.circuit, task.input_law
-    known = correlations(circuit, law)
+    circuit, population = task.circuit, task.input_distribution
+    known = correlations(circuit, population)
     assert known.margin == pytest.approx(0.28) and known.mean_label == pytest.approx(0.16)
     for seed in range(5):
         tree = initial_tree(4, 32, key=jax.random.key(seed))
         found = learn_circuit(
-            LawStatistics(circuit, law), tree, margin=known.margin, printed_sign=printed
+            PopulationStatistics(circuit, population),
+            tree,
+            margin=known.margin,
+            printed_sign=printed,
         )
-        assert found.settled and least <= recovery(circuit, law, found.circuit).error <= most
+        assert found.settled and least <= recovery(circuit, population, found.circuit).error <= most
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -156,33 +159,33 @@ def test_population_statistics_recover_every_influencing_gate(kind, seed):
     rng = np.random.default_rng(seed)
     if kind == "generative":
         circuit = random_circuit(32, rng)
-        law = GenerativeLaw(circuit, positive=0.5)
+        population = GenerativeDistribution(circuit, positive=0.5)
     else:
         # An odd parity of bits that are mostly −1 has a negative mean: labels are swapped.
         p = 0.75 if kind == "parity" else 0.25
-        circuit, law = (
+        circuit, population = (
             parity_circuit(32, rng.choice(32, 5, replace=False).tolist()),
-            ProductLaw(np.full(32, p)),
+            ProductDistribution(np.full(32, p)),
         )
-    margin = correlations(circuit, law).margin
+    margin = correlations(circuit, population).margin
     found = learn_circuit(
-        LawStatistics(circuit, law),
+        PopulationStatistics(circuit, population),
         initial_tree(32, 64, key=jax.random.key(seed)),
         margin=margin,
         rate="scaled",
     )
-    assert found.settled and recovery(circuit, law, found.circuit).exact
+    assert found.settled and recovery(circuit, population, found.circuit).exact
 
 
 def test_a_stream_is_learned_from_as_a_sample_is(monkeypatch):
     circuit = random_circuit(16, np.random.default_rng(3))
-    law = GenerativeLaw(circuit)
+    population = GenerativeDistribution(circuit)
     tree = initial_tree(16, 64, key=jax.random.key(3))
-    monkeypatch.setattr("unlazy.tasks.circuits.laws.CHUNK_WORDS", 64)
-    source = stream(circuit, law, 5000, 5)
+    monkeypatch.setattr("unlazy.tasks.circuits.distributions.CHUNK_WORDS", 64)
+    source = stream(circuit, population, 5000, 5)
     assert len(list(source())) > 10
     by_stream = learn_circuit(StreamStatistics(source, 16), tree, margin=0.19, rate="scaled")
-    assert recovery(circuit, law, by_stream.circuit).exact
+    assert recovery(circuit, population, by_stream.circuit).exact
     with pytest.raises(BadInput, match="empty"):
         StreamStatistics(lambda: iter(()), 16).table([])
 
@@ -194,16 +197,16 @@ def test_without_correlation_a_gate_is_lost():
         task = FixedCircuit(
             "XNOR / XNOR XNOR", (0.85 if correlated else 0.5, 0.85, 0.85, 0.85)
         ).task(key=jax.random.key(0))
-        circuit, law = task.circuit, task.input_law
+        circuit, population = task.circuit, task.input_distribution
         found = learn_circuit(
-            LawStatistics(circuit, law),
+            PopulationStatistics(circuit, population),
             initial_tree(4, 32, key=jax.random.key(0)),
             margin=0.05,
             rate="scaled",
         )
-        seen = recovery(circuit, law, found.circuit)
+        seen = recovery(circuit, population, found.circuit)
         assert seen.exact == correlated
-        gaps = correlations(circuit, law).gaps[1]
+        gaps = correlations(circuit, population).gaps[1]
         assert (gaps > 0.01).all() == correlated
         if not correlated:
             assert found.circuit.levels[1][1] in (0, 15)  # the gate on x3, x4 became constant
@@ -212,15 +215,15 @@ def test_without_correlation_a_gate_is_lost():
 def test_rounding_does_not_swap_the_labels_of_a_balanced_sample():
     """As shares, 200 of 400 labels may sum up to a little less than one half."""
     circuit = random_circuit(8, np.random.default_rng(0))
-    x, y = signs(draw(circuit, GenerativeLaw(circuit), 2000, np.random.default_rng(1)))
+    x, y = signs(draw(circuit, GenerativeDistribution(circuit), 2000, np.random.default_rng(1)))
     chosen = np.concatenate([np.flatnonzero(y > 0)[:190], np.flatnonzero(y < 0)[:190]])
     sample = WeightedSample.of(x[chosen], y[chosen])
     tree = initial_tree(8, 32, key=jax.random.key(0))
     by_counts = learn_circuit(sample_statistics(sample.packed), tree, margin=0.29)
-    by_weights = learn_circuit(SampleLawStatistics(sample), tree, margin=0.29)
+    by_weights = learn_circuit(WeightedSampleStatistics(sample), tree, margin=0.29)
     tilted = np.full(380, 1 / 380) * (1 - 1e-12 * y[chosen])
     by_tilted = learn_circuit(
-        SampleLawStatistics(WeightedSample(sample.x, sample.y, tilted)), tree, margin=0.29
+        WeightedSampleStatistics(WeightedSample(sample.x, sample.y, tilted)), tree, margin=0.29
     )
     assert by_counts.circuit == by_weights.circuit == by_tilted.circuit
 
@@ -235,11 +238,11 @@ def test_rounding_does_not_swap_the_labels_of_a_balanced_sample():
 )
 def test_a_learner_on_the_law_sees_no_sample(family):
     task, key = family.task(key=jax.random.key(5)), jax.random.key(6)
-    known = correlations(task.circuit, task.input_law)
+    known = correlations(task.circuit, task.input_distribution)
     learner = Layerwise(margin=known.margin, rate="scaled", source="law", precision=64)
     trace = learner.fit(task.sampler, 1, key=key)
     assert (
-        recovery(task.circuit, task.input_law, trace.at(0).circuit).exact
+        recovery(task.circuit, task.input_distribution, trace.at(0).circuit).exact
         and trace.notes["settled"] == 1
         and trace.notes["steps"] > 0
     )

@@ -54,9 +54,9 @@ def test_the_network_on_the_law_sees_every_input():
         often = np.rint(200 * np.asarray(task.probability(x))).astype(int)
         repeated = np.repeat(np.asarray(x), often, axis=0)
         sample = Sampler(lambda n, key: Batch(jnp.asarray(repeated), task.target(repeated)), 4)
-        by_law = layerwise_network(4, margin=0.28, steps=1500, k=32, law=True, precision=64).fit(
-            task.sampler, 1, key=key
-        )
+        by_law = layerwise_network(
+            4, margin=0.28, steps=1500, k=32, population=True, precision=64
+        ).fit(task.sampler, 1, key=key)
         by_sample = layerwise_network(4, margin=0.28, steps=1500, k=32, precision=64).fit(
             sample, 200, key=key
         )

@@ -7,13 +7,13 @@ import pytest
 
 from programs import fitted
 from toys import hand_record
-from unlazy.kernels.shelf import kernel_named
+from unlazy.kernels.catalog import kernel_named
 from unlazy.lab.arms import Arm
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.networks.inits import SignedInit
+from unlazy.papers.allenzhu2019.computations import GeneralClass, GradientFormula, HandMade
 from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, UNLEARNED, figure2
 from unlazy.papers.allenzhu2019.forward import layer_wise
-from unlazy.papers.allenzhu2019.instruments import GeneralClass, GradientFormula, HandMade
 from unlazy.papers.allenzhu2019.lower_bounds import RankArgument, SpanRisk, allowed, degrees_of
 from unlazy.papers.allenzhu2019.probes import FirstLayerNorm, LayerReadout, readout_share
 from unlazy.papers.allenzhu2019.setting import initial, momentum_sgd

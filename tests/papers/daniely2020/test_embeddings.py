@@ -7,11 +7,11 @@ from unlazy.core.threefry import new_key
 from unlazy.papers.daniely2020.embeddings import (
     KINDS,
     LearnedEmbedding,
-    LeastEmbedding,
+    MinimalEmbedding,
     embedding,
     growth,
     leading_basis,
-    least_embedding,
+    min_embedding_size,
     parities_bound,
     ridge_error,
     separable,
@@ -36,7 +36,7 @@ def test_separability_of_known_functions():
     parity, majority = np.prod(z, axis=1), np.sign(z.sum(axis=1))
     assert separable(z, majority) and not separable(z, parity)
     assert separable(np.concatenate([z, parity[:, None]], axis=1), parity)
-    assert least_embedding(np.concatenate([z, parity[:, None], z], axis=1), parity) == 4
+    assert min_embedding_size(np.concatenate([z, parity[:, None], z], axis=1), parity) == 4
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -46,7 +46,7 @@ def test_the_nearest_point_of_the_hull_says_what_linear_programs_say(kind, k):
     labels = np.prod(z, axis=1)
     for seed in range(3):
         features = embedding(kind, z, 6 * 2**k, np.random.default_rng(seed))
-        least = least_embedding(features, labels)
+        least = min_embedding_size(features, labels)
         assert by_program(features[:, :least], labels) and not by_program(
             features[:, : least - 1], labels
         )
@@ -98,7 +98,7 @@ def test_growth_tells_exponentials_from_polynomials():
 
 
 def test_parities_need_exponentially_many_features_unless_they_look_along_the_sum():
-    found = LeastEmbedding("relu", (3, 4, 5, 6)).measure(key=new_key(0))
+    found = MinimalEmbedding("relu", (3, 4, 5, 6)).measure(key=new_key(0))
     assert (
         np.all(np.diff(found["least"]) > 0)
         and found["over_forster"][-1] >= 1
@@ -106,7 +106,7 @@ def test_parities_need_exponentially_many_features_unless_they_look_along_the_su
     )
     assert np.allclose(found["forster"], 2 ** (np.array([3, 4, 5, 6]) / 2))
     assert parities_bound(12) == 64
-    few = LeastEmbedding("polynomial", (3, 4, 5, 6, 7), "along the sum").measure(key=new_key(0))
+    few = MinimalEmbedding("polynomial", (3, 4, 5, 6, 7), "along the sum").measure(key=new_key(0))
     assert np.all(few["least"] <= np.array([3, 4, 5, 6, 7]) + 2)
 
 
@@ -129,6 +129,6 @@ def test_ridge_errors_are_those_of_plain_least_squares():
 
 def test_bad_input_is_told():
     with pytest.raises(BadInput, match="three or more k"):
-        LeastEmbedding("relu", (3, 4))
+        MinimalEmbedding("relu", (3, 4))
     with pytest.raises(BadInput, match="3 features do not separate the labels"):
-        least_embedding(points(3), np.prod(points(3), axis=1))
+        min_embedding_size(points(3), np.prod(points(3), axis=1))

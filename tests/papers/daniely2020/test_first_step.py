@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepLaw
+from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepGradients
 from unlazy.papers.daniely2020.random_start import RandomStart
 from unlazy.papers.daniely2020.separators import (
     ReadoutFeatures,
@@ -33,7 +33,7 @@ def test_shares_of_compositions_are_those_of_random_neurons():
 
 
 def test_the_lemmas_hold_and_bent_bounds_do_not():
-    found = FirstStepLaw((101, 201), 5).measure(key=KEY)
+    found = FirstStepGradients((101, 201), 5).measure(key=KEY)
     assert (
         np.all(found["chance3"] <= 1)
         and np.all(found["chance4"] <= 1)
@@ -44,9 +44,9 @@ def test_the_lemmas_hold_and_bent_bounds_do_not():
         and np.all(found["ratio12"] <= 1)
         and np.all(found["good"] >= 1)
     )
-    wrong = FirstStepLaw((101, 201), 5, part="structured").measure(key=KEY)
+    wrong = FirstStepGradients((101, 201), 5, part="structured").measure(key=KEY)
     assert wrong["chance4"][-1] > 1 and wrong["mean3"][-1] > 1
-    bent = FirstStepLaw((101, 201), 5, 0.5).measure(key=KEY)
+    bent = FirstStepGradients((101, 201), 5, 0.5).measure(key=KEY)
     assert bent["ratio12"][-1] > 1 and bent["least_alpha"][-1] < 0.25
 
 

@@ -8,13 +8,13 @@ import pytest
 from programs import fitted, looked
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import GradientDescent
-from unlazy.learners.sources import LawGradients
+from unlazy.learners.sources import PopulationGradients
 from unlazy.networks.base import Init
 from unlazy.networks.inits import TernaryInit
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.daniely2020.learner import AfterFirstStep, ParitySchedule, _first_step
-from unlazy.papers.daniely2020.neuron_features import FeatureShare
-from unlazy.papers.daniely2020.probes import CountErrors, ForgettingStep, LayerDrift, Regret, Solved
+from unlazy.papers.daniely2020.neuron_features import FeatureFraction
+from unlazy.papers.daniely2020.probes import CountErrors, FullDecayStep, LayerDrift, Regret, Solved
 from unlazy.papers.daniely2020.random_start import RandomStart
 from unlazy.tasks.equal_bits import CountedBits, EqualBits
 from unlazy.theory.parity_gradients import composition
@@ -46,13 +46,15 @@ def test_the_start_vanishes_and_the_printed_one_does_not():
 
 def test_numbers_of_ones_have_the_law_of_the_bits():
     task = EqualBits(d=8, k=5, structured=0.3).task(key=KEY)
-    law, counted = task.exact_law(), CountedBits(d=8, k=5, structured=0.3).task(key=KEY)
-    atoms = counted.exact_law()
-    along = np.asarray(law.x @ task.features[0])
+    distribution, counted = task.population(), CountedBits(d=8, k=5, structured=0.3).task(key=KEY)
+    atoms = counted.population()
+    along = np.asarray(distribution.x @ task.features[0])
     for place, label, weight in zip(atoms.x[:, 0], atoms.y, atoms.weight, strict=True):
         here = np.abs(along - place) < 1e-6
-        assert np.sum(np.asarray(law.weight)[here]) == pytest.approx(float(weight), abs=1e-6)
-        assert np.all(np.asarray(law.y)[here] == label)
+        assert np.sum(np.asarray(distribution.weight)[here]) == pytest.approx(
+            float(weight), abs=1e-6
+        )
+        assert np.all(np.asarray(distribution.y)[here] == label)
     x, y = counted.draw(200, KEY)
     assert np.array_equal(counted.target(x), y)
 
@@ -64,7 +66,7 @@ def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
     n, k = 11, 3
     task = EqualBits(d=n, k=k).task(key=KEY)
     schedule = ParitySchedule.theorem(n=n, k=k, q=30, T=1, record=(0, 1))
-    models = fitted(schedule.network(LawGradients()), task.sampler, 1, KEY).models
+    models = fitted(schedule.network(PopulationGradients()), task.sampler, 1, KEY).models
     before, after = models.at(0), models.at(1)
     inside = np.isin(np.arange(n), np.asarray(task.where))
     rows = np.stack(composition(np.asarray(before.w).astype(int), inside), axis=1)
@@ -106,7 +108,7 @@ def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
     found = []
     for network, on in ((small, CountedBits(d=n, k=k).task(key=KEY)), (large, task)):
         learner = GradientDescent(
-            _Given(network), (schedule.rest,), source=LawGradients(), precision=64
+            _Given(network), (schedule.rest,), source=PopulationGradients(), precision=64
         )
         found.append(fitted(learner, on.sampler, 1, KEY).at(-1))
     # The inputs of the task are rounded to single precision by their own draw, so both agree to
@@ -128,7 +130,7 @@ def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
     small = AfterFirstStep(n=n, k=k, neurons=16)(1, key=KEY)
     small = TwoLayer(small.w, small.b, 3 * jax.random.normal(KEY, (16,)), small.c, "relu6")
     large = TwoLayer(small.w @ task.features.astype(float), small.b, small.a, small.c, "relu6")
-    law, sample = CountedBits(d=n, k=k).task(key=KEY).exact_law(), task.draw(count, KEY)
+    distribution, sample = CountedBits(d=n, k=k).task(key=KEY).population(), task.draw(count, KEY)
 
     def loss(network, x, y):
         return jnp.maximum(1 - y * network(x[None])[0], 0.0)
@@ -141,7 +143,7 @@ def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
         )
 
     each = np.asarray(gradients(large, sample.x.astype(float), sample.y.astype(float)))
-    exact = np.asarray(law.weight @ gradients(small, law.x, law.y))
+    exact = np.asarray(distribution.weight @ gradients(small, distribution.x, distribution.y))
     error = np.std(each, axis=0) / np.sqrt(count)
     assert np.all(np.abs(each.mean(axis=0) - exact) <= 4.5 * error + 1e-6)
 
@@ -185,17 +187,17 @@ def test_the_start_is_measured_as_it_is():
     task = EqualBits(d=7, k=3).task(key=KEY)
     for printed in (False, True):
         schedule = ParitySchedule.theorem(n=7, k=3, q=8, T=1, record=(0, 1), printed=printed)
-        trace = fitted(schedule.network(LawGradients()), task.sampler, 1, KEY)
-        found = looked(ForgettingStep(), task, trace, found={}, key=KEY)
+        trace = fitted(schedule.network(PopulationGradients()), task.sampler, 1, KEY)
+        found = looked(FullDecayStep(), task, trace, found={}, key=KEY)
         assert (float(found["start"][0]) > 0.1) == printed and (
             float(found["w"][0]) > 1e-3
         ) == printed
 
 
 def test_enough_neurons_become_features():
-    found = FeatureShare((10_001, 28_300_000_001), 7).measure(key=KEY)["wanted"]
+    found = FeatureFraction((10_001, 28_300_000_001), 7).measure(key=KEY)["wanted"]
     assert np.all(found >= 1)
-    assert FeatureShare((10_001,), 7, 0.5).measure(key=KEY)["wanted"][0] < 1
+    assert FeatureFraction((10_001,), 7, 0.5).measure(key=KEY)["wanted"][0] < 1
 
 
 def test_wrong_sizes_are_refused():

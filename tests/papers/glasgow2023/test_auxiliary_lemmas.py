@@ -10,8 +10,8 @@ from unlazy.lab.arms import Arm
 from unlazy.learners.base import Trace
 from unlazy.networks.inits import SphereInit
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.glasgow2023.instruments import (
-    PopulationGradients,
+from unlazy.papers.glasgow2023.computations import (
+    PopulationGradientFormulas,
     ReducedPhases,
     StartingGradients,
 )
@@ -31,9 +31,9 @@ from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex
 
 
-def measured(instrument, seed=0):
-    with jax.enable_x64(instrument.precision == 64):
-        return instrument.measure(key=jax.random.key(seed))
+def measured(computation, seed=0):
+    with jax.enable_x64(computation.precision == 64):
+        return computation.measure(key=jax.random.key(seed))
 
 
 def test_spread_vectors_are_told_from_sparse_ones():
@@ -69,16 +69,17 @@ def test_coordinates_of_many_weights_agree_with_removing_each():
 
     found = SignSum(v).coordinates(0.3, 0.1)
     for i in (0, 17, 59):
-        law, w = SignSum(np.delete(v, i)), abs(v[i])
+        distribution, w = SignSum(np.delete(v, i)), abs(v[i])
         assert found[i] == pytest.approx(
-            w * (law.between(0.3 - w, 0.3 + w) - law.between(0.1 - w, 0.1 + w)), abs=1e-9
+            w * (distribution.between(0.3 - w, 0.3 + w) - distribution.between(0.1 - w, 0.1 + w)),
+            abs=1e-9,
         )
 
 
 def test_formulas_turned_around_are_seen():
     right, turned = (
-        measured(PopulationGradients((8,), 4, precision=64)),
-        measured(PopulationGradients((8,), 4, turn=-1.0, precision=64)),
+        measured(PopulationGradientFormulas((8,), 4, precision=64)),
+        measured(PopulationGradientFormulas((8,), 4, turn=-1.0, precision=64)),
     )
     for name in ("signal_error", "opposite_error", "rest_error", "coordinate_error"):
         assert right[name][0] < 1e-9 < 1e-3 < turned[name][0]
@@ -131,7 +132,7 @@ def test_minibatches_keep_their_distance_and_thin_ones_do_not():
 @pytest.mark.slow
 def test_sgd_does_not_see_rotations_and_adam_does():
     assert measured(RotatedSteps(12, 8, 5, precision=64))["difference"] < 1e-12
-    assert measured(RotatedSteps(12, 8, 5, optimiser="adam", precision=64))["difference"] > 0.01
+    assert measured(RotatedSteps(12, 8, 5, optimizer="adam", precision=64))["difference"] > 0.01
 
 
 @pytest.mark.slow

@@ -16,9 +16,9 @@ from unlazy.papers.glasgow2023.constructed import (
 from unlazy.tasks.spectrum import corners
 
 
-def measured(instrument, seed=0):
+def measured(computation, seed=0):
     with jax.enable_x64(True):
-        return instrument.measure(key=jax.random.key(seed))
+        return computation.measure(key=jax.random.key(seed))
 
 
 def test_the_network_is_signal_heavy_to_the_letter():

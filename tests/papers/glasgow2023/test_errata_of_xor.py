@@ -27,10 +27,10 @@ def test_the_printed_sign_of_b4_is_wrong_and_the_corrected_one_exact(seed):
     descent = a * np.mean((-x[:, 0] * x[:, 1] * (x @ w > 0))[:, None] * x, axis=0)  # −∇_w L₀
     s, o = math.sqrt(2) * signal, math.sqrt(2) * opposite
     for i in range(2, d):
-        law, size = SignSum(np.delete(w[2:], i - 2)), abs(w[i])
+        distribution, size = SignSum(np.delete(w[2:], i - 2)), abs(w[i])
         near_signal, near_opposite = (
-            law.between(s - size, s + size),
-            law.between(o - size, o + size),
+            distribution.between(s - size, s + size),
+            distribution.between(o - size, o + size),
         )
         printed = abs(a) * size / 4 * (near_opposite - near_signal)
         assert w[i] * descent[i] == pytest.approx(-printed, abs=1e-12)

@@ -50,14 +50,18 @@ def test_the_law_of_a_sum_of_signs_agrees_with_draws(k):
     """Listed up to 36 weights, inverted beyond."""
     rng = np.random.default_rng(k)
     v = rng.normal(size=k) / np.sqrt(k)
-    law = SignSum(v)
-    assert law.listed == (k <= 36)
+    distribution = SignSum(v)
+    assert distribution.listed == (k <= 36)
     x = (2 * rng.integers(0, 2, (100_000, k)) - 1) @ v
-    assert law.within(0.3) == pytest.approx(np.mean(np.abs(x) < 0.3), abs=0.006)
-    assert law.between(0.1, 0.9) == pytest.approx(np.mean((x > 0.1) & (x < 0.9)), abs=0.006)
+    assert distribution.within(0.3) == pytest.approx(np.mean(np.abs(x) < 0.3), abs=0.006)
+    assert distribution.between(0.1, 0.9) == pytest.approx(
+        np.mean((x > 0.1) & (x < 0.9)), abs=0.006
+    )
     inside = (np.abs(x) > 0.2) & (np.abs(x) < 1)
-    assert law.absolute_between(0.2, 1.0) == pytest.approx(np.mean(np.abs(x) * inside), abs=0.006)
-    assert law.between(1.0, 0.5) == law.absolute_between(1.0, 0.5) == 0
+    assert distribution.absolute_between(0.2, 1.0) == pytest.approx(
+        np.mean(np.abs(x) * inside), abs=0.006
+    )
+    assert distribution.between(1.0, 0.5) == distribution.absolute_between(1.0, 0.5) == 0
 
 
 def test_both_ways_of_the_law_agree():

@@ -15,7 +15,7 @@ from unlazy.papers.glasgow2023.deviations import GradientDeviations
 from unlazy.papers.glasgow2023.gradients import PHASE2_RATE, phase1_slope
 from unlazy.papers.glasgow2023.growth import (
     EndOfPhaseOne,
-    GrowthLaw,
+    GrowthComparison,
     LayerBalance,
     MarginGrowth,
     SignalGrowth,
@@ -197,7 +197,7 @@ def test_a_planted_law_of_growth_is_told(exponential):
     scale = np.exp(clock) if exponential else (size + clock) / size
     first[:, :, :2] *= scale[:, None, None]
     found = {f"margin_{i + 1}": jnp.full(12, margin) for i in range(4)}
-    got = looked(GrowthLaw(0, step=eta), TASK, traced(first, a, steps), found=found, key=KEY)
+    got = looked(GrowthComparison(0, step=eta), TASK, traced(first, a, steps), found=found, key=KEY)
     assert got["members"][0] == 1 and got["clock"][0] == pytest.approx(clock[-1], rel=1e-4)
     right, wrong = (
         ("exponential_error", "linear_error")

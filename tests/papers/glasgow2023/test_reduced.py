@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.core.random import signs
+from unlazy.core.random import rademacher
 from unlazy.learners.mean_field import second_layer
 from unlazy.networks.inits import SphereInit
 from unlazy.networks.two_layer import TwoLayer
@@ -16,7 +16,7 @@ D, P = 400, 6
 
 def full_step(net, eta, points, key):
     """One population step by a large sample, of the paper's loss in mean-field scaling."""
-    x = signs(key, (points, D))
+    x = rademacher(key, (points, D))
     y = -x[:, 0] * x[:, 1]
 
     def loss(net):

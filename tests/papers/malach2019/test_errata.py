@@ -11,7 +11,7 @@ import pytest
 from unlazy.learners.circuits.layerwise import learn_circuit
 from unlazy.networks.tree import TreeInit, initial_tree
 from unlazy.papers.malach2019 import CLAIMS, ERRATA, NOT_RUN
-from unlazy.papers.malach2019.instruments import (
+from unlazy.papers.malach2019.computations import (
     PushForward,
     all_inputs,
     enumerated_influences,
@@ -24,9 +24,9 @@ from unlazy.papers.malach2019.shallow import term_network
 from unlazy.papers.malach2019.theorem_runs import theorem_width
 from unlazy.tasks.circuits.circuit import Circuit
 from unlazy.tasks.circuits.correlation import correlations
+from unlazy.tasks.circuits.distributions import GenerativeDistribution, ProductDistribution
 from unlazy.tasks.circuits.examples import parity_circuit, razborov_sherstov
-from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw
-from unlazy.tasks.circuits.recovery import LawStatistics, recovery
+from unlazy.tasks.circuits.recovery import PopulationStatistics, recovery
 from unlazy.theory.sign_rank import network_matrix, rounding_steps, sign_matrix
 
 
@@ -36,9 +36,11 @@ def double():
         yield
 
 
-def learned(circuit, law, margin, **settings):
+def learned(circuit, distribution, margin, **settings):
     tree = initial_tree(circuit.n, 32, key=jax.random.key(10))
-    return learn_circuit(LawStatistics(circuit, law), tree, margin=margin, **settings)
+    return learn_circuit(
+        PopulationStatistics(circuit, distribution), tree, margin=margin, **settings
+    )
 
 
 def test_every_correction_is_an_erratum_whose_test_is_here():
@@ -54,8 +56,8 @@ def test_the_printed_regulariser_loses_a_gate():
     errors = [
         recovery(
             case.circuit,
-            case.law,
-            learned(case.circuit, case.law, case.margin, printed_sign=printed).circuit,
+            case.distribution,
+            learned(case.circuit, case.distribution, case.margin, printed_sign=printed).circuit,
         ).error
         for printed in (False, True)
     ]
@@ -64,27 +66,32 @@ def test_the_printed_regulariser_loses_a_gate():
 
 @pytest.mark.slow
 def test_the_gradient_along_a_pattern_has_the_square_of_its_norm():
-    law, y, penalty = jnp.array([0.1, 0.2, 0.3, 0.4]), jnp.array([-1.0, 1, 1, 1]), 0.7
+    distribution, y, penalty = jnp.array([0.1, 0.2, 0.3, 0.4]), jnp.array([-1.0, 1, 1, 1]), 0.7
     patterns = jnp.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
     model = TreeInit(6)(2, key=jax.random.key(10))
 
     def loss(w):
         score = type(model)((w,), model.v)(patterns)
-        return jnp.sum(law * (jnp.maximum(1 - y * score, 0) + penalty * jnp.abs(1 + score)))
+        return jnp.sum(
+            distribution * (jnp.maximum(1 - y * score, 0) + penalty * jnp.abs(1 + score))
+        )
 
     along = jax.grad(loss)(model.w[0])[0] @ patterns.T  # neurons, patterns
     active = model.w[0][0] @ patterns.T > 0
-    size, pull = 2, law * (penalty - y)
+    size, pull = 2, distribution * (penalty - y)
     expected = 4 / size * model.v[0][0][:, None] * pull
     np.testing.assert_allclose(along[active], expected[active], rtol=1e-12)
     assert not np.allclose(along[active], expected[active] / math.sqrt(2), rtol=0.1)
 
 
 def test_gates_without_influence_become_minus_one():
-    circuit, law = Circuit.parse("LEFT / LEFT TRUE"), ProductLaw(np.array([0.7, 0.4, 0.6, 0.3]))
-    known = correlations(circuit, law)
+    circuit, distribution = (
+        Circuit.parse("LEFT / LEFT TRUE"),
+        ProductDistribution(np.array([0.7, 0.4, 0.6, 0.3])),
+    )
+    known = correlations(circuit, distribution)
     assert known.influence[1][1] == 0 and known.mean_label > 0
-    found = learned(circuit, law, known.margin).layers[1].values
+    found = learned(circuit, distribution, known.margin).layers[1].values
     assert np.all(found[1] == -1) and np.any(found[0] == 1)
 
 
@@ -113,22 +120,25 @@ def test_influence_is_that_on_the_output():
 
 
 def test_a_gate_without_correlation_may_be_learned_where_labels_are_not_balanced():
-    circuit, law = Circuit.parse("OR / LEFT LEFT"), ProductLaw(np.array([0.25, 0.5, 2 / 3, 0.5]))
-    known = correlations(circuit, law)
+    circuit, distribution = (
+        Circuit.parse("OR / LEFT LEFT"),
+        ProductDistribution(np.array([0.25, 0.5, 2 / 3, 0.5])),
+    )
+    known = correlations(circuit, distribution)
     assert (
         known.c[1][0] == pytest.approx(0)
         and known.influence[1][0] > 0
         and known.mean_label == pytest.approx(0.5)
     )
     assert known.margin < 0, "LCA fails"
-    assert recovery(circuit, law, learned(circuit, law, 0.01).circuit).exact
+    assert recovery(circuit, distribution, learned(circuit, distribution, 0.01).circuit).exact
 
 
 def test_the_printed_parity_circuit_breaks_lca():
     for relevant in itertools.combinations(range(8), 3):
-        law = ProductLaw(np.full(8, 0.75))
+        distribution = ProductDistribution(np.full(8, 0.75))
         printed, right = (
-            correlations(parity_circuit(8, relevant, printed=printed), law)
+            correlations(parity_circuit(8, relevant, printed=printed), distribution)
             for printed in (True, False)
         )
         assert printed.margin == pytest.approx(0, abs=1e-12) and right.margin == pytest.approx(
@@ -153,7 +163,7 @@ def test_the_printed_sampler_breaks_lemma_9():
 def test_lemma_8_is_an_equality_at_the_inputs():
     for d in (1, 2, 3, 4):
         circuit = Circuit(np.random.default_rng(d).choice([8, 14, 7, 1], 2**d - 1))
-        known = correlations(circuit, GenerativeLaw(circuit))
+        known = correlations(circuit, GenerativeDistribution(circuit))
         assert known.mean_label == pytest.approx(0, abs=1e-12)
         np.testing.assert_allclose(np.abs(known.c[d]), (2 / 3) ** d, rtol=1e-12)
         np.testing.assert_allclose(np.abs(known.c[d - 1]), 1.5 * (2 / 3) ** d, rtol=1e-12)
@@ -169,7 +179,7 @@ def test_the_recursion_of_lemma_8_as_printed_leaves_the_probabilities():
 
 
 def _generative(circuit):
-    from unlazy.papers.malach2019.instruments import generative_masses
+    from unlazy.papers.malach2019.computations import generative_masses
 
     return generative_masses(circuit)
 
@@ -177,14 +187,17 @@ def _generative(circuit):
 def test_the_rarest_pattern_of_a_generative_law():
     smallest = Circuit.parse("AND")
     assert (
-        correlations(smallest, GenerativeLaw(smallest)).epsilon == pytest.approx(1 / 6)
+        correlations(smallest, GenerativeDistribution(smallest)).epsilon == pytest.approx(1 / 6)
         and 1 / 6 < 1 / 4
     )
     found = GenerativeMargin((2, 4, 8)).measure(key=jax.random.key(10))
     np.testing.assert_allclose(found["closed_form"], 1)
     for gates in itertools.product([8, 14, 7, 1], repeat=3):
         circuit = Circuit(np.array(gates))
-        assert correlations(circuit, GenerativeLaw(circuit)).epsilon >= 0.25 * (2 / 3) ** 2 - 1e-12
+        assert (
+            correlations(circuit, GenerativeDistribution(circuit)).epsilon
+            >= 0.25 * (2 / 3) ** 2 - 1e-12
+        )
 
 
 def test_the_margin_belongs_into_the_bound_of_theorem_12():

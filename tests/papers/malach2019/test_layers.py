@@ -25,7 +25,7 @@ from unlazy.papers.malach2019.theorem_runs import (
 )
 from unlazy.papers.malach2019.uncorrelated import UncorrelatedGates
 from unlazy.tasks.circuits.correlation import correlations, sample_tables, tables
-from unlazy.tasks.circuits.laws import ProductLaw
+from unlazy.tasks.circuits.distributions import ProductDistribution
 
 
 @pytest.fixture(autouse=True)
@@ -46,13 +46,13 @@ def test_drawn_cases_satisfy_what_the_theorems_ask_for(kind):
     rng = np.random.default_rng(10)
     for n in (4, 8):
         case = draw_case(kind, n, rng)
-        known = correlations(case.circuit, case.law)
+        known = correlations(case.circuit, case.distribution)
         assert known.margin >= case.margin > 0 and known.epsilon >= case.epsilon > 0
         assert case.masses.sum() == pytest.approx(1)
         if kind == "product":
             assert (
-                isinstance(case.law, ProductLaw)
-                and case.law.p.min() >= case.margin <= 1 - case.law.p.max()
+                isinstance(case.distribution, ProductDistribution)
+                and case.distribution.p.min() >= case.margin <= 1 - case.distribution.p.max()
             )
 
 
@@ -61,7 +61,9 @@ def test_counts_are_those_of_a_sample():
     case = draw_case("generative", 4, rng)
     sample = case.sample(10_000_000, rng)
     for found, exact in zip(
-        sample_tables(case.circuit.levels, sample), tables(case.circuit, case.law), strict=True
+        sample_tables(case.circuit.levels, sample),
+        tables(case.circuit, case.distribution),
+        strict=True,
     ):
         np.testing.assert_allclose(found, exact, atol=1e-3)
     few = case.sample(50, rng)

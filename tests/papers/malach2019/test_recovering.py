@@ -49,7 +49,7 @@ def last(arm, seed=SEED):
 def test_margins_in_closed_form_are_exact(kind):
     for n in (4, 16, 64):
         task = random_circuits(kind, n).task(key=jax.random.key(n))
-        assert correlations(task.circuit, task.input_law).margin == pytest.approx(
+        assert correlations(task.circuit, task.input_distribution).margin == pytest.approx(
             margin_of(kind, n), abs=1e-12
         )
 
@@ -59,7 +59,7 @@ def test_margins_of_fixed_circuits_are_exact():
         parity = FixedCircuit("XNOR / XNOR XNOR", (0.85,) * 4)
         for family, margin in ((COUNTER_EXAMPLE, COUNTER_MARGIN), (parity, parity_margin(0.85, 4))):
             task = family.task(key=jax.random.key(0))
-            assert correlations(task.circuit, task.input_law).margin == pytest.approx(
+            assert correlations(task.circuit, task.input_distribution).margin == pytest.approx(
                 margin, abs=1e-12
             )
 
@@ -76,9 +76,13 @@ def test_recovery_from_the_law_and_from_examples():
         and found["theorem_steps"] > found["steps"] > 0
         and found["settled"] == 1
     )
-    law = last(recovery_sweep((8,), "parity", population=True))
-    assert law["worst_recovered"] == 100 and law["worst_error"] == 0 and law["sample"] == 0
-    assert law["margin"] == pytest.approx(margin_of("parity", 8))
+    distribution = last(recovery_sweep((8,), "parity", population=True))
+    assert (
+        distribution["worst_recovered"] == 100
+        and distribution["worst_error"] == 0
+        and distribution["sample"] == 0
+    )
+    assert distribution["margin"] == pytest.approx(margin_of("parity", 8))
 
 
 def test_too_few_examples_do_not_recover(monkeypatch):
@@ -108,7 +112,10 @@ def test_without_correlation_nothing_is_recovered(kind):
 def test_the_closed_form_of_epsilon_is_that_of_the_worst_circuit(kind):
     for n in (4, 16):
         task = random_circuits(kind, n).task(key=jax.random.key(n))
-        assert correlations(task.circuit, task.input_law).epsilon >= epsilon_of(kind, n) - 1e-12
+        assert (
+            correlations(task.circuit, task.input_distribution).epsilon
+            >= epsilon_of(kind, n) - 1e-12
+        )
 
 
 @pytest.mark.slow
@@ -119,7 +126,7 @@ def test_the_least_sample_is_below_the_theorem():
 
 
 def test_the_least_sample_is_where_nine_of_ten_succeed():
-    place = recovering._least_sample(4, "generative", 10)
+    place = recovering._min_sample(4, "generative", 10)
     trials = place.trials([SEED])
     known = {
         "steps": np.ones(6),

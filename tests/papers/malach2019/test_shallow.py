@@ -34,11 +34,11 @@ def run(arm, seed=10):
     return arm.join([found[trial.key] for trial in trials], [seed])[0]
 
 
-def numbers(instrument):
+def numbers(computation):
     with jax.enable_x64(True):
         return {
             name: np.atleast_1d(value)
-            for name, value in instrument.measure(key=jax.random.key(0)).items()
+            for name, value in computation.measure(key=jax.random.key(0)).items()
         }
 
 

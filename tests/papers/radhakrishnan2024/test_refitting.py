@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contracts import check_instrument
+from contracts import check_computation
 from unlazy.core.errors import BadInput
 from unlazy.papers.radhakrishnan2024 import CLAIMS
 from unlazy.papers.radhakrishnan2024 import refitting as r
@@ -43,7 +43,7 @@ def test_on_rows_whose_labels_it_has_not_seen_a_matrix_that_is_kept_does_not_fla
 
 @pytest.mark.slow
 def test_the_instrument_keeps_its_contract():
-    check_instrument(r.Refitting(most_rows=0))
+    check_computation(r.Refitting(max_rows=0))
 
 
 def test_the_file_of_tables_is_asked_for(monkeypatch):

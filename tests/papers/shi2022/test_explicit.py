@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unlazy.papers.shi2022.explicit import explicit_network
-from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternLaw
+from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternDistribution
 
 
 @pytest.mark.slow
@@ -22,8 +22,10 @@ def test_every_input_of_any_task_is_labelled_exactly(data, k, rate, seed):
     D, rng = k + 3, np.random.default_rng(seed)
     q, _ = np.linalg.qr(rng.normal(size=(D, D)))
     with jax.enable_x64(True):
-        law = PatternLaw(jnp.ones(1), jnp.full(1, rate), jnp.full(1, 0.5), D, k, P)
-        task = HiddenPatterns(jnp.asarray(q), jnp.asarray(rng.permutation(D) < k), law)
+        distribution = PatternDistribution(
+            jnp.ones(1), jnp.full(1, rate), jnp.full(1, 0.5), D, k, P
+        )
+        task = HiddenPatterns(jnp.asarray(q), jnp.asarray(rng.permutation(D) < k), distribution)
         # Every number of relevant patterns, each with the background absent, present and random.
         places, count = np.flatnonzero(task.relevant), np.repeat(np.arange(k + 1), 3)
         present = (
@@ -33,7 +35,7 @@ def test_every_input_of_any_task_is_labelled_exactly(data, k, rate, seed):
         for row, s in enumerate(count):
             present[row, places] = rng.permutation(k) < s
         x = (
-            jnp.asarray((present - np.asarray(task.mean)) / float(law.moments.sigma))
+            jnp.asarray((present - np.asarray(task.mean)) / float(distribution.moments.sigma))
             @ task.dictionary
         )
         y = np.where(np.isin(count, P), 1.0, -1.0)

@@ -1,6 +1,6 @@
 import jax
 
-from unlazy.papers.shi2022.mixtures import CentreNetwork
+from unlazy.papers.shi2022.mixtures import CenterNetwork
 
 KEY = jax.random.key(0)
 
@@ -9,9 +9,9 @@ def test_the_printed_signs_are_wrong():
     """At the centres the printed network gives −y for k = 4 and nothing for k = 5; for k = 4 the
     opposite signs are right.
     """
-    assert CentreNetwork(4).measure(key=KEY) == {"right": 0.0, "value": -1.0}
-    assert CentreNetwork(4, -1.0).measure(key=KEY)["right"] == 1.0
+    assert CenterNetwork(4).measure(key=KEY) == {"right": 0.0, "value": -1.0}
+    assert CenterNetwork(4, -1.0).measure(key=KEY)["right"] == 1.0
     assert (
-        CentreNetwork(5).measure(key=KEY)["right"] == 0.0
-        and abs(CentreNetwork(5).measure(key=KEY)["value"]) < 1e-12
+        CenterNetwork(5).measure(key=KEY)["right"] == 0.0
+        and abs(CenterNetwork(5).measure(key=KEY)["value"]) < 1e-12
     )

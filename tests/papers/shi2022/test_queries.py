@@ -18,7 +18,7 @@ from unlazy.learners.sources import QueryOracle
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.shi2022.queries import Elimination, query_learning
 from unlazy.papers.shi2022.query_learners import CorrelationQueries, ParitySearch
-from unlazy.probes.performance import LawAccuracy
+from unlazy.probes.performance import PopulationAccuracy
 from unlazy.tasks.base import draw
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.theory.statistical_queries import queries_needed
@@ -100,7 +100,7 @@ def test_an_oracle_that_breaks_its_word_is_noticed(learner):
     """
     oracles = QueryOracle(1.0, "sampled", examples=50), QueryOracle(1e-4, "sampled", examples=50)
     trials = [
-        Trial(BalancedParity(d=6, D=6, k=3), learner(oracle, 3), 64, 10, (LawAccuracy(),))
+        Trial(BalancedParity(d=6, D=6, k=3), learner(oracle, 3), 64, 10, (PopulationAccuracy(),))
         for oracle in oracles
     ]
     found = {record.key: record.status for record in LocalEngine().run(trials)}
@@ -118,7 +118,7 @@ def test_accuracy_over_the_law_or_over_fresh_examples(D):
         jnp.zeros((2, 1, D)), jnp.zeros((2, 1)), jnp.zeros((2, 1)), jnp.array([1.0, 0.0])
     )
     trace = Trace(models, jnp.zeros(2), None, (0, 1))
-    found = LawAccuracy()(task, trace, found={}, key=jax.random.key(1))["accuracy"]
+    found = PopulationAccuracy()(task, trace, found={}, key=jax.random.key(1))["accuracy"]
     np.testing.assert_allclose(found, [70, 50], atol=1e-4 if D == 4 else 1.5)
     assert (abs(float(found[0]) - 70) < 1e-4) == (D == 4)
 

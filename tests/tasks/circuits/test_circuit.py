@@ -11,9 +11,18 @@ from contracts import check_family
 from programs import drawn, sampled
 from selection import slow_but_first
 from unlazy.core.errors import BadInput
-from unlazy.papers.malach2019.instruments import plain_evaluation
+from unlazy.papers.malach2019.computations import plain_evaluation
 from unlazy.tasks.circuits.bits import unpack
 from unlazy.tasks.circuits.circuit import GATES, NAMES, Circuit, every_input
+from unlazy.tasks.circuits.distributions import (
+    GenerativeDistribution,
+    MixtureDistribution,
+    ProductDistribution,
+    WeightedSample,
+    draw,
+    signs,
+    stream,
+)
 from unlazy.tasks.circuits.examples import (
     and_of_ors,
     parity_circuit,
@@ -25,15 +34,6 @@ from unlazy.tasks.circuits.families import (
     GenerativeCircuits,
     ProductCircuits,
     evaluate_signs,
-)
-from unlazy.tasks.circuits.laws import (
-    GenerativeLaw,
-    MixtureLaw,
-    ProductLaw,
-    WeightedSample,
-    draw,
-    signs,
-    stream,
 )
 
 
@@ -111,14 +111,22 @@ def test_bad_sizes_numbers_and_probabilities_are_refused():
         (lambda: random_circuit(4, np.random.default_rng(0), ("AND", "NANT")), "Did you mean"),
         (lambda: parity_circuit(4, [4]), "0 … 3"),
         (
-            lambda: ProductLaw(np.array([0.2, 1.2])),
+            lambda: ProductDistribution(np.array([0.2, 1.2])),
             "P(x2 = 1) is a probability in [0, 1], but is 1.2",
         ),
-        (lambda: ProductLaw(np.array([np.nan])), "P(x1 = 1)"),
-        (lambda: GenerativeLaw(Circuit.parse("OR / AND TRUE")), "Gate 2 of level 1 is TRUE"),
-        (lambda: MixtureLaw((0.5, 0.6), (ProductLaw(np.ones(2)),) * 2), "add up to 1"),
+        (lambda: ProductDistribution(np.array([np.nan])), "P(x1 = 1)"),
         (
-            lambda: draw(Circuit.parse("OR"), ProductLaw(np.ones(4)), 3, np.random.default_rng(0)),
+            lambda: GenerativeDistribution(Circuit.parse("OR / AND TRUE")),
+            "Gate 2 of level 1 is TRUE",
+        ),
+        (
+            lambda: MixtureDistribution((0.5, 0.6), (ProductDistribution(np.ones(2)),) * 2),
+            "add up to 1",
+        ),
+        (
+            lambda: draw(
+                Circuit.parse("OR"), ProductDistribution(np.ones(4)), 3, np.random.default_rng(0)
+            ),
             "reads 2 inputs",
         ),
         (lambda: GenerativeCircuits(12), "power of two"),
@@ -159,7 +167,7 @@ def test_generative_inputs_give_their_label_and_are_uniform_given_it():
     circuit = Circuit.parse("OR / NAND XOR")
     batch = draw(
         circuit,
-        GenerativeLaw(circuit, positive=0.25),
+        GenerativeDistribution(circuit, positive=0.25),
         64_000,
         np.random.Generator(np.random.SFC64(3)),
     )
@@ -171,15 +179,17 @@ def test_generative_inputs_give_their_label_and_are_uniform_given_it():
 
 
 def test_a_mixture_keeps_one_law_for_all_bits_of_an_example():
-    law = MixtureLaw((0.3, 0.7), (ProductLaw(np.ones(4)), ProductLaw(np.zeros(4))))
-    x = unpack(law.draw(30_000, np.random.Generator(np.random.SFC64(4))), 30_000)
+    distribution = MixtureDistribution(
+        (0.3, 0.7), (ProductDistribution(np.ones(4)), ProductDistribution(np.zeros(4)))
+    )
+    x = unpack(distribution.draw(30_000, np.random.Generator(np.random.SFC64(4))), 30_000)
     assert np.all(x.all(axis=1) | ~x.any(axis=1)) and abs(x[:, 0].mean() - 0.3) < 0.02
 
 
 def test_a_stream_is_the_same_at_each_reading_and_has_bounded_chunks(monkeypatch):
-    monkeypatch.setattr("unlazy.tasks.circuits.laws.CHUNK_WORDS", 16)
+    monkeypatch.setattr("unlazy.tasks.circuits.distributions.CHUNK_WORDS", 16)
     circuit = random_circuit(8, np.random.default_rng(0))
-    source = stream(circuit, GenerativeLaw(circuit), 300, [1, 2])
+    source = stream(circuit, GenerativeDistribution(circuit), 300, [1, 2])
     first, second = list(source()), list(source())
     assert [b.count for b in first] == [128, 128, 44]
     assert all(np.array_equal(a.x, b.x) for a, b in zip(first, second, strict=True))

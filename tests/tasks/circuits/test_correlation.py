@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.malach2019.instruments import (
+from unlazy.papers.malach2019.computations import (
     all_inputs,
     enumerated_influences,
     generative_masses,
@@ -12,15 +12,15 @@ from unlazy.papers.malach2019.instruments import (
 )
 from unlazy.tasks.circuits.circuit import NAMES, Circuit
 from unlazy.tasks.circuits.correlation import correlations, influences, simplified, tables
-from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
-from unlazy.tasks.circuits.laws import (
-    GenerativeLaw,
-    MixtureLaw,
-    ProductLaw,
+from unlazy.tasks.circuits.distributions import (
+    GenerativeDistribution,
+    MixtureDistribution,
+    ProductDistribution,
     WeightedSample,
     draw,
     signs,
 )
+from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.theory.local_properties import check_properties
 
 RNG = np.random.default_rng
@@ -43,8 +43,8 @@ def test_product_laws_equal_enumeration(n, seed):
     circuit, p = random_circuit(n, rng, NAMES), rng.random(n)
     x = all_inputs(n)
     by_hand = enumerated(circuit, np.prod(np.where(x, p, 1 - p), axis=1))
-    same(tables(circuit, ProductLaw(p)), tables(circuit, by_hand))
-    same(correlations(circuit, ProductLaw(p)).c, correlations(circuit, by_hand).c)
+    same(tables(circuit, ProductDistribution(p)), tables(circuit, by_hand))
+    same(correlations(circuit, ProductDistribution(p)).c, correlations(circuit, by_hand).c)
     same(influences(circuit), enumerated_influences(circuit))
 
 
@@ -54,19 +54,21 @@ def test_generative_laws_and_mixtures_equal_enumeration(n, seed):
     rng = RNG(seed)
     circuit = random_circuit(n, rng, tuple(name for name in NAMES if name not in ("TRUE", "FALSE")))
     same(
-        tables(circuit, GenerativeLaw(circuit)),
+        tables(circuit, GenerativeDistribution(circuit)),
         tables(circuit, enumerated(circuit, generative_masses(circuit))),
     )
     p = rng.random(n)
     x = all_inputs(n)
     mixed = 0.3 * generative_masses(circuit) + 0.7 * np.prod(np.where(x, p, 1 - p), axis=1)
-    law = MixtureLaw((0.3, 0.7), (GenerativeLaw(circuit), ProductLaw(p)))
-    same(tables(circuit, law), tables(circuit, enumerated(circuit, mixed)))
+    distribution = MixtureDistribution(
+        (0.3, 0.7), (GenerativeDistribution(circuit), ProductDistribution(p))
+    )
+    same(tables(circuit, distribution), tables(circuit, enumerated(circuit, mixed)))
 
 
 def test_correlation_halves_by_two_thirds_a_level():
     circuit = random_circuit(64, RNG(0))
-    for i, level in enumerate(correlations(circuit, GenerativeLaw(circuit)).c):
+    for i, level in enumerate(correlations(circuit, GenerativeDistribution(circuit)).c):
         np.testing.assert_allclose(np.abs(level), (2 / 3) ** i, atol=1e-14)
 
 
@@ -82,14 +84,14 @@ def test_gates_without_influence_become_true():
 
 
 def test_the_checker_names_what_breaks():
-    law = ProductLaw(np.full(8, 0.75))
-    assert {f.answer for f in check_properties(parity_circuit(8, [0, 1, 5]), law).values()} == {
-        "holds"
-    }
-    printed = check_properties(parity_circuit(8, [0, 1, 5], printed=True), law)
+    distribution = ProductDistribution(np.full(8, 0.75))
+    assert {
+        f.answer for f in check_properties(parity_circuit(8, [0, 1, 5]), distribution).values()
+    } == {"holds"}
+    printed = check_properties(parity_circuit(8, [0, 1, 5], printed=True), distribution)
     assert printed["LCA"].answer == printed["Property 1"].answer == "fails"
     assert "gate (2, 2) TRUE has |c| − |E y| = 0" in str(printed["LCA"])
-    uniform = check_properties(parity_circuit(4, [0, 3]), ProductLaw(np.full(4, 0.5)))
+    uniform = check_properties(parity_circuit(4, [0, 3]), ProductDistribution(np.full(4, 0.5)))
     assert uniform["LCA"].answer == "fails" and uniform["LCA"].constant == 0
 
 
@@ -97,26 +99,31 @@ def test_property_2_breaks_where_a_pattern_tells_more_than_its_gate():
     circuit = Circuit.parse("AND / OR OR")
     # x1 decides which of two product laws holds below the other gate, so OR's pattern tells of the
     # label.
-    high, low = ProductLaw(np.array([1, 0.5, 0.9, 0.9])), ProductLaw(np.array([0, 0.5, 0.1, 0.1]))
-    found = check_properties(circuit, MixtureLaw((0.5, 0.5), (high, low)))
+    high, low = (
+        ProductDistribution(np.array([1, 0.5, 0.9, 0.9])),
+        ProductDistribution(np.array([0, 0.5, 0.1, 0.1])),
+    )
+    found = check_properties(circuit, MixtureDistribution((0.5, 0.5), (high, low)))
     assert found["Property 2"].answer == "fails" and "gate (1, 1) OR" in found["Property 2"].breaker
 
 
 def test_property_1_breaks_where_an_idle_gate_follows_the_label():
     circuit = Circuit.parse("LEFT / OR OR")
-    law = MixtureLaw((0.5, 0.5), (ProductLaw(np.full(4, 0.9)), ProductLaw(np.full(4, 0.1))))
+    distribution = MixtureDistribution(
+        (0.5, 0.5), (ProductDistribution(np.full(4, 0.9)), ProductDistribution(np.full(4, 0.1)))
+    )
     assert "gate (1, 2) OR has no influence but depends on the label" in str(
-        check_properties(circuit, law)["Property 1"]
+        check_properties(circuit, distribution)["Property 1"]
     )
 
 
 def test_a_sample_leaves_open_what_it_cannot_decide():
     circuit = random_circuit(4, RNG(1))
-    law = GenerativeLaw(circuit)
+    distribution = GenerativeDistribution(circuit)
 
     def answer(count):
         sample = WeightedSample.of(
-            *signs(draw(circuit, law, count, np.random.Generator(np.random.SFC64(1))))
+            *signs(draw(circuit, distribution, count, np.random.Generator(np.random.SFC64(1))))
         )
         return check_properties(circuit, sample, confidence=0.95)["LCA"].answer
 
@@ -125,7 +132,10 @@ def test_a_sample_leaves_open_what_it_cannot_decide():
     sample = WeightedSample.of(
         *signs(
             draw(
-                parity, ProductLaw(np.full(4, 0.5)), 20_000, np.random.Generator(np.random.SFC64(1))
+                parity,
+                ProductDistribution(np.full(4, 0.5)),
+                20_000,
+                np.random.Generator(np.random.SFC64(1)),
             )
         )
     )
@@ -134,13 +144,13 @@ def test_a_sample_leaves_open_what_it_cannot_decide():
 
 def test_statistics_of_another_circuit_are_refused():
     with pytest.raises(BadInput, match="another circuit"):
-        tables(Circuit.parse("OR"), GenerativeLaw(Circuit.parse("AND")))
+        tables(Circuit.parse("OR"), GenerativeDistribution(Circuit.parse("AND")))
     with pytest.raises(BadInput, match="a law is exact"):
-        check_properties(Circuit.parse("OR"), ProductLaw(np.full(2, 0.5)), confidence=0.9)
+        check_properties(Circuit.parse("OR"), ProductDistribution(np.full(2, 0.5)), confidence=0.9)
 
 
 def test_a_constant_function_has_nothing_to_correlate():
     assert (
-        check_properties(Circuit.parse("TRUE"), ProductLaw(np.full(2, 0.5)))["LCA"].answer
+        check_properties(Circuit.parse("TRUE"), ProductDistribution(np.full(2, 0.5)))["LCA"].answer
         == "holds"
     )

@@ -8,10 +8,11 @@ from programs import sampled
 from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.learners.sources import LawGradients
-from unlazy.networks.inits import MirroredInit
-from unlazy.papers.malach2019.instruments import generative_masses
+from unlazy.learners.sources import PopulationGradients
+from unlazy.networks.inits import AntisymmetricInit
+from unlazy.papers.malach2019.computations import generative_masses
 from unlazy.tasks.circuits.circuit import NAMES, Circuit
+from unlazy.tasks.circuits.distributions import WeightedSample
 from unlazy.tasks.circuits.families import (
     BiasedParity,
     FixedCircuit,
@@ -21,8 +22,7 @@ from unlazy.tasks.circuits.families import (
     ProductCircuitTask,
     listed,
 )
-from unlazy.tasks.circuits.laws import WeightedSample
-from unlazy.tasks.circuits.recovery import SampleLawStatistics
+from unlazy.tasks.circuits.recovery import WeightedSampleStatistics
 
 FAMILIES = [
     GenerativeCircuits(8),
@@ -41,17 +41,17 @@ def test_the_exact_law_is_the_list_of_all_inputs(family):
     """
     with jax.enable_x64(True):
         task = family.task(key=jax.random.key(3))
-        law = task.sampler.exact_law()
-        x, y, weight = law.batch
+        distribution = task.sampler.population()
+        x, y, weight = distribution.batch
         mass = np.asarray(weight) / len(weight)
-        assert mass.sum() == pytest.approx(1) and law.n == family.dimension
+        assert mass.sum() == pytest.approx(1) and distribution.n == family.dimension
         np.testing.assert_array_equal(y, task.target(x))
-        listing = SampleLawStatistics(
+        listing = WeightedSampleStatistics(
             WeightedSample(np.asarray(x) > 0, np.asarray(y) > 0, mass / mass.sum())
         )
         learned = [np.full(task.dimension // 2, 8)]
         for below in ([], learned):
-            np.testing.assert_allclose(law.table(below), listing.table(below), atol=1e-12)
+            np.testing.assert_allclose(distribution.table(below), listing.table(below), atol=1e-12)
         mean = np.asarray(sampled(task, 20_000, jax.random.key(4)).x).mean(axis=0)
         np.testing.assert_allclose(mean, mass @ np.asarray(x), atol=0.05)
 
@@ -67,16 +67,16 @@ def test_generative_probabilities_equal_those_by_enumeration():
 @pytest.mark.slow
 def test_any_network_can_be_trained_on_the_law_of_a_small_circuit():
     learner = GradientDescent(
-        MirroredInit(m=16, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu"),
-        (Descent({"w": 0.05, "b": 0.05, "a": 0.05}, steps=200, loss="logistic", optimiser="adam"),),
-        source=LawGradients(),
+        AntisymmetricInit(m=16, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu"),
+        (Descent({"w": 0.05, "b": 0.05, "a": 0.05}, steps=200, loss="logistic", optimizer="adam"),),
+        source=PopulationGradients(),
     )
     task = GenerativeCircuits(4).task(key=jax.random.key(0))
     fit = jax.jit(lambda key: learner.fit(task.sampler, 10, key=key))
     scores = fit(jax.random.key(1)).at(0)(listed(4))
     np.testing.assert_array_equal(scores > 0, task.target(listed(4)) > 0)
     with pytest.raises(BadInput, match="too many to list"):
-        _ = GenerativeCircuits(32).task(key=jax.random.key(0)).exact_law().batch
+        _ = GenerativeCircuits(32).task(key=jax.random.key(0)).population().batch
 
 
 def test_a_fixed_circuit_is_the_same_for_every_key():
@@ -106,10 +106,10 @@ def test_bad_fixed_circuits_are_refused(text, p, says):
 def test_a_law_without_labels_keeps_inputs_and_shares():
     with jax.enable_x64(True):
         task = FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5)).task(key=jax.random.key(0))
-        law = task.exact_law()
-        null = law.unlabelled
+        distribution = task.population()
+        null = distribution.unlabelled
         for learned in ([], [np.array([12, 12])]):
-            found, known = null.table(learned), law.table(learned)
+            found, known = null.table(learned), distribution.table(learned)
             np.testing.assert_allclose(found.sum(axis=2), known.sum(axis=2), atol=1e-12)
             np.testing.assert_allclose(found[:, :, 1], 0.58 * found.sum(axis=2), atol=1e-12)
         x, y, weight = null.batch

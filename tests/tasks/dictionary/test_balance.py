@@ -59,7 +59,7 @@ def test_samples_follow_the_law():
     np.testing.assert_allclose(present.mean(axis=0), task.mean, atol=0.012)
     count = np.round(present[:, np.asarray(task.relevant)].sum(axis=1)).astype(int)
     np.testing.assert_allclose(
-        np.bincount(count, minlength=4) / 40_000, family.law.count_law, atol=0.012
+        np.bincount(count, minlength=4) / 40_000, family.distribution.count_distribution, atol=0.012
     )
 
 

@@ -19,18 +19,24 @@ from unlazy.tasks.dictionary.patterns import (
 )
 
 
-def enumerate_moments(law):
+def enumerate_moments(distribution):
     """PatternMoments by brute force over {0,1}^D, with A the first k patterns."""
     total = dict.fromkeys(("mass", "y", "positive", "relevant", "background", "y_relevant"), 0.0)
-    weight, p, q = (np.asarray(v, float) for v in (law.weight, law.p, law.q))
-    for bits in itertools.product((0, 1), repeat=law.D):
-        on, off = sum(bits[: law.k]), sum(bits[law.k :])
+    weight, p, q = (
+        np.asarray(v, float) for v in (distribution.weight, distribution.p, distribution.q)
+    )
+    for bits in itertools.product((0, 1), repeat=distribution.D):
+        on, off = sum(bits[: distribution.k]), sum(bits[distribution.k :])
         mass = float(
             np.sum(
-                weight * p**on * (1 - p) ** (law.k - on) * q**off * (1 - q) ** (law.D - law.k - off)
+                weight
+                * p**on
+                * (1 - p) ** (distribution.k - on)
+                * q**off
+                * (1 - q) ** (distribution.D - distribution.k - off)
             )
         )
-        y = 1 if on in law.P else -1
+        y = 1 if on in distribution.P else -1
         total["mass"] += mass
         total["y"] += mass * y
         total["positive"] += mass * (y > 0)
@@ -39,7 +45,10 @@ def enumerate_moments(law):
         total["background"] += mass * bits[-1]
     variance = sum(
         k * r * (1 - r)
-        for k, r in ((law.k, total["relevant"]), (law.D - law.k, total["background"]))
+        for k, r in (
+            (distribution.k, total["relevant"]),
+            (distribution.D - distribution.k, total["background"]),
+        )
     )
     return total | {
         "gamma": total["y_relevant"] - total["y"] * total["relevant"],
@@ -63,7 +72,7 @@ LAWS = {
 def test_moments_equal_enumeration(name, k, p, po):
     with jax.enable_x64(True):
         family = LAWS[name](7, k, p, po)
-        expected, found = enumerate_moments(family.law), family.moments
+        expected, found = enumerate_moments(family.distribution), family.moments
         assert abs(expected["mass"] - 1) < 1e-12
         for moment in ("positive", "gamma", "relevant", "background", "sigma"):
             assert abs(float(getattr(found, moment)) - expected[moment]) < 1e-12, moment
@@ -95,8 +104,8 @@ def test_background_is_independent_only_at_one_half():
     """The deviation noted at ParityMixture: for po < 1/2 the background differs between the two
     parts of the mixture.
     """
-    assert np.ptp(ParityMixture(d=9, D=9, k=3, po=0.5).law.q) == 0
-    assert np.ptp(ParityMixture(d=9, D=9, k=3, po=0.2).law.q) > 0.3
+    assert np.ptp(ParityMixture(d=9, D=9, k=3, po=0.5).distribution.q) == 0
+    assert np.ptp(ParityMixture(d=9, D=9, k=3, po=0.2).distribution.q) > 0.3
 
 
 def test_unstructured_inputs_have_no_correlation_with_the_label():

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from contracts import check_family
-from image_files import digits, pixels, write_mnist, write_pictures, write_svhn
+from image_files import digits, pixels, write_images, write_mnist, write_svhn
 from unlazy.core.errors import BadInput
 from unlazy.core.metrics import Outputs
 from unlazy.kernels.feature_maps import RawFeatures
@@ -23,7 +23,7 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import PlainInit
 from unlazy.probes.performance import Performance
 from unlazy.tasks.images.families import ImageClasses, ImagePatches, StackedDigits
-from unlazy.tasks.relabelled import Relabelled
+from unlazy.tasks.shuffled_labels import ShuffledLabels
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_set_with_a_test_part_keeps_it_and_a_seed_draws_the_order(mnist):
 
 
 def test_a_set_without_one_is_cut_by_the_seed(folder):
-    write_pictures(folder / "mine", n=10)
+    write_images(folder / "mine", n=10)
     family = ImageClasses(str(folder / "mine"))
     cuts = [family.task(key=jax.random.key(seed)).pool for seed in (0, 1)]
     assert family.most_examples == 16 and family.outputs.kind == "signs"
@@ -96,16 +96,16 @@ def test_classes_sizes_and_balance_can_be_chosen(folder):
     )
     data = str(folder / "own.npz")
     two = ImageClasses(data, chosen=("cow", "bee"), side=2, balanced=True)
-    shelf = two.shelf
-    assert np.bincount(shelf.labels).tolist() == [4, 4] and two.picture == (2, 2, 3)
+    catalog = two.catalog
+    assert np.bincount(catalog.labels).tolist() == [4, 4] and two.picture == (2, 2, 3)
     np.testing.assert_array_equal(
-        shelf.images[0], np.round(x[1].reshape(2, 2, 2, 2, 3).mean(axis=(1, 3)))
+        catalog.images[0], np.round(x[1].reshape(2, 2, 2, 2, 3).mean(axis=(1, 3)))
     )
-    assert shelf.labels[0] == 1, "classes are numbered in the order of the choice"
+    assert catalog.labels[0] == 1, "classes are numbered in the order of the choice"
     with pytest.raises(BadInput, match="Did you mean 'cow'"):
-        _ = ImageClasses(data, chosen=("cov", "bee")).shelf
+        _ = ImageClasses(data, chosen=("cov", "bee")).catalog
     with pytest.raises(BadInput, match="cannot be averaged to 3 × 3"):
-        _ = ImageClasses(data, side=3).shelf
+        _ = ImageClasses(data, side=3).catalog
 
 
 def test_digits_are_stacked_and_the_label_is_their_parity(mnist):
@@ -152,7 +152,7 @@ def test_trials_of_one_program_share_the_images_and_differ_in_what_they_draw(mni
     family = ImageClasses("mnist", chosen=(2, 7))
     trials = [
         Trial(each, network(40), 40, seed, (Performance(20),))
-        for each in (family, Relabelled(family))
+        for each in (family, ShuffledLabels(family))
         for seed in (0, 1)
     ]
     together = {record.key: record for record in LocalEngine().run(trials)}

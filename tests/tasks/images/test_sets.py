@@ -11,10 +11,10 @@ import threading
 import numpy as np
 import pytest
 
-from image_files import digits, idx, pixels, write_cifar, write_mnist, write_pictures, write_svhn
+from image_files import digits, idx, pixels, write_cifar, write_images, write_mnist, write_svhn
 from unlazy.core.errors import BadInput
 from unlazy.tasks.images import fetching, library
-from unlazy.tasks.images.library import Download, identity_of, locate, missing, pictures_of
+from unlazy.tasks.images.library import Download, digest_of, locate, missing, pictures_of
 
 
 def test_idx_files_are_read_plain_and_compressed(folder, tmp_path):
@@ -23,11 +23,11 @@ def test_idx_files_are_read_plain_and_compressed(folder, tmp_path):
     np.testing.assert_array_equal(found.x_train[..., 0], parts["train-images-idx3-ubyte"])
     np.testing.assert_array_equal(found.y_test, parts["t10k-labels-idx1-ubyte"])
     assert found.x_train.shape == (40, 28, 28, 1) and found.classes == tuple("0123456789")
-    packed = identity_of("mnist")
+    packed = digest_of("mnist")
     for path in folder.iterdir():
         (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
         path.unlink()
-    assert identity_of("mnist") == packed, "the same images in another form are the same set"
+    assert digest_of("mnist") == packed, "the same images in another form are the same set"
 
 
 @pytest.mark.parametrize("archive", [False, True])
@@ -51,7 +51,7 @@ def test_mat_files_are_read_and_ten_means_zero(folder):
 
 
 def test_class_folders_and_npz_of_a_users_own(folder):
-    write_pictures(folder / "mine", ("cat", "dog", "eel"))
+    write_images(folder / "mine", ("cat", "dog", "eel"))
     found = pictures_of(str(folder / "mine"))
     assert (
         found.classes == ("cat", "dog", "eel")
@@ -59,8 +59,8 @@ def test_class_folders_and_npz_of_a_users_own(folder):
         and len(found.y_test) == 0
     )
     np.testing.assert_array_equal(found.x_train[6:12], pixels(6, (8, 8, 3), 1))
-    write_pictures(folder / "split" / "train")
-    write_pictures(folder / "split" / "val", n=2)
+    write_images(folder / "split" / "train")
+    write_images(folder / "split" / "val", n=2)
     assert len(pictures_of(str(folder / "split")).y_test) == 4
     np.savez(folder / "own.npz", x_train=pixels(9, (5, 5)), y_train=digits(9))
     assert pictures_of(str(folder / "own.npz")).x_train.shape == (9, 5, 5, 1)
@@ -68,8 +68,8 @@ def test_class_folders_and_npz_of_a_users_own(folder):
 
 def test_the_form_of_tiny_imagenet(folder):
     top = folder / "tiny-imagenet-200"
-    write_pictures(top / "train", ("n01", "n02"), inner="images")
-    write_pictures(top / "val", ("images",), n=2)
+    write_images(top / "train", ("n01", "n02"), inner="images")
+    write_images(top / "val", ("images",), n=2)
     (top / "val" / "val_annotations.txt").write_text(
         "1.png\tn01\t0\t0\t5\t5\n0.png\tn02\t0\t0\t5\t5\n"
     )
@@ -137,15 +137,15 @@ def test_bad_files_are_named_and_leave_nothing_in_the_cache(
 def test_what_is_wrong_with_own_pictures_is_said(folder):
     with pytest.raises(BadInput, match="There is no set of images at 'nowhere'"):
         pictures_of("nowhere")
-    write_pictures(folder / "one", ("cat",))
+    write_images(folder / "one", ("cat",))
     with pytest.raises(BadInput, match="at least two classes, but holds 1"):
         pictures_of(str(folder / "one"))
-    write_pictures(folder / "mixed")
+    write_images(folder / "mixed")
     (folder / "mixed" / "cat" / "0.png").write_bytes(b"no picture")
     with pytest.raises(BadInput, match=r"0.png cannot be read as a picture"):
         pictures_of(str(folder / "mixed"))
-    write_pictures(folder / "sizes")
-    write_pictures(folder / "other", shape=(9, 9, 3))
+    write_images(folder / "sizes")
+    write_images(folder / "other", shape=(9, 9, 3))
     (folder / "other" / "dog" / "0.png").rename(folder / "sizes" / "dog" / "0.png")
     with pytest.raises(BadInput, match="all pictures must have one size"):
         pictures_of(str(folder / "sizes"))
@@ -161,24 +161,24 @@ def test_what_is_not_there_is_said_in_one_sentence(tmp_path):
         and "unlazy data fetch svhn" in said
         and "--data or $UNLAZY_DATA" in said
     )
-    assert identity_of("svhn") == "absent" and locate("svhn") is None
+    assert digest_of("svhn") == "absent" and locate("svhn") is None
     with pytest.raises(BadInput, match="SVHN is not there"):
         pictures_of("svhn")
 
 
 def test_what_was_read_is_mapped_from_the_cache_until_a_file_changes(folder, monkeypatch):
     write_mnist(folder)
-    first = identity_of("mnist")
+    first = digest_of("mnist")
     monkeypatch.setattr(library, "_held", {})
     monkeypatch.setattr(library, "read_idx_set", lambda files: pytest.fail("it was read again"))
-    assert identity_of("mnist") == first
+    assert digest_of("mnist") == first
     held = pictures_of("mnist").x_train
     assert isinstance(held.base, np.memmap)
     monkeypatch.undo()
     monkeypatch.setenv("UNLAZY_DATA", str(folder))
     monkeypatch.setattr(library, "_held", {})
     write_mnist(folder, n=50)
-    assert identity_of("mnist") != first and len(pictures_of("mnist").y_train) == 50
+    assert digest_of("mnist") != first and len(pictures_of("mnist").y_train) == 50
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

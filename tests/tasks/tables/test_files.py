@@ -12,7 +12,7 @@ from unlazy.core.errors import BadInput
 from unlazy.tables.folds import Encoded
 from unlazy.tasks.tables import files
 from unlazy.tasks.tables.files import read_table, table_of
-from unlazy.tasks.tables.problems import MostTelling, problem_of, soft_cut
+from unlazy.tasks.tables.problems import MostInformative, problem_of, soft_cut
 from unlazy.tasks.tables.uci import uci_tables
 
 DRAW = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def test_mixed_columns_are_read_and_every_decision_is_told(tmp_path):
 
 
 def test_a_sample_is_kept_of_a_long_file_in_its_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_ROWS", 50)
+    monkeypatch.setattr(files, "MAX_ROWS", 50)
     table = read_table(written(tmp_path, [f"{i},{i % 7},{i % 2},{i}" for i in range(400)]), "y")
     assert len(table) == 50 and "50 of 400 rows" in table.decisions[0]
     assert np.all(np.diff(table.target) > 0) and table.target[-1] > 200
@@ -157,7 +157,7 @@ def test_rows_that_are_the_same_share_a_fold_and_classes_are_spread():
 
 def test_of_many_columns_the_telling_ones_are_kept():
     x = DRAW.standard_normal((200, 40))
-    kept = MostTelling("regression", 3).fit(x, x[:, 7] - x[:, 20] + 0.1 * x[:, 3]).kept_
+    kept = MostInformative("regression", 3).fit(x, x[:, 7] - x[:, 20] + 0.1 * x[:, 3]).kept_
     assert {7, 20} <= set(kept) and len(kept) == 3
     assert np.max(np.abs(soft_cut(np.array([1e9, -1e9, 0.1])))) <= 4
 

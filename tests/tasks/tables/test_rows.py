@@ -12,7 +12,7 @@ from unlazy.core.errors import BadInput
 from unlazy.core.threefry import new_key
 from unlazy.lab.registry import family_of
 from unlazy.lab.trials import Trial
-from unlazy.learners.shelf import LEARNERS
+from unlazy.learners.catalog import LEARNERS
 from unlazy.play.own import task_preset
 from unlazy.play.recording import record
 from unlazy.probes.performance import Performance
@@ -83,10 +83,10 @@ def test_held_rows_do_not_shape_the_encoding(table):
 
 def test_an_edited_table_is_another_trial(table):
     probes = (Performance(100),)
-    before = Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).id
-    assert before == Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).id
+    before = Trial(family_of(f"{table}:sign"), LEARNERS["linear"].value, 50, 10, probes).id
+    assert before == Trial(family_of(f"{table}:sign"), LEARNERS["linear"].value, 50, 10, probes).id
     table.write_text(table.read_text().replace("red", "blue"))
-    assert before != Trial(family_of(f"{table}:sign"), LEARNERS["linear"].thing, 50, 10, probes).id
+    assert before != Trial(family_of(f"{table}:sign"), LEARNERS["linear"].value, 50, 10, probes).id
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_contest_on_a_table(table, tmp_path):
 def test_a_table_can_be_watched(table):
     preset = task_preset(f"{table}:sign")
     assert "120 rows" in preset.about
-    found = record(preset, {"n": 60, "width": 20, "steps": 50, "seeds": 1}, rivals=False)
+    found = record(preset, {"n": 60, "width": 20, "steps": 50, "seeds": 1}, baselines=False)
     frames = [message for message in found["messages"] if message["type"] == "frame"]
     assert frames[-1]["secret"] is False and frames[-1]["hidden"] == 2
     assert len(frames[-1]["tiles"][0]) == family_of(f"{table}:sign").dimension

@@ -1,6 +1,6 @@
 """Engines: they take trials and yield records."""
 
-from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher
+from unlazy.lab.engines.base import Callback, Engine, NullCallback, Plan
 from unlazy.lab.engines.local import LocalEngine
 
-__all__ = ["Engine", "LocalEngine", "Plan", "Silent", "Watcher"]
+__all__ = ["Callback", "Engine", "LocalEngine", "NullCallback", "Plan"]

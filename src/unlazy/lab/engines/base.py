@@ -13,7 +13,7 @@ from unlazy.lab.costs import Costs
 from unlazy.lab.trials import Failure, Record, Runnable, Trial
 
 
-class Watcher(Protocol):
+class Callback(Protocol):
     """Is told how a run goes on."""
 
     def compiling(self, programs: int) -> None:
@@ -32,7 +32,7 @@ class Watcher(Protocol):
         """So many workers are there; an engine without workers never says so."""
 
 
-class Silent:
+class NullCallback:
     """A watcher that says nothing."""
 
     def compiling(self, programs: int) -> None:
@@ -83,7 +83,7 @@ class Engine(ABC):
         """What running these would take."""
 
     @abstractmethod
-    def run(self, trials: Sequence[Runnable], watcher: Watcher) -> Generator[Record | Failure]:
+    def run(self, trials: Sequence[Runnable], callback: Callback) -> Generator[Record | Failure]:
         """Records as they finish, and failures where the engine can go on after one.
 
         Closing the iterator stops the engine.

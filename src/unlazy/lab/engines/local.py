@@ -31,7 +31,7 @@ from unlazy.core.errors import BadInput, require
 from unlazy.core.threads import cores
 from unlazy.core.threefry import new_key
 from unlazy.lab.costs import Costs
-from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher, require_data
+from unlazy.lab.engines.base import Callback, Engine, NullCallback, Plan, require_data
 from unlazy.lab.engines.programs import Programs, TooLarge
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import DETAILS, Measurement, Record, Runnable, Trial, now
@@ -131,7 +131,9 @@ class LocalEngine(Engine):
             self.costs.seconds,
         )
 
-    def run(self, trials: Sequence[Runnable], watcher: Watcher | None = None) -> Generator[Record]:
+    def run(
+        self, trials: Sequence[Runnable], callback: Callback | None = None
+    ) -> Generator[Record]:
         """While a group runs, the programs of the next are compiled; while one is waited for,
         trials run that run alone.
 
@@ -139,7 +141,7 @@ class LocalEngine(Engine):
         """
         require_data(trials)
         use_compilation_cache()
-        watcher = watcher or Silent()
+        callback = callback or NullCallback()
         groups, waiting = groups_of(trials)
         alone = iter(waiting)
         counted = self._programs.count, self._programs.seconds
@@ -150,11 +152,11 @@ class LocalEngine(Engine):
                 prepared = [ahead.submit(self._prepare, group) for group in groups[:1]]
                 for place in range(len(groups)):
                     while not prepared[place].done() and running:
-                        yield from _collected(running.popleft(), watcher)
+                        yield from _collected(running.popleft(), callback)
                     while not prepared[place].done() and (trial := next(alone, None)) is not None:
-                        yield self._run_alone(trial, watcher)
+                        yield self._run_alone(trial, callback)
                     if not prepared[place].done():
-                        watcher.compiling(self._programs.count - counted[0])
+                        callback.compiling(self._programs.count - counted[0])
                     chunks = prepared[place].result()
                     prepared += [
                         ahead.submit(self._prepare, following)
@@ -162,21 +164,21 @@ class LocalEngine(Engine):
                     ]
                     for chunk, size in chunks:
                         while len(running) >= self._abreast:
-                            yield from _collected(running.popleft(), watcher)
-                        watcher.running(len(chunk))
+                            yield from _collected(running.popleft(), callback)
+                        callback.running(len(chunk))
                         running.append((chunk, runners.submit(self._run_chunk, chunk, size)))
-                    watcher.compiled(
+                    callback.compiled(
                         self._programs.count - counted[0], self._programs.seconds - counted[1]
                     )
                 while running:
-                    yield from _collected(running.popleft(), watcher)
+                    yield from _collected(running.popleft(), callback)
             finally:
                 self._programs.stop.set()
                 ahead.shutdown(wait=True, cancel_futures=True)
                 runners.shutdown(wait=True, cancel_futures=True)
                 self._programs.stop.clear()
         for trial in alone:
-            yield self._run_alone(trial, watcher)
+            yield self._run_alone(trial, callback)
 
     def run_together(self, chunk: list[Trial], size: int) -> list[Record]:
         """One chunk, filled up to a size and not cut; `TooLarge` where its programs need more
@@ -188,20 +190,20 @@ class LocalEngine(Engine):
 
     def run_alone(self, trial: Runnable) -> Record:
         """One trial that runs alone, on the host."""
-        return self._run_alone(trial, Silent())
+        return self._run_alone(trial, NullCallback())
 
     @property
     def programs(self) -> int:
         """How many programs were compiled so far."""
         return self._programs.count
 
-    def _run_alone(self, trial: Runnable, watcher: Watcher) -> Record:
-        watcher.running(1)
+    def _run_alone(self, trial: Runnable, callback: Callback) -> Record:
+        callback.running(1)
         begin = time.perf_counter()
         with jax.enable_x64(trial.precision == 64):
             found = _measured(trial) if isinstance(trial, Measurement) else _run_on_host(trial)
         seconds = time.perf_counter() - begin
-        watcher.finished(trial, seconds)
+        callback.finished(trial, seconds)
         details = found.pop(DETAILS, None)
         return _record(trial, jax.device_get(found), seconds, details)
 
@@ -248,12 +250,12 @@ class LocalEngine(Engine):
 _Running = tuple[list[Trial], "Future[tuple[Any, float]]"]
 
 
-def _collected(running: _Running, watcher: Watcher) -> Iterator[Record]:
+def _collected(running: _Running, callback: Callback) -> Iterator[Record]:
     """Wait for a chunk, and make its records."""
     chunk, future = running
     found, seconds = future.result()
     for trial, record in zip(chunk, _records(chunk, found, seconds), strict=True):
-        watcher.finished(trial, seconds)
+        callback.finished(trial, seconds)
         yield record
 
 
@@ -349,7 +351,7 @@ def _run_on_host(trial: Trial) -> dict[str, Any]:
 
 def _measured(trial: Measurement) -> dict[str, Any]:
     """An instrument's findings in the form of a trial's."""
-    measured = dict(trial.instrument.measure(key=new_key(trial.seed)))
+    measured = dict(trial.computation.measure(key=new_key(trial.seed)))
     details = measured.pop(DETAILS, None)
     found = {name: np.asarray(value) for name, value in measured.items()}
     if trial.steps == (0,):

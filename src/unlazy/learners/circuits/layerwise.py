@@ -35,9 +35,9 @@ from unlazy.networks.tree import GateNeurons, initial_neurons, levels_of, width_
 from unlazy.tasks.base import Batch, Sampler, draw
 from unlazy.tasks.circuits.bits import Packed, counts, pack, unpack, valid
 from unlazy.tasks.circuits.circuit import Circuit, apply_gates
+from unlazy.tasks.circuits.distributions import Stream, WeightedSample
 from unlazy.tasks.circuits.families import evaluate_signs
-from unlazy.tasks.circuits.laws import Stream, WeightedSample
-from unlazy.tasks.circuits.recovery import SampleLawStatistics
+from unlazy.tasks.circuits.recovery import WeightedSampleStatistics
 from unlazy.tasks.circuits.statistics import Statistics
 
 #: Steps after which a layer is given up; gates that did not settle are named in the outcome.
@@ -266,15 +266,15 @@ class Layerwise(Learner):
             return sample_statistics(sample)
         if self.source == "weighted sample":
             count = sample.count
-            return SampleLawStatistics(
+            return WeightedSampleStatistics(
                 WeightedSample.of(unpack(sample.x, count), unpack(sample.y[None], count)[:, 0])
             )
-        law = None if sampler.exact_law is None else sampler.exact_law()
-        if not isinstance(law, Statistics):
+        population = None if sampler.population is None else sampler.population()
+        if not isinstance(population, Statistics):
             raise BadInput(
                 "These data do not offer the exact statistics of a circuit: take a sample."
             )
-        return law
+        return population
 
 
 def _traced(found: LearnedCircuit, sample: Packed, seen: Batch) -> Trace:

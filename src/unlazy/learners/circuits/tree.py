@@ -20,7 +20,7 @@ from unlazy.core.errors import BadInput
 from unlazy.core.losses import hinge
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.parts import Resumable
-from unlazy.learners.sources import GradientSource, LawGradients, SampleGradients
+from unlazy.learners.sources import GradientSource, PopulationGradients, SampleGradients
 from unlazy.networks.base import Network
 from unlazy.networks.tree import TreeInit, TreeNetwork, width_for
 from unlazy.tasks.base import Batch, Sampler, WeightedBatch
@@ -119,7 +119,7 @@ def layerwise_network(
     steps: int,
     k: int | None = None,
     printed_sign: bool = False,
-    law: bool = False,
+    population: bool = False,
     precision: Literal[32, 64] = 32,
 ) -> GradientDescent:
     """Algorithm 1 as a learner of the literal network, at most `steps` steps a layer; on a sample,
@@ -129,16 +129,16 @@ def layerwise_network(
         LayerDescent(i, margin=margin, steps=steps, printed_sign=printed_sign)
         for i in reversed(range(n.bit_length() - 1))
     )
-    source = LawGradients() if law else SampleGradients()
+    source = PopulationGradients() if population else SampleGradients()
     return GradientDescent(
         TreeInit(k or width_for(n, 0.001)), stages, source=source, precision=precision
     )
 
 
 def end_to_end(
-    n: int, *, steps: int, batch: int, rate: float, optimiser: str = "adam", k: int = 16
+    n: int, *, steps: int, batch: int, rate: float, optimizer: str = "adam", k: int = 16
 ) -> GradientDescent:
     """The same tree trained as a whole, with standard practice: logistic loss, minibatches."""
-    descent = Descent({"w": rate}, steps=steps, batch=batch, loss="logistic", optimiser=optimiser)  # type: ignore[arg-type]
+    descent = Descent({"w": rate}, steps=steps, batch=batch, loss="logistic", optimizer=optimizer)  # type: ignore[arg-type]
     # Neurons of unit scale: the hard-tanh outputs are then spread over [−1, 1].
     return GradientDescent(TreeInit(k, scale=4 * 2**0.5 * k / k**0.5), (descent,))

@@ -4,7 +4,7 @@ ResNets learn hierarchies, kernels do not.
 unlazy reproduce 'allenzhu2019/*'     about a quarter of an hour on two cores
 """
 
-from unlazy.core.naming import Named
+from unlazy.core.naming import Entry
 from unlazy.papers.allenzhu2019.errata import ERRATA
 from unlazy.papers.allenzhu2019.facts import COMPLEXITY, LEARNER, TASK
 from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, FIGURE2B
@@ -45,32 +45,32 @@ __all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TAS
 NOT_RUN = ()
 
 TASKS = {
-    "allenzhu2019/task": Named(
+    "allenzhu2019/task": Entry(
         PairHierarchy(), "products of pairs of 30 signs, and 0.3 times a product of four of them"
     ),
-    "allenzhu2019/task-hard": Named(
+    "allenzhu2019/task-hard": Entry(
         HardInstance(d=30, fair=20),
         "three of 20 signs and 0.3 times their product, beside 10 others",
     ),
-    "allenzhu2019/task-smooth": Named(
+    "allenzhu2019/task-smooth": Entry(
         SmoothHierarchy(),
         "networks of smooth neurons on the sphere, and 0.3 times networks of those",
     ),
-    "allenzhu2019/task-parity": Named(
+    "allenzhu2019/task-parity": Entry(
         RealParity(), "the parity of six of 40 signs as a real number"
     ),
 }
 
 LEARNERS = {
-    "allenzhu2019/learner": Named(
+    "allenzhu2019/learner": Entry(
         momentum_sgd("3resnet", "all", 100, 500, (0.1, 5e-3), 400),
         "three-layer ResNet, SGD with momentum",
     ),
-    "allenzhu2019/learner-hidden": Named(
+    "allenzhu2019/learner-hidden": Entry(
         momentum_sgd("3resnet", "hidden", 100, 1000, (0.2, 5e-4), 400),
         "three-layer ResNet trained in its hidden layers",
     ),
-    "allenzhu2019/learner-3layer": Named(
+    "allenzhu2019/learner-3layer": Entry(
         momentum_sgd("3layer", "all", 100, 500, (0.1, 5e-3), 400),
         "three-layer network without the skip",
     ),

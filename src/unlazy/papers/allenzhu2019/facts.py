@@ -6,7 +6,7 @@ from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Published, Scale, arm, arms
-from unlazy.papers.allenzhu2019.instruments import (
+from unlazy.papers.allenzhu2019.computations import (
     Complexities,
     GeneralClass,
     GradientFormula,
@@ -48,7 +48,7 @@ TASK = Claim(
         lambda scale: {"targets": HierarchyFacts(0.31, 3, 512)},
     ),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
-    least_seeds=1,
+    min_seeds=1,
     **notes("allenzhu2019/task"),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unlazy.lab.arms import Row, StudyArm, relabelled
+from unlazy.lab.arms import Row, StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Check, Condition, Control, Scale, arm, arms
@@ -106,7 +106,7 @@ def _null(trained: Trained, scale: Scale) -> dict[str, StudyArm]:
     easy = figure2(scale, trained, width, size=few, family=PairHierarchy(d=8))
     shown = figure2(scale, trained, width, size=few)
     resnet = f"3resnet({trained})"
-    return easy | {resnet: relabelled(shown[resnet]) or shown[resnet]}
+    return easy | {resnet: shuffled_labels(shown[resnet]) or shown[resnet]}
 
 
 def _methods(trained: Trained) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unlazy.lab.arms import Row, StudyArm, relabelled
+from unlazy.lab.arms import Row, StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Check, Control, Scale, arm
@@ -115,7 +115,7 @@ def _null(scale: Scale) -> dict[str, StudyArm]:
             looks(size.test, 1000),
         )
         arms[arm_name(trained, n)] = Row(
-            {beta: easy if beta <= 20 else relabelled(shown) or shown for beta in row.arms}
+            {beta: easy if beta <= 20 else shuffled_labels(shown) or shown for beta in row.arms}
         )
     return arms
 

@@ -12,7 +12,7 @@ from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Published, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.networks.inits import SignedInit
-from unlazy.papers.allenzhu2019.instruments import HandMade
+from unlazy.papers.allenzhu2019.computations import HandMade
 from unlazy.papers.allenzhu2019.probes import FirstLayerNorm
 from unlazy.papers.allenzhu2019.setting import Cell
 from unlazy.probes.performance import Performance, Validation

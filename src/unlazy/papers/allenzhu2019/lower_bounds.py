@@ -15,13 +15,13 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.core.random import host_generator
 from unlazy.kernels.base import Kernel
+from unlazy.kernels.catalog import KERNELS
 from unlazy.kernels.feature_maps import Features, RandomFeatures, featured
-from unlazy.kernels.shelf import KERNELS
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm, arms
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.learners.kernel import KernelRidge
 from unlazy.probes.performance import Performance
 from unlazy.tasks.hierarchy import HardInstance
@@ -44,7 +44,7 @@ def _columns(kernel: Kernel, x: Any, z: Any) -> Any:
     return kernel(x, z)
 
 
-class SpanRisk(Instrument):
+class SpanRisk(ExactComputation):
     """The least risk that any weights reach on H_i = x_i + α·χ_S, for every S of size k: over the
     span of kernel functions of N random points of a cube, or of as many features. The axis is k.
 
@@ -97,7 +97,7 @@ class SpanRisk(Instrument):
         return {name: np.array(values) for name, values in found.items()}
 
 
-class RankArgument(Instrument):
+class RankArgument(ExactComputation):
     """Lemma D.2: of R columns of M ∈ R^{N×R}, how many can be singled out; random matrices, and the
     worst, made of unit vectors.
 
@@ -148,14 +148,14 @@ def lower_bounds(scale: Scale, *, slipped: bool = False) -> dict[str, StudyArm]:
     for name, entry in KERNELS.items():
         if slipped and name in ("linear", "quadratic", "polynomial", "arc-cosine", "nngp", "ntk"):
             continue  # whose spans stay small, or have no products of odd degree
-        arms[name] = SpanRisk(entry.thing, d, degrees, examples=examples, precision=64)
+        arms[name] = SpanRisk(entry.value, d, degrees, examples=examples, precision=64)
     for kind in ("relu", "fourier"):
         features = RandomFeatures(kind, width=width, bandwidth=2.0)
         arms[f"{kind} features"] = SpanRisk(features, d, degrees[-1:], examples=width, precision=64)
     k = degrees[-1]
     family = HardInstance(d=d, k=2 if slipped else k, alpha=ALPHA)
     for name in ("rbf", "ntk"):
-        learner = KernelRidge(KERNELS[name].thing, (1e-4,))
+        learner = KernelRidge(KERNELS[name].value, (1e-4,))
         arms[f"{name}, trained"] = Arm(
             family,
             learner,
@@ -213,7 +213,7 @@ LOWER_BOUNDS = Claim(
             "targets.",
         ),
     ),
-    whatever_labels="the bounds are from below: a kernel that is shown labels of other inputs has "
-    "a greater risk still",
+    label_free_reason="the bounds are lower bounds: with shuffled labels the risk of a kernel is "
+    "larger still",
     **notes("allenzhu2019/theorem2-3"),
 )

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.arms import Arm, Chosen
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.tangent import LastLayerRidge, TangentRidge
 from unlazy.networks.base import Init
@@ -137,7 +137,7 @@ def chosen_linear(
     )
 
 
-class Level(Instrument):
+class Level(ExactComputation):
     """A line to be drawn: one error at all places of an axis."""
 
     value: float = eqx.field(converter=float)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from unlazy.core.naming import Named
-from unlazy.papers.daniely2020.contest import CONTEST
+from unlazy.core.naming import Entry
+from unlazy.papers.daniely2020.comparison import CONTEST
 from unlazy.papers.daniely2020.digits import CLAIM_DIGITS
 from unlazy.papers.daniely2020.errata import ERRATA
 from unlazy.papers.daniely2020.fixed_features import THEOREM1
@@ -32,7 +32,7 @@ BIBTEX = """@inproceedings{daniely2020,
 CLAIMS = (*ROWS, THEOREM1, *TRAINING, CONTEST, CLAIM_DIGITS)
 
 TASKS = {
-    "daniely2020/task": Named(
+    "daniely2020/task": Entry(
         EqualBits(d=50, k=3),
         "half of the inputs are uniform bits, in the other half all bits of the parity are equal",
     ),
@@ -42,19 +42,19 @@ TASKS = {
 _SCHEDULE = ParitySchedule.practical(n=50, k=3, q=128, T=2000, pace=1e4, layers="second")
 
 LEARNERS = {
-    "daniely2020/learner": Named(
+    "daniely2020/learner": Entry(
         _SCHEDULE.network(batch=256),
         "ternary pairs, one step that forgets, then the second layer by gradient descent; k = 3",
     ),
-    "daniely2020/learner-both": Named(
+    "daniely2020/learner-both": Entry(
         dataclasses.replace(_SCHEDULE, layers="both", rate=15 / 128).network(batch=256),
         "the same with both layers trained after step 1",
     ),
-    "daniely2020/learner-theorem": Named(
+    "daniely2020/learner-theorem": Entry(
         ParitySchedule.theorem(n=50, k=3, q=128, T=2000).network(),
         "the same with the step size and penalty of Theorem 2, whole sample",
     ),
-    "daniely2020/one-step": Named(
+    "daniely2020/one-step": Entry(
         _SCHEDULE.one_step(), "first layer frozen after step 1, ridge readout"
     ),
 }

@@ -16,11 +16,11 @@ from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Scale, arm, arms, relabelled_arms
 from unlazy.learners.base import Learner
+from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.learners.shelf import LEARNERS
 from unlazy.networks.base import Init
-from unlazy.networks.inits import MirroredInit, TangentInit
+from unlazy.networks.inits import AntisymmetricInit, TangentInit
 from unlazy.probes.performance import Performance
 from unlazy.tasks.images.families import StackedDigits
 
@@ -51,11 +51,11 @@ NETWORK, TANGENT = "network", "tangent model"
 #: one that knows more.
 FIXED = ("random ReLUs", "tangent kernel", "Gaussian kernel")
 FILTERS = "Gaussian kernel on random filters"
-RIVALS: dict[str, Learner] = {
+BASELINES: dict[str, Learner] = {
     "random ReLUs": FeatureRidge(RandomFeatures("relu", 1000)),
-    "tangent kernel": LEARNERS["ntk"].thing,
-    "Gaussian kernel": LEARNERS["rbf"].thing,
-    FILTERS: LEARNERS["convolutional-rbf"].thing,
+    "tangent kernel": LEARNERS["ntk"].value,
+    "Gaussian kernel": LEARNERS["rbf"].value,
+    FILTERS: LEARNERS["convolutional-rbf"].value,
 }
 
 
@@ -65,7 +65,7 @@ def _trained(init: Init, steps: int) -> GradientDescent:
         steps=steps,
         batch=BATCH,
         loss="logistic",
-        optimiser="adam",
+        optimizer="adam",
     )
     return GradientDescent(init, (descent,))
 
@@ -76,9 +76,9 @@ def digits(scale: Scale) -> dict[str, StudyArm]:
     looks = (Performance(size.test),)
     families = {k: StackedDigits("mnist", k=k) for k in size.counts}
 
-    def start(k: int) -> MirroredInit:
+    def start(k: int) -> AntisymmetricInit:
         d = families[k].dimension
-        return MirroredInit(
+        return AntisymmetricInit(
             m=size.pairs,
             w_scale=1 / math.sqrt(d),
             b_scale=0.1,
@@ -89,8 +89,8 @@ def digits(scale: Scale) -> dict[str, StudyArm]:
     def network(k: int, n: int) -> Arm:
         return Arm(families[k], _trained(start(k), size.steps), n, looks)
 
-    def rival(name: str, k: int, n: int) -> Tuned:
-        return Tuned(families[k], RIVALS[name], n, looks, BUDGET)
+    def baseline(name: str, k: int, n: int) -> Tuned:
+        return Tuned(families[k], BASELINES[name], n, looks, BUDGET)
 
     found: dict[str, StudyArm] = {NETWORK: Row({k: network(k, size.n) for k in size.counts})}
     found[TANGENT] = Row(
@@ -99,11 +99,11 @@ def digits(scale: Scale) -> dict[str, StudyArm]:
             for k in size.counts
         }
     )
-    found |= {name: Row({k: rival(name, k, size.n) for k in size.counts}) for name in FIXED}
-    found[FILTERS] = Row({k: rival(FILTERS, k, size.n) for k in size.counts[:2]})
+    found |= {name: Row({k: baseline(name, k, size.n) for k in size.counts}) for name in FIXED}
+    found[FILTERS] = Row({k: baseline(FILTERS, k, size.n) for k in size.counts[:2]})
     sizes = (size.fewer, size.n)
     found[f"{NETWORK} over n"] = Row({n: network(2, n) for n in sizes})
-    found["tangent kernel over n"] = Row({n: rival("tangent kernel", 2, n) for n in sizes})
+    found["tangent kernel over n"] = Row({n: baseline("tangent kernel", 2, n) for n in sizes})
     return found
 
 

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from unlazy.core.errors import require
 from unlazy.lab.power_laws import slope
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.theory.sign_rank import forster_bound
 from unlazy.theory.walsh import points
 
@@ -146,7 +146,7 @@ def separable(features: Float[np.ndarray, "p N"], labels: Float[np.ndarray, " p"
     return separates(leading_basis(features)[0], labels)
 
 
-def least_embedding(features: Float[np.ndarray, "p N"], labels: Float[np.ndarray, " p"]) -> int:
+def min_embedding_size(features: Float[np.ndarray, "p N"], labels: Float[np.ndarray, " p"]) -> int:
     """The least number of leading features that separate the labels.
 
     More features never hurt, so it is bisected.
@@ -177,7 +177,7 @@ def growth(k: np.ndarray, least: np.ndarray) -> dict[str, float]:
     return {"bits": bits, "base": 2**bits, "degree": ends[1], "rise": ends[1] - ends[0]}
 
 
-class _Embeddings(Instrument):
+class _Embeddings(ExactComputation):
     """Base of counts over the numbers k of bits, all for one kind of features."""
 
     kind: Kind = eqx.field(static=True)
@@ -232,7 +232,7 @@ class _Embeddings(Instrument):
         raise NotImplementedError
 
 
-class LeastEmbedding(_Embeddings):
+class MinimalEmbedding(_Embeddings):
     """The least number N of random features that express the parity of all k bits: that separate it
     on the whole cube.
 
@@ -240,6 +240,8 @@ class LeastEmbedding(_Embeddings):
     2^(k/2) for an embedding that serves all parities of k bits, from the spectral norm of the
     matrix of their values; `over_forster`: N over it, the least so far; and its `growth`.
     """
+
+    KEY = "LeastEmbedding"
 
     def _one(self, k: int, draw: np.random.Generator) -> int:
         for more in (
@@ -250,7 +252,7 @@ class LeastEmbedding(_Embeddings):
             features, labels = self._drawn(k, draw, more)
             if separable(features, labels) or more == 16:
                 break
-        return least_embedding(features, labels)
+        return min_embedding_size(features, labels)
 
 
 class LearnedEmbedding(_Embeddings):
@@ -259,7 +261,7 @@ class LearnedEmbedding(_Embeddings):
 
     Learned means that at most a share `error` of all points of the cube is labelled wrong. The
     ridge is chosen on a fifth of the examples. The number is bisected, as if more features never
-    hurt, down to 2 %. Measures are those of `LeastEmbedding`.
+    hurt, down to 2 %. Measures are those of `MinimalEmbedding`.
     """
 
     examples: int = eqx.field(static=True, default=8)

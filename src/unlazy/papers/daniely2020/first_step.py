@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from scipy.special import gammaln
 
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.papers.daniely2020.random_start import RandomStart
 from unlazy.theory.parity_gradients import FirstGradients, NeuronGradients
 
@@ -26,7 +26,7 @@ from unlazy.theory.parity_gradients import FirstGradients, NeuronGradients
 FACTORS = (1.5, 2.0, 4.0, 8.0, 16.0)
 
 
-class FirstStepLaw(Instrument):
+class FirstStepGradients(ExactComputation):
     """Lemmas 3, 4, 6, 7 and 12 over the number n of bits: each quantity beside its bound, over all
     neurons of the random start.
 
@@ -42,6 +42,8 @@ class FirstStepLaw(Instrument):
     `part`: on which part of the inputs Lemmas 3 and 4 are looked at. `only_good`: neurons whose
     weights in A do not cancel are left out, which Lemma 7 does not need.
     """
+
+    KEY = "FirstStepLaw"
 
     sizes: tuple[int, ...] = eqx.field(static=True)
     k: int = eqx.field(static=True)
@@ -141,7 +143,7 @@ def _log_comb(n: int, k: int) -> float:
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
-class CancellingNeurons(Instrument):
+class CancellingNeurons(ExactComputation):
     """Lemma 5: on the all-equal part, the greatest gradient off A and of the bias over all neurons
     whose weights in A sum to `sum`.
     """

@@ -11,7 +11,7 @@ from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Scale, arm, arms
-from unlazy.papers.daniely2020.embeddings import KINDS, LearnedEmbedding, LeastEmbedding, Weights
+from unlazy.papers.daniely2020.embeddings import KINDS, LearnedEmbedding, MinimalEmbedding, Weights
 
 #: Bits k over which features are counted that express the parity; those that learn it are counted
 #: to one bit less.
@@ -26,7 +26,7 @@ def theorem1(scale: Scale, weights: Weights = "blind") -> dict[str, StudyArm]:
     """Random neurons, cosines, tangents and powers."""
     bits = BITS[scale]
     express: dict[str, StudyArm] = {
-        kind: LeastEmbedding(kind, bits, weights, precision=64) for kind in KINDS
+        kind: MinimalEmbedding(kind, bits, weights, precision=64) for kind in KINDS
     }
     return express | {
         f"{kind}, learned": LearnedEmbedding(kind, bits[:-1], weights, precision=64)

@@ -30,7 +30,7 @@ from jaxtyping import PRNGKeyArray
 from unlazy.core.errors import require
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
-from unlazy.learners.sources import GradientSource, LawGradients, SampleGradients
+from unlazy.learners.sources import GradientSource, PopulationGradients, SampleGradients
 from unlazy.networks.base import Init
 from unlazy.networks.inits import TernaryInit
 from unlazy.networks.two_layer import TwoLayer
@@ -197,7 +197,7 @@ class ParitySchedule:
     def first(self) -> Descent:
         """Step 1: 2·η·λ = 1, so weights are forgotten."""
         groups = {"w": 1.0, "a": 1.0} | ({"b": 1.0} if self.biases == "trained" else {})
-        return Descent(groups, steps=1, forget=("w", "a"))
+        return Descent(groups, steps=1, full_decay=("w", "a"))
 
     @property
     def rest(self) -> Descent:
@@ -250,5 +250,5 @@ class ParitySchedule:
             structured=structured,
         )
         return GradientDescent(
-            start, (self.rest,), record=self.record, source=LawGradients(), precision=64
+            start, (self.rest,), record=self.record, source=PopulationGradients(), precision=64
         )

@@ -13,7 +13,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.papers.daniely2020.random_start import RandomStart
 from unlazy.papers.daniely2020.separators import levels
 from unlazy.theory.parity_gradients import FirstGradients
@@ -22,7 +22,7 @@ from unlazy.theory.parity_gradients import FirstGradients
 PLACES = 401
 
 
-class FeatureShare(Instrument):
+class FeatureFraction(ExactComputation):
     """Lemma 9 over the number n of bits: the share of neurons that are within 2ε of ψ_r on every
     input, ε = 1/(10k).
 
@@ -32,6 +32,8 @@ class FeatureShare(Instrument):
     in which the neuron is near enough. `tight` asks for 2ε·n^(−tight) instead, which is false for
     large n.
     """
+
+    KEY = "FeatureShare"
 
     sizes: tuple[int, ...] = eqx.field(static=True)
     k: int = eqx.field(static=True)

@@ -25,10 +25,10 @@ from unlazy.tasks.base import Batch, Data, Population
 from unlazy.tasks.equal_bits import CountedBitsTask
 
 
-def _law(task: Data) -> Population:
-    if task.exact_law is None:
+def _distribution(task: Data) -> Population:
+    if task.population is None:
         raise BadInput("This is measured on the exact law, which these data do not offer.")
-    result: Population = task.exact_law()
+    result: Population = task.population()
     return result
 
 
@@ -41,24 +41,26 @@ class CountErrors(ModelProbe):
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(task, CountedBitsTask):
             raise BadInput("Numbers of ones are the inputs of `CountedBits` alone.")
-        law, uniform = task.exact_law(), CountedBitsTask(0.0, task.d, task.k).exact_law()
-        g = model(law.x)
-        wrong = law.y * g <= 0
+        population, uniform = task.population(), CountedBitsTask(0.0, task.d, task.k).population()
+        g = model(population.x)
+        wrong = population.y * g <= 0
         return {
-            "error": 100 * law.weight @ wrong,
+            "error": 100 * population.weight @ wrong,
             "uniform_error": 100 * uniform.weight @ wrong,
-            "margin": jnp.min(law.y * g)
+            "margin": jnp.min(population.y * g)
             / jnp.maximum(jnp.max(jnp.abs(g)), jnp.finfo(g.dtype).tiny),
-            "least": jnp.min(law.y * g),
+            "least": jnp.min(population.y * g),
             "scores": g,
         }
 
 
-class ForgettingStep(Probe):
+class FullDecayStep(Probe):
     """`start`: the greatest |g| of all inputs before the first step. `w`, `u`: how far weights
     after it are from u·E[x f σ'] and E[f σ], over the greatest of them. The records must begin with
     steps 0 and 1, on a law that is listed.
     """
+
+    KEY = "ForgettingStep"
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
@@ -67,15 +69,15 @@ class ForgettingStep(Probe):
             trace.steps[:2] == (0, 1),
             "The start is measured on a trace that records steps 0 and 1.",
         )
-        models, law = _two_layer(trace), _law(task)
+        models, population = _two_layer(trace), _distribution(task)
         before, after = models.at(0), models.at(1)
-        height = law.x @ before.first_layer.T + before.b[None, :]  # p m
+        height = population.x @ before.first_layer.T + before.b[None, :]  # p m
         rising = jnp.where((height > 0) & (height < 6), 1.0, 0.0)
-        signed = law.weight * law.y
-        w = before.a[:, None] * ((signed[:, None] * rising).T @ law.x)
-        u = signed @ before.hidden(law.x)
+        signed = population.weight * population.y
+        w = before.a[:, None] * ((signed[:, None] * rising).T @ population.x)
+        u = signed @ before.hidden(population.x)
         measured = {
-            "start": jnp.max(jnp.abs(before(law.x))),
+            "start": jnp.max(jnp.abs(before(population.x))),
             "w": jnp.max(jnp.abs(after.first_layer - w)) / jnp.max(jnp.abs(w)),
             "u": jnp.max(jnp.abs(after.a - u)) / jnp.max(jnp.abs(u)),
         }
@@ -113,9 +115,9 @@ def _two_layer(trace: Trace) -> TwoLayer:
     return trace.models
 
 
-def _hidden(model: Model, law: Population) -> Float[Array, "p m"]:
+def _hidden(model: Model, population: Population) -> Float[Array, "p m"]:
     assert isinstance(model, TwoLayer)
-    return model.hidden(law.x)
+    return model.hidden(population.x)
 
 
 class LayerDrift(Probe):
@@ -136,15 +138,15 @@ class LayerDrift(Probe):
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
-        models, law = _two_layer(trace), _law(task)
+        models, population = _two_layer(trace), _distribution(task)
         t = jnp.asarray(trace.steps, jnp.result_type(float)) - trace.steps[0] + 1
         small, ratio = self.k / math.sqrt(self.n), self.n / self.k
         grown = self.rate * t
         moved = 6 * grown**2 + grown * small
         w = jnp.linalg.norm(models.first_layer - models.first_layer[:1], axis=2)
-        features = trace.each(lambda model: _hidden(model, law))  # s p m
-        chosen = pseudo_inverse(features[0]) @ law.y
-        losses = jnp.maximum(1 - law.y[None, :] * (features @ chosen), 0.0)
+        features = trace.each(lambda model: _hidden(model, population))  # s p m
+        chosen = pseudo_inverse(features[0]) @ population.y
+        losses = jnp.maximum(1 - population.y[None, :] * (features @ chosen), 0.0)
         changed = jnp.max(jnp.abs(losses - losses[:1]), axis=1)
         size = jnp.linalg.norm(chosen) * jnp.sqrt(jnp.sum(chosen != 0))
         return {
@@ -171,19 +173,19 @@ class Regret(Probe):
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
-        models, law = _two_layer(trace), _law(task)
-        y = self.towards * law.y
-        features = models.at(0).hidden(law.x)  # p m
+        models, population = _two_layer(trace), _distribution(task)
+        y = self.towards * population.y
+        features = models.at(0).hidden(population.x)  # p m
 
         def f(u: Float[Array, " m"]) -> Float[Array, ""]:
-            return law.weight @ jnp.maximum(1 - y * (features @ u), 0.0) + self.penalty * jnp.sum(
-                u**2
-            )
+            return population.weight @ jnp.maximum(
+                1 - y * (features @ u), 0.0
+            ) + self.penalty * jnp.sum(u**2)
 
         values, gradients = jax.vmap(jax.value_and_grad(f))(models.a)
         sizes = jnp.linalg.norm(gradients, axis=1)
         least, last = pseudo_inverse(features) @ y, models.a[-1]
-        rivals = jnp.concatenate(
+        baselines = jnp.concatenate(
             [factor * one[None] for one in (least, last) for factor in (0.0, 0.3, 1.0, 3.0)]
         )
         T = jnp.arange(1, len(trace.steps) + 1)[None, :]
@@ -191,6 +193,8 @@ class Regret(Probe):
         def mean(series: Float[Array, " r"]) -> Float[Array, "1 r"]:
             return jnp.cumsum(series)[None, :] / T
 
-        allowed = jnp.sum(rivals**2, axis=1)[:, None] / (2 * self.rate * T)
+        allowed = jnp.sum(baselines**2, axis=1)[:, None] / (2 * self.rate * T)
         allowed = allowed + jnp.linalg.norm(models.a[0]) * mean(sizes) + self.rate * mean(sizes**2)
-        return {"regret": jnp.max((mean(values) - jax.vmap(f)(rivals)[:, None]) / allowed, axis=0)}
+        return {
+            "regret": jnp.max((mean(values) - jax.vmap(f)(baselines)[:, None]) / allowed, axis=0)
+        }

@@ -11,7 +11,7 @@ from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm
-from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepLaw
+from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepGradients
 from unlazy.papers.daniely2020.separators import ReadoutFeatures
 from unlazy.papers.daniely2020.setting import Mixture
 
@@ -34,7 +34,7 @@ K = 7
 
 def beside(scale: Scale) -> dict[str, StudyArm]:
     """The same for fewer bits in the parity, to be drawn beside it."""
-    return {f"k = {k}": FirstStepLaw(SIZES[scale], k, precision=64) for k in (3, 5)}
+    return {f"k = {k}": FirstStepGradients(SIZES[scale], k, precision=64) for k in (3, 5)}
 
 
 def over_bits(title: str, y: str, arm: str, measure: str) -> Plot:
@@ -68,7 +68,7 @@ TASK = Claim(
     ),
     study=task,
     checks=(
-        (mixture.law <= 1e-6).by_paper(),
+        (mixture.distribution <= 1e-6).by_paper(),
         (mixture.label <= 0.0).by_paper(),
         mixture.drawn <= 5.0,
         (mixture.balance <= 1e-9).by_construction().exactly(),
@@ -82,7 +82,7 @@ TASK = Claim(
 
 def lemma3_4(scale: Scale) -> dict[str, StudyArm]:
     """The uniform part, over the number of bits."""
-    return {"uniform part": FirstStepLaw(SIZES[scale], K, precision=64)} | beside(scale)
+    return {"uniform part": FirstStepGradients(SIZES[scale], K, precision=64)} | beside(scale)
 
 
 uniform = arm("uniform part")
@@ -103,11 +103,11 @@ LEMMA3_4 = Claim(
         (uniform.mean3 <= 1.0).by_paper(),
     ),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "the inputs are those of the all-equal part, which does tell of bits outside A",
         lambda scale: {
-            "uniform part": FirstStepLaw(SIZES[scale], K, part="structured", precision=64)
+            "uniform part": FirstStepGradients(SIZES[scale], K, part="structured", precision=64)
         },
     ),
     plots=(
@@ -137,7 +137,7 @@ LEMMA5 = Claim(
     study=lemma5,
     checks=tuple((cancelling[name] <= 1e-14).by_paper() for name in ("off", "bias")),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "the weights in A sum to one",
         lambda scale: {"weights that cancel": CancellingNeurons(SIZES[scale], K, 1, precision=64)},
@@ -148,7 +148,7 @@ LEMMA5 = Claim(
 
 def lemma6(scale: Scale) -> dict[str, StudyArm]:
     """The mixture, over the number of bits."""
-    return {"mixture": FirstStepLaw(SIZES[scale], K, precision=64)} | beside(scale)
+    return {"mixture": FirstStepGradients(SIZES[scale], K, precision=64)} | beside(scale)
 
 
 LEMMA6 = Claim(
@@ -163,10 +163,10 @@ LEMMA6 = Claim(
     study=lemma6,
     checks=((mixture.ratio6 <= 1.0).by_paper(),),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "a bound that falls by n^(−1/2) faster",
-        lambda scale: {"mixture": FirstStepLaw(SIZES[scale], K, 0.5, precision=64)},
+        lambda scale: {"mixture": FirstStepGradients(SIZES[scale], K, 0.5, precision=64)},
     ),
     plots=(
         over_bits(
@@ -182,9 +182,9 @@ LEMMA6 = Claim(
 
 def lemma7(scale: Scale) -> dict[str, StudyArm]:
     """So many bits that the condition on k is met."""
-    return {"good neurons": FirstStepLaw(MANY[scale], K, only_good=True, precision=64)} | beside(
-        scale
-    )
+    return {
+        "good neurons": FirstStepGradients(MANY[scale], K, only_good=True, precision=64)
+    } | beside(scale)
 
 
 good = arm("good neurons")
@@ -212,11 +212,11 @@ LEMMA7 = Claim(
     ),
     corrections=("daniely2020/lemma7-alpha", "daniely2020/start"),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "bounds that fall by n^(−1/2) faster",
         lambda scale: {
-            "good neurons": FirstStepLaw(MANY[scale], K, 0.5, only_good=True, precision=64)
+            "good neurons": FirstStepGradients(MANY[scale], K, 0.5, only_good=True, precision=64)
         },
     ),
     plots=(over_bits("Share of good neurons", "share, times 14√k", "good neurons", "good"),),
@@ -250,7 +250,7 @@ LEMMA8 = Claim(
     ),
     corrections=("daniely2020/lemma8-ceiling",),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "the function that is wanted stops at 6, as printed",
         lambda scale: {"ψ without ceiling": lemma8_10(scale)["ψ with ceiling"]},
@@ -275,7 +275,7 @@ LEMMA10 = Claim(
     ),
     corrections=("daniely2020/lemma10-coefficients", "daniely2020/lemma8-ceiling"),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "coefficients that are for the other kind of ψ_r",
         lambda scale: lemma8_10(scale, swapped=True),
@@ -298,7 +298,7 @@ LEMMA10 = Claim(
 
 def lemma12(scale: Scale) -> dict[str, StudyArm]:
     """The second layer after the first step."""
-    return {"mixture": FirstStepLaw(SIZES[scale], K, precision=64)} | beside(scale)
+    return {"mixture": FirstStepGradients(SIZES[scale], K, precision=64)} | beside(scale)
 
 
 LEMMA12 = Claim(
@@ -311,10 +311,10 @@ LEMMA12 = Claim(
     checks=((mixture.ratio12 <= 1.0).by_paper(),),
     corrections=("daniely2020/start",),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "a bound of k/n",
-        lambda scale: {"mixture": FirstStepLaw(SIZES[scale], K, 0.5, precision=64)},
+        lambda scale: {"mixture": FirstStepGradients(SIZES[scale], K, 0.5, precision=64)},
     ),
     plots=(
         over_bits(

@@ -12,11 +12,11 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.theory.parity_gradients import CEILING
 
 
-class ReadoutFeatures(Instrument):
+class ReadoutFeatures(ExactComputation):
     """Lemmas 8 and 10 in the number z of equal bits: the features ψ_r, how often a neuron gives
     one, and the separator made of them.
 

@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.tasks.equal_bits import LISTED, EqualBits
 from unlazy.theory.walsh import points
 
 
-class Mixture(Instrument):
+class Mixture(ExactComputation):
     """All inputs of d bits by the definition of the paper, beside the law and the draws of
     `EqualBits`.
 
@@ -42,9 +42,9 @@ class Mixture(Instrument):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         key_task, key_draw = jax.random.split(key)
         task = EqualBits(d=self.d, k=self.k, structured=self.structured).task(key=key_task)
-        law = task.exact_law
-        assert law is not None
-        found, inside = law(), np.isin(np.arange(self.d), np.asarray(task.where))
+        distribution = task.population
+        assert distribution is not None
+        found, inside = distribution(), np.isin(np.arange(self.d), np.asarray(task.where))
         z = points(self.d)
         bits, y = z[:, inside], np.prod(z[:, inside], axis=1)
         equal = np.abs(bits.sum(axis=1)) == self.k

@@ -16,10 +16,10 @@ from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm
-from unlazy.learners.sources import LawGradients
+from unlazy.learners.sources import PopulationGradients
 from unlazy.papers.daniely2020.learner import ParitySchedule
-from unlazy.papers.daniely2020.neuron_features import FeatureShare
-from unlazy.papers.daniely2020.probes import CountErrors, ForgettingStep, LayerDrift, Regret, Solved
+from unlazy.papers.daniely2020.neuron_features import FeatureFraction
+from unlazy.papers.daniely2020.probes import CountErrors, FullDecayStep, LayerDrift, Regret, Solved
 from unlazy.papers.daniely2020.rows import ONE_RUN, K
 from unlazy.tasks.equal_bits import CountedBits, EqualBits
 
@@ -51,7 +51,7 @@ def learner(scale: Scale, *, printed: bool = False) -> dict[str, StudyArm]:
     schedule = ParitySchedule.theorem(n=n, k=k, q=32, T=1, printed=printed, record=(0, 1))
     return {
         "network": Arm(
-            EqualBits(d=n, k=k), schedule.network(LawGradients()), 1, (ForgettingStep(),)
+            EqualBits(d=n, k=k), schedule.network(PopulationGradients()), 1, (FullDecayStep(),)
         )
     }
 
@@ -276,7 +276,7 @@ FEATURE_BITS: dict[Scale, tuple[int, ...]] = {
 
 def lemma9(scale: Scale, tight: float = 0.0) -> dict[str, StudyArm]:
     """All neurons whose weights in A cancel."""
-    return {"neurons": FeatureShare(FEATURE_BITS[scale], K, tight, precision=64)}
+    return {"neurons": FeatureFraction(FEATURE_BITS[scale], K, tight, precision=64)}
 
 
 neurons = arm("neurons")
@@ -303,7 +303,7 @@ LEMMA9 = Claim(
     ),
     corrections=("daniely2020/start", "daniely2020/lemma8-ceiling"),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control("within 2ε/√n instead of 2ε", lambda scale: lemma9(scale, 0.5)),
     **notes("daniely2020/lemma9"),
 )

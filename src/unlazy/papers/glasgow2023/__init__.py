@@ -4,7 +4,7 @@ examples, in two phases.
 unlazy reproduce 'glasgow2023/*'     some minutes on two cores
 """
 
-from unlazy.core.naming import Named
+from unlazy.core.naming import Entry
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.papers.glasgow2023.auxiliary import BALANCE, MINIBATCH, SPREAD
 from unlazy.papers.glasgow2023.early import DEVIATION, GRADIENTS, PHASE1
@@ -47,31 +47,31 @@ CLAIMS = (
 __all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 TASKS = {
-    "glasgow2023/task": Named(MultiIndex(d=128), "XOR of two hidden coordinates on the cube"),
-    "glasgow2023/task-rotated": Named(
+    "glasgow2023/task": Entry(MultiIndex(d=128), "XOR of two hidden coordinates on the cube"),
+    "glasgow2023/task-rotated": Entry(
         MultiIndex(d=64, rotated=True), "XOR on a cube in an unknown basis"
     ),
-    "glasgow2023/task-gaussian": Named(
-        MultiIndex(d=128, law="gaussian"), "the sign of −x₁x₂ on Gaussian inputs"
+    "glasgow2023/task-gaussian": Entry(
+        MultiIndex(d=128, distribution="gaussian"), "the sign of −x₁x₂ on Gaussian inputs"
     ),
-    "glasgow2023/task-parity3": Named(
+    "glasgow2023/task-parity3": Entry(
         MultiIndex(d=64, polynomial=product(3)), "the parity of three hidden coordinates, leap 3"
     ),
-    "glasgow2023/task-staircase": Named(
+    "glasgow2023/task-staircase": Entry(
         MultiIndex(d=64, polynomial=staircase(1, 1, 1)),
         "the sign of a staircase of three hidden coordinates, leap 1",
     ),
 }
 
 LEARNERS = {
-    "glasgow2023/learner": Named(
+    "glasgow2023/learner": Entry(
         mean_field_sgd(width=128, batch=128),
         "mean-field SGD on both layers, fresh minibatches of 128",
     ),
-    "glasgow2023/learner-frozen": Named(
+    "glasgow2023/learner-frozen": Entry(
         mean_field_sgd(width=128, batch=128, freeze_second=True), "the first layer alone"
     ),
-    "glasgow2023/learner-bias": Named(
+    "glasgow2023/learner-bias": Entry(
         mean_field_sgd(width=128, batch=128, bias=True),
         "with a constant coordinate, for odd parities",
     ),

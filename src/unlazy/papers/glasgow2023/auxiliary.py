@@ -83,7 +83,7 @@ def _minibatch(scale: Scale, **false: Any) -> dict[str, StudyArm]:
 sgd = arm("SGD")
 MINIBATCH = Claim(
     id="glasgow2023/minibatch",
-    whatever_labels="averages over minibatches lie near their means whatever is averaged",
+    label_free_reason="averages over minibatches lie near their means whatever is averaged",
     where="Lemmas B.12, B.13 (S1, S2)",
     kind="lemma",
     statement=(
@@ -124,7 +124,7 @@ def _balance(scale: Scale, **false: float) -> dict[str, StudyArm]:
 
 BALANCE = Claim(
     id="glasgow2023/balance",
-    whatever_labels="the balance of the layers is kept by gradients of any labels",
+    label_free_reason="the balance of the layers is kept by gradients of any labels",
     where="Lemma B.13 (S3, S4)",
     kind="lemma",
     statement=(

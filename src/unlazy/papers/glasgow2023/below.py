@@ -12,7 +12,7 @@ from unlazy.kernels.wide import NTK
 from unlazy.lab.arms import Arm, Row
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.learners.prefixes import PrefixRidge
+from unlazy.learners.learning_curves import PrefixRidge
 from unlazy.networks.inits import SphereInit
 from unlazy.papers.glasgow2023.gradients import rotation_invariant_bound
 from unlazy.papers.glasgow2023.invariance import SeenOnInputs

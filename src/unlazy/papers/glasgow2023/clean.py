@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.papers.glasgow2023.constructed import LABELS
 from unlazy.papers.glasgow2023.gradients import PHASE2_RATE
 from unlazy.tasks.spectrum import corners
@@ -91,7 +91,7 @@ def _neurons(rng: np.random.Generator, count: int, k: int, H: float) -> list[Neu
     return [*found, *(Neuron(weight / zeta, opposite, equal, g) for opposite in (0.0, 0.05))]
 
 
-class CleanNeurons(Instrument):
+class CleanNeurons(ExactComputation):
     """Clean gradients of many neurons of S beside the lemmas.
 
     `signal_error`, `second_error`: the greatest |ratio − 1| of −⟨μ/‖μ‖, ∇ᶜ⟩ to |a|·τ·g_μ and of
@@ -187,7 +187,7 @@ class CleanNeurons(Instrument):
         return [*found, Neuron(1.0, 0.0, np.zeros(self.coordinates), np.full(4, 1.0))]
 
 
-class BaseCase(Instrument):
+class BaseCase(ExactComputation):
     """Lemma D.4's chain from the conclusion of Lemma C.1 at its worst, with ζ = log^{−c/2} d and H
     = −log(ζ)/20.
 

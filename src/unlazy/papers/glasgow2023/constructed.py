@@ -23,7 +23,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.papers.glasgow2023.gradients import PHASE2_RATE
 from unlazy.tasks.spectrum import corners
 
@@ -139,7 +139,7 @@ def descend(net: HeavyNetwork, x: np.ndarray, slope: np.ndarray) -> Descended:
     )
 
 
-class HeavyStep(Instrument):
+class HeavyStep(ExactComputation):
     """One step of η = ζ³ on the population loss from a signal-heavy network, beside the items of
     Lemma D.3 and the lemmas behind it.
 

@@ -8,17 +8,17 @@ from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import ArmName, Check, Condition, Control, Scale, arms
-from unlazy.papers.glasgow2023.deviations import GradientDeviations
-from unlazy.papers.glasgow2023.growth import EndOfPhaseOne, SignalGrowth
-from unlazy.papers.glasgow2023.instruments import (
-    PopulationGradients,
+from unlazy.papers.glasgow2023.computations import (
+    PopulationGradientFormulas,
     ReducedPhases,
     StartingGradients,
 )
+from unlazy.papers.glasgow2023.deviations import GradientDeviations
+from unlazy.papers.glasgow2023.growth import EndOfPhaseOne, SignalGrowth
 from unlazy.papers.glasgow2023.probes import ErrorRate, Portrait
 from unlazy.papers.glasgow2023.sizes import SIZES, Training, lemma_c1, training
 from unlazy.tasks.multi_index import MultiIndex
-from unlazy.tasks.relabelled import Relabelled
+from unlazy.tasks.shuffled_labels import ShuffledLabels
 
 #: c of Lemma C.1 in the run, and (C, c) of the reduced dynamics. A time ηt in which phase 1 ends
 #: and phase 2 has begun.
@@ -36,7 +36,7 @@ def _phase1(run: Training, scale: Scale, *, blind: bool = False) -> StudyArm:
         ErrorRate(SIZES[scale].test),
         growth,
         end,
-        family=Relabelled(family) if blind else family,
+        family=ShuffledLabels(family) if blind else family,
     )
 
 
@@ -153,7 +153,7 @@ STARTING: dict[Scale, tuple[int, ...]] = {"smoke": (64,), "laptop": (1024,), "pa
 def gradients(scale: Scale) -> dict[str, StudyArm]:
     """The formulas beside enumeration, and neurons at the start."""
     return {
-        "formulas": PopulationGradients(ENUMERATED[scale], precision=64),
+        "formulas": PopulationGradientFormulas(ENUMERATED[scale], precision=64),
         "start": StartingGradients(STARTING[scale], precision=64),
     }
 
@@ -192,7 +192,7 @@ GRADIENTS = Claim(
     control=Control(
         "formulas with the opposite sign; neurons with 60 times the signal",
         lambda s: {
-            "formulas": PopulationGradients(ENUMERATED[s], turn=-1.0, precision=64),
+            "formulas": PopulationGradientFormulas(ENUMERATED[s], turn=-1.0, precision=64),
             "start": StartingGradients(STARTING[s], boost=60.0, precision=64),
         },
     ),
@@ -220,7 +220,7 @@ def _deviation(scale: Scale, sign: float) -> dict[str, StudyArm]:
 
 DEVIATION = Claim(
     id="glasgow2023/deviation",
-    whatever_labels="the bound is one on gradients of any labels, by the size of the network",
+    label_free_reason="the bound is one on gradients of any labels, by the size of the network",
     where="Lemmas C.2, C.3, C.17 (A4 at t = 0)",
     kind="lemma",
     statement=(

@@ -87,12 +87,12 @@ class SignSum:
         its i-th term.
         """
         if self.listed:
-            laws = [SignSum(np.delete(self.v, i)) for i in range(len(self.v))]
+            distributions = [SignSum(np.delete(self.v, i)) for i in range(len(self.v))]
             sizes = np.abs(self.v)
             return np.array(
                 [
-                    w * (law.between(s - w, s + w) - law.between(o - w, o + w))
-                    for w, law in zip(sizes, laws, strict=True)
+                    w * (distribution.between(s - w, s + w) - distribution.between(o - w, o + w))
+                    for w, distribution in zip(sizes, distributions, strict=True)
                 ]
             )
         # ∫_{c−w}^{c+w} cos(t·x) dx = 2·cos(c·t)·sin(w·t)/t, and the wave without a term is the wave
@@ -159,11 +159,13 @@ def population_gradient(
     cube.
     """
     s, o, size = math.sqrt(2) * signal, math.sqrt(2) * opposite, abs(a) / 4
-    law = SignSum(perpendicular)
+    distribution = SignSum(perpendicular)
     low, high = min(s, o), max(s, o)
-    rest = math.copysign(law.absolute_between(low, high), o - s)
-    each = size * law.coordinates(s, o) if coordinates else np.zeros(len(perpendicular))
-    return Gradient(size * s * law.within(s), -size * o * law.within(o), size * rest, each)
+    rest = math.copysign(distribution.absolute_between(low, high), o - s)
+    each = size * distribution.coordinates(s, o) if coordinates else np.zeros(len(perpendicular))
+    return Gradient(
+        size * s * distribution.within(s), -size * o * distribution.within(o), size * rest, each
+    )
 
 
 def phase1_slope(step: float | Float[Array, ""]) -> Float[Array, ""]:

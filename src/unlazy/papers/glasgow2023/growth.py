@@ -237,7 +237,7 @@ class EndOfPhaseOne(Probe):
         return {name: value * jnp.ones(len(size)) for name, value in numbers.items()}
 
 
-class GrowthLaw(Probe):
+class GrowthComparison(Probe):
     """Whether the neurons of S grow as Remark 4.3 says: linearly with the first layer alone,
     exponentially with both.
 
@@ -252,6 +252,8 @@ class GrowthLaw(Probe):
 
     `step` = η.
     """
+
+    KEY = "GrowthLaw"
 
     since: int = eqx.field(static=True)
     step: float = eqx.field(converter=float, kw_only=True)
@@ -269,9 +271,9 @@ class GrowthLaw(Probe):
         heavy = neurons.rest[:1] + neurons.opposite[:1] <= neurons.signal[:1] / 4  # 1 p
         y, y0, a0 = jnp.log(neurons.signal[1:]), neurons.signal[:1], jnp.abs(neurons.a[:1])
 
-        def error(law: Float[Array, "s p"]) -> Float[Array, ""]:
+        def error(distribution: Float[Array, "s p"]) -> Float[Array, ""]:
             return jnp.sqrt(
-                jnp.sum(jnp.where(heavy, (y - law) ** 2, 0)) / (jnp.sum(heavy) * len(y))
+                jnp.sum(jnp.where(heavy, (y - distribution) ** 2, 0)) / (jnp.sum(heavy) * len(y))
             )
 
         linear, exponential = error(jnp.log(y0 + a0 * clock)), error(jnp.log(y0) + clock)

@@ -21,15 +21,15 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.core.random import normal
 from unlazy.core.threefry import new_key
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.learners.base import keys_of
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
 from unlazy.networks.base import Init
 from unlazy.networks.inits import SphereInit
 from unlazy.networks.two_layer import TwoLayer
+from unlazy.papers.glasgow2023.computations import Always
 from unlazy.papers.glasgow2023.gradients import rotation_invariant_bound
-from unlazy.papers.glasgow2023.instruments import Always
 from unlazy.tasks.base import Batch, Data, Family, Sampler
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.spectrum import corners
@@ -71,7 +71,7 @@ class TurnedInit(Init):
         return result
 
 
-class RotatedSteps(Instrument):
+class RotatedSteps(ExactComputation):
     """`length` steps on rotated inputs z·R from a network w, and on the inputs z from the network
     w·Rᵀ: do the scores agree?
 
@@ -82,20 +82,22 @@ class RotatedSteps(Instrument):
     d: int = eqx.field(static=True, default=24)
     width: int = eqx.field(static=True, default=16)
     length: int = eqx.field(static=True, default=20)
-    optimiser: Literal["sgd", "adam"] = eqx.field(static=True, default="sgd", kw_only=True)
+    optimizer: Literal["sgd", "adam"] = eqx.field(
+        static=True, default="sgd", kw_only=True, metadata={"key": "optimiser"}
+    )
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         task = MultiIndex(d=self.d).task(key=new_key(0))
         z, y = task.draw(4 * self.d, keys_of(key)[1])
         rotation = orthogonal_triangular(normal(jax.random.fold_in(key, 1), (self.d, self.d)))[0]
         sphere = SphereInit(p=self.width, radius=0.5)
-        fine = 1.0 if self.optimiser == "sgd" else 0.02
+        fine = 1.0 if self.optimizer == "sgd" else 0.02
         stage = Descent(
             {"w": fine * self.width, "a": fine / self.width},
             steps=self.length,
             batch=4 * self.d,
             loss="logistic",
-            optimiser=self.optimiser,
+            optimizer=self.optimizer,
         )
 
         def scores(init: Init, x: Array) -> np.ndarray:
@@ -109,7 +111,7 @@ class RotatedSteps(Instrument):
         return {"difference": np.linalg.norm(straight - turned) / np.linalg.norm(straight)}
 
 
-class RotationFloor(Instrument):
+class RotationFloor(ExactComputation):
     """The least error of rotation-invariant learners on XOR in d dimensions, counted over the whole
     cube for each number of examples.
 
@@ -150,7 +152,7 @@ class RotationFloor(Instrument):
         return {"floor": np.array(floor)}
 
 
-class ProofChain(Instrument):
+class ProofChain(ExactComputation):
     """The proof of Proposition F.1 with its constants: `bound` on the error for n = ⌊d/log² d⌋
     examples, in each of `dimensions`.
 
@@ -187,7 +189,7 @@ class ProofChain(Instrument):
         }
 
 
-class PairSearch(Instrument):
+class PairSearch(ExactComputation):
     """A learner that sees coordinates: it takes a pair of them that explains all of n = ⌊d/log² d⌋
     examples. `error`: its exact error.
 

@@ -11,12 +11,12 @@ from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.papers.glasgow2023.clean import BaseCase, CleanNeurons
 from unlazy.papers.glasgow2023.constructed import HeavyStep
-from unlazy.papers.glasgow2023.growth import GrowthLaw, MarginGrowth
+from unlazy.papers.glasgow2023.growth import GrowthComparison, MarginGrowth
 from unlazy.papers.glasgow2023.probes import ErrorRate, Portrait, SignalHeavy
 from unlazy.papers.glasgow2023.sizes import SIZES, Training, training
 from unlazy.tasks.base import Family
 from unlazy.tasks.multi_index import MultiIndex
-from unlazy.tasks.relabelled import Relabelled
+from unlazy.tasks.shuffled_labels import ShuffledLabels
 
 #: Times ηt between which phase 2 is watched, and steps from their first on at which it is judged.
 FROM, UNTIL, LOOKS = 9.5, 20.5, (0, 15, 40)
@@ -40,7 +40,7 @@ def phase2(scale: Scale) -> dict[str, StudyArm]:
 def _wrong_phase2(scale: Scale) -> dict[str, StudyArm]:
     run = training(scale)
     return {
-        "least margin": _watched(run, Relabelled(MultiIndex(d=run.d))),
+        "least margin": _watched(run, ShuffledLabels(MultiIndex(d=run.d))),
         "greatest margin": _watched(dataclasses.replace(run, second=3.0)),
         "hypothesis": _frozen_early(run),
     }
@@ -238,7 +238,12 @@ def _frozen(scale: Scale, *, second: float) -> StudyArm:
     run = Training(d=size.d, width=size.width, second=second, norm=norm)
     # S is read off once neurons are heavy: earlier with the layer that does not start small.
     since = base.length(10.3 if second else 4.1)
-    probes = (Portrait(), SignalHeavy(), ErrorRate(size.test), GrowthLaw(since, step=run.step))
+    probes = (
+        Portrait(),
+        SignalHeavy(),
+        ErrorRate(size.test),
+        GrowthComparison(since, step=run.step),
+    )
     return run.arm(tuple(range(base.length(20.0) + 1)), *probes)
 
 

@@ -15,8 +15,8 @@ from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
+from unlazy.papers.glasgow2023.computations import LiteralStep, TaskFacts
 from unlazy.papers.glasgow2023.growth import TimeToLoss
-from unlazy.papers.glasgow2023.instruments import LiteralStep, TaskFacts
 from unlazy.papers.glasgow2023.invariance import RotatedSteps, SeenOnInputs
 from unlazy.papers.glasgow2023.probes import ErrorRate
 from unlazy.papers.glasgow2023.sample_size import PredictedSizes, crossover, kernel_row, sgd_row
@@ -58,7 +58,7 @@ TASK = Claim(
         lambda s: {"XOR": TaskFacts(d=10, polynomial=ALL_THREE, precision=64)},
     ),
     seeds=ONE_SEED,
-    least_seeds=1,
+    min_seeds=1,
 )
 
 
@@ -79,7 +79,7 @@ def _wrong_steps(scale: Scale) -> dict[str, StudyArm]:
     return {
         **shuffled(learner).study(scale),
         "one step": LiteralStep(slip=1.5, precision=64),
-        "two bases": RotatedSteps(optimiser="adam", precision=64),
+        "two bases": RotatedSteps(optimizer="adam", precision=64),
     }
 
 

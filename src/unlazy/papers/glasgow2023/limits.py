@@ -54,7 +54,7 @@ def _seeing(scale: Scale) -> dict[str, StudyArm]:
 every, ntk, quadratic, sgd, proof = arms("every learner", "NTK", "quadratic kernel", "SGD", "proof")
 LOWERBOUND = Claim(
     id="glasgow2023/lowerbound",
-    whatever_labels="it bounds errors from below, and from such labels nothing is learned at all",
+    label_free_reason="it bounds errors from below, and from such labels nothing is learned at all",
     where="Proposition F.1",
     kind="bound",
     statement=(

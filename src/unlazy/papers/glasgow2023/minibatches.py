@@ -21,7 +21,7 @@ from unlazy.probes.base import ModelProbe
 from unlazy.tasks.base import Batch, Data
 
 #: The population is a sum over so many pieces of `PIECE` fresh examples.
-PIECE = 4096
+CHUNK = 4096
 
 
 class MinibatchErrors(ModelProbe):
@@ -38,7 +38,7 @@ class MinibatchErrors(ModelProbe):
 
     batch: int = eqx.field(static=True)
     draws: int = eqx.field(static=True, default=10)
-    pieces: int = eqx.field(static=True, default=64)
+    chunks: int = eqx.field(static=True, default=64, metadata={"key": "pieces"})
     thin: int = eqx.field(static=True, default=1, kw_only=True)
     gain: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
@@ -59,14 +59,14 @@ class MinibatchErrors(ModelProbe):
                 jax.nn.relu(z) * slope[:, None], axis=0
             )
 
-        def piece(
+        def chunk(
             total: tuple[Array, Array], key: PRNGKeyArray
         ) -> tuple[tuple[Array, Array], None]:
-            first, second = gradients(PIECE, key)
-            return (total[0] + first / self.pieces, total[1] + second / self.pieces), None
+            first, second = gradients(CHUNK, key)
+            return (total[0] + first / self.chunks, total[1] + second / self.chunks), None
 
         zero = (jnp.zeros_like(w), jnp.zeros_like(a))
-        (first, second), _ = jax.lax.scan(piece, zero, jax.random.split(key_whole, self.pieces))
+        (first, second), _ = jax.lax.scan(chunk, zero, jax.random.split(key_whole, self.chunks))
         norms, d = jnp.linalg.norm(w, axis=1), task.dimension
         scale = math.log(d) / math.sqrt(self.batch)
 

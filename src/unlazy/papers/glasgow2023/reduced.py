@@ -27,7 +27,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.random import normal, signs
+from unlazy.core.random import normal, rademacher
 
 
 class Neurons(NamedTuple):
@@ -63,7 +63,7 @@ def initial(p: int, d: float, radius: float, *, key: PRNGKeyArray) -> Neurons:
     # ‖·‖² of the d − 2 other coordinates has mean d − 2 and variance 2(d − 2).
     rest = jnp.sqrt(d - 2 + math.sqrt(2 * (d - 2)) * normal(key_rest, (p,)))
     scale = radius / jnp.sqrt(jnp.sum(along**2, axis=1) + rest**2)
-    return Neurons(along * scale[:, None], rest * scale, signs(key_a, (p,)) * radius)
+    return Neurons(along * scale[:, None], rest * scale, rademacher(key_a, (p,)) * radius)
 
 
 def margins(state: Neurons) -> Float[Array, " 4"]:

@@ -25,9 +25,9 @@ from jaxtyping import PRNGKeyArray
 from unlazy.kernels.base import ProductKernel
 from unlazy.lab.arms import Arm, Comparison, Repeats, Row
 from unlazy.lab.power_laws import crossing, first_stable_crossing, slope
-from unlazy.lab.trials import Instrument, Record
+from unlazy.lab.trials import ExactComputation, Record
+from unlazy.learners.learning_curves import PrefixRidge
 from unlazy.learners.mean_field import mean_field_sgd
-from unlazy.learners.prefixes import PrefixRidge
 from unlazy.papers.glasgow2023.probes import ErrorRate
 from unlazy.tasks.multi_index import XOR, MultiIndex, Terms
 from unlazy.theory.cube_kernels import curve
@@ -154,7 +154,7 @@ def crossover(first: Row, second: Row) -> Comparison:
     return Comparison({"first": first, "second": second}, measure)
 
 
-class PredictedSizes(Instrument):
+class PredictedSizes(ExactComputation):
     """Sample sizes of a kernel from theory alone, at any dimension: `samples`, and the `exponent`
     of the row.
 

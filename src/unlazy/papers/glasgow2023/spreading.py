@@ -15,14 +15,14 @@ import numpy as np
 import scipy.stats
 from jaxtyping import PRNGKeyArray
 
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.papers.glasgow2023.gradients import SignSum
 
 #: A constant that is known to do in the Berry–Esseen inequality for sums of independent, not
 #: equally distributed terms.
 BERRY_ESSEEN = 0.56
 #: Weights of the wave are multiplied up in pieces of so many.
-PIECE = 1 << 16
+CHUNK = 1 << 16
 
 
 def well_spread(v: np.ndarray, c: float) -> bool:
@@ -50,21 +50,21 @@ def law_within(v: np.ndarray, bounds: list[tuple[float, float]]) -> list[float]:
     """
     weights = v[v != 0]
     if len(weights) <= 30:
-        law = SignSum(weights)
-        return [law.between(low - 1e-9, high + 1e-9) for low, high in bounds]
+        distribution = SignSum(weights)
+        return [distribution.between(low - 1e-9, high + 1e-9) for low, high in bounds]
     scale = float(np.linalg.norm(weights))
     nodes, each = np.polynomial.legendre.leggauss(96)
     t, each = 4.5 * (nodes + 1) / scale, 4.5 * each / scale
     wave = np.ones(len(t))
-    for start in range(0, len(weights), PIECE):
-        wave *= np.prod(np.cos(np.outer(t, weights[start : start + PIECE])), axis=1)
+    for start in range(0, len(weights), CHUNK):
+        wave *= np.prod(np.cos(np.outer(t, weights[start : start + CHUNK])), axis=1)
     return [
         float(np.sum(each * wave * (np.sin(high * t) - np.sin(low * t)) / t)) / math.pi
         for low, high in bounds
     ]
 
 
-class SpreadVectors(Instrument):
+class SpreadVectors(ExactComputation):
     """Random vectors v on the sphere with disturbances ‖Δ‖ = ζ‖v‖, ζ = 1/log⁵ d, in each of
     `dimensions`.
 

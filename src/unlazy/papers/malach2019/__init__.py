@@ -6,7 +6,7 @@ unlazy reproduce 'malach2019/*'     some minutes on two cores
 
 from __future__ import annotations
 
-from unlazy.core.naming import Named
+from unlazy.core.naming import Entry
 from unlazy.learners.circuits.layerwise import Layerwise
 from unlazy.learners.circuits.tree import end_to_end, layerwise_network
 from unlazy.papers.malach2019.circuits import (
@@ -65,36 +65,36 @@ CLAIMS = (
 )
 
 TASKS = {
-    "malach2019/figure1": Named(
+    "malach2019/figure1": Entry(
         BiasedParity(128, 5, 0.6), "Figure 1: parity of 5 out of 128 biased bits"
     ),
-    "malach2019/task-circuit": Named(
+    "malach2019/task-circuit": Entry(
         ProductCircuits(16, gates=NAMES),
         "Section 3: random circuits of all sixteen gates on biased bits",
     ),
-    "malach2019/task-product": Named(
+    "malach2019/task-product": Entry(
         BiasedParity(32, 5, 0.75), "Section 5.1: parity of log n biased bits"
     ),
-    "malach2019/task-generative": Named(
+    "malach2019/task-generative": Entry(
         GenerativeCircuits(32),
         "Section 5.2: random AND/OR/NAND/NOR circuits under the generative law",
     ),
 }
 
 LEARNERS = {
-    "malach2019/learner": Named(
+    "malach2019/learner": Entry(
         Layerwise(margin=(2 / 3) ** 5, precision=64),
         "Algorithm 1 through the statistics of its gates, n = 32",
     ),
-    "malach2019/learner-network": Named(
+    "malach2019/learner-network": Entry(
         layerwise_network(8, margin=(2 / 3) ** 3, steps=5_000),
         "Algorithm 1 on the literal tree network, n = 8",
     ),
-    "malach2019/end-to-end": Named(
+    "malach2019/end-to-end": Entry(
         end_to_end(16, steps=3_000, batch=128, rate=3e-3),
         "the same tree trained as a whole by Adam, n = 16",
     ),
-    "malach2019/figure1-network": Named(
+    "malach2019/figure1-network": Entry(
         fully_connected(64, 128, 7_000, 512), "Figure 1: two-layer ReLU network, Adam"
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm
-from unlazy.papers.malach2019.instruments import (
+from unlazy.papers.malach2019.computations import (
     Enumeration,
     LocalCorrelation,
     ParityConstruction,
@@ -40,7 +40,7 @@ TASK_CIRCUIT = Claim(
         circuits.influence_gap <= EXACT,
     ),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "the list of all inputs is that of another circuit",
         lambda scale: {"circuits": Enumeration(SIZES[scale], circuits=DRAWN[scale], other=True)},
@@ -61,7 +61,7 @@ CIRCUIT_COUNT = Claim(
     study=lambda scale: {"functions": CountedFunctions(COUNTED[scale])},
     checks=(functions.growth.between(0.99, 1.01), functions.formula_gap <= 0.0),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "only AND, OR, NAND and NOR are allowed",
         lambda scale: {
@@ -94,7 +94,7 @@ TASK_PRODUCT = Claim(
         parity.frequency_z <= 5.0,
     ),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "the upper gates are OR, and bits are +1 with probability 0.7 where 0.75 is stated",
         lambda scale: {
@@ -125,7 +125,7 @@ TASK_GENERATIVE = Claim(
         generative.chi_square.between(0.95, 1.05),
     ),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "the recursion as printed, which draws from the patterns of +1 for both values",
         lambda scale: {
@@ -181,7 +181,9 @@ LEMMA6 = Claim(
         "1) ∈ (ξ, 1 − ξ). Property 3 holds with ε = ξ²."
     ),
     study=lambda scale: {
-        "parity": ParityMargin(PARITY_SIZES[scale], xi=XI, laws=6 if scale == "smoke" else 50)
+        "parity": ParityMargin(
+            PARITY_SIZES[scale], xi=XI, distributions=6 if scale == "smoke" else 50
+        )
     },
     checks=(
         (parity.gap_ratio >= 1.0).by_paper(),
@@ -190,12 +192,15 @@ LEMMA6 = Claim(
     ),
     conditions=(Condition("ξ < ¼", lambda scale: XI, lambda scale: 0.25, "≤"),),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "p_j may lie anywhere between 0.01 and 0.99",
         lambda scale: {
             "parity": ParityMargin(
-                PARITY_SIZES[scale], xi=XI, laws=6 if scale == "smoke" else 50, anywhere=True
+                PARITY_SIZES[scale],
+                xi=XI,
+                distributions=6 if scale == "smoke" else 50,
+                anywhere=True,
             )
         },
     ),
@@ -225,7 +230,7 @@ LEMMA8 = Claim(
         generative.closed_form.near(1, 1e-9),
     ),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "gates of all kinds that are not constant, and 95 % of labels are +1",
         lambda scale: {

@@ -38,7 +38,7 @@ LEMMA23 = Claim(
         ),
     ),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "weights are not integers, and N is a quarter of what it should be",
         lambda scale: {"networks": NetworkRank(HALF[scale], networks=6, coarse=True)},
@@ -68,7 +68,7 @@ THEOREM12 = Claim(
         ),
     ),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "the AND of all inputs, whose sign-rank is 2",
         lambda scale: {"sign-rank": SignRank(conjunction=True)},

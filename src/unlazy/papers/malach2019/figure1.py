@@ -10,7 +10,7 @@ from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients, SampleGradients
-from unlazy.networks.inits import MirroredInit
+from unlazy.networks.inits import AntisymmetricInit
 from unlazy.probes.performance import Performance
 from unlazy.tasks.circuits.families import BiasedParity
 
@@ -44,10 +44,10 @@ def fully_connected(
     fresh: bool = True,
 ) -> GradientDescent:
     """A two-layer ReLU network of 2m neurons, trained by Adam."""
-    init = MirroredInit(m=m, w_scale=n**-0.5, b_scale=0.1, a_scale=0.1, activation="relu")
+    init = AntisymmetricInit(m=m, w_scale=n**-0.5, b_scale=0.1, a_scale=0.1, activation="relu")
     source = FreshGradients() if fresh else SampleGradients()
     rates = {"w": rate, "b": rate, "a": rate, "c": rate}
-    descent = Descent(rates, steps=steps, batch=batch, loss="logistic", optimiser="adam")
+    descent = Descent(rates, steps=steps, batch=batch, loss="logistic", optimizer="adam")
     return GradientDescent(
         init, (descent,), record=tuple(range(0, steps, max(1, steps // record))), source=source
     )
@@ -59,11 +59,11 @@ def figure1(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
     """
     size = FIGURE1_SIZES[scale]
     learner = fully_connected(size.m, size.n, size.steps, size.batch)
-    laws = {"uniform": 0.6, "biased": 0.5} if swapped else {"uniform": 0.5, "biased": 0.6}
+    distributions = {"uniform": 0.6, "biased": 0.5} if swapped else {"uniform": 0.5, "biased": 0.6}
     probes = (Performance(size.test, loss="logistic"),)
     return {
         name: Arm(BiasedParity(size.n, size.k, p), learner, size.steps * size.batch, probes)
-        for name, p in laws.items()
+        for name, p in distributions.items()
     }
 
 

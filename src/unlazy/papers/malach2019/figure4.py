@@ -52,7 +52,7 @@ def patch_network(size: PatchSizes, d: int) -> GradientDescent:
         steps=size.steps,
         batch=BATCH,
         loss="natural",
-        optimiser="adam",
+        optimizer="adam",
     )
     return GradientDescent(init, (descent,))
 

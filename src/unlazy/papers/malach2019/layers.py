@@ -22,11 +22,11 @@ import numpy as np
 from jaxtyping import Array
 
 from unlazy.networks.tree import initial_neurons
-from unlazy.papers.malach2019.instruments import OverSizes
+from unlazy.papers.malach2019.computations import OverSizes
 from unlazy.papers.malach2019.theorem_runs import DELTA, NEURONS_OF_GATE, Case, draw_case
 from unlazy.tasks.circuits.circuit import TABLE, Circuit
 from unlazy.tasks.circuits.correlation import NEVER, SIGN, correlations, sample_tables, tables
-from unlazy.tasks.circuits.laws import ProductLaw
+from unlazy.tasks.circuits.distributions import ProductDistribution
 
 #: Rounding of a weight, whose size is some hundredths.
 TINY = 1e-14
@@ -37,7 +37,7 @@ class Layer(NamedTuple):
     patterns occur.
     """
 
-    law: np.ndarray
+    distribution: np.ndarray
     sample: np.ndarray
     target: np.ndarray
     occurs: np.ndarray
@@ -57,7 +57,10 @@ def layers_of(
     case: Case, examples: int, rng: np.random.Generator, *, printed_sign: bool = False
 ) -> list[Layer]:
     """All layers of a case, level 0 first, each behind random signs ψ of its inputs."""
-    known, found = correlations(case.circuit, case.law), tables(case.circuit, case.law)
+    known, found = (
+        correlations(case.circuit, case.distribution),
+        tables(case.circuit, case.distribution),
+    )
     seen = sample_tables(case.circuit.levels, case.sample(examples, rng))
     swap = -1.0 if known.mean_label < 0 else 1.0
     penalty = abs(known.mean_label) + case.margin / 4
@@ -97,7 +100,7 @@ def follow(layer: Layer, margin: float, epsilon: float, *, key: Any) -> Followed
     lemmas.
     """
     k = NEURONS_OF_GATE
-    w, v = initial_neurons(len(layer.law), k, key=key)
+    w, v = initial_neurons(len(layer.distribution), k, key=key)
     lines = jnp.concatenate([w[:, :, 0] + w[:, :, 1], w[:, :, 0] - w[:, :, 1]])
     sides = [
         np.concatenate([part[:, [3, 0]], part[:, [2, 1]]])
@@ -210,9 +213,9 @@ class LayerLemmas(OverSizes):
                 scale = case.epsilon * case.margin / math.sqrt(2)  # in units of 1/n_i
                 down = [
                     np.where(layer.occurs, -layer.target * 4 * pull, np.inf)
-                    for pull in (layer.law, layer.sample)
+                    for pull in (layer.distribution, layer.sample)
                 ]
-                apart = np.where(layer.occurs, 4 * np.abs(layer.law - layer.sample), 0)
+                apart = np.where(layer.occurs, 4 * np.abs(layer.distribution - layer.sample), 0)
                 least = min(least, float(down[0].min()) / scale)
                 seen = follow(
                     layer, case.margin, case.epsilon, key=jax.random.key(int(rng.integers(2**31)))
@@ -236,8 +239,8 @@ class LayerLemmas(OverSizes):
 
 def _exactly(case: Case) -> Case:
     """With the Δ and ε that it has."""
-    known = correlations(case.circuit, case.law)
-    return Case(case.circuit, case.law, known.margin, known.epsilon)
+    known = correlations(case.circuit, case.distribution)
+    return Case(case.circuit, case.distribution, known.margin, known.epsilon)
 
 
 def or_of_biased_bits() -> Case:
@@ -245,5 +248,10 @@ def or_of_biased_bits() -> Case:
     not balanced.
     """
     return _exactly(
-        Case(Circuit.parse("OR / LEFT LEFT"), ProductLaw(np.array([0.3, 0.5, 0.4, 0.5])), 0.0, 0.0)
+        Case(
+            Circuit.parse("OR / LEFT LEFT"),
+            ProductDistribution(np.array([0.3, 0.5, 0.4, 0.5])),
+            0.0,
+            0.0,
+        )
     )

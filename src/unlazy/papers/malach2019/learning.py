@@ -142,7 +142,7 @@ SAMPLE_SIZES: dict[Scale, dict[Kind, tuple[int, ...]]] = {
     "laptop": {"generative": (4, 16, 64), "parity": (4, 8, 32)},
     "paper": {"generative": (4, 8, 16, 32, 64, 128), "parity": (4, 8, 16, 32, 64)},
 }
-LEAST_SIZES: dict[Scale, dict[Kind, tuple[int, ...]]] = {
+MIN_SIZES: dict[Scale, dict[Kind, tuple[int, ...]]] = {
     "smoke": {"generative": (4, 8), "parity": (4, 8)},
     "laptop": {"generative": (4, 8, 16), "parity": (4, 8)},
     "paper": {"generative": (4, 8, 16, 32, 64), "parity": (4, 8, 16, 32)},
@@ -161,7 +161,7 @@ def corollary10(scale: Scale, *, correlated: bool = True) -> dict[str, StudyArm]
         )
         tries = 2 if scale == "smoke" else 10
         arms[f"{kind}, least sample"] = least_sample(
-            LEAST_SIZES[scale][kind], kind, tries=tries, correlated=correlated
+            MIN_SIZES[scale][kind], kind, tries=tries, correlated=correlated
         )
     return arms
 

@@ -12,13 +12,13 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unlazy.lab.trials import Instrument
-from unlazy.papers.malach2019.instruments import OverSizes, marginals
+from unlazy.lab.trials import ExactComputation
+from unlazy.papers.malach2019.computations import OverSizes, marginals
 from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, NAMES, TABLE, Circuit
 from unlazy.tasks.circuits.correlation import correlations
+from unlazy.tasks.circuits.distributions import GenerativeDistribution, ProductDistribution
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.families import LISTED
-from unlazy.tasks.circuits.laws import GenerativeLaw, ProductLaw
 
 #: How far inside the open intervals of Lemma 6 the laws at their ends lie.
 INSIDE = 1e-6
@@ -35,7 +35,7 @@ class ParityMargin(OverSizes):
     """
 
     xi: float = eqx.field(converter=float, default=0.1, kw_only=True)
-    laws: int = eqx.field(static=True, default=50, kw_only=True)
+    distributions: int = eqx.field(static=True, default=50, kw_only=True, metadata={"key": "laws"})
     anywhere: bool = eqx.field(static=True, default=False, kw_only=True)
 
     WORST: ClassVar = {"gap_ratio": np.minimum, "inside": np.minimum, "pattern_ratio": np.minimum}
@@ -43,13 +43,13 @@ class ParityMargin(OverSizes):
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         k, xi = n.bit_length() - 1, self.xi
         gap = inside = pattern = np.inf
-        for index in range(self.laws):
+        for index in range(self.distributions):
             p = self._draw(n, rng, ends=index % 2 == 1)
-            circuit, law = (
+            circuit, distribution = (
                 parity_circuit(n, rng.choice(n, k, replace=False).tolist()),
-                ProductLaw(p),
+                ProductDistribution(p),
             )
-            known = correlations(circuit, law)
+            known = correlations(circuit, distribution)
             gap, pattern = (
                 min(gap, known.margin / (2 * xi) ** k),
                 min(pattern, known.epsilon / xi**2),
@@ -102,7 +102,7 @@ class GenerativeMargin(OverSizes):
             circuit = random_circuit(
                 n, rng, ("OR",) if index == 0 and "OR" in self.gates else self.gates
             )
-            known = correlations(circuit, GenerativeLaw(circuit, self.positive))
+            known = correlations(circuit, GenerativeDistribution(circuit, self.positive))
             above = [np.abs(level) - abs(known.mean_label) for level in known.c]
             found.append(
                 {
@@ -140,7 +140,7 @@ def printed_recursion(circuit: Circuit) -> float:
     return least
 
 
-class CountedFunctions(Instrument):
+class CountedFunctions(ExactComputation):
     """How many functions trees of n = 2, 4, … inputs compute, each counted once, by listing truth
     tables; the axis is n.
 

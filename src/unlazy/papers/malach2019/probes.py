@@ -22,7 +22,7 @@ from unlazy.tasks.circuits.families import CircuitTask
 from unlazy.tasks.circuits.recovery import Examiner
 
 #: So many gate numbers of four bits fit into a double without rounding.
-MOST_GATES = 13
+MAX_GATES = 13
 
 
 class Recovered(Probe):
@@ -38,8 +38,8 @@ class Recovered(Probe):
     ) -> dict[str, np.ndarray]:
         if not isinstance(task, CircuitTask):
             raise BadInput(f"Only circuits can be recovered, and a {type(task).__name__} is none.")
-        circuit, law = task.circuit, task.input_law
-        examine, known = Examiner(circuit, law), correlations(circuit, law)
+        circuit, distribution = task.circuit, task.input_distribution
+        examine, known = Examiner(circuit, distribution), correlations(circuit, distribution)
         rows = []
         for index in range(len(trace.steps)):
             seen = examine(_gated(trace.at(index)).circuit)
@@ -64,8 +64,8 @@ class Gates(ModelProbe):
         gates = _gated(model).gates
         double = jnp.result_type(float) == jnp.float64
         require(
-            double and len(gates) <= MOST_GATES,
-            f"Up to {MOST_GATES} gates fit into a number of double precision.",
+            double and len(gates) <= MAX_GATES,
+            f"Up to {MAX_GATES} gates fit into a number of double precision.",
         )
         return {"gates": jnp.sum(gates * 16.0 ** jnp.arange(len(gates)))}
 

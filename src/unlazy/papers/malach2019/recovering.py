@@ -17,13 +17,13 @@ from unlazy.lab.trials import Record
 from unlazy.learners.circuits.layerwise import Layerwise
 from unlazy.learners.circuits.neural_gates import Rate
 from unlazy.learners.circuits.tree import layerwise_network
-from unlazy.learners.prefixes import OnPrefixes
+from unlazy.learners.learning_curves import OnPrefixes
 from unlazy.networks.tree import width_for
 from unlazy.papers.malach2019.probes import Gates, Recovered, circuit_of
 from unlazy.papers.malach2019.theorem_runs import BIAS, parity_margin, theorem_sample, theorem_steps
 from unlazy.tasks.base import Family
+from unlazy.tasks.circuits.distributions import ProductDistribution
 from unlazy.tasks.circuits.families import BiasedParity, FixedCircuit, GenerativeCircuits
-from unlazy.tasks.circuits.laws import ProductLaw
 from unlazy.tasks.circuits.recovery import recovery
 
 Kind = Literal["generative", "parity"]
@@ -129,10 +129,10 @@ def least_sample(sizes: tuple[int, ...], kind: Kind, *, tries: int, correlated: 
     none of them is. `theorem`: what Theorem 4 asks for. `prediction` = 1/Δ². `worst_share`:
     greatest `least` over `theorem` of all sizes up to n.
     """
-    return Row({n: _least_sample(n, kind, tries, correlated) for n in sizes}, summaries=(_share,))
+    return Row({n: _min_sample(n, kind, tries, correlated) for n in sizes}, summaries=(_share,))
 
 
-def _least_sample(n: int, kind: Kind, tries: int, correlated: bool = True) -> Comparison:
+def _min_sample(n: int, kind: Kind, tries: int, correlated: bool = True) -> Comparison:
     most = sample_for(kind, n) // 4
     learner = Layerwise(margin=margin_of(kind, n), delta=DELTA, rate="scaled", precision=64)
     sizes = [most >> back for back in reversed(range(DOUBLINGS)) if most >> back >= 16]
@@ -183,7 +183,7 @@ def three_levels(
     """
     settings: dict[str, Any] = {"margin": COUNTER_MARGIN, "k": NEURONS}
     network = layerwise_network(
-        4, **settings, steps=limit, printed_sign=printed_sign, law=True, precision=64
+        4, **settings, steps=limit, printed_sign=printed_sign, population=True, precision=64
     )
     arms: dict[str, Any] = {
         "samples": Repeats(
@@ -218,7 +218,9 @@ def _counter_error(gates: float) -> float:
     return (
         100
         * recovery(
-            COUNTER_EXAMPLE.circuit, ProductLaw(np.array(COUNTER_EXAMPLE.p)), circuit_of(gates, 4)
+            COUNTER_EXAMPLE.circuit,
+            ProductDistribution(np.array(COUNTER_EXAMPLE.p)),
+            circuit_of(gates, 4),
         ).error
     )
 

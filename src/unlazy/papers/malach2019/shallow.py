@@ -21,13 +21,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from unlazy.core.errors import BadInput, require
 from unlazy.core.random import bernoulli, host_generator
 from unlazy.lab.arms import Arm, Repeats, Row
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
 from unlazy.networks.base import Model
-from unlazy.networks.inits import MirroredInit
+from unlazy.networks.inits import AntisymmetricInit
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.malach2019.instruments import all_inputs
+from unlazy.papers.malach2019.computations import all_inputs
 from unlazy.papers.malach2019.recovering import layerwise
 from unlazy.probes.base import ModelProbe
 from unlazy.tasks.base import Batch, Data, Family, Task
@@ -46,7 +46,7 @@ from unlazy.theory.sign_rank import (
 )
 
 
-class NetworkRank(Instrument):
+class NetworkRank(ExactComputation):
     """Lemma 23 on random two-layer networks with integer weights in [−B, B], and the rounding in
     the proof of Theorem 12.
 
@@ -98,7 +98,7 @@ class NetworkRank(Instrument):
         return float(np.abs(near - exact).max()) / (self.gamma / 2)
 
 
-class SignRank(Instrument):
+class SignRank(ExactComputation):
     """Bounds on the sign-rank of f_m = ⋀_m ⋁_{m²} (x ∧ y) for m = 1, 2; the axis is m.
 
     `lower`: the greatest of Forster's bound, that of Razborov and Sherstov, 2 where the signs are
@@ -317,9 +317,9 @@ RATE = 0.02
 def two_layers(width: int, steps: int, batch: int) -> GradientDescent:
     """A two-layer ReLU network of even width, trained by Adam on fresh examples."""
     # Neurons come in mirrored pairs.
-    init = MirroredInit(m=width // 2, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu")
+    init = AntisymmetricInit(m=width // 2, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu")
     descent = Descent(
-        dict.fromkeys("wbac", RATE), steps=steps, batch=batch, loss="logistic", optimiser="adam"
+        dict.fromkeys("wbac", RATE), steps=steps, batch=batch, loss="logistic", optimizer="adam"
     )
     return GradientDescent(init, (descent,), source=FreshGradients())
 

@@ -21,7 +21,7 @@ import numpy as np
 from unlazy.core.errors import require
 from unlazy.learners.circuits.layerwise import learn_circuit
 from unlazy.networks.tree import initial_tree
-from unlazy.papers.malach2019.instruments import (
+from unlazy.papers.malach2019.computations import (
     OverSizes,
     all_inputs,
     generative_masses,
@@ -29,10 +29,15 @@ from unlazy.papers.malach2019.instruments import (
 )
 from unlazy.tasks.circuits.circuit import NAMES, Circuit
 from unlazy.tasks.circuits.correlation import Correlations, correlations, simplified
+from unlazy.tasks.circuits.distributions import (
+    GenerativeDistribution,
+    InputDistribution,
+    ProductDistribution,
+    WeightedSample,
+)
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.families import LISTED
-from unlazy.tasks.circuits.laws import GenerativeLaw, Law, ProductLaw, WeightedSample
-from unlazy.tasks.circuits.recovery import SampleLawStatistics, recovery
+from unlazy.tasks.circuits.recovery import WeightedSampleStatistics, recovery
 
 #: P(x_j = 1) of the biased parities where all bits have one law, and ξ where each has its own.
 BIAS, XI_DRAWN = 0.75, 0.2
@@ -41,7 +46,7 @@ DELTA = 0.05
 #: Neurons of a gate: at least what the theorems ask for up to sixteen inputs.
 NEURONS_OF_GATE = 32
 #: Random circuits under random product laws are taken from Δ = 0.05 on.
-LEAST_DELTA = 0.05
+MIN_DELTA = 0.05
 
 Drawn = Literal["generative", "parity", "product", "uncorrelated"]
 
@@ -71,18 +76,19 @@ class Case:
     """A circuit, a law, and the Δ and ε for which the theorems' assumptions hold."""
 
     circuit: Circuit
-    law: Law
+    distribution: InputDistribution
     margin: float
     epsilon: float
 
     @property
     def masses(self) -> np.ndarray:
         """P(x) of every input."""
-        if isinstance(self.law, GenerativeLaw):
+        if isinstance(self.distribution, GenerativeDistribution):
             return generative_masses(self.circuit)
-        assert isinstance(self.law, ProductLaw)
+        assert isinstance(self.distribution, ProductDistribution)
         result: np.ndarray = np.prod(
-            np.where(all_inputs(self.circuit.n), self.law.p, 1 - self.law.p), axis=1
+            np.where(all_inputs(self.circuit.n), self.distribution.p, 1 - self.distribution.p),
+            axis=1,
         )
         return result
 
@@ -105,27 +111,30 @@ def draw_case(kind: Drawn, n: int, rng: np.random.Generator) -> Case:
     k = n.bit_length() - 1
     if kind == "generative":
         circuit = random_circuit(n, rng)
-        return _case(circuit, GenerativeLaw(circuit))
+        return _case(circuit, GenerativeDistribution(circuit))
     if kind != "product":
         circuit = parity_circuit(n, rng.choice(n, k, replace=False).tolist())
         if kind == "uncorrelated":
             return Case(
-                circuit, ProductLaw(np.full(n, 0.5)), parity_margin(BIAS, k), (1 - BIAS) ** 2
+                circuit,
+                ProductDistribution(np.full(n, 0.5)),
+                parity_margin(BIAS, k),
+                (1 - BIAS) ** 2,
             )
         low = rng.uniform(XI_DRAWN, 0.5 - XI_DRAWN, n)
-        return _case(circuit, ProductLaw(np.where(rng.random(n) < 0.5, low, 1 - low)))
+        return _case(circuit, ProductDistribution(np.where(rng.random(n) < 0.5, low, 1 - low)))
     while True:
         circuit, p = simplified(random_circuit(n, rng, NAMES)), rng.uniform(0.1, 0.9, n)
-        found = _case(circuit, ProductLaw(p))
+        found = _case(circuit, ProductDistribution(p))
         delta = min(found.margin, p.min(), 1 - p.max())
-        if LEAST_DELTA <= delta < 0.5 and np.isfinite(found.margin):
+        if MIN_DELTA <= delta < 0.5 and np.isfinite(found.margin):
             # Theorem 2 knows Δ alone.
             return dataclasses.replace(found, margin=delta, epsilon=delta**2 / 4)
 
 
-def _case(circuit: Circuit, law: Law) -> Case:
-    known: Correlations = correlations(circuit, law)
-    return Case(circuit, law, known.margin, known.epsilon)
+def _case(circuit: Circuit, distribution: InputDistribution) -> Case:
+    known: Correlations = correlations(circuit, distribution)
+    return Case(circuit, distribution, known.margin, known.epsilon)
 
 
 class TheoremRuns(OverSizes):
@@ -161,11 +170,11 @@ class TheoremRuns(OverSizes):
             )
             size, longest = (math.floor(number) + 1 for number in needed)
             tree = initial_tree(n, NEURONS_OF_GATE, key=jax.random.key(int(rng.integers(2**31))))
-            statistics = SampleLawStatistics(case.sample(size, rng))
+            statistics = WeightedSampleStatistics(case.sample(size, rng))
             learned = learn_circuit(
                 statistics, tree, margin=case.margin, rate="theorem", limit=longest
             )
-            wrong = recovery(case.circuit, case.law, learned.circuit).error > 1e-12
+            wrong = recovery(case.circuit, case.distribution, learned.circuit).error > 1e-12
             failed += wrong or not learned.settled
             steps = max(steps, max(learned.steps))
             margins.append(case.margin)

@@ -13,22 +13,22 @@ import numpy as np
 
 from unlazy.learners.circuits.layerwise import LearnedCircuit, learn_circuit
 from unlazy.networks.tree import initial_tree, width_for
-from unlazy.papers.malach2019.instruments import OverSizes
+from unlazy.papers.malach2019.computations import OverSizes
 from unlazy.papers.malach2019.theorem_runs import Case
 from unlazy.tasks.circuits.circuit import Circuit
 from unlazy.tasks.circuits.correlation import correlations, tables
+from unlazy.tasks.circuits.distributions import ProductDistribution
 from unlazy.tasks.circuits.examples import parity_circuit
 from unlazy.tasks.circuits.families import LISTED
-from unlazy.tasks.circuits.laws import ProductLaw
 from unlazy.tasks.circuits.recovery import (
-    LawStatistics,
-    SampleLawStatistics,
+    PopulationStatistics,
+    WeightedSampleStatistics,
     all_transfers,
     recovery,
 )
 
 #: Where there is no local correlation Δ is not positive; λ then only has to be above E y.
-LEAST_MARGIN = 0.01
+MIN_MARGIN = 0.01
 #: So many examples that chance cannot stand for correlation: far more than λ = 0.0025 asks for.
 PLENTY = 10**10
 
@@ -37,8 +37,11 @@ def one_fair_bit(bias: float, fair: float = 0.5) -> Case:
     """The parity of four bits with P(x_j = 1) = `bias`, but for a fair x1: the gate on x3, x4 alone
     has no correlation with the label.
     """
-    circuit, law = Circuit.parse("XNOR / XNOR XNOR"), ProductLaw(np.array([fair, bias, bias, bias]))
-    return Case(circuit, law, LEAST_MARGIN, 0.0)
+    circuit, distribution = (
+        Circuit.parse("XNOR / XNOR XNOR"),
+        ProductDistribution(np.array([fair, bias, bias, bias])),
+    )
+    return Case(circuit, distribution, MIN_MARGIN, 0.0)
 
 
 class UncorrelatedGates(OverSizes):
@@ -58,16 +61,18 @@ class UncorrelatedGates(OverSizes):
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         constant, right = [], []
         for case, fair in self._cases(n, rng):
-            sources = [LawStatistics(case.circuit, case.law)]
+            sources = [PopulationStatistics(case.circuit, case.distribution)]
             if n <= LISTED:
-                sources.append(SampleLawStatistics(case.sample(PLENTY, rng)))  # type: ignore[arg-type]
+                sources.append(WeightedSampleStatistics(case.sample(PLENTY, rng)))  # type: ignore[arg-type]
             for source in sources:
                 tree = initial_tree(
                     n, width_for(n, 0.001), key=jax.random.key(int(rng.integers(2**31)))
                 )
                 learned = learn_circuit(source, tree, margin=case.margin, rate="scaled")
                 constant.append(constant_share(case, fair, learned))
-                right.append(recovery(case.circuit, case.law, learned.circuit).error <= 1e-12)
+                right.append(
+                    recovery(case.circuit, case.distribution, learned.circuit).error <= 1e-12
+                )
         return {
             "constant": np.mean(constant),
             "least_constant": np.min(constant),
@@ -80,7 +85,8 @@ class UncorrelatedGates(OverSizes):
             return [(one_fair_bit(0.85, self.p), one_fair_bit(0.85))]
         circuit = parity_circuit(n, rng.choice(n, n.bit_length() - 1, replace=False).tolist())
         biased, fair = (
-            Case(circuit, ProductLaw(np.full(n, p)), LEAST_MARGIN, 0.0) for p in (self.p, 0.5)
+            Case(circuit, ProductDistribution(np.full(n, p)), MIN_MARGIN, 0.0)
+            for p in (self.p, 0.5)
         )
         return [(biased, fair)]
 
@@ -95,9 +101,9 @@ def constant_share(case: Case, fair: Case, learned: LearnedCircuit) -> float:
     """The share of influencing gates without correlation in the `fair` case that were learned as
     constants on all that occurs.
     """
-    known = correlations(fair.circuit, fair.law)
+    known = correlations(fair.circuit, fair.distribution)
     transfer = all_transfers(
-        case.circuit, tables(case.circuit, case.law), learned.circuit.levels[::-1]
+        case.circuit, tables(case.circuit, case.distribution), learned.circuit.levels[::-1]
     )
     found = []
     for level in range(1, case.circuit.depth):

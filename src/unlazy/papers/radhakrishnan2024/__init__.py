@@ -4,7 +4,7 @@ networks and backpropagation-free machine learning models": recursive feature ma
 UNLAZY_UCI=uci.npz unlazy reproduce 'radhakrishnan2024/*'     a few minutes on two cores
 """
 
-from unlazy.core.naming import Named
+from unlazy.core.naming import Entry
 from unlazy.papers.radhakrishnan2024.refitting import REFITTING, SEEN_LABELS
 
 CITATION = (
@@ -25,7 +25,7 @@ BIBTEX = """@article{radhakrishnan2024,
 CLAIMS = (REFITTING, SEEN_LABELS)
 ERRATA = ()
 NOT_RUN = ()
-TASKS: dict[str, Named] = {}
-LEARNERS: dict[str, Named] = {}
+TASKS: dict[str, Entry] = {}
+LEARNERS: dict[str, Entry] = {}
 
 __all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]

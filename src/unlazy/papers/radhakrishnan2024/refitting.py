@@ -26,7 +26,7 @@ from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Scale, arm
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.solvers.gradient_outer_product import MetricFit, metric_scores, recursive_fits
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram
 from unlazy.tasks.tables.uci import VARIABLE, Split, UciTable, uci_tables
@@ -35,7 +35,7 @@ from unlazy.tasks.tables.uci import VARIABLE, Split, UciTable, uci_tables
 #: the feature machine.
 RIDGES, ITERATIONS = (1e-3, 1e-2, 1e-1, 1.0, 10.0), 5
 #: Smaller tables have folds of a handful of rows.
-LEAST_ROWS = 40
+MIN_ROWS = 40
 #: Resamplings of the tables for intervals of mean gains.
 RESAMPLINGS = 4000
 
@@ -51,14 +51,14 @@ class _Accuracies(NamedTuple):
     seen: float
 
 
-class Refitting(Instrument):
-    """Accuracies over tables of at most `most_rows` rows; with 0 over those of scikit-learn.
+class Refitting(ExactComputation):
+    """Accuracies over tables of at most `max_rows` rows; with 0 over those of scikit-learn.
 
     `permuted`: labels are permuted first. `unseen`: only test rows count whose labels have not
     shaped the matrix that is kept.
     """
 
-    most_rows: int = eqx.field(static=True, default=1000)
+    max_rows: int = eqx.field(static=True, default=1000, metadata={"key": "most_rows"})
     permuted: bool = eqx.field(static=True, default=False)
     unseen: bool = eqx.field(static=True, default=False)
 
@@ -94,7 +94,7 @@ class Refitting(Instrument):
         return measured
 
     def _tables(self, rng: np.random.Generator) -> list[UciTable]:
-        if self.most_rows == 0:
+        if self.max_rows == 0:
             return [
                 _folded(name, load, rng)
                 for name, load in (
@@ -111,10 +111,10 @@ class Refitting(Instrument):
         )
         tables = [
             table
-            for table in uci_tables(Path(place), most_rows=self.most_rows)
-            if len(table.y) >= LEAST_ROWS
+            for table in uci_tables(Path(place), max_rows=self.max_rows)
+            if len(table.y) >= MIN_ROWS
         ]
-        require(bool(tables), f"{place} holds no table with {LEAST_ROWS} to {self.most_rows} rows.")
+        require(bool(tables), f"{place} holds no table with {MIN_ROWS} to {self.max_rows} rows.")
         return tables
 
 
@@ -186,21 +186,21 @@ def _table(
 
 
 #: Most rows of a table at each scale.
-MOST_ROWS: dict[Scale, int] = {"smoke": 0, "laptop": 1000, "paper": 6000}
+MAX_ROWS: dict[Scale, int] = {"smoke": 0, "laptop": 1000, "paper": 6000}
 
 
 def _study(scale: Scale) -> dict[str, StudyArm]:
-    return {"tables": Refitting(MOST_ROWS[scale])}
+    return {"tables": Refitting(MAX_ROWS[scale])}
 
 
 def _unseen(scale: Scale) -> dict[str, StudyArm]:
-    return {"tables": Refitting(MOST_ROWS[scale], unseen=True)}
+    return {"tables": Refitting(MAX_ROWS[scale], unseen=True)}
 
 
 def _permuted(scale: Scale) -> dict[str, StudyArm]:
     return {
         "tables": Refitting(
-            most_rows={"smoke": 0, "laptop": 400, "paper": 1000}[scale], permuted=True
+            max_rows={"smoke": 0, "laptop": 400, "paper": 1000}[scale], permuted=True
         )
     }
 
@@ -225,7 +225,7 @@ REFITTING = Claim(
     ),
     control=Control("labels permuted within each table", _permuted),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
-    least_seeds=1,
+    min_seeds=1,
     **notes("radhakrishnan2024/uci-refitting"),
 )
 
@@ -246,6 +246,6 @@ SEEN_LABELS = Claim(
     ),
     control=Control("only test rows whose labels the metric has not seen", _unseen),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
-    least_seeds=1,
+    min_seeds=1,
     **notes("radhakrishnan2024/uci-seen-labels"),
 )

@@ -6,16 +6,16 @@ unlazy reproduce 'shi2022/*' --scale laptop
 
 from __future__ import annotations
 
-from unlazy.core.naming import Named
+from unlazy.core.naming import Entry
 from unlazy.papers.shi2022.bounds import BOUNDS
 from unlazy.papers.shi2022.classifier import CLASSIFIER
 from unlazy.papers.shi2022.errata import ERRATA
 from unlazy.papers.shi2022.filters import TABLE7
 from unlazy.papers.shi2022.general import GENERAL, LEMMA35, THEOREM34, general_task
+from unlazy.papers.shi2022.images import FIGURE19, FIGURES17_18
 from unlazy.papers.shi2022.lemmas import LEMMAS
 from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
 from unlazy.papers.shi2022.not_run import NOT_RUN
-from unlazy.papers.shi2022.pictures import FIGURE19, FIGURES17_18
 from unlazy.papers.shi2022.queries import QUERIES
 from unlazy.papers.shi2022.rows import ROWS
 from unlazy.papers.shi2022.schedule import SCHEDULES
@@ -68,35 +68,35 @@ CLAIMS = (
 __all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 TASKS = {
-    "shi2022/task": Named(
+    "shi2022/task": Entry(
         ParityMixture(d=500, D=100, k=5, po=0.5),
         "Table 1: the mixture of fair coins and all-equal relevant patterns, parity labels",
     ),
-    "shi2022/task-interval": Named(
+    "shi2022/task-interval": Entry(
         ProductPatterns(d=500, D=100, k=30, P=interval(30, 20, 30), p=2 / 3, po=0.5),
         "Table 2: independent patterns, interval labels",
     ),
-    "shi2022/task-threshold": Named(
+    "shi2022/task-threshold": Entry(
         ProductPatterns(d=500, D=100, k=5, P=threshold(5), p=0.5, po=0.5),
         "Example 1: independent patterns, more than half of the relevant ones",
     ),
-    "shi2022/task-unstructured": Named(
+    "shi2022/task-unstructured": Entry(
         UnstructuredPatterns(d=500, D=100, k=5, P=parity(5)),
         "(A1'): all patterns are fair coins, parity labels",
     ),
-    "shi2022/task-imbalanced": Named(
+    "shi2022/task-imbalanced": Entry(
         BalancedParity(d=500, D=100, k=5, structure=0.5, negative=0.8),
         "Table 4: the data of Table 1, four fifths in the negative class",
     ),
-    "shi2022/task-representations": Named(
+    "shi2022/task-representations": Entry(
         representation_task(REPRESENTATIONS["paper"]),
         "Figure 15: fifty hidden vectors carry each label",
     ),
-    "shi2022/task-gaussians": Named(
+    "shi2022/task-gaussians": Entry(
         CubeGaussians(d=100, k=4, spread=1.0),
         "Table 6: Gaussians at the vertices of a cube, parity labels",
     ),
-    "shi2022/task-general": Named(
+    "shi2022/task-general": Entry(
         general_task(GENERAL["paper"]),
         "Appendix F: incoherent dictionary, noise, unequal classes, dependent background of "
         "unequal rates",
@@ -105,26 +105,26 @@ TASKS = {
 
 _SCHEDULE = practical(PARITY["paper"])
 LEARNERS = {
-    "shi2022/learner": Named(
+    "shi2022/learner": Entry(
         _SCHEDULE.network(),
         "two-layer network, two weight-forgetting steps, then a classifier; practical settings",
     ),
-    "shi2022/learner-theorem26": Named(
+    "shi2022/learner-theorem26": Entry(
         verbatim(PARITY["paper"]).network(),
         "the same with the constants of Theorem 26 to the letter",
     ),
-    "shi2022/one-step": Named(_SCHEDULE.frozen(1), "first layer frozen after step 1, SGD readout"),
-    "shi2022/one-step-converged": Named(
+    "shi2022/one-step": Entry(_SCHEDULE.frozen(1), "first layer frozen after step 1, SGD readout"),
+    "shi2022/one-step-converged": Entry(
         _SCHEDULE.frozen(1, readout="converged"), "first layer frozen after step 1, ridge readout"
     ),
-    "shi2022/two-step": Named(_SCHEDULE.frozen(2), "first layer frozen after step 2, SGD readout"),
-    "shi2022/two-step-converged": Named(
+    "shi2022/two-step": Entry(_SCHEDULE.frozen(2), "first layer frozen after step 2, SGD readout"),
+    "shi2022/two-step-converged": Entry(
         _SCHEDULE.frozen(2, readout="converged"), "first layer frozen after step 2, ridge readout"
     ),
-    "shi2022/random-features": Named(
+    "shi2022/random-features": Entry(
         _SCHEDULE.random_features(), "first layer frozen at initialisation, SGD readout"
     ),
-    "shi2022/ntk": Named(
+    "shi2022/ntk": Entry(
         _SCHEDULE.tangent(), "tangent model of the network at initialisation, SGD"
     ),
 }

@@ -22,8 +22,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from unlazy.core.errors import require
 from unlazy.core.linear_algebra import eigenvectors
 from unlazy.core.losses import hinge
-from unlazy.core.random import normal, signs
-from unlazy.lab.trials import Instrument
+from unlazy.core.random import normal, rademacher
+from unlazy.lab.trials import ExactComputation
 from unlazy.papers.shi2022.fixed_feature_bounds import fixed_features, on_coins, shift_invariant
 from unlazy.tasks.dictionary.balance import BalancedParity
 
@@ -105,7 +105,7 @@ def draw_features(
     key_w, key_b = jax.random.split(key)
     D = z.shape[1]
     if kind == "kernel":
-        points = signs(key_w, (N, D)) / math.sqrt(D)
+        points = rademacher(key_w, (N, D)) / math.sqrt(D)
         return jnp.exp(-jnp.maximum(jnp.sum(z**2, axis=1)[:, None] + 1 - 2 * z @ points.T, 0) / 2)
     w = normal(key_w, (N, D))
     b = 0.5 * normal(key_b, (N,))
@@ -121,7 +121,7 @@ def draw_features(
     return (active[:, :, None] * scaled[:, None, :]).reshape(len(z), -1)[:, :N]
 
 
-class FixedFeatures(Instrument):
+class FixedFeatures(ExactComputation):
     """The best hinge loss on N fixed features under norms B, over N, on the hardest of a few A;
     beside ½(1 − √(2N)·B/2^k), or twice that on fair coins alone.
 
@@ -219,7 +219,7 @@ def _solve_all(
     return loss.reshape(len(sizes), -1), certified.reshape(len(sizes), -1)
 
 
-class KernelBall(Instrument):
+class KernelBall(ExactComputation):
     """The best hinge loss of functions of norm at most L in the space of a Gaussian kernel, over L,
     beside ½(1 − 2L/2^k).
 

@@ -20,7 +20,7 @@ from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
 from unlazy.learners.gradient import Descent
-from unlazy.learners.sources import LawGradients
+from unlazy.learners.sources import PopulationGradients
 from unlazy.papers.shi2022.constants import error_bound, theorem_26
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.probes import Drift
@@ -85,7 +85,7 @@ def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
         last = dataclasses.replace(
             classifier, rates=rates, batch=None, decay={"w": decay, "a": decay} if decay else {}
         )
-        learner = dataclasses.replace(plain, stages=(*features, last), source=LawGradients())
+        learner = dataclasses.replace(plain, stages=(*features, last), source=PopulationGradients())
         return Arm(family, learner, size.n, (Drift(schedule.w_rate, decay),))
 
     return {"no decay": arm(0.0), "λ = 0.9": arm(0.9)}
@@ -94,7 +94,7 @@ def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
 no_decay, with_decay = arms("no decay", "λ = 0.9")
 DRIFT = Claim(
     id="shi2022/lemma24",
-    whatever_labels="the drift is bounded by step sizes alone",
+    label_free_reason="the drift is bounded by step sizes alone",
     where="Lemmas 24 and 25 (Appendix B.6)",
     kind="lemma",
     statement=(

@@ -28,7 +28,7 @@ def explicit_network(task: HiddenPatterns, *, stretch: float = 1.0) -> TwoLayer:
 
     `stretch`: by which the scale 4k of the hats is missed.
     """
-    return _hats(task, task.law.moments.sigma, height=1, scale=4 * stretch)
+    return _hats(task, task.distribution.moments.sigma, height=1, scale=4 * stretch)
 
 
 def explicit_general(task: GeneralPatterns, *, height: int = 2) -> TwoLayer:
@@ -42,8 +42,8 @@ def _hats(
     task: HiddenPatterns | GeneralPatterns, sigma: Float[Array, ""], *, height: int, scale: float
 ) -> TwoLayer:
     """A hat for each count, of slope 2·height, or twice that where all are shifted by ¼."""
-    k, P = task.law.k, task.law.P
-    mu = k * task.law.moments.relevant
+    k, P = task.distribution.k, task.distribution.P
+    mu = k * task.distribution.moments.relevant
     # Biases μ − p + {½, 0, −½} lie on a grid of distance ½: either it or its shift by ¼ keeps away
     # from zero by 1/8.
     off_grid = jnp.abs(jnp.mod(mu, 0.5) - 0.25) <= 0.125

@@ -12,8 +12,8 @@ from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
 from unlazy.learners.base import Learner
+from unlazy.papers.shi2022.computations import ExplicitGeneral
 from unlazy.papers.shi2022.constants import theorem_34
-from unlazy.papers.shi2022.instruments import ExplicitGeneral
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.probes import Incoherence
 from unlazy.papers.shi2022.table1 import Size, curve_steps

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.power_laws import slope
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.papers.shi2022.constants import lemma_15, lemma_20
 from unlazy.papers.shi2022.population import Components, components
 
@@ -37,7 +37,7 @@ def generator(key: PRNGKeyArray, *more: int) -> np.random.Generator:
     return np.random.default_rng([*more, *np.asarray(jax.random.key_data(key)).ravel().tolist()])
 
 
-class _PatternNeurons(Instrument):
+class _PatternNeurons(ExactComputation):
     """Base of both: neurons of the paper's initial law on the parity mixture with k relevant ones
     of D patterns.
     """

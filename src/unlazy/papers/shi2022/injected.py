@@ -178,9 +178,9 @@ class InjectedImages(ImageFamily):
         )
 
     @property
-    def identity(self) -> str:
-        own = super().identity
-        return own if self._other is None else f"{own}+{self._other.identity}"
+    def digest(self) -> str:
+        own = super().digest
+        return own if self._other is None else f"{own}+{self._other.digest}"
 
     @property
     def missing(self) -> str | None:
@@ -204,9 +204,9 @@ class InjectedImages(ImageFamily):
     def task(self, *, key: PRNGKeyArray) -> InjectedTask:
         require(self.kinds > 2, "A teacher's labels are classes: choose more than two.")
         key_cut, key_other, key_teacher = jax.random.split(key, 3)
-        other = None if self._other is None else self._other.shelf.cut(key_other)
+        other = None if self._other is None else self._other.catalog.cut(key_other)
         size = (self.dimension,) if self.flat else self.picture
-        sources = Sources(self.shelf.cut(key_cut), other, size)
+        sources = Sources(self.catalog.cut(key_cut), other, size)
         sampler = Sampler(Lesson(sources, self.kinds), self.dimension, None, self.outputs, size)
         trace = self.teacher.fit(sampler, self.taught, key=key_teacher)
         return InjectedTask(sources, trace.at(len(trace.steps) - 1), self.alpha, self.kinds)

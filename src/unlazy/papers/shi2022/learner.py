@@ -17,7 +17,7 @@ from typing import Literal, Self
 from unlazy.core.errors import require
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
-from unlazy.networks.inits import MirroredInit, TangentInit
+from unlazy.networks.inits import AntisymmetricInit, TangentInit
 from unlazy.papers.shi2022.constants import TheoremConstants, theorem_26, theorem_34
 
 
@@ -149,9 +149,9 @@ class TwoStep:
         )
 
     @property
-    def init(self) -> MirroredInit:
+    def init(self) -> AntisymmetricInit:
         """The initial network that all members share."""
-        return MirroredInit(
+        return AntisymmetricInit(
             m=self.m, w_scale=self.w_scale, b_scale=self.b_scale, a_scale=self.a_scale
         )
 
@@ -187,7 +187,7 @@ class TwoStep:
         rounding leaves some of w over.
         """
         first = dataclasses.replace(
-            self._features(1)[0], forget=(), decay={"w": 1 / (2 * self.first)}
+            self._features(1)[0], full_decay=(), decay={"w": 1 / (2 * self.first)}
         )
         return GradientDescent(self.init, (first,))
 
@@ -213,14 +213,14 @@ class TwoStep:
         first = Descent(
             dict.fromkeys(("w", "b", "a"), self.first),
             steps=1,
-            forget=("w",),
+            full_decay=("w",),
             smoothing=self.noise,
             class_weighted=self.class_weighted,
         )
         second = Descent(
             dict.fromkeys(("w", "b", "a"), self.second),
             steps=1,
-            forget=("w", "a"),
+            full_decay=("w", "a"),
             smoothing=self.noise,
             class_weighted=self.class_weighted,
             spread=self.spread,

@@ -13,8 +13,8 @@ from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm, arms
+from unlazy.papers.shi2022.computations import ExplicitLabels
 from unlazy.papers.shi2022.gradients import DELTA, GAMMA, FirstGradient, SecondGradient
-from unlazy.papers.shi2022.instruments import ExplicitLabels
 
 ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 
@@ -53,7 +53,7 @@ LEMMA5 = Claim(
         "the hats are scaled ten times too much or too little", lambda scale: lemma5(scale, 10.0)
     ),
     seeds=ONE_RUN,
-    least_seeds=1,
+    min_seeds=1,
     **notes("shi2022/lemma5"),
 )
 

@@ -17,9 +17,9 @@ from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Scale, arm, arms, shuffled
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks.inits import MirroredInit
+from unlazy.networks.inits import AntisymmetricInit
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.table1 import Size, curve_steps
 from unlazy.probes.neurons import Alignment, Clusters, SecondLayerSigns, Silhouette
@@ -109,7 +109,7 @@ def mixtures(scale: Scale, start: Literal["standard", "small"]) -> dict[str, Arm
             if small
             else (1 / math.sqrt(3 * d), 1 / math.sqrt(3 * d), 1 / math.sqrt(6 * m))
         )
-        init = MirroredInit(m=m, w_scale=w, b_scale=b, a_scale=a, activation="relu")
+        init = AntisymmetricInit(m=m, w_scale=w, b_scale=b, a_scale=a, activation="relu")
         descent = Descent({"w": 1.0, "b": 1.0, "a": 1.0}, steps=steps, batch=batch, loss="logistic")
         arms[name] = Arm(
             CubeGaussians(d=d, k=k, spread=spread),
@@ -183,13 +183,15 @@ TABLE6_SMALL = Claim(
 )
 
 
-class CentreNetwork(Instrument):
+class CenterNetwork(ExactComputation):
     """The network Σ_i a_i·ReLU(⟨c_i, x⟩) over all centres c_i of a cube, with a_i the label of c_i
     (times `sign`), at the centres.
 
     `right`: the share of centres to which it gives their label; `value`: the mean of label times
     output.
     """
+
+    KEY = "CentreNetwork"
 
     k: int = eqx.field(static=True)
     sign: float = eqx.field(static=True, default=1.0)
@@ -206,7 +208,7 @@ class CentreNetwork(Instrument):
 
 def centre_signs(scale: Scale) -> dict[str, StudyArm]:
     """The printed network for the two cubes of Table 6."""
-    return {f"k={k}": CentreNetwork(k, precision=64) for k in (4, 5)}
+    return {f"k={k}": CenterNetwork(k, precision=64) for k in (4, 5)}
 
 
 SIGNS = Claim(
@@ -221,10 +223,10 @@ SIGNS = Claim(
     study=centre_signs,
     checks=tuple(arm(f"k={k}").right >= 1.0 for k in (4, 5)),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
-    least_seeds=1,
+    min_seeds=1,
     control=Control(
         "a cube of odd k with the opposite signs, where the sum vanishes as well",
-        lambda scale: {"k=5": CentreNetwork(5, -1.0, precision=64)},
+        lambda scale: {"k=5": CenterNetwork(5, -1.0, precision=64)},
     ),
     **notes("shi2022/table6-signs"),
 )

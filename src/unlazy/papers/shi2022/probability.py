@@ -14,7 +14,7 @@ import numpy as np
 import scipy.stats
 from jaxtyping import PRNGKeyArray
 
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.papers.shi2022.gradients import generator
 from unlazy.papers.shi2022.setting import all_bits
 
@@ -23,7 +23,7 @@ from unlazy.papers.shi2022.setting import all_bits
 ENERGY = 0.5 * (0.5 - math.log(1.5))
 
 
-class TypicalStart(Instrument):
+class TypicalStart(ExactComputation):
     """The exact chances that a start is not typical, over δ or 2·exp(−c(D − k)), c = ½(½ − log
     3/2): the worst of all δ and D so far.
 
@@ -81,7 +81,7 @@ class TypicalStart(Instrument):
         return abs(found - chance) / math.sqrt(chance * (1 - chance) / runs)
 
 
-class FewOfMany(Instrument):
+class FewOfMany(ExactComputation):
     """Lemmas 11 and 13 for random q on all 2^n backgrounds of n patterns that are present with
     probability po, over n.
 

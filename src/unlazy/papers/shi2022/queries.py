@@ -18,14 +18,14 @@ from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Scale, arms
-from unlazy.lab.trials import Instrument, Record
+from unlazy.lab.trials import ExactComputation, Record
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import POINTS, Mode, QueryGradients, QueryOracle
-from unlazy.networks.inits import MirroredInit
+from unlazy.networks.inits import AntisymmetricInit
 from unlazy.papers.shi2022.gradients import generator
 from unlazy.papers.shi2022.query_learners import CorrelationQueries, ParitySearch
-from unlazy.probes.performance import LawAccuracy
+from unlazy.probes.performance import PopulationAccuracy
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.patterns import LISTED
 from unlazy.theory.statistical_queries import (
@@ -46,7 +46,7 @@ def _weights(D: int, rate: float) -> np.ndarray:
     return result
 
 
-class QueryDimension(Instrument):
+class QueryDimension(ExactComputation):
     """SQ-DIM of all C(D, k) parities, by Definition 31: the correlation of every pair over all
     inputs, and a search for the largest clique.
 
@@ -73,7 +73,7 @@ class QueryDimension(Instrument):
         }
 
 
-class Elimination(Instrument):
+class Elimination(ExactComputation):
     """How many queries it takes to single out one of the C(D, k) parities, where the oracle may
     answer within τ = 2/C(D, k)^(1/3).
 
@@ -167,11 +167,11 @@ def query_descent(
     """
     bias = 0.5
     stages = (
-        Descent({"w": 1.0}, steps=1, forget=("w",), smoothing=bias, spread=bias),
-        Descent({"w": 1.0, "a": 1.0}, steps=1, forget=("w", "a"), smoothing=bias, spread=bias),
+        Descent({"w": 1.0}, steps=1, full_decay=("w",), smoothing=bias, spread=bias),
+        Descent({"w": 1.0, "a": 1.0}, steps=1, full_decay=("w", "a"), smoothing=bias, spread=bias),
         Descent({"w": 0.3, "b": 0.3, "a": 15 / m}, steps=steps - 2),
     )
-    init = MirroredInit(m=m, w_scale=1 / k, b_scale=bias, a_scale=1.0)
+    init = AntisymmetricInit(m=m, w_scale=1 / k, b_scale=bias, a_scale=1.0)
     return GradientDescent(init, stages, source=QueryGradients.of(tolerance, mode))
 
 
@@ -197,7 +197,9 @@ def query_learning(
         return {"needed": needed, "effort": max(record.value("queries"), inverse) / needed}
 
     arms = {
-        each: Arm(family, asking(learner, 1 / each, mode, family.k), points, (LawAccuracy(),))
+        each: Arm(
+            family, asking(learner, 1 / each, mode, family.k), points, (PopulationAccuracy(),)
+        )
         for each in inverses
     }
     return Row(arms, after=beside)

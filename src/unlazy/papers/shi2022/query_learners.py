@@ -99,17 +99,18 @@ class QueryLearner(Learner):
 
     @abstractmethod
     def learn(
-        self, law: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
+        self, population: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
     ) -> tuple[PatternModel, int]:
         """The model, and the number of queries."""
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         _, key_data, key_answers = keys_of(key)
-        law = self.oracle.law(sampler, key_data)
+        population = self.oracle.population(sampler, key_data)
         require(
-            self.k <= law.x.shape[1], f"k={self.k} of {law.x.shape[1]} patterns cannot be relevant."
+            self.k <= population.x.shape[1],
+            f"k={self.k} of {population.x.shape[1]} patterns cannot be relevant.",
         )
-        model, asked = self.learn(law, sampler.basis, key=key_answers)
+        model, asked = self.learn(population, sampler.basis, key=key_answers)
         # No examples were seen: fresh ones stand for them.
         seen = sampler.draw(min(n, SEEN), key_data)
         notes = {"queries": jnp.full(1, float(asked))}
@@ -129,16 +130,16 @@ class CorrelationQueries(QueryLearner):
     """
 
     def learn(
-        self, law: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
+        self, population: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
     ) -> tuple[CountLabels, int]:
         key_patterns, key_labels = jax.random.split(key)
-        signs = jnp.sign(law.x)
-        answers = self.oracle.ask(lambda x, y: y[:, None] * signs, law, key=key_patterns)
+        signs = jnp.sign(population.x)
+        answers = self.oracle.ask(lambda x, y: y[:, None] * signs, population, key=key_patterns)
         _, best = jax.lax.top_k(answers, self.k)
         # Beyond twice the tolerance: an answer of at most τ may hide a correlation of zero.
         chosen = jnp.zeros_like(answers).at[best].set(answers[best] > 2 * self.oracle.tolerance)
         present = counts(signs, chosen, self.k + 1)
-        labels = self.oracle.ask(lambda x, y: y[:, None] * present, law, key=key_labels)
+        labels = self.oracle.ask(lambda x, y: y[:, None] * present, population, key=key_labels)
         return CountLabels(dictionary, answers, chosen, labels), len(answers) + len(labels)
 
 
@@ -157,12 +158,12 @@ class ParitySearch(QueryLearner):
         return float(n) * self.k * math.comb(r, self.k)
 
     def learn(
-        self, law: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
+        self, population: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
     ) -> tuple[ParityLabel, int]:
         subsets = jnp.asarray(
-            np.array(list(itertools.combinations(range(law.x.shape[1]), self.k)))
+            np.array(list(itertools.combinations(range(population.x.shape[1]), self.k)))
         )  # C(D, k) k
-        parities = jnp.prod(jnp.sign(law.x)[:, subsets], axis=2)
-        answers = self.oracle.ask(lambda x, y: y[:, None] * parities, law, key=key)
+        parities = jnp.prod(jnp.sign(population.x)[:, subsets], axis=2)
+        answers = self.oracle.ask(lambda x, y: y[:, None] * parities, population, key=key)
         best = jnp.argmax(answers)
         return ParityLabel(dictionary, subsets[best], answers[best]), len(subsets)

@@ -18,12 +18,12 @@ import scipy.optimize
 from jaxtyping import Array, PRNGKeyArray
 
 from unlazy.core.random import normal
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.papers.shi2022.gradients import GAMMA, generator
 from unlazy.papers.shi2022.population import components
 
 
-class GoodReadout(Instrument):
+class GoodReadout(ExactComputation):
     """The second layer ã of least greatest weight with y·g̃(x) ≥ 1 on all 2^D inputs, on the
     features after two steps of the population.
 
@@ -115,7 +115,7 @@ def least_weights(signed: np.ndarray) -> tuple[float, float]:
     return float(short.fun) if short.status == 0 else 1.0, most
 
 
-class OnlineDescent(Instrument):
+class OnlineDescent(ExactComputation):
     """Theorem 27 on random sequences of hinge and squared losses, for every θ* among the origin,
     the start, the path and random points.
 
@@ -165,7 +165,7 @@ class OnlineDescent(Instrument):
 
         start = normal(key_s, (self.d,))
         _, (path, losses, slopes) = jax.lax.scan(step, start, jnp.arange(self.T))
-        rivals = jnp.concatenate(
+        baselines = jnp.concatenate(
             [
                 jnp.zeros((1, self.d)),
                 well[None],
@@ -173,10 +173,10 @@ class OnlineDescent(Instrument):
                 3 * normal(key_p, (20, self.d)),
             ]
         )
-        of_rivals = jax.vmap(
+        of_baselines = jax.vmap(
             lambda theta: jnp.mean(jax.vmap(lambda t: value(theta, t))(jnp.arange(self.T)))
-        )(rivals)
-        more = jnp.sum(rivals**2, axis=1) / (2 * rate * self.T)
+        )(baselines)
+        more = jnp.sum(baselines**2, axis=1) / (2 * rate * self.T)
         more = more + jnp.linalg.norm(start) * jnp.mean(slopes) + rate * jnp.mean(slopes**2)
-        regret = jnp.mean(losses) - of_rivals
+        regret = jnp.mean(losses) - of_baselines
         return jnp.max(regret - more), jnp.max(regret / jnp.maximum(more, 1e-9))

@@ -17,9 +17,9 @@ import scipy.special
 import scipy.stats
 from jaxtyping import PRNGKeyArray
 
-from unlazy.lab.trials import Instrument
+from unlazy.lab.trials import ExactComputation
 from unlazy.learners.gradient import Descent
-from unlazy.learners.sources import LawGradients
+from unlazy.learners.sources import PopulationGradients
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.tasks.dictionary.balance import BalancedParity
@@ -53,7 +53,7 @@ def mixture(bits: np.ndarray, k: int, po: float, skew: float = 0.0) -> np.ndarra
     return result
 
 
-class Assumptions(Instrument):
+class Assumptions(ExactComputation):
     """(A0) to (A2), the normalisation and Lemma 14 on all hidden vectors of the printed law; and
     how far the family of this package is off.
 
@@ -128,7 +128,7 @@ class Assumptions(Instrument):
         key_task, key_draw = jax.random.split(key)
         task, moments = family.task(key=key_task), family.moments
         on, off = bits[:, : self.k].sum(axis=1), bits[:, self.k :].sum(axis=1)
-        law = np.asarray(family.law.mass(on, off), float)
+        distribution = np.asarray(family.distribution.mass(on, off), float)
         mean = p @ bits
         sigma = math.sqrt(np.sum(mean * (1 - mean)))
         gamma = float(np.mean(((p * y) @ bits - (p @ y) * mean)[: self.k]))
@@ -148,13 +148,13 @@ class Assumptions(Instrument):
         )
         return {
             "agreement": float(
-                max(np.max(np.abs(law - p)), *(abs(float(each)) for each in off_by))
+                max(np.max(np.abs(distribution - p)), *(abs(float(each)) for each in off_by))
             ),
             "drawn": float(np.max(error)),
         }
 
 
-class GeneralAssumptions(Instrument):
+class GeneralAssumptions(ExactComputation):
     """Appendix F.1 on tasks of the general family: unit patterns, γ, class shares, noise,
     independence, and the variance of the data.
 
@@ -177,7 +177,7 @@ class GeneralAssumptions(Instrument):
         family, task = self.family, self.family.task(key=key_task)
         M, relevant = np.asarray(task.dictionary, float), np.asarray(task.relevant)
         rates, swing, noise = np.asarray(task.rates, float), float(task.swing), float(task.noise)
-        counts, k = np.asarray(task.law.count_law, float), family.k
+        counts, k = np.asarray(task.distribution.count_distribution, float), family.k
         s, y = np.arange(k + 1), np.where(np.isin(np.arange(k + 1), parity(k)), 1.0, -1.0)
         p = float(counts @ s) / k
         pair = float(counts @ (s * (s - 1))) / (k * (k - 1)) - p**2  # Cov of two relevant patterns
@@ -216,7 +216,7 @@ class GeneralAssumptions(Instrument):
         }
 
 
-class UpdateRule(Instrument):
+class UpdateRule(ExactComputation):
     """The update (4) of Section 3.1 in plain NumPy, with the gradients of Lemma 12, beside the
     learner, step by step on the exact law.
 
@@ -249,12 +249,12 @@ class UpdateRule(Instrument):
         assert isinstance(classifier, Descent)
         last = dataclasses.replace(classifier, batch=None, decay={"w": decay, "a": decay})
         learner = dataclasses.replace(
-            learner, stages=(*features, last), source=LawGradients(), precision=64
+            learner, stages=(*features, last), source=PopulationGradients(), precision=64
         )
         key_task, key_fit = jax.random.split(key)
         task = family.task(key=key_task)
         trace = eqx.filter_jit(lambda each: learner.fit(task.sampler, 16, key=each))(key_fit)
-        x, y, weight = self._law(task)
+        x, y, weight = self._distribution(task)
         models = trace.models
         assert isinstance(models, TwoLayer)
         found = [np.asarray(each, float) for each in (models.w, models.b, models.a)]
@@ -284,7 +284,7 @@ class UpdateRule(Instrument):
             "zero": zero,
         }
 
-    def _law(self, task: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _distribution(self, task: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All inputs of Section 3, their labels and their probabilities at po = ½."""
         bits = all_bits(self.D)
         order = np.argsort(~np.asarray(task.relevant), kind="stable")

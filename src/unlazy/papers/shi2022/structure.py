@@ -74,7 +74,7 @@ def _descent(
         steps=steps,
         batch=batch,
         loss="softmax",
-        optimiser="adam",
+        optimizer="adam",
         **more,
     )
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from unlazy.lab.arms import Arm, StudyArm, relabelled
+from unlazy.lab.arms import Arm, StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import notes, published
 from unlazy.lab.rules import ArmName, Check, Control, Published, Quantity, Scale, arms
@@ -96,7 +96,7 @@ def curve_steps(T: int) -> tuple[int, ...]:
     )
 
 
-def contest(
+def benchmark(
     size: Size, schedule: TwoStep, structured: Family, unstructured: Family
 ) -> dict[str, Arm]:
     """The six methods of a table, and NTK and RF without input structure, of which its text and
@@ -129,7 +129,7 @@ def table1(scale: Scale) -> dict[str, Arm]:
     """
     size = PARITY[scale]
     task, schedule, steps = parity_task(size), practical(size), curve_steps(PARITY[scale].T)
-    arms = contest(size, schedule, task, without_structure(task))
+    arms = benchmark(size, schedule, task, without_structure(task))
     beside = {
         "One Step": schedule.frozen(1, steps),
         "Two Step": schedule.frozen(2, steps),
@@ -158,7 +158,7 @@ def near_chance(*names: ArmName) -> tuple[Check, ...]:
     return tuple(name.test_accuracy.between(47.0, 53.0) for name in names)
 
 
-def false_world(study: Callable[[Scale], Mapping[str, StudyArm]]) -> Control:
+def negative_control(study: Callable[[Scale], Mapping[str, StudyArm]]) -> Control:
     """The control of a table: methods on structured inputs see labels of other inputs, and those
     without structure are given it.
     """
@@ -175,7 +175,7 @@ def false_world(study: Callable[[Scale], Mapping[str, StudyArm]]) -> Control:
                     each, family=dataclasses.replace(each.family, structure=0.5)
                 )
             else:
-                found[name] = relabelled(each) or each
+                found[name] = shuffled_labels(each) or each
         return found
 
     return Control(
@@ -218,6 +218,6 @@ TABLE1 = Claim(
         like_paper(two_step.test_accuracy - one_step.test_accuracy, PRINTED),
     ),
     published=PRINTED,
-    control=false_world(table1),
+    control=negative_control(table1),
     **notes("shi2022/table1"),
 )

@@ -10,7 +10,7 @@ import dataclasses
 
 import numpy as np
 
-from unlazy.lab.arms import Arm, Comparison, StudyArm, relabelled
+from unlazy.lab.arms import Arm, Comparison, StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import notes, published
 from unlazy.lab.rules import Check, Control, Published, Scale, arm, arms, variants
@@ -19,11 +19,11 @@ from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.table1 import (
     PARITY,
     Size,
-    contest,
+    benchmark,
     curve_steps,
-    false_world,
     like_paper,
     near_chance,
+    negative_control,
     net,
     ntk,
     one_step,
@@ -38,11 +38,11 @@ from unlazy.papers.shi2022.table1 import (
 from unlazy.tasks.dictionary.patterns import ProductPatterns, interval
 
 
-def parity_contest(scale: Scale, *, negative: float = 0.5, **sizes: int) -> dict[str, Arm]:
+def parity_benchmark(scale: Scale, *, negative: float = 0.5, **sizes: int) -> dict[str, Arm]:
     """The methods on the data of Table 1, with another class balance or other sizes."""
     size = PARITY[scale]._replace(**sizes)
     task = parity_task(size, negative=negative)
-    return contest(size, practical(size), task, without_structure(task))
+    return benchmark(size, practical(size), task, without_structure(task))
 
 
 def fall(record: Record) -> float:
@@ -95,7 +95,7 @@ def table2(scale: Scale) -> dict[str, Arm]:
         batch=size.batch,
     )
     schedule = dataclasses.replace(schedule, w_rate=3.0, tangent_rate=300 / size.m)
-    arms = contest(size, schedule, interval_task(size), interval_task(size, p=0.5))
+    arms = benchmark(size, schedule, interval_task(size), interval_task(size, p=0.5))
     near_zero = dataclasses.replace(schedule, b_scale=1 / size.k**2, features_rate=10_000 / size.m)
     features = near_zero.random_features(curve_steps(size.T))
     return arms | {
@@ -110,14 +110,14 @@ def _sized(smoke: int, full: int) -> dict[Scale, int]:
 
 #: Table 1 with inputs of d = 100 and d = 2000 dimensions.
 table3 = variants(
-    parity_contest, {"d=100": {"d": _sized(12, 100)}, "d=2000": {"d": _sized(48, 2000)}}
+    parity_benchmark, {"d=100": {"d": _sized(12, 100)}, "d=2000": {"d": _sized(48, 2000)}}
 )
 #: Table 1 with 80 % and 90 % of the examples in the negative class.
-imbalanced = variants(parity_contest, {"0.8": {"negative": 0.8}, "0.9": {"negative": 0.9}})
+imbalanced = variants(parity_benchmark, {"0.8": {"negative": 0.8}, "0.9": {"negative": 0.9}})
 #: Table 1 with 25,000 examples (at laptop scale this is Table 1 itself), and with 10,000 examples
 #: and fewer neurons.
 table5 = variants(
-    parity_contest,
+    parity_benchmark,
     {
         "n=25k": {"n": _sized(500, 25_000)},
         "n=10k": {"n": _sized(400, 10_000), "m": _sized(PARITY["smoke"].m, 50)},
@@ -179,7 +179,7 @@ TABLE2 = Claim(
         "learners see labels of other inputs; those meant to go without input structure see their "
         "own",
         lambda scale: {
-            name: arm if "w/o" in name else relabelled(arm) or arm
+            name: arm if "w/o" in name else shuffled_labels(arm) or arm
             for name, arm in table2(scale).items()
         },
     ),
@@ -202,7 +202,7 @@ TABLE3 = Claim(
         *near_chance(*(arm(f"{name}, d={d}") for d in (100, 2000) for name in without)),
     ),
     published=PRINTED3,
-    control=false_world(table3),
+    control=negative_control(table3),
     **notes("shi2022/table3"),
 )
 
@@ -223,7 +223,7 @@ TABLE4 = Claim(
         *(arm(f"NTK, {share}, against equal classes").further_fall >= 0.5 for share in (0.8, 0.9)),
     ),
     published=PRINTED4,
-    control=false_world(table4),
+    control=negative_control(table4),
     **notes("shi2022/table4"),
 )
 
@@ -239,7 +239,7 @@ TABLE5 = Claim(
     study=table5,
     checks=(*beats("n=25k", PRINTED5), *beats("n=10k", PRINTED5)),
     published=PRINTED5,
-    control=false_world(table5),
+    control=negative_control(table5),
     **notes("shi2022/table5"),
 )
 

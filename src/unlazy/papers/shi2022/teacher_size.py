@@ -94,7 +94,7 @@ def chosen_size(places: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[
 
 def _network(m: int, steps: int) -> GradientDescent:
     descent = Descent(
-        {group: RATE for group in DENSE}, steps=steps, batch=BATCH, loss="softmax", optimiser="adam"
+        {group: RATE for group in DENSE}, steps=steps, batch=BATCH, loss="softmax", optimizer="adam"
     )
     return GradientDescent(quadratic(m, 784), (descent,))
 

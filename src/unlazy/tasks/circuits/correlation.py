@@ -21,7 +21,13 @@ import numpy as np
 from unlazy.core.errors import BadInput, require
 from unlazy.tasks.circuits.bits import pack, unpack
 from unlazy.tasks.circuits.circuit import TABLE, Circuit
-from unlazy.tasks.circuits.laws import GenerativeLaw, Law, MixtureLaw, ProductLaw, WeightedSample
+from unlazy.tasks.circuits.distributions import (
+    GenerativeDistribution,
+    InputDistribution,
+    MixtureDistribution,
+    ProductDistribution,
+    WeightedSample,
+)
 
 SIGN = np.array([-1.0, 1.0])
 #: First and second bit of the patterns 0 … 3.
@@ -34,46 +40,51 @@ NEVER = 1e-13
 Tables = list[np.ndarray]  # by level 0 … d − 1: (gates, pattern, label −1 / +1)
 
 
-def components(law: Law) -> list[tuple[float, Law]]:
+def components(distribution: InputDistribution) -> list[tuple[float, InputDistribution]]:
     """The law as a mixture of laws that are not mixtures."""
-    if isinstance(law, MixtureLaw):
+    if isinstance(distribution, MixtureDistribution):
         return [
             (w * v, inner)
-            for w, part in zip(law.weights, law.laws, strict=True)
+            for w, part in zip(distribution.weights, distribution.distributions, strict=True)
             for v, inner in components(part)
         ]
-    return [(1.0, law)]
+    return [(1.0, distribution)]
 
 
-def tables(circuit: Circuit, law: Law | WeightedSample) -> Tables:
+def tables(circuit: Circuit, distribution: InputDistribution | WeightedSample) -> Tables:
     """P(pattern, label) at every gate, exactly.
 
     The label is the circuit's output, or what the sample says.
     """
-    if isinstance(law, WeightedSample):
-        return sample_tables(circuit.levels, law)
-    require(circuit.n == law.n, f"The circuit reads {circuit.n} inputs, the law draws {law.n}.")
+    if isinstance(distribution, WeightedSample):
+        return sample_tables(circuit.levels, distribution)
+    require(
+        circuit.n == distribution.n,
+        f"The circuit reads {circuit.n} inputs, the law draws {distribution.n}.",
+    )
     total: Tables = [np.zeros((2**i, 4, 2)) for i in range(circuit.depth)]
-    for weight, part in components(law):
+    for weight, part in components(distribution):
         for sums, found in zip(total, _pure(circuit, part), strict=True):
             sums += weight * found
     return total
 
 
-def _pure(circuit: Circuit, law: Law) -> Tables:
-    if isinstance(law, ProductLaw):
-        return _product(circuit, law.p)
-    if isinstance(law, GenerativeLaw):
+def _pure(circuit: Circuit, distribution: InputDistribution) -> Tables:
+    if isinstance(distribution, ProductDistribution):
+        return _product(circuit, distribution.p)
+    if isinstance(distribution, GenerativeDistribution):
         require(
-            law.circuit == circuit,
+            distribution.circuit == circuit,
             "The generative law belongs to another circuit: its statistics are those of its own "
             "circuit.",
         )
-        return _generative(circuit, law.positive)
-    raise BadInput(f"There are no exact statistics for {type(law).__name__}; draw a sample of it.")
+        return _generative(circuit, distribution.positive)
+    raise BadInput(
+        f"There are no exact statistics for {type(distribution).__name__}; draw a sample of it."
+    )
 
 
-def _pattern_law(q: np.ndarray) -> np.ndarray:
+def _pattern_distribution(q: np.ndarray) -> np.ndarray:
     """P(pattern) at each gate for independent inputs with P(node = 1) = q."""
     left, right = np.stack([1 - q[0::2], q[0::2]], 1), np.stack([1 - q[1::2], q[1::2]], 1)
     result: np.ndarray = left[:, FIRST] * right[:, SECOND]
@@ -86,7 +97,7 @@ def _upwards(levels: Sequence[np.ndarray], q: np.ndarray) -> list[np.ndarray]:
     """
     found = [q]
     for gates in reversed(levels):
-        found.append((_pattern_law(found[-1]) * TABLE[gates]).sum(axis=1))
+        found.append((_pattern_distribution(found[-1]) * TABLE[gates]).sum(axis=1))
     return found[::-1]
 
 
@@ -97,7 +108,7 @@ def _product(circuit: Circuit, p: np.ndarray) -> Tables:
     found = []
     for i, gates in enumerate(circuit.levels):
         positive = np.take_along_axis(given, TABLE[gates], axis=1)  # gates, pattern
-        pattern = _pattern_law(q[i + 1])
+        pattern = _pattern_distribution(q[i + 1])
         found.append(np.stack([pattern * (1 - positive), pattern * positive], axis=2))
         other_left, other_right = (
             np.stack([1 - side, side], 1) for side in (q[i + 1][0::2], q[i + 1][1::2])
@@ -189,7 +200,7 @@ class Correlations:
     influence: list[np.ndarray]
     mean_label: float
     epsilon: float
-    least_pattern: list[
+    min_pattern: list[
         np.ndarray
     ]  # by level 0 … d − 1, the least positive probability of a gate's patterns
 
@@ -225,9 +236,11 @@ def node_correlations(circuit: Circuit, found: Tables) -> list[np.ndarray]:
     return [*c, np.stack([last @ SIGN[FIRST], last @ SIGN[SECOND]], axis=1).ravel()]
 
 
-def correlations(circuit: Circuit, law: Law | WeightedSample) -> Correlations:
+def correlations(
+    circuit: Circuit, distribution: InputDistribution | WeightedSample
+) -> Correlations:
     """Exact correlations and influences."""
-    found = tables(circuit, law)
+    found = tables(circuit, distribution)
     pattern = [table.sum(axis=2) for table in found]
     least = [np.where(p > NEVER, p, np.inf).min(axis=1) for p in pattern]
     return Correlations(
@@ -235,5 +248,5 @@ def correlations(circuit: Circuit, law: Law | WeightedSample) -> Correlations:
         influence=influences(circuit),
         mean_label=float((found[0] @ SIGN).sum()),
         epsilon=float(min(level.min() for level in least)),
-        least_pattern=least,
+        min_pattern=least,
     )

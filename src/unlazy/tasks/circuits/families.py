@@ -20,11 +20,15 @@ from unlazy.core.errors import require, unknown
 from unlazy.core.random import bernoulli
 from unlazy.tasks.base import Batch, Family, Task, WeightedBatch, error_of_constant
 from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, TABLE, Circuit, check_leaves
+from unlazy.tasks.circuits.distributions import (
+    GenerativeDistribution,
+    InputDistribution,
+    ProductDistribution,
+)
 from unlazy.tasks.circuits.examples import parity_circuit
-from unlazy.tasks.circuits.laws import GenerativeLaw, Law, ProductLaw
-from unlazy.tasks.circuits.recovery import LawStatistics
+from unlazy.tasks.circuits.recovery import PopulationStatistics
 from unlazy.tasks.circuits.statistics import Statistics
-from unlazy.tasks.circuits.unlabelled import UnlabelledCircuitLaw
+from unlazy.tasks.circuits.unlabeled import UnlabeledCircuitPopulation
 
 #: Of gate g and value v: `COUNT[2g + v]` patterns give it, and `ORDER[4·(2g + v) + i]` is the i-th
 #: of them.
@@ -80,7 +84,7 @@ class CircuitTask(Task):
 
     @property
     @abstractmethod
-    def input_law(self) -> Law:
+    def input_distribution(self) -> InputDistribution:
         """The law of the inputs. On the host alone."""
 
     @abstractmethod
@@ -88,14 +92,14 @@ class CircuitTask(Task):
         """P(x) of each input."""
 
     @property
-    def exact_law(self) -> Callable[[], CircuitLaw]:
-        return self._exact_law
+    def population(self) -> Callable[[], CircuitPopulation]:
+        return self._population
 
-    def _exact_law(self) -> CircuitLaw:
-        return CircuitLaw(self)
+    def _population(self) -> CircuitPopulation:
+        return CircuitPopulation(self)
 
 
-class CircuitLaw(eqx.Module, Statistics):
+class CircuitPopulation(eqx.Module, Statistics):
     """The exact law of a circuit's examples: by the statistics that layerwise learning asks for, or
     as a list of all inputs.
     """
@@ -108,7 +112,7 @@ class CircuitLaw(eqx.Module, Statistics):
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
         """Exact probabilities. On the host alone."""
-        return LawStatistics(self.task.circuit, self.task.input_law).table(learned)
+        return PopulationStatistics(self.task.circuit, self.task.input_distribution).table(learned)
 
     @property
     def batch(self) -> WeightedBatch:
@@ -121,9 +125,9 @@ class CircuitLaw(eqx.Module, Statistics):
         return WeightedBatch(x, self.task.target(x), self.task.probability(x) * len(x))
 
     @property
-    def unlabelled(self) -> UnlabelledCircuitLaw:
+    def unlabelled(self) -> UnlabeledCircuitPopulation:
         """The same inputs with labels that say nothing."""
-        return UnlabelledCircuitLaw(self)
+        return UnlabeledCircuitPopulation(self)
 
 
 def listed(n: int) -> Float[Array, "2**{n} {n}"]:
@@ -174,8 +178,8 @@ class ParityTask(CircuitTask):
         return parity_circuit(self.n, np.asarray(self.relevant).tolist())
 
     @property
-    def input_law(self) -> ProductLaw:
-        return ProductLaw(np.full(self.n, float(self.p)))
+    def input_distribution(self) -> ProductDistribution:
+        return ProductDistribution(np.full(self.n, float(self.p)))
 
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
         return _independent(self.p, x)
@@ -229,8 +233,9 @@ class _Circuits(Family):
 
 
 class GenerativeTask(CircuitTask):
-    """A circuit with inputs drawn from the output down (see `GenerativeLaw`), labels of both signs
-    equally often.
+    """A circuit with inputs drawn from the output down (see `GenerativeDistribution`).
+
+    Both labels have probability ½.
     """
 
     gates: Int[Array, " gates"]
@@ -295,8 +300,8 @@ class GenerativeTask(CircuitTask):
         return Circuit(np.asarray(self.gates))
 
     @property
-    def input_law(self) -> GenerativeLaw:
-        return GenerativeLaw(self.circuit)
+    def input_distribution(self) -> GenerativeDistribution:
+        return GenerativeDistribution(self.circuit)
 
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
         """One half for the label, and for each gate one over the number of patterns that give its
@@ -375,8 +380,8 @@ class ProductCircuitTask(CircuitTask):
         return Circuit(np.asarray(self.gates))
 
     @property
-    def input_law(self) -> ProductLaw:
-        return ProductLaw(np.asarray(self.p, float))
+    def input_distribution(self) -> ProductDistribution:
+        return ProductDistribution(np.asarray(self.p, float))
 
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
         return _independent(self.p, x)
@@ -427,7 +432,7 @@ class FixedCircuit(Family):
     def __check_init__(self) -> None:
         """Refuse a law that does not fit the circuit."""
         if self.p is None:
-            GenerativeLaw(self.circuit)
+            GenerativeDistribution(self.circuit)
             return
         require(
             len(self.p) == self.dimension,

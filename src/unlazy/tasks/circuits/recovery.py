@@ -25,18 +25,18 @@ from unlazy.tasks.circuits.correlation import (
     sample_tables,
     tables,
 )
-from unlazy.tasks.circuits.laws import Law, WeightedSample
+from unlazy.tasks.circuits.distributions import InputDistribution, WeightedSample
 from unlazy.tasks.circuits.statistics import Statistics
 
 
-class LawStatistics(Statistics):
+class PopulationStatistics(Statistics):
     """P(learned pattern, label) under a law, for circuits that agree with the target on nothing in
     particular.
     """
 
-    def __init__(self, circuit: Circuit, law: Law) -> None:
+    def __init__(self, circuit: Circuit, distribution: InputDistribution) -> None:
         self.circuit = circuit
-        self.parts = [(weight, tables(circuit, part)) for weight, part in components(law)]
+        self.parts = [(weight, tables(circuit, part)) for weight, part in components(distribution)]
 
     @property
     def n(self) -> int:
@@ -54,7 +54,7 @@ class LawStatistics(Statistics):
 
 
 @dataclasses.dataclass(frozen=True)
-class SampleLawStatistics(Statistics):
+class WeightedSampleStatistics(Statistics):
     """The same where the law is a weighted sample."""
 
     sample: WeightedSample
@@ -117,9 +117,9 @@ def all_transfers(
     return levels
 
 
-def error(circuit: Circuit, law: Law, learned: Circuit) -> float:
+def error(circuit: Circuit, distribution: InputDistribution, learned: Circuit) -> float:
     """P(learned output ≠ target output), exactly."""
-    return Examiner(circuit, law).error(learned)
+    return Examiner(circuit, distribution).error(learned)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,10 +147,12 @@ class Recovery:
 class Examiner:
     """Holds learned circuits against one target, whose own numbers are computed once."""
 
-    def __init__(self, circuit: Circuit, law: Law) -> None:
+    def __init__(self, circuit: Circuit, distribution: InputDistribution) -> None:
         self.circuit, self.influence = circuit, influences(circuit)
         self.parts = [
-            (weight, tables(circuit, part)) for weight, part in components(law) if weight > 0
+            (weight, tables(circuit, part))
+            for weight, part in components(distribution)
+            if weight > 0
         ]
 
     def error(self, learned: Circuit) -> float:
@@ -189,6 +191,6 @@ def _error(target: Sequence[np.ndarray], transfer: np.ndarray) -> float:
     return float(label[0] * transfer[0, 0, 1] + label[1] * transfer[0, 1, 0])
 
 
-def recovery(circuit: Circuit, law: Law, learned: Circuit) -> Recovery:
+def recovery(circuit: Circuit, distribution: InputDistribution, learned: Circuit) -> Recovery:
     """Compare a learned circuit with its target, up to the signs of inner gates."""
-    return Examiner(circuit, law)(learned)
+    return Examiner(circuit, distribution)(learned)

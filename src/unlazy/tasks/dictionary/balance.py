@@ -22,19 +22,26 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.random import categorical, signs
-from unlazy.tasks.dictionary.patterns import PatternFamily, PatternLaw, PatternMoments, parity
+from unlazy.core.random import categorical, rademacher
+from unlazy.tasks.dictionary.patterns import (
+    PatternDistribution,
+    PatternFamily,
+    PatternMoments,
+    parity,
+)
 
 
-class BalancedLaw(PatternLaw):
+class BalancedPatternDistribution(PatternDistribution):
     """A pattern law whose classes are drawn anew with shares 1 − `negative` and `negative`."""
 
     negative: Float[Array, ""]
 
     @property
-    def count_law(self) -> Float[Array, " {self.k}+1"]:
+    def count_distribution(self) -> Float[Array, " {self.k}+1"]:
         """P(Σ_A φ̃ = s), each class scaled to its share."""
-        mass = PatternLaw(self.weight, self.p, self.q, self.D, self.k, self.P).count_law
+        mass = PatternDistribution(
+            self.weight, self.p, self.q, self.D, self.k, self.P
+        ).count_distribution
         is_positive = self.label_of_count > 0
         positive = mass @ is_positive
         return mass * jnp.where(
@@ -46,7 +53,11 @@ class BalancedLaw(PatternLaw):
         """All moments in closed form, as for every pattern law; only P(φ̃_i = 1) on A is no longer
         that of the components.
         """
-        mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
+        mass, label, share = (
+            self.count_distribution,
+            self.label_of_count,
+            jnp.arange(self.k + 1.0) / self.k,
+        )
         p, q = mass @ share, self.weight @ self.q
         return PatternMoments(
             positive=mass @ (label > 0),
@@ -63,27 +74,29 @@ class BalancedLaw(PatternLaw):
         coins.
         """
         ways = jnp.array([math.comb(self.k, s) for s in range(self.k + 1)], jnp.result_type(float))
-        return (self.count_law / ways)[on] * 0.5 ** (self.D - self.k)
+        return (self.count_distribution / ways)[on] * 0.5 ** (self.D - self.k)
 
     def draw(self, n: int, relevant: Bool[Array, " D"], *, key: PRNGKeyArray) -> Bool[Array, "n D"]:
         """The number of relevant patterns by its law, a random subset of that size, and a
         background of fair coins.
         """
         key_count, key_subset, key_background = jax.random.split(key, 3)
-        count = categorical(key_count, self.count_law, n)
+        count = categorical(key_count, self.count_distribution, n)
         u = jax.random.uniform(key_subset, (n, self.k), jnp.float32)
         rank = jnp.sum(u[:, :, None] > u[:, None, :], axis=2)  # n k
-        present = signs(key_background, (n, self.D)) > 0
+        present = rademacher(key_background, (n, self.D)) > 0
         places = jnp.nonzero(relevant, size=self.k)[0]
         return present.at[:, places].set(rank < count[:, None])
 
 
-def balanced_law(D: int, k: int, structure: float | Array, negative: float | Array) -> BalancedLaw:
+def balanced_distribution(
+    D: int, k: int, structure: float | Array, negative: float | Array
+) -> BalancedPatternDistribution:
     """Fair coins, all absent, all present, with the shares that `structure` gives them; parity
     labels.
     """
     share = jnp.asarray(structure)
-    return BalancedLaw(
+    return BalancedPatternDistribution(
         weight=jnp.stack([1 - share, share / 2, share / 2]),
         p=jnp.array([0.5, 0.0, 1.0]),
         q=jnp.full(3, 0.5),
@@ -117,6 +130,6 @@ class BalancedParity(PatternFamily):
         )
 
     @property
-    def law(self) -> BalancedLaw:
+    def distribution(self) -> BalancedPatternDistribution:
         """Fair coins, all absent, all present; the background is fair coins in all three."""
-        return balanced_law(self.D, self.k, self.structure, self.negative)
+        return balanced_distribution(self.D, self.k, self.structure, self.negative)

@@ -18,7 +18,7 @@ from unlazy.core.random import bernoulli, orthonormal
 from unlazy.tasks.base import Batch, Family, Task
 
 
-class LabelledCodes(Task):
+class LabeledCodes(Task):
     """Inputs whose relevant patterns form one of a few labelled vectors."""
 
     dictionary: Float[Array, "D d"]
@@ -106,7 +106,7 @@ class HiddenRepresentations(Family):
         """Inputs lie in the span of D patterns."""
         return self.D
 
-    def task(self, *, key: PRNGKeyArray) -> LabelledCodes:
+    def task(self, *, key: PRNGKeyArray) -> LabeledCodes:
         """Draw the dictionary, A and the codes."""
         key_dictionary, key_relevant, key_codes = jax.random.split(key, 3)
         relevant = (
@@ -116,4 +116,4 @@ class HiddenRepresentations(Family):
         )
         codes = bernoulli(key_codes, jnp.full((2 * self.codes, self.k), 0.5))
         labels = jnp.where(jnp.arange(2 * self.codes) < self.codes, 1.0, -1.0)
-        return LabelledCodes(orthonormal(key_dictionary, self.d, self.D), relevant, codes, labels)
+        return LabeledCodes(orthonormal(key_dictionary, self.d, self.D), relevant, codes, labels)

@@ -25,7 +25,11 @@ from unlazy.core.errors import require
 from unlazy.core.linear_algebra import orthogonal_triangular, pseudo_inverse
 from unlazy.core.random import bernoulli, normal
 from unlazy.tasks.base import Batch, Family, Task, error_of_constant
-from unlazy.tasks.dictionary.balance import BalancedLaw, BalancedParity, balanced_law
+from unlazy.tasks.dictionary.balance import (
+    BalancedParity,
+    BalancedPatternDistribution,
+    balanced_distribution,
+)
 
 
 def incoherent_dictionary(
@@ -55,7 +59,7 @@ class GeneralPatterns(Task):
     dictionary: Float[Array, "D d"]
     relevant: Bool[Array, " D"]
     rates: Float[Array, " D"]
-    law: BalancedLaw
+    distribution: BalancedPatternDistribution
     swing: float | Float[Array, ""]
     noise: float | Float[Array, ""]
 
@@ -71,7 +75,7 @@ class GeneralPatterns(Task):
     @property
     def mean(self) -> Float[Array, " D"]:
         """E φ̃: the hidden coin is fair, so that it moves no mean."""
-        return jnp.where(self.relevant, self.law.moments.relevant, self.rates)
+        return jnp.where(self.relevant, self.distribution.moments.relevant, self.rates)
 
     @property
     def sigma(self) -> Float[Array, ""]:
@@ -85,13 +89,15 @@ class GeneralPatterns(Task):
         noise.
         """
         key_relevant, key_coin, key_background, key_noise = jax.random.split(key, 4)
-        relevant = self.law.draw(n, self.relevant, key=key_relevant)
+        relevant = self.distribution.draw(n, self.relevant, key=key_relevant)
         coin = 2.0 * bernoulli(key_coin, jnp.full((n, 1), 0.5)) - 1
         background = bernoulli(key_background, self.rates[None, :] + self.swing * coin)
         present = jnp.where(self.relevant, relevant, background)
         noise = self.noise * normal(key_noise, (n, self.dimension))
         x = ((present - self.mean[None, :]) @ self.dictionary + noise) / self.sigma
-        return Batch(x, self.law.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)])
+        return Batch(
+            x, self.distribution.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)]
+        )
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label, each pattern read off by least squares and rounded; right but for the far tail
@@ -99,7 +105,7 @@ class GeneralPatterns(Task):
         """
         present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean
         count = jnp.sum(jnp.round(present) * self.relevant, axis=1).astype(int)
-        return self.law.label_of_count[jnp.clip(count, 0, self.law.k)]
+        return self.distribution.label_of_count[jnp.clip(count, 0, self.distribution.k)]
 
     @property
     def features(self) -> Float[Array, "1 d"]:
@@ -110,7 +116,7 @@ class GeneralPatterns(Task):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        return error_of_constant(self.law.moments.positive)
+        return error_of_constant(self.distribution.moments.positive)
 
 
 class GeneralParity(Family):
@@ -146,14 +152,14 @@ class GeneralParity(Family):
         )
 
     @property
-    def law(self) -> BalancedLaw:
+    def distribution(self) -> BalancedPatternDistribution:
         """The law of the relevant patterns."""
-        return balanced_law(self.D, self.k, self.structure, self.negative)
+        return balanced_distribution(self.D, self.k, self.structure, self.negative)
 
     @property
     def sigma(self) -> float:
         """σ̃ with the mean rate for every background pattern."""
-        p, q = float(self.law.moments.relevant), (self.least + self.most) / 2
+        p, q = float(self.distribution.moments.relevant), (self.least + self.most) / 2
         return math.sqrt(
             self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q) + self.d * self.noise**2
         )
@@ -163,7 +169,7 @@ class GeneralParity(Family):
         """γ = (E[φ̃_i | y = 1] − E[φ̃_i | y = −1])/2, which does not depend on the balance of the
         classes.
         """
-        return float(balanced_law(self.D, self.k, self.structure, 0.5).moments.gamma)
+        return float(balanced_distribution(self.D, self.k, self.structure, 0.5).moments.gamma)
 
     @property
     def dimension(self) -> int:
@@ -182,5 +188,10 @@ class GeneralParity(Family):
             key_rates, (self.D,), jnp.float32
         )
         return GeneralPatterns(
-            dictionary, relevant, rates.astype(dictionary.dtype), self.law, self.swing, self.noise
+            dictionary,
+            relevant,
+            rates.astype(dictionary.dtype),
+            self.distribution,
+            self.swing,
+            self.noise,
         )

@@ -59,7 +59,7 @@ class PatternMoments(NamedTuple):
     sigma: Float[Array, ""]  # σ̃
 
 
-class PatternLaw(eqx.Module):
+class PatternDistribution(eqx.Module):
     """A law on {0,1}^D as a mixture of product laws: component c has φ̃_j ~ Bernoulli(p_c) on A and
     Bernoulli(q_c) off A.
 
@@ -79,7 +79,7 @@ class PatternLaw(eqx.Module):
         return jnp.array([1.0 if s in self.P else -1.0 for s in range(self.k + 1)])
 
     @property
-    def count_law(self) -> Float[Array, " {self.k}+1"]:
+    def count_distribution(self) -> Float[Array, " {self.k}+1"]:
         """P(Σ_A φ̃ = s) for s = 0 … k: a mixture of binomials."""
         s = jnp.arange(self.k + 1.0)[None, :]
         log_choose = jnp.array([math.log(math.comb(self.k, i)) for i in range(self.k + 1)])
@@ -92,7 +92,11 @@ class PatternLaw(eqx.Module):
     @property
     def moments(self) -> PatternMoments:
         """All moments in closed form; by exchangeability E[y φ̃_i] = E[y Σ_A φ̃] / k."""
-        mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
+        mass, label, share = (
+            self.count_distribution,
+            self.label_of_count,
+            jnp.arange(self.k + 1.0) / self.k,
+        )
         p, q = self.weight @ self.p, self.weight @ self.q
         return PatternMoments(
             positive=mass @ (label > 0),
@@ -130,7 +134,7 @@ class HiddenPatterns(Task):
 
     dictionary: Float[Array, "D d"]
     relevant: Bool[Array, " D"]
-    law: PatternLaw
+    distribution: PatternDistribution
 
     @property
     def dimension(self) -> int:
@@ -144,26 +148,28 @@ class HiddenPatterns(Task):
     @property
     def mean(self) -> Float[Array, " D"]:
         """E φ̃."""
-        moments = self.law.moments
+        moments = self.distribution.moments
         return jnp.where(self.relevant, moments.relevant, moments.background)
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         """Coordinates φ = (φ̃ − E φ̃) / σ̃ of `n` inputs, and their labels."""
-        return self._examples(self.law.draw(n, self.relevant, key=key))
+        return self._examples(self.distribution.draw(n, self.relevant, key=key))
 
     def _examples(self, present: Bool[Array, "n D"]) -> Batch:
-        z = (present - self.mean[None, :]) / self.law.moments.sigma
-        return Batch(z, self.law.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)])
+        z = (present - self.mean[None, :]) / self.distribution.moments.sigma
+        return Batch(
+            z, self.distribution.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)]
+        )
 
     @property
-    def exact_law(self) -> Callable[[], Population] | None:
+    def population(self) -> Callable[[], Population] | None:
         """All 2^D inputs, where there are few patterns."""
-        return self._population if self.law.D <= LISTED else None
+        return self._population if self.distribution.D <= LISTED else None
 
     def _population(self) -> Population:
-        D = self.law.D
+        D = self.distribution.D
         present = (jnp.arange(1 << D)[:, None] >> jnp.arange(D)[None, :]) & 1 == 1  # 2^D D
-        mass = self.law.mass(
+        mass = self.distribution.mass(
             jnp.sum(present & self.relevant[None, :], axis=1),
             jnp.sum(present & ~self.relevant[None, :], axis=1),
         )
@@ -171,18 +177,18 @@ class HiddenPatterns(Task):
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label, read off the number of relevant patterns in x."""
-        present = (x @ self.dictionary.T) * self.law.moments.sigma + self.mean
+        present = (x @ self.dictionary.T) * self.distribution.moments.sigma + self.mean
         count = jnp.round(jnp.sum(present * self.relevant, axis=1)).astype(int)
-        return self.law.label_of_count[jnp.clip(count, 0, self.law.k)]
+        return self.distribution.label_of_count[jnp.clip(count, 0, self.distribution.k)]
 
     @property
     def features(self) -> Float[Array, "1 d"]:
         """The one direction that matters, Σ_{j∈A} M_j / √k."""
-        return (self.relevant @ self.dictionary)[None] / math.sqrt(self.law.k)
+        return (self.relevant @ self.dictionary)[None] / math.sqrt(self.distribution.k)
 
     @property
     def chance(self) -> Float[Array, ""]:
-        return error_of_constant(self.law.moments.positive)
+        return error_of_constant(self.distribution.moments.positive)
 
 
 class PatternFamily(Family):
@@ -195,14 +201,14 @@ class PatternFamily(Family):
     k: int = eqx.field(static=True, kw_only=True)
 
     @property
-    def law(self) -> PatternLaw:
+    def distribution(self) -> PatternDistribution:
         """The law of the hidden vector."""
         raise NotImplementedError
 
     @property
     def moments(self) -> PatternMoments:
         """Exact class balance, γ, po and σ̃."""
-        return self.law.moments
+        return self.distribution.moments
 
     @property
     def dimension(self) -> int:
@@ -222,7 +228,7 @@ class PatternFamily(Family):
             .at[jax.random.permutation(key_relevant, self.D)[: self.k]]
             .set(True)
         )
-        return HiddenPatterns(dictionary, relevant, self.law)
+        return HiddenPatterns(dictionary, relevant, self.distribution)
 
     def _check_sizes(self) -> None:
         for name in ("d", "D", "k"):
@@ -290,10 +296,10 @@ class ParityMixture(PatternFamily):
         )
 
     @property
-    def law(self) -> PatternLaw:
+    def distribution(self) -> PatternDistribution:
         """Three product components: fair coins, all absent, all present."""
         quiet = self.po / (2 - 2 * self.po)
-        return PatternLaw(
+        return PatternDistribution(
             weight=jnp.stack(
                 [
                     jnp.asarray(self.po),
@@ -338,9 +344,9 @@ class ProductPatterns(PatternFamily):
         )
 
     @property
-    def law(self) -> PatternLaw:
+    def distribution(self) -> PatternDistribution:
         """One product component."""
-        return PatternLaw(
+        return PatternDistribution(
             weight=jnp.ones(1),
             p=jnp.asarray(self.p)[None],
             q=jnp.asarray(self.po)[None],
@@ -364,8 +370,8 @@ class UnstructuredPatterns(PatternFamily):
         _check_label_set(self.P, self.k)
 
     @property
-    def law(self) -> PatternLaw:
+    def distribution(self) -> PatternDistribution:
         """One component of fair coins."""
-        return PatternLaw(
+        return PatternDistribution(
             weight=jnp.ones(1), p=jnp.full(1, 0.5), q=jnp.full(1, 0.5), D=self.D, k=self.k, P=self.P
         )

@@ -20,10 +20,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require, unknown
 from unlazy.core.metrics import SIGNS, Outputs
-from unlazy.core.naming import Identified
+from unlazy.core.naming import ContentHashed
 from unlazy.core.random import shuffled
 from unlazy.tasks.base import Batch, Data, Family
-from unlazy.tasks.images.library import SETS, identity_of, missing, pictures_of
+from unlazy.tasks.images.library import SETS, digest_of, missing, pictures_of
 
 #: The share of a set without a test part that is held back for the test.
 HELD_BACK = 0.2
@@ -105,8 +105,8 @@ class _Shelf(eqx.Module):
 
 
 @functools.lru_cache(maxsize=16)
-def _shelf(
-    data: str, identity: str, chosen: tuple[int, ...], side: int | None, balanced: bool
+def _catalog(
+    data: str, digest: str, chosen: tuple[int, ...], side: int | None, balanced: bool
 ) -> _Shelf:
     """Images of some classes, renumbered by their place in the choice; as many of each, and in a
     smaller size, if that is asked for.
@@ -163,7 +163,7 @@ def _smaller(x: np.ndarray, side: int, data: str) -> np.ndarray:
     return result
 
 
-class ImageFamily(Family, Identified):
+class ImageFamily(Family, ContentHashed):
     """Base: `data` is the name of a set, or the path of a folder or an .npz file of the user's own.
 
     `chosen`: names or numbers of the classes that are taken, by default all. `side`: images are
@@ -184,8 +184,8 @@ class ImageFamily(Family, Identified):
         require(self.side is None or self.side > 0, f"side must be positive, but is {self.side}.")
 
     @property
-    def identity(self) -> str:
-        return identity_of(self.data)
+    def digest(self) -> str:
+        return digest_of(self.data)
 
     @property
     def missing(self) -> str | None:
@@ -221,23 +221,23 @@ class ImageFamily(Family, Identified):
         )
 
     @property
-    def shelf(self) -> _Shelf:
+    def catalog(self) -> _Shelf:
         """The images on the host."""
-        return _shelf(self.data, self.identity, self._numbers, self.side, self.balanced)
+        return _catalog(self.data, self.digest, self._numbers, self.side, self.balanced)
 
     @property
     def most_examples(self) -> int | None:
         if self.missing is not None:
             return None
-        total = len(self.shelf.labels)
-        return total - (self.shelf.tested or max(1, round(HELD_BACK * total)))
+        total = len(self.catalog.labels)
+        return total - (self.catalog.tested or max(1, round(HELD_BACK * total)))
 
     @abstractmethod
     def task(self, *, key: PRNGKeyArray) -> Data:
         """Cut the set."""
 
 
-class LabelledImages(Data):
+class LabeledImages(Data):
     """Images with their classes: signs where there are two (the first is −1), one-hot rows where
     there are more.
     """
@@ -296,9 +296,9 @@ class ImageClasses(ImageFamily):
     def outputs(self) -> Outputs:
         return outputs_of(self.kinds)
 
-    def task(self, *, key: PRNGKeyArray) -> LabelledImages:
+    def task(self, *, key: PRNGKeyArray) -> LabeledImages:
         size = (self.dimension,) if self.flat else self.picture
-        return LabelledImages(self.shelf.cut(key), size, self.kinds)
+        return LabeledImages(self.catalog.cut(key), size, self.kinds)
 
 
 class StackedTask(Data):
@@ -353,7 +353,7 @@ class StackedDigits(ImageFamily):
 
     def task(self, *, key: PRNGKeyArray) -> StackedTask:
         height, width, channels = self.picture
-        return StackedTask(self.shelf.cut(key), (self.k * height, width, channels), self.k)
+        return StackedTask(self.catalog.cut(key), (self.k * height, width, channels), self.k)
 
 
 class PatchTask(Data):
@@ -437,4 +437,4 @@ class ImagePatches(ImageFamily):
         return None
 
     def task(self, *, key: PRNGKeyArray) -> PatchTask:
-        return PatchTask(self.shelf.cut(key), self.k, self.kinds)
+        return PatchTask(self.catalog.cut(key), self.k, self.kinds)

@@ -25,7 +25,7 @@ import platformdirs
 from unlazy.core.errors import BadInput
 from unlazy.tasks.images.readers import (
     PICTURES,
-    Pictures,
+    ImageArrays,
     read_batches,
     read_class_folders,
     read_idx_set,
@@ -41,7 +41,7 @@ VARIABLE = "UNLAZY_DATA"
 class FoundFiles(NamedTuple):
     """Files of a set, and who reads them."""
 
-    read: Callable[[], Pictures]
+    read: Callable[[], ImageArrays]
     files: tuple[Path, ...]
 
     @property
@@ -254,7 +254,7 @@ def missing(name: str) -> str | None:
     )
 
 
-def pictures_of(name: str) -> Pictures:
+def pictures_of(name: str) -> ImageArrays:
     """The images of a set, mapped into memory."""
     found = locate(name)
     if found is None:
@@ -262,17 +262,17 @@ def pictures_of(name: str) -> Pictures:
     return _kept(found.signature, found).pictures
 
 
-def identity_of(name: str) -> str:
+def digest_of(name: str) -> str:
     """What the set holds, as a hash: the same images in another form of files have the same."""
     found = locate(name)
-    return "absent" if found is None else _kept(found.signature, found).identity
+    return "absent" if found is None else _kept(found.signature, found).digest
 
 
 class Held(NamedTuple):
     """Images, and the hash of what they are."""
 
-    pictures: Pictures
-    identity: str
+    pictures: ImageArrays
+    digest: str
 
 
 #: What this process has read, by the signature of the files. It is mapped memory, so nothing need
@@ -305,11 +305,11 @@ def _from_cache(signature: str) -> Held | None:
     except (OSError, ValueError):
         return None
     return Held(
-        Pictures(x_train, y_train, x_test, y_test, tuple(about["classes"])), about["identity"]
+        ImageArrays(x_train, y_train, x_test, y_test, tuple(about["classes"])), about["identity"]
     )
 
 
-def _into_cache(signature: str, pictures: Pictures) -> Held:
+def _into_cache(signature: str, pictures: ImageArrays) -> Held:
     """Keep what was read.
 
     A folder appears whole or not at all; where nothing can be written, the images stay in memory.
@@ -323,7 +323,7 @@ def _into_cache(signature: str, pictures: Pictures) -> Held:
     try:
         for name in _ARRAYS:
             np.save(draft / f"{name}.npy", getattr(pictures, name))
-        about = {"classes": list(pictures.classes), "identity": held.identity}
+        about = {"classes": list(pictures.classes), "identity": held.digest}
         (draft / "about.json").write_text(json.dumps(about), encoding="utf-8")
         draft.rename(_cache_folder() / signature)
     except OSError:  # no room, or another process was faster
@@ -333,7 +333,7 @@ def _into_cache(signature: str, pictures: Pictures) -> Held:
     return _from_cache(signature) or held
 
 
-def _digest(pictures: Pictures) -> str:
+def _digest(pictures: ImageArrays) -> str:
     whole = hashlib.sha256(repr(pictures.classes).encode())
     for name in _ARRAYS:
         array: Any = np.ascontiguousarray(getattr(pictures, name))

@@ -30,7 +30,7 @@ from unlazy.tasks.reading import reading, unreadable
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm")
 
 
-class Pictures(NamedTuple):
+class ImageArrays(NamedTuple):
     """Images as bytes, (n, height, width, channels), with the numbers of their classes.
 
     Without a test part, seeds draw one.
@@ -49,7 +49,7 @@ class Pictures(NamedTuple):
         train: tuple[Any, Any],
         test: tuple[Any, Any] | None,
         classes: Sequence[str] | None = None,
-    ) -> Pictures:
+    ) -> ImageArrays:
         """Checked arrays: of one size, as many labels as images, labels that have a class."""
         parts = []
         for part, (x, y) in (("train", train), *((("test", test),) if test is not None else ())):
@@ -96,7 +96,7 @@ class Pictures(NamedTuple):
 
 
 #: Of an array of coloured images.
-MOST_AXES = 4
+MAX_AXES = 4
 
 
 def read_idx(path: Path) -> np.ndarray:
@@ -111,7 +111,7 @@ def read_idx(path: Path) -> np.ndarray:
     )
     axes = raw[3]
     require(
-        1 <= axes <= MOST_AXES, f"{path} is no idx file of images or labels: it has {axes} axes."
+        1 <= axes <= MAX_AXES, f"{path} is no idx file of images or labels: it has {axes} axes."
     )
     head = 4 + 4 * axes
     require(len(raw) >= head, f"{path} is truncated: it ends within its head of {head} bytes.")
@@ -125,10 +125,10 @@ def read_idx(path: Path) -> np.ndarray:
     return np.frombuffer(raw, np.uint8, offset=head).reshape(shape)
 
 
-def read_idx_set(files: Sequence[Path]) -> Pictures:
+def read_idx_set(files: Sequence[Path]) -> ImageArrays:
     """Images and labels to train on, images and labels to test on."""
     arrays = [read_idx(path) for path in files]
-    return Pictures.of(files[0].parent, (arrays[0], arrays[1]), (arrays[2], arrays[3]))
+    return ImageArrays.of(files[0].parent, (arrays[0], arrays[1]), (arrays[2], arrays[3]))
 
 
 class _Plain(pickle.Unpickler):
@@ -151,7 +151,7 @@ class _Plain(pickle.Unpickler):
 BATCHES = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
 
 
-def read_batches(path: Path) -> Pictures:
+def read_batches(path: Path) -> ImageArrays:
     """The python batches of CIFAR-10, from their folder or from the archive."""
     found: dict[str, dict[Any, Any]] = {}
     with reading(path, "CIFAR-10 in python batches"):
@@ -177,7 +177,7 @@ def read_batches(path: Path) -> Pictures:
         labels = {name: np.asarray(found[name][b"labels"]) for name in BATCHES}
         names = [name.decode() for name in found["batches.meta"][b"label_names"]]
     train = BATCHES[:-1]
-    return Pictures.of(
+    return ImageArrays.of(
         path,
         (
             np.concatenate([pixels[name] for name in train]),
@@ -188,7 +188,7 @@ def read_batches(path: Path) -> Pictures:
     )
 
 
-def read_mat_set(files: Sequence[Path]) -> Pictures:
+def read_mat_set(files: Sequence[Path]) -> ImageArrays:
     """The two files of SVHN: pixels as (height, width, channels, n), and labels from 1 to 10, of
     which 10 is the digit 0.
     """
@@ -205,10 +205,10 @@ def read_mat_set(files: Sequence[Path]) -> Pictures:
                 f"{x.shape}.",
             )
             parts.append((x.transpose(3, 0, 1, 2), np.where(y == 10, 0, y)))
-    return Pictures.of(files[0], parts[0], parts[1], [str(digit) for digit in range(10)])
+    return ImageArrays.of(files[0], parts[0], parts[1], [str(digit) for digit in range(10)])
 
 
-def read_npz(path: Path) -> Pictures:
+def read_npz(path: Path) -> ImageArrays:
     """Arrays by name."""
     with (
         reading(path, "an .npz file"),
@@ -223,7 +223,7 @@ def read_npz(path: Path) -> Pictures:
         )
         test = next((name for name in ("test", "val") if {f"x_{name}", f"y_{name}"} <= keys), None)
         names = next((content[key] for key in ("classes", "name") if key in keys), None)
-        return Pictures.of(
+        return ImageArrays.of(
             path,
             (content["x_train"], content["y_train"]),
             None if test is None else (content[f"x_{test}"], content[f"y_{test}"]),
@@ -231,7 +231,7 @@ def read_npz(path: Path) -> Pictures:
         )
 
 
-def read_class_folders(folder: Path) -> Pictures:
+def read_class_folders(folder: Path) -> ImageArrays:
     """One folder of pictures for each class; `train` and `test` (or `val`) above them, where there
     are both.
     """
@@ -241,7 +241,7 @@ def read_class_folders(folder: Path) -> Pictures:
         None,
     )
     names = _classes(train)
-    return Pictures.of(
+    return ImageArrays.of(
         folder,
         _read_classes(train, names),
         None if test is None else _read_classes(test, names),
@@ -249,7 +249,7 @@ def read_class_folders(folder: Path) -> Pictures:
     )
 
 
-def read_tiny_imagenet(folder: Path) -> Pictures:
+def read_tiny_imagenet(folder: Path) -> ImageArrays:
     """The folder of Tiny ImageNet, whose labelled test part is called `val`."""
     names = _classes(folder / "train")
     listed = folder / "val" / "val_annotations.txt"
@@ -267,7 +267,7 @@ def read_tiny_imagenet(folder: Path) -> Pictures:
         _pixels([folder / "val" / "images" / file for file, _ in rows]),
         np.array([names.index(name) for _, name in rows]),
     )
-    return Pictures.of(folder, _read_classes(folder / "train", names), val, names)
+    return ImageArrays.of(folder, _read_classes(folder / "train", names), val, names)
 
 
 def class_folders(folder: Path) -> list[Path]:

@@ -30,7 +30,7 @@ SUFFIXES = (*TEXT, ".parquet", ".pq", ".npz")
 #: Separators of columns with their names.
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 #: Rows that are kept of a longer table, drawn at random.
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 #: Lines that are compared with the first one, to find out whether it holds names.
 FIRST_LINES = 100
 #: A number with a decimal comma, possibly with points between thousands.
@@ -101,14 +101,14 @@ def table_of(X: Any, y: Any) -> Table:
 
 def _sampled(frame: DataFrame) -> tuple[DataFrame, list[str]]:
     rows = len(frame)
-    if rows <= MOST_ROWS:
+    if rows <= MAX_ROWS:
         return frame, []
-    kept = np.sort(np.random.default_rng(0).permutation(rows)[:MOST_ROWS])
+    kept = np.sort(np.random.default_rng(0).permutation(rows)[:MAX_ROWS])
     return frame.iloc[kept], [_sample_note(rows)]
 
 
 def _sample_note(rows: int) -> str:
-    return f"{MOST_ROWS:,} of {rows:,} rows were drawn at random; the others were not used."
+    return f"{MAX_ROWS:,} of {rows:,} rows were drawn at random; the others were not used."
 
 
 def _from_text(path: Path, target: str | None) -> tuple[DataFrame, list[str]]:
@@ -161,7 +161,7 @@ def _from_lines(
         rows, count = _sample(itertools.chain(head, lines), len(names), path.name)
     finally:
         text.detach()
-    if count > MOST_ROWS:
+    if count > MAX_ROWS:
         notes.append(_sample_note(count))
     frame = pd.DataFrame(rows, columns=names, dtype=object)
     if mark != ",":
@@ -217,11 +217,11 @@ def _sample(lines: Iterator[Sequence[str]], width: int, name: str) -> tuple[list
             raise BadInput(
                 f"Row {count + 1} of {name} has {len(line)} values, but the first line has {width}."
             )
-        if count < MOST_ROWS:
+        if count < MAX_ROWS:
             kept.append((count, line))
         else:
             place = int(draw.integers(count + 1))
-            if place < MOST_ROWS:
+            if place < MAX_ROWS:
                 kept[place] = (count, line)
         count += 1
     return [line for _, line in sorted(kept, key=lambda pair: pair[0])], count

@@ -24,7 +24,7 @@ CLASSES = 20
 #: A table with fewer rows is refused, and classes with fewer rows than folds are left out.
 FEWEST_ROWS, FOLDS = 20, 5
 #: Encoded columns beyond which the most telling are kept, chosen on the training rows of each fold.
-MOST_COLUMNS = 500
+MAX_COLUMNS = 500
 #: Categories of a column that get a column of their own; rarer ones share one.
 CATEGORIES = 20
 
@@ -97,7 +97,7 @@ class Problem:
             ColumnTransformer(parts),
             StandardScaler(),
             FunctionTransformer(soft_cut),
-            MostTelling(self.kind),
+            MostInformative(self.kind),
         )
 
     def folds(self, seed: int, count: int = FOLDS) -> list[np.ndarray]:
@@ -114,12 +114,12 @@ class Problem:
         return [np.flatnonzero(place[groups] == fold) for fold in range(count)]
 
 
-class MostTelling(TransformerMixin, BaseEstimator):
+class MostInformative(TransformerMixin, BaseEstimator):
     """The columns that tell most about the target, one by one, by an F test; all where there are no
     more than `most`.
     """
 
-    def __init__(self, kind: Kind = "classification", most: int = MOST_COLUMNS) -> None:
+    def __init__(self, kind: Kind = "classification", most: int = MAX_COLUMNS) -> None:
         self.kind, self.most = kind, most
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
@@ -232,9 +232,9 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
         decisions.append(
             f"{same:,} rows repeat another one; rows that are the same are always in the same fold."
         )
-    if len(table.columns) > MOST_COLUMNS:
+    if len(table.columns) > MAX_COLUMNS:
         decisions.append(
-            f"Of {len(table.columns):,} columns the {MOST_COLUMNS} that tell most about the "
+            f"Of {len(table.columns):,} columns the {MAX_COLUMNS} that tell most about the "
             "target are used, chosen in each fold."
         )
     return dataclasses.replace(problem, decisions=tuple(decisions))

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.metrics import SIGNS, Outputs
-from unlazy.core.naming import Identified
+from unlazy.core.naming import ContentHashed
 from unlazy.core.random import shuffled
 from unlazy.tasks.base import Batch, Data, Family
 from unlazy.tasks.tables.files import read_table
@@ -67,7 +67,7 @@ class RowsOfTable(Data):
         return Batch(x[places].astype(number), jnp.asarray(self.rows.y)[places].astype(number))
 
 
-class TableRows(Family, Identified):
+class TableRows(Family, ContentHashed):
     """What a table's target is, from its other columns: two classes as signs, more as classes,
     numbers in units of their spread.
 
@@ -82,18 +82,18 @@ class TableRows(Family, Identified):
         _ = self._encoded  # what cannot be used is said when it is named, not when it is run
 
     @property
-    def identity(self) -> str:
+    def digest(self) -> str:
         facts = Path(self.path).stat()  # ctime: a tool may set the time of the last write back
         return _digest(self.path, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size)
 
     @property
     def problem(self) -> Problem:
         """The table as read, with what was decided on the way."""
-        return _problem(self.path, self.target, self.identity)
+        return _problem(self.path, self.target, self.digest)
 
     @property
     def _encoded(self) -> _EncodedRows:
-        return _encoded(self.path, self.target, self.identity)
+        return _encoded(self.path, self.target, self.digest)
 
     @property
     def dimension(self) -> int:
@@ -124,13 +124,13 @@ def _digest(path: str, written: int, changed: int, size: int) -> str:
 
 
 @functools.lru_cache(maxsize=4)
-def _problem(path: str, target: str, identity: str) -> Problem:
+def _problem(path: str, target: str, digest: str) -> Problem:
     return problem_of(read_table(Path(path), target), name=Path(path).stem)
 
 
 @functools.lru_cache(maxsize=4)
-def _encoded(path: str, target: str, identity: str) -> _EncodedRows:
-    problem = _problem(path, target, identity)
+def _encoded(path: str, target: str, digest: str) -> _EncodedRows:
+    problem = _problem(path, target, digest)
     held = problem.folds(0)[0]
     learned = np.setdiff1d(np.arange(len(problem)), held)
     encoder = problem.encoder().fit(problem.X[learned], problem.y[learned])

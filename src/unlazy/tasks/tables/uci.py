@@ -48,7 +48,7 @@ class UciTable:
 
 
 def uci_tables(
-    path: Path, names: Sequence[str] = (), *, least_rows: int = 1, most_rows: int | None = None
+    path: Path, names: Sequence[str] = (), *, min_rows: int = 1, max_rows: int | None = None
 ) -> Iterator[UciTable]:
     """The tables of a file, the smallest first.
 
@@ -74,7 +74,7 @@ def uci_tables(
             if names and name not in names:
                 continue
             X, y = held[f"{name}/X"].astype(np.float64), held[f"{name}/y"].ravel()
-            if len(y) < least_rows or (most_rows is not None and len(y) > most_rows):
+            if len(y) < min_rows or (max_rows is not None and len(y) > max_rows):
                 continue
             folds = [
                 (

@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-ERRAND, BEGUN, ANSWER, REFUSED, ORIGIN = (
+JOB, BEGUN, ANSWER, REFUSED, ORIGIN = (
     ".errand",
     ".begun",
     ".answer",
@@ -61,12 +61,12 @@ class Bundle:
             except BadInput as error:
                 put(folder / REFUSED, str(error).encode())
                 return
-            for errand in sorted(folder.glob(f"*{ERRAND}")):
-                answer = errand.with_suffix(ANSWER)
+            for job in sorted(folder.glob(f"*{JOB}")):
+                answer = job.with_suffix(ANSWER)
                 if not answer.exists():
-                    errand.with_suffix(BEGUN).touch()
-                    put(answer, run_errand(errand.read_bytes()))
-                    errand.unlink()
+                    job.with_suffix(BEGUN).touch()
+                    put(answer, run_errand(job.read_bytes()))
+                    job.unlink()
         finally:
             done.set()
 

@@ -29,7 +29,7 @@ from unlazy.lab.engines.pools.work import check_same, hello, run_errand
 #: from the scheduler.
 COUNTED_EVERY, FIRST_WITHIN, CONNECTED_WITHIN = 0.5, 60.0, 20.0
 #: A cluster of one's own replaces so many workers; more than a run can need unless all of them die.
-MOST_DEATHS = 1000
+MAX_DEATHS = 1000
 INSTALL = "Dask is not installed: pip install 'unlazy[dask]'."
 
 
@@ -91,8 +91,8 @@ class DaskPool(Pool):
         while self._cluster is not None and len(self._processes) < self.count:
             self._started += 1
             require(
-                self._started <= self.count + MOST_DEATHS,
-                f"{MOST_DEATHS} workers have died: no more are started.",
+                self._started <= self.count + MAX_DEATHS,
+                f"{MAX_DEATHS} workers have died: no more are started.",
             )
             options = (
                 "--no-nanny",

@@ -11,10 +11,10 @@ from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 from unlazy.lab.costs import Costs
-from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher, require_data
+from unlazy.lab.engines.base import Callback, Engine, NullCallback, Plan, require_data
 from unlazy.lab.engines.local import groups_of
-from unlazy.lab.engines.pools.docket import Docket, Piece
-from unlazy.lab.engines.pools.parcels import packed, read
+from unlazy.lab.engines.pools.messages import packed, read
+from unlazy.lab.engines.pools.queue import Chunk, JobQueue
 from unlazy.lab.trials import Failure, Record, Runnable
 
 #: Seconds to wait for news before workers are counted anew.
@@ -99,7 +99,7 @@ class PoolEngine(Engine):
         )
 
     def run(
-        self, trials: Sequence[Runnable], watcher: Watcher | None = None
+        self, trials: Sequence[Runnable], callback: Callback | None = None
     ) -> Generator[Record | Failure]:
         """Records come as pieces finish.
 
@@ -108,46 +108,46 @@ class PoolEngine(Engine):
         if not trials:
             return
         require_data(trials)
-        watcher = watcher or Silent()
-        docket = Docket(trials, self.costs.seconds)
+        callback = callback or NullCallback()
+        queue = JobQueue(trials, self.costs.seconds)
         by_id = {trial.id: trial for trial in trials}
-        busy: dict[str, Piece] = {}
+        busy: dict[str, Chunk] = {}
         groups: dict[
             str, dict[int, None]
         ] = {}  # of which a worker has the programs, the latest last
         programs, seconds = 0, 0.0
         self.pool.open(self.memory)
         try:
-            while docket or busy:
+            while queue or busy:
                 idle = [worker for worker in self.pool.workers if worker not in busy]
-                watcher.staffed(len(idle) + len(busy))
+                callback.staffed(len(idle) + len(busy))
                 for worker in idle:
                     known = groups.setdefault(worker, {})
-                    piece = docket.take(reversed(known))
-                    if piece is None:
+                    chunk = queue.take(reversed(known))
+                    if chunk is None:
                         break
-                    known.pop(piece.group, None)
-                    known[piece.group] = None
-                    busy[worker] = piece
-                    watcher.running(len(piece.trials))
-                    self.pool.send(worker, packed(piece.trials, piece.size, self.memory))
+                    known.pop(chunk.group, None)
+                    known[chunk.group] = None
+                    busy[worker] = chunk
+                    callback.running(len(chunk.trials))
+                    self.pool.send(worker, packed(chunk.trials, chunk.size, self.memory))
                 for news in self.pool.news(PATIENCE):
                     if news.worker not in busy:
                         continue
-                    piece = busy.pop(news.worker)
+                    chunk = busy.pop(news.worker)
                     if isinstance(news, Lost):
                         groups.pop(news.worker, None)
                         self._lost += 1
-                        yield from docket.lost(piece, news.reason)
+                        yield from queue.lost(chunk, news.reason)
                         continue
                     answer = read(news.answer, f"the answer of the worker {news.worker}")
                     programs, seconds = programs + answer.compiled[0], seconds + answer.compiled[1]
                     if answer.compiled[0]:
-                        watcher.compiled(programs, seconds)
-                    records, failures = docket.answered(piece, answer, self.memory)
+                        callback.compiled(programs, seconds)
+                    records, failures = queue.answered(chunk, answer, self.memory)
                     self._done[answer.host] += len(records)
                     for record in records:
-                        watcher.finished(by_id[record.id], record.seconds)
+                        callback.finished(by_id[record.id], record.seconds)
                         yield record
                     yield from failures
         finally:

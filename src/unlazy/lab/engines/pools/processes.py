@@ -25,7 +25,7 @@ from unlazy.lab.engines.pools.work import check_same
 from unlazy.lab.engines.pools.worker import post, receive
 
 #: So many workers in a row that die before they say a word mean that none will live.
-STILLBORN = 3
+MAX_FAILED_STARTS = 3
 #: One thread a worker: what else would use all cores in each of them.
 ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
@@ -103,7 +103,7 @@ class ProcessPool(Pool):
         )
         self._told: queue.SimpleQueue[tuple[str, bytes | None]] = queue.SimpleQueue()
         self._processes: dict[str, _Process] = {}
-        self._started = self._stillborn = 0
+        self._started = self._failed_starts = 0
 
     def open(self, memory: int) -> None:
         while len(self._processes) < self.count:
@@ -136,10 +136,10 @@ class ProcessPool(Pool):
         if process is None:  # abandoned
             return found
         if message is None:
-            self._stillborn = 0 if process.ready else self._stillborn + 1
+            self._failed_starts = 0 if process.ready else self._failed_starts + 1
             del self._processes[name]
             process.kill()
-            if self._stillborn < STILLBORN:
+            if self._failed_starts < MAX_FAILED_STARTS:
                 self._start()
             elif not self._processes:  # otherwise the others go on alone
                 raise BadInput(
@@ -151,7 +151,7 @@ class ProcessPool(Pool):
             found.append(Returned(name, message))
         else:
             check_same(json.loads(message), name)
-            process.ready, self._stillborn = True, 0
+            process.ready, self._failed_starts = True, 0
             while len(self._processes) < self.count:  # those that were given up may live now
                 self._start()
         return found

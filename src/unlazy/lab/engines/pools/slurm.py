@@ -25,20 +25,20 @@ from typing import Any
 
 from unlazy.core.errors import BadInput, require, unknown
 from unlazy.lab.costs import Costs
-from unlazy.lab.engines.base import Engine, Plan, Silent, Watcher, require_data
+from unlazy.lab.engines.base import Callback, Engine, NullCallback, Plan, require_data
 from unlazy.lab.engines.local import default_memory, groups_of
-from unlazy.lab.engines.pools.bundle import ANSWER, BEGUN, ERRAND, ORIGIN, REFUSED, Bundle, put
-from unlazy.lab.engines.pools.docket import Docket, Piece
+from unlazy.lab.engines.pools.bundle import ANSWER, BEGUN, JOB, ORIGIN, REFUSED, Bundle, put
 from unlazy.lab.engines.pools.engine import told_summary
-from unlazy.lab.engines.pools.parcels import packed, read
+from unlazy.lab.engines.pools.messages import packed, read
 from unlazy.lab.engines.pools.processes import one_thread_environment
+from unlazy.lab.engines.pools.queue import Chunk, JobQueue
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Failure, Record, Runnable
 
 #: Seconds between two looks at the folder, and at the queue. A job gets work for about so many
 #: seconds, at least and at most.
 LOOK, QUEUE_LOOK = 0.5, 3.0
-LEAST_SECONDS, MOST_SECONDS = 60.0, 600.0
+MIN_SECONDS, MAX_SECONDS = 60.0, 600.0
 #: Jobs at once, minutes of a job, and how often SLURM may put one back into its queue after its
 #: time was over.
 JOBS, MINUTES, REQUEUED = 16, 60, 50
@@ -103,8 +103,8 @@ class _Submission:
     answer yet.
     """
 
-    def __init__(self, folder: Path, pieces: dict[tuple[int, int], Piece | None]) -> None:
-        self.folder, self.pieces = folder, pieces
+    def __init__(self, folder: Path, chunks: dict[tuple[int, int], Chunk | None]) -> None:
+        self.folder, self.chunks = folder, chunks
         self.answers = 0
 
     @property
@@ -144,7 +144,7 @@ class SlurmEngine(Engine):
     def plan(self, trials: Sequence[Runnable]) -> Plan:
         groups, _ = groups_of(trials)
         seconds = sum(map(self.costs.seconds, trials))
-        at_once = max(1, min(self.jobs, round(seconds / LEAST_SECONDS)))
+        at_once = max(1, min(self.jobs, round(seconds / MIN_SECONDS)))
         compiling = self.costs.compile_seconds * len(groups) / at_once
         return Plan(
             len(trials),
@@ -157,7 +157,7 @@ class SlurmEngine(Engine):
         )
 
     def run(
-        self, trials: Sequence[Runnable], watcher: Watcher | None = None
+        self, trials: Sequence[Runnable], callback: Callback | None = None
     ) -> Generator[Record | Failure]:
         """Records as files come in.
 
@@ -166,7 +166,7 @@ class SlurmEngine(Engine):
         """
         require_data(trials)
         with self._alone():
-            yield from self._run(trials, watcher or Silent())
+            yield from self._run(trials, callback or NullCallback())
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -187,46 +187,46 @@ class SlurmEngine(Engine):
                 pass  # a file system without locks: it is up to the user
             yield
 
-    def _run(self, trials: Sequence[Runnable], watcher: Watcher) -> Iterator[Record | Failure]:
+    def _run(self, trials: Sequence[Runnable], callback: Callback) -> Iterator[Record | Failure]:
         by_id = {trial.id: trial for trial in trials}
         states, going = (
             self._queue(),
             [],
         )  # first the queue: whoever leaves it from now on has answered before the next look
         for found in self._left_behind(by_id):
-            yield from self._collected(found, None, by_id, watcher)
+            yield from self._collected(found, None, by_id, callback)
             if not _alive(states.get(found.name, {})):
                 shutil.rmtree(found.folder, ignore_errors=True)
-            elif any(piece is not None for piece in found.pieces.values()):
+            elif any(chunk is not None for chunk in found.chunks.values()):
                 going.append(found)
         taken = {
             trial.id
             for each in going
-            for piece in each.pieces.values()
-            if piece is not None
-            for trial in piece.trials
+            for chunk in each.chunks.values()
+            if chunk is not None
+            for trial in chunk.trials
         }
         done = self._seen
-        docket = Docket(
+        queue = JobQueue(
             [trial for key, trial in by_id.items() if key not in taken | done], self.costs.seconds
         )
         fruitless, looked = 0, 0.0
-        while docket or going:
-            if docket:
-                going.append(self._submit(docket))
-                watcher.running(
+        while queue or going:
+            if queue:
+                going.append(self._submit(queue))
+                callback.running(
                     sum(
-                        len(piece.trials)
-                        for piece in going[-1].pieces.values()
-                        if piece is not None
+                        len(chunk.trials)
+                        for chunk in going[-1].chunks.values()
+                        if chunk is not None
                     )
                 )
             time.sleep(LOOK)
             for each in going:
-                yield from self._collected(each, docket, by_id, watcher)
+                yield from self._collected(each, queue, by_id, callback)
             if time.monotonic() - looked > QUEUE_LOOK:
                 states, looked = self._queue(), time.monotonic()
-                watcher.staffed(
+                callback.staffed(
                     sum(
                         state == "RUNNING"
                         for each in going
@@ -235,9 +235,9 @@ class SlurmEngine(Engine):
                 )
                 for each in list(going):
                     # What was answered while the queue was looked at must not count as lost.
-                    yield from self._collected(each, docket, by_id, watcher)
-                    yield from self._mourned(each, states.get(each.name, {}), docket)
-                    if not each.pieces:
+                    yield from self._collected(each, queue, by_id, callback)
+                    yield from self._mourned(each, states.get(each.name, {}), queue)
+                    if not each.chunks:
                         going.remove(each)
                         shutil.rmtree(each.folder, ignore_errors=True)
                         fruitless = 0 if each.answers else fruitless + 1
@@ -253,13 +253,13 @@ class SlurmEngine(Engine):
         for place, manifest in enumerate(sorted(self.folder.glob("*/manifest.json"))):
             try:
                 told = json.loads(manifest.read_text())
-                pieces: dict[tuple[int, int], Piece | None] = {}
-                for job, errands in enumerate(told):
-                    for index, (ids, size) in enumerate(errands):
+                chunks: dict[tuple[int, int], Chunk | None] = {}
+                for job, jobs in enumerate(told):
+                    for index, (ids, size) in enumerate(jobs):
                         known = tuple(by_id[each] for each in ids if each in by_id)
                         # One that holds trials of another command is waited for by that command.
-                        pieces[job, index] = (
-                            Piece(known, int(size), -1 - place)
+                        chunks[job, index] = (
+                            Chunk(known, int(size), -1 - place)
                             if known and len(known) == len(ids)
                             else None
                         )
@@ -268,10 +268,14 @@ class SlurmEngine(Engine):
                     f"{manifest} is damaged: {error}. If no job of it runs, remove the folder "
                     f"{manifest.parent}."
                 ) from error
-            yield _Submission(manifest.parent, pieces)
+            yield _Submission(manifest.parent, chunks)
 
     def _collected(
-        self, of: _Submission, docket: Docket | None, by_id: dict[str, Runnable], watcher: Watcher
+        self,
+        of: _Submission,
+        queue: JobQueue | None,
+        by_id: dict[str, Runnable],
+        callback: Callback,
     ) -> Iterator[Record | Failure]:
         """What has come back since the last look.
 
@@ -279,7 +283,7 @@ class SlurmEngine(Engine):
         """
         for refusal in of.folder.glob(f"*/{REFUSED}"):
             raise BadInput(refusal.read_text(encoding="utf-8", errors="replace"))
-        for place, piece in list(of.pieces.items()):
+        for place, chunk in list(of.chunks.items()):
             file = of.file(place, ANSWER)
             try:
                 data = file.read_bytes()
@@ -287,78 +291,78 @@ class SlurmEngine(Engine):
                 continue
             answer = read(data, str(file))
             of.answers += 1
-            if piece is not None and docket is not None:
-                records, failures = docket.answered(piece, answer, self.memory)
+            if chunk is not None and queue is not None:
+                records, failures = queue.answered(chunk, answer, self.memory)
             else:
                 records, failures = list(answer.records), list(answer.failures)
             self._done[answer.host] += len(records)
             if answer.compiled[0]:
-                watcher.compiled(*answer.compiled)
+                callback.compiled(*answer.compiled)
             for record in records:
                 self._seen.add(record.id)
                 if record.id in by_id:
-                    watcher.finished(by_id[record.id], record.seconds)
+                    callback.finished(by_id[record.id], record.seconds)
                 yield record
             yield from failures
-            del of.pieces[place]
+            del of.chunks[place]
             with contextlib.suppress(FileNotFoundError):
                 file.unlink()
 
     def _mourned(
-        self, of: _Submission, states: dict[int, str], docket: Docket
+        self, of: _Submission, states: dict[int, str], queue: JobQueue
     ) -> Iterator[Failure]:
         """Pieces of jobs that are gone: the one that was run when its job died is suspect, the
         others are only run again.
         """
-        for place, piece in list(of.pieces.items()):
+        for place, chunk in list(of.chunks.items()):
             end = states.get(place[0], "UNKNOWN")
             if place[0] in _alive(states) or of.file(place, ANSWER).exists():
                 continue
-            del of.pieces[place]
-            if piece is None:
+            del of.chunks[place]
+            if chunk is None:
                 continue
             if of.file(place, BEGUN).exists() and end not in NOT_ITS_FAULT:
                 self._lost += 1
-                yield from docket.lost(piece, f"its SLURM job ended as {end}")
+                yield from queue.lost(chunk, f"its SLURM job ended as {end}")
             else:
-                docket.again(piece)
+                queue.again(chunk)
 
-    def _submit(self, docket: Docket) -> _Submission:
+    def _submit(self, queue: JobQueue) -> _Submission:
         """All that waits, as one array."""
-        total = docket.seconds
-        wanted = min(MOST_SECONDS, max(LEAST_SECONDS, total / self.jobs))
-        jobs: list[list[Piece]] = []
-        while docket:
-            job: list[Piece] = []
+        total = queue.seconds
+        wanted = min(MAX_SECONDS, max(MIN_SECONDS, total / self.jobs))
+        jobs: list[list[Chunk]] = []
+        while queue:
+            job: list[Chunk] = []
             groups: dict[int, None] = {}
             seconds = 0.0
-            while seconds < wanted and (piece := docket.take(reversed(groups))) is not None:
+            while seconds < wanted and (chunk := queue.take(reversed(groups))) is not None:
                 seconds += (
-                    sum(map(self.costs.seconds, piece.trials))
-                    + (piece.group not in groups) * self.costs.compile_seconds
+                    sum(map(self.costs.seconds, chunk.trials))
+                    + (chunk.group not in groups) * self.costs.compile_seconds
                 )
-                groups[piece.group] = None
-                job.append(piece)
+                groups[chunk.group] = None
+                job.append(chunk)
             jobs.append(job)
         submission = _Submission(
             self.folder / uuid.uuid4().hex[:12],
             {
-                (job, index): piece
-                for job, pieces in enumerate(jobs)
-                for index, piece in enumerate(pieces)
+                (job, index): chunk
+                for job, chunks in enumerate(jobs)
+                for index, chunk in enumerate(chunks)
             },
         )
-        for number, pieces in enumerate(jobs):
+        for number, chunks in enumerate(jobs):
             (submission.folder / str(number)).mkdir(parents=True)
             put(submission.folder / str(number) / ORIGIN, json.dumps(provenance()).encode())
-            for index, piece in enumerate(pieces):
+            for index, chunk in enumerate(chunks):
                 put(
-                    submission.file((number, index), ERRAND),
-                    packed(piece.trials, piece.size, self.memory),
+                    submission.file((number, index), JOB),
+                    packed(chunk.trials, chunk.size, self.memory),
                 )
         manifest = [
-            [[[trial.id for trial in piece.trials], piece.size] for piece in pieces]
-            for pieces in jobs
+            [[[trial.id for trial in chunk.trials], chunk.size] for chunk in chunks]
+            for chunks in jobs
         ]
         put(submission.folder / "manifest.json", json.dumps(manifest).encode())
         self._send(submission, len(jobs))

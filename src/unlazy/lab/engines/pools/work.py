@@ -12,7 +12,7 @@ from typing import Any
 
 from unlazy.core.errors import BadInput, UnlazyError
 from unlazy.lab.engines.local import LocalEngine, use_compilation_cache
-from unlazy.lab.engines.pools.parcels import Errand, Reply, unpacked, written
+from unlazy.lab.engines.pools.messages import Job, Reply, unpacked, written
 from unlazy.lab.engines.programs import TooLarge
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Failure, Record, Trial, now
@@ -42,46 +42,46 @@ def engine_of(memory: int) -> LocalEngine:
 def run_errand(parcel: bytes) -> bytes:
     """Run what a coordinator sent."""
     try:
-        errand = unpacked(parcel)
+        job = unpacked(parcel)
     except UnlazyError as error:
         return written(Reply(raised=str(error)))
     except Exception as error:
         return written(Reply(raised=f"the trials cannot be read here: {_said(error)}"))
-    engine = engine_of(errand.memory)
+    engine = engine_of(job.memory)
     before = engine.programs, engine.compile_seconds
-    answer = _alone(errand, engine) if errand.size == 0 else _together(errand, engine)
+    answer = _alone(job, engine) if job.size == 0 else _together(job, engine)
     compiled = engine.programs - before[0], engine.compile_seconds - before[1]
     return written(dataclasses.replace(answer, compiled=compiled, host=platform.node()))
 
 
-def _together(errand: Errand, engine: LocalEngine) -> Reply:
+def _together(job: Job, engine: LocalEngine) -> Reply:
     try:
         found = engine.run_together(
-            [trial for trial in errand.trials if isinstance(trial, Trial)], errand.size
+            [trial for trial in job.trials if isinstance(trial, Trial)], job.size
         )
-        return Reply(tuple(_as_told(record, errand, place) for place, record in enumerate(found)))
+        return Reply(tuple(_as_told(record, job, place) for place, record in enumerate(found)))
     except TooLarge as large:
         return Reply(too_large=(large.trials, large.needed))
     except Exception as error:
         return Reply(raised=_said(error))
 
 
-def _alone(errand: Errand, engine: LocalEngine) -> Reply:
+def _alone(job: Job, engine: LocalEngine) -> Reply:
     records, failures = [], []
-    for place, trial in enumerate(errand.trials):
+    for place, trial in enumerate(job.trials):
         try:
-            records.append(_as_told(engine.run_alone(trial), errand, place))
+            records.append(_as_told(engine.run_alone(trial), job, place))
         except Exception as error:
             failures.append(
-                Failure(errand.ids[place], errand.told[place], _said(error), provenance(), now())
+                Failure(job.ids[place], job.told[place], _said(error), provenance(), now())
             )
     return Reply(tuple(records), tuple(failures))
 
 
-def _as_told(record: Record, errand: Errand, place: int) -> Record:
+def _as_told(record: Record, job: Job, place: int) -> Record:
     """Return the record under the coordinator's id and description."""
-    key, _, fingerprint = errand.ids[place].partition(".")
-    return dataclasses.replace(record, key=key, fingerprint=fingerprint, trial=errand.told[place])
+    key, _, fingerprint = job.ids[place].partition(".")
+    return dataclasses.replace(record, key=key, fingerprint=fingerprint, trial=job.told[place])
 
 
 def _said(error: BaseException) -> str:

@@ -35,11 +35,11 @@ def main(arguments: list[str]) -> None:
     """Answer errands until the coordinator is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's to handle
     incoming, outgoing = os.fdopen(int(arguments[0]), "rb"), os.fdopen(int(arguments[1]), "wb")
-    errands: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def listen() -> None:
         while (message := receive(incoming)) is not None:
-            errands.put(message)
+            jobs.put(message)
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> None:
 
     post(outgoing, json.dumps(hello()).encode())
     while True:
-        post(outgoing, run_errand(errands.get()))
+        post(outgoing, run_errand(jobs.get()))
 
 
 if __name__ == "__main__":

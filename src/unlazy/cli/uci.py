@@ -1,0 +1,114 @@
+"""`unlazy tables`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unlazy.cli.common import (
+    console,
+    figure_option,
+    heading,
+    json_option,
+    prepare_outputs,
+    run_options,
+    write_json,
+)
+from unlazy.core.errors import BadInput
+
+
+@click.command()
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="The UCI tables as one .npz file [default: $UNLAZY_UCI].",
+)
+@click.option(
+    "--published",
+    type=click.Path(path_type=Path),
+    help="The published accuracies [default: delgado2014.txt beside the tables].",
+)
+@click.option(
+    "--entrant",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="An estimator, again for each [default: kernel committee, NTK, RFM].",
+)
+@click.option(
+    "--table", "tables", multiple=True, metavar="NAME", help="Only this table, again for each."
+)
+@click.option(
+    "--least-rows",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Leave shorter tables out.",
+)
+@click.option("--most-rows", type=click.IntRange(min=1), help="Leave longer tables out.")
+@json_option
+@figure_option
+@run_options
+def tables(
+    data: Path | None,
+    published: Path | None,
+    names: tuple[str, ...],
+    tables: tuple[str, ...],
+    min_rows: int,
+    max_rows: int | None,
+    json_path: Path | None,
+    figure: Path | None,
+    running: Callable[..., Any],
+) -> None:
+    """Rank estimators on UCI tables among 179 published classifiers.
+
+    The classifiers are those of Fernández-Delgado et al. (2014).
+
+    On the published folds. Interrupt it at any time: the same command resumes.
+    """
+    prepare_outputs(json_path, figure)
+    data = data or (Path(os.environ["UNLAZY_UCI"]) if "UNLAZY_UCI" in os.environ else None)
+    if data is None:
+        raise BadInput(
+            "Name the file with the UCI tables: --data uci.npz, or the variable UNLAZY_UCI."
+        )
+    from unlazy.report.rankings import print_ranking, save_ranking
+    from unlazy.studies.ranking import Ranking
+    from unlazy.tables.uci_benchmark import published_accuracies
+    from unlazy.tasks.tables.uci import uci_tables
+
+    classifiers, known = published_accuracies(published or data.parent / "delgado2014.txt")
+    chosen = tuple(uci_tables(data, tables, min_rows=min_rows, max_rows=max_rows))
+    if not chosen:
+        raise BadInput(
+            f"No table has {min_rows} rows or more{f' and at most {max_rows}' if max_rows else ''}."
+        )
+    methods = names or ("kernel committee", "NTK", "RFM")
+    command = _command(methods, tables, min_rows, max_rows)
+    study = Ranking(chosen, methods, classifiers, known, command)
+    with running() as session:
+        heading(study.title, f"store {session.store.path}")
+        outcome = session.run_one(study)
+    print_ranking(outcome, console())
+    write_json(outcome.to_json(), json_path)
+    if figure is not None:
+        save_ranking(outcome.standings, figure)
+        console().print(f"Figure written to {figure}", soft_wrap=True)
+
+
+def _command(
+    names: Iterable[str], tables: Iterable[str], min_rows: int, max_rows: int | None
+) -> str:
+    """What makes the same again, wherever the tables are."""
+    words = ["unlazy", "tables", "--data", "uci.npz"]
+    words += [word for name in names for word in ("--entrant", name)] + [
+        word for name in tables for word in ("--table", name)
+    ]
+    words += ["--least-rows", str(min_rows)] if min_rows > 1 else []
+    words += ["--most-rows", str(max_rows)] if max_rows is not None else []
+    return shlex.join(words)
