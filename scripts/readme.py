@@ -117,7 +117,7 @@ def null_ledger() -> str:
     ]
     return (
         "## Shuffled labels\n\nAll learners of all claims were trained on labels of other inputs "
-        "(`unlazy reproduce '*' --null --scale laptop`). "
+        "(`unlazy reproduce '*' --shuffle-labels --scale laptop`). "
         f"Of {len(found)} claims, {len(held)} hold there by error"
         f"{': ' if held else ''}{', '.join(held)}. Statements that are true of any labels were "
         f"left out: {'; '.join(free)}."

@@ -149,6 +149,16 @@ _LAYERS = (
     *("theory", "lab", "papers", "estimators", "tables", "report", "play", "cli"),
 )
 
+#: Former names, accepted with a warning for one release.
+_RENAMED = {
+    "Contest": "Benchmark",
+    "Instrument": "ExactComputation",
+    "LawGradients": "PopulationGradients",
+    "MirroredInit": "AntisymmetricInit",
+    "Named": "Entry",
+    "signs": "rademacher",
+}
+
 __all__ = [
     "NNGP",
     "NTK",
@@ -274,11 +284,16 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for."""
     if name in _LAYERS:
         return importlib.import_module(f"unlazy.{name}")
+    if name in _RENAMED:
+        from unlazy.core.deprecation import warn_renamed
+
+        warn_renamed(f"unlazy.{name}", f"unlazy.{_RENAMED[name]}")
+        return __getattr__(_RENAMED[name])
     if name not in _HOMES:
         import difflib
 
         near = difflib.get_close_matches(name, [*_HOMES, *_LAYERS], n=2, cutoff=0.5)
-        # Other casing is the commonest slip, and far in the eyes of difflib: ntk for NTK.
+        # Wrong case is the most common mistake, and difflib ranks it low: ntk for NTK.
         near = [known for known in _HOMES if known.lower() == name.lower()] or near
         hint = (
             f" Did you mean {' or '.join(map(repr, near))}?"

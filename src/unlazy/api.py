@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
+from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import BadInput, require
 from unlazy.core.metrics import Kind
 from unlazy.lab.claims import Claim, NotRun
@@ -68,7 +69,7 @@ class RunSession:
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {"watcher": self.callback, "fresh": self.fresh, "reuse_older": self.reuse_older}
+        return {"callback": self.callback, "fresh": self.fresh, "reuse_older": self.reuse_older}
 
 
 class RunOptions(TypedDict, total=False):
@@ -130,6 +131,7 @@ def compare(
         return place.run_one(benchmark)
 
 
+@renamed_parameters(most="max_n")
 def scaling(
     task: str | Family,
     learners: Learners,
@@ -140,7 +142,7 @@ def scaling(
     seeds: int = 3,
     first_seed: int = DEVELOPMENT,
     budget: int = 6,
-    most: int = 20_000,
+    max_n: int = 20_000,
     test: int = 4096,
     **options: Unpack[RunOptions],
 ) -> ScalingOutcome:
@@ -157,13 +159,14 @@ def scaling(
         seeds=seeds,
         first_seed=first_seed,
         budget=budget,
-        most=most,
+        max_n=max_n,
         test=test,
     )
     with session(**options) as place:
         return place.run_one(study)
 
 
+@renamed_parameters(null="shuffle_labels", most_seeds="max_seeds")
 def reproduce(
     ids: str | Iterable[str],
     *,
@@ -171,7 +174,7 @@ def reproduce(
     seeds: int | None = None,
     first_seed: int | None = None,
     controls: bool = False,
-    null: bool = False,
+    shuffle_labels: bool = False,
     until_decided: bool = False,
     max_seeds: int = 40,
     **options: Unpack[RunOptions],
@@ -179,8 +182,8 @@ def reproduce(
     """Run claims, by their ids or patterns such as "shi2022/*", and judge them.
 
     By default on the seeds on which they are judged. `controls`: run their negative controls too.
-    `null`: shuffle all labels instead. `until_decided`: add seeds until each claim is decided, at
-    most `max_seeds`. `options`: see `RunOptions`.
+    `shuffle_labels`: train all learners on shuffled labels instead. `until_decided`: add seeds
+    until each claim is decided, at most `max_seeds`. `options`: see `RunOptions`.
     """
     studies, rows = claim_studies(
         find_claims([ids] if isinstance(ids, str) else ids),
@@ -188,7 +191,7 @@ def reproduce(
         seeds=seeds,
         first_seed=first_seed,
         controls=controls,
-        null=null,
+        shuffle_labels=shuffle_labels,
         until_decided=until_decided,
         max_seeds=max_seeds,
     )
@@ -202,6 +205,7 @@ def reproduce(
     return [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
 
 
+@renamed_parameters(contenders="methods")
 def audit(
     X: Any,
     y: Any = None,
@@ -249,13 +253,16 @@ def claim_studies(
     seeds: int | None = None,
     first_seed: int | None = None,
     controls: bool = False,
-    null: bool = False,
+    shuffle_labels: bool = False,
     until_decided: bool = False,
     max_seeds: int = 40,
 ) -> tuple[list[Study[Verdict]], list[NotRun]]:
     """Lay out the studies of claims, and rows for those whose data are not there."""
-    require(not (null and controls), "Shuffled labels are a run of their own, without controls.")
-    wanted = [other for claim in chosen if (other := null_of(claim) if null else claim)]
+    require(
+        not (shuffle_labels and controls),
+        "Shuffled labels are a run of their own, without controls.",
+    )
+    wanted = [other for claim in chosen if (other := null_of(claim) if shuffle_labels else claim)]
     laid_out = [
         claim_study(claim, scale, seeds=seeds, first_seed=first_seed, with_control=controls)
         for claim in wanted
@@ -321,7 +328,7 @@ def study_of(
     seeds: int,
     first_seed: int,
     budget: int,
-    most: int,
+    max_n: int,
     test: int,
 ) -> Scaling:
     """Lay out a scaling study; where all is given by names, it knows the command that makes it."""
@@ -341,7 +348,7 @@ def study_of(
             *(() if target is None else ("--target-error", target)),
         ),
         *("--seeds", seeds, "--first-seed", first_seed),
-        *("--budget", budget, "--most", most, "--test", test),
+        *("--budget", budget, "--max-n", max_n, "--test", test),
     ]
     return Scaling(
         family,
@@ -351,7 +358,7 @@ def study_of(
         tuple(range(first_seed, first_seed + seeds)),
         target=target,
         budget=budget,
-        most=most,
+        max_n=max_n,
         test=test,
         task=name,
         command=_command("scaling", task, changes, learners, options),

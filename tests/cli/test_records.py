@@ -16,12 +16,12 @@ from unlazy.studies import audit
 SIZES = ["--seeds", "2", "--budget", "1", "--test", "100"]
 COMMANDS = {
     "compare": ["parity", "--set", "d=4", "--learner", "linear", "--n", "20", *SIZES],
-    "scaling": ["parity", "--learner", "linear", "--vary", "d=2", "--most", "64", *SIZES],
+    "scaling": ["parity", "--learner", "linear", "--vary", "d=2", "--max-n", "64", *SIZES],
     "reproduce": ["malach2019/lemma8", "--scale", "smoke"],
-    "audit": ["t.csv", "--target", "y", "--no-explain", "--contender", "linear"],
-    "tables": ["--data", "uci.npz", "--entrant", "Laplace kernel"],
+    "audit": ["t.csv", "--target", "y", "--no-explain", "--method", "linear"],
+    "uci": ["--data", "uci.npz", "--method", "Laplace kernel"],
 }
-COMMANDS["audit"] += ["--contender", "RFM"]
+COMMANDS["audit"] += ["--method", "RFM"]
 
 
 def call(*words):

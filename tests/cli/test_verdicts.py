@@ -101,7 +101,7 @@ def test_a_control_is_run_and_does_not_hold(run):
 
 def test_looks_go_on_until_it_is_decided(run):
     result = run(
-        "reproduce", "mine.py:CLOSE", "--until-decided", "--most-seeds", 200, "--json", "c.json"
+        "reproduce", "mine.py:CLOSE", "--until-decided", "--max-seeds", 200, "--json", "c.json"
     )
     (verdict,) = written("c.json")
     assert (
@@ -112,12 +112,12 @@ def test_looks_go_on_until_it_is_decided(run):
     assert f"this is look {verdict['look']}" in result.output.replace("\n", " ")
     again = run("show", "mine.py:CLOSE")
     assert f"this is look {verdict['look']}" in again.output.replace("\n", " ")
-    few = run("reproduce", "mine.py:CLOSE", "--until-decided", "--most-seeds", 3)
+    few = run("reproduce", "mine.py:CLOSE", "--until-decided", "--max-seeds", 3)
     assert "undecided" in few.output
 
 
 def test_a_null_shows_labels_of_other_inputs(run):
-    result = run("reproduce", "mine.py:LEARNS", "mine.py:SURE", "--null")
+    result = run("reproduce", "mine.py:LEARNS", "mine.py:SURE", "--shuffle-labels")
     assert "0 of 1 rules hold by error." in result.output and "mine/learns (null)" in result.output
     control = run("reproduce", "mine.py:LEARNS", "--controls", "--json", "d.json")
     (verdict,) = written("d.json")
@@ -126,7 +126,7 @@ def test_a_null_shows_labels_of_other_inputs(run):
         and verdict["control"]["verdict"] == "fails"
         and control.exit_code == 0
     )
-    assert run("reproduce", "mine.py:LEARNS", "--null", "--controls").exit_code == 2
+    assert run("reproduce", "mine.py:LEARNS", "--shuffle-labels", "--controls").exit_code == 2
 
 
 def test_rules_tell_by_what_a_claim_is_judged(run):

@@ -22,7 +22,7 @@ def test_contests_and_audits_take_one_class_for_one_method():
 def test_results_on_file_name_methods_of_the_catalog():
     assert set(json.loads((RESULTS / "uci.json").read_text())["accuracies"]) <= set(RANKING)
     for path in RESULTS.glob("audit-*.json"):
-        assert set(json.loads(path.read_text())["contenders"]) <= set(AUDIT)
+        assert set(json.loads(path.read_text())["methods"]) <= set(AUDIT)
 
 
 @pytest.mark.parametrize("name", METHODS)

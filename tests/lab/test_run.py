@@ -164,7 +164,7 @@ def test_python_has_the_options_of_the_command_line(store):
     options = {"scale": "smoke", "store": store, "progress": False}
     (verdict,) = api.reproduce("malach2019/lemma8", until_decided=True, fresh=True, **options)
     assert verdict.older == 0
-    assert api.reproduce("malach2019/lemma8", null=True, **options) == []
+    assert api.reproduce("malach2019/lemma8", shuffle_labels=True, **options) == []
     (again,) = api.reproduce("malach2019/lemma8", reuse_older=True, controls=True, **options)
     assert again.control is not None and again.control.outcome != "not run"
 

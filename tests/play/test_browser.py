@@ -136,8 +136,8 @@ def test_every_story_plays_to_its_end(page, walkthrough, tmp_path):
             "a number that acts at once, or a refused one, began anew"
         )
     until(page, "state.finished && !state.playing")
-    if walkthrough == "shi2022":  # the cheapest rival
-        until(page, "Object.values(state.run.rivals).every(errors => errors)")
+    if walkthrough == "shi2022":  # the cheapest baseline
+        until(page, "Object.values(state.run.baselines).every(errors => errors)")
         assert not page.locator("#legend td", has_text="…").count()
     page.wait_for_timeout(150)  # the last picture
     assert page.locator("#tabs button[aria-pressed=true]").inner_text() == VIEW[walkthrough]
@@ -147,7 +147,7 @@ def test_every_story_plays_to_its_end(page, walkthrough, tmp_path):
         "frame.index === i)"
     )
     assert page.locator("#legend tr").count() == page.evaluate(
-        "state.run.learners.length + Object.keys(state.run.rivals).length"
+        "state.run.learners.length + Object.keys(state.run.baselines).length"
     )
     assert page.inner_text("#reading").startswith(
         f"Step {page.evaluate('state.run.last')}: test error of"

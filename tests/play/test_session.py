@@ -92,9 +92,9 @@ def test_a_wrong_number_is_refused_and_the_run_goes_on(page):
     page.until("frame", index=AHEAD)
 
 
-def test_rivals_are_solved_beside(page):
+def test_baselines_are_solved_in_parallel(page):
     page.tell("start", values=SMALL)
-    found = page.until("rival")
+    found = page.until("baseline")
     assert (
         found["name"] == "linear"
         and len(found["errors"]) == 2
@@ -107,7 +107,7 @@ def test_a_second_visit_is_answered_by_the_store(tmp_path, monkeypatch):
     for _ in range(2):
         page = Page(tmp_path / "s.sqlite")
         page.tell("start", values=SMALL)
-        errors.append(page.until("rival")["errors"])
+        errors.append(page.until("baseline")["errors"])
         page.session.stop()
         monkeypatch.setattr(LocalEngine, "run", None)
     assert errors[0] == errors[1]

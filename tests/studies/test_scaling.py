@@ -53,7 +53,7 @@ def test_bad_places_are_refused(text):
         places_of(family_of("shi2022/task"), text, "shi2022/task")
 
 
-def asked(error, start=START, most=1000, target=0.1):
+def asked(error, start=START, max_n=1000, target=0.1):
     """All sizes that a search asks for, where the seeds' errors at n are `error(n)`."""
     search, found = sizes_to_try(start, most, target), []
     try:
@@ -175,7 +175,7 @@ def test_an_outcome_survives_the_store_and_is_drawn():
         ({"learners": {}}, "at least one learner"),
         ({"target": 0.0}, "above zero"),
         ({"target": 1.0}, "share of wrong labels"),
-        ({"most": 8}, "must be allowed"),
+        ({"max_n": 8}, "must be allowed"),
         ({"places": ()}, "at least one place"),
     ],
 )
@@ -245,7 +245,7 @@ def test_where_the_usual_target_is_too_hard_all_are_asked_for_an_easier_one(tmp_
     dimensions, and reaches 0.1.
     """
     study = Scaling(
-        Halfspace(16), "d", (16, 32), {"linear": LINEAR}, (0, 1), budget=2, most=128, test=500
+        Halfspace(16), "d", (16, 32), {"linear": LINEAR}, (0, 1), budget=2, max_n=128, test=500
     )
     with Store(tmp_path / "s.sqlite") as store:
         outcome = run_one(study, store, LocalEngine())
@@ -261,7 +261,7 @@ def test_where_the_usual_target_is_too_hard_all_are_asked_for_an_easier_one(tmp_
         and f"{TARGET:g} is more than linear reaches at d = 16" in outcome.note
     )
     assert ScalingOutcome.from_json(outcome.to_json()).note == outcome.note
-    options = {"seeds": 2, "first_seed": 10, "budget": 6, "most": 1000, "test": 100}
+    options = {"seeds": 2, "first_seed": 10, "budget": 6, "max_n": 1000, "test": 100}
     assert (
         "--target-error"
         not in api.study_of(
@@ -278,7 +278,7 @@ def test_a_learner_on_fresh_examples_is_run_once():
         vary={"d": [6, 12]},
         target_error=0.2,
         seeds=2,
-        most=6000,
+        max_n=6000,
         test=500,
     )
     (row,) = outcome.rows
@@ -323,7 +323,7 @@ def test_learners_are_labelled():
 
 
 def test_what_is_given_by_names_knows_its_command():
-    options = {"target": 0.1, "seeds": 2, "first_seed": 10, "budget": 6, "most": 1000, "test": 100}
+    options = {"target": 0.1, "seeds": 2, "first_seed": 10, "budget": 6, "max_n": 1000, "test": 100}
     named = api.study_of("shi2022/task", ["ntk"], vary="D=50..100", changes=["k=3"], **options)
     assert named.command.startswith(
         "unlazy scaling shi2022/task --set k=3 --learner ntk --vary D=50..100 --target-error "

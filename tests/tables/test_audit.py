@@ -36,7 +36,7 @@ from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import problem_of
 
 NAMES = ["linear", "RBF kernel", "RFM", "gradient boosting"]
-FEW = {"contenders": ["linear", "RFM"], "explain": False}
+FEW = {"methods": ["linear", "RFM"], "explain": False}
 
 
 #: Folds that audits of these tests run, of five.
@@ -231,20 +231,20 @@ def test_the_command_reads_a_file_and_a_changed_file_has_its_own_result(tmp_path
     x, y = made("linear", 60)
     path, out, store = (tmp_path / name for name in ("t.csv", "t.json", "s.sqlite"))
     written_csv(path, x, y)
-    options = [option for name in FEW["contenders"] for option in ("--contender", name)]
+    options = [option for name in FEW["methods"] for option in ("--method", name)]
     command = ["audit", path, "--target", "y", "--no-explain", *options, "--store", store]
     found = called(*command, "--json", out, "--out", tmp_path / "t.html")
     assert found.exit_code == 0, found.output
     first = json.loads(out.read_text())
     assert first["rows"] == 60 and (tmp_path / "t.html").exists()
     assert (
-        first["command"].startswith("unlazy audit t.csv --target y --time 15m --contender ")
+        first["command"].startswith("unlazy audit t.csv --target y --time 15m --method ")
         and "--no-explain" in first["command"]
     )
     assert "make_pipeline" in found.output and first["provenance"]["older"] == 0
     written_csv(path, x, np.random.default_rng(1).permutation(y))
     changed = called(*command, "--json", out)
-    assert json.loads(out.read_text())["contenders"] != first["contenders"]
+    assert json.loads(out.read_text())["methods"] != first["methods"]
     assert "Running 2 trials again" in changed.output and "TableData t.csv" in changed.output
     refused = called("audit", path, "--target", "z")
     assert refused.exit_code == 2 and "no column named" in refused.output
@@ -269,7 +269,7 @@ main()
 def test_an_audit_that_was_killed_goes_on_and_is_shown_exported_reported(tmp_path, engine):
     path = written_csv(tmp_path / "t.csv", *made("linear", 60))
     store, out = tmp_path / "s.sqlite", tmp_path / "page.html"
-    options = [option for name in FEW["contenders"] for option in ("--contender", name)]
+    options = [option for name in FEW["methods"] for option in ("--method", name)]
     words = ["audit", str(path), "--target", "y", "--no-explain", *options]
     words += ["--engine", *engine, "--store", str(store)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

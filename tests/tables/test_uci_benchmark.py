@@ -70,7 +70,7 @@ def test_pairs_are_compared_on_the_tables_both_have():
 def test_the_command_runs_resumes_and_knows_tables_by_their_content(tmp_path):
     published(tmp_path)
     out, store = tmp_path / "out.json", tmp_path / "s.sqlite"
-    command = ["tables", "--data", str(uci(tmp_path)), "--entrant", "Laplace kernel"]
+    command = ["uci", "--data", str(uci(tmp_path)), "--method", "Laplace kernel"]
     command += ["--store", str(store), "--json", str(out)]
 
     def call(*words):
@@ -79,7 +79,7 @@ def test_the_command_runs_resumes_and_knows_tables_by_their_content(tmp_path):
         return found.output, json.loads(out.read_text())
 
     told, first = call("--out", tmp_path / "ranking.png")
-    assert first["command"] == "unlazy tables --data uci.npz --entrant 'Laplace kernel'"
+    assert first["command"] == "unlazy uci --data uci.npz --method 'Laplace kernel'"
     accuracies = first["accuracies"]["Laplace kernel"]
     assert accuracies["one-table"] > 70 and (tmp_path / "ranking.png").exists()
     assert first["provenance"]["records"] == 8

@@ -53,8 +53,8 @@ def seconds_of(text: str | None) -> float | None:
     help="How long it may take: 90s, 10m, 1.5h.",
 )
 @click.option(
-    "--contender",
-    "contenders",
+    "--method",
+    "methods",
     multiple=True,
     metavar="NAME",
     help="Only these contenders, again for each.",
@@ -103,7 +103,7 @@ def audit(
     words = [file.name, *(["--target", target] if target else [])]
     words += [*(["--task", task] if task else []), "--time", limit]
     words += [word for value in drop for word in ("--drop", value)]
-    words += [word for value in methods for word in ("--contender", value)]
+    words += [word for value in methods for word in ("--method", value)]
     words += [] if explain else ["--no-explain"]
     study = audit_of(
         read_table(file, target, drop=drop),

@@ -31,9 +31,20 @@ from unlazy.cli.rules import rules
 from unlazy.cli.scaling import scaling
 from unlazy.cli.show import show
 from unlazy.cli.store import store
-from unlazy.cli.uci import tables
+from unlazy.cli.uci import uci
 from unlazy.core.errors import UnlazyError
 
+#: Former words of the command line, accepted with a warning for one release.
+RENAMED = {
+    "tables": "uci",
+    "--contender": "--method",
+    "--entrant": "--method",
+    "--least-rows": "--min-rows",
+    "--most": "--max-n",
+    "--most-rows": "--max-rows",
+    "--most-seeds": "--max-seeds",
+    "--null": "--shuffle-labels",
+}
 #: Commands that work with any file of defaults, and so help to mend one.
 REPAIRS = ("config", "completion")
 
@@ -42,6 +53,15 @@ class _Refused(click.ClickException):
     """An error of ours: one sentence, exit status 2."""
 
     exit_code = 2
+
+
+def _present_word(word: str, *, first: bool) -> str:
+    """Return the present form of a command or option, with a warning if it was renamed."""
+    name, sign, value = word.partition("=")
+    if name not in RENAMED or (name == "tables" and not first):
+        return word
+    click.echo(f"Warning: {name} is now called {RENAMED[name]}.", err=True)
+    return f"{RENAMED[name]}{sign}{value}"
 
 
 class _Commands(click.Group):
@@ -56,6 +76,7 @@ class _Commands(click.Group):
             raise _Refused(str(error)) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        args = [_present_word(word, first=place == 0) for place, word in enumerate(args)]
         known = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in known:
             near = difflib.get_close_matches(args[0], known, n=1, cutoff=0.3)
@@ -81,7 +102,7 @@ for command in (
     compare,
     scaling,
     audit,
-    tables,
+    uci,
     show,
     report,
     export,

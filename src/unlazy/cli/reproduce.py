@@ -39,7 +39,7 @@ from unlazy.cli.common import (
     help="Run the world in which each statement is false, too: there its rule must not hold.",
 )
 @click.option(
-    "--null",
+    "--shuffle-labels",
     is_flag=True,
     help="Instead, show all learners labels of other inputs, and count the rules that hold by "
     "error.",
@@ -50,7 +50,7 @@ from unlazy.cli.common import (
     help="Add seeds to what is undecided; repeated looks share the error of one.",
 )
 @click.option(
-    "--most-seeds",
+    "--max-seeds",
     type=click.IntRange(min=1),
     default=40,
     show_default=True,
@@ -71,7 +71,7 @@ def reproduce(
     seeds: int | None,
     first_seed: int | None,
     controls: bool,
-    null: bool,
+    shuffle_labels: bool,
     until_decided: bool,
     max_seeds: int,
     json_path: Path | None,
@@ -88,7 +88,7 @@ def reproduce(
     from unlazy.lab.run import Incomplete
     from unlazy.report.tables import ledger, null_sentence, print_verdict, terminal, waiting
 
-    chosen, rows = find_claims(ids), [] if null else find_not_run(ids)
+    chosen, rows = find_claims(ids), [] if shuffle_labels else find_not_run(ids)
     prepare_outputs(json_path)
     studies, without = claim_studies(
         chosen,
@@ -96,7 +96,7 @@ def reproduce(
         seeds=seeds,
         first_seed=first_seed,
         controls=controls,
-        null=null,
+        shuffle_labels=shuffle_labels,
         until_decided=until_decided,
         max_seeds=max_seeds,
     )
@@ -109,7 +109,7 @@ def reproduce(
             for outcome in judged(studies, session):
                 if isinstance(outcome, Incomplete):
                     console().print(f"[red]Not judged:[/] {outcome}", soft_wrap=True)
-                    failed = not null
+                    failed = not shuffle_labels
                 else:
                     print_verdict(outcome, console())
                     verdicts.append(outcome)
@@ -117,7 +117,7 @@ def reproduce(
         console().print(terminal(ledger(verdicts), "The ledger"))
     if rows:
         console().print(terminal(waiting(rows), "Not run yet"))
-    if null:
+    if shuffle_labels:
         console().print(null_sentence(verdicts))
     write_json(
         [*(verdict.to_json() for verdict in verdicts), *(row.to_json() for row in rows)], json_path

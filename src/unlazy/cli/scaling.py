@@ -54,7 +54,7 @@ from unlazy.core.errors import BadInput
     help="Settings that each learner may try at each n.",
 )
 @click.option(
-    "--most",
+    "--max-n",
     type=click.IntRange(min=1),
     default=20_000,
     show_default=True,
@@ -81,7 +81,7 @@ def scaling(
     seeds: int,
     first_seed: int,
     budget: int,
-    most: int,
+    max_n: int,
     test: int,
     json_path: Path | None,
     figure: Path | None,
@@ -112,7 +112,7 @@ def scaling(
         seeds=seeds,
         first_seed=first_seed,
         budget=budget,
-        most=most,
+        max_n=max_n,
         test=test,
     )
     with running(brief=True) as session:

@@ -1,4 +1,4 @@
-"""`unlazy tables`."""
+"""`unlazy uci`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from unlazy.core.errors import BadInput
     help="The published accuracies [default: delgado2014.txt beside the tables].",
 )
 @click.option(
-    "--entrant",
+    "--method",
     "names",
     multiple=True,
     metavar="NAME",
@@ -44,17 +44,17 @@ from unlazy.core.errors import BadInput
     "--table", "tables", multiple=True, metavar="NAME", help="Only this table, again for each."
 )
 @click.option(
-    "--least-rows",
+    "--min-rows",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
     help="Leave shorter tables out.",
 )
-@click.option("--most-rows", type=click.IntRange(min=1), help="Leave longer tables out.")
+@click.option("--max-rows", type=click.IntRange(min=1), help="Leave longer tables out.")
 @json_option
 @figure_option
 @run_options
-def tables(
+def uci(
     data: Path | None,
     published: Path | None,
     names: tuple[str, ...],
@@ -105,10 +105,10 @@ def _command(
     names: Iterable[str], tables: Iterable[str], min_rows: int, max_rows: int | None
 ) -> str:
     """What makes the same again, wherever the tables are."""
-    words = ["unlazy", "tables", "--data", "uci.npz"]
-    words += [word for name in names for word in ("--entrant", name)] + [
+    words = ["unlazy", "uci", "--data", "uci.npz"]
+    words += [word for name in names for word in ("--method", name)] + [
         word for name in tables for word in ("--table", name)
     ]
-    words += ["--least-rows", str(min_rows)] if min_rows > 1 else []
-    words += ["--most-rows", str(max_rows)] if max_rows is not None else []
+    words += ["--min-rows", str(min_rows)] if min_rows > 1 else []
+    words += ["--max-rows", str(max_rows)] if max_rows is not None else []
     return shlex.join(words)

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 #: Folders and modules on which no measurement depends.
 NOT_COMPUTING = (
     *("cli", "report", "play", "lab", "api", "__main__"),
-    *("core.naming", "core.source_code", "core.user_code"),
+    *("core.naming", "core.source_code", "core.user_code", "core.deprecation"),
 )
 #: Modules of `lab` that do compute.
 COMPUTING = (

@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import require, unknown
 from unlazy.core.losses import Loss
 from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard, weighted
@@ -52,6 +53,7 @@ AT_ONCE = 2
 HeldOut = Literal["held-out"]
 
 
+@renamed_parameters(optimiser="optimizer", least_steps="min_steps", most_steps="max_steps")
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class NetworkMachine(Scoring):
     """An ensemble of networks trained by gradient descent on minibatches.
@@ -397,6 +399,7 @@ class _TwoLayer(NetworkMachine):
         return (("w", "b", "a", "c"), ("w", "a")) if self.trained == "all" else (("w", "b"), ("w",))
 
 
+@renamed_parameters(optimiser="optimizer", least_steps="min_steps", most_steps="max_steps")
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class _Deep(NetworkMachine):
     """A fully connected network with several hidden layers.
@@ -431,6 +434,7 @@ class _Deep(NetworkMachine):
         )
 
 
+@renamed_parameters(optimiser="optimizer", least_steps="min_steps", most_steps="max_steps")
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class _ThreeLayerResNet(NetworkMachine):
     """The three-layer residual network of allenzhu2019.

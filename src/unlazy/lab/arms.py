@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import require
 from unlazy.lab.trials import Record, Runnable, Trial
 from unlazy.learners.base import Learner
@@ -211,6 +212,7 @@ class Comparison(_Joint):
         )
 
 
+@renamed_parameters(share="validation_fraction")
 @dataclasses.dataclass(frozen=True)
 class Tuned:
     """A learner on a family at the best of at most `budget` settings, chosen seed by seed on a

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from unlazy.core.deprecation import renamed_parameters
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.rules import (
     EVALUATION,
@@ -57,6 +58,7 @@ class Plot:
     caption: str = ""
 
 
+@renamed_parameters(least_seeds="min_seeds", whatever_labels="label_free_reason")
 @dataclasses.dataclass(frozen=True)
 class Claim:
     """A checkable statement of a paper.

@@ -153,7 +153,7 @@ class ScalingOutcome(Shown):
     metric: Metric
     seeds: tuple[int, ...]
     budget: int
-    most: int
+    max_n: int
     test: int
     command: str = ""
     note: str = ""
@@ -167,7 +167,7 @@ class ScalingOutcome(Shown):
         return (
             self.command
             or f"{self.field} = {places}; {learners}; error {self.target:g}; {self.budget} "
-            f"settings; at most {self.most}"
+            f"settings; at most {self.max_n}"
         )
 
     @property
@@ -270,7 +270,7 @@ class ScalingOutcome(Shown):
             "metric": self.metric.name,
             "seeds": list(self.seeds),
             "budget": self.budget,
-            "most_examples": self.most,
+            "most_examples": self.max_n,
             "test_examples": self.test,
             "sentences": self.sentences,
             "learners": [row.to_json() for row in self.rows],
@@ -292,7 +292,7 @@ class ScalingOutcome(Shown):
             metric=METRICS[told["metric"]],
             seeds=tuple(told["seeds"]),
             budget=told["budget"],
-            most=told["most_examples"],
+            max_n=told["most_examples"],
             test=told["test_examples"],
             command=told["command"],
             note=told.get("note", ""),

@@ -14,7 +14,7 @@ from unlazy.core.errors import StoreError
 from unlazy.lab.provenance import changes
 from unlazy.lab.repeating import Difference, differences
 from unlazy.lab.store import Store
-from unlazy.lab.trials import Record
+from unlazy.lab.trials import Record, computation_of
 
 #: So many problems are listed; a file that is broken everywhere would list as many as it has rows.
 MAX_LISTED = 50
@@ -159,14 +159,15 @@ def _named(record: Record) -> str:
     parts = [
         trial[part]["type"].partition("#")[0] for part in ("family", "learner") if part in trial
     ]
-    if "instrument" in trial:
+    computation = computation_of(trial)
+    if computation is not None:
         plain = {
             name: value
-            for name, value in trial["instrument"].items()
+            for name, value in computation.items()
             if isinstance(value, (str, int, float)) and name not in ("type", "precision")
         }
         inner = ", ".join(f"{name}={value}" for name, value in plain.items())
-        kind = trial["instrument"]["type"].partition("#")[0]
+        kind = computation["type"].partition("#")[0]
         parts.append(f"{kind}({inner})" if inner else kind)
     size = f", n = {trial['n']:,}" if "n" in trial else ""
     return f"{' · '.join(parts)}{size}, seed {trial['seed']}"

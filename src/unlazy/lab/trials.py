@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -218,6 +218,11 @@ class Measurement(_Runnable):
     def work(self) -> float:
         """One: what it takes is learned from the store."""
         return 1.0
+
+
+def computation_of(description: Mapping[str, Any]) -> Any:
+    """Return the exact computation that a record describes, also one of an earlier version."""
+    return description.get("computation", description.get("instrument"))
 
 
 #: What an engine runs.

@@ -15,6 +15,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import BadInput, require
 from unlazy.core.losses import Loss, example_losses
 from unlazy.core.metrics import Outputs
@@ -37,6 +38,7 @@ def _optional_float(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
+@renamed_parameters(optimiser="optimizer", forget="full_decay")
 class Descent(Resumable):
     """Gradient steps p ← p − rate·(∇loss + 2·decay·p) on the parameter groups named in `rates`; all
     others are frozen.

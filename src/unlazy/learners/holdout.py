@@ -12,6 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import require
 from unlazy.core.losses import example_losses
 from unlazy.core.metrics import Outputs, metric_of
@@ -38,6 +39,7 @@ def with_sample(sampler: Sampler, sample: Batch) -> Sampler:
     )
 
 
+@renamed_parameters(share="validation_fraction")
 class HoldOut(Learner):
     """Fit `learner` on part of a sample of n; score its models on the held-out rest.
 

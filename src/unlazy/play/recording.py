@@ -16,7 +16,7 @@ from unlazy.play.session import Session
 from unlazy.report.files import replacing
 
 #: Messages that make up a recording.
-KEPT = ("begun", "frame", "rival")
+KEPT = ("begun", "frame", "baseline")
 
 
 def record(
@@ -41,10 +41,10 @@ def record(
         if message["type"] in KEPT:
             messages.append(message)
         if message["type"] == "begun":
-            waiting.update(message["rivals"] if baselines else ())
+            waiting.update(message["baselines"] if baselines else ())
         if message["type"] == "frame":
             session.tell({"do": "seen", "index": message["index"]})
-        if message["type"] == "rival":
+        if message["type"] == "baseline":
             waiting.discard(message["name"])
         if message["type"] in ("refused", "broken", "aside"):
             failed.append(message["message"])
@@ -66,7 +66,7 @@ def record(
         raise UnlazyError(failed[0])
     frames = {message["index"]: message for message in messages if message["type"] == "frame"}
     begun = next(message for message in messages if message["type"] == "begun")
-    solved = [message for message in messages if message["type"] == "rival"]
+    solved = [message for message in messages if message["type"] == "baseline"]
     return {
         "preset": preset.to_json(),
         "values": preset.read(values),

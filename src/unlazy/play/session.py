@@ -43,7 +43,7 @@ class Session:
         self.presets, self._send, self._store = presets, send, store
         self.stopped = threading.Event()
         self._inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="rivals")
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="baselines")
         self._buffer: FrameBuffer | None = None
         self._preset: Preset | None = None
         self._run = self._seen = self._made = 0
@@ -164,8 +164,8 @@ class Session:
                 "run": self._run,
                 "preset": self._preset.id,
                 "learners": list(scenario.watched),
-                "rivals": {name: None for name in scenario.baselines},
-                "rival_n": scenario.baseline_n,
+                "baselines": {name: None for name in scenario.baselines},
+                "baseline_n": scenario.baseline_n,
                 "n": scenario.n,
                 "seeds": list(scenario.seeds),
                 "count": self._buffer.count,
@@ -263,7 +263,7 @@ class Session:
         with self._errors(lambda: run == self._run) as errors:
             for name, learner in scenario.baselines.items():
                 found = errors(baseline(scenario, learner)) if _suits(learner, scenario) else []
-                self._send({"type": "rival", "run": run, "name": name, "errors": found})
+                self._send({"type": "baseline", "run": run, "name": name, "errors": found})
 
     @contextlib.contextmanager
     def _errors(

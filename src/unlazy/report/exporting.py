@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from unlazy.core.errors import BadInput
 from unlazy.lab.store import Run
-from unlazy.lab.trials import Record
+from unlazy.lab.trials import Record, computation_of
 from unlazy.report.files import replacing
 
 COLUMNS = (
@@ -63,7 +63,7 @@ def _names(trial: Mapping[str, Any]) -> dict[str, Any]:
 
     An instrument is put in the learner's place, and has neither a family nor a number of examples.
     """
-    family, learner = trial.get("family"), trial.get("learner") or trial["instrument"]
+    family, learner = trial.get("family"), trial.get("learner") or computation_of(trial)
     return {
         "family": family["type"].partition("#")[0] if family else "",
         "learner": learner["type"].partition("#")[0],

@@ -114,7 +114,7 @@ class AuditOutcome(Shown):
             "decisions": list(self.decisions),
             **self.judgement.to_json(),
             "folds": self.folds,
-            "contenders": {
+            "methods": {
                 method.name: {
                     "group": method.group,
                     "loss": method.mean,
@@ -147,7 +147,9 @@ class AuditOutcome(Shown):
             judgement=AuditDecision.from_json(told),
             methods=tuple(
                 MethodLosses(name, each["group"], tuple(each["by fold"]), each["seconds"])
-                for name, each in told["contenders"].items()
+                for name, each in (
+                    told["methods"] if "methods" in told else told["contenders"]
+                ).items()
             ),
             selected=told["selected"],
             constant=tuple(told["constant"]),
@@ -178,7 +180,7 @@ class Audit:
         """Refuse what cannot be compared, before anything is run."""
         for each in self.methods:
             if each not in AUDIT:
-                raise unknown("contender", each, AUDIT)
+                raise unknown("method", each, AUDIT)
         groups = {AUDIT[each].group for each in self.methods}
         require(
             {"fixed", "learned"} <= groups,

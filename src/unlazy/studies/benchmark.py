@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import require
 from unlazy.core.metrics import Metric
 from unlazy.lab.outcomes import BenchmarkResult, Cell, Result
@@ -26,6 +27,7 @@ from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Family
 
 
+@renamed_parameters(share="validation_fraction")
 @dataclasses.dataclass(frozen=True)
 class Benchmark:
     """Learners on one family at several sample sizes, with equal data and tuning budget.

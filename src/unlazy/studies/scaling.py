@@ -89,8 +89,9 @@ def numeric(field: str, values: Sequence[Any]) -> tuple[float, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """Learners on a family whose `field` takes several values. `most`: examples that no learner may
-    exceed; the rest as in a contest.
+    """Learners on a family whose `field` takes several values.
+
+    `max_n`: the largest number of examples per learner; the other fields as in `Benchmark`.
 
     With no `target` it is `TARGET`, or where some learner cannot reach that at the first place, the
     least of `EASIER` that all reach there.
@@ -103,7 +104,7 @@ class Scaling:
     seeds: tuple[int, ...]
     target: float | None = None
     budget: int = 6
-    most: int = 20_000
+    max_n: int = 20_000
     test: int = 4096
     task: str = ""
     command: str = ""
@@ -121,8 +122,8 @@ class Scaling:
             f"The target error is a share of wrong labels, but is {self.target}.",
         )
         require(
-            self.most >= START,
-            f"At least {START} examples must be allowed, but most is {self.most}.",
+            self.max_n >= START,
+            f"At least {START} examples must be allowed, but max_n is {self.max_n}.",
         )
         for place in self.places:
             for learner in self.learners.values():
@@ -144,7 +145,7 @@ class Scaling:
 
     def ceiling(self, place: float) -> int:
         """The most examples there are at a place."""
-        return min(self.most, self.at(place).most_examples or self.most)
+        return min(self.max_n, self.at(place).most_examples or self.max_n)
 
     def streams(self, name: str) -> bool:
         """Whether the examples of a learner are counted along one pass."""
@@ -261,7 +262,7 @@ class Scaling:
             metric=self.metric,
             seeds=self.seeds,
             budget=self.budget,
-            most=self.most,
+            max_n=self.max_n,
             test=self.test,
             command=self.command,
             note=note,
@@ -328,7 +329,7 @@ def _searched(
             _rows([errors[size] for size in sizes]),
         )
         found.append(cell)
-        start = _start_after(cell, study.most)
+        start = _start_after(cell, study.max_n)
     return found
 
 
@@ -336,28 +337,28 @@ def _rows(errors: Any) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(map(float, row)) for row in errors)
 
 
-def _start_after(cell: SampleComplexity, most: int) -> int:
+def _start_after(cell: SampleComplexity, max_n: int) -> int:
     """The doubling of `START` at or below what was needed; where that was too much, all there
     is.
     """
     if not cell.whole:
-        return most
+        return max_n
     mean = math.exp(float(np.mean(np.log(np.array(cell.examples, float)))))
     return START << max(0, math.floor(math.log2(mean / START)))
 
 
-def sizes_to_try(start: int, most: int, target: float) -> Generator[int, np.ndarray, None]:
+def sizes_to_try(start: int, max_n: int, target: float) -> Generator[int, np.ndarray, None]:
     """Numbers of examples to measure, each answered by the errors of all seeds: doubled until all
     reach the target, then between.
     """
     reached: dict[int, bool] = {}
-    n = min(start, most)
+    n = min(start, max_n)
     while True:
         errors = yield n
         reached[n] = bool(np.all(errors <= target))
-        if reached[n] or n == most:
+        if reached[n] or n == max_n:
             break
-        n = min(2 * n, most)
+        n = min(2 * n, max_n)
     if not reached[n]:
         return
     while (

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import require
 from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.core.random import normal, rademacher
@@ -160,6 +161,7 @@ class MultiIndexTask(Task):
         )
 
 
+@renamed_parameters(law="distribution")
 class MultiIndex(Family):
     """A random choice of coordinates and, if `rotated`, a random orthogonal map of the inputs.
 

@@ -96,10 +96,10 @@ function hear(message) {
     case "begun": begin(message); break;
     case "frame": take(message); break;
     case "rewound": state.frames.length = Math.min(state.frames.length, message.index + 1); state.cursor = Math.min(state.cursor, message.index); state.finished = false; state.playing = true; break;
-    case "changed": refuse(null, ""); showCommands(message.commands); $("status").textContent = `Going on from step ${state.frames[message.index].step} with the new number.`; for (const name in state.run.rivals) state.run.rivals[name] = null; break;
+    case "changed": refuse(null, ""); showCommands(message.commands); $("status").textContent = `Going on from step ${state.frames[message.index].step} with the new number.`; for (const name in state.run.baselines) state.run.baselines[name] = null; break;
     case "fits": refuse(null, ""); showCommands(message.commands); break;
     case "refused": refuse(message.field, message.message); break;
-    case "rival": if (state.run) { state.run.rivals[message.name] = message.errors; state.messages.push(message); } break;
+    case "baseline": if (state.run) { state.run.baselines[message.name] = message.errors; state.messages.push(message); } break;
     case "gap": (state.gap[message.at] ??= {})[message.name] = message.errors; (state.gapSizes[message.at] ??= {})[message.name] = message.n; if (!state.gapNames.includes(message.name)) state.gapNames.push(message.name); showGap(); break;
     case "gap-done": $("gap-status").textContent = "Measured."; $("grow").disabled = false; break;
     case "aside": $("gap-status").textContent = message.message; $("grow").disabled = false; break;
@@ -111,7 +111,7 @@ function hear(message) {
 }
 function begin(message) {
   state.number = message.run;
-  Object.assign(state, { run: { ...message, rivals: { ...message.rivals } }, frames: [], cursor: 0, told: -1, finished: false, playing: true, messages: [message] });
+  Object.assign(state, { run: { ...message, baselines: { ...message.baselines } }, frames: [], cursor: 0, told: -1, finished: false, playing: true, messages: [message] });
   refuse(null, ""); showCommands(message.commands);
 }
 function take(frame) {
@@ -157,7 +157,7 @@ function showWords() {
   if (line && $("story").textContent !== line[1]) $("story").textContent = line[1];
   $("reading").textContent = frame.reading;
   const rows = [...state.run.learners.map((name, index) => [name, frame.errors[name], armColour(index), false]),
-    ...Object.entries(state.run.rivals).map(([name, errors], index) => [state.run.rival_n === state.run.n ? name : `${name}, ${state.run.rival_n.toLocaleString("en")} examples`, errors, armColour(state.run.learners.length + index), true])];
+    ...Object.entries(state.run.baselines).map(([name, errors], index) => [state.run.baseline_n === state.run.n ? name : `${name}, ${state.run.baseline_n.toLocaleString("en")} examples`, errors, armColour(state.run.learners.length + index), true])];
   $("legend").tBodies[0].replaceChildren(...rows.map(([name, errors, paint, dashed]) => {
     const row = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td"), swatch = document.createElement("span");
     head.scope = "row"; swatch.className = dashed ? "swatch dashed" : "swatch"; swatch.style.borderTopColor = paint; head.append(swatch, name);
@@ -210,7 +210,7 @@ function toggle() {
 function jump(place) { state.playing = false; state.cursor = Math.max(0, Math.min(state.frames.length - 1, place)); state.dirty = true; }
 async function share() {
   state.playing = false; $("status").textContent = "Putting the recording together …";
-  const found = { preset: state.preset, values: state.values, messages: [{ ...state.run, rivals: Object.fromEntries(Object.keys(state.run.rivals).map(name => [name, null])) }, ...state.frames, ...state.messages.filter(m => m.type === "rival")] };
+  const found = { preset: state.preset, values: state.values, messages: [{ ...state.run, baselines: Object.fromEntries(Object.keys(state.run.baselines).map(name => [name, null])) }, ...state.frames, ...state.messages.filter(m => m.type === "baseline")] };
   const html = await (await fetch(location.href)).text(), inside = JSON.stringify(found).replace(/</g, "\\u003c");
   const made = html.replace(/(<script id="recording" type="application\/json">)null(<\/script>)/, (_, head, tail) => head + inside + tail)
     .replace(/(<script id="opening" type="application\/json">)[^<]*(<\/script>)/, (_, head, tail) => head + "null" + tail);

@@ -125,14 +125,14 @@ function drawCurves(sheet, frames, cursor, run) {
   const last = run.last, place = value => Math.log1p(value), shown = Math.min(frames.length - 1, Math.ceil(cursor));
   let most = 0;
   for (const frame of frames) for (const values of Object.values(frame.errors)) for (const value of values) if (value !== null) most = Math.max(most, value);
-  for (const errors of Object.values(run.rivals)) if (errors) for (const value of errors) if (value !== null) most = Math.max(most, value);
+  for (const errors of Object.values(run.baselines)) if (errors) for (const value of errors) if (value !== null) most = Math.max(most, value);
   most = run.unit === "%" ? Math.min(100, Math.max(10, most)) : most || 1;
   const marks = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000].filter(step => step < last * 0.75);
   const room = sheet.width < 360 ? 0.13 : 0.085, ticks = [[place(last), String(last)]];
   for (const step of marks.reverse()) if (ticks.every(([x]) => Math.abs(x - place(step)) > room * place(last))) ticks.push([place(step), String(step)]);
   const axes = drawAxes(sheet, { xs: [0, place(last)], ys: [0, most * 1.04], ticks, title: run.unit === "%" ? "test error (%)" : "test squared error", label: "gradient step", top: 20 });
-  Object.keys(run.rivals).forEach((name, index) => {
-    const errors = run.rivals[name];
+  Object.keys(run.baselines).forEach((name, index) => {
+    const errors = run.baselines[name];
     if (!errors || !errors.length) return;
     const level = mean(errors);
     if (level !== null) sheet.line([[axes.left, axes.y(level)], [axes.left + axes.width, axes.y(level)]], armColour(run.learners.length + index), 2, [7, 5]);
