@@ -27,7 +27,7 @@ def view(outcome: ScalingOutcome) -> View:
         title=f"{outcome.task}: examples needed as {outcome.field} grows",
         takeaway=first,
         context=f"{_error(outcome)} of {outcome.target:g}, {count(len(outcome.seeds), 'seed')}, at "
-        f"most {outcome.most:,} examples; ≤ {outcome.budget} settings per learner and n in a "
+        f"most {outcome.max_n:,} examples; ≤ {outcome.budget} settings per learner and n in a "
         "search, a single pass over fresh examples is not tuned",
         lines=tuple(("", sentence) for sentence in others),
         tables=(table(outcome),),
