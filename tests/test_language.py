@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 #: Pattern: replacement.
 TERMS = {
-    r"(?<!power )(?<!power-)(?<!scaling )(?<!zero-one )\blaws?\b(?! of large numbers)": "distribution",
+    r"(?<!power )(?<!power-)(?<!scaling )\blaws?\b(?! of large numbers)": "distribution",
     r"\bsecrets?\b": "ground truth, hidden directions",
     r"\bcontests?\b": "comparison, benchmark",
     r"\bcontenders?\b|\bentrants?\b": "method",

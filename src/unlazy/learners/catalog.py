@@ -5,7 +5,9 @@ Their numbers are where tuning starts; a contest gives all of them the same budg
 
 from __future__ import annotations
 
-from unlazy.core.naming import Entry
+import importlib
+
+from unlazy.core.naming import Deferred, Entry
 from unlazy.kernels.catalog import kernel_named
 from unlazy.kernels.feature_maps import RandomFeatures, RawFeatures
 from unlazy.kernels.patchwise import ConvolutionalNTK, RandomConvolutions
@@ -17,7 +19,6 @@ from unlazy.learners.mean_field import MeanFieldSGD
 from unlazy.learners.on_features import OnFeatures
 from unlazy.learners.one_step import first_step_network, one_step_readout
 from unlazy.learners.rfm import RecursiveFeatureMachine
-from unlazy.learners.scikit_methods import BOOSTING, FOREST, NEIGHBORS
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import AntisymmetricInit, TangentInit
 
@@ -32,6 +33,13 @@ def _network(init: AntisymmetricInit | TangentInit, rates: dict[str, float]) -> 
 
 
 _RELU = AntisymmetricInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu")
+
+
+def _scikit(name: str) -> Deferred:
+    """Return a method of scikit-learn, whose import takes a second, when it is first used."""
+    module = "unlazy.learners.scikit_methods"
+    return Deferred(lambda: getattr(importlib.import_module(module), name).learner)
+
 
 LEARNERS = {
     "linear": Entry(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
@@ -127,9 +135,9 @@ LEARNERS = {
         RecursiveFeatureMachine(),
         "recursive feature machine: a Laplace kernel that learns its metric",
     ),
-    "random-forest": Entry(FOREST.learner, "random forest by scikit-learn"),
-    "gradient-boosting": Entry(BOOSTING.learner, "histogram gradient boosting by scikit-learn"),
-    "knn": Entry(NEIGHBORS.learner, "nearest neighbours by scikit-learn"),
+    "random-forest": Entry(_scikit("FOREST"), "random forest by scikit-learn"),
+    "gradient-boosting": Entry(_scikit("BOOSTING"), "histogram gradient boosting by scikit-learn"),
+    "knn": Entry(_scikit("NEIGHBORS"), "nearest neighbors by scikit-learn"),
     "mean-histogram": Entry(
         DirectionHistogram("mean"), "the direction E[y·x] and a histogram of the label along it"
     ),

@@ -315,6 +315,14 @@ class ParityMixture(PatternFamily):
         )
 
 
+def _correlation(k: int, P: tuple[int, ...], p: float) -> float:
+    """Return γ of `PatternDistribution.moments` for one component, without compiling a program."""
+    mass = [math.comb(k, s) * p**s * (1 - p) ** (k - s) for s in range(k + 1)]
+    label = [1.0 if s in P else -1.0 for s in range(k + 1)]
+    joint = sum(m * y * s for s, (m, y) in enumerate(zip(mass, label, strict=True)))
+    return (joint - p * k * sum(m * y for m, y in zip(mass, label, strict=True))) / k
+
+
 class ProductPatterns(PatternFamily):
     """Independent patterns: present with probability p on A and po off A, with any label set P.
 
@@ -335,7 +343,7 @@ class ProductPatterns(PatternFamily):
             "p must lie in (0, 1), the share of inputs that show a relevant pattern, but is "
             f"{self.p}.",
         )
-        gamma = float(self.moments.gamma)
+        gamma = _correlation(self.k, self.P, self.p)
         require(
             gamma > 1e-6,
             "(A1) asks for a positive correlation γ of the label with each relevant pattern, "
