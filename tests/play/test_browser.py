@@ -104,7 +104,7 @@ def status(address):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "story",
+    "walkthrough",
     [
         "shi2022",
         *(

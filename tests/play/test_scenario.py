@@ -99,7 +99,7 @@ def test_what_cannot_be_is_refused_beside_its_slider():
     assert "a number, such as 60" in str(refused("shi2022", "d", "many"))
     assert "between" in str(refused("shi2022", "pace", "nan"))
     assert refused("allenzhu2019", "d", 7).field == "d"
-    assert "cube, gaussian" in str(refused("glasgow2023", "law", "sphere"))
+    assert "cube, gaussian" in str(refused("glasgow2023", "distribution", "sphere"))
     assert "true or false" in str(refused("glasgow2023", "rotated", "perhaps"))
 
 

@@ -13,7 +13,7 @@ from unlazy.papers.glasgow2023.gradients import population_gradient
 from unlazy.tasks.multi_index import XOR, MultiIndex, product, staircase
 
 
-@pytest.mark.parametrize("law", ["cube", "gaussian"])
+@pytest.mark.parametrize("distribution", ["cube", "gaussian"])
 @pytest.mark.parametrize("polynomial", [XOR, product(3), staircase(1, 1, 1)])
 def test_families_keep_the_contract(distribution, polynomial):
     check_family(MultiIndex(d=10, polynomial=polynomial, distribution=distribution))
@@ -117,12 +117,12 @@ def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
     ("options", "says"),
     [
         ({"d": 1}, "d must be"),
-        ({"d": 4, "law": "ball"}, "law must be"),
+        ({"d": 4, "distribution": "ball"}, "distribution must be"),
         ({"d": 4, "where": (0, 0)}, "different coordinates"),
         ({"d": 4, "polynomial": ()}, "non-constant"),
         ({"d": 4, "polynomial": ((1.0, (0,)), (1.0, (1,)))}, "zero at a corner"),
         (
-            {"d": 4, "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))), "law": "gaussian"},
+            {"d": 4, "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))), "distribution": "gaussian"},
             "change its sign",
         ),
         ({"d": 4, "polynomial": ((1.0, (0, 0)),)}, "each coordinate once"),

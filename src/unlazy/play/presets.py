@@ -152,7 +152,7 @@ EMERGENCE = Preset(
 
 def _xor(values: Values) -> Scenario:
     family = MultiIndex(
-        d=values["d"], polynomial=XOR, distribution=values["law"], rotated=values["rotated"]
+        d=values["d"], polynomial=XOR, distribution=values["distribution"], rotated=values["rotated"]
     )
     batch = max(1, round(values["ratio"] * values["d"]))
     common = {
@@ -184,7 +184,7 @@ XOR_PRESET = Preset(
         Slider("ratio", "examples a step, times d", 2.0, 0.25, 6.0, 0.25),
         Slider("radius", "radius of the initial weights", 0.1, 0.05, 1.0, 0.05),
         Slider("steps", "steps", 200, 20, 800, 20),
-        Slider("law", "law of the inputs", "cube", choices=("cube", "gaussian")),
+        Slider("distribution", "distribution of the inputs", "cube", choices=("cube", "gaussian")),
         Slider("rotated", "in an unknown basis", False),
         PACE,
     ),
@@ -217,7 +217,7 @@ XOR_PRESET = Preset(
     ("glasgow2023/phase1", "glasgow2023/phase2"),
     "glasgow2023/task",
     ("sgd", "ntk", "relu-features"),
-    {"d": "d", "law": "law", "rotated": "rotated"},
+    {"d": "d", "distribution": "distribution", "rotated": "rotated"},
     GrowingGap("d", "d, coordinates", (16, 32, 64, 128)),
 )
 
