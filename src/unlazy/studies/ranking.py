@@ -25,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from unlazy.core.errors import unknown
 from unlazy.core.naming import Identified
 from unlazy.estimators.catalog import RANKING
+from unlazy.lab.plain import from_plain, to_plain
 from unlazy.lab.provenance import made_by
 from unlazy.lab.showing import Shown
 from unlazy.lab.store import Run, Store
@@ -33,6 +34,12 @@ from unlazy.lab.trials import Instrument, Measurement, Record, Runnable, now
 from unlazy.tables.folds import fitted
 from unlazy.tables.yardstick import PairedTest, Standing, paired_tests, standings
 from unlazy.tasks.tables.uci import UciTable
+
+_KEYS = {
+    "measured": "accuracies",
+    "comparable": "standings on tables without a test set",
+    "tests": "paired tests",
+}
 
 
 class UciData(Identified):
@@ -107,39 +114,20 @@ class RankingOutcome(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        return {
-            "command": self.command,
-            "tables": self.tables,
-            "apart": self.apart,
-            "standings": [_plain(each) for each in self.standings],
-            "standings on tables without a test set": [_plain(each) for each in self.comparable],
-            "paired tests": [test._asdict() for test in self.tests],
-            "accuracies": {name: dict(values) for name, values in self.measured.items()},
-            "provenance": dict(self.provenance),
-        }
+        return to_plain(self, _KEYS)
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
         """Build from `to_json` output."""
-        return cls(
-            command=told["command"],
-            tables=told["tables"],
-            apart=told["apart"],
-            measured=told["accuracies"],
-            standings=tuple(map(_standing, told["standings"])),
-            comparable=tuple(map(_standing, told["standings on tables without a test set"])),
-            tests=tuple(PairedTest(**each) for each in told["paired tests"]),
-            provenance=told["provenance"],
+        standings, comparable = (
+            tuple(map(_standing, told[_KEYS.get(name, name)]))
+            for name in ("standings", "comparable")
         )
-
-
-def _plain(standing: Standing) -> dict[str, Any]:
-    """Return a standing as plain data; one table has no interval, and JSON no infinity."""
-    half = standing.rank_half
-    return dataclasses.asdict(standing) | {"rank_half": half if math.isfinite(half) else None}
+        return from_plain(cls, told, _KEYS, standings=standings, comparable=comparable)
 
 
 def _standing(told: Mapping[str, Any]) -> Standing:
+    """Return a standing from plain data: one table has no interval, and JSON no infinity."""
     half = told["rank_half"]
     return Standing(**{**told, "rank_half": math.inf if half is None else half})
 
