@@ -9,8 +9,6 @@ classifiers to solve real world classification problems? JMLR 15, 2014.
 from __future__ import annotations
 
 import dataclasses
-import functools
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -52,30 +50,7 @@ class UciData(Identified):
 
     @property
     def identity(self) -> str:
-        return _content(_ById(self.table))
-
-
-@dataclasses.dataclass(frozen=True)
-class _ById:
-    """A table that is compared by its place in memory; it holds the table, so that it stays."""
-
-    table: UciTable
-
-    def __hash__(self) -> int:
-        return id(self.table)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and other.table is self.table
-
-
-@functools.lru_cache(maxsize=256)
-def _content(table: _ById) -> str:
-    """Hash the inputs, the classes and the rows of every split."""
-    digest = hashlib.sha256(table.table.X.tobytes() + table.table.y.tobytes())
-    for split in table.table.splits:
-        for part in split:
-            digest.update(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()[:16]
+        return self.table.content
 
 
 class SplitTrial(Instrument):
