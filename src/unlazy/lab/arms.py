@@ -176,8 +176,6 @@ class Repeats(_Joint):
 
 @dataclasses.dataclass(frozen=True)
 class _Shifted:
-    """An arm under other seeds."""
-
     arm: StudyArm
     shift: int
 
@@ -240,7 +238,6 @@ class Tuned:
         ]
 
     def _both(self, learner: Learner, seed: int) -> tuple[Trial, Trial]:
-        """The rehearsal and the fit to all examples."""
         rehearsal = Trial(self.family, HoldOut.of(learner, self.share), self.n, seed, ())
         return rehearsal, Trial(self.family, learner, self.n, seed, self.probes)
 

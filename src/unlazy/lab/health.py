@@ -132,7 +132,6 @@ def _slurm() -> Sign:
 
 
 def _engine(name: str, store: Path) -> Sign:
-    """Run one small trial there."""
     from unlazy.lab.engines.choice import engine_named
     from unlazy.lab.registry import claims
     from unlazy.lab.trials import Record

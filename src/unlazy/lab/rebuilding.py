@@ -132,7 +132,6 @@ def _made(kind: type, fields: dict[str, Any]) -> Any:
 
 @functools.cache
 def _classes() -> dict[str, type]:
-    """All modules of this package by name."""
     shelves()  # which imports them
     found: dict[str, type] = {}
     waiting: list[type] = [eqx.Module]

@@ -156,7 +156,6 @@ class Audit:
     arrays = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be compared, before anything is run."""
         for each in self.methods:
             if each not in AUDIT:
                 raise unknown("contender", each, AUDIT)

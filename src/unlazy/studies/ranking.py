@@ -62,7 +62,6 @@ class SplitTrial(Instrument):
     split: int = eqx.field(static=True)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Return the test accuracy in percent."""
         split = self.data.table.splits[self.split]
         if len(np.unique(split.y)) < 2:
             return {"test_accuracy": 100.0 * float(np.mean(split.y_test == split.y[0]))}
@@ -120,7 +119,6 @@ class Ranking:
     arrays = False
 
     def __post_init__(self) -> None:
-        """Refuse methods that are not in the catalog."""
         for name in self.methods:
             if name not in RANKING:
                 raise unknown("entrant", name, RANKING)

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import require, require_one_of
 from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.core.random import normal, signs
 from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
@@ -108,7 +108,6 @@ class MultiIndexTask(Task):
         return self.rotation
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """`n` points z and their labels."""
         z = signs(key, (n, self.d)) if self.law == "cube" else normal(key, (n, self.d))
         return Batch(z, self._label(z[:, self.where]))
 
@@ -131,7 +130,6 @@ class MultiIndexTask(Task):
         return axes if self.rotation is None else axes @ self.rotation
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label, read off the hidden coordinates."""
         u = x @ self.coordinates.T
         return self._label(jnp.sign(u) if self.law == "cube" else u)
 
@@ -171,7 +169,6 @@ class MultiIndex(Family):
     where: tuple[int, ...] | None = eqx.field(static=True, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters that make no task."""
         require(
             bool(self.polynomial) and all(subset for _, subset in self.polynomial),
             "polynomial must have non-constant terms.",
@@ -186,10 +183,7 @@ class MultiIndex(Family):
             isinstance(self.d, int) and self.d >= k,
             f"d must be a whole number ≥ {k}, the polynomial's coordinates, but is {self.d!r}.",
         )
-        require(
-            self.law in get_args(Law),
-            f"law must be one of {', '.join(get_args(Law))}, but is {self.law!r}.",
-        )
+        require_one_of("law", self.law, get_args(Law))
         require(
             self.where is None
             or (
@@ -247,7 +241,6 @@ class MultiIndex(Family):
         return information_exponent(self.spectrum)
 
     def task(self, *, key: PRNGKeyArray) -> MultiIndexTask:
-        """Choose the coordinates and the rotation."""
         key_where, key_rotation = jax.random.split(key)
         k = variables(self.polynomial)
         where = (

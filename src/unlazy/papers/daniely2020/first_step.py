@@ -49,10 +49,7 @@ class FirstStepLaw(Instrument):
     part: Literal["uniform", "structured"] = eqx.field(static=True, default="uniform")
     only_good: bool = eqx.field(static=True, default=False)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers n of bits."""
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = [self._one(n) for n in self.sizes]
@@ -150,10 +147,7 @@ class CancellingNeurons(Instrument):
     k: int = eqx.field(static=True)
     sum: int = eqx.field(static=True, default=0)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers n of bits."""
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = []

@@ -324,7 +324,6 @@ class SlurmEngine(Engine):
                 docket.again(piece)
 
     def _submit(self, docket: Docket) -> _Submission:
-        """All that waits, as one array."""
         total = docket.seconds
         wanted = min(MOST_SECONDS, max(LEAST_SECONDS, total / self.jobs))
         jobs: list[list[Piece]] = []
@@ -408,7 +407,6 @@ class SlurmEngine(Engine):
 
 
 def _alive(states: dict[int, str]) -> set[int]:
-    """Jobs that wait or run."""
     return {job for job, state in states.items() if state not in ENDED}
 
 
