@@ -83,7 +83,6 @@ class ErfMoments(Moments):
         return value, (4 / math.pi) * jax.lax.rsqrt(room)
 
     def single(self, q: Float[Array, "..."]) -> Single:
-        """The same with u = v."""
         return arcsin(2 * q / (1 + 2 * q)) * (2 / math.pi), (4 / math.pi) * jax.lax.rsqrt(1 + 4 * q)
 
     def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -139,7 +138,6 @@ class PiecewiseLinear(Moments):
         return a + b * z + sum(s * jnp.maximum(z - t, 0) for t, s in self._jumps)
 
     def _means(self, q: Float[Array, "..."]) -> Single:
-        """E σ(u) and E σ'(u)."""
         a, b = self._line
         root = jnp.sqrt(q)
         value, slope = jnp.full_like(q, a), jnp.full_like(q, b)
@@ -179,7 +177,6 @@ class PiecewiseLinear(Moments):
         )
 
     def single(self, q: Float[Array, "..."]) -> Single:
-        """Closed forms: second moments of ramps."""
         a, b = self._line
         root = jnp.sqrt(q)
         tails = [_tail(t, q) for t in self.kinks]
@@ -196,7 +193,6 @@ class PiecewiseLinear(Moments):
         return value, slope
 
     def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
-        """First moments of ramps."""
         return self._means(q)[0]
 
 
@@ -307,13 +303,11 @@ class Series(Moments):
         return jax.lax.scan(step, (jnp.zeros_like(t), jnp.zeros_like(t)), (of_x, of_z), unroll=8)[0]
 
     def single(self, q: Float[Array, "..."]) -> Single:
-        """Integrals of σ² and σ'²."""
         weights = jnp.asarray(_hermite_weights()[:, 0], q.dtype)
         value, slope = (jnp.square(on_grid) @ weights for on_grid in self._on_grid(q))
         return value, slope
 
     def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The integral of σ."""
         return self._on_grid(q)[0] @ jnp.asarray(_hermite_weights()[:, 0], q.dtype)
 
 

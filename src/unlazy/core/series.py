@@ -37,7 +37,6 @@ class TaylorSeries:
 
 
 def _powers(c: float, count: int) -> Float[np.ndarray, " n"]:
-    """log(c^i/i!)."""
     i = np.arange(count)
     result: np.ndarray = i * math.log(c) - scipy.special.gammaln(i + 1)
     return result

@@ -86,8 +86,6 @@ class Definition:
 
 
 class _Strip(ast.NodeTransformer):
-    """Remove docstrings and annotations in place."""
-
     def _body(self, node: ast.AST) -> ast.AST:
         body = getattr(node, "body", None)
         if (

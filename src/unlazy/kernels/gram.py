@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from unlazy.core.errors import require
+from unlazy.core.errors import require, require_whole
 from unlazy.core.threads import in_threads
 from unlazy.kernels.base import Kernel, Points, ProductKernel
 from unlazy.kernels.stationary import Stationary
@@ -37,10 +37,7 @@ def gram(
     it is made at once. A `block` has as many rows as the kernel asks for.
     """
     block = kernel.block if block is None else block
-    require(
-        isinstance(block, int) and block > 0,
-        f"block must be a positive whole number of rows, but is {block!r}.",
-    )
+    require_whole("block", block, "rows")
     if isinstance(x, jax.core.Tracer) or isinstance(z, jax.core.Tracer):
         return _traced_gram(kernel, x, z)
     rows = _points("x", x)

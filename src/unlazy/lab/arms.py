@@ -177,8 +177,6 @@ class Repeats(_Joint):
 
 @dataclasses.dataclass(frozen=True)
 class _Shifted:
-    """An arm under other seeds."""
-
     arm: StudyArm
     shift: int
 
@@ -242,7 +240,6 @@ class Tuned:
         ]
 
     def _both(self, learner: Learner, seed: int) -> tuple[Trial, Trial]:
-        """The rehearsal and the fit to all examples."""
         rehearsal = Trial(
             self.family, HoldOut.of(learner, self.validation_fraction), self.n, seed, ()
         )

@@ -132,7 +132,6 @@ class Database:
                 raise
 
     def __enter__(self) -> Self:
-        """The store itself."""
         return self
 
     def __exit__(
@@ -141,7 +140,6 @@ class Database:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
         self.close()
 
     def close(self) -> None:

@@ -75,7 +75,6 @@ class ScikitLearner(Learner):
         )
 
     def __check_init__(self) -> None:
-        """Refuse what is no estimator, and a grid of settings that it does not have."""
         for each in (self.estimator, self.regressor):
             if each is not None:
                 lacking = [

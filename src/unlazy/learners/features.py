@@ -41,7 +41,6 @@ class FeatureModel(PathModel):
         )
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
-        """From one set of features for all steps."""
         scaled = x * x.dtype.type(self.scale)
         parts = [
             _products(featured(self.features, scaled[i : i + ROWS]), self.weights)
@@ -80,7 +79,6 @@ class FeatureLearner(PathLearner):
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """The numbers of the features, and the place in the path."""
         return {**self.features.settings, **super().settings}
 
     def work(self, n: int, r: int) -> float:
@@ -89,7 +87,6 @@ class FeatureLearner(PathLearner):
         return 3.0 * n * count * r + float(n) * count**2 + 9.0 * count**3
 
     def prediction_work(self, d: int) -> float:
-        """The features of one input."""
         return float(d) * self.features.count(d)
 
     @abstractmethod
@@ -97,7 +94,6 @@ class FeatureLearner(PathLearner):
         """Weights and offset for standardised features and labels, for each penalty."""
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Solve the whole path."""
         sample, x, norm, y = drawn(sampler, n, key)
         features = self.features.for_shape(sampler.input_shape).draw(
             x.shape[1], key=keys_of(key)[0]

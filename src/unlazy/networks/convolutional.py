@@ -89,7 +89,6 @@ class ConvolutionalInit(Init):
     activation: str = eqx.field(static=True, default="relu", kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse sizes that make no network."""
         activation_of(self.activation)
         require(
             bool(self.channels) and min(self.channels) > 0,

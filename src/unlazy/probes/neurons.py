@@ -62,7 +62,6 @@ class Silhouette(ModelProbe):
     count: int = eqx.field(static=True, default=100)
 
     def __check_init__(self) -> None:
-        """Refuse an empty picture."""
         require(
             self.count > 0,
             f"The number of neurons in a silhouette must be positive, but is {self.count}.",

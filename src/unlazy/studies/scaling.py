@@ -110,7 +110,6 @@ class Scaling:
     command: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no study, before anything is run."""
         require(bool(self.learners), "A scaling study needs at least one learner.")
         require(
             bool(self.places) and bool(self.seeds),

@@ -34,7 +34,6 @@ class CubeMixture(Task):
         return self.axes.shape[1]
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """A vertex, and noise."""
         key_vertex, key_noise = jax.random.split(key)
         k, d = self.axes.shape
         signs = 2.0 * bernoulli(key_vertex, jnp.full((n, k), 0.5)) - 1
@@ -56,7 +55,6 @@ class CubeMixture(Task):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """Both labels are equally likely."""
         return jnp.asarray(0.5)
 
 
@@ -82,5 +80,4 @@ class CubeGaussians(Family):
         return self.d
 
     def task(self, *, key: PRNGKeyArray) -> CubeMixture:
-        """Draw the axes."""
         return CubeMixture(orthonormal(key, self.d, self.k), self.spread)

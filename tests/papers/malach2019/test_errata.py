@@ -19,10 +19,9 @@ from unlazy.papers.malach2019.computations import (
     printed_masses,
 )
 from unlazy.papers.malach2019.layers import lemma14_width, or_of_biased_bits
-from unlazy.papers.malach2019.margins import GenerativeMargin, printed_recursion
-from unlazy.papers.malach2019.shallow import term_network
+from unlazy.papers.malach2019.margins import GenerativeMargin
 from unlazy.papers.malach2019.theorem_runs import theorem_width
-from unlazy.tasks.circuits.circuit import Circuit
+from unlazy.tasks.circuits.circuit import NAMES, Circuit
 from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.distributions import GenerativeDistribution, ProductDistribution
 from unlazy.tasks.circuits.examples import parity_circuit, razborov_sherstov
@@ -169,6 +168,22 @@ def test_lemma_8_is_an_equality_at_the_inputs():
         np.testing.assert_allclose(np.abs(known.c[d - 1]), 1.5 * (2 / 3) ** d, rtol=1e-12)
 
 
+def printed_recursion(circuit):
+    """The least P(x_j = 1 | y = 1) that the recursion in the proof of Lemma 8 gives as printed."""
+    slope = {
+        "AND": (2 / 3, -1 / 3),
+        "OR": (2 / 3, 0.0),
+        "NAND": (-2 / 3, 1.0),
+        "NOR": (-2 / 3, 2 / 3),
+    }
+    p, least = np.ones(1), 1.0
+    for gates in circuit.levels:
+        a, b = np.array([slope[NAMES[gate]] for gate in gates]).T
+        p = np.repeat(a * p + b, 2)
+        least = min(least, float(p.min()))
+    return least
+
+
 def test_the_recursion_of_lemma_8_as_printed_leaves_the_probabilities():
     assert printed_recursion(Circuit.parse("AND / AND AND")) == pytest.approx(-1 / 9)
     # As it should be: P(x_j = 1 | y = 1) by listing all inputs.
@@ -204,6 +219,25 @@ def test_the_margin_belongs_into_the_bound_of_theorem_12():
     half, gamma = 8, 0.01
     left = 4 * half * rounding_steps(1, 1, half, gamma)
     assert left == 108_800 > 24 * half**2 == 1536 and left <= 24 * half**2 / gamma
+
+
+def term_network(m):
+    """(w, v, b, u) of a two-layer network for f_m with weights in [−1, 1]: one neuron for each of
+    the m^{2m} choices of a term in every clause, 2m times, and a constant one. Its margin is ½.
+
+    A neuron is 1/(2m) where all its 2m inputs are +1, and 0 elsewhere.
+    """
+    choices = np.array(list(itertools.product(range(m * m), repeat=m)))
+    w = np.zeros((len(choices), m, m * m))
+    w[np.arange(len(choices))[:, None], np.arange(m), choices] = 1 / (2 * m)
+    w = np.repeat(w.reshape(len(choices), m**3), 2 * m, axis=0)
+    b, u = np.full(len(w), -(2 * m - 1) / (2 * m)), np.ones(len(w))
+    return (
+        np.vstack([w, np.zeros((1, m**3))]),
+        np.vstack([w, np.zeros((1, m**3))]),
+        np.append(b, 0.5),
+        np.append(u, -1.0),
+    )
 
 
 def test_f_m_has_a_network_of_fewer_neurons_than_corollary_13_says():

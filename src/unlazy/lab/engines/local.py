@@ -251,7 +251,6 @@ _Running = tuple[list[Trial], "Future[tuple[Any, float]]"]
 
 
 def _collected(running: _Running, callback: Callback) -> Iterator[Record]:
-    """Wait for a chunk, and make its records."""
     chunk, future = running
     found, seconds = future.result()
     for trial, record in zip(chunk, _records(chunk, found, seconds), strict=True):
@@ -304,8 +303,6 @@ class _Draw(eqx.Module):
 
 
 class _Look(eqx.Module):
-    """What all probes find in a trace."""
-
     probes: tuple[Probe, ...]
 
     def __call__(self, task: Data, trace: Trace, key: PRNGKeyArray) -> dict[str, Any]:

@@ -259,9 +259,7 @@ class HandMade(ExactComputation):
     )
     slip: float = eqx.field(converter=float, default=0.0)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.hundredths
+    axis = "hundredths"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)

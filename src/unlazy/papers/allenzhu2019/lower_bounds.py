@@ -59,9 +59,7 @@ class SpanRisk(ExactComputation):
     alpha: float = eqx.field(converter=float, default=ALPHA)
     examples: int | None = eqx.field(static=True, default=None)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.degrees
+    axis = "degrees"
 
     def _values(self, n: int, key: PRNGKeyArray) -> np.ndarray:
         """The N functions at all points, whose norm is one as kernels expect."""

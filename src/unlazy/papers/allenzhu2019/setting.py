@@ -143,9 +143,7 @@ class Level(ExactComputation):
     value: float = eqx.field(converter=float)
     places: tuple[int, ...] = eqx.field(static=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.places
+    axis = "places"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         return {"test_squared_error": np.full(len(self.places), self.value)}

@@ -185,16 +185,12 @@ class _Embeddings(ExactComputation):
     weights: Weights = eqx.field(static=True, default="blind")
 
     def __check_init__(self) -> None:
-        """Refuse what no growth can be told from."""
         require(
             len(self.counts) >= 3 and min(self.counts) >= 2,
             f"Growth takes three or more k of at least 2, but they are {self.counts}.",
         )
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers k of bits."""
-        return self.counts
+    axis = "counts"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))

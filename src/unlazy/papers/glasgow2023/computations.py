@@ -51,7 +51,6 @@ class TaskFacts(ExactComputation):
     polynomial: Terms = eqx.field(static=True, default=XOR, kw_only=True)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Count over the law that the task offers."""
         family = MultiIndex(
             d=self.d, polynomial=self.polynomial, where=tuple(range(variables(self.polynomial)))
         )
@@ -134,9 +133,7 @@ class PopulationGradientFormulas(ExactComputation):
     printed: bool = eqx.field(static=True, default=False, kw_only=True)
     turn: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = [self._at(d, jax.random.fold_in(key, d)) for d in self.dimensions]
@@ -197,9 +194,7 @@ class StartingGradients(ExactComputation):
     neurons: int = eqx.field(static=True, default=12)
     boost: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))

@@ -50,7 +50,6 @@ class SeenOnInputs(Family):
         return self.family.task(key=key)
 
     def handed(self, task: Data) -> Sampler:
-        """The sampler without its coordinates."""
         return self.family.handed(task).on_inputs
 
 
@@ -62,7 +61,6 @@ class TurnedInit(Init):
 
     @property
     def width(self) -> int:
-        """As many neurons."""
         return self.sphere.width
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
@@ -124,9 +122,7 @@ class RotationFloor(ExactComputation):
     pairs: int = eqx.field(static=True, default=12)
     copies: int = eqx.field(static=True, default=1, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.samples
+    axis = "samples"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
@@ -163,9 +159,7 @@ class ProofChain(ExactComputation):
     dimensions: tuple[int, ...] = eqx.field(static=True)
     power: int = eqx.field(static=True, default=2, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         bound, reach = [], []
@@ -198,9 +192,7 @@ class PairSearch(ExactComputation):
 
     dimensions: tuple[int, ...] = eqx.field(static=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))

@@ -166,9 +166,7 @@ class PredictedSizes(ExactComputation):
     target: float = eqx.field(converter=float, default=0.05, kw_only=True)
     polynomial: Terms = eqx.field(static=True, default=XOR, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         samples = np.array(

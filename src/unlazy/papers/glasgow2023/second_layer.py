@@ -27,7 +27,6 @@ class FixedSecondInit(Init):
 
     @property
     def width(self) -> int:
-        """As many neurons."""
         return self.sphere.width
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:

@@ -114,10 +114,6 @@ LARGE = (
     "'For d large enough' cannot be checked; the exponent C of θ = 1/log^C d, which the paper "
     "leaves open, is taken as 1: θ = η = 1/log d."
 )
-THETA = (
-    "Initial radius θ as in Section 2.2, Lemma C.1 and Theorem E.1; Theorem 3.1 prints θ/√p (see "
-    "the errata)."
-)
 ONE_SEED: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 
 

@@ -82,9 +82,7 @@ class SpreadVectors(ExactComputation):
     constant: float = eqx.field(converter=float, default=4.0)
     sparse: bool = eqx.field(static=True, default=False, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))

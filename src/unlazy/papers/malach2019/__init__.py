@@ -91,7 +91,7 @@ LEARNERS = {
         "Algorithm 1 on the literal tree network, n = 8",
     ),
     "malach2019/end-to-end": Entry(
-        end_to_end(16, steps=3_000, batch=128, rate=3e-3),
+        end_to_end(steps=3_000, batch=128, rate=3e-3),
         "the same tree trained as a whole by Adam, n = 16",
     ),
     "malach2019/figure1-network": Entry(

@@ -43,9 +43,7 @@ class OverSizes(ExactComputation):
     sizes: tuple[int, ...] = eqx.field(static=True)
     precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.sizes
+    axis = "sizes"
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Measure one size."""

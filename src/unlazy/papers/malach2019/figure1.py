@@ -9,7 +9,7 @@ from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.learners.sources import FreshGradients, SampleGradients
+from unlazy.learners.sources import FreshGradients
 from unlazy.networks.inits import AntisymmetricInit
 from unlazy.probes.performance import Performance
 from unlazy.tasks.circuits.families import BiasedParity
@@ -33,24 +33,13 @@ FIGURE1_SIZES: dict[Scale, Figure1Size] = {
 }
 
 
-def fully_connected(
-    m: int,
-    n: int,
-    steps: int,
-    batch: int,
-    *,
-    rate: float = 3e-3,
-    record: int = 14,
-    fresh: bool = True,
-) -> GradientDescent:
+def fully_connected(m: int, n: int, steps: int, batch: int) -> GradientDescent:
     """A two-layer ReLU network of 2m neurons, trained by Adam."""
     init = AntisymmetricInit(m=m, w_scale=n**-0.5, b_scale=0.1, a_scale=0.1, activation="relu")
-    source = FreshGradients() if fresh else SampleGradients()
-    rates = {"w": rate, "b": rate, "a": rate, "c": rate}
+    rates = {"w": 3e-3, "b": 3e-3, "a": 3e-3, "c": 3e-3}
     descent = Descent(rates, steps=steps, batch=batch, loss="logistic", optimizer="adam")
-    return GradientDescent(
-        init, (descent,), record=tuple(range(0, steps, max(1, steps // record))), source=source
-    )
+    record = tuple(range(0, steps, max(1, steps // 14)))
+    return GradientDescent(init, (descent,), record=record, source=FreshGradients())
 
 
 def figure1(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:

@@ -14,7 +14,7 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.trials import ExactComputation
 from unlazy.papers.malach2019.computations import OverSizes, marginals
-from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, NAMES, TABLE, Circuit
+from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, NAMES, TABLE
 from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.distributions import GenerativeDistribution, ProductDistribution
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
@@ -124,22 +124,6 @@ class GenerativeMargin(OverSizes):
         }
 
 
-def printed_recursion(circuit: Circuit) -> float:
-    """The least P(x_j = 1 | y = 1) that the recursion in the proof of Lemma 8 gives as printed."""
-    slope = {
-        "AND": (2 / 3, -1 / 3),
-        "OR": (2 / 3, 0.0),
-        "NAND": (-2 / 3, 1.0),
-        "NOR": (-2 / 3, 2 / 3),
-    }
-    p, least = np.ones(1), 1.0
-    for gates in circuit.levels:
-        a, b = np.array([slope[NAMES[gate]] for gate in gates]).T
-        p = np.repeat(a * p + b, 2)
-        least = min(least, float(p.min()))
-    return least
-
-
 class CountedFunctions(ExactComputation):
     """How many functions trees of n = 2, 4, … inputs compute, each counted once, by listing truth
     tables; the axis is n.
@@ -154,9 +138,7 @@ class CountedFunctions(ExactComputation):
     gates: tuple[str, ...] = eqx.field(static=True, default=NAMES, kw_only=True)
     precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         counts = np.array([len(functions_of(n, self.gates)) for n in self.sizes], float)

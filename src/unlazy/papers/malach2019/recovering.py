@@ -86,7 +86,6 @@ def recovery_sweep(
     kind: Kind,
     *,
     population: bool,
-    rate: Rate = "scaled",
     correlated: bool = True,
 ) -> Row:
     """Algorithm 1 on one random circuit of each size n.
@@ -97,9 +96,7 @@ def recovery_sweep(
     """
     samples = {n: None if population else sample_for(kind, n) for n in sizes}
     arms = {
-        n: layerwise(
-            random_circuits(kind, n, correlated=correlated), margin_of(kind, n), sample, rate
-        )
+        n: layerwise(random_circuits(kind, n, correlated=correlated), margin_of(kind, n), sample)
         for n, sample in samples.items()
     }
 

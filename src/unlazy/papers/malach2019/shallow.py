@@ -7,7 +7,6 @@ Reference: malach2019, Section 6 (Theorems 11 and 12, Lemma 23, Corollary 13).
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -159,25 +158,6 @@ def conjunction_rank(matrix: np.ndarray, m: int) -> int:
     )
 
 
-def term_network(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(w, v, b, u) of a two-layer network for f_m with weights in [−1, 1]: one neuron for each of
-    the m^{2m} choices of a term in every clause, 2m times, and a constant one. Its margin is ½.
-
-    A neuron is 1/(2m) where all its 2m inputs are +1, and 0 elsewhere.
-    """
-    choices = np.array(list(itertools.product(range(m * m), repeat=m)))
-    w = np.zeros((len(choices), m, m * m))
-    w[np.arange(len(choices))[:, None], np.arange(m), choices] = 1 / (2 * m)
-    w = np.repeat(w.reshape(len(choices), m**3), 2 * m, axis=0)
-    b, u = np.full(len(w), -(2 * m - 1) / (2 * m)), np.ones(len(w))
-    return (
-        np.vstack([w, np.zeros((1, m**3))]),
-        np.vstack([w, np.zeros((1, m**3))]),
-        np.append(b, 0.5),
-        np.append(u, -1.0),
-    )
-
-
 def deep_recovery(
     sizes: tuple[int, ...], *, sample: bool, gates: tuple[str, str] = ("AND", "OR")
 ) -> Row:
@@ -240,7 +220,6 @@ class BalancedCircuitTask(Task):
 
     @property
     def features(self) -> Float[Array, "n n"]:
-        """Every input matters."""
         return jnp.eye(self.dimension)
 
     @property
@@ -266,7 +245,6 @@ class AndOfOrs(Family):
     r: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        """Refuse what cannot be listed."""
         require(
             self.m >= 1 and self.r >= 1,
             f"m and r count clauses and terms and must be at least 1, but are {self.m} and "

@@ -152,7 +152,6 @@ class TheoremRuns(OverSizes):
     WORST: ClassVar = {"margin": np.minimum, "sample_share": np.minimum, "steps_share": np.minimum}
 
     def __check_init__(self) -> None:
-        """Refuse sizes whose inputs cannot be listed, and too few neurons."""
         require(max(self.sizes) <= LISTED, f"All inputs are listed: n is at most {LISTED}.")
         require(
             theorem_width(max(self.sizes)) <= NEURONS_OF_GATE,

@@ -37,13 +37,9 @@ class ExplicitLabels(ExactComputation):
     D: int = eqx.field(static=True, default=20)
     stretch: float = eqx.field(static=True, default=1.0)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers k of relevant patterns."""
-        return self.counts
+    axis = "counts"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Label, and compare."""
         rows = []
         for k in self.counts:
             found = [
@@ -103,13 +99,9 @@ class ExplicitGeneral(ExactComputation):
     examples: int = eqx.field(static=True, default=20_000)
     height: int = eqx.field(static=True, default=2)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers k of relevant patterns."""
-        return self.counts
+    axis = "counts"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Label, and compare."""
         rows = []
         for k in self.counts:
             # Half of the tasks have means that ask for shifted hats.

@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.linear_algebra import orthogonal_triangular, pseudo_inverse
-from unlazy.core.random import bernoulli, normal
+from unlazy.core.random import bernoulli, normal, random_subset
 from unlazy.tasks.base import Batch, Family, Task, error_of_constant
 from unlazy.tasks.dictionary.balance import (
     BalancedParity,
@@ -176,14 +176,9 @@ class GeneralParity(Family):
         return self.d
 
     def task(self, *, key: PRNGKeyArray) -> GeneralPatterns:
-        """Draw the dictionary, A and the rates."""
         key_dictionary, key_relevant, key_rates = jax.random.split(key, 3)
         dictionary = incoherent_dictionary(self.d, self.D, self.coherence, key=key_dictionary)
-        relevant = (
-            jnp.zeros(self.D, bool)
-            .at[jax.random.permutation(key_relevant, self.D)[: self.k]]
-            .set(True)
-        )
+        relevant = random_subset(key_relevant, self.D, self.k)
         rates = self.least + (self.most - self.least) * jax.random.uniform(
             key_rates, (self.D,), jnp.float32
         )

@@ -22,8 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
-from unlazy.core.random import bernoulli, categorical, orthonormal
+from unlazy.core.errors import require, require_whole
+from unlazy.core.random import bernoulli, categorical, orthonormal, random_subset
 from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
 
 #: Up to so many patterns, all 2^D inputs can be listed.
@@ -220,23 +220,15 @@ class PatternFamily(Family):
         return self.D
 
     def task(self, *, key: PRNGKeyArray) -> HiddenPatterns:
-        """Draw the dictionary and A."""
         key_dictionary, key_relevant = jax.random.split(key)
         dictionary = orthonormal(key_dictionary, self.d, self.D)
-        relevant = (
-            jnp.zeros(self.D, bool)
-            .at[jax.random.permutation(key_relevant, self.D)[: self.k]]
-            .set(True)
-        )
+        relevant = random_subset(key_relevant, self.D, self.k)
         return HiddenPatterns(dictionary, relevant, self.distribution)
 
     def _check_sizes(self) -> None:
         for name in ("d", "D", "k"):
             value = getattr(self, name)
-            require(
-                isinstance(value, int) and value > 0,
-                f"{name} must be a positive whole number, but is {value!r}.",
-            )
+            require_whole(name, value)
         require(
             self.k <= self.D,
             f"k relevant patterns are chosen among D: k ≤ D is expected, but k={self.k}, "
@@ -334,7 +326,6 @@ class ProductPatterns(PatternFamily):
     po: float = eqx.field(converter=float, default=0.5, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family, among them those without correlation (A1)."""
         self._check_sizes()
         _check_label_set(self.P, self.k)
         _check_po(self.po)
@@ -353,7 +344,6 @@ class ProductPatterns(PatternFamily):
 
     @property
     def distribution(self) -> PatternDistribution:
-        """One product component."""
         return PatternDistribution(
             weight=jnp.ones(1),
             p=jnp.asarray(self.p)[None],
@@ -379,7 +369,6 @@ class UnstructuredPatterns(PatternFamily):
 
     @property
     def distribution(self) -> PatternDistribution:
-        """One component of fair coins."""
         return PatternDistribution(
             weight=jnp.ones(1), p=jnp.full(1, 0.5), q=jnp.full(1, 0.5), D=self.D, k=self.k, P=self.P
         )

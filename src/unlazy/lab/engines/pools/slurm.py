@@ -328,7 +328,6 @@ class SlurmEngine(Engine):
                 queue.again(chunk)
 
     def _submit(self, queue: JobQueue) -> _Submission:
-        """All that waits, as one array."""
         total = queue.seconds
         wanted = min(MAX_SECONDS, max(MIN_SECONDS, total / self.jobs))
         jobs: list[list[Chunk]] = []
@@ -412,7 +411,6 @@ class SlurmEngine(Engine):
 
 
 def _alive(states: dict[int, str]) -> set[int]:
-    """Jobs that wait or run."""
     return {job for job, state in states.items() if state not in ENDED}
 
 
