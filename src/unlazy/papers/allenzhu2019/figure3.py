@@ -82,9 +82,7 @@ def figure3(scale: Scale) -> dict[str, StudyArm]:
 
 
 def _null(scale: Scale) -> dict[str, StudyArm]:
-    """Where β is large, labels of other inputs; where it is small, the composite signal is a
-    product of two pairs only.
-    """
+    """Labels of other inputs where β is large; else a composite signal of two pairs only."""
     size = FIGURE3_SIZES[scale]
     own = figure3(scale)
     arms: dict[str, StudyArm] = {}

@@ -81,9 +81,7 @@ def _pattern_law(q: np.ndarray) -> np.ndarray:
 
 
 def _upwards(levels: Sequence[np.ndarray], q: np.ndarray) -> list[np.ndarray]:
-    """P(node = 1) on all levels from the last given one up, for independent nodes there; level 0
-    first.
-    """
+    """P(node = 1) on all levels above the given one, whose nodes are independent; level 0 first."""
     found = [q]
     for gates in reversed(levels):
         found.append((_pattern_law(found[-1]) * TABLE[gates]).sum(axis=1))

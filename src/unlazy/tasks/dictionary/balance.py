@@ -59,9 +59,7 @@ class BalancedLaw(PatternLaw):
     def mass(
         self, on: Int[Array | np.ndarray, " p"], off: Int[Array | np.ndarray, " p"]
     ) -> Float[Array, " p"]:
-        """Given the count, all subsets of A are equally likely, and the background is fair
-        coins.
-        """
+        """Given the count, all subsets of A are equally likely; the background is fair coins."""
         ways = jnp.array([math.comb(self.k, s) for s in range(self.k + 1)], jnp.result_type(float))
         return (self.count_law / ways)[on] * 0.5 ** (self.D - self.k)
 
