@@ -33,39 +33,23 @@ def _network(init: MirroredInit | TangentInit, rates: dict[str, float]) -> UnitN
 
 _RELU = MirroredInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu")
 
+_KERNELS = {
+    "polynomial": "polynomial kernel, ridge regression; degree 2 to 7",
+    "quadratic": "products of two coordinates alone, ⟨x, z⟩², ridge regression",
+    "rbf": "Gaussian kernel, ridge regression",
+    "laplace": "Laplace kernel exp(−γ‖x − z‖), ridge regression",
+    "arc-cosine": "arc-cosine kernel: infinitely many random ReLU features",
+    "arcsine": "arcsine kernel: infinitely many random erf features",
+    "nngp": "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3",
+    "ntk": "tangent kernel of an infinitely wide ReLU network; depth 1 to 3",
+}
 LEARNERS = {
     "linear": Named(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
     "logistic": Named(LogisticRegression(RawFeatures()), "linear model, logistic regression"),
     "linear-kernel": Named(
         KernelRidge(kernel_named("linear")), "the linear model again, solved with its kernel"
     ),
-    "polynomial": Named(
-        KernelRidge(kernel_named("polynomial")),
-        "polynomial kernel, ridge regression; degree 2 to 7",
-    ),
-    "quadratic": Named(
-        KernelRidge(kernel_named("quadratic")),
-        "products of two coordinates alone, ⟨x, z⟩², ridge regression",
-    ),
-    "rbf": Named(KernelRidge(kernel_named("rbf")), "Gaussian kernel, ridge regression"),
-    "laplace": Named(
-        KernelRidge(kernel_named("laplace")), "Laplace kernel exp(−γ‖x − z‖), ridge regression"
-    ),
-    "arc-cosine": Named(
-        KernelRidge(kernel_named("arc-cosine")),
-        "arc-cosine kernel: infinitely many random ReLU features",
-    ),
-    "arcsine": Named(
-        KernelRidge(kernel_named("arcsine")), "arcsine kernel: infinitely many random erf features"
-    ),
-    "nngp": Named(
-        KernelRidge(kernel_named("nngp")),
-        "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3",
-    ),
-    "ntk": Named(
-        KernelRidge(kernel_named("ntk")),
-        "tangent kernel of an infinitely wide ReLU network; depth 1 to 3",
-    ),
+    **{name: Named(KernelRidge(kernel_named(name)), what) for name, what in _KERNELS.items()},
     "convolutional-ntk": Named(
         KernelRidge(ConvolutionalNTK()),
         "tangent kernel of a convolutional network with infinitely many filters; depth 1 to 3",

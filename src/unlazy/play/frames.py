@@ -139,9 +139,7 @@ class Reel:
         return frame
 
     def _tree(self, seen: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The circuit of the first seed, gate by gate: what it computes, how surely, and whether
-        that is right up to sign.
-        """
+        """The circuit of the first seed: what a gate computes, how surely, and if it is right."""
         wanted, learned = (Circuit(seen[name][0].astype(int)) for name in ("wanted", "gates"))
         if not self._examiners:
             task = self.scene.family.task(key=_key_of(self.scene.seeds[0]))

@@ -110,9 +110,7 @@ def _product(circuit: Circuit, p: np.ndarray) -> Tables:
 
 
 def _generative(circuit: Circuit, positive: float) -> Tables:
-    """P(node, y) downwards; given its value, a gate's pattern is uniform among those that give
-    it.
-    """
+    """P(node, y) downwards: a gate's pattern is uniform among those that give its value."""
     joint = np.array([[[1 - positive, 0.0], [0.0, positive]]])  # nodes, value, label
     found = []
     for gates in circuit.levels:

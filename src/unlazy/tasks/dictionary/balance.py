@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import categorical, signs
-from unlazy.tasks.dictionary.patterns import PatternFamily, PatternLaw, PatternMoments, parity
+from unlazy.tasks.dictionary.patterns import PatternFamily, PatternLaw, parity
 
 
 class BalancedLaw(PatternLaw):
@@ -41,20 +41,8 @@ class BalancedLaw(PatternLaw):
             is_positive, (1 - self.negative) / positive, self.negative / (1 - positive)
         )
 
-    @property
-    def moments(self) -> PatternMoments:
-        """All moments in closed form, as for every pattern law; only P(φ̃_i = 1) on A is no longer
-        that of the components.
-        """
-        mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
-        p, q = mass @ share, self.weight @ self.q
-        return PatternMoments(
-            positive=mass @ (label > 0),
-            gamma=mass @ (label * share) - (mass @ label) * p,
-            relevant=p,
-            background=q,
-            sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
-        )
+    def _relevant(self, share: Float[Array, ""]) -> Float[Array, ""]:
+        return share
 
     def mass(
         self, on: Int[Array | np.ndarray, " p"], off: Int[Array | np.ndarray, " p"]
