@@ -200,7 +200,9 @@ def whole_answer() -> bytes:
     """A file of records."""
     record = hand_record("a", loss=(1.0, 2.0), arrays={"w": np.arange(6.0).reshape(2, 3)})
     return messages.written(
-        messages.Reply((record,), (Failure("b", {}, "why", {}, "2026"),), "", None, (1, 0.5), "host")
+        messages.Reply(
+            (record,), (Failure("b", {}, "why", {}, "2026"),), "", None, (1, 0.5), "host"
+        )
     )
 
 

@@ -121,15 +121,14 @@ def test_no_two_modules_of_one_room_do_one_thing():
 
 #: Files that are longer than others may be; they must not grow.
 LONGER = {
-    "api.py": 427,
-    "estimators/network.py": 493,
-    "lab/engines/pools/slurm.py": 446,
-    "lab/judging.py": 461,
-    "learners/gradient.py": 428,
-    "learners/sources.py": 428,
-    "tasks/circuits/families.py": 459,
-    "tasks/hierarchy.py": 409,
-    "tasks/images/families.py": 440,
+    "api.py": 425,
+    "estimators/network.py": 491,
+    "lab/engines/pools/slurm.py": 433,
+    "lab/judging.py": 459,
+    "learners/gradient.py": 419,
+    "learners/sources.py": 424,
+    "tasks/circuits/families.py": 443,
+    "tasks/images/families.py": 438,
 }
 
 

@@ -122,7 +122,11 @@ def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
         ({"d": 4, "polynomial": ()}, "non-constant"),
         ({"d": 4, "polynomial": ((1.0, (0,)), (1.0, (1,)))}, "zero at a corner"),
         (
-            {"d": 4, "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))), "distribution": "gaussian"},
+            {
+                "d": 4,
+                "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))),
+                "distribution": "gaussian",
+            },
             "change its sign",
         ),
         ({"d": 4, "polynomial": ((1.0, (0, 0)),)}, "each coordinate once"),

@@ -54,9 +54,7 @@ class ReluMoments(Moments):
     """
 
     def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
-        """With ρ the correlation, E σ'σ' = ¼ + arcsin(ρ)/2π and E σσ = √(qx·qz·(1 − ρ²))/2π + c·E
-        σ'σ'.
-        """
+        """With correlation ρ: E σ'σ' = ¼ + arcsin(ρ)/2π, E σσ = √(qx·qz·(1 − ρ²))/2π + c·E σ'σ'."""
         t = cosine(c, qx, qz)
         slope = 0.25 + arcsin(t) * (0.5 / math.pi)
         return jnp.sqrt(qx) * jnp.sqrt(qz) * jnp.sqrt((1 - t) * (1 + t)) * (
@@ -197,9 +195,7 @@ class PiecewiseLinear(Moments):
 
 
 def _in_roots(t: float, q: Float[Array, "..."]) -> Float[Array, "..."]:
-    """t/√q, capped where all that follows from it has long become 0 or 1, so that no squares
-    overflow.
-    """
+    """t/√q, capped where all that follows from it is 0 or 1, so that no squares overflow."""
     return jnp.clip(t / jnp.maximum(jnp.sqrt(q), abs(t) * 1e-4 + 1e-30), -1e4, 1e4)
 
 

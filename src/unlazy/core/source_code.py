@@ -172,9 +172,7 @@ def _bound(node: ast.stmt) -> list[str]:
 
 
 def _decorating(node: ast.stmt) -> list[str]:
-    """Names of objects whose methods decorate a function, as `f` in `@f.defjvp`: it may be a part
-    of their value.
-    """
+    """Objects whose methods decorate a function, as `f` in `@f.defjvp`: it may be part of them."""
     decorators = getattr(node, "decorator_list", ())
     return [
         each.value.id

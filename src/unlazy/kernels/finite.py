@@ -125,9 +125,7 @@ class Tangent(Kernel):
 
     @property
     def block(self) -> int:
-        """As many points as have gradients of 64 MB, if the network has to be done by its
-        gradients.
-        """
+        """As many points as have gradients of 64 MB, if the kernel is computed from gradients."""
         if has_dense_layers(self.network):
             return BLOCK
         leaves = jax.tree.leaves(eqx.filter(self.network, eqx.is_inexact_array))

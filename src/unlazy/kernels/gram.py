@@ -165,9 +165,7 @@ def _blocks(x: Float[Array, "n d"], block: int) -> Float[np.ndarray, "b block d"
 
 
 def _aligned_empty(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Memory that JAX can take over without a copy, for which it must start at a multiple of 64
-    bytes.
-    """
+    """Memory that JAX can take over without a copy: it starts at a multiple of 64 bytes."""
     size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + 64, np.uint8)
     start = -raw.ctypes.data % 64

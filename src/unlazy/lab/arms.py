@@ -59,9 +59,7 @@ class Arm:
 
 
 class _Joint:
-    """Base of arms made of arms: their trials one after the other, and for each seed one record
-    from theirs.
-    """
+    """Base of arms made of arms: the trials of all, and per seed one record from theirs."""
 
     @property
     @abstractmethod

@@ -77,9 +77,7 @@ class PowerLaw:
 
 
 def _replicates(logs: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "b n"]:
-    """Mean logarithms with the seeds drawn anew, for each dimension by itself: its runs are
-    independent of the others'.
-    """
+    """Mean logarithms with seeds drawn anew, per dimension: their runs are independent."""
     seeds, sizes = logs.shape
     chosen = np.random.default_rng(0).integers(0, seeds, (REPLICATES, seeds, sizes))
     means: np.ndarray = np.mean(np.take_along_axis(logs[None], chosen, axis=1), axis=1)

@@ -41,39 +41,23 @@ def _scikit(name: str) -> Deferred:
     return Deferred(lambda: getattr(importlib.import_module(module), name).learner)
 
 
+_KERNELS = {
+    "polynomial": "polynomial kernel, ridge regression; degree 2 to 7",
+    "quadratic": "products of two coordinates alone, ⟨x, z⟩², ridge regression",
+    "rbf": "Gaussian kernel, ridge regression",
+    "laplace": "Laplace kernel exp(−γ‖x − z‖), ridge regression",
+    "arc-cosine": "arc-cosine kernel: infinitely many random ReLU features",
+    "arcsine": "arcsine kernel: infinitely many random erf features",
+    "nngp": "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3",
+    "ntk": "tangent kernel of an infinitely wide ReLU network; depth 1 to 3",
+}
 LEARNERS = {
     "linear": Entry(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
     "logistic": Entry(LogisticRegression(RawFeatures()), "linear model, logistic regression"),
     "linear-kernel": Entry(
         KernelRidge(kernel_named("linear")), "the linear model again, solved with its kernel"
     ),
-    "polynomial": Entry(
-        KernelRidge(kernel_named("polynomial")),
-        "polynomial kernel, ridge regression; degree 2 to 7",
-    ),
-    "quadratic": Entry(
-        KernelRidge(kernel_named("quadratic")),
-        "products of two coordinates alone, ⟨x, z⟩², ridge regression",
-    ),
-    "rbf": Entry(KernelRidge(kernel_named("rbf")), "Gaussian kernel, ridge regression"),
-    "laplace": Entry(
-        KernelRidge(kernel_named("laplace")), "Laplace kernel exp(−γ‖x − z‖), ridge regression"
-    ),
-    "arc-cosine": Entry(
-        KernelRidge(kernel_named("arc-cosine")),
-        "arc-cosine kernel: infinitely many random ReLU features",
-    ),
-    "arcsine": Entry(
-        KernelRidge(kernel_named("arcsine")), "arcsine kernel: infinitely many random erf features"
-    ),
-    "nngp": Entry(
-        KernelRidge(kernel_named("nngp")),
-        "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3",
-    ),
-    "ntk": Entry(
-        KernelRidge(kernel_named("ntk")),
-        "tangent kernel of an infinitely wide ReLU network; depth 1 to 3",
-    ),
+    **{name: Entry(KernelRidge(kernel_named(name)), what) for name, what in _KERNELS.items()},
     "convolutional-ntk": Entry(
         KernelRidge(ConvolutionalNTK()),
         "tangent kernel of a convolutional network with infinitely many filters; depth 1 to 3",

@@ -51,9 +51,7 @@ class FeatureModel(PathModel):
 
 
 def _products(phi: Float[np.ndarray, "n f"], weights: np.ndarray) -> np.ndarray:
-    """φ times the weights of each step: steps first, then points, then outputs where there are
-    several.
-    """
+    """φ times the weights of each step: steps, then points, then outputs if several."""
     return np.moveaxis(np.tensordot(phi, weights, axes=(1, 1)), 1, 0)
 
 
@@ -167,9 +165,7 @@ class LogisticRegression(FeatureLearner):
 
 
 def _by_class(columns: np.ndarray, seen: np.ndarray, count: int, absent: float) -> np.ndarray:
-    """Columns of the classes that were seen among all classes; two classes have one column,
-    positive for the second.
-    """
+    """Columns of the classes seen among all; two classes have one, positive for the second."""
     if len(seen) == 2:
         columns = np.column_stack([-columns[:, 0] / 2, columns[:, 0] / 2])
     found = np.full((len(columns), count), absent if np.isfinite(absent) else -1e6)

@@ -248,9 +248,7 @@ class Descent(Resumable):
         return jnp.mean(weight * example_losses(self.loss, score, y))
 
     def _weights(self, batch: Any, whole: Any) -> Float[Array, " n"]:
-        """Weights of a batch's examples; where classes are weighted, by their shares in the
-        whole.
-        """
+        """Weights of a batch's examples; class weights are by the shares in the whole."""
         weight = (
             batch.weight
             if isinstance(batch, WeightedBatch)
@@ -364,9 +362,7 @@ class GradientDescent(Learner):
         return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
-        """The start, each stage and the end are parts of their own: learners share those that are
-        equal.
-        """
+        """The start, each stage and the end are parts of their own: learners share equal ones."""
         require(n > 0, f"A learner needs at least one example, but n={n}.")
         if self.draws_fresh:
             self._check_budget(n)

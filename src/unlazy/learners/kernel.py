@@ -134,9 +134,7 @@ class KernelRidge(KernelLearner):
     memory: int | None = eqx.field(static=True, default=None, kw_only=True)
 
     def work(self, n: int, r: int) -> float:
-        """Three Gram matrices, and a hundred products, which wait for the memory and so count four
-        times.
-        """
+        """Three Gram matrices and a hundred memory-bound products, which count four times."""
         return 3.0 * n * n * (r + 30) + 400.0 * n * n
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:

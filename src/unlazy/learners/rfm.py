@@ -88,9 +88,7 @@ class RecursiveFeatureMachine(PathLearner):
         return {"gamma": self.kernel.gamma, "ridge": self.ridge, **super().settings}
 
     def work(self, n: int, r: int) -> float:
-        """For each iteration two Gram matrices and the gradients, and products that wait for the
-        memory.
-        """
+        """Per iteration two Gram matrices, the gradients, and memory-bound products."""
         return (self.iterations[-1] + 1) * (4.0 * n * n * (r + 30) + 200.0 * n * n)
 
     def prediction_work(self, d: int) -> float:

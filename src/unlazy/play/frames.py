@@ -143,9 +143,7 @@ class FrameBuffer:
         return frame
 
     def _tree(self, seen: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The circuit of the first seed, gate by gate: what it computes, how surely, and whether
-        that is right up to sign.
-        """
+        """The circuit of the first seed: what a gate computes, how surely, and if it is right."""
         wanted, learned = (Circuit(seen[name][0].astype(int)) for name in ("wanted", "gates"))
         if not self._examiners:
             task = self.scenario.family.task(key=_key_of(self.scenario.seeds[0]))

@@ -152,7 +152,10 @@ EMERGENCE = Preset(
 
 def _xor(values: Values) -> Scenario:
     family = MultiIndex(
-        d=values["d"], polynomial=XOR, distribution=values["distribution"], rotated=values["rotated"]
+        d=values["d"],
+        polynomial=XOR,
+        distribution=values["distribution"],
+        rotated=values["rotated"],
     )
     batch = max(1, round(values["ratio"] * values["d"]))
     common = {

@@ -223,9 +223,7 @@ class Session:
         self._paused = False
 
     def _change(self, command: dict[str, Any]) -> None:
-        """Other numbers from the frame that is seen on; where they need another network, from the
-        start.
-        """
+        """Other numbers from the present frame on; from the start if the network is another."""
         preset, scenario = self._found(command)
         if self._buffer is None or preset is not self._preset or not self._buffer.moments:
             return self._start(command)
@@ -276,9 +274,7 @@ class Session:
             yield lambda study: run_one(study, store, engine, callback=callback)
 
     def _gap(self, command: dict[str, Any]) -> None:
-        """How the distance grows: the first watched learner and the rivals at each value of a
-        number.
-        """
+        """How the gap grows: the first watched learner and the rivals at each value of a number."""
         preset, _ = self._found(command)
         if preset.gap is None:
             raise BadInput(f"{preset.id} has no number along which a gap is drawn.")

@@ -83,9 +83,7 @@ def main_directions(x: Float[Array, "n d"]) -> Float[Array, "f d"]:
 
 
 def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d"]:
-    """Random directions that are orthogonal to the hidden ones and to each other, as many as there
-    is room for.
-    """
+    """Random directions orthogonal to the hidden ones and to each other, as many as fit."""
     f, d = hidden.shape
     drawn = normal(key, (d, min(OTHERS, d - f)))
     result: Array = orthogonal_triangular(

@@ -22,9 +22,7 @@ def _neurons(model: Model) -> Float[Array, "m d"]:
 
 
 def _scaled(w: Float[Array, "m d"]) -> Float[Array, "m d"]:
-    """Rows of greatest entry one: after one theorem-sized step, weights are so small that their
-    squares underflow.
-    """
+    """Rows of greatest entry one: squares of weights may underflow after a theorem-sized step."""
     return w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
 
 

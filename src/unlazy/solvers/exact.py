@@ -55,9 +55,7 @@ class RidgePath:
         return result.reshape(*result.shape[:2], *self.Y.shape[1:])
 
     def _factors(self) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, "n r"]]:
-        """D, and the entries of L below its diagonal (the last row is not used), for all ridges at
-        once.
-        """
+        """D, and the entries of L below its diagonal (the last row is unused), for all ridges."""
         n = len(self.diagonal)
         D, below = np.empty((n, len(self.ridges))), np.zeros((n, len(self.ridges)))
         D[0] = self.diagonal[0] + self.ridges

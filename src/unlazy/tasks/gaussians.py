@@ -41,9 +41,7 @@ class CubeMixture(Task):
         return Batch(signs @ self.axes + noise, jnp.prod(signs, axis=1))
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label of the nearest vertex, which is that of the input but for the far tail of the
-        noise.
-        """
+        """The label of the nearest vertex: that of the input but for the far tail of the noise."""
         return jnp.prod(jnp.where(x @ self.axes.T >= 0, 1.0, -1.0), axis=1)
 
     @property

@@ -335,9 +335,7 @@ class SmoothHierarchyTask(HierarchyTask):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """The spread of the target over a fixed sample of `SPREAD_POINTS` points: it has no closed
-        form.
-        """
+        """The variance of the target on `SPREAD_POINTS` fixed points: it has no closed form."""
         y = self.draw(SPREAD_POINTS, jax.random.key(0)).y
         return jnp.sum(jnp.var(y, axis=0))
 

@@ -76,9 +76,7 @@ def evaluate(polynomial: Terms, u: Float[Array, "n k"]) -> Float[Array, " n"]:
 
 
 def _principal(polynomial: Terms) -> Float[np.ndarray, "f k"]:
-    """The directions that matter: for a quadratic form its eigenvectors, greatest eigenvalue first;
-    otherwise the coordinates.
-    """
+    """The directions that matter: eigenvectors of a quadratic form, or the coordinates."""
     k = variables(polynomial)
     if any(len(subset) != 2 for _, subset in polynomial):
         return np.eye(k)

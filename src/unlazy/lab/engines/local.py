@@ -121,15 +121,8 @@ class LocalEngine(Engine):
                 map(self.costs.seconds, (trial for trial in trials if not trial.on_host))
             ) * (1 - 1 / self._abreast)
         compiling = self.costs.compile_seconds * len(groups)
-        return Plan(
-            len(trials),
-            len(groups),
-            alone,
-            seconds,
-            compiling,
-            self.memory,
-            self.costs.seconds,
-        )
+        shapes, cost = len(groups), self.costs.seconds
+        return Plan(len(trials), shapes, alone, seconds, compiling, self.memory, cost)
 
     def run(
         self, trials: Sequence[Runnable], callback: Callback | None = None
@@ -290,9 +283,7 @@ def _is_number(leaf: Any) -> bool:
 
 
 class _Draw(eqx.Module):
-    """The task of a seed, what a learner is handed of it, and the keys of the learner and of the
-    probes.
-    """
+    """The task of a seed, what a learner is handed of it, and keys of learner and probes."""
 
     family: Family
 

@@ -207,9 +207,7 @@ class Layerwise(Learner):
         return outputs == SIGNS
 
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The end alone; a layer stops by itself, so the number of steps is not known
-        beforehand.
-        """
+        """The end alone: how many steps a layer takes until it stops is not known before."""
         return (1,)
 
     def work(self, n: int, r: int) -> float:

@@ -109,9 +109,7 @@ def train_gates(
 def _descend(
     z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Descend on all lines; those that stand still are laid aside, so that a few slow ones do not
-    keep the others busy.
-    """
+    """Descend on all lines; those that stand still are laid aside, as a few may be slow."""
     z, steps = z.copy(), np.zeros(len(z), np.int64)
     moving, done = np.arange(len(z)), 0
     while len(moving) and done < limit:

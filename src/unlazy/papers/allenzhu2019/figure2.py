@@ -118,9 +118,7 @@ def _methods(trained: Trained) -> tuple[str, ...]:
 
 
 def _checks(trained: Trained) -> tuple[Check, ...]:
-    """At width 200, of all scales: the residual network learns, and no other method gets below
-    k·α².
-    """
+    """At width 200 and all scales, the residual network learns and no other gets below k·α²."""
     first, *others = _methods(trained)
     at = SIZES[trained]["laptop"].judged
     return (

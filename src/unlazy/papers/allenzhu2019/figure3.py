@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unlazy.lab.arms import Row, StudyArm, shuffled_labels
+from unlazy.lab.arms import Chosen, Row, StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Check, Control, Scale, arm
@@ -52,6 +52,15 @@ def arm_name(trained: Trained, n: int) -> str:
     return f"({trained}) N = {n:,}"
 
 
+def _resnet(
+    family: PairHierarchy, scale: Scale, trained: Trained, n: int, settings: int | None = None
+) -> Chosen:
+    size, probes = FIGURE3_SIZES[scale], looks(FIGURE3_SIZES[scale].test, 1000)
+    cells, epochs = size.cells[trained][:settings], size.epochs[trained]
+    given = n if scale != "smoke" else n // 10
+    return chosen_sgd(family, "3resnet", trained, size.width, given, cells, epochs, probes)
+
+
 def figure3(scale: Scale) -> dict[str, StudyArm]:
     """Over β, in hundredths, on the axis: the ResNet with its setting chosen by the validation
     error.
@@ -60,19 +69,9 @@ def figure3(scale: Scale) -> dict[str, StudyArm]:
     arms: dict[str, StudyArm] = {}
     for trained, numbers in NUMBERS.items():
         for n in numbers:
-            given = n if scale != "smoke" else n // 10
             arms[arm_name(trained, n)] = Row(
                 {
-                    round(100 * beta): chosen_sgd(
-                        PairHierarchy(beta=beta),
-                        "3resnet",
-                        trained,
-                        size.width,
-                        given,
-                        size.cells[trained],
-                        size.epochs[trained],
-                        looks(size.test, 1000),
-                    )
+                    round(100 * beta): _resnet(PairHierarchy(beta=beta), scale, trained, n)
                     for beta in sorted(size.betas)
                 }
             )
@@ -82,37 +81,16 @@ def figure3(scale: Scale) -> dict[str, StudyArm]:
 
 
 def _null(scale: Scale) -> dict[str, StudyArm]:
-    """Where β is large, labels of other inputs; where it is small, the composite signal is a
-    product of two pairs only.
-    """
-    size = FIGURE3_SIZES[scale]
+    """Labels of other inputs where β is large; else a composite signal of two pairs only."""
     own = figure3(scale)
     arms: dict[str, StudyArm] = {}
     for trained, numbers in NUMBERS.items():
         n = numbers[-1]
         row = own[arm_name(trained, n)]
         assert isinstance(row, Row)
-        given = n if scale != "smoke" else n // 10
-        cells = size.cells[trained][:1]
-        easy = chosen_sgd(
-            PairHierarchy(d=8, beta=0.2),
-            "3resnet",
-            trained,
-            size.width,
-            given,
-            cells,
-            size.epochs[trained],
-            looks(size.test, 1000),
-        )
-        shown = chosen_sgd(
-            PairHierarchy(),
-            "3resnet",
-            trained,
-            size.width,
-            given,
-            cells,
-            size.epochs[trained],
-            looks(size.test, 1000),
+        easy, shown = (
+            _resnet(family, scale, trained, n, settings=1)
+            for family in (PairHierarchy(d=8, beta=0.2), PairHierarchy())
         )
         arms[arm_name(trained, n)] = Row(
             {beta: easy if beta <= 20 else shuffled_labels(shown) or shown for beta in row.arms}

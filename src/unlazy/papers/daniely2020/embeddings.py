@@ -208,9 +208,7 @@ class _Embeddings(ExactComputation):
         return found | {name: np.full(len(k), value) for name, value in growth(k, least).items()}
 
     def _mean(self, k: int, draw: np.random.Generator) -> float:
-        """The geometric mean over draws: several for small k, where one says little and costs
-        little.
-        """
+        """The geometric mean over draws; several for small k, where one varies and costs little."""
         return float(
             np.exp(
                 np.mean([math.log(self._one(k, draw)) for _ in range(1 << max(0, MANY_DRAWS - k))])

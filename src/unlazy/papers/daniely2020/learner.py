@@ -115,9 +115,7 @@ class ParityDescent(GradientDescent):
 
 @dataclasses.dataclass(frozen=True)
 class _FirstStep:
-    """By composition: ⟨E[x f σ'], e_A⟩, E[f σ'] and E[f σ], and the distribution function of the
-    compositions.
-    """
+    """By composition: ⟨E[x f σ'], e_A⟩, E[f σ'], E[f σ], and its distribution function."""
 
     along: np.ndarray
     bias: np.ndarray

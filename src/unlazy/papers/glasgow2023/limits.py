@@ -37,9 +37,7 @@ def lowerbound(scale: Scale) -> dict[str, StudyArm]:
 
 
 def _seeing(scale: Scale) -> dict[str, StudyArm]:
-    """Learners that see coordinates, eight times the examples, and more examples than the proof
-    allows.
-    """
+    """Learners that see coordinates, eight times the examples, and more than the proof allows."""
     search, (d, samples) = PairSearch(SIZES[scale].below), COUNTED[scale]
     floor = RotationFloor(d, samples[:1], copies=d)
     return {

@@ -137,9 +137,7 @@ class SignRank(ExactComputation):
 
 
 def _row(m: int, clause: int, term: int) -> int:
-    """The x whose clauses read y_i1, but one that reads y_ij: its number as a row of the matrix of
-    f_m.
-    """
+    """The x whose clauses read y_i1, but one y_ij: its number as a row of the matrix of f_m."""
     bits = np.zeros((m, m * m), int)
     bits[:, 0] = 1
     bits[clause] = 0

@@ -232,9 +232,7 @@ class KernelBall(ExactComputation):
     axis = "norms"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Solve for every norm: by the representer theorem, on the square root of the Gram
-        matrix.
-        """
+        """Solve for every norm, by the representer theorem and the root of the Gram matrix."""
         family = BalancedParity(d=self.D, D=self.D, k=self.k, structure=0.5)
         norms = jnp.array(self.norms, float)
         loss, certified = map(

@@ -132,9 +132,7 @@ class ExplicitGeneral(ExactComputation):
 
 @eqx.filter_jit
 def _look(family: GeneralParity, height: int, n: int, key: PRNGKeyArray) -> tuple[Array, ...]:
-    """y·g(x) of n examples, the greatest share of background patterns in one of them, μ, σ̃, and
-    the network's a and b.
-    """
+    """y·g(x) of n examples, their greatest share of background patterns, μ, σ̃, a and b."""
     key_task, key_draw = jax.random.split(key)
     task = family.task(key=key_task)
     net = explicit_general(task, height=height)

@@ -38,9 +38,7 @@ def generator(key: PRNGKeyArray, *more: int) -> np.random.Generator:
 
 
 class _PatternNeurons(ExactComputation):
-    """Base of both: neurons of the paper's initial law on the parity mixture with k relevant ones
-    of D patterns.
-    """
+    """Base of both: neurons of the paper's initial law on a parity mixture with k of D patterns."""
 
     k: int = eqx.field(static=True)
     m: int = eqx.field(static=True, default=8)

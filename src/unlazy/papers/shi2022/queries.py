@@ -38,9 +38,7 @@ from unlazy.theory.statistical_queries import (
 
 
 def _weights(D: int, rate: float) -> np.ndarray:
-    """The probabilities of all 2^D inputs, in the order of `parities`, if every bit is 1 with
-    probability `rate`.
-    """
+    """Probabilities of all 2^D inputs, in the order of `parities`; a bit is 1 with this `rate`."""
     count = np.array(list(itertools.product((0, 1), repeat=D))).sum(axis=1)
     result: np.ndarray = rate**count * (1 - rate) ** (D - count)
     return result

@@ -115,9 +115,7 @@ def _patterns(gates: np.ndarray, values: Words, rng: np.random.Generator) -> Wor
 
 
 def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[Words, Words]:
-    """Where one pattern alone gives the value it is taken; elsewhere pairs of coins are drawn until
-    they fit.
-    """
+    """The only pattern that gives the value, or pairs of coins, drawn until they give it."""
     table, width = TABLE[gates], values.shape[1]
     left, right = np.zeros_like(values), np.zeros_like(values)
     undecided = np.full(values.shape, FULL)

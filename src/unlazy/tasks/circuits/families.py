@@ -298,9 +298,7 @@ class GenerativeTask(CircuitTask):
         return GenerativeDistribution(self.circuit)
 
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """One half for the label, and for each gate one over the number of patterns that give its
-        value.
-        """
+        """½ for the label, and per gate one over the number of patterns that give its value."""
         mass = jnp.full(len(x), 0.5)
         ones = jnp.asarray(TABLE).sum(axis=1)[self.gates]
         for i, bits in enumerate(node_bits(self.gates, x)[:-1]):
@@ -356,9 +354,7 @@ class ProductCircuitTask(CircuitTask):
 
     @property
     def features(self) -> Float[Array, "1 n"]:
-        """The direction of the covariances of label and inputs: the slope of P(y = 1) in p times
-        p(1 − p).
-        """
+        """The covariances of label and inputs: the slope of P(y = 1) in p times p(1 − p)."""
         return _unit(jax.grad(self._positive)(self.p) * self.p * (1 - self.p))
 
     @property

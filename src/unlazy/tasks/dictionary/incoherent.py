@@ -85,9 +85,7 @@ class GeneralPatterns(Task):
         )
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Relevant patterns by their law, the background by its rates and the hidden coin, and
-        noise.
-        """
+        """Draw relevant patterns, the background by its rates and the hidden coin, and noise."""
         key_relevant, key_coin, key_background, key_noise = jax.random.split(key, 4)
         relevant = self.distribution.draw(n, self.relevant, key=key_relevant)
         coin = 2.0 * bernoulli(key_coin, jnp.full((n, 1), 0.5)) - 1
@@ -100,9 +98,7 @@ class GeneralPatterns(Task):
         )
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label, each pattern read off by least squares and rounded; right but for the far tail
-        of the noise.
-        """
+        """The label, from patterns by least squares and rounding; wrong in the far tail alone."""
         present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean
         count = jnp.sum(jnp.round(present) * self.relevant, axis=1).astype(int)
         return self.distribution.label_of_count[jnp.clip(count, 0, self.distribution.k)]

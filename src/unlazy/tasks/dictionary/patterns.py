@@ -97,7 +97,7 @@ class PatternDistribution(eqx.Module):
             self.label_of_count,
             jnp.arange(self.k + 1.0) / self.k,
         )
-        p, q = self.weight @ self.p, self.weight @ self.q
+        p, q = self._relevant(mass @ share), self.weight @ self.q
         return PatternMoments(
             positive=mass @ (label > 0),
             gamma=mass @ (label * share) - (mass @ label) * (mass @ share),
@@ -105,6 +105,10 @@ class PatternDistribution(eqx.Module):
             background=q,
             sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
         )
+
+    def _relevant(self, share: Float[Array, ""]) -> Float[Array, ""]:
+        """P(φ̃_i = 1) on A; `share`: the same from the law of the count."""
+        return self.weight @ self.p
 
     def mass(
         self, on: Int[Array | np.ndarray, " p"], off: Int[Array | np.ndarray, " p"]
