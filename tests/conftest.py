@@ -5,8 +5,11 @@ import ctypes
 import gc
 import os
 import sys
+import threading
 from pathlib import Path
 
+# Nothing that is imported while tests are collected becomes garbage.
+gc.disable()
 # Compiled programs are shared between tests, workers and subprocesses. Set before JAX is imported.
 _CACHE = Path(__file__).parent.parent / ".pytest_cache" / "programs"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
@@ -34,22 +37,56 @@ import jax  # noqa: E402
 import jaxtyping  # noqa: E402
 import pytest  # noqa: E402
 
+import checked_types  # noqa: E402
+
 #: The folders that compute: their annotations of arrays are checked at every call.
 COMPUTING = (
     *("core", "tasks", "networks", "kernels", "solvers", "learners", "probes", "theory"),
     *("papers", "estimators"),
 )
-jaxtyping.install_import_hook([f"unlazy.{folder}" for folder in COMPUTING], "checked_types.checked")
+checked_types.install([f"unlazy.{folder}" for folder in COMPUTING])
 #: Tests in which an array that gains axes by itself is an error, also in the test's own formulas.
 RANKED = ("core", "solvers", "theory")
 
 #: Resident bytes above which a worker drops its compiled programs.
-MAX_RESIDENT = 1600 << 20
+MAX_RESIDENT = 1900 << 20
 #: Mapped memory regions above which it drops them, too. Linux allows a process 65,530, each program
 #: takes some, and XLA crashes at the limit.
-MAX_REGIONS = 20_000
+MAX_REGIONS = 40_000
 #: Resident bytes after programs were last dropped: what stays is data and modules.
 _floor = [0]
+
+
+#: The MLIR context of each thread.
+_contexts = threading.local()
+
+
+def _share_contexts():
+    """Lower all programs of a test in one MLIR context, if this version of JAX allows it.
+
+    JAX makes a context for each program, which takes as long as compiling a small one.
+    """
+    from jax._src.interpreters import mlir
+
+    made = getattr(mlir, "make_ir_context", None)
+
+    def make_ir_context():
+        if not hasattr(_contexts, "found"):
+            _contexts.found = made()
+        return _contexts.found
+
+    if made is not None:
+        mlir.make_ir_context = make_ir_context
+
+
+_share_contexts()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_context():
+    """Do not keep the constants of a test's programs, which live in their context."""
+    yield
+    vars(_contexts).clear()
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +196,13 @@ LONG = (
     "lab/test_engines.py",
     "studies/test_scaling.py",
 )
+
+
+def pytest_collection_finish():
+    """Collect garbage from here on, but without a look at what has been imported."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):
