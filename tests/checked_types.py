@@ -117,9 +117,9 @@ def checked(function):
 
 def checked_class(kind):
     """`kind`, whose fields are checked by its constructor if it is a dataclass."""
-    if dataclasses.is_dataclass(kind) and "__init__" in vars(kind):
-        if not hasattr(kind.__init__, "__wrapped__"):
-            kind.__init__ = checked(kind.__init__)
+    made = vars(kind).get("__init__") if dataclasses.is_dataclass(kind) else None
+    if made is not None and not hasattr(made, "__wrapped__"):
+        kind.__init__ = checked(made)
     return kind
 
 
@@ -129,7 +129,9 @@ def _chosen(function):
     if code not in _takes_arrays:
         hints = (_evaluated(hint, function) for hint in function.__annotations__.values())
         _takes_arrays[code] = any(map(of_arrays, hints))
-    return jaxtyping.jaxtyped(function, typechecker=_arrays_only) if _takes_arrays[code] else function
+    return (
+        jaxtyping.jaxtyped(function, typechecker=_arrays_only) if _takes_arrays[code] else function
+    )
 
 
 def _evaluated(hint, function):
