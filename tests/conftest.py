@@ -5,7 +5,6 @@ import ctypes
 import gc
 import os
 import sys
-import threading
 from pathlib import Path
 
 # Nothing that is imported while tests are collected becomes garbage.
@@ -38,7 +37,9 @@ import jaxtyping  # noqa: E402
 import pytest  # noqa: E402
 
 import checked_types  # noqa: E402
+import contexts  # noqa: E402
 
+contexts.share()
 #: The folders that compute: their annotations of arrays are checked at every call.
 COMPUTING = (
     *("core", "tasks", "networks", "kernels", "solvers", "learners", "probes", "theory"),
@@ -57,36 +58,11 @@ MAX_REGIONS = 40_000
 _floor = [0]
 
 
-#: The MLIR context of each thread.
-_contexts = threading.local()
-
-
-def _share_contexts():
-    """Lower all programs of a test in one MLIR context, if this version of JAX allows it.
-
-    JAX makes a context for each program, which takes as long as compiling a small one.
-    """
-    from jax._src.interpreters import mlir
-
-    made = getattr(mlir, "make_ir_context", None)
-
-    def make_ir_context():
-        if not hasattr(_contexts, "found"):
-            _contexts.found = made()
-        return _contexts.found
-
-    if made is not None:
-        mlir.make_ir_context = make_ir_context
-
-
-_share_contexts()
-
-
 @pytest.fixture(autouse=True)
 def _fresh_context():
     """Do not keep the constants of a test's programs, which live in their context."""
     yield
-    vars(_contexts).clear()
+    contexts.renew()
 
 
 @pytest.fixture(autouse=True)
