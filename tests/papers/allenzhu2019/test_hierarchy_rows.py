@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from programs import fitted
+from programs import drawn, fitted
 from toys import hand_record
 from unlazy.kernels.catalog import kernel_named
 from unlazy.lab.arms import Arm
@@ -28,7 +28,7 @@ def test_one_step_is_that_of_the_usual_library():
     n, rate, decay = 20, 0.05, 0.01
     learner = momentum_sgd("3resnet", "all", 6, n, (rate, decay), 4, batch=n)
     family = PairHierarchy(d=6, order=2)
-    task = family.task(key=jax.random.key(0))
+    task = drawn(family, jax.random.key(0))
     trace = fitted(learner, task.sampler, n, jax.random.key(1))
     start = initial("3resnet", 6)(6, outputs=3, key=jax.random.split(jax.random.key(1), 3)[0])
     x, y = trace.seen
@@ -60,7 +60,7 @@ def test_readouts_find_what_is_there_and_nothing_else():
 @pytest.mark.slow
 def test_a_layer_that_holds_the_base_signal_is_seen_to():
     """Four neurons a pair make x₁x₂; the product of four pairs is in none of them."""
-    task = PairHierarchy(d=8).task(key=jax.random.key(0))
+    task = drawn(PairHierarchy(d=8), jax.random.key(0))
     w = np.zeros((16, 8))
     a = np.zeros((16, 4))
     where = np.asarray(task.where)
@@ -78,7 +78,7 @@ def test_a_layer_that_holds_the_base_signal_is_seen_to():
 
 
 def test_norms_and_energies_of_first_layers():
-    task = RealParity(d=10, k=6).task(key=jax.random.key(0))
+    task = drawn(RealParity(d=10, k=6), jax.random.key(0))
     net = SignedInit(m=4, w_scale=1.0)(10, key=jax.random.key(1))
     assert np.sum(np.asarray(net.a)) == 0 and np.allclose(np.abs(net.a), 0.5)
     inside = net.put({"w": net.w * task.features.sum(axis=0)})

@@ -80,8 +80,12 @@ def test_weak_neurons_do_not_count():
     """A radius so large that no neuron is strong leaves no growth to speak of, rather than that of
     the others.
     """
-    found = SignalGrowth(radius=100.0, step=0.5, ratio=4.0)(
-        TASK, grown(0.1, (0, 4, 8)), found={}, key=KEY
+    found = looked(
+        SignalGrowth(radius=100.0, step=0.5, ratio=4.0),
+        TASK,
+        grown(0.1, (0, 4, 8)),
+        found={},
+        key=KEY,
     )
     assert np.all(np.isnan(found["growth"])) and found["strong"][0] == 0
 
