@@ -14,6 +14,8 @@ _CACHE = Path(__file__).parent.parent / ".pytest_cache" / "programs"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Other caches of the package are the suite's own, too.
+os.environ["XDG_CACHE_HOME"] = str(_CACHE.parent / "cache")
 # Tests compile much and compute little: code that is not optimised, and fusions by the plainer of
 # two emitters, take a third of the time. The price: two programs that draw the same numbers may
 # differ in their last bit.

@@ -49,6 +49,7 @@ def edited(monkeypatch):
         changed[name] = Edited(name, path)
         provenance._code.cache_clear()
 
+    monkeypatch.setattr(provenance, "cached_reach", reached)  # the file knows the source on disk
     monkeypatch.setattr(source_code, "module_of", lambda name: changed.get(name) or plain(name))
     yield edit
     provenance._code.cache_clear()

@@ -54,7 +54,7 @@ class Definition:
 
     @functools.cached_property
     def digest(self) -> str:
-        return hashlib.sha256(ast.dump(self.stripped).encode()).hexdigest()[:16]
+        return hashlib.sha256(_written(self.stripped).encode()).hexdigest()[:16]
 
     @functools.cached_property
     def uses(self) -> frozenset[Location]:
@@ -83,6 +83,20 @@ class Definition:
     def imports(self) -> dict[str, Location]:
         """Imports within the statement, as inside of functions."""
         return _imports(node for node in ast.walk(self.stripped))
+
+
+def _written(node: object) -> str:
+    """Return a syntax tree as text that is the same for all versions of Python.
+
+    Unlike `ast.dump` it leaves out all empty fields: a new version of Python may add some.
+    """
+    if isinstance(node, ast.AST):
+        fields = ((name, getattr(node, name, None)) for name in node._fields)
+        inner = ",".join(f"{n}={_written(v)}" for n, v in fields if v is not None and v != [])
+        return f"{type(node).__name__}({inner})"
+    if isinstance(node, list):
+        return f"[{','.join(map(_written, node))}]"
+    return repr(node)
 
 
 class _Strip(ast.NodeTransformer):
