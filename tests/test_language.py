@@ -56,7 +56,7 @@ TERMS = {
     r"\bwhoever\b|\bwhatever\b": "any, each",
     r"\b\w*(optimis|normalis|standardis|regularis|factoris|linearis|initialis|generalis|memoris"
     r"|randomis|symmetris|summaris|minimis|maximis|vectoris|parallelis|serialis|organis|recognis"
-    r"|discretis|penalis|characteris|visualis|orthogonalis|diagonalis|polaris|localis|realis"
+    r"|discretis|penalis|characteris(e|ed|es|ing)\b|visualis|orthogonalis|diagonalis|polaris|localis|realis"
     r"|specialis|emphasis(e|ed|es|ing)\b)\w*": "American spelling",
     r"\b(un|re)?labell(ed|ing)\b|\bmodell(ed|ing)\b|\b\w*centr(e|es|ed|ing)\b|\b\w*colour\w*"
     r"|\b\w*behaviour\w*|\bfavour\w*|\bneighbour\w*|\bgrey\b|\bcatalogue\w*|\banalys(e|ed|es|ing)\b"
