@@ -69,6 +69,9 @@ TERMS = {
 #: Lines that keep a former name on purpose.
 KEPT = re.compile(
     r'KEY = "|metadata=\{"key"|renamed_parameters\(|"(instrument|contenders|law|optimiser)"'
+    # An erratum's id, arms, a measure, and a field of BibTeX.
+    r'|malach2019/regulariser|(generative|parity|\{kind\}), least sample"|["`]least["`]'
+    r'|^least,corollary10,|"(least|greatest) margin"|"SGD beside the grid"|journal = \{'
 )
 FILES = sorted(
     path
