@@ -91,7 +91,7 @@ class _NullLaw(eqx.Module):
 
     def __call__(self) -> Population:
         found = self.law()
-        positive = jnp.sum(found.weight * (found.y > 0))
+        positive = jnp.sum(jnp.where(found.y > 0, found.weight, 0))
         y = jnp.concatenate([jnp.ones_like(found.y), -jnp.ones_like(found.y)])
         weight = jnp.concatenate([found.weight * positive, found.weight * (1 - positive)])
         return Population(jnp.concatenate([found.x, found.x]), y, weight)

@@ -38,7 +38,7 @@ LISTED = 16
 
 def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[Array, "b _"]]:
     """Bits of all nodes of a circuit on inputs whose signs are the bits, level 0 first."""
-    nodes = [(x > 0).astype(jnp.int32)]
+    nodes = [(x > 0).astype(gates.dtype)]
     while nodes[-1].shape[1] > 1:
         count = nodes[-1].shape[1] // 2
         nodes.append(
@@ -53,7 +53,7 @@ def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[A
 
 def evaluate_signs(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> Float[Array, " b"]:
     """Output ±1 of a circuit, given by its gate numbers, on inputs whose signs are the bits."""
-    return 2.0 * node_bits(gates, x)[0][:, 0] - 1
+    return _signs(node_bits(gates, x)[0][:, 0] > 0)
 
 
 def _signs(bits: Bool[Array, "..."]) -> Float[Array, "..."]:
@@ -132,6 +132,7 @@ def listed(n: int) -> Float[Array, "2**{n} {n}"]:
 
 
 def _independent(p: Float[Array, "..."], x: Float[Array, "b n"]) -> Float[Array, " b"]:
+    p = jnp.broadcast_to(p, x.shape)
     return jnp.prod(jnp.where(x > 0, p, 1 - p), axis=1)
 
 
@@ -241,13 +242,14 @@ class GenerativeTask(CircuitTask):
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         """Patterns that give each gate its value, uniformly, level by level."""
-        order, count = jnp.asarray(ORDER), jnp.asarray(COUNT)
+        order, count = jnp.asarray(ORDER), jnp.asarray(COUNT, jnp.float32)
+        gates = self.gates.astype(jnp.int32)
         depth = int(math.log2(self.dimension))
         keys = jax.random.split(key, depth + 1)
         y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(jnp.int32)
         nodes = y
         for i in range(depth):
-            asked = 2 * self.gates[None, 2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
+            asked = 2 * gates[None, 2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
             place = (
                 jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]
             ).astype(jnp.int32)
@@ -305,8 +307,9 @@ class GenerativeTask(CircuitTask):
         mass = jnp.full(len(x), 0.5)
         ones = jnp.asarray(TABLE).sum(axis=1)[self.gates]
         for i, bits in enumerate(node_bits(self.gates, x)[:-1]):
-            level = ones[2**i - 1 : 2 ** (i + 1) - 1]
-            mass = mass / jnp.prod(jnp.where(bits == 1, level, 4 - level), axis=1)
+            level = ones[None, 2**i - 1 : 2 ** (i + 1) - 1]
+            patterns = jnp.prod(jnp.where(bits == 1, level, 4 - level), axis=1)
+            mass = mass / patterns.astype(mass.dtype)
         return mass
 
 

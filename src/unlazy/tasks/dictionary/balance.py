@@ -36,7 +36,7 @@ class BalancedLaw(PatternLaw):
         """P(Σ_A φ̃ = s), each class scaled to its share."""
         mass = PatternLaw(self.weight, self.p, self.q, self.D, self.k, self.P).count_law
         is_positive = self.label_of_count > 0
-        positive = mass @ is_positive
+        positive = mass @ is_positive.astype(mass.dtype)
         return mass * jnp.where(
             is_positive, (1 - self.negative) / positive, self.negative / (1 - positive)
         )
@@ -49,7 +49,7 @@ class BalancedLaw(PatternLaw):
         mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
         p, q = mass @ share, self.weight @ self.q
         return PatternMoments(
-            positive=mass @ (label > 0),
+            positive=mass @ (label > 0).astype(mass.dtype),
             gamma=mass @ (label * share) - (mass @ label) * p,
             relevant=p,
             background=q,

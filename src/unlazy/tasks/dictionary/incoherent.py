@@ -86,25 +86,28 @@ class GeneralPatterns(Task):
         """
         key_relevant, key_coin, key_background, key_noise = jax.random.split(key, 4)
         relevant = self.law.draw(n, self.relevant, key=key_relevant)
-        coin = 2.0 * bernoulli(key_coin, jnp.full((n, 1), 0.5)) - 1
+        coin = jnp.where(bernoulli(key_coin, jnp.full((n, 1), 0.5)), 1.0, -1.0)
         background = bernoulli(key_background, self.rates[None, :] + self.swing * coin)
-        present = jnp.where(self.relevant, relevant, background)
+        present = jnp.where(self.relevant[None, :], relevant, background)
         noise = self.noise * normal(key_noise, (n, self.dimension))
-        x = ((present - self.mean[None, :]) @ self.dictionary + noise) / self.sigma
+        deviation = present.astype(self.mean.dtype) - self.mean[None, :]
+        x = (deviation @ self.dictionary + noise) / self.sigma
         return Batch(x, self.law.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)])
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label, each pattern read off by least squares and rounded; right but for the far tail
         of the noise.
         """
-        present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean
-        count = jnp.sum(jnp.round(present) * self.relevant, axis=1).astype(int)
+        present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean[None, :]
+        count = jnp.sum(jnp.where(self.relevant[None, :], jnp.round(present), 0), axis=1).astype(
+            int
+        )
         return self.law.label_of_count[jnp.clip(count, 0, self.law.k)]
 
     @property
     def features(self) -> Float[Array, "1 d"]:
         """The direction of Σ_{j∈A} M_j."""
-        direction = self.relevant @ self.dictionary
+        direction = self.relevant.astype(self.dictionary.dtype) @ self.dictionary
         result: Array = (direction / jnp.linalg.norm(direction))[None]
         return result
 

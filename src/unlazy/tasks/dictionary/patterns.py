@@ -95,7 +95,7 @@ class PatternLaw(eqx.Module):
         mass, label, share = self.count_law, self.label_of_count, jnp.arange(self.k + 1.0) / self.k
         p, q = self.weight @ self.p, self.weight @ self.q
         return PatternMoments(
-            positive=mass @ (label > 0),
+            positive=mass @ (label > 0).astype(mass.dtype),
             gamma=mass @ (label * share) - (mass @ label) * (mass @ share),
             relevant=p,
             background=q,
@@ -108,7 +108,7 @@ class PatternLaw(eqx.Module):
         """P(φ̃) of one hidden vector each, with `on` patterns of A and `off` others present."""
 
         def product(share: Array, present: Array | np.ndarray, of: int) -> Array:
-            share, present = share[:, None], present[None, :]
+            share, present = share[:, None], present[None, :].astype(share.dtype)
             return jax.scipy.special.xlogy(present, share) + jax.scipy.special.xlog1py(
                 of - present, -share
             )
@@ -121,7 +121,9 @@ class PatternLaw(eqx.Module):
         """`n` hidden vectors φ̃."""
         key_component, key_bits = jax.random.split(key)
         component = categorical(key_component, self.weight, n)
-        probability = jnp.where(relevant, self.p[component][:, None], self.q[component][:, None])
+        probability = jnp.where(
+            relevant[None, :], self.p[component][:, None], self.q[component][:, None]
+        )
         return bernoulli(key_bits, probability)
 
 
@@ -152,7 +154,7 @@ class HiddenPatterns(Task):
         return self._examples(self.law.draw(n, self.relevant, key=key))
 
     def _examples(self, present: Bool[Array, "n D"]) -> Batch:
-        z = (present - self.mean[None, :]) / self.law.moments.sigma
+        z = (present.astype(self.mean.dtype) - self.mean[None, :]) / self.law.moments.sigma
         return Batch(z, self.law.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)])
 
     @property
@@ -171,14 +173,18 @@ class HiddenPatterns(Task):
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label, read off the number of relevant patterns in x."""
-        present = (x @ self.dictionary.T) * self.law.moments.sigma + self.mean
-        count = jnp.round(jnp.sum(present * self.relevant, axis=1)).astype(int)
+        present = (x @ self.dictionary.T) * self.law.moments.sigma + self.mean[None, :]
+        count = jnp.round(jnp.sum(jnp.where(self.relevant[None, :], present, 0), axis=1)).astype(
+            int
+        )
         return self.law.label_of_count[jnp.clip(count, 0, self.law.k)]
 
     @property
     def features(self) -> Float[Array, "1 d"]:
         """The one direction that matters, Σ_{j∈A} M_j / √k."""
-        return (self.relevant @ self.dictionary)[None] / math.sqrt(self.law.k)
+        return (self.relevant.astype(self.dictionary.dtype) @ self.dictionary)[None] / math.sqrt(
+            self.law.k
+        )
 
     @property
     def chance(self) -> Float[Array, ""]:
