@@ -38,7 +38,7 @@ LISTED = 16
 
 def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[Array, "b _"]]:
     """Bits of all nodes of a circuit on inputs whose signs are the bits, level 0 first."""
-    nodes = [(x > 0).astype(gates.dtype)]
+    gates, nodes = gates.astype(jnp.int32), [(x > 0).astype(jnp.int32)]
     while nodes[-1].shape[1] > 1:
         count = nodes[-1].shape[1] // 2
         nodes.append(
