@@ -150,7 +150,7 @@ class Tangent(Kernel):
         of_x, of_z = by_layers(self.network, x), by_layers(self.network, z)
         if of_x is not None and of_z is not None:
             parts = [
-                (p.delta @ q.delta.T) * (p.inputs @ q.inputs.T + p.bias)
+                (p.delta @ q.delta.T) * (p.inputs @ q.inputs.T + int(p.bias))
                 for p, q in zip(of_x, of_z, strict=True)
             ]
         else:
@@ -162,7 +162,8 @@ class Tangent(Kernel):
         layers = by_layers(self.network, x)
         if layers is not None:
             return functools.reduce(
-                jnp.add, (squared_norm(p.delta) * (squared_norm(p.inputs) + p.bias) for p in layers)
+                jnp.add,
+                (squared_norm(p.delta) * (squared_norm(p.inputs) + int(p.bias)) for p in layers),
             )
         # One point at a time: the gradients of all points together are what must not be stored.
         result: Array = jax.lax.map(
