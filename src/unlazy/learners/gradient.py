@@ -202,14 +202,20 @@ class Descent(Resumable):
         def step(carry: Any, answer: Any, batch: Any, t: Int[Array, ""]) -> Any:
             groups, memory, sum_of_losses = carry
             slower = (
-                1.0 if self.drop is None else jnp.where(t < jnp.round(self.drop * total), 1.0, 0.1)
+                1.0
+                if self.drop is None
+                else jnp.where(
+                    t.astype(float) < jnp.round(self.drop * total.astype(float)), 1.0, 0.1
+                )
             )
             value, gradient = answer(groups)
             for group, penalty in self.decay.items():
                 gradient[group] = jax.tree.map(
                     lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group]
                 )
-            direction, memory = self._optimiser.update(gradient, memory, groups)
+            # Adam's bias correction is a float to the power of an integer count.
+            with jax.numpy_dtype_promotion("standard"):
+                direction, memory = self._optimiser.update(gradient, memory, groups)
             moved = {
                 group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group])
                 for group, rate in self.rates.items()
@@ -232,7 +238,7 @@ class Descent(Resumable):
                 model=model,
                 key=key,
             )
-            return (groups, memory), (groups, sum_of_losses / (span[1] - span[0]))
+            return (groups, memory), (groups, sum_of_losses / (span[1] - span[0]).astype(float))
 
         (last, memory), (trained, losses) = jax.lax.scan(
             segment, (model.get(tuple(self.rates)), memory), spans
