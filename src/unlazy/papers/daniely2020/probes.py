@@ -43,7 +43,7 @@ class CountErrors(ModelProbe):
             raise BadInput("Numbers of ones are the inputs of `CountedBits` alone.")
         law, uniform = task.exact_law(), CountedBitsTask(0.0, task.d, task.k).exact_law()
         g = model(law.x)
-        wrong = law.y * g <= 0
+        wrong = (law.y * g <= 0).astype(g.dtype)
         return {
             "error": 100 * law.weight @ wrong,
             "uniform_error": 100 * uniform.weight @ wrong,
@@ -186,7 +186,7 @@ class Regret(Probe):
         rivals = jnp.concatenate(
             [factor * one[None] for one in (least, last) for factor in (0.0, 0.3, 1.0, 3.0)]
         )
-        T = jnp.arange(1, len(trace.steps) + 1)[None, :]
+        T = jnp.arange(1.0, len(trace.steps) + 1)[None, :]
 
         def mean(series: Float[Array, " r"]) -> Float[Array, "1 r"]:
             return jnp.cumsum(series)[None, :] / T

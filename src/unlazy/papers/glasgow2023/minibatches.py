@@ -55,7 +55,7 @@ class MinibatchErrors(ModelProbe):
             x, y = task.draw(n, key)
             z = x @ w.T
             slope = -2 * self.gain * y * jax.nn.sigmoid(-y * model(x))
-            return ((z > 0) * slope[:, None]).T @ x / n, jnp.mean(
+            return jnp.where(z > 0, slope[:, None], 0).T @ x / n, jnp.mean(
                 jax.nn.relu(z) * slope[:, None], axis=0
             )
 

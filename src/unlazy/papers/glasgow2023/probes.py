@@ -149,7 +149,7 @@ def least_zeta(neurons: Parts, weight: Float[Array, ""], H: Float[Array, ""]) ->
     inside = jnp.cumsum(neurons.squared_norm[order]) / len(order)
     outside = jnp.mean(neurons.squared_norm) - inside
     pulls = (jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal)[None, order]
-    towards = cluster_of(neurons)[:, order] * pulls
+    towards = jnp.where(cluster_of(neurons)[:, order], pulls, 0)
     margin = jnp.min(jnp.cumsum(towards, axis=1), axis=0) / len(order)
     drift = (jnp.mean(neurons.squared_norm) - jnp.mean(neurons.a**2)) / H
     needed = jnp.maximum(

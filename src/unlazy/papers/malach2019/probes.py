@@ -67,7 +67,7 @@ class Gates(ModelProbe):
             double and len(gates) <= MOST_GATES,
             f"Up to {MOST_GATES} gates fit into a number of double precision.",
         )
-        return {"gates": jnp.sum(gates * 16.0 ** jnp.arange(len(gates)))}
+        return {"gates": jnp.sum(gates.astype(float) * 16.0 ** jnp.arange(float(len(gates))))}
 
 
 def circuit_of(number: float, n: int) -> Circuit:
