@@ -195,26 +195,20 @@ class Descent(Resumable):
             f"{type(model).__name__} cannot average over noise inside its neurons.",
         )
         noise: dict[str, Any] = {} if self.smoothing is None else {"smoothing": self.smoothing}
+        drop = None if self.drop is None else jnp.round(self.drop * total.astype(float))
 
         def loss(groups: Groups, x: Array, y: Array, weight: Array) -> Float[Array, ""]:
             return self.mean_loss(model.put(groups)(x, **noise), y, weight)
 
         def step(carry: Any, answer: Any, batch: Any, t: Int[Array, ""]) -> Any:
             groups, memory, sum_of_losses = carry
-            slower = (
-                1.0
-                if self.drop is None
-                else jnp.where(
-                    t.astype(float) < jnp.round(self.drop * total.astype(float)), 1.0, 0.1
-                )
-            )
+            slower = 1.0 if drop is None else jnp.where(t.astype(float) < drop, 1.0, 0.1)
             value, gradient = answer(groups)
             for group, penalty in self.decay.items():
                 gradient[group] = jax.tree.map(
                     lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group]
                 )
-            # Adam's bias correction is a float to the power of an integer count.
-            with jax.numpy_dtype_promotion("standard"):
+            with jax.numpy_dtype_promotion("standard"):  # Adam raises floats to an integer power
                 direction, memory = self._optimiser.update(gradient, memory, groups)
             moved = {
                 group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group])

@@ -132,7 +132,6 @@ def listed(n: int) -> Float[Array, "2**{n} {n}"]:
 
 
 def _independent(p: Float[Array, "..."], x: Float[Array, "b n"]) -> Float[Array, " b"]:
-    p = jnp.broadcast_to(p, x.shape)
     return jnp.prod(jnp.where(x > 0, p, 1 - p), axis=1)
 
 
@@ -242,17 +241,16 @@ class GenerativeTask(CircuitTask):
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         """Patterns that give each gate its value, uniformly, level by level."""
-        order, count = jnp.asarray(ORDER), jnp.asarray(COUNT, jnp.float32)
-        gates = self.gates.astype(jnp.int32)
+        order, count = jnp.asarray(ORDER, self.gates.dtype), jnp.asarray(COUNT, jnp.float32)
         depth = int(math.log2(self.dimension))
         keys = jax.random.split(key, depth + 1)
-        y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(jnp.int32)
+        y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(self.gates.dtype)
         nodes = y
         for i in range(depth):
-            asked = 2 * gates[None, 2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
+            asked = 2 * self.gates[None, 2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
             place = (
                 jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]
-            ).astype(jnp.int32)
+            ).astype(self.gates.dtype)
             pattern = order[4 * asked + place]
             nodes = jnp.stack([pattern >> 1, pattern & 1], axis=2).reshape(n, -1)
         return Batch(_signs(nodes > 0), _signs(y[:, 0] > 0))
@@ -305,11 +303,10 @@ class GenerativeTask(CircuitTask):
         value.
         """
         mass = jnp.full(len(x), 0.5)
-        ones = jnp.asarray(TABLE).sum(axis=1)[self.gates]
+        ones = jnp.asarray(TABLE).sum(axis=1)[None, self.gates].astype(float)
         for i, bits in enumerate(node_bits(self.gates, x)[:-1]):
-            level = ones[None, 2**i - 1 : 2 ** (i + 1) - 1]
-            patterns = jnp.prod(jnp.where(bits == 1, level, 4 - level), axis=1)
-            mass = mass / patterns.astype(mass.dtype)
+            level = ones[:, 2**i - 1 : 2 ** (i + 1) - 1]
+            mass = mass / jnp.prod(jnp.where(bits == 1, level, 4 - level), axis=1)
         return mass
 
 
@@ -382,7 +379,7 @@ class ProductCircuitTask(CircuitTask):
         return ProductLaw(np.asarray(self.p, float))
 
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        return _independent(self.p, x)
+        return _independent(self.p[None, :], x)
 
 
 class ProductCircuits(_Circuits):
