@@ -19,6 +19,13 @@ from unlazy.kernels.base import BLOCK, Kernel, squared_norm
 from unlazy.networks import Linearised, Network, ThreeLayer, ThreeLayerResNet, TwoLayer
 
 
+def _in_precision_of(x: Float[Array, "n d"], network: Network) -> Network:
+    """The network with its parameters in the precision of the points."""
+    parameters, rest = eqx.partition(network, eqx.is_inexact_array)
+    result: Network = eqx.combine(jax.tree.map(lambda p: p.astype(x.dtype), parameters), rest)
+    return result
+
+
 class Conjugate(Kernel):
     """The conjugate kernel of a network of finite width: k(x, z) = ⟨h(x), h(z)⟩ with h its last
     hidden layer, `network.hidden`.
@@ -35,7 +42,7 @@ class Conjugate(Kernel):
         )
 
     def _features(self, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        result: Array = self.network.hidden(x)  # type: ignore[attr-defined]
+        result: Array = _in_precision_of(x, self.network).hidden(x)  # type: ignore[attr-defined]
         return result
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
@@ -77,6 +84,7 @@ def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] 
         return None
     if isinstance(network, Linearised):
         network = network.base  # whose gradients are those of the displacement
+    network = _in_precision_of(x, network)
     one = jnp.ones_like(x, shape=(len(x), 1))
     if isinstance(network, TwoLayer):
         hidden, slope = activation_of(network.activation).with_slope(
@@ -137,9 +145,10 @@ class Tangent(Kernel):
         return int(max(1, min(BLOCK, 64 * 10**6 // sum(leaf.nbytes for leaf in leaves))))
 
     def _gradients(self, x: Float[Array, "n d"]) -> list[Float[Array, "n p"]]:
-        parameters, rest = eqx.partition(self.network, eqx.is_inexact_array)
+        network = _in_precision_of(x, self.network)
+        parameters, rest = eqx.partition(network, eqx.is_inexact_array)
         one = jax.jacrev(lambda parameters, point: eqx.combine(parameters, rest)(point[None])[0])
-        outputs = jax.eval_shape(self.network, x[:1]).size
+        outputs = jax.eval_shape(network, x[:1]).size
         return [
             leaf.reshape(len(x), -1) / math.sqrt(outputs)
             for leaf in jax.tree.leaves(jax.vmap(one, (None, 0))(parameters, x))
