@@ -25,6 +25,10 @@ QUICK = (
     "--xla_llvm_disable_expensive_passes=true"
 )
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
+# A forgotten axis, and a mix of dtypes by accident, are errors: also in subprocesses, and in the
+# formulas of the tests.
+os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
+os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
 # Workers share the cores: threads of several of them would mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -46,8 +50,6 @@ COMPUTING = (
     *("papers", "estimators"),
 )
 checked_types.install([f"unlazy.{folder}" for folder in COMPUTING])
-#: Tests in which an array that gains axes by itself is an error, also in the test's own formulas.
-RANKED = ("core", "solvers", "theory")
 
 #: Resident bytes above which a worker drops its compiled programs.
 MAX_RESIDENT = 1700 << 20
@@ -108,14 +110,6 @@ def _return_freed_memory():
     if sys.platform.startswith("linux"):
         with contextlib.suppress(AttributeError):  # another C library
             ctypes.CDLL(None).malloc_trim(0)
-
-
-@pytest.fixture(autouse=True)
-def _ranks(request):
-    """A forgotten axis is an error."""
-    strict = request.path.relative_to(Path(__file__).parent).parts[0] in RANKED
-    with jax.numpy_rank_promotion("raise" if strict else "allow"):
-        yield
 
 
 @pytest.fixture

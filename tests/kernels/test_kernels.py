@@ -196,7 +196,8 @@ class Deep(Network):
         return x
 
     def _affine(self, x, W, b):
-        return math.sqrt(self.w_variance / x.shape[1]) * x @ W.T + math.sqrt(self.b_variance) * b
+        scale = math.sqrt(self.w_variance / x.shape[1])
+        return scale * x @ W.T + math.sqrt(self.b_variance) * b[None, :]
 
     def __call__(self, x, *, smoothing=None):
         return self._affine(self.hidden(x), self.weights[-1], self.biases[-1])[:, 0]
@@ -370,10 +371,11 @@ def test_float_fields_may_differ_within_one_program():
 def test_a_kernel_of_ones_own():
     class Cosine(Kernel):
         def __call__(self, x, z):
-            return jnp.cos(x[:, :1] - z[:, 0])
+            return jnp.cos(x[:, :1] - z[None, :, 0])
 
         def diagonal(self, x):
             return jnp.ones_like(x[:, 0])
 
     x = points(9)
-    np.testing.assert_allclose(gram(Cosine(), x, block=4), jnp.cos(x[:, :1] - x[:, 0]), rtol=1e-12)
+    expected = jnp.cos(x[:, :1] - x[None, :, 0])
+    np.testing.assert_allclose(gram(Cosine(), x, block=4), expected, rtol=1e-12)

@@ -287,7 +287,7 @@ class Span(Probe):
 
     def __call__(self, task, trace, *, found, key):
         moved = jnp.linalg.norm(
-            (trace.models.w - trace.models.w[0]).reshape(len(trace.steps), -1), axis=1
+            (trace.models.w - trace.models.w[:1]).reshape(len(trace.steps), -1), axis=1
         )
         return {"span": moved, "before": found["test_accuracy"]}
 

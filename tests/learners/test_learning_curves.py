@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from contracts import check_learner
-from programs import drawn, sampled
+from programs import drawn
 from toys import Halfspace, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.kernels.gram import gram
@@ -48,14 +48,14 @@ def test_the_grid_is_fine_and_ends_at_n():
 def test_each_prefix_is_its_own_regression():
     """By solves of their own, with the kernel on raw inputs, and a ridge in units of k(x, x)."""
     with jax.enable_x64(True):
-        key = jax.random.key(1)
+        task, key = FAMILY.task(key=jax.random.key(0)), jax.random.key(1)
         learner = PrefixRidge(NTK(), 1e-2, sizes=(3, 20, 41))
-        trace = learner.fit(TASK.sampler, 50, key=key)
-        x, y = (np.asarray(v) for v in sampled(TASK.sampler, 50, keys_of(key)[1]))
-        z = TASK.draw(30, jax.random.key(2)).x
-        found = trace.models.scores(z, TASK.basis)
+        trace = learner.fit(task.sampler, 50, key=key)
+        x, y = (np.asarray(v) for v in task.sampler.sample(50, key=keys_of(key)[1]))
+        z = task.draw(30, jax.random.key(2)).x
+        found = trace.models.scores(z, task.basis)
         kernel = np.asarray(gram(NTK(), x))
-        test = np.asarray(gram(NTK(), np.asarray(z @ TASK.basis), x))
+        test = np.asarray(gram(NTK(), np.asarray(z @ task.basis), x))
     for size, scores in zip((3, 20, 41), found, strict=True):
         ridge = 1e-2 * np.mean(np.diagonal(kernel))
         alpha = np.linalg.solve(kernel[:size, :size] + ridge * np.eye(size), y[:size])

@@ -22,7 +22,7 @@ def test_the_initial_network_is_on_the_sphere_and_balanced():
     x = jax.random.normal(jax.random.key(1), (7, 10))
     np.testing.assert_allclose(
         net(x),
-        np.mean(second_layer(net) * np.maximum(x @ net.w.T, 0), axis=1),
+        np.mean(second_layer(net)[None, :] * np.maximum(x @ net.w.T, 0), axis=1),
         rtol=1e-4,
         atol=1e-6,
     )

@@ -45,7 +45,7 @@ def population():
 
 
 def labels(x, y):
-    return jnp.stack([y, y * (x[:, 0] > 1), jnp.ones_like(y)], axis=1)
+    return jnp.stack([y, jnp.where(x[:, 0] > 1, y, 0), jnp.ones_like(y)], axis=1)
 
 
 # The oracle.

@@ -46,8 +46,8 @@ def test_they_keep_the_contract(kind, name):
 
 @pytest.mark.parametrize("name", slow_but_first(INITS))
 def test_the_tangent_path_is_ridge_regression_on_all_derivatives(name):
-    task = drawn(Products(), jax.random.key(0))
     with jax.enable_x64(True):
+        task = drawn(Products(), jax.random.key(0))
         learner = TangentRidge(INITS[name], (0.01, 1.0), precision=64)
         trace = learner.fit(task.sampler, 30, key=jax.random.key(1))
         network, (x, y) = trace.models.network, trace.seen
@@ -109,8 +109,9 @@ def test_gradient_descent_on_the_tangent_model_leads_to_the_ridge_solution(name)
     """With weight decay: the same convex problem, λ‖δ‖² beside the mean of ½‖·‖² over n
     examples.
     """
-    task, n, ridge = drawn(Products(), jax.random.key(0)), 20, 1.0
+    n, ridge = 20, 1.0
     with jax.enable_x64(True):
+        task = drawn(Products(), jax.random.key(0))
         solved = TangentRidge(INITS[name], (ridge,), precision=64).fit(
             task.sampler, n, key=jax.random.key(1)
         )

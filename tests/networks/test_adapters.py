@@ -37,7 +37,7 @@ class Additive(eqx.Module):
         self.activation = jnp.tanh
 
     def __call__(self, x):
-        return self.activation(x[:, self.order] @ self.weights) * self.scale
+        return self.activation(x[:, self.order] @ self.weights) * self.scale[None, :]
 
 
 def learner(make=MLP, groups=None, steps=300, rate=0.1, **options):

@@ -43,7 +43,7 @@ def test_the_convolution_is_jaxs(side):
 def test_the_network_is_its_formula():
     network = ConvolutionalInit((2,), side=1, pool=2)((2, 2, 1), key=jax.random.key(0))
     image = jnp.arange(4.0).reshape(1, 2, 2, 1)
-    hidden = jnp.mean(jax.nn.relu(image * network.filters[0][0]), axis=(1, 2))
+    hidden = jnp.mean(jax.nn.relu(image * network.filters[0][None]), axis=(1, 2))
     np.testing.assert_allclose(network(image), hidden @ network.a, rtol=1e-5)
 
 

@@ -46,7 +46,7 @@ def relu(t):
 @pytest.mark.parametrize("outputs", [None, 1, 3])
 def test_two_layers_with_outputs(outputs):
     net = plain()(4, outputs=outputs, key=KEY).put(
-        {"c": jnp.asarray(0.3) if outputs is None else jnp.arange(outputs) + 0.5}
+        {"c": jnp.asarray(0.3) if outputs is None else jnp.arange(0.5, outputs)}
     )
     x = np.asarray(jax.random.normal(KEY, (6, 4)))
     expected = np.zeros((6, outputs or 1))

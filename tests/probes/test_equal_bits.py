@@ -68,7 +68,7 @@ def test_weights_are_told_apart_by_part():
         .set(jnp.array([[1.0, 1, 1], [1, 0, -1], [-2, -2, -2], [0, 0, 0]]))
     )
     rest = jnp.ones(12).at[task.where].set(0)
-    net = small_init(m=2)(12, key=jax.random.key(0)).put({"w": w + 1e-30 * rest})
+    net = small_init(m=2)(12, key=jax.random.key(0)).put({"w": w + 1e-30 * rest[None, :]})
     found = look(PartWeights(), lambda task: net)
     assert np.allclose(found["neuron_on"], [1, 0, -2, 0]) and np.allclose(
         found["neuron_off"] / 1e-30, 1

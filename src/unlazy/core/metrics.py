@@ -82,8 +82,9 @@ def right(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, " 
     finite = jnp.isfinite(score)
     if y.ndim == 2:
         first = jnp.argmax(jnp.where(finite, score, -jnp.inf), axis=1) == jnp.argmax(y, axis=1)
-        return jnp.where(jnp.all(finite, axis=1), first, 0.0)
-    return jnp.where(finite, jnp.where(jnp.abs(score) <= TIE, 0.5, score * y > 0), 0.0)
+        return jnp.where(jnp.all(finite, axis=1) & first, 1.0, 0.0)
+    right = jnp.where(score * y > 0, 1.0, 0.0)
+    return jnp.where(finite, jnp.where(jnp.abs(score) <= TIE, 0.5, right), 0.0)
 
 
 def accuracy(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, ""]:

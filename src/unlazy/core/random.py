@@ -22,7 +22,7 @@ def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
 
 def bernoulli(key: PRNGKeyArray, p: Float[Array, "..."]) -> Bool[Array, "..."]:
     """One coin for each entry of `p`."""
-    return jax.random.uniform(key, p.shape, jnp.float32) < p
+    return jax.random.uniform(key, p.shape, jnp.float32).astype(p.dtype) < p
 
 
 def rademacher(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
@@ -43,7 +43,7 @@ def rademacher(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]
 
 def categorical(key: PRNGKeyArray, p: Float[Array, " c"], n: int) -> Int[Array, " n"]:
     """`n` independent choices among c with probabilities `p`."""
-    u = jax.random.uniform(key, (n,), jnp.float32)
+    u = jax.random.uniform(key, (n,), jnp.float32).astype(p.dtype)
     return jnp.minimum(jnp.sum(u[:, None] >= jnp.cumsum(p)[None, :], axis=1), len(p) - 1)
 
 

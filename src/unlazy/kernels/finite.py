@@ -19,6 +19,13 @@ from unlazy.kernels.base import BLOCK, Kernel, squared_norm
 from unlazy.networks import Linearized, Network, ThreeLayer, ThreeLayerResNet, TwoLayer
 
 
+def _in_precision_of(x: Float[Array, "n d"], network: Network) -> Network:
+    """The network with its parameters in the precision of the points."""
+    parameters, rest = eqx.partition(network, eqx.is_inexact_array)
+    result: Network = eqx.combine(jax.tree.map(lambda p: p.astype(x.dtype), parameters), rest)
+    return result
+
+
 class Conjugate(Kernel):
     """The conjugate kernel of a network of finite width: k(x, z) = ⟨h(x), h(z)⟩ with h its last
     hidden layer, `network.hidden`.
@@ -34,7 +41,7 @@ class Conjugate(Kernel):
         )
 
     def _features(self, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        result: Array = self.network.hidden(x)  # type: ignore[attr-defined]
+        result: Array = _in_precision_of(x, self.network).hidden(x)  # type: ignore[attr-defined]
         return result
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
@@ -74,6 +81,7 @@ def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] 
         return None
     if isinstance(network, Linearized):
         network = network.base  # whose gradients are those of the displacement
+    network = _in_precision_of(x, network)
     one = jnp.ones_like(x, shape=(len(x), 1))
     if isinstance(network, TwoLayer):
         hidden, slope = activation_of(network.activation).with_slope(
@@ -132,9 +140,10 @@ class Tangent(Kernel):
         return int(max(1, min(BLOCK, 64 * 10**6 // sum(leaf.nbytes for leaf in leaves))))
 
     def _gradients(self, x: Float[Array, "n d"]) -> list[Float[Array, "n p"]]:
-        parameters, rest = eqx.partition(self.network, eqx.is_inexact_array)
+        network = _in_precision_of(x, self.network)
+        parameters, rest = eqx.partition(network, eqx.is_inexact_array)
         one = jax.jacrev(lambda parameters, point: eqx.combine(parameters, rest)(point[None])[0])
-        outputs = jax.eval_shape(self.network, x[:1]).size
+        outputs = jax.eval_shape(network, x[:1]).size
         return [
             leaf.reshape(len(x), -1) / math.sqrt(outputs)
             for leaf in jax.tree.leaves(jax.vmap(one, (None, 0))(parameters, x))
@@ -144,7 +153,7 @@ class Tangent(Kernel):
         of_x, of_z = by_layers(self.network, x), by_layers(self.network, z)
         if of_x is not None and of_z is not None:
             parts = [
-                (p.delta @ q.delta.T) * (p.inputs @ q.inputs.T + p.bias)
+                (p.delta @ q.delta.T) * (p.inputs @ q.inputs.T + int(p.bias))
                 for p, q in zip(of_x, of_z, strict=True)
             ]
         else:
@@ -155,7 +164,8 @@ class Tangent(Kernel):
         layers = by_layers(self.network, x)
         if layers is not None:
             return functools.reduce(
-                jnp.add, (squared_norm(p.delta) * (squared_norm(p.inputs) + p.bias) for p in layers)
+                jnp.add,
+                (squared_norm(p.delta) * (squared_norm(p.inputs) + int(p.bias)) for p in layers),
             )
         # One point at a time: the gradients of all points together are what must not be stored.
         result: Array = jax.lax.map(

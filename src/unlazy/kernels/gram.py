@@ -131,7 +131,8 @@ def _traced_gram(kernel: Kernel, x: Any, z: Any) -> Float[Array, "n m"]:
 
 def _points(name: str, x: Points) -> Float[Array, "n d"]:
     """A batch of points as a JAX array, or an error that says what is wrong with it."""
-    x = jnp.asarray(x, jnp.result_type(x, jnp.float32))
+    double = jnp.result_type(x) == jnp.float64
+    x = jnp.asarray(x, jnp.float64 if double else jnp.float32)
     require(
         x.ndim == 2 and x.size > 0,
         f"{name} must be a matrix of points, one a row, but has the shape {x.shape}.",

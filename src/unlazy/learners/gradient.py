@@ -198,21 +198,21 @@ class Descent(Resumable):
             f"{type(model).__name__} cannot average over noise inside its neurons.",
         )
         noise: dict[str, Any] = {} if self.smoothing is None else {"smoothing": self.smoothing}
+        drop = None if self.drop is None else jnp.round(self.drop * total.astype(float))
 
         def loss(groups: Groups, x: Array, y: Array, weight: Array) -> Float[Array, ""]:
             return self.mean_loss(model.put(groups)(x, **noise), y, weight)
 
         def step(carry: Any, answer: Any, batch: Any, t: Int[Array, ""]) -> Any:
             groups, memory, sum_of_losses = carry
-            slower = (
-                1.0 if self.drop is None else jnp.where(t < jnp.round(self.drop * total), 1.0, 0.1)
-            )
+            slower = 1.0 if drop is None else jnp.where(t.astype(float) < drop, 1.0, 0.1)
             value, gradient = answer(groups)
             for group, penalty in self.decay.items():
                 gradient[group] = jax.tree.map(
                     lambda g, p, c=penalty: g + 2 * c * p, gradient[group], groups[group]
                 )
-            direction, memory = self._optimizer.update(gradient, memory, groups)
+            with jax.numpy_dtype_promotion("standard"):  # Adam raises floats to an integer power
+                direction, memory = self._optimizer.update(gradient, memory, groups)
             moved = {
                 group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group])
                 for group, rate in self.rates.items()
@@ -235,7 +235,7 @@ class Descent(Resumable):
                 model=model,
                 key=key,
             )
-            return (groups, memory), (groups, sum_of_losses / (span[1] - span[0]))
+            return (groups, memory), (groups, sum_of_losses / (span[1] - span[0]).astype(float))
 
         (last, memory), (trained, losses) = jax.lax.scan(
             segment, (model.get(tuple(self.rates)), memory), spans

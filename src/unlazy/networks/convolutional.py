@@ -41,9 +41,8 @@ class Convolutional(Network):
             f"inputs have the shape {x.shape[1:]}.",
         )
         for kernel, bias in zip(self.filters, self.biases, strict=True):
-            x = _pooled(
-                activation_of(self.activation)(_convolved(x, kernel) + bias, None), self.pool
-            )
+            z = _convolved(x, kernel) + bias[None, None, None, :]
+            x = _pooled(activation_of(self.activation)(z, None), self.pool)
         return x.reshape(len(x), -1)
 
     def __call__(self, x: Float[Array, "n h w i"]) -> Scores:

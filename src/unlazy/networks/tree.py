@@ -101,7 +101,7 @@ class TreeNetwork(HasNeurons):
     @property
     def gates(self) -> Int[Array, " gates"]:
         """Each gate's number, read on the four patterns of ±1; an output above 0 counts as +1."""
-        return ((self.gate_outputs > 0) << jnp.arange(4)[None, :]).sum(axis=1)
+        return ((self.gate_outputs > 0).astype(int) << jnp.arange(4)[None, :]).sum(axis=1)
 
     @property
     def gate_outputs(self) -> Float[Array, "gates 4"]:

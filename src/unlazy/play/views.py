@@ -77,7 +77,7 @@ def main_directions(x: Float[Array, "n d"]) -> Float[Array, "f d"]:
     """The two orthogonal unit directions in which inputs vary most; one where there is no
     second.
     """
-    centred = x - jnp.mean(x, axis=0)
+    centred = x - jnp.mean(x, axis=0, keepdims=True)
     result: Array = eigenvectors(centred.T @ centred)[1][:, ::-1].T[:2]
     return result
 
@@ -97,7 +97,7 @@ def _plane(hidden: Float[Array, "f d"], others: Float[Array, "o d"]) -> Float[Ar
     if f == 1:
         second = others[0] if len(others) else jnp.zeros_like(hidden[0])
         return jnp.stack([hidden[0], second], axis=1)
-    angle = jnp.pi * jnp.arange(f) / f
+    angle = jnp.pi * jnp.arange(float(f)) / f
     return hidden.T @ jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
 
 

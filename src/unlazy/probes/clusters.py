@@ -58,7 +58,7 @@ def cluster_members(
     first = jnp.argmax(linked, axis=1) == jnp.arange(
         len(units)
     )  # one neuron speaks for its cluster
-    rank = jnp.where(first & (size >= least), size, 0)
+    rank = jnp.where(first & (size.astype(float) >= least), size, 0)
     heads = jnp.argsort(-rank)[:MOST]
     return jnp.where((rank[heads] > 0)[:, None], linked[heads], False).astype(units.dtype)
 
@@ -137,6 +137,5 @@ def _by_cluster(final: Float[Array, "c m"]) -> Int[Array, " m"]:
     """Neurons in turn from each cluster, the largest first, and then the loose ones."""
     place = jnp.where(jnp.any(final > 0, axis=0), jnp.argmax(final, axis=0), len(final))
     turn = jnp.sum(jnp.cumsum(final, axis=1) * final, axis=0)
-    return jnp.argsort(
-        jnp.where(place < len(final), turn * len(final) + place, final.size + final.shape[1])
-    )
+    order = turn * len(final) + place.astype(turn.dtype)
+    return jnp.argsort(jnp.where(place < len(final), order, final.size + final.shape[1]))

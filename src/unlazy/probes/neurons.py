@@ -141,7 +141,7 @@ class Kinks(ModelProbe):
             )
         inside = model if task.basis is None else model.enter(task.basis)
         z = seen.x @ inside.first_layer.T + inside.b[None, :]
-        above = jnp.stack([jnp.mean(z > 0, axis=0), jnp.mean(z > 1, axis=0)])  # 2 m
+        above = jnp.stack([jnp.mean(z > 0, axis=0), jnp.mean(z > 1, axis=0)]).astype(float)  # 2 m
         return {
             "kinked": jnp.mean(jnp.any((above >= self.share) & (above <= 1 - self.share), axis=0))
         }

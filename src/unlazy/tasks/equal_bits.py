@@ -74,7 +74,8 @@ class EqualBitsTask(Task):
         z = jnp.asarray(corners(self.d), jnp.result_type(float))
         bits = z[:, self.where]
         equal = jnp.all(bits == bits[:, :1], axis=1)
-        weight = (1 - self.structured + self.structured * equal * 2.0 ** (self.k - 1)) / len(z)
+        structured = jnp.where(equal, self.structured * 2.0 ** (self.k - 1), 0)
+        weight = (1 - self.structured + structured) / len(z)
         return Population(z / math.sqrt(self.d), jnp.prod(bits, axis=1), weight)
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:

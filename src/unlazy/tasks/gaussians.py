@@ -36,7 +36,7 @@ class CubeMixture(Task):
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         key_vertex, key_noise = jax.random.split(key)
         k, d = self.axes.shape
-        signs = 2.0 * bernoulli(key_vertex, jnp.full((n, k), 0.5)) - 1
+        signs = jnp.where(bernoulli(key_vertex, jnp.full((n, k), 0.5)), 1.0, -1.0)
         noise = self.spread * math.sqrt(k / d) * normal(key_noise, (n, d))
         return Batch(signs @ self.axes + noise, jnp.prod(signs, axis=1))
 

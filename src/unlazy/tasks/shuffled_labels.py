@@ -22,7 +22,7 @@ class ShuffledLabels(Family):
     point has both labels.
     """
 
-    KEY = "Relabelled"
+    KEY = "ShuffledLabels"
 
     family: Family
 
@@ -93,7 +93,7 @@ class _ShuffledPopulation(eqx.Module):
 
     def __call__(self) -> Population:
         found = self.population()
-        positive = jnp.sum(found.weight * (found.y > 0))
+        positive = jnp.sum(jnp.where(found.y > 0, found.weight, 0))
         y = jnp.concatenate([jnp.ones_like(found.y), -jnp.ones_like(found.y)])
         weight = jnp.concatenate([found.weight * positive, found.weight * (1 - positive)])
         return Population(jnp.concatenate([found.x, found.x]), y, weight)

@@ -81,7 +81,7 @@ def test_norms_and_energies_of_first_layers():
     task = drawn(RealParity(d=10, k=6), jax.random.key(0))
     net = SignedInit(m=4, w_scale=1.0)(10, key=jax.random.key(1))
     assert np.sum(np.asarray(net.a)) == 0 and np.allclose(np.abs(net.a), 0.5)
-    inside = net.put({"w": net.w * task.features.sum(axis=0)})
+    inside = net.put({"w": net.w * task.features.sum(axis=0)[None, :]})
     found = FirstLayerNorm().look(task, inside, seen=None, key=jax.random.key(2))
     assert found["energy"] == pytest.approx(10 / 6, rel=1e-5)
     assert found["norm"] == pytest.approx(float(np.linalg.norm(inside.w)) / np.sqrt(10), rel=1e-5)

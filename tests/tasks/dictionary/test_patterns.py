@@ -90,7 +90,7 @@ def test_sample_follows_the_exact_moments(po):
     task = drawn(family, jax.random.key(0))
     n = 40_000
     x, y = sampled(task, n, jax.random.key(1))
-    present = (x @ task.dictionary.T) * family.moments.sigma + task.mean
+    present = (x @ task.dictionary.T) * family.moments.sigma + task.mean[None, :]
     assert np.allclose(present, np.round(present), atol=1e-3)
     relevant = np.asarray(present)[:, np.asarray(task.relevant)]
     gamma = np.mean(y[:, None] * relevant, axis=0) - np.mean(y) * np.mean(relevant, axis=0)

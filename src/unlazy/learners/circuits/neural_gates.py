@@ -152,7 +152,7 @@ def _stride(
     def advance(state: Any) -> Any:
         index, z, taken, slope, moves = state
         z = z - slope
-        return index + 1, z, taken + moves, *gradient(z)
+        return index + 1, z, taken + moves.astype(jnp.int32), *gradient(z)
 
     first = (jnp.zeros((), jnp.int32), z, jnp.zeros(len(z), jnp.int32), *gradient(z))
     _, z, taken, _, moves = jax.lax.while_loop(goes_on, advance, first)

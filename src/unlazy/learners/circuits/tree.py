@@ -98,7 +98,8 @@ class LayerDescent(Resumable):
             value, gradient = jax.value_and_grad(loss)(w)
             w, total, left, _ = jax.lax.while_loop(moves, step, (w, jnp.zeros(()), steps, gradient))
             done = steps - left
-            return w, (w, jnp.where(done > 0, total / jnp.maximum(done, 1), value))
+            mean = total / jnp.maximum(done, 1).astype(total.dtype)
+            return w, (w, jnp.where(done > 0, mean, value))
 
         last, (trained, losses) = jax.lax.scan(
             segment, tree.w[self.level], spans[:, 1] - spans[:, 0]

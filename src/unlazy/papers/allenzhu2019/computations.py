@@ -233,11 +233,11 @@ class GradientFormula(ExactComputation):
         out1 = (first @ net.a)[0]
         on1 = (x @ net.first_layer.T + net.b[None, :])[0] >= 0
         on2 = net.v @ out1 + net.e >= 0
-        through = net.a.T @ (on1 * (moved.first_layer @ x[0] + moved.b))  # A·D_W·W'(x, 1)
-        f = net.a.T @ (on2 * (net.v @ through)) + (0 if self.without_skip else through)
-        g = net.a.T @ (on2 * (moved.v @ out1 + moved.e))
+        through = net.a.T @ jnp.where(on1, moved.first_layer @ x[0] + moved.b, 0)  # A·D_W·W'(x, 1)
+        f = net.a.T @ jnp.where(on2, net.v @ through, 0) + (0 if self.without_skip else through)
+        g = net.a.T @ jnp.where(on2, moved.v @ out1 + moved.e, 0)
         printed = jnp.sum((y[0] - net(x)[0]) * (f + g))
-        second = net.a.T @ (on2 * (net.v @ out1 + net.e))
+        second = net.a.T @ jnp.where(on2, net.v @ out1 + net.e, 0)
         return {
             "gradient_gap": float(jnp.abs(printed - automatic) / jnp.abs(automatic)),
             "network_gap": float(

@@ -43,7 +43,7 @@ class CountErrors(ModelProbe):
             raise BadInput("Numbers of ones are the inputs of `CountedBits` alone.")
         population, uniform = task.population(), CountedBitsTask(0.0, task.d, task.k).population()
         g = model(population.x)
-        wrong = population.y * g <= 0
+        wrong = (population.y * g <= 0).astype(g.dtype)
         return {
             "error": 100 * population.weight @ wrong,
             "uniform_error": 100 * uniform.weight @ wrong,
@@ -60,7 +60,7 @@ class FullDecayStep(Probe):
     steps 0 and 1, on a law that is listed.
     """
 
-    KEY = "ForgettingStep"
+    KEY = "FullDecayStep"
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
@@ -188,7 +188,7 @@ class Regret(Probe):
         baselines = jnp.concatenate(
             [factor * one[None] for one in (least, last) for factor in (0.0, 0.3, 1.0, 3.0)]
         )
-        T = jnp.arange(1, len(trace.steps) + 1)[None, :]
+        T = jnp.arange(1.0, len(trace.steps) + 1)[None, :]
 
         def mean(series: Float[Array, " r"]) -> Float[Array, "1 r"]:
             return jnp.cumsum(series)[None, :] / T

@@ -46,7 +46,7 @@ class GradientDeviations(ModelProbe):
         w, a = model.first_layer, second_layer(model)
         z = x @ w.T
         difference = -2 * y * jax.nn.sigmoid(-y * model(x)) + self.sign * y  # ℓ'_ρ − ℓ'_0
-        first = a[:, None] * (((z > 0) * difference[:, None]).T @ x) / self.points
+        first = a[:, None] * (jnp.where(z > 0, difference[:, None], 0).T @ x) / self.points
         second = jnp.mean(jax.nn.relu(z) * difference[:, None], axis=0)
         norms = jnp.linalg.norm(w, axis=1)
         size = jnp.mean(jnp.abs(a) * norms)

@@ -37,7 +37,7 @@ def median_growth(signal: Float[Array, "s p"], among: Bool[Array, " p"]) -> Floa
 
 def median_of(values: Float[Array, "s p"], among: Bool[Array, " p"]) -> Float[Array, " s"]:
     """Return the median over selected neurons."""
-    return jnp.nanmedian(jnp.where(among, values, jnp.nan), axis=1)
+    return jnp.nanmedian(jnp.where(among[None, :], values, jnp.nan), axis=1)
 
 
 def slope_until(x: Float[Array, " s"], y: Float[Array, " s"], until: Any) -> Float[Array, ""]:
@@ -72,7 +72,7 @@ class SignalGrowth(Probe):
             "At least two steps must be recorded, and the first must be 0.",
         )
         at, d = jnp.array(trace.steps), task.dimension
-        time = self.step * at
+        time = self.step * at.astype(float)
         neurons, model = along(task, trace), trace.at(0)
         # `parts` requires both.
         assert isinstance(task, Task) and isinstance(model, HasNeurons)
@@ -222,7 +222,7 @@ class EndOfPhaseOne(Probe):
             "end_size": size[end],
             "end_gap": jnp.mean(at.squared_norm - at.a**2) / jnp.sqrt(self.step),
             "end_excess": jnp.max(jnp.abs(at.a) - norm[end]) / self.radius,
-            "end_time": self.step * jnp.array(trace.steps)[end] / math.log(d),
+            "end_time": self.step * jnp.array(trace.steps, float)[end] / math.log(d),
         }
         return {name: value * jnp.ones(len(size)) for name, value in numbers.items()}
 
@@ -257,14 +257,13 @@ class GrowthComparison(Probe):
         y, y0, a0 = jnp.log(neurons.signal[1:]), neurons.signal[:1], jnp.abs(neurons.a[:1])
 
         def error(predicted: Float[Array, "s p"]) -> Float[Array, ""]:
-            return jnp.sqrt(
-                jnp.sum(jnp.where(heavy, (y - predicted) ** 2, 0)) / (jnp.sum(heavy) * len(y))
-            )
+            count = (jnp.sum(heavy) * len(y)).astype(float)
+            return jnp.sqrt(jnp.sum(jnp.where(heavy, (y - predicted) ** 2, 0)) / count)
 
         linear, exponential = error(jnp.log(y0 + a0 * clock)), error(jnp.log(y0) + clock)
-        own = jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal * heavy
-        min_margin = jnp.min(jnp.mean(own[:, None] * toward[None], axis=2), axis=1)
-        outside = jnp.mean(neurons.squared_norm * ~heavy, axis=1) / min_margin
+        own = jnp.where(heavy, jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal, 0)
+        min_margin = jnp.min(jnp.mean(jnp.where(toward[None], own[:, None], 0), axis=2), axis=1)
+        outside = jnp.mean(jnp.where(heavy, 0, neurons.squared_norm), axis=1) / min_margin
         numbers = {
             "linear_error": linear,
             "exponential_error": exponential,

@@ -51,7 +51,7 @@ class MinibatchErrors(ModelProbe):
             x, y = task.draw(n, key)
             z = x @ w.T
             derivative = -2 * self.gain * y * jax.nn.sigmoid(-y * model(x))
-            return ((z > 0) * derivative[:, None]).T @ x / n, jnp.mean(
+            return jnp.where(z > 0, derivative[:, None], 0).T @ x / n, jnp.mean(
                 jax.nn.relu(z) * derivative[:, None], axis=0
             )
 

@@ -153,7 +153,7 @@ def min_zeta(neurons: Parts, weight: Float[Array, ""], H: Float[Array, ""]) -> F
     inside = jnp.cumsum(neurons.squared_norm[order]) / len(order)
     outside = jnp.mean(neurons.squared_norm) - inside
     contributions = (jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal)[None, order]
-    toward = cluster_of(neurons)[:, order] * contributions
+    toward = jnp.where(cluster_of(neurons)[:, order], contributions, 0)
     margin = jnp.min(jnp.cumsum(toward, axis=1), axis=0) / len(order)
     drift = (jnp.mean(neurons.squared_norm) - jnp.mean(neurons.a**2)) / H
     needed = jnp.maximum(

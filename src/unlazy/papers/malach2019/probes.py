@@ -68,7 +68,7 @@ class Gates(ModelProbe):
             double and len(gates) <= MAX_GATES,
             f"`Gates` needs float64 and at most {MAX_GATES} gates, got {len(gates)} gates.",
         )
-        return {"gates": jnp.sum(gates * 16.0 ** jnp.arange(len(gates)))}
+        return {"gates": jnp.sum(gates.astype(float) * 16.0 ** jnp.arange(float(len(gates))))}
 
 
 def circuit_of(number: float, n: int) -> Circuit:

@@ -118,7 +118,7 @@ def draw_features(
     neurons = -(-N // D)
     active = jnp.abs(z @ w[:neurons].T + b[None, :neurons] - 0.5) < 0.5  # n neurons
     scaled = z / jnp.max(jnp.abs(z), axis=0)[None, :]
-    return (active[:, :, None] * scaled[:, None, :]).reshape(len(z), -1)[:, :N]
+    return jnp.where(active[:, :, None], scaled[:, None, :], 0).reshape(len(z), -1)[:, :N]
 
 
 class FixedFeatures(ExactComputation):
@@ -206,7 +206,7 @@ def _solve_all(
 
     def solve(case: tuple[Array, Array]) -> tuple[Array, Array]:
         N, B = case
-        best = best_hinge(features * (jnp.arange(most) < N)[None, :], y, B)
+        best = best_hinge(jnp.where((jnp.arange(most) < N)[None, :], features, 0), y, B)
         return best.loss, best.certified
 
     cases = jnp.repeat(sizes, len(norms)), jnp.tile(norms, len(sizes))

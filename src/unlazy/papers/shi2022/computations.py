@@ -138,5 +138,5 @@ def _look(family: GeneralParity, height: int, n: int, key: PRNGKeyArray) -> tupl
     net = explicit_general(task, height=height)
     x, y = task.draw(n, key_draw)
     present = x * task.sigma @ pseudo_inverse(task.dictionary) + task.mean[None, :]
-    share = jnp.max(jnp.mean(jnp.round(present), axis=1, where=~task.relevant))
+    share = jnp.max(jnp.mean(jnp.round(present), axis=1, where=~task.relevant[None, :]))
     return y * net(x), share, task.mu, task.sigma, net.a, net.b

@@ -48,11 +48,11 @@ def _hats(
     # from zero by 1/8.
     off_grid = jnp.abs(jnp.mod(mu, 0.5) - 0.25) <= 0.125
     shift, slope = jnp.where(off_grid, 0.0, 0.25), height * jnp.where(off_grid, 2.0, 4.0)
-    counts = np.arange(k + 1)
+    counts = np.arange(k + 1.0)
     sign = np.where(np.isin(counts, P), 1.0, -1.0)
     a = slope * sign[:, None] * jnp.array([[1.0, -2.0, 1.0]])  # k+1 3
     b = mu - shift - counts[:, None] + jnp.array([[0.5, 0.0, -0.5]])  # k+1 3
-    w = sigma * task.relevant @ task.dictionary
+    w = sigma * task.relevant.astype(sigma.dtype) @ task.dictionary
     return TwoLayer(
         w=jnp.tile(w / (scale * k), (3 * (k + 1), 1)),
         b=b.ravel() / (scale * k),

@@ -137,7 +137,8 @@ class CorrelationQueries(QueryLearner):
         answers = self.oracle.ask(lambda x, y: y[:, None] * signs, population, key=key_patterns)
         _, best = jax.lax.top_k(answers, self.k)
         # Beyond twice the tolerance: an answer of at most τ may hide a correlation of zero.
-        chosen = jnp.zeros_like(answers).at[best].set(answers[best] > 2 * self.oracle.tolerance)
+        certain = (answers[best] > 2 * self.oracle.tolerance).astype(answers.dtype)
+        chosen = jnp.zeros_like(answers).at[best].set(certain)
         present = counts(signs, chosen, self.k + 1)
         labels = self.oracle.ask(lambda x, y: y[:, None] * present, population, key=key_labels)
         return CountLabels(dictionary, answers, chosen, labels), len(answers) + len(labels)

@@ -42,7 +42,7 @@ LISTED = 16
 
 def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[Array, "b _"]]:
     """Bits of all nodes of a circuit on inputs whose signs are the bits, level 0 first."""
-    nodes = [(x > 0).astype(jnp.int32)]
+    gates, nodes = gates.astype(jnp.int32), [(x > 0).astype(jnp.int32)]
     while nodes[-1].shape[1] > 1:
         count = nodes[-1].shape[1] // 2
         nodes.append(
@@ -57,7 +57,7 @@ def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[A
 
 def evaluate_signs(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> Float[Array, " b"]:
     """Output ±1 of a circuit, given by its gate numbers, on inputs whose signs are the bits."""
-    return 2.0 * node_bits(gates, x)[0][:, 0] - 1
+    return _signs(node_bits(gates, x)[0][:, 0] > 0)
 
 
 def _signs(bits: Bool[Array, "..."]) -> Float[Array, "..."]:
@@ -242,16 +242,16 @@ class GenerativeTask(CircuitTask):
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         """Patterns that give each gate its value, uniformly, level by level."""
-        order, count = jnp.asarray(ORDER), jnp.asarray(COUNT)
+        order, count = jnp.asarray(ORDER, self.gates.dtype), jnp.asarray(COUNT, jnp.float32)
         depth = int(math.log2(self.dimension))
         keys = jax.random.split(key, depth + 1)
-        y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(jnp.int32)
+        y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(self.gates.dtype)
         nodes = y
         for i in range(depth):
             asked = 2 * self.gates[None, 2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
             place = (
                 jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]
-            ).astype(jnp.int32)
+            ).astype(self.gates.dtype)
             pattern = order[4 * asked + place]
             nodes = jnp.stack([pattern >> 1, pattern & 1], axis=2).reshape(n, -1)
         return Batch(_signs(nodes > 0), _signs(y[:, 0] > 0))
@@ -300,9 +300,9 @@ class GenerativeTask(CircuitTask):
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
         """½ for the label, and per gate one over the number of patterns that give its value."""
         mass = jnp.full(len(x), 0.5)
-        ones = jnp.asarray(TABLE).sum(axis=1)[self.gates]
+        ones = jnp.asarray(TABLE).sum(axis=1)[None, self.gates].astype(float)
         for i, bits in enumerate(node_bits(self.gates, x)[:-1]):
-            level = ones[2**i - 1 : 2 ** (i + 1) - 1]
+            level = ones[:, 2**i - 1 : 2 ** (i + 1) - 1]
             mass = mass / jnp.prod(jnp.where(bits == 1, level, 4 - level), axis=1)
         return mass
 
@@ -370,7 +370,7 @@ class ProductCircuitTask(CircuitTask):
         return ProductDistribution(np.asarray(self.p, float))
 
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        return _independent(self.p, x)
+        return _independent(self.p[None, :], x)
 
 
 class ProductCircuits(_Circuits):

@@ -35,7 +35,7 @@ class UnlabeledCircuitPopulation(eqx.Module, Statistics):
     def batch(self) -> WeightedBatch:
         """Every input with both labels."""
         x, y, weight = self.distribution.batch
-        positive = jnp.mean(weight * (y > 0))
+        positive = jnp.mean(jnp.where(y > 0, weight, 0))
         labels = jnp.concatenate([jnp.ones_like(y), -jnp.ones_like(y)])
         return WeightedBatch(
             jnp.concatenate([x, x]),

@@ -38,7 +38,7 @@ class BalancedPatternDistribution(PatternDistribution):
             self.weight, self.p, self.q, self.D, self.k, self.P
         ).count_distribution
         is_positive = self.label_of_count > 0
-        positive = mass @ is_positive
+        positive = mass @ is_positive.astype(mass.dtype)
         return mass * jnp.where(
             is_positive, (1 - self.negative) / positive, self.negative / (1 - positive)
         )

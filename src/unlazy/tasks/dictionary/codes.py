@@ -57,11 +57,15 @@ class LabeledCodes(Task):
             .at[:, self._places]
             .set(self.codes[chosen])
         )
-        return Batch((present - self.mean[None, :]) / self.sigma, self.labels[chosen])
+        return Batch(
+            (present.astype(self.mean.dtype) - self.mean[None, :]) / self.sigma, self.labels[chosen]
+        )
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        present = ((x @ self.dictionary.T) * self.sigma + self.mean)[:, self._places]
-        distance = jnp.sum(jnp.abs(present[:, None, :] - self.codes), axis=2)  # n c
+        """The label of the nearest code."""
+        present = ((x @ self.dictionary.T) * self.sigma + self.mean[None, :])[:, self._places]
+        codes = self.codes.astype(present.dtype)
+        distance = jnp.sum(jnp.abs(present[:, None, :] - codes[None, :, :]), axis=2)  # n c
         return self.labels[jnp.argmin(distance, axis=1)]
 
     @property
@@ -69,7 +73,7 @@ class LabeledCodes(Task):
         """The direction from the mean of the negative codes to that of the positive ones: along it
         lies the first gradient.
         """
-        difference = self.labels @ self.codes
+        difference = self.labels @ self.codes.astype(self.labels.dtype)
         direction = jnp.zeros(len(self.relevant)).at[self._places].set(difference) @ self.dictionary
         result: Array = (direction / jnp.linalg.norm(direction))[None]
         return result

@@ -88,25 +88,30 @@ class GeneralPatterns(Task):
         """Draw relevant patterns, the background by its rates and the hidden coin, and noise."""
         key_relevant, key_coin, key_background, key_noise = jax.random.split(key, 4)
         relevant = self.distribution.draw(n, self.relevant, key=key_relevant)
-        coin = 2.0 * bernoulli(key_coin, jnp.full((n, 1), 0.5)) - 1
+        coin = jnp.where(bernoulli(key_coin, jnp.full((n, 1), 0.5)), 1.0, -1.0)
         background = bernoulli(key_background, self.rates[None, :] + self.swing * coin)
-        present = jnp.where(self.relevant, relevant, background)
+        present = jnp.where(self.relevant[None, :], relevant, background)
         noise = self.noise * normal(key_noise, (n, self.dimension))
-        x = ((present - self.mean[None, :]) @ self.dictionary + noise) / self.sigma
+        deviation = present.astype(self.mean.dtype) - self.mean[None, :]
+        x = (deviation @ self.dictionary + noise) / self.sigma
         return Batch(
             x, self.distribution.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)]
         )
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label, from patterns by least squares and rounding; wrong in the far tail alone."""
-        present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean
-        count = jnp.sum(jnp.round(present) * self.relevant, axis=1).astype(int)
+        """The label, each pattern read off by least squares and rounded; right but for the far tail
+        of the noise.
+        """
+        present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean[None, :]
+        count = jnp.sum(jnp.where(self.relevant[None, :], jnp.round(present), 0), axis=1).astype(
+            int
+        )
         return self.distribution.label_of_count[jnp.clip(count, 0, self.distribution.k)]
 
     @property
     def features(self) -> Float[Array, "1 d"]:
         """The direction of Σ_{j∈A} M_j."""
-        direction = self.relevant @ self.dictionary
+        direction = self.relevant.astype(self.dictionary.dtype) @ self.dictionary
         result: Array = (direction / jnp.linalg.norm(direction))[None]
         return result
 

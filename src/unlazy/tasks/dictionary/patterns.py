@@ -99,7 +99,7 @@ class PatternDistribution(eqx.Module):
         )
         p, q = self._relevant(mass @ share), self.weight @ self.q
         return PatternMoments(
-            positive=mass @ (label > 0),
+            positive=mass @ (label > 0).astype(mass.dtype),
             gamma=mass @ (label * share) - (mass @ label) * (mass @ share),
             relevant=p,
             background=q,
@@ -116,7 +116,7 @@ class PatternDistribution(eqx.Module):
         """P(φ̃) of one hidden vector each, with `on` patterns of A and `off` others present."""
 
         def product(share: Array, present: Array | np.ndarray, of: int) -> Array:
-            share, present = share[:, None], present[None, :]
+            share, present = share[:, None], present[None, :].astype(share.dtype)
             return jax.scipy.special.xlogy(present, share) + jax.scipy.special.xlog1py(
                 of - present, -share
             )
@@ -129,7 +129,9 @@ class PatternDistribution(eqx.Module):
         """`n` hidden vectors φ̃."""
         key_component, key_bits = jax.random.split(key)
         component = categorical(key_component, self.weight, n)
-        probability = jnp.where(relevant, self.p[component][:, None], self.q[component][:, None])
+        probability = jnp.where(
+            relevant[None, :], self.p[component][:, None], self.q[component][:, None]
+        )
         return bernoulli(key_bits, probability)
 
 
@@ -160,7 +162,7 @@ class HiddenPatterns(Task):
         return self._examples(self.distribution.draw(n, self.relevant, key=key))
 
     def _examples(self, present: Bool[Array, "n D"]) -> Batch:
-        z = (present - self.mean[None, :]) / self.distribution.moments.sigma
+        z = (present.astype(self.mean.dtype) - self.mean[None, :]) / self.distribution.moments.sigma
         return Batch(
             z, self.distribution.label_of_count[jnp.sum(present & self.relevant[None, :], axis=1)]
         )
@@ -181,14 +183,18 @@ class HiddenPatterns(Task):
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The label, read off the number of relevant patterns in x."""
-        present = (x @ self.dictionary.T) * self.distribution.moments.sigma + self.mean
-        count = jnp.round(jnp.sum(present * self.relevant, axis=1)).astype(int)
+        present = (x @ self.dictionary.T) * self.distribution.moments.sigma + self.mean[None, :]
+        count = jnp.round(jnp.sum(jnp.where(self.relevant[None, :], present, 0), axis=1)).astype(
+            int
+        )
         return self.distribution.label_of_count[jnp.clip(count, 0, self.distribution.k)]
 
     @property
     def features(self) -> Float[Array, "1 d"]:
         """The one direction that matters, Σ_{j∈A} M_j / √k."""
-        return (self.relevant @ self.dictionary)[None] / math.sqrt(self.distribution.k)
+        return (self.relevant.astype(self.dictionary.dtype) @ self.dictionary)[None] / math.sqrt(
+            self.distribution.k
+        )
 
     @property
     def chance(self) -> Float[Array, ""]:
