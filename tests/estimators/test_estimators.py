@@ -432,7 +432,7 @@ def test_conjugate_gradients_that_do_not_converge_warn():
         (e.TwoLayerRegressor(activation="tahn"), "Did you mean 'tanh'"),
         (e.TwoLayerRegressor(optimizer="adamw"), "optimiser must be"),
         (
-            e.TwoLayerRegressor(**NET | {"optimiser": "sgd", "learning_rate": 1e6}),
+            e.TwoLayerRegressor(**NET | {"optimizer": "sgd", "learning_rate": 1e6}),
             "Training diverged",
         ),
     ],

@@ -79,7 +79,7 @@ def test_full_batch_descent_with_decay_and_own_rates(loss):
 
 @pytest.mark.parametrize(
     ("options", "peer"),
-    [({"momentum": 0.9}, optax.sgd(0.1, momentum=0.9)), ({"optimiser": "adam"}, optax.adam(0.1))],
+    [({"momentum": 0.9}, optax.sgd(0.1, momentum=0.9)), ({"optimizer": "adam"}, optax.adam(0.1))],
 )
 def test_optimisers_equal_optax(options, peer):
     learner = GradientDescent(

@@ -22,7 +22,7 @@ class ShuffledLabels(Family):
     point has both labels.
     """
 
-    KEY = "ShuffledLabels"
+    KEY = "Relabelled"
 
     family: Family
 

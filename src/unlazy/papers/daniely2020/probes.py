@@ -60,7 +60,7 @@ class FullDecayStep(Probe):
     steps 0 and 1, on a law that is listed.
     """
 
-    KEY = "FullDecayStep"
+    KEY = "ForgettingStep"
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
