@@ -331,7 +331,7 @@ CIRCUIT = Preset(
         (
             0.7,
             "The output gate trains last. XOR/XNOR gates are uncorrelated with the label and "
-            "cannot be learned layer by layer: select them on the right.",
+            "cannot be learned layer by layer: try them.",
         ),
     ),
     "tree",

@@ -3,17 +3,17 @@
 const VIEWS = {
   plane: {
     name: "Neurons", fits: frame => !!frame.places, draw: drawPlane,
-    caption: "Dots: unit weight vectors of the neurons, projected onto the plane of the hidden directions. Radius: norm of the unit weight vector projected onto the plane (circle = 1). Filled stars: hidden directions; hollow stars: their opposites. Color: sign of the second-layer weight (blue +, orange −). Size: norm of the weights. Overlapping dots are shifted by a few pixels.",
+    caption: "Dots: unit weight vectors of the neurons, projected onto a fixed plane through the hidden directions. Radius: norm of the unit weight vector projected onto the plane (circle = 1). Filled stars: hidden directions; hollow stars: their opposites. Color: sign of the second-layer weight (blue +, orange −). Size: norm of the weights. Overlapping dots are shifted by a few pixels.",
     without: "Dots: unit weight vectors of the neurons, projected onto the plane of the first two principal directions of the inputs (stars; hollow: their opposites), since these data have no ground truth. Radius: norm of the unit weight vector projected onto the plane (circle = 1). Color: sign of the second-layer weight (blue +, orange −). Size: norm of the weights.",
   },
   tiles: {
     name: "Weights", fits: frame => !!frame.tiles, draw: drawTiles,
-    caption: "Cosines interpolate neurons of the first seed (rows) and directions (columns): the hidden ones, then random ones. Blue +, orange −; opacity: |cosine|. Bars: mean |cosine| over the neurons. An empty row has zero weights.",
+    caption: "Cosines of neurons of the first seed (rows) with directions (columns): the hidden ones, then random ones. Blue +, orange −; opacity: |cosine|. Bars: mean |cosine| over the neurons. An empty row has zero weights.",
     without: "Unit weight vectors of neurons of the first seed (rows) on the first 20 encoded columns of the table (columns). Blue +, orange −; opacity: absolute value. Bars: means over the neurons.",
   },
   tree: {
     name: "Gates", fits: frame => !!frame.tree, draw: drawTree,
-    caption: "Tree of the first seed. Circle: gate correct up to sign. Square: wrong gate, with the target's gate in parentheses. Diamond: no influence on the output. Opacity: smallest |output| of the gate over its four input patterns.",
+    caption: "Tree of the first seed. Circle: correct function of the inputs, up to sign. Square: wrong function, with the target's gate in parentheses. Diamond: no influence on the output. Opacity: smallest |output| of the gate over its four input patterns.",
   },
   signals: {
     name: "Signals", fits: frame => Object.keys(frame.signals || {}).length > 0, draw: drawSignals,
