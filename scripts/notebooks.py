@@ -59,7 +59,7 @@ for step, accuracy, cosine in zip(record.steps, accuracies, cosines):
     "malach2019": (
         "malach2019/circuit-count",
         "laptop",
-        "A hidden circuit, and what layerwise learning makes of its examples.",
+        "Learn a hidden circuit layer by layer from its examples.",
         """import jax
 
 from unlazy.learners.circuits.layerwise import Layerwise
@@ -78,8 +78,7 @@ draw(recovery_plot(task.circuit, learned, seen))""",
     "daniely2020": (
         "daniely2020/lemma5",
         "laptop",
-        "One step of gradient descent and a readout, against a linear model, on a parity whose "
-        "structure shows where it is.",
+        "One gradient step and a readout versus a linear model, on a parity with structured inputs.",
         """import unlazy
 from unlazy.learners.one_step import one_step_readout
 from unlazy.tasks.equal_bits import EqualBits
@@ -98,7 +97,7 @@ outcome""",
     "allenzhu2019": (
         "allenzhu2019/complexity",
         "smoke",
-        "How much of F and of G(F) is in the output of a residual network along training.",
+        "Regression coefficients of a residual network's output on F and G(F) during training.",
         """from unlazy.papers.allenzhu2019.setting import momentum_sgd
 from unlazy.play.training import LiveTraining
 from unlazy.tasks.hierarchy import PairHierarchy
