@@ -16,8 +16,8 @@ FOLDER = Path(__file__).parent.parent / "notebooks"
 #: Notes on scales.
 SCALES = {
     "laptop": "",
-    "smoke": "\n\nThe smoke scale only tests that everything runs; the `laptop` scale gives a verdict "
-    "and takes longer.",
+    "smoke": "\n\nThe smoke scale only tests that everything runs; the `laptop` scale gives a "
+    "verdict and takes longer.",
 }
 #: By paper: a claim, a scale at which it takes seconds, and a short study with an introduction.
 STUDIES = {
@@ -78,7 +78,7 @@ draw(recovery_plot(task.circuit, learned, seen))""",
     "daniely2020": (
         "daniely2020/lemma5",
         "laptop",
-        "One gradient step and a readout versus a linear model, on a parity with structured inputs.",
+        "One gradient step and a readout versus a linear model, on a parity of structured bits.",
         """import unlazy
 from unlazy.learners.one_step import one_step_readout
 from unlazy.tasks.equal_bits import EqualBits
