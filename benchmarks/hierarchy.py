@@ -18,7 +18,7 @@ from benchmarks.workloads import use_own_program_cache
 from unlazy.lab.arms import Arm
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.papers.allenzhu2019.figure2 import ALL_CELLS
-from unlazy.papers.allenzhu2019.setting import looks, momentum_sgd
+from unlazy.papers.allenzhu2019.setting import error_probes, momentum_sgd
 from unlazy.tasks.hierarchy import PairHierarchy
 
 TARGET = 8.0
@@ -41,7 +41,7 @@ class GridRun:
                 family,
                 momentum_sgd("3resnet", "all", WIDTH, EXAMPLES, cell, EPOCHS),
                 EXAMPLES,
-                looks(1000, 1000),
+                error_probes(1000, 1000),
             )
             for cell in ALL_CELLS
         ]

@@ -29,7 +29,7 @@ from unlazy.cli.common import whole_numbers
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput, UnlazyError
 from unlazy.lab.costs import Cost
-from unlazy.lab.engines.pools import parcels
+from unlazy.lab.engines.pools import messages
 from unlazy.lab.engines.pools.slurm import resources_of
 from unlazy.lab.maintenance import check, compare, merge
 from unlazy.lab.rebuilding import rebuilt
@@ -199,8 +199,10 @@ def store_row(place, value) -> None:
 def whole_answer() -> bytes:
     """A file of records."""
     record = hand_record("a", loss=(1.0, 2.0), arrays={"w": np.arange(6.0).reshape(2, 3)})
-    return parcels.written(
-        parcels.Reply((record,), (Failure("b", {}, "why", {}, "2026"),), "", None, (1, 0.5), "host")
+    return messages.written(
+        messages.Reply(
+            (record,), (Failure("b", {}, "why", {}, "2026"),), "", None, (1, 0.5), "host"
+        )
     )
 
 
@@ -208,9 +210,9 @@ def record_file(changes, signed) -> None:
     """A file of records that was changed; with a right checksum, as an enemy would write it."""
     data = edited(whole_answer(), changes)
     if signed and len(data) > 40:
-        data = parcels.MAGIC + hashlib.sha256(data[40:]).digest() + data[40:]
+        data = messages.MAGIC + hashlib.sha256(data[40:]).digest() + data[40:]
     with contextlib.suppress(BadInput):
-        parcels.read(data)
+        messages.read(data)
 
 
 def table_file(lines, changes) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import fuzzing
 from unlazy.core.errors import BadInput
-from unlazy.lab.engines.pools import parcels
+from unlazy.lab.engines.pools import messages
 
 INPUTS = 150
 
@@ -22,5 +22,5 @@ def test_a_pickle_in_the_place_of_records_is_not_loaded():
             return (fuzzing.MARK.touch, ())
 
     with pytest.raises(BadInput, match="is damaged"):
-        parcels.read(pickle.dumps(Trap()))
+        messages.read(pickle.dumps(Trap()))
     assert not fuzzing.MARK.exists()

@@ -15,6 +15,7 @@ from jaxtyping import TypeCheckError
 import unlazy
 from conftest import COMPUTING
 from unlazy.kernels import RBF
+from unlazy.networks.two_layer import TwoLayer
 from unlazy.solvers.ridge import fit_gram
 
 
@@ -57,8 +58,9 @@ def test_annotations_can_be_read(name):
         lambda: RBF(1.0)(jnp.ones((3, 2), int), jnp.ones((4, 2))),
         lambda: fit_gram(np.ones(4), np.ones(4)),
         lambda: jax.jit(RBF(1.0))(jnp.ones((3, 2)), jnp.ones((4, 5))),
+        lambda: TwoLayer(jnp.ones((3, 2)), jnp.ones(4), jnp.ones(3), jnp.zeros(())),
     ],
-    ids=["axes of two arguments", "rank", "integers", "host", "compiled"],
+    ids=["axes of two arguments", "rank", "integers", "host", "compiled", "fields"],
 )
 def test_a_wrong_array_is_refused(call):
     with pytest.raises(TypeCheckError):

@@ -276,9 +276,7 @@ def claim_studies(
 
 @contextlib.contextmanager
 def _engine(engine: Engine | str | None, store: Store) -> Iterator[Engine]:
-    """An engine that was handed over, or one by its name that lives only as long as it is
-    needed.
-    """
+    """An engine that was handed over, or one by its name for as long as it is needed."""
     if isinstance(engine, Engine):
         yield engine
         return

@@ -34,7 +34,9 @@ def errors_of(make, limit, factor=1.0, plus=0.0):
 
 
 @pytest.mark.parametrize("name", slow_but(["relu", "erf"], ACTIVATIONS))
-@pytest.mark.parametrize(("law", "kernel"), [(RandomFeatures, NNGP), (RandomGradients, NTK)])
+@pytest.mark.parametrize(
+    ("distribution", "kernel"), [(RandomFeatures, NNGP), (RandomGradients, NTK)]
+)
 def test_neurons_and_gradients_approach_the_kernels_of_wide_networks(distribution, kernel, name):
     few, many = errors_of(
         lambda width: distribution(name, width, *SCALES), kernel(1, name, W, B), W, B

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from executed import executed, uncovered
+from smoke import smoke_trials
 from unlazy.core import source_code
-from unlazy.core.source_code import Module, module_of, reached
+from unlazy.core.source_code import Module, reached
 from unlazy.kernels.stationary import RBF
 from unlazy.lab import provenance, registry
 from unlazy.lab.engines.local import LocalEngine
@@ -31,7 +32,12 @@ def small(name):
 @pytest.fixture
 def edited(monkeypatch):
     """Edit the source of modules as the fingerprint sees it: `edited(module, old, new)`."""
-    sources = {}
+    sources, changed = {}, {}
+    plain = source_code.module_of
+
+    class Edited(Module):
+        def _read(self, path):
+            return sources[self.name].encode()
 
     def edit(name, old, new):
         path = source_code.ROOT.joinpath(*name.split(".")[1:]).with_suffix(".py")
@@ -40,17 +46,12 @@ def edited(monkeypatch):
         text = sources.get(name, path.read_text(encoding="utf-8"))
         assert old in text, f"{old!r} is not in {name}"
         sources[name] = text.replace(old, new, 1)
-        module_of.cache_clear()
+        changed[name] = Edited(name, path)
         provenance._code.cache_clear()
 
-    plain = Module._read
-
-    def read(self, path):
-        return sources.get(self.name, "").encode() or plain(self, path)
-
-    monkeypatch.setattr(Module, "_read", read)
+    monkeypatch.setattr(provenance, "cached_reach", reached)  # the file knows the source on disk
+    monkeypatch.setattr(source_code, "module_of", lambda name: changed.get(name) or plain(name))
     yield edit
-    module_of.cache_clear()
     provenance._code.cache_clear()
 
 
@@ -204,19 +205,12 @@ def test_what_runs_is_covered_by_the_fingerprint(name):
     assert uncovered(seen, trial) == set()
 
 
-def computations():
-    found = {}
-    for claim in registry.claims().values():
-        for arm in claim.study("smoke").values():
-            for trial in arm.trials([0]):
-                if isinstance(trial, Measurement):
-                    known = found.get(type(trial.computation))
-                    if known is None:
-                        found[type(trial.computation)] = trial
-    return {kind.__name__: trial for kind, trial in found.items()}
-
-
-COMPUTATIONS = computations()
+#: The first measurement with each kind of instrument.
+COMPUTATIONS = {
+    type(trial.computation).__name__: trial
+    for trial in reversed(smoke_trials().values())
+    if isinstance(trial, Measurement)
+}
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from unlazy.lab.costs import Cost, Costs, kind_of
 from unlazy.lab.engines.base import NullCallback
 from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.engines.local import LocalEngine
-from unlazy.lab.engines.pools import parcels, work
+from unlazy.lab.engines.pools import messages, work
 from unlazy.lab.engines.pools import queue as queues
 from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
 from unlazy.lab.engines.pools.queue import JobQueue, pieces_of
@@ -54,14 +54,14 @@ class Shed(Pool):
     def news(self, timeout):
         worker, parcel = next(iter(self.sent.items()))
         del self.sent[worker]
-        seeds = [trial.seed for trial in parcels.unpacked(parcel).trials]
+        seeds = [trial.seed for trial in messages.unpacked(parcel).trials]
         self.order.append(seeds)
         if self.deadly & set(seeds) or self.accidents > 0:
             self.accidents -= 1
             self.deaths += 1
             self.names[self.names.index(worker)] = f"{worker}'"
             return [Lost(worker, "it killed its worker")]
-        return [Returned(worker, work.run_errand(parcel))]
+        return [Returned(worker, work.run_job(parcel))]
 
     def abandon(self, workers):
         self.abandoned += workers
@@ -190,7 +190,7 @@ def test_what_comes_back_is_plain_and_checked():
         "a", steps=range(2), loss=(1.0, float("nan")), arrays=arrays, details={"x": [1]}
     )
     failure = Failure("b", {"seed": 1}, "why", {"unlazy": "0"}, "2026")
-    reply = parcels.Reply(
+    reply = messages.Reply(
         (record, dataclasses.replace(record, key="c", measurements={}, arrays={})),
         (failure,),
         "r",
@@ -198,8 +198,8 @@ def test_what_comes_back_is_plain_and_checked():
         (1, 0.5),
         "h",
     )
-    data = parcels.written(reply)
-    found = parcels.read(data)
+    data = messages.written(reply)
+    found = messages.read(data)
     assert found.failures == (failure,) and (
         found.raised,
         found.too_large,
@@ -215,17 +215,17 @@ def test_what_comes_back_is_plain_and_checked():
         broken = bytearray(data)
         broken[place] ^= 1
         with pytest.raises(BadInput, match="is damaged"):
-            parcels.read(bytes(broken))
+            messages.read(bytes(broken))
         with pytest.raises(BadInput, match="is damaged"):
-            parcels.read(data[:place])
+            messages.read(data[:place])
 
 
 def raised(parcel):
-    return parcels.read(work.run_errand(parcel)).raised
+    return messages.read(work.run_job(parcel)).raised
 
 
 def test_a_trial_that_is_another_one_elsewhere_is_refused(monkeypatch):
-    parcel = parcels.packed([toy_trial()], 1, 2 << 30)
+    parcel = messages.packed([toy_trial()], 1, 2 << 30)
     monkeypatch.setattr(Fingerprint, "id", "another")
     assert "its code or its data are not those of the coordinator" in raised(parcel)
 
@@ -244,9 +244,9 @@ def test_a_users_file_goes_along(tmp_path, monkeypatch):
     file.write_text("from toys import CoinCount\n\n\nclass Own(CoinCount):\n    pass\n")
     module = load_file(file)
     trial = Measurement(module.Own((10,)), 0)
-    parcel = parcels.packed([trial], 0, 2 << 30)
+    parcel = messages.packed([trial], 0, 2 << 30)
     monkeypatch.delitem(sys.modules, module.__name__)
-    (record,) = parcels.read(work.run_errand(parcel)).records
+    (record,) = messages.read(work.run_job(parcel)).records
     assert record.id == trial.id
     monkeypatch.delitem(sys.modules, module.__name__)
 

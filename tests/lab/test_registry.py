@@ -195,8 +195,8 @@ def installed(tmp_path, monkeypatch):
 def test_an_installed_package_offers_by_name(installed):
     installed("""
         from toys import Halfspace
-        from unlazy import Named
-        TASKS = {"mine/halfspace": Named(Halfspace(7), "a halfspace")}
+        from unlazy import Entry
+        TASKS = {"mine/halfspace": Entry(Halfspace(7), "a halfspace")}
     """)
     assert registry.family_of("mine/halfspace").d == 7 and "mine/halfspace" in registry.tasks()
 
@@ -204,8 +204,8 @@ def test_an_installed_package_offers_by_name(installed):
 def test_a_name_that_is_offered_twice_is_refused(installed):
     installed("""
         from toys import small_learner
-        from unlazy import Named
-        LEARNERS = {"linear": Named(small_learner(), "another")}
+        from unlazy import Entry
+        LEARNERS = {"linear": Entry(small_learner(), "another")}
     """)
     with pytest.raises(BadInput, match="'linear' is offered twice, the second time by offering"):
         registry.learners()

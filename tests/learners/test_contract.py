@@ -9,21 +9,16 @@ import jax.numpy as jnp
 import pytest
 
 from contracts import check_computation, check_learner
+from smoke import smoke_trials
 from toys import Blobs, CoinCount, Halfspace, Products, small_learner
 from unlazy.core.errors import BadInput
-from unlazy.lab import registry
 from unlazy.lab.trials import Measurement, Trial
 from unlazy.learners import catalog
 from unlazy.learners.gradient import GradientDescent
 from unlazy.tasks.images.families import ImageFamily
 
-TRIALS = {
-    f"{claim.id}: {name} {place}": trial
-    for claim in registry.claims().values()
-    for name, arm in claim.study("smoke").items()
-    for place, trial in enumerate(arm.trials([0]))
-}
-CATALOG = {name: entry.value for name, entry in catalog.LEARNERS.items()}
+TRIALS = smoke_trials()
+CATALOG = {name: entry.thing for name, entry in catalog.LEARNERS.items()}
 #: Tasks of every kind of outputs, and with how many examples they are tried.
 KINDS = {
     "signs": (Halfspace(6), 60),
@@ -70,15 +65,9 @@ def one_of_each(kind, of):
 
 def learners_of_claims():
     """One trial for each set of classes; `make test-slow` has one for each shape."""
-    quick = {
-        name
-        for name in one_of_each(Trial, lambda trial: classes(trial.learner))
-        if not on_images(name)
-    } | {ON_IMAGES}
-    every = quick.union(
-        one_of_each(Trial, lambda trial: classes(trial.learner)),
-        one_of_each(Trial, lambda trial: shape(trial.learner)),
-    )
+    of_classes = one_of_each(Trial, lambda trial: classes(trial.learner))
+    quick = {name for name in of_classes if not on_images(name)} | {ON_IMAGES}
+    every = quick.union(of_classes, one_of_each(Trial, lambda trial: shape(trial.learner)))
     return [
         name if name in quick else pytest.param(name, marks=pytest.mark.slow)
         for name in sorted(every)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from contracts import check_learner
+from programs import drawn, sampled
 from toys import Halfspace, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.kernels.gram import gram
@@ -20,7 +21,7 @@ from unlazy.probes.performance import Performance
 from unlazy.tasks.multi_index import MultiIndex
 
 FAMILY = MultiIndex(d=7, rotated=True)
-TASK = FAMILY.task(key=jax.random.key(0))
+TASK = drawn(FAMILY, jax.random.key(0))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_each_prefix_is_its_own_regression():
         key = jax.random.key(1)
         learner = PrefixRidge(NTK(), 1e-2, sizes=(3, 20, 41))
         trace = learner.fit(TASK.sampler, 50, key=key)
-        x, y = (np.asarray(v) for v in TASK.sampler.sample(50, key=keys_of(key)[1]))
+        x, y = (np.asarray(v) for v in sampled(TASK.sampler, 50, keys_of(key)[1]))
         z = TASK.draw(30, jax.random.key(2)).x
         found = trace.models.scores(z, TASK.basis)
         kernel = np.asarray(gram(NTK(), x))

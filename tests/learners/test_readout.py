@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
+from programs import drawn, sampled
 from toys import Halfspace, small_init
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import GradientDescent
@@ -17,7 +18,7 @@ def test_equals_ridge_regression_on_standardised_features():
     with jax.enable_x64(True):
         net = small_init(m=10)(5, key=jax.random.key(0))
         # Mirrored neurons are copies: the penalty makes the solution unique all the same.
-        x, y = Halfspace(5).task(key=jax.random.key(1)).sample(200, key=jax.random.key(2))
+        x, y = sampled(drawn(Halfspace(5), jax.random.key(1)), 200, jax.random.key(2))
         models, loss = RidgeReadout(0.01).run(
             net, SampleGradients(), Batch(x, y), jnp.array([1]), jax.random.key(3)
         )
@@ -37,7 +38,7 @@ def test_a_neuron_that_is_constant_on_the_sample_gets_no_weight(bias, n):
     """Compiled, the mean of n ones need not be one: its rounding must not pass for a feature."""
     net = small_init(m=3)(5, key=jax.random.key(0))
     net = net.put({"b": net.b.at[0].set(bias)})
-    x, y = Halfspace(5).task(key=jax.random.key(1)).sample(n, key=jax.random.key(2))
+    x, y = sampled(drawn(Halfspace(5), jax.random.key(1)), n, jax.random.key(2))
     solve = jax.jit(
         jax.vmap(
             lambda key: RidgeReadout(0.01).run(
@@ -57,7 +58,7 @@ def test_does_not_depend_on_the_scale_of_the_features():
     """
     with jax.enable_x64(True):
         net = small_init(m=4)(5, key=jax.random.key(0)).put({"b": jnp.full(8, 0.5)})
-        x, y = Halfspace(5).task(key=jax.random.key(1)).sample(100, key=jax.random.key(2))
+        x, y = sampled(drawn(Halfspace(5), jax.random.key(1)), 100, jax.random.key(2))
         scores = [
             RidgeReadout().run(
                 net.put({"w": scale * net.w}),
@@ -77,4 +78,4 @@ def test_bad_settings_are_refused():
         RidgeReadout(0.0)
     learner = GradientDescent(small_init(), (RidgeReadout(),), source=FreshGradients())
     with pytest.raises(BadInput, match="fixed sample"):
-        learner.fit(Halfspace(3).task(key=jax.random.key(0)).sampler, 10, key=jax.random.key(1))
+        learner.fit(drawn(Halfspace(3), jax.random.key(0)).sampler, 10, key=jax.random.key(1))

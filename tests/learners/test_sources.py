@@ -12,6 +12,7 @@ import pytest
 
 import programs
 from contracts import is_close
+from programs import drawn
 from selection import slow_but_first
 from unlazy.core.errors import BadInput
 from unlazy.core.losses import hinge
@@ -131,7 +132,7 @@ def test_what_is_no_oracle_is_refused(make, message):
     ),
 )
 def test_the_law_of_few_patterns_is_exact(family):
-    task = family.task(key=jax.random.key(0))
+    task = drawn(family, jax.random.key(0))
     found = task.population()
     assert found.x.shape == (128, 7) and float(found.weight.sum()) == pytest.approx(1, abs=1e-5)
     assert float(found.weight @ (found.y > 0)) == pytest.approx(
@@ -147,11 +148,11 @@ def test_the_law_of_few_patterns_is_exact(family):
 
 
 def test_the_law_of_many_patterns_is_not_listed():
-    assert BalancedParity(d=20, D=15, k=3).task(key=KEY).population is None
+    assert drawn(BalancedParity(d=20, D=15, k=3), KEY).population is None
 
 
 def test_the_law_on_inputs_is_that_of_the_coordinates():
-    sampler = BalancedParity(d=9, D=4, k=3).task(key=KEY).sampler
+    sampler = drawn(BalancedParity(d=9, D=4, k=3), KEY).sampler
     by_coordinates, by_inputs = sampler.population(), sampler.on_inputs.population()
     np.testing.assert_allclose(by_inputs.x, by_coordinates.x @ sampler.basis)
     assert sampler.on_inputs.basis is None
@@ -169,7 +170,7 @@ def learner_of(source, *, steps=4, **more):
 
 
 def fitted(learner, *, n=64, family=FAMILY):
-    task = family.task(key=jax.random.key(0))
+    task = drawn(family, jax.random.key(0))
     return task, jax.jit(lambda key: learner.fit(task.sampler, n, key=key))(KEY)
 
 
@@ -341,7 +342,7 @@ def test_the_engine_agrees_with_a_fit_on_its_own():
 @pytest.mark.slow
 def test_a_sample_that_holds_the_law_gives_its_gradient():
     """Every source does the same step where it sees the same points."""
-    population = FAMILY.task(key=jax.random.key(0)).population()
+    population = drawn(FAMILY, jax.random.key(0)).population()
     uniform = Population(population.x, population.y, jnp.full(64, 1 / 64))
     sampler = Sampler(
         lambda n, key: Batch(population.x, population.y), 6, population=lambda: uniform

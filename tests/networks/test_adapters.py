@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from contracts import check_learner
-from programs import fitted
+from programs import drawn, fitted
 from selection import slow_but_first
 from toys import Blobs, Halfspace, Products
 from unlazy.core.errors import BadInput
@@ -76,7 +76,7 @@ def test_only_the_named_groups_are_trained():
     init = ModuleInit(Additive, batched=True)
     first = init(4, key=jax.random.key(0))
     assert first.groups == ("weights", "scale", "all")
-    task = Halfspace(4).task(key=jax.random.key(0))
+    task = drawn(Halfspace(4), jax.random.key(0))
     trace = learner(Additive, {"scale": 0.1}, steps=3, batched=True).fit(
         task.sampler, 60, key=jax.random.key(1)
     )
@@ -88,7 +88,7 @@ def test_only_the_named_groups_are_trained():
 
 def test_a_module_is_trained_as_a_plain_loop_would():
     """Against gradient descent written out."""
-    task = Halfspace(4).task(key=jax.random.key(0))
+    task = drawn(Halfspace(4), jax.random.key(0))
     stage = Descent({"all": 0.5}, steps=3, loss="squared")
     learner = GradientDescent(ModuleInit(MLP), (stage,), record=(0,))
     trace = fitted(learner, task.sampler, 40, jax.random.key(1))
@@ -124,7 +124,7 @@ def test_keys_follow_the_module():
     ],
 )
 def test_what_is_no_network_is_refused(make, says):
-    task = Halfspace(4).task(key=jax.random.key(0))
+    task = drawn(Halfspace(4), jax.random.key(0))
     with pytest.raises(BadInput, match=says):
         GradientDescent(ModuleInit(make), (Descent({"all": 0.1}, steps=1),)).fit(
             task.sampler, 60, key=jax.random.key(1)

@@ -17,7 +17,6 @@ from unlazy.papers.shi2022.filters import (
     EARLY,
     EarlyGradients,
     FilterClusters,
-    block_filters,
     two_clusters,
 )
 from unlazy.probes.clusters import WeightClusters, cluster_members, unit_rows
@@ -123,7 +122,7 @@ def test_gradients_of_the_first_steps_are_told_by_recorded_weights():
     found = looked(EarlyGradients(momentum), None, trace, found={}, key=key)
     turned = looked(FilterClusters(), None, trace, found={}, key=key)["turned"]
     assert turned[0] == pytest.approx(0, abs=1e-5)
-    units = unit_rows(block_filters(trace.at(-1))[-1])
+    units = unit_rows(jnp.asarray(path[32]).reshape(-1, 8).T)
     chosen = int(jnp.argmax(units @ two_clusters(units)[0][0]))
     rows = gradients.reshape(32, -1, 8)[:, :, chosen]
     v = np.stack([rows[a : a + 10].mean(axis=0) for a in (0, 10, 20)])

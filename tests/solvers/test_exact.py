@@ -14,7 +14,7 @@ from unlazy.kernels.gram import gram
 from unlazy.kernels.products import Linear
 from unlazy.kernels.stationary import RBF, Laplace
 from unlazy.kernels.wide import NTK
-from unlazy.solvers.exact import Solution, learning_curve, ridge_path
+from unlazy.solvers.exact import Solution, prefix_coefficients, ridge_path
 
 RIDGES = (1e-3, 0.1, 10.0)
 KERNEL = NTK(1, "relu", 1.5, 0.1)
@@ -46,13 +46,13 @@ def test_ridge_path_is_separate_solves(kernel):
 
 
 def test_one_output_without_an_axis():
-    x, Y, z = problem()
-    K, K_test = double_gram(KERNEL, x), double_gram(KERNEL, z, x)
+    x, Y, _ = problem()
+    K = double_gram(KERNEL, x)
     one, two = ridge_path(K, Y[:, 0], RIDGES), ridge_path(K, Y, RIDGES)
     assert one.coefficients.shape == (3, 60)
     np.testing.assert_allclose(one.coefficients, two.coefficients[..., 0], atol=1e-12)
     np.testing.assert_allclose(one.leave_one_out(), two.leave_one_out()[..., 0], atol=1e-12)
-    assert learning_curve(K, K_test, Y[:, 0], 0.1, sizes=[2, 9]).shape == (2, 17)
+    assert prefix_coefficients(K, Y[:, 0], 0.1, [2, 9]).shape == (2, 60)
 
 
 def test_left_out_predictions_are_those_of_refitting():
@@ -75,16 +75,15 @@ def test_linear_kernel_is_linear_ridge_regression():
         )
 
 
-def test_learning_curve_is_separate_solves():
-    x, Y, z = problem()
-    K, K_test = double_gram(KERNEL, x), double_gram(KERNEL, z, x)
-    curve = learning_curve(K, K_test, Y, 0.1)
-    some = learning_curve(K, K_test, Y, 0.1, sizes=[1, 7, 60])
-    assert curve.shape == (60, 17, 2)
-    for n in (1, 7, 60):
-        expected = K_test[:, :n] @ np.linalg.solve(K[:n, :n] + 0.1 * np.eye(n), Y[:n])
-        np.testing.assert_allclose(curve[n - 1], expected, atol=1e-10)
-    np.testing.assert_allclose(some, curve[[0, 6, 59]], atol=1e-10)
+def test_fits_to_prefixes_are_separate_solves():
+    x, Y, _ = problem()
+    K = double_gram(KERNEL, x)
+    found = prefix_coefficients(K, Y, 0.1, [1, 7, 60])
+    assert found.shape == (3, 60, 2)
+    for row, n in zip(found, (1, 7, 60), strict=True):
+        expected = np.linalg.solve(K[:n, :n] + 0.1 * np.eye(n), Y[:n])
+        np.testing.assert_allclose(row[:n], expected, atol=1e-10)
+        assert np.all(row[n:] == 0)
 
 
 def test_predictions_by_blocks_are_products():
@@ -115,7 +114,7 @@ def test_duplicated_points():
         K_test @ ridge_path(K, targets, [0.1]).coefficients[0], expected, atol=1e-6
     )
     np.testing.assert_allclose(
-        learning_curve(K, K_test, targets, 0.1, sizes=[120])[0], expected, atol=1e-6
+        K_test @ prefix_coefficients(K, targets, 0.1, [120])[0], expected, atol=1e-6
     )
     with pytest.raises(BadInput, match="not positive definite"):
         ridge_path(K, targets, [0.0])
@@ -134,7 +133,7 @@ def test_what_is_no_kernel_is_refused():
     K = double_gram(Indefinite(), x)
     for attempt in (
         lambda: ridge_path(K, Y, [0.1]),
-        lambda: learning_curve(K, np.zeros((1, 60)), Y, 0.1),
+        lambda: prefix_coefficients(K, Y, 0.1, [60]),
     ):
         with pytest.raises(BadInput, match="not positive definite"):
             attempt()
@@ -154,7 +153,7 @@ def test_numbers_that_are_none_are_refused(value):
         lambda: ridge_path(broken(K, value), Y, RIDGES),
         lambda: ridge_path(K, broken(Y, value), RIDGES),
         lambda: ridge_path(K, Y, [value]),
-        lambda: learning_curve(K, broken(K, value), Y, 0.1),
+        lambda: prefix_coefficients(broken(K, value), Y, 0.1, [60]),
         lambda: Solution(KERNEL, x, Y, "float64").predict(broken(z, value)),
     ):
         with pytest.raises(BadInput, match="finite"):
@@ -169,9 +168,9 @@ def test_bad_arguments_are_refused():
         lambda: ridge_path(K, Y[:5], RIDGES),
         lambda: ridge_path(K, Y, [-1.0]),
         lambda: ridge_path(K, Y, []),
-        lambda: learning_curve(K, K, Y, 0.1, sizes=[5, 3]),
-        lambda: learning_curve(K, K, Y, 0.1, sizes=[61]),
-        lambda: learning_curve(K, K, Y, -1.0),
+        lambda: prefix_coefficients(K, Y, 0.1, [5, 3]),
+        lambda: prefix_coefficients(K, Y, 0.1, [61]),
+        lambda: prefix_coefficients(K, Y, -1.0, [60]),
     ):
         with pytest.raises(BadInput):
             attempt()

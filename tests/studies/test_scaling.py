@@ -55,7 +55,7 @@ def test_bad_places_are_refused(text):
 
 def asked(error, start=START, max_n=1000, target=0.1):
     """All sizes that a search asks for, where the seeds' errors at n are `error(n)`."""
-    search, found = sizes_to_try(start, most, target), []
+    search, found = sizes_to_try(start, max_n, target), []
     try:
         n = next(search)
         while True:

@@ -24,8 +24,9 @@ from unlazy.cli import main
 from unlazy.cli.audit import seconds_of
 from unlazy.core.errors import BadInput
 from unlazy.lab.store import Store
-from unlazy.report.audits import print_audit, view
+from unlazy.report.audits import view
 from unlazy.report.html import page
+from unlazy.report.terminal import print_outcome
 from unlazy.report.view import view_of
 from unlazy.studies import audit
 from unlazy.tables import folds, spectra
@@ -190,7 +191,7 @@ def test_diagnostics_see_what_was_planted(monkeypatch):
     rich = found["from lazy to rich"]
     assert all(np.isfinite(rich["losses"])) and (rich["diverged"], rich["trainings"]) == (4, 8)
     printed = Console(width=40, record=True, file=io.StringIO())
-    print_audit(outcome, printed)
+    print_outcome(outcome, printed)
     assert outcome.judgement.code in "\n".join(
         line.rstrip() for line in printed.export_text().splitlines()
     )

@@ -2,18 +2,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from programs import drawn, sampled
 from unlazy.core.errors import BadInput
 from unlazy.core.threefry import new_key
 from unlazy.tasks.equal_bits import EqualBits
 
 
 def test_the_sample_follows_the_law():
-    task = EqualBits(d=6, k=3).task(key=new_key(0))
+    task = drawn(EqualBits(d=6, k=3), new_key(0))
     distribution = task.population()
     assert float(jnp.sum(distribution.weight)) == pytest.approx(1, abs=1e-6) and np.array_equal(
         distribution.y, task.target(distribution.x)
     )
-    x, y = task.sample(40_000, key=new_key(1))
+    x, y = sampled(task, 40_000, new_key(1))
     assert np.array_equal(y, task.target(x))
     places = {
         tuple(point): i for i, point in enumerate(np.sign(np.asarray(distribution.x)).astype(int))
@@ -27,7 +28,7 @@ def test_the_sample_follows_the_law():
 
 
 def test_parts_and_correlations_are_those_of_the_paper():
-    task = EqualBits(d=20, k=5).task(key=new_key(0))
+    task = drawn(EqualBits(d=20, k=5), new_key(0))
     (x, y), equal = task.draw_parts(40_000, new_key(2))
     bits = np.asarray(x)[:, np.asarray(task.where)]
     assert np.all(bits[equal] == bits[equal][:, :1]) and 0.48 < np.mean(equal) < 0.52

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from contracts import check_family
+from programs import drawn, sampled
 from unlazy.core.errors import BadInput
 from unlazy.tasks.dictionary.codes import HiddenRepresentations
 from unlazy.tasks.gaussians import CubeGaussians
@@ -13,8 +14,8 @@ from unlazy.tasks.gaussians import CubeGaussians
 def test_gaussians_lie_around_the_vertices():
     family = CubeGaussians(d=20, k=3, spread=0.5)
     check_family(family)
-    task = family.task(key=jax.random.key(0))
-    x, y = task.sample(20_000, key=jax.random.key(1))
+    task = drawn(family, jax.random.key(0))
+    x, y = sampled(task, 20_000, jax.random.key(1))
     assert task.features.shape == (8, 20)
     nearest = np.argmax(x @ task.features.T, axis=1)
     assert np.bincount(nearest).min() > 2000
@@ -35,8 +36,8 @@ def test_gaussians_lie_around_the_vertices():
 def test_representations_carry_their_labels():
     family = HiddenRepresentations(d=30, D=20, k=10, codes=4)
     check_family(family)
-    task = family.task(key=jax.random.key(0))
-    x, y = task.sample(20_000, key=jax.random.key(1))
+    task = drawn(family, jax.random.key(0))
+    x, y = sampled(task, 20_000, jax.random.key(1))
     assert np.mean(np.sum(x**2, axis=1)) == pytest.approx(1, rel=0.02)
     first = np.asarray(y) @ np.asarray(x)
     assert first @ np.asarray(task.features[0]) / np.linalg.norm(first) > 0.99, (
@@ -64,7 +65,7 @@ def test_one_neuron_a_centre_with_the_sign_of_its_label_gives_a_known_sign(k, si
     """Σ_c y_c·ReLU⟨c, x⟩ at the centres: zero for odd k > 1, and the label with the wrong sign for
     k = 4.
     """
-    task = CubeGaussians(d=6, k=k).task(key=jax.random.key(0))
+    task = drawn(CubeGaussians(d=6, k=k), jax.random.key(0))
     centres = task.features
     labels = task.target(centres)
     score = jnp.maximum(centres @ centres.T, 0) @ labels

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from contracts import check_family
+from programs import drawn, sampled
 from unlazy.core.errors import BadInput
 from unlazy.tasks.hierarchy import HardInstance, PairHierarchy, RealParity, SmoothHierarchy
 from unlazy.tasks.spectrum import corners
@@ -28,7 +29,7 @@ def test_families_keep_the_contract(family):
 
 
 def test_pairs_by_enumeration():
-    task = PairHierarchy(d=8, alpha=0.3, beta=0.5, order=4).task(key=jax.random.key(0))
+    task = drawn(PairHierarchy(d=8, alpha=0.3, beta=0.5, order=4), jax.random.key(0))
     x = jnp.asarray(corners(8))
     h = task.base_signal(x)
     pairs = np.asarray(x)[:, np.asarray(task.where)]
@@ -44,8 +45,8 @@ def test_pairs_by_enumeration():
 
 
 def test_the_hard_instance_is_as_printed():
-    task = HardInstance(d=10, fair=6, k=3, alpha=0.4, background="tied").task(key=jax.random.key(1))
-    x, y = task.sample(500, key=jax.random.key(2))
+    task = drawn(HardInstance(d=10, fair=6, k=3, alpha=0.4, background="tied"), jax.random.key(1))
+    x, y = sampled(task, 500, jax.random.key(2))
     assert np.all(np.asarray(task.where) < 6)
     np.testing.assert_allclose(np.linalg.norm(x, axis=1), 1, rtol=1e-5)
     z = np.sqrt(10) * np.asarray(x)
@@ -55,7 +56,7 @@ def test_the_hard_instance_is_as_printed():
 
 
 def test_smooth_neurons_have_the_weights_of_the_concept_class():
-    task = SmoothHierarchy(d=7, k=3, p=4, q=2).task(key=jax.random.key(0))
+    task = drawn(SmoothHierarchy(d=7, k=3, p=4, q=2), jax.random.key(0))
     for weights in (task.w, task.v):
         np.testing.assert_allclose(np.linalg.norm(weights, axis=-1), 0.5**0.5, rtol=1e-5)
     assert np.max(np.abs(task.a)) <= 1 and np.max(np.abs(task.c)) <= 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contracts import check_family
-from programs import fitted
+from programs import drawn, fitted, sampled
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import PopulationGradients
@@ -13,7 +13,7 @@ from unlazy.papers.glasgow2023.gradients import population_gradient
 from unlazy.tasks.multi_index import XOR, MultiIndex, product, staircase
 
 
-@pytest.mark.parametrize("law", ["cube", "gaussian"])
+@pytest.mark.parametrize("distribution", ["cube", "gaussian"])
 @pytest.mark.parametrize("polynomial", [XOR, product(3), staircase(1, 1, 1)])
 def test_families_keep_the_contract(distribution, polynomial):
     check_family(MultiIndex(d=10, polynomial=polynomial, distribution=distribution))
@@ -25,8 +25,8 @@ def test_a_rotated_cube_keeps_the_contract():
 
 def test_xor_is_the_papers():
     """y = −x₁x₂; ±μ₁ = ±(e₁ − e₂) has the label +1, ±μ₂ = ±(e₁ + e₂) the label −1."""
-    task = MultiIndex(d=5, where=(0, 1)).task(key=jax.random.key(0))
-    x, y = task.sample(200, key=jax.random.key(1))
+    task = drawn(MultiIndex(d=5, where=(0, 1)), jax.random.key(0))
+    x, y = sampled(task, 200, jax.random.key(1))
     np.testing.assert_array_equal(y, -x[:, 0] * x[:, 1])
     first, second = np.sqrt(2) * np.asarray(task.features)
     np.testing.assert_allclose(np.abs(first[:2] @ [1, -1]), 2, atol=1e-6)
@@ -60,16 +60,16 @@ def test_on_gaussian_inputs_xor_has_the_coefficient_of_two_signs():
 
 
 def test_a_fixed_pair_and_a_rotation_are_kept():
-    task = MultiIndex(d=6, where=(4, 2)).task(key=jax.random.key(3))
+    task = drawn(MultiIndex(d=6, where=(4, 2)), jax.random.key(3))
     assert list(np.flatnonzero(np.abs(task.features[0]) > 0)) == [2, 4]
-    rotated = MultiIndex(d=6, rotated=True).task(key=jax.random.key(3))
-    x, y = rotated.sample(50, key=jax.random.key(4))
+    rotated = drawn(MultiIndex(d=6, rotated=True), jax.random.key(3))
+    x, y = sampled(rotated, 50, jax.random.key(4))
     np.testing.assert_allclose(np.abs(x @ rotated.rotation.T), 1, atol=1e-5)
     np.testing.assert_array_equal(rotated.target(x), y)
 
 
 def test_the_law_of_a_small_cube_is_all_its_points():
-    task = MultiIndex(d=5, rotated=True).task(key=jax.random.key(3))
+    task = drawn(MultiIndex(d=5, rotated=True), jax.random.key(3))
     distribution = task.population()
     assert (
         distribution.x.shape == (32, 5)
@@ -77,15 +77,15 @@ def test_the_law_of_a_small_cube_is_all_its_points():
         and float(jnp.sum(distribution.weight)) == 1
     )
     np.testing.assert_array_equal(distribution.y, task.target(distribution.x @ task.basis))
-    assert MultiIndex(d=15).task(key=jax.random.key(0)).population is None
-    assert MultiIndex(d=5, distribution="gaussian").task(key=jax.random.key(0)).population is None
+    assert drawn(MultiIndex(d=15), jax.random.key(0)).population is None
+    assert drawn(MultiIndex(d=5, distribution="gaussian"), jax.random.key(0)).population is None
 
 
 def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
     """While |f| < 1 the hinge loss is 1 − y·f, whose gradient −E[y·∇f] is exact in closed form;
     without labels it would be another.
     """
-    task = MultiIndex(d=8, where=(0, 1)).task(key=jax.random.key(0))
+    task = drawn(MultiIndex(d=8, where=(0, 1)), jax.random.key(0))
     stage = Descent({"w": 1.0}, steps=1, loss="hinge")
     with jax.enable_x64(True):
         learner = GradientDescent(
@@ -117,12 +117,16 @@ def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
     ("options", "says"),
     [
         ({"d": 1}, "d must be"),
-        ({"d": 4, "law": "ball"}, "law must be"),
+        ({"d": 4, "distribution": "ball"}, "distribution must be"),
         ({"d": 4, "where": (0, 0)}, "different coordinates"),
         ({"d": 4, "polynomial": ()}, "non-constant"),
         ({"d": 4, "polynomial": ((1.0, (0,)), (1.0, (1,)))}, "zero at a corner"),
         (
-            {"d": 4, "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))), "law": "gaussian"},
+            {
+                "d": 4,
+                "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))),
+                "distribution": "gaussian",
+            },
             "change its sign",
         ),
         ({"d": 4, "polynomial": ((1.0, (0, 0)),)}, "each coordinate once"),

@@ -2,6 +2,7 @@ import jax
 import numpy as np
 import pytest
 
+from programs import drawn, sampled
 from unlazy.core.threefry import new_key
 from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.lab.engines.local import LocalEngine
@@ -17,9 +18,9 @@ FAMILY = ParityMixture(d=12, D=12, k=3)
 
 
 def test_labels_keep_their_shares_and_say_nothing_of_the_inputs():
-    task = FAMILY.task(key=new_key(0))
-    x, y = FAMILY.handed(task).sample(20_000, key=new_key(1))
-    null_x, null_y = ShuffledLabels(FAMILY).handed(task).sample(20_000, key=new_key(1))
+    task = drawn(FAMILY, new_key(0))
+    x, y = sampled(FAMILY.handed(task), 20_000, new_key(1))
+    null_x, null_y = sampled(ShuffledLabels(FAMILY).handed(task), 20_000, new_key(1))
     assert float(np.mean(null_y)) == pytest.approx(float(np.mean(y)), abs=0.03)
     linear = (
         np.linalg.norm(np.asarray(x.T @ y) / 20_000),
@@ -30,7 +31,7 @@ def test_labels_keep_their_shares_and_say_nothing_of_the_inputs():
 
 def test_a_listed_law_has_every_point_with_both_labels():
     family = MultiIndex(d=4)
-    task = family.task(key=new_key(0))
+    task = drawn(family, new_key(0))
     population, null = task.population(), ShuffledLabels(family).handed(task).population()
     assert isinstance(null, Population) and len(null.y) == 2 * len(population.y)
     assert float(np.sum(null.weight)) == pytest.approx(1.0, abs=1e-6) and np.allclose(
@@ -48,7 +49,7 @@ def test_nothing_can_be_learned_and_the_truth_is_the_test():
     assert true > 60 and abs(null - 50) < 15
     same = zip(
         *(
-            jax.tree.leaves(family.task(key=new_key(3)))
+            jax.tree.leaves(drawn(family, new_key(3)))
             for family in (FAMILY, ShuffledLabels(FAMILY))
         ),
         strict=True,

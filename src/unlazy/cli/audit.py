@@ -96,7 +96,8 @@ def audit(
 
         check_writable(page)
     seconds = seconds_of(limit)
-    from unlazy.report.audits import print_audit, write_audit
+    from unlazy.report.audits import write_audit
+    from unlazy.report.terminal import print_outcome
     from unlazy.studies.audit import audit_of, plan
     from unlazy.tasks.tables.files import read_table
 
@@ -117,7 +118,7 @@ def audit(
     with running(brief=True) as session:
         heading(study.title, plan(study.data.problem), f"store {session.store.path}")
         outcome = session.run_one(study)
-    print_audit(outcome, console())
+    print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
     if page is not None:
         write_audit(outcome, page)

@@ -46,6 +46,13 @@ data_option = click.option(
     expose_value=False,
     help="Folder that holds sets of images [default: $UNLAZY_DATA, and the user's data folder].",
 )
+out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("page.html"),
+    show_default=True,
+    help="Page to write.",
+)
 scale_option = click.option(
     "--scale", type=SCALES, default="laptop", show_default=True, help="How large to run."
 )
@@ -149,6 +156,12 @@ first_seed_option = click.option(
     show_default=True,
     help="First seed; those below 10 were used to choose settings.",
 )
+
+
+def count_option(name: str, default: int, help: str) -> Callable[..., Any]:
+    """Return an option that takes a positive number."""
+    number = click.IntRange(min=1)
+    return click.option(name, type=number, default=default, show_default=True, help=help)
 
 
 def default_store() -> Path:

@@ -10,6 +10,7 @@ import click
 
 from unlazy.cli.common import (
     console,
+    count_option,
     data_option,
     figure_option,
     first_seed_option,
@@ -39,24 +40,10 @@ from unlazy.core.errors import BadInput
     metavar="N,N,...",
     help="Numbers of examples.",
 )
-@click.option(
-    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Number of seeds."
-)
+@count_option("--seeds", 5, "Number of seeds.")
 @first_seed_option
-@click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    default=24,
-    show_default=True,
-    help="Settings that each learner may try.",
-)
-@click.option(
-    "--test",
-    type=click.IntRange(min=1),
-    default=10_000,
-    show_default=True,
-    help="Number of test examples.",
-)
+@count_option("--budget", 24, "Settings that each learner may try.")
+@count_option("--test", 10_000, "Number of test examples.")
 @data_option
 @json_option
 @figure_option
@@ -90,7 +77,7 @@ def compare(
             "names them."
         )
     from unlazy.api import benchmark_of
-    from unlazy.report.benchmarks import print_outcome
+    from unlazy.report.terminal import print_outcome
 
     wanted = whole_numbers("--n", sizes)
     benchmark = benchmark_of(

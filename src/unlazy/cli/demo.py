@@ -8,20 +8,14 @@ from typing import Any
 
 import click
 
-from unlazy.cli.common import console, heading, run_options, scale_option
+from unlazy.cli.common import console, heading, out_option, run_options, scale_option
 from unlazy.cli.report import write_report
 from unlazy.report.files import check_writable
 
 
 @click.command()
 @scale_option
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("page.html"),
-    show_default=True,
-    help="Page to write.",
-)
+@out_option
 @run_options
 def demo(scale: str, out: Path, running: Callable[..., Any]) -> None:
     """Reproduce Table 1 of shi2022 and write the page."""

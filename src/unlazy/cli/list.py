@@ -54,7 +54,6 @@ def list_things(
 
 
 def _statements(patterns: tuple[str, ...], as_json: bool, store: Path) -> None:
-    """Print the index of the papers."""
     from unlazy.lab.paper_index import index
     from unlazy.report.index import index_json, index_lines
 

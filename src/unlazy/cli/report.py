@@ -13,6 +13,7 @@ from unlazy.cli.common import (
     data_option,
     default_store,
     open_in_browser,
+    out_option,
     say,
     store_option,
     style_option,
@@ -26,13 +27,7 @@ if TYPE_CHECKING:
 @click.command()
 @store_option
 @data_option
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("page.html"),
-    show_default=True,
-    help="Page to write.",
-)
+@out_option
 @click.option(
     "--figures",
     type=click.Path(path_type=Path, file_okay=False),

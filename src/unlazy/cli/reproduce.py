@@ -11,6 +11,7 @@ import click
 
 from unlazy.cli.common import (
     console,
+    count_option,
     data_option,
     heading,
     json_option,
@@ -49,13 +50,7 @@ from unlazy.cli.common import (
     is_flag=True,
     help="Add seeds to what is undecided; repeated looks share the error of one.",
 )
-@click.option(
-    "--max-seeds",
-    type=click.IntRange(min=1),
-    default=40,
-    show_default=True,
-    help="Where --until-decided ends.",
-)
+@count_option("--max-seeds", 40, "Where --until-decided ends.")
 @data_option
 @json_option
 @click.option(

@@ -10,6 +10,7 @@ import click
 
 from unlazy.cli.common import (
     console,
+    count_option,
     data_option,
     figure_option,
     first_seed_option,
@@ -42,31 +43,11 @@ from unlazy.core.errors import BadInput
     help="Test error to be reached: share of wrong labels, or squared [default: 0.05, or the "
     "least of 0.1, 0.2, 0.3, 0.4 that all reach].",
 )
-@click.option(
-    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Number of seeds."
-)
+@count_option("--seeds", 3, "Number of seeds.")
 @first_seed_option
-@click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    default=6,
-    show_default=True,
-    help="Settings that each learner may try at each n.",
-)
-@click.option(
-    "--max-n",
-    type=click.IntRange(min=1),
-    default=20_000,
-    show_default=True,
-    help="Examples that no learner may exceed.",
-)
-@click.option(
-    "--test",
-    type=click.IntRange(min=1),
-    default=4096,
-    show_default=True,
-    help="Number of test examples.",
-)
+@count_option("--budget", 6, "Settings that each learner may try at each n.")
+@count_option("--max-n", 20_000, "Examples that no learner may exceed.")
+@count_option("--test", 4096, "Number of test examples.")
 @data_option
 @json_option
 @figure_option
@@ -101,7 +82,7 @@ def scaling(
             "learners` names them."
         )
     from unlazy.api import study_of
-    from unlazy.report.scaling import print_scaling
+    from unlazy.report.terminal import print_outcome
 
     study = study_of(
         task,
@@ -126,6 +107,6 @@ def scaling(
         outcome = session.run_one(study)
         new = session.callback.trials
         console().print(f"{new} trials were run." if new else "All trials are stored.")
-    print_scaling(outcome, console())
+    print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure, style)

@@ -12,6 +12,7 @@ import click
 
 from unlazy.cli.common import (
     console,
+    count_option,
     figure_option,
     heading,
     json_option,
@@ -43,13 +44,7 @@ from unlazy.core.errors import BadInput
 @click.option(
     "--table", "tables", multiple=True, metavar="NAME", help="Only this table, again for each."
 )
-@click.option(
-    "--min-rows",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Leave shorter tables out.",
-)
+@count_option("--min-rows", 1, "Leave shorter tables out.")
 @click.option("--max-rows", type=click.IntRange(min=1), help="Leave longer tables out.")
 @json_option
 @figure_option
@@ -77,7 +72,8 @@ def uci(
         raise BadInput(
             "Name the file with the UCI tables: --data uci.npz, or the variable UNLAZY_UCI."
         )
-    from unlazy.report.rankings import print_ranking, save_ranking
+    from unlazy.report.rankings import save_ranking
+    from unlazy.report.terminal import print_outcome
     from unlazy.studies.ranking import Ranking
     from unlazy.tables.uci_benchmark import published_accuracies
     from unlazy.tasks.tables.uci import uci_tables
@@ -94,7 +90,7 @@ def uci(
     with running() as session:
         heading(study.title, f"store {session.store.path}")
         outcome = session.run_one(study)
-    print_ranking(outcome, console())
+    print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
     if figure is not None:
         save_ranking(outcome.standings, figure)

@@ -26,6 +26,18 @@ def require(condition: bool, message: str) -> None:
         raise BadInput(message)
 
 
+def require_whole(name: str, value: object, of: str = "") -> None:
+    """Raise `BadInput` unless the value is a positive whole number `of` something."""
+    what = f"a positive whole number{of and f' of {of}'}"
+    require(isinstance(value, int) and value > 0, f"{name} must be {what}, but is {value!r}.")
+
+
+def require_one_of(name: str, value: object, known: Iterable[str]) -> None:
+    """Raise `BadInput` unless the value is among the known ones."""
+    known = tuple(known)
+    require(value in known, f"{name} must be one of {', '.join(known)}, but is {value!r}.")
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> BadInput:
     """The error for a name that does not exist, with the nearest names that do."""
     known = sorted(known)

@@ -54,9 +54,7 @@ class ReluMoments(Moments):
     """
 
     def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
-        """With ρ the correlation, E σ'σ' = ¼ + arcsin(ρ)/2π and E σσ = √(qx·qz·(1 − ρ²))/2π + c·E
-        σ'σ'.
-        """
+        """With correlation ρ: E σ'σ' = ¼ + arcsin(ρ)/2π, E σσ = √(qx·qz·(1 − ρ²))/2π + c·E σ'σ'."""
         t = cosine(c, qx, qz)
         slope = 0.25 + arcsin(t) * (0.5 / math.pi)
         return jnp.sqrt(qx) * jnp.sqrt(qz) * jnp.sqrt((1 - t) * (1 + t)) * (
@@ -83,7 +81,6 @@ class ErfMoments(Moments):
         return value, (4 / math.pi) * jax.lax.rsqrt(room)
 
     def single(self, q: Float[Array, "..."]) -> Single:
-        """The same with u = v."""
         return arcsin(2 * q / (1 + 2 * q)) * (2 / math.pi), (4 / math.pi) * jax.lax.rsqrt(1 + 4 * q)
 
     def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -139,7 +136,6 @@ class PiecewiseLinear(Moments):
         return a + b * z + sum(s * jnp.maximum(z - t, 0) for t, s in self._jumps)
 
     def _means(self, q: Float[Array, "..."]) -> Single:
-        """E σ(u) and E σ'(u)."""
         a, b = self._line
         root = jnp.sqrt(q)
         value, slope = jnp.full_like(q, a), jnp.full_like(q, b)
@@ -179,7 +175,6 @@ class PiecewiseLinear(Moments):
         )
 
     def single(self, q: Float[Array, "..."]) -> Single:
-        """Closed forms: second moments of ramps."""
         a, b = self._line
         root = jnp.sqrt(q)
         tails = [_tail(t, q) for t in self.kinks]
@@ -196,14 +191,11 @@ class PiecewiseLinear(Moments):
         return value, slope
 
     def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
-        """First moments of ramps."""
         return self._means(q)[0]
 
 
 def _in_roots(t: float, q: Float[Array, "..."]) -> Float[Array, "..."]:
-    """t/√q, capped where all that follows from it has long become 0 or 1, so that no squares
-    overflow.
-    """
+    """t/√q, capped where all that follows from it is 0 or 1, so that no squares overflow."""
     return jnp.clip(t / jnp.maximum(jnp.sqrt(q), abs(t) * 1e-4 + 1e-30), -1e4, 1e4)
 
 
@@ -307,13 +299,11 @@ class Series(Moments):
         return jax.lax.scan(step, (jnp.zeros_like(t), jnp.zeros_like(t)), (of_x, of_z), unroll=8)[0]
 
     def single(self, q: Float[Array, "..."]) -> Single:
-        """Integrals of σ² and σ'²."""
         weights = jnp.asarray(_hermite_weights()[:, 0], q.dtype)
         value, slope = (jnp.square(on_grid) @ weights for on_grid in self._on_grid(q))
         return value, slope
 
     def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The integral of σ."""
         return self._on_grid(q)[0] @ jnp.asarray(_hermite_weights()[:, 0], q.dtype)
 
 

@@ -68,7 +68,6 @@ class Metric:
     error: Callable[[float], float]
 
     def __call__(self, score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, ""]:
-        """The value over all examples."""
         return self.function(score, y)
 
     def better(self, one: float, other: float) -> bool:

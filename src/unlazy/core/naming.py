@@ -13,8 +13,8 @@ import functools
 import hashlib
 import inspect
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -22,11 +22,24 @@ import numpy as np
 from unlazy.core.user_code import source_hash_of
 
 
-class Entry(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Deferred:
+    """A value that is made when it is first used, since making it takes time."""
+
+    make: Callable[[], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
     """An object that is offered under a name, and a summary of it in a few words."""
 
-    value: Any
+    given: Any
     summary: str
+
+    @functools.cached_property
+    def value(self) -> Any:
+        """The object; if it is `Deferred`, it is made now."""
+        return self.given.make() if isinstance(self.given, Deferred) else self.given
 
 
 class ContentHashed(eqx.Module):

@@ -65,6 +65,11 @@ def shuffled(key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
     return result
 
 
+def random_subset(key: PRNGKeyArray, n: int, k: int) -> Bool[Array, " n"]:
+    """Mark k of n places, chosen at random."""
+    return jnp.zeros(n, bool).at[jax.random.permutation(key, n)[:k]].set(True)
+
+
 def orthonormal(key: PRNGKeyArray, d: int, r: int) -> Float[Array, "r d"]:
     """r random orthonormal rows in d dimensions; the signs make their law rotation invariant."""
     q, upper = orthogonal_triangular(normal(key, (d, r)))

@@ -37,44 +37,38 @@ class TaylorSeries:
 
 
 def _powers(c: float, count: int) -> Float[np.ndarray, " n"]:
-    """log(c^i/i!)."""
     i = np.arange(count)
     result: np.ndarray = i * math.log(c) - scipy.special.gammaln(i + 1)
     return result
 
 
-def _only(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    return np.where(kept, values, -np.inf)
+def _exponential_like(
+    name: str,
+    c: float,
+    function: Callable[[Array], Array],
+    kept: Callable[..., np.ndarray],
+) -> TaylorSeries:
+    require(c > 0, f"c must be positive, but is {c}.")
+    return TaylorSeries(
+        name,
+        lambda z: function(c * z),
+        lambda n: np.where(kept(np.arange(n)), _powers(c, n), -np.inf),
+    )
 
 
 def exponential(c: float = 1.0) -> TaylorSeries:
     """e^{cz} − 1."""
-    require(c > 0, f"c must be positive, but is {c}.")
-    return TaylorSeries(
-        f"exp({c:g}z) − 1",
-        lambda z: jnp.expm1(c * z),
-        lambda n: _only(_powers(c, n), np.arange(n) > 0),
-    )
+    return _exponential_like(f"exp({c:g}z) − 1", c, jnp.expm1, lambda i: i > 0)
 
 
 def sine(c: float = 1.0) -> TaylorSeries:
     """sin(cz)."""
-    require(c > 0, f"c must be positive, but is {c}.")
-    return TaylorSeries(
-        f"sin({c:g}z)",
-        lambda z: jnp.sin(c * z),
-        lambda n: _only(_powers(c, n), np.arange(n) % 2 == 1),
-    )
+    return _exponential_like(f"sin({c:g}z)", c, jnp.sin, lambda i: i % 2 == 1)
 
 
 def cosine(c: float = 1.0) -> TaylorSeries:
     """cos(cz)."""
-    require(c > 0, f"c must be positive, but is {c}.")
-    return TaylorSeries(
-        f"cos({c:g}z)",
-        lambda z: jnp.cos(c * z),
-        lambda n: _only(_powers(c, n), np.arange(n) % 2 == 0),
-    )
+    return _exponential_like(f"cos({c:g}z)", c, jnp.cos, lambda i: i % 2 == 0)
 
 
 def polynomial_series(*coefficients: float) -> TaylorSeries:

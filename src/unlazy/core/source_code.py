@@ -54,7 +54,7 @@ class Definition:
 
     @functools.cached_property
     def digest(self) -> str:
-        return hashlib.sha256(ast.dump(self.stripped).encode()).hexdigest()[:16]
+        return hashlib.sha256(_written(self.stripped).encode()).hexdigest()[:16]
 
     @functools.cached_property
     def uses(self) -> frozenset[Location]:
@@ -85,9 +85,21 @@ class Definition:
         return _imports(node for node in ast.walk(self.stripped))
 
 
-class _Strip(ast.NodeTransformer):
-    """Remove docstrings and annotations in place."""
+def _written(node: object) -> str:
+    """Return a syntax tree as text that is the same for all versions of Python.
 
+    Unlike `ast.dump` it leaves out all empty fields: a new version of Python may add some.
+    """
+    if isinstance(node, ast.AST):
+        fields = ((name, getattr(node, name, None)) for name in node._fields)
+        inner = ",".join(f"{n}={_written(v)}" for n, v in fields if v is not None and v != [])
+        return f"{type(node).__name__}({inner})"
+    if isinstance(node, list):
+        return f"[{','.join(map(_written, node))}]"
+    return repr(node)
+
+
+class _Strip(ast.NodeTransformer):
     def _body(self, node: ast.AST) -> ast.AST:
         body = getattr(node, "body", None)
         if (
@@ -174,9 +186,7 @@ def _bound(node: ast.stmt) -> list[str]:
 
 
 def _decorating(node: ast.stmt) -> list[str]:
-    """Names of objects whose methods decorate a function, as `f` in `@f.defjvp`: it may be a part
-    of their value.
-    """
+    """Objects whose methods decorate a function, as `f` in `@f.defjvp`: it may be part of them."""
     decorators = getattr(node, "decorator_list", ())
     return [
         each.value.id

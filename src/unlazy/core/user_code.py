@@ -49,9 +49,7 @@ def _file_of(module: types.ModuleType | None) -> Path | None:
 
 
 def _is_installed(module: types.ModuleType) -> bool:
-    """Whether it belongs to Python or to an installed library, of which the version says what
-    source it is.
-    """
+    """Whether it belongs to Python or an installed library, whose version identifies it."""
     root = module.__name__.split(".")[0]
     if root == "__main__":
         return False
@@ -108,9 +106,7 @@ _known: weakref.WeakKeyDictionary[types.ModuleType, str] = weakref.WeakKeyDictio
 
 
 def _modules_hash(module: types.ModuleType) -> str:
-    """Of the sources of a module and of all others of the user's that it uses; each counts by its
-    text, not by its place.
-    """
+    """Hash of the sources of a module and of all of the user's modules that it uses."""
     if module not in _known:
         reached: dict[str, types.ModuleType] = {}
         _reach(module, reached)
@@ -160,9 +156,7 @@ SOURCE = "__unlazy_source__"
 
 
 def _code(thing: Any, seen: set[int]) -> bytes:
-    """The code of a class or function, and of what it was made with: its bases, defaults and
-    closure, and functions beside it.
-    """
+    """The code of a class or function, and of its bases, defaults, closure and neighbors."""
     thing = getattr(thing, "__func__", thing)  # of a class method or a static one
     if id(thing) in seen:
         return b""
@@ -227,9 +221,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _plain(value: Any) -> bytes:
-    """A constant as bytes that are the same in every process; nothing for what has no value that
-    can be written down.
-    """
+    """A constant as bytes, equal in every process; nothing for a value that has no text."""
     if isinstance(value, types.CodeType):
         return b"".join(
             [value.co_code, repr(value.co_names).encode(), *map(_plain, value.co_consts)]

@@ -130,9 +130,7 @@ def _went_on(stage: Descent, states: Any, batch: WeightedBatch, steps: Any, keys
 
 @eqx.filter_jit
 def _held_out_scores(networks: Network, x: Any) -> Any:
-    """Of each member's networks along training, the scores of its own rows: members steps rows
-    outputs.
-    """
+    """Scores of each member's networks on its own rows: members steps rows outputs."""
     arrays, rest = eqx.partition(networks, eqx.is_array)
 
     def scores(one: Network, rows: Any) -> Any:

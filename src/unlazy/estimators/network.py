@@ -171,9 +171,7 @@ class NetworkMachine(Scoring):
         ]
 
     def _go_on(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, loss: Loss) -> None:
-        """One pass over these samples, from the networks that there are; without any, from drawn
-        ones.
-        """
+        """One pass over these samples, from the present networks; without any, from drawn ones."""
         self._check()
         d, fresh = X.shape[1], not hasattr(self, "_padded")
         rows = DistinctRows.of(X.astype(np.float64), Y, weight)

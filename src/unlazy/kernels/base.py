@@ -82,7 +82,6 @@ class ProductKernel(Kernel):
         """The kernel from inner products `xz` and squared norms `xx`, `zz` of inputs of size d."""
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """k(x_i, z_j) for all pairs."""
         return self.of_products(
             x @ z.T, squared_norm(x)[:, None], squared_norm(z)[None, :], x.shape[1]
         )

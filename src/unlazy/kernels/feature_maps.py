@@ -141,7 +141,6 @@ class _Neurons(Features):
     bias: float | None = eqx.field(converter=_optional_float, default=None)
 
     def __check_init__(self) -> None:
-        """Refuse what makes no features."""
         kinds = self.kinds()
         if self.kind not in kinds:
             raise unknown("kind of random features", str(self.kind), kinds)
@@ -178,11 +177,9 @@ class _Neurons(Features):
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """The standard deviations."""
         return {"bandwidth": self.bandwidth} | ({} if self.bias is None else {"bias": self.bias})
 
     def others(self) -> list[Features]:
-        """Other bandwidths."""
         return [
             dataclasses.replace(self, bandwidth=self.bandwidth * factor)
             for factor in (1 / 2, 2, 1 / 4, 4, 1 / 8, 8)

@@ -27,7 +27,6 @@ class Conjugate(Kernel):
     network: Network
 
     def __check_init__(self) -> None:
-        """Refuse networks that do not show their hidden layer."""
         kind = type(self.network).__name__
         require(
             callable(getattr(self.network, "hidden", None)),
@@ -39,11 +38,9 @@ class Conjugate(Kernel):
         return result
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """Inner products of hidden layers."""
         return self._features(x) @ self._features(z).T
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """‖h(x)‖²."""
         return squared_norm(self._features(x))
 
 
@@ -128,9 +125,7 @@ class Tangent(Kernel):
 
     @property
     def block(self) -> int:
-        """As many points as have gradients of 64 MB, if the network has to be done by its
-        gradients.
-        """
+        """As many points as have gradients of 64 MB, if the kernel is computed from gradients."""
         if has_dense_layers(self.network):
             return BLOCK
         leaves = jax.tree.leaves(eqx.filter(self.network, eqx.is_inexact_array))
@@ -146,7 +141,6 @@ class Tangent(Kernel):
         ]
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """Inner products of gradients."""
         of_x, of_z = by_layers(self.network, x), by_layers(self.network, z)
         if of_x is not None and of_z is not None:
             parts = [
@@ -158,7 +152,6 @@ class Tangent(Kernel):
         return functools.reduce(jnp.add, parts)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """‖∇f(x)‖²."""
         layers = by_layers(self.network, x)
         if layers is not None:
             return functools.reduce(

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from unlazy.core.errors import require
+from unlazy.core.errors import require, require_whole
 from unlazy.core.threads import in_threads
 from unlazy.kernels.base import Kernel, Points, ProductKernel
 from unlazy.kernels.stationary import Stationary
@@ -37,10 +37,7 @@ def gram(
     it is made at once. A `block` has as many rows as the kernel asks for.
     """
     block = kernel.block if block is None else block
-    require(
-        isinstance(block, int) and block > 0,
-        f"block must be a positive whole number of rows, but is {block!r}.",
-    )
+    require_whole("block", block, "rows")
     if isinstance(x, jax.core.Tracer) or isinstance(z, jax.core.Tracer):
         return _traced_gram(kernel, x, z)
     rows = _points("x", x)
@@ -168,9 +165,7 @@ def _blocks(x: Float[Array, "n d"], block: int) -> Float[np.ndarray, "b block d"
 
 
 def _aligned_empty(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Memory that JAX can take over without a copy, for which it must start at a multiple of 64
-    bytes.
-    """
+    """Memory that JAX can take over without a copy: it starts at a multiple of 64 bytes."""
     size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + 64, np.uint8)
     start = -raw.ctypes.data % 64

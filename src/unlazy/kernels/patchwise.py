@@ -117,7 +117,6 @@ class ConvolutionalNTK(Kernel):
         raise AssertionError("depth is positive")
 
     def neighbours(self) -> list[Self]:
-        """Other depths and sizes of a patch."""
         others = [(1, 5), (2, 3), (1, 9), (2, 5), (3, 3), (1, 3)]
         return [
             dataclasses.replace(self, depth=depth, side=side)
@@ -228,11 +227,9 @@ class RandomConvolutions(Features):
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """Sizes and the standard deviation."""
         return {"side": self.side, "cells": self.cells, "bandwidth": self.bandwidth}
 
     def others(self) -> list[Features]:
-        """Other patches and cells."""
         sizes = [(7, 3), (5, 4), (3, 4), (9, 2), (5, 2), (7, 4)]
         return [
             dataclasses.replace(self, side=side, cells=cells)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from unlazy.core.angles import arcsin, cosine
-from unlazy.core.errors import require
+from unlazy.core.errors import require, require_whole
 from unlazy.kernels.base import ProductKernel, squared_norm
 
 
@@ -25,11 +25,9 @@ class Linear(ProductKernel):
         zz: Float[Array, "1 #m"],
         d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
-        """The inner products."""
         return xz
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """‖x‖²."""
         return squared_norm(x)
 
 
@@ -40,10 +38,7 @@ class Polynomial(ProductKernel):
     offset: float = eqx.field(converter=float, default=1.0)
 
     def __check_init__(self) -> None:
-        require(
-            isinstance(self.degree, int) and self.degree > 0,
-            f"degree must be a positive whole number, but is {self.degree!r}.",
-        )
+        require_whole("degree", self.degree)
         require(
             0 <= self.offset < math.inf,
             "offset must be a finite number ≥ 0, or the kernel is indefinite, but is "
@@ -57,11 +52,9 @@ class Polynomial(ProductKernel):
         zz: Float[Array, "1 #m"],
         d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
-        """The shifted inner products to a power."""
         return (xz + self.offset) ** self.degree
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """(‖x‖² + offset)^degree."""
         return (squared_norm(x) + self.offset) ** self.degree
 
     def neighbours(self) -> list[Self]:
@@ -89,7 +82,6 @@ class ArcCosine(ProductKernel):
     order: int = eqx.field(static=True, default=1)
 
     def __check_init__(self) -> None:
-        """Refuse other orders."""
         require(self.order in (0, 1, 2), f"order must be 0, 1 or 2, but is {self.order!r}.")
 
     def of_products(
@@ -99,7 +91,6 @@ class ArcCosine(ProductKernel):
         zz: Float[Array, "1 #m"],
         d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
-        """The kernel from the angle and the norms."""
         t = cosine(xz, xx, zz)
         rest = 0.5 + arcsin(t) / math.pi  # 1 − θ/π
         if self.order == 0:
@@ -131,7 +122,6 @@ class ArcSine(ProductKernel):
     b_variance: float = eqx.field(converter=float, default=0.0)
 
     def __check_init__(self) -> None:
-        """Refuse negative variances."""
         require_variances(self.w_variance, self.b_variance)
 
     def of_products(

@@ -119,7 +119,6 @@ class ResidualNNGP(_Residual):
         return self._pairs(xz, xx, zz, d).values
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The same with x = z."""
         return self._singles(x).values
 
 
@@ -135,7 +134,6 @@ class ResidualNTK(_Residual):
     trained: Literal["all", "hidden"] = eqx.field(static=True, default="all")
 
     def __check_init__(self) -> None:
-        """Refuse other layers to train."""
         require(
             self.trained in ("all", "hidden"),
             f"trained must be all or hidden, but is {self.trained!r}.",
@@ -155,9 +153,7 @@ class ResidualNTK(_Residual):
         zz: Float[Array, "1 #m"],
         d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
-        """The sum over layers."""
         return self._tangent(self._pairs(xz, xx, zz, d))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The same with x = z."""
         return self._tangent(self._singles(x))

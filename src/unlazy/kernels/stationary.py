@@ -39,11 +39,9 @@ class Stationary(Kernel):
         )
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """1."""
         return jnp.ones_like(x, shape=(len(x),))
 
     def neighbours(self) -> list[Self]:
-        """Other bandwidths."""
         return [
             dataclasses.replace(self, gamma=self.gamma * factor)
             for factor in (1 / 4, 4, 1 / 16, 16, 1 / 2, 2)
@@ -54,7 +52,6 @@ class RBF(Stationary):
     """k(x, z) = exp(−gamma·‖x − z‖₂²)."""
 
     def of_distance(self, squared: Float[Array, "n m"]) -> Float[Array, "n m"]:
-        """The Gaussian of the distance."""
         return jnp.exp(-self.gamma * squared)
 
 
@@ -64,5 +61,4 @@ class Laplace(Stationary):
     """
 
     def of_distance(self, squared: Float[Array, "n m"]) -> Float[Array, "n m"]:
-        """The exponential of the distance."""
         return jnp.exp(-self.gamma * jnp.sqrt(squared))

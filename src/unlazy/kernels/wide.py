@@ -87,7 +87,6 @@ class NNGP(WideNetwork):
         zz: Float[Array, "1 #m"],
         d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
-        """The recursion over layers."""
         c, qx, qz = (self.affine(product / d) for product in (xz, xx, zz))
         for layer in range(self.depth):
             c = self.affine(self.moments.pair(c, qx, qz)[0])
@@ -96,7 +95,6 @@ class NNGP(WideNetwork):
         return c
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The recursion with u = v."""
         q = self.affine(squared_norm(x) / x.shape[1])
         for _ in range(self.depth):
             q = self.affine(self.moments.single(q)[0])
@@ -119,7 +117,6 @@ class NTK(WideNetwork):
         zz: Float[Array, "1 #m"],
         d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
-        """The recursion over layers."""
         c, qx, qz = (self.affine(product / d) for product in (xz, xx, zz))
         tangent = c
         for layer in range(self.depth):
@@ -131,7 +128,6 @@ class NTK(WideNetwork):
         return tangent
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The recursion with u = v."""
         q = self.affine(squared_norm(x) / x.shape[1])
         tangent = q
         for _ in range(self.depth):

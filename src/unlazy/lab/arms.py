@@ -59,9 +59,7 @@ class Arm:
 
 
 class _Joint:
-    """Base of arms made of arms: their trials one after the other, and for each seed one record
-    from theirs.
-    """
+    """Base of arms made of arms: the trials of all, and per seed one record from theirs."""
 
     @property
     @abstractmethod
@@ -177,8 +175,6 @@ class Repeats(_Joint):
 
 @dataclasses.dataclass(frozen=True)
 class _Shifted:
-    """An arm under other seeds."""
-
     arm: StudyArm
     shift: int
 
@@ -242,7 +238,6 @@ class Tuned:
         ]
 
     def _both(self, learner: Learner, seed: int) -> tuple[Trial, Trial]:
-        """The rehearsal and the fit to all examples."""
         rehearsal = Trial(
             self.family, HoldOut.of(learner, self.validation_fraction), self.n, seed, ()
         )

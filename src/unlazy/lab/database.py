@@ -40,9 +40,7 @@ class Database:
             ) from error
 
     def _open(self, read_only: bool) -> None:
-        """Check whose file this is before anything is written to it; make the tables in an empty
-        one.
-        """
+        """Check whose file this is before anything is written; make the tables in an empty one."""
         tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         application = self._db.execute("PRAGMA application_id").fetchone()[0]
         if application != APPLICATION_ID and (tables or application):
@@ -132,7 +130,6 @@ class Database:
                 raise
 
     def __enter__(self) -> Self:
-        """The store itself."""
         return self
 
     def __exit__(
@@ -141,7 +138,6 @@ class Database:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
         self.close()
 
     def close(self) -> None:

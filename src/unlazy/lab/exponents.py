@@ -16,11 +16,19 @@ from jaxtyping import Float
 
 from unlazy.core.metrics import METRICS, Metric
 from unlazy.lab.power_laws import PowerLaw, crossing, fit
+from unlazy.lab.serialization import from_plain, to_plain
 from unlazy.lab.showing import Shown
 
 #: How examples were counted: along one pass over fresh ones, or by a search over n with the tuning
 #: of a contest at each.
 How = Literal["one pass", "search"]
+_KEYS = {
+    "field": "vary",
+    "rows": "learners",
+    "target": "target_error",
+    "max_n": "most_examples",
+    "test": "test_examples",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,20 +61,15 @@ class SampleComplexity:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "place": self.place,
-            "examples": [None if n is None else round(n, 3) for n in self.examples],
-            "sizes": list(self.sizes),
-            "errors": [
-                [round(e, 6) if math.isfinite(e) else None for e in row] for row in self.errors
-            ],
-        }
+        examples = [None if n is None else round(n, 3) for n in self.examples]
+        errors = [[round(e, 6) for e in row] for row in self.errors]
+        return to_plain(self, {}, examples=examples, errors=errors)
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
         """Undo `to_json`."""
         errors = tuple(tuple(math.inf if e is None else e for e in row) for row in told["errors"])
-        return cls(told["place"], tuple(told["examples"]), tuple(told["sizes"]), errors)
+        return from_plain(cls, told, {}, errors=errors)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,31 +114,16 @@ class ScalingRow:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        power_law = {} if self.power_law is None else dataclasses.asdict(self.power_law)
-        return {
-            "learner": self.learner,
-            "how": self.how,
-            "cells": [cell.to_json() for cell in self.cells],
-            "predicted": [[place, round(n, 3)] for place, n in self.predicted.items()],
-            **{
-                name: [*map(_finite, value)] if isinstance(value, tuple) else _finite(value)
-                for name, value in power_law.items()
-            },
-        }
+        cells = [cell.to_json() for cell in self.cells]
+        predicted = [[place, round(n, 3)] for place, n in self.predicted.items()]
+        power_law = {} if self.power_law is None else to_plain(self.power_law, {})
+        return to_plain(self, {}, cells=cells, predicted=predicted) | power_law
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
         """Undo `to_json`; the power law is fitted anew."""
-        return cls(
-            told["learner"],
-            told["how"],
-            tuple(map(SampleComplexity.from_json, told["cells"])),
-            {place: n for place, n in told["predicted"]},
-        )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+        cells = tuple(map(SampleComplexity.from_json, told["cells"]))
+        return from_plain(cls, told, {}, cells=cells, predicted=dict(told["predicted"]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -260,44 +248,21 @@ class ScalingOutcome(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as plain data."""
-        return {
-            "task": self.task,
-            "command": self.command,
-            "vary": self.field,
+        rows = [row.to_json() for row in self.rows]
+        return to_plain(self, _KEYS, rows=rows, metric=self.metric.name) | {
             "places": [cell.place for cell in self.rows[0].cells],
-            "target_error": self.target,
-            "note": self.note,
-            "metric": self.metric.name,
-            "seeds": list(self.seeds),
-            "budget": self.budget,
-            "most_examples": self.max_n,
-            "test_examples": self.test,
             "sentences": self.sentences,
-            "learners": [row.to_json() for row in self.rows],
             "crossings": [
                 {"first": one, "second": other, "place": place}
                 for (one, other), place in self.crossings.items()
             ],
-            "provenance": dict(self.provenance),
         }
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
         """Undo `to_json`."""
-        return cls(
-            task=told["task"],
-            field=told["vary"],
-            rows=tuple(map(ScalingRow.from_json, told["learners"])),
-            target=told["target_error"],
-            metric=METRICS[told["metric"]],
-            seeds=tuple(told["seeds"]),
-            budget=told["budget"],
-            max_n=told["most_examples"],
-            test=told["test_examples"],
-            command=told["command"],
-            note=told.get("note", ""),
-            provenance=told.get("provenance", {}),
-        )
+        rows = tuple(map(ScalingRow.from_json, told["learners"]))
+        return from_plain(cls, told, _KEYS, rows=rows, metric=METRICS[told["metric"]])
 
 
 def not_reached(cell: SampleComplexity) -> str:

@@ -136,7 +136,6 @@ def _slurm() -> HealthCheck:
 
 
 def _engine(name: str, store: Path) -> HealthCheck:
-    """Run one small trial there."""
     from unlazy.lab.engines.choice import engine_named
     from unlazy.lab.registry import claims
     from unlazy.lab.trials import Record

@@ -214,9 +214,7 @@ def level_of(look: int) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class _Tried:
-    """A check held against values: what it says if it does not fail, and the chance of such values
-    if it were true.
-    """
+    """A check on values: its outcome unless it fails, and the chance of them if it were true."""
 
     judgement: CheckResult
     chance: float

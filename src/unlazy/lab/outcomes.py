@@ -11,9 +11,12 @@ from typing import Any, NamedTuple, Self
 import scipy.stats
 
 from unlazy.core.metrics import METRICS, Metric
+from unlazy.lab.serialization import from_plain, to_plain
 from unlazy.lab.showing import Shown
 from unlazy.lab.statistics import LEVEL, Estimate, estimate, estimate_of
 from unlazy.learners.base import Learner
+
+_KEYS = {"validation_fraction": "held_out", "test": "test_examples"}
 
 
 class Cell(NamedTuple):
@@ -47,9 +50,7 @@ class Result:
     def to_json(self, metric: Metric) -> dict[str, Any]:
         """The result as plain data."""
         return {
-            "learner": self.place.learner,
-            "n": self.place.n,
-            "seed": self.place.seed,
+            **self.place._asdict(),
             f"test_{metric.name}": _finite(self.value),
             f"validation_{metric.name}": _finite(self.validation),
             "chosen": dict(self.chosen),
@@ -191,16 +192,8 @@ class BenchmarkResult(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as plain data."""
-        return {
-            "task": self.task,
-            "command": self.command,
-            "metric": self.metric.name,
-            "learners": list(self.learners),
-            "sizes": list(self.sizes),
-            "seeds": list(self.seeds),
-            "budget": self.budget,
-            "held_out": self.validation_fraction,
-            "test_examples": self.test,
+        results = [result.to_json(self.metric) for result in self.results.values()]
+        return to_plain(self, _KEYS, metric=self.metric.name, results=results) | {
             "conclusions": [self.conclusion(n) for n in self.sizes],
             "means": [
                 {
@@ -226,8 +219,6 @@ class BenchmarkResult(Shown):
                 for leader, differences in [self.differences(n)]
                 for difference in differences
             ],
-            "results": [result.to_json(self.metric) for result in self.results.values()],
-            "provenance": dict(self.provenance),
         }
 
     @classmethod
@@ -235,19 +226,8 @@ class BenchmarkResult(Shown):
         """Undo `to_json`; what follows from the results is computed anew."""
         metric = METRICS[told["metric"]]
         results = [Result.from_json(each, metric) for each in told["results"]]
-        return cls(
-            task=told["task"],
-            learners=tuple(told["learners"]),
-            sizes=tuple(told["sizes"]),
-            seeds=tuple(told["seeds"]),
-            metric=metric,
-            results={result.place: result for result in results},
-            budget=told["budget"],
-            validation_fraction=told["held_out"],
-            test=told["test_examples"],
-            command=told["command"],
-            provenance=told.get("provenance", {}),
-        )
+        by_place = {result.place: result for result in results}
+        return from_plain(cls, told, _KEYS, metric=metric, results=by_place)
 
 
 def _finite(value: float) -> float | None:

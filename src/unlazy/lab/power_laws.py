@@ -18,18 +18,14 @@ STABLE = 3
 
 
 def first_stable_crossing(
-    sizes: Float[np.ndarray, " n"],
-    errors: Float[np.ndarray, " n"],
-    target: float,
-    *,
-    stable: int = STABLE,
+    sizes: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"], target: float
 ) -> float | None:
     """The size at which the error reaches the target, between the looks by linear interpolation;
     None if it does not, or not for long.
     """
     below = errors <= target
-    for i in range(len(errors) - stable + 1):
-        if np.all(below[i : i + stable]):
+    for i in range(len(errors) - STABLE + 1):
+        if np.all(below[i : i + STABLE]):
             if i == 0 or not math.isfinite(errors[i - 1]):
                 return float(sizes[i])
             share = (errors[i - 1] - target) / (errors[i - 1] - errors[i])
@@ -81,9 +77,7 @@ class PowerLaw:
 
 
 def _replicates(logs: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "b n"]:
-    """Mean logarithms with the seeds drawn anew, for each dimension by itself: its runs are
-    independent of the others'.
-    """
+    """Mean logarithms with seeds drawn anew, per dimension: their runs are independent."""
     seeds, sizes = logs.shape
     chosen = np.random.default_rng(0).integers(0, seeds, (REPLICATES, seeds, sizes))
     means: np.ndarray = np.mean(np.take_along_axis(logs[None], chosen, axis=1), axis=1)

@@ -20,8 +20,9 @@ from typing import Any
 
 import unlazy
 from unlazy.core.naming import Ingredients
-from unlazy.core.source_code import Location, is_computing, reached
+from unlazy.core.source_code import Location, is_computing
 from unlazy.core.user_code import is_users, library_of, source_hash_of
+from unlazy.lab.reach_cache import cached_reach
 
 #: Libraries whose versions can change a number.
 LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "scikit-learn")
@@ -79,7 +80,7 @@ def _is_ours(thing: Any) -> bool:
 
 @functools.cache
 def _code(places: frozenset[Location]) -> Mapping[str, str]:
-    return reached([ENGINE, *places])
+    return cached_reach([ENGINE, *places])
 
 
 @functools.cache

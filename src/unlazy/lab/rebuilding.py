@@ -140,7 +140,6 @@ def _made(kind: type, fields: dict[str, Any]) -> Any:
 
 @functools.cache
 def _classes() -> dict[str, type]:
-    """All modules of this package by name, and by the name they had before they were renamed."""
     catalogs()  # which imports them
     found: dict[str, type] = {}
     earlier: list[tuple[str, type]] = []

@@ -165,7 +165,6 @@ class Check:
     exact: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot fail."""
         low, high = self.quantity.range
         require(
             self.lower <= self.upper,

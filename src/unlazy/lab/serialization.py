@@ -5,6 +5,7 @@ Whatever is read is checked, and never run.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -12,9 +13,12 @@ import math
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast, get_type_hints
 
+import msgspec
 import numpy as np
+
+T = TypeVar("T")
 
 #: One encoder for all: `json.dumps` would make a new one at each call, which costs as much as the
 #: writing.
@@ -73,3 +77,28 @@ def plain(content: Any, kind: type | tuple[type, ...], what: str) -> Any:
     if not isinstance(value, kind):
         raise ValueError(f"{what} is of another kind")
     return value
+
+
+def to_plain(value: Any, keys: Mapping[str, str], **given: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON values; a number that is not finite is None.
+
+    `keys`: JSON keys that differ from the names of fields; `given`: values of some fields.
+    """
+    found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)} | given
+    told = {keys.get(name, name): each for name, each in found.items()}
+    # A number of NumPy is of no type that the encoder knows.
+    return cast(dict[str, Any], msgspec.json.decode(msgspec.json.encode(told, enc_hook=float)))
+
+
+def from_plain(kind: type[T], told: Mapping[str, Any], keys: Mapping[str, str], **given: Any) -> T:
+    """Undo `to_plain`; every value is checked against the type of its field."""
+    types = get_type_hints(kind)
+    names = {name: keys.get(name, name) for name in types if name not in given}
+    return kind(
+        **{
+            name: msgspec.convert(told[key], types[name])
+            for name, key in names.items()
+            if key in told
+        },
+        **given,
+    )

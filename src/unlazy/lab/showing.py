@@ -27,7 +27,6 @@ class Shown:
         write_page([view_of(self)], Path(path))
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
         from unlazy.report.notebook import notebook_html
 
         return notebook_html(self)

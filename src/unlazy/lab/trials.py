@@ -9,13 +9,13 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import require, require_whole
 from unlazy.core.naming import Ingredients, describe, field_keys
 from unlazy.lab.provenance import Fingerprint, fingerprint_of
 from unlazy.learners.base import Learner
@@ -37,15 +37,17 @@ class ExactComputation(eqx.Module):
     spectrum.
 
     It runs on the host, once a seed, and may call compiled functions; in a study it stands beside
-    the arms. `steps` is the axis along which it measures (sizes, times, …).
+    the arms. `axis` names the field along which it measures (sizes, times, …), if there is one.
     """
 
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
+    axis: ClassVar[str] = ""
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The values of the axis, increasing; by default there is one measurement and no axis."""
-        return (0,)
+        """The values of the axis, increasing; without one there is one measurement."""
+        found: tuple[int, ...] = getattr(self, self.axis) if self.axis else (0,)
+        return found
 
     @abstractmethod
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
@@ -66,7 +68,6 @@ class _Runnable:
     seed: int
 
     def __post_init__(self) -> None:
-        """Refuse a seed that cannot be used."""
         require(
             isinstance(self.seed, int) and 0 <= self.seed < 2**32,
             f"A seed is a whole number in [0, 2³²), but is {self.seed!r}.",
@@ -149,12 +150,8 @@ class Trial(_Runnable):
     probes: tuple[Probe, ...]
 
     def __post_init__(self) -> None:
-        """Refuse numbers that cannot be run."""
         super().__post_init__()
-        require(
-            isinstance(self.n, int) and self.n > 0,
-            f"n must be a positive whole number of examples, but is {self.n!r}.",
-        )
+        require_whole("n", self.n, "examples")
         most = self.family.most_examples
         require(
             most is None or self.n <= most,

@@ -75,7 +75,6 @@ class ScikitLearner(Learner):
         )
 
     def __check_init__(self) -> None:
-        """Refuse what is no estimator, and a grid of settings that it does not have."""
         for each in (self.estimator, self.regressor):
             if each is not None:
                 lacking = [
@@ -116,9 +115,7 @@ class ScikitLearner(Learner):
         )
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """The settings of the grid, evenly taken from it where there are more than the budget
-        allows.
-        """
+        """The settings of the grid, or evenly spaced ones if the budget is smaller."""
         names = tuple(name for name, _ in self.grid)
         settings = list(itertools.product(*(values for _, values in self.grid)))
         if len(settings) > budget:

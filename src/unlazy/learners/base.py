@@ -115,7 +115,6 @@ class Learner(eqx.Module):
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse another precision than the two there are."""
         require(
             self.precision in (32, 64), f"precision must be 32 or 64, but is {self.precision!r}."
         )

@@ -5,7 +5,9 @@ Their numbers are where tuning starts; a contest gives all of them the same budg
 
 from __future__ import annotations
 
-from unlazy.core.naming import Entry
+import importlib
+
+from unlazy.core.naming import Deferred, Entry
 from unlazy.kernels.catalog import kernel_named
 from unlazy.kernels.feature_maps import RandomFeatures, RawFeatures
 from unlazy.kernels.patchwise import ConvolutionalNTK, RandomConvolutions
@@ -17,7 +19,6 @@ from unlazy.learners.mean_field import MeanFieldSGD
 from unlazy.learners.on_features import OnFeatures
 from unlazy.learners.one_step import first_step_network, one_step_readout
 from unlazy.learners.rfm import RecursiveFeatureMachine
-from unlazy.learners.scikit_methods import BOOSTING, FOREST, NEIGHBORS
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import AntisymmetricInit, TangentInit
 
@@ -33,39 +34,30 @@ def _network(init: AntisymmetricInit | TangentInit, rates: dict[str, float]) -> 
 
 _RELU = AntisymmetricInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation="relu")
 
+
+def _scikit(name: str) -> Deferred:
+    """Return a method of scikit-learn, whose import takes a second, when it is first used."""
+    module = "unlazy.learners.scikit_methods"
+    return Deferred(lambda: getattr(importlib.import_module(module), name).learner)
+
+
+_KERNELS = {
+    "polynomial": "polynomial kernel, ridge regression; degree 2 to 7",
+    "quadratic": "products of two coordinates alone, ⟨x, z⟩², ridge regression",
+    "rbf": "Gaussian kernel, ridge regression",
+    "laplace": "Laplace kernel exp(−γ‖x − z‖), ridge regression",
+    "arc-cosine": "arc-cosine kernel: infinitely many random ReLU features",
+    "arcsine": "arcsine kernel: infinitely many random erf features",
+    "nngp": "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3",
+    "ntk": "tangent kernel of an infinitely wide ReLU network; depth 1 to 3",
+}
 LEARNERS = {
     "linear": Entry(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
     "logistic": Entry(LogisticRegression(RawFeatures()), "linear model, logistic regression"),
     "linear-kernel": Entry(
         KernelRidge(kernel_named("linear")), "the linear model again, solved with its kernel"
     ),
-    "polynomial": Entry(
-        KernelRidge(kernel_named("polynomial")),
-        "polynomial kernel, ridge regression; degree 2 to 7",
-    ),
-    "quadratic": Entry(
-        KernelRidge(kernel_named("quadratic")),
-        "products of two coordinates alone, ⟨x, z⟩², ridge regression",
-    ),
-    "rbf": Entry(KernelRidge(kernel_named("rbf")), "Gaussian kernel, ridge regression"),
-    "laplace": Entry(
-        KernelRidge(kernel_named("laplace")), "Laplace kernel exp(−γ‖x − z‖), ridge regression"
-    ),
-    "arc-cosine": Entry(
-        KernelRidge(kernel_named("arc-cosine")),
-        "arc-cosine kernel: infinitely many random ReLU features",
-    ),
-    "arcsine": Entry(
-        KernelRidge(kernel_named("arcsine")), "arcsine kernel: infinitely many random erf features"
-    ),
-    "nngp": Entry(
-        KernelRidge(kernel_named("nngp")),
-        "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3",
-    ),
-    "ntk": Entry(
-        KernelRidge(kernel_named("ntk")),
-        "tangent kernel of an infinitely wide ReLU network; depth 1 to 3",
-    ),
+    **{name: Entry(KernelRidge(kernel_named(name)), what) for name, what in _KERNELS.items()},
     "convolutional-ntk": Entry(
         KernelRidge(ConvolutionalNTK()),
         "tangent kernel of a convolutional network with infinitely many filters; depth 1 to 3",
@@ -127,9 +119,9 @@ LEARNERS = {
         RecursiveFeatureMachine(),
         "recursive feature machine: a Laplace kernel that learns its metric",
     ),
-    "random-forest": Entry(FOREST.learner, "random forest by scikit-learn"),
-    "gradient-boosting": Entry(BOOSTING.learner, "histogram gradient boosting by scikit-learn"),
-    "knn": Entry(NEIGHBORS.learner, "nearest neighbours by scikit-learn"),
+    "random-forest": Entry(_scikit("FOREST"), "random forest by scikit-learn"),
+    "gradient-boosting": Entry(_scikit("BOOSTING"), "histogram gradient boosting by scikit-learn"),
+    "knn": Entry(_scikit("NEIGHBORS"), "nearest neighbors by scikit-learn"),
     "mean-histogram": Entry(
         DirectionHistogram("mean"), "the direction E[y·x] and a histogram of the label along it"
     ),

@@ -61,7 +61,6 @@ class DirectionHistogram(PathLearner):
     bins: tuple[int, ...] = eqx.field(static=True, default=(20,))
 
     def __check_init__(self) -> None:
-        """Refuse what cannot be done."""
         require(
             self.direction in ("mean", "principal"),
             f"direction must be 'mean' or 'principal', but is {self.direction!r}.",
@@ -75,7 +74,6 @@ class DirectionHistogram(PathLearner):
         return outputs.count is None
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """Several numbers of bins."""
         return (dataclasses.replace(self, bins=BINS[:budget]),)
 
     def work(self, n: int, r: int) -> float:
@@ -83,11 +81,9 @@ class DirectionHistogram(PathLearner):
         return float(n) * r**2 + 9.0 * r**3 if self.direction == "principal" else float(n) * r
 
     def prediction_work(self, d: int) -> float:
-        """One product."""
         return float(d)
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Find the direction and fill the tables."""
         sample = draw(sampler, n, keys_of(key)[1])
         z, y = np.asarray(sample.x, np.float64).reshape(n, -1), np.asarray(sample.y, np.float64)
         inside = z.T @ y / n if self.direction == "mean" else _top_direction(z)

@@ -41,7 +41,6 @@ class FeatureModel(PathModel):
         )
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
-        """From one set of features for all steps."""
         scaled = x * x.dtype.type(self.scale)
         parts = [
             _products(featured(self.features, scaled[i : i + ROWS]), self.weights)
@@ -52,9 +51,7 @@ class FeatureModel(PathModel):
 
 
 def _products(phi: Float[np.ndarray, "n f"], weights: np.ndarray) -> np.ndarray:
-    """φ times the weights of each step: steps first, then points, then outputs where there are
-    several.
-    """
+    """φ times the weights of each step: steps, then points, then outputs if several."""
     return np.moveaxis(np.tensordot(phi, weights, axes=(1, 1)), 1, 0)
 
 
@@ -80,7 +77,6 @@ class FeatureLearner(PathLearner):
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """The numbers of the features, and the place in the path."""
         return {**self.features.settings, **super().settings}
 
     def work(self, n: int, r: int) -> float:
@@ -89,7 +85,6 @@ class FeatureLearner(PathLearner):
         return 3.0 * n * count * r + float(n) * count**2 + 9.0 * count**3
 
     def prediction_work(self, d: int) -> float:
-        """The features of one input."""
         return float(d) * self.features.count(d)
 
     @abstractmethod
@@ -97,7 +92,6 @@ class FeatureLearner(PathLearner):
         """Weights and offset for standardised features and labels, for each penalty."""
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Solve the whole path."""
         sample, x, norm, y = drawn(sampler, n, key)
         features = self.features.for_shape(sampler.input_shape).draw(
             x.shape[1], key=keys_of(key)[0]
@@ -171,9 +165,7 @@ class LogisticRegression(FeatureLearner):
 
 
 def _by_class(columns: np.ndarray, seen: np.ndarray, count: int, absent: float) -> np.ndarray:
-    """Columns of the classes that were seen among all classes; two classes have one column,
-    positive for the second.
-    """
+    """Columns of the classes seen among all; two classes have one, positive for the second."""
     if len(seen) == 2:
         columns = np.column_stack([-columns[:, 0] / 2, columns[:, 0] / 2])
     found = np.full((len(columns), count), absent if np.isfinite(absent) else -1e6)

@@ -16,7 +16,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.deprecation import renamed_parameters
-from unlazy.core.errors import BadInput, require
+from unlazy.core.errors import BadInput, require, require_one_of
 from unlazy.core.losses import Loss, example_losses
 from unlazy.core.metrics import Outputs
 from unlazy.learners.base import SEEN, Call, Keys, Learner, Trace, at_once
@@ -73,7 +73,6 @@ class Descent(Resumable):
     drop: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse settings that contradict each other."""
         require(
             bool(self.rates), "A descent stage needs the step size of at least one parameter group."
         )
@@ -88,9 +87,7 @@ class Descent(Resumable):
             self.batch is None or self.batch > 0, f"batch must be positive, but is {self.batch}."
         )
         known = (*get_args(Loss), NATURAL)
-        require(
-            self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}."
-        )
+        require_one_of("loss", self.loss, known)
         require(
             self.optimizer in ("sgd", "adam"),
             f"optimiser must be sgd or adam, but is {self.optimizer!r}.",
@@ -251,9 +248,7 @@ class Descent(Resumable):
         return jnp.mean(weight * example_losses(self.loss, score, y))
 
     def _weights(self, batch: Any, whole: Any) -> Float[Array, " n"]:
-        """Weights of a batch's examples; where classes are weighted, by their shares in the
-        whole.
-        """
+        """Weights of a batch's examples; class weights are by the shares in the whole."""
         weight = (
             batch.weight
             if isinstance(batch, WeightedBatch)
@@ -358,20 +353,16 @@ class GradientDescent(Learner):
         return tuple(sorted({step for step in self.record if 0 <= step < last} | {last}))
 
     def work(self, n: int, r: int) -> float:
-        """Sum over the stages."""
         return sum(stage.work(n, r, self.init.width) for stage in self.stages)
 
     def prediction_work(self, d: int) -> float:
-        """One product with the first layer."""
         return float(d) * self.init.width
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
-        """The start, each stage and the end are parts of their own: learners share those that are
-        equal.
-        """
+        """The start, each stage and the end are parts of their own: learners share equal ones."""
         require(n > 0, f"A learner needs at least one example, but n={n}.")
         if self.draws_fresh:
             self._check_budget(n)

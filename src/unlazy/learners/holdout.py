@@ -131,8 +131,6 @@ class _Split(eqx.Module):
 
 
 class _Score(eqx.Module):
-    """Score models on what was held out."""
-
     outputs: Outputs = eqx.field(static=True)
 
     def __call__(self, trace: Trace, rest: Batch, basis: Float[Array, "r d"] | None) -> Trace:

@@ -71,7 +71,6 @@ class KernelModel(PathModel):
         )
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
-        """From one Gram matrix for all steps."""
         steps, n = self.coefficients.shape[:2]
         columns = np.moveaxis(self.coefficients, 0, 1).reshape(n, -1)
         found = Solution(self.kernel, self.points, columns, self.points.dtype.name).predict(
@@ -106,7 +105,6 @@ class KernelLearner(PathLearner):
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """The kernel's numbers and the place in the path."""
         return {**numbers_of(self.kernel), **super().settings}
 
     def _prepared(
@@ -136,13 +134,10 @@ class KernelRidge(KernelLearner):
     memory: int | None = eqx.field(static=True, default=None, kw_only=True)
 
     def work(self, n: int, r: int) -> float:
-        """Three Gram matrices, and a hundred products, which wait for the memory and so count four
-        times.
-        """
+        """Three Gram matrices and a hundred memory-bound products, which count four times."""
         return 3.0 * n * n * (r + 30) + 400.0 * n * n
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Solve the whole path."""
         sample, kernel, x, scale, y = self._prepared(sampler, n, key)
         offset = np.mean(y, axis=0)
         with jax.enable_x64(x.dtype == np.float64):
@@ -176,7 +171,6 @@ class KernelSVM(KernelLearner):
         return outputs.kind != "reals"
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Solve for each penalty; of several classes each against the rest."""
         from sklearn.svm import SVC
 
         sample, kernel, x, scale, y = self._prepared(sampler, n, key)

@@ -52,7 +52,6 @@ class PrefixRidge(Learner):
     fineness: float = eqx.field(converter=float, default=0.01, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse what is no grid."""
         _require_sizes(self.sizes)
         require(0 < self.fineness < 1, f"fineness lies between 0 and 1, but is {self.fineness}.")
 
@@ -121,7 +120,6 @@ class OnPrefixes(Learner):
         return cls(learner, sizes, precision=learner.precision)
 
     def __check_init__(self) -> None:
-        """Refuse streams, which have no prefixes but their steps."""
         _require_sizes(self.sizes)
         require(bool(self.sizes), "There must be at least one size.")
         require(
@@ -148,7 +146,6 @@ class OnPrefixes(Learner):
         return self.learner.suits(outputs)
 
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The sizes up to n."""
         return tuple(size for size in self.sizes if size <= n)
 
     def examples_at(self, step: int, n: int) -> int:
@@ -231,5 +228,4 @@ class Several(Model):
         )
 
     def __call__(self, x: Float[Array, "n *d"]) -> Scores:
-        """Scores of the last."""
         return self.models[-1](x)

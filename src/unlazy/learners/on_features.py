@@ -66,7 +66,6 @@ class OnFeatures(Learner):
         return self.learner.recorded(n)
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """What the learner would try, on these features."""
         return tuple(
             OnFeatures.of(learner, self.features) for learner in self.learner.tuning(budget)
         )

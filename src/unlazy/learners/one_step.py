@@ -29,7 +29,6 @@ class ReadoutDescent(GradientDescent):
     """
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """Ridges for a few spreads."""
         spreads = SPREADS[: max(1, budget // len(RIDGES))]
         return tuple(
             self.with_settings(spread, ridge)
@@ -53,7 +52,6 @@ class ReadoutDescent(GradientDescent):
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """The spread after the first step and the ridge of the readout."""
         first, last = self.stages[0], self.stages[-1]
         assert (
             isinstance(first, Descent)
@@ -80,8 +78,6 @@ def first_step_network(
     *,
     steps: int = 1000,
     rate: float = 0.03,
-    decay: float = 1e-3,
-    ridge: float = 1e-5,
     record: tuple[int, ...] = (),
 ) -> ReadoutDescent:
     """The same with `steps` of minibatch descent between, on both layers but for the biases. Its
@@ -98,8 +94,8 @@ def first_step_network(
         loss="hinge",
         momentum=0.9,
         drop=0.75,
-        decay={"w": decay},
+        decay={"w": 1e-3},
     )
     return ReadoutDescent(
-        _init(m), (first, descent, RidgeReadout(ridge)), record=record, precision=64
+        _init(m), (first, descent, RidgeReadout(1e-5)), record=record, precision=64
     )

@@ -82,7 +82,6 @@ class PathModel(Model):
         return jnp.asarray(self.path_scores(rows.reshape(len(rows), -1)))
 
     def __call__(self, x: Float[Array, "n *d"]) -> Scores:
-        """Scores of the last model of the path."""
         return self.scores(x)[-1]
 
 
@@ -111,16 +110,13 @@ class PathLearner(Learner):
         return dataclasses.replace(self, **{self.path: path})  # type: ignore[arg-type]
 
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The places in the path."""
         return tuple(range(len(self._path)))
 
     def options(self, n: int) -> dict[int, Learner]:
-        """Each setting of the path."""
         return {index: self.along((value,)) for index, value in enumerate(self._path)}
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """The setting, if the path has one place."""
         return {self.setting: self._path[0]} if len(self._path) == 1 else {}
 
     def traced(self, models: Model, losses: Any, sample: Batch) -> Trace:

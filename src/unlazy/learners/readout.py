@@ -33,15 +33,12 @@ class RidgeReadout(Stage):
     ridge: float = eqx.field(converter=float, default=1e-6)
 
     def __check_init__(self) -> None:
-        """Refuse a penalty that cannot be solved."""
         require(self.ridge > 0, f"ridge must be positive, but is {self.ridge}.")
 
     def length(self, n: int) -> int:
-        """One exact step."""
         return 1
 
     def work(self, n: int, r: int, width: int) -> float:
-        """The features and their second moment."""
         return float(n) * width * (r + width)
 
     def run(

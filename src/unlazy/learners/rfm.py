@@ -67,7 +67,6 @@ class RecursiveFeatureMachine(PathLearner):
     iterations: tuple[int, ...] = eqx.field(static=True, default=(3,))
 
     def __check_init__(self) -> None:
-        """Refuse what cannot be run."""
         increasing = all(a < b for a, b in zip(self.iterations, self.iterations[1:], strict=False))
         require(
             bool(self.iterations) and self.iterations[0] >= 0 and increasing,
@@ -78,7 +77,6 @@ class RecursiveFeatureMachine(PathLearner):
         )
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """Numbers of iterations for a few ridges."""
         iterations = ITERATIONS[: min(budget, len(ITERATIONS))]
         ridges = (1.0, 0.03, 30.0, 1e-3, 0.3, 100.0)[: max(1, budget // len(ITERATIONS))]
         return tuple(
@@ -87,13 +85,10 @@ class RecursiveFeatureMachine(PathLearner):
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """The kernel's bandwidth, the ridge and the number of iterations."""
         return {"gamma": self.kernel.gamma, "ridge": self.ridge, **super().settings}
 
     def work(self, n: int, r: int) -> float:
-        """For each iteration two Gram matrices and the gradients, and products that wait for the
-        memory.
-        """
+        """Per iteration two Gram matrices, the gradients, and memory-bound products."""
         return (self.iterations[-1] + 1) * (4.0 * n * n * (r + 30) + 200.0 * n * n)
 
     def prediction_work(self, d: int) -> float:
@@ -101,7 +96,6 @@ class RecursiveFeatureMachine(PathLearner):
         return 0.0
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Fit, learn the metric, and fit again."""
         sample, x, norm, y = drawn(sampler, n, key)
         offset = np.asarray(np.mean(y, axis=0))
 

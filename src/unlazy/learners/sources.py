@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import BadInput, require
+from unlazy.core.errors import BadInput, require, require_one_of
 from unlazy.core.random import shuffled
 from unlazy.networks.base import Network, SlopeBounded, SplitWeights
 from unlazy.tasks.base import Population, Sampler, WeightedBatch
@@ -263,11 +263,7 @@ class QueryOracle(eqx.Module):
         return cls(tolerance, mode, examples=examples_needed(tolerance) if mode == "sampled" else 0)
 
     def __check_init__(self) -> None:
-        """Refuse what is no oracle."""
-        require(
-            self.mode in get_args(Mode),
-            f"mode must be one of {', '.join(get_args(Mode))}, but is {self.mode!r}.",
-        )
+        require_one_of("mode", self.mode, get_args(Mode))
         require(0 < self.tolerance <= 1, f"tolerance lies in (0, 1], but is {self.tolerance}.")
         require(
             self.mode != "sampled" or self.examples > 0,

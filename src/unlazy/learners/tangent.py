@@ -115,9 +115,7 @@ class ReadoutPath(PathModel):
 
 
 class _LinearInParameters(PathLearner):
-    """Base: a network from `init`, fitted at each of `ridges`, which are in units of the mean
-    squared size of the features.
-    """
+    """Base: a network from `init`, fitted at `ridges`, in units of the features' mean square."""
 
     path, setting = "ridges", "ridge"
     init: Init

@@ -100,8 +100,6 @@ class UnitScale(eqx.Module):
 
 
 class _Unscale(eqx.Module):
-    """Models that take inputs as they are."""
-
     def __call__(self, trace: Trace, scale: Float[Array, ""], sample: Batch) -> Trace:
         seen = Batch(sample.x[: len(trace.seen.y)], trace.seen.y)
         return dataclasses.replace(

@@ -37,7 +37,6 @@ class ModuleNetwork(Network):
 
     @classmethod
     def of(cls, module: Any, *, outputs: int | None = None, batched: bool = False) -> Self:
-        """Wrap a module."""
         require(
             callable(module),
             f"A module must be callable to be a network, but {type(module).__name__} is not.",

@@ -95,7 +95,6 @@ class OnCoordinates(Model):
     basis: Float[Array, "r d"]
 
     def __call__(self, x: Float[Array, "n r"]) -> Scores:
-        """Scores of a batch of coordinates."""
         return self.model(x @ self.basis)
 
 
@@ -185,7 +184,6 @@ class SplitWeights(eqx.Module):
 
     @classmethod
     def of(cls, w: Float[Array, "m d"], basis: Float[Array, "r d"]) -> SplitWeights:
-        """Split."""
         inside = w @ basis.T
         return cls(inside, w - inside @ basis)
 

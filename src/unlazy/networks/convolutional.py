@@ -89,7 +89,6 @@ class ConvolutionalInit(Init):
     activation: str = eqx.field(static=True, default="relu", kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse sizes that make no network."""
         activation_of(self.activation)
         require(
             bool(self.channels) and min(self.channels) > 0,
@@ -106,9 +105,7 @@ class ConvolutionalInit(Init):
 
     @property
     def width(self) -> int:
-        """Multiply-adds for each number of an input, over all layers; the pictures shrink from
-        layer to layer.
-        """
+        """Multiply-adds per number of an input over all layers; images shrink on the way."""
         ins = (1, *self.channels)
         return sum(
             self.side**2 * i * o // self.pool ** (2 * place) or 1

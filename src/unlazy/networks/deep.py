@@ -72,7 +72,6 @@ class DeepInit(Init):
 
     @property
     def width(self) -> int:
-        """Neurons of a hidden layer."""
         return self.m
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> DeepNetwork:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from unlazy.core.activations import activation_of
-from unlazy.core.errors import BadInput, require
+from unlazy.core.errors import BadInput, require, require_whole
 from unlazy.core.random import normal, rademacher
 from unlazy.networks.base import Init, axes_of
 from unlazy.networks.linearized import Linearized
@@ -24,9 +24,7 @@ def require_law(m: int, activation: str, **scales: float) -> None:
     network.
     """
     activation_of(activation)
-    require(
-        isinstance(m, int) and m > 0, f"m must be a positive whole number of neurons, but is {m!r}."
-    )
+    require_whole("m", m, "neurons")
     for name, value in scales.items():
         require(
             0 <= value < math.inf,
@@ -62,11 +60,9 @@ class AntisymmetricInit(Init):
 
     @property
     def width(self) -> int:
-        """2m neurons."""
         return 2 * self.m
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
-        """Draw m neurons and mirror them."""
         key_w, key_b, key_a = jax.random.split(key, 3)
         w = self.w_scale * normal(key_w, (self.m, d))
         b = self.b_scale * normal(key_b, (self.m,))
@@ -101,17 +97,13 @@ class TernaryInit(Init):
             "Neurons come in pairs: their number must be even and positive, but is "
             f"{self.neurons!r}.",
         )
-        require(
-            isinstance(self.k, int) and self.k > 0,
-            f"k must be a positive whole number of bits, but is {self.k!r}.",
-        )
+        require_whole("k", self.k, "bits")
 
     @property
     def width(self) -> int:
         return self.neurons
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
-        """Draw half of the neurons and pair them."""
         key_w, key_a = jax.random.split(key)
         half, ends, number = self.neurons // 2, axes_of(outputs), jnp.result_type(float)
         require(
@@ -152,7 +144,6 @@ class PlainInit(Init):
 
     @property
     def width(self) -> int:
-        """m neurons."""
         return self.m
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
@@ -182,21 +173,16 @@ class SphereInit(Init):
     bias: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(
-            isinstance(self.p, int) and self.p > 0,
-            f"p must be a positive whole number of neurons, but is {self.p!r}.",
-        )
+        require_whole("p", self.p, "neurons")
         require(
             0 < self.radius < math.inf, f"radius must be a finite number > 0, but is {self.radius}."
         )
 
     @property
     def width(self) -> int:
-        """p neurons."""
         return self.p
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
-        """Draw directions and signs."""
         key_w, key_a = jax.random.split(key)
         v = normal(key_w, (self.p, d + self.bias))
         v = self.radius * v / jnp.linalg.norm(v, axis=1, keepdims=True)
@@ -242,7 +228,6 @@ class ResNetInit(Init):
 
     @property
     def width(self) -> int:
-        """Neurons of a hidden layer."""
         return self.m
 
     def __call__(
@@ -281,7 +266,6 @@ class SignedInit(Init):
 
     @property
     def width(self) -> int:
-        """m neurons."""
         return self.m
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
@@ -300,11 +284,9 @@ class TangentInit(Init):
 
     @property
     def width(self) -> int:
-        """As many neurons as the network has."""
         return self.of.width
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> Linearized:
-        """Draw the network and linearise it where it stands."""
         base = self.of(d, outputs=outputs, key=key)
         if not isinstance(base, TwoLayer | ThreeLayerResNet):
             name = type(base).__name__

@@ -33,16 +33,13 @@ class Linearized(Rotatable, HasNeurons, Smoothable):
         return result
 
     def enter(self, basis: Float[Array, "r d"]) -> Linearized:
-        """Split both first layers."""
         return Linearized(self.base.enter(basis), self.delta.enter(basis))
 
     def leave(self, basis: Float[Array, "r d"]) -> Linearized:
-        """Join both first layers."""
         return Linearized(self.base.leave(basis), self.delta.leave(basis))
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Those of the network."""
         return self.base.groups
 
     def get(self, groups: tuple[str, ...]) -> dict[str, Any]:

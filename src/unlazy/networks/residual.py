@@ -61,12 +61,10 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
         return self.hidden(x, smoothing=smoothing) @ self.a
 
     def enter(self, basis: Float[Array, "r d"]) -> ThreeLayerResNet:
-        """Split the first layer into coordinates and rest."""
         assert not isinstance(self.w, SplitWeights)
         return self.put({"w": SplitWeights.of(self.w, basis)})
 
     def leave(self, basis: Float[Array, "r d"]) -> ThreeLayerResNet:
-        """Join coordinates and rest."""
         assert isinstance(self.w, SplitWeights)
         return self.put({"w": self.w.join(basis)})
 

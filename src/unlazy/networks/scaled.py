@@ -55,7 +55,6 @@ class ScaledInit(Init):
 
     @property
     def width(self) -> int:
-        """As many neurons as the network has."""
         return self.of.width
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> ScaledTwoLayer:

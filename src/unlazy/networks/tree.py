@@ -141,11 +141,9 @@ class TreeInit(Init):
 
     @property
     def width(self) -> int:
-        """Neurons of a gate."""
         return self.k
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TreeNetwork:
-        """Draw a tree on d inputs."""
         require(outputs is None, "A tree of gates has one output, a sign.")
         tree = initial_tree(d, self.k, key=key)
         return TreeNetwork(

@@ -51,12 +51,10 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
         return self.hidden(x, smoothing=smoothing) @ self.a + self.c[None]
 
     def enter(self, basis: Float[Array, "r d"]) -> TwoLayer:
-        """Split the first layer into coordinates and rest."""
         assert not isinstance(self.w, SplitWeights)
         return self.put({"w": SplitWeights.of(self.w, basis)})
 
     def leave(self, basis: Float[Array, "r d"]) -> TwoLayer:
-        """Join coordinates and rest."""
         assert isinstance(self.w, SplitWeights)
         return self.put({"w": self.w.join(basis)})
 

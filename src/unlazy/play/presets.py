@@ -286,7 +286,7 @@ def _circuit(values: Values) -> Scenario:
     family = GenerativeCircuits(n, gates=tuple(values["gates"].split("/")))
     depth = n.bit_length() - 1
     layers = layerwise_network(n, margin=(2 / 3) ** depth, steps=values["steps"], k=values["k"])
-    whole = end_to_end(n, steps=depth * values["steps"], batch=min(128, values["n"]), rate=3e-3)
+    whole = end_to_end(steps=depth * values["steps"], batch=min(128, values["n"]), rate=3e-3)
     baselines = {"linear": LEARNERS["linear"].value, "ntk": LEARNERS["ntk"].value}
     return Scenario(
         family,

@@ -36,7 +36,6 @@ class ModelProbe(Probe):
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
-        """Look at each recorded model."""
         result: dict[str, Array] = trace.each(
             lambda model: self.look(task, model, seen=trace.seen, key=key)
         )

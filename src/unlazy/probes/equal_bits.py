@@ -48,7 +48,6 @@ class PartErrors(Probe):
     test: int = eqx.field(static=True, default=4000)
 
     def __check_init__(self) -> None:
-        """Refuse an empty test."""
         _some(self.test, "test examples")
 
     def __call__(
@@ -87,7 +86,6 @@ class PartWeights(ModelProbe):
     count: int = eqx.field(static=True, default=400)
 
     def __check_init__(self) -> None:
-        """Refuse an empty picture."""
         _some(self.count, "neurons")
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
@@ -133,7 +131,6 @@ class ScoreByOnes(Probe):
     examples: int = eqx.field(static=True, default=200)
 
     def __check_init__(self) -> None:
-        """Refuse an empty look."""
         _some(self.examples, "inputs")
 
     def __call__(

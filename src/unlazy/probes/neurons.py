@@ -22,9 +22,7 @@ def _neurons(model: Model) -> Float[Array, "m d"]:
 
 
 def _scaled(w: Float[Array, "m d"]) -> Float[Array, "m d"]:
-    """Rows of greatest entry one: after one theorem-sized step, weights are so small that their
-    squares underflow.
-    """
+    """Rows of greatest entry one: squares of weights may underflow after a theorem-sized step."""
     return w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
 
 
@@ -62,7 +60,6 @@ class Silhouette(ModelProbe):
     count: int = eqx.field(static=True, default=100)
 
     def __check_init__(self) -> None:
-        """Refuse an empty picture."""
         require(
             self.count > 0,
             f"The number of neurons in a silhouette must be positive, but is {self.count}.",

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import require, require_one_of
 from unlazy.core.losses import Loss, example_losses
 from unlazy.core.metrics import accuracy, right
 from unlazy.learners.base import Trace
@@ -31,11 +31,8 @@ class Performance(Probe):
     loss: Loss | Literal["auto"] = eqx.field(static=True, default="auto")
 
     def __check_init__(self) -> None:
-        """Refuse an empty test set."""
         known = ("auto", *get_args(Loss))
-        require(
-            self.loss in known, f"loss must be one of {', '.join(known)}, but is {self.loss!r}."
-        )
+        require_one_of("loss", self.loss, known)
         require(self.test > 0, f"The number of test examples must be positive, but is {self.test}.")
 
     def __call__(
@@ -76,7 +73,6 @@ class Validation(Probe):
     count: int = eqx.field(static=True, default=1000)
 
     def __check_init__(self) -> None:
-        """Refuse an empty set."""
         require(self.count > 0, f"The number of examples must be positive, but is {self.count}.")
 
     def __call__(

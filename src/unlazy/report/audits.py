@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from unlazy.estimators.catalog import GROUPS
 from unlazy.report.html import write_page
 from unlazy.report.labels import count
 from unlazy.report.progress import duration
-from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, slug
 from unlazy.studies.audit import AuditOutcome, MethodLosses
 from unlazy.tables.decision import MARGIN
@@ -218,11 +216,6 @@ _PARTS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Iterator[ViewPlot]] |
     "rotation": ("Rotated columns", None),
     "permuted labels": ("Shuffled labels", None),
 }
-
-
-def print_audit(outcome: AuditOutcome, console: Console) -> None:
-    """Print an audit."""
-    print_view(view(outcome), console)
 
 
 def write_audit(outcome: AuditOutcome, path: Path) -> None:

@@ -6,12 +6,9 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from unlazy.lab.outcomes import BenchmarkResult, Cell, Result
 from unlazy.report.labels import count, number, spread
 from unlazy.report.progress import duration
-from unlazy.report.terminal import print_view
 from unlazy.report.training import series_of
 from unlazy.report.view import View, ViewPlot, ViewTable, provenance, slug
 
@@ -125,8 +122,3 @@ def curves(outcome: BenchmarkResult) -> ViewPlot:
         caption="Bars: 95 % intervals. Click on a name to hide or show it.",
         name="contest",
     )
-
-
-def print_outcome(outcome: BenchmarkResult, console: Console) -> None:
-    """Print a comparison."""
-    print_view(view(outcome), console)

@@ -253,7 +253,5 @@ def _x(plot: ViewPlot, values: Sequence[Any]) -> list[Any]:
 
 
 def _plain(values: Iterable[float]) -> list[float | None]:
-    """Return numbers of six digits; JSON has no NaN and no infinity, Plotly leaves a gap at
-    null.
-    """
+    """Return numbers of six digits, None for NaN and infinity: Plotly leaves a gap there."""
     return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values]

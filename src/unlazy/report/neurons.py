@@ -179,9 +179,7 @@ def has_centres(record: Record) -> bool:
 
 
 def _directions(record: Record, place: int) -> np.ndarray:
-    """The stars of a step: hidden directions, or centres; a place for a centre that there is none
-    of is left out.
-    """
+    """The stars of a step: hidden directions, or the centers that there are."""
     if "directions" in record.arrays:
         directions: np.ndarray = record.arrays["directions"][place]
         return directions
@@ -211,9 +209,7 @@ def _count(record: Record) -> int:
 
 
 def _is_crowded(record: Record) -> bool:
-    """Whether only the directions themselves are drawn: there are many, or they are centres, whose
-    opposites mean nothing.
-    """
+    """Whether only the directions are drawn: there are many, or they are centers."""
     return has_centres(record) or _count(record) > FEW
 
 

@@ -6,10 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from unlazy.report.figures import save_plot
-from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable
 from unlazy.studies.ranking import RankingOutcome
 from unlazy.tables.uci_benchmark import PairedTest, Standing
@@ -102,11 +99,6 @@ def _shown(found: Sequence[Standing]) -> list[Standing]:
     )
     wanted = [*best, *([] if most in best else [most])]
     return [standing for standing in found if standing.ours or standing in wanted]
-
-
-def print_ranking(outcome: RankingOutcome, console: Console) -> None:
-    """Print a ranking, and the one without tables that have a test set of their own."""
-    print_view(view(outcome), console)
 
 
 def save_ranking(found: Sequence[Standing], path: Path) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rich.console import Console
-
 from unlazy.lab.exponents import SampleComplexity, ScalingOutcome, ScalingRow, not_reached
 from unlazy.report.labels import count, listed
-from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, provenance, slug
 
 PREDICTED = "predicted (ridgeless)"
@@ -141,8 +138,3 @@ def _series(row: ScalingRow) -> Iterator[ViewSeries]:
         y = tuple(float(row.predicted[place]) for place in at)
         told = f"{row.learner}, {PREDICTED}"
         yield ViewSeries(told, tuple(map(float, at)), y, kind="theory", group=row.learner)
-
-
-def print_scaling(outcome: ScalingOutcome, console: Console) -> None:
-    """Print a scaling study."""
-    print_view(view(outcome), console)

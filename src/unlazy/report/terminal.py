@@ -14,9 +14,9 @@ from unlazy.report.labels import COLORS, MARKS
 from unlazy.report.view import View, ViewTable, view_of
 
 
-def print_outcome(outcome: Any, console: Console, *, details: bool = False) -> None:
+def print_outcome(outcome: Any, console: Console) -> None:
     """Print an outcome of any kind."""
-    print_view(view_of(outcome), console, details=details)
+    print_view(view_of(outcome), console)
 
 
 def print_view(view: View, console: Console, *, details: bool = False) -> None:

@@ -195,9 +195,7 @@ def checks(verdict: Verdict, check_results: Sequence[CheckResult], title: str) -
 
 
 def _printed(claim: Claim, quantity: Quantity) -> str:
-    """Return the published value of a quantity, or the difference of two; empty if there is
-    none.
-    """
+    """Return the published value of a quantity or the difference of two; empty if none."""
     known = {p.quantity: p.printed for p in claim.published}
     other = quantity.minus
     if other is None:

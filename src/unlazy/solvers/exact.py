@@ -55,9 +55,7 @@ class RidgePath:
         return result.reshape(*result.shape[:2], *self.Y.shape[1:])
 
     def _factors(self) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, "n r"]]:
-        """D, and the entries of L below its diagonal (the last row is not used), for all ridges at
-        once.
-        """
+        """D, and the entries of L below its diagonal (the last row is unused), for all ridges."""
         n = len(self.diagonal)
         D, below = np.empty((n, len(self.ridges))), np.zeros((n, len(self.ridges)))
         D[0] = self.diagonal[0] + self.ridges
@@ -183,42 +181,6 @@ def eigh(K: Matrix) -> tuple[Float[np.ndarray, " n"], Matrix]:
     """Eigenvalues and eigenvectors of a symmetric matrix."""
     with _threads(len(K), 1500):
         return np.linalg.eigh(K)
-
-
-def learning_curve(
-    K: Matrix,
-    K_test: Float[np.ndarray, "t n"],
-    Y: Targets,
-    ridge: float,
-    *,
-    sizes: Sequence[int] | None = None,
-) -> np.ndarray:
-    """Predictions by fits to the first n points, for every n in `sizes` (by default 1, …, all),
-    from one Cholesky factorisation.
-
-    With L·Lᵀ = K + λI, V = L⁻¹·K_testᵀ and z = L⁻¹·Y, the fit to the first n points predicts Σ_{i ≤
-    n} V_i·z_i. The sizes are the first axis of the result, the rows of `K_test` = k(z_i, x_j) the
-    second.
-    """
-    K, Y = _regression(K, Y)
-    K_test = finite_array("K_test", K_test, 2)
-    n = len(K)
-    require(
-        K_test.shape[1] == n,
-        f"K_test must have one column for each of the {n} points, but has the shape "
-        f"{K_test.shape}.",
-    )
-    wanted = np.arange(1, n + 1) if sizes is None else _prefixes(sizes, n)
-    L = cholesky(K, ridge)
-    targets = Y.reshape(n, -1)
-    V = scipy.linalg.solve_triangular(L, K_test.T, lower=True, check_finite=False)
-    z = scipy.linalg.solve_triangular(L, targets, lower=True, check_finite=False)
-    result = np.empty((len(wanted), len(K_test), targets.shape[1]))
-    total, start = np.zeros(result.shape[1:]), 0
-    for index, size in enumerate(wanted):
-        total += V[start:size].T @ z[start:size]
-        result[index], start = total, size
-    return result.reshape(len(wanted), len(K_test), *Y.shape[1:])
 
 
 def prefix_coefficients(K: Matrix, Y: Targets, ridge: float, sizes: Sequence[int]) -> np.ndarray:

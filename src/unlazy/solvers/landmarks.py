@@ -119,9 +119,7 @@ class _Span:
 
 
 class _Sums:
-    """Sums over points, with weights: of k(z, x)·k(z, x)ᵀ (its lower half), k(z, x), k(z, x)·yᵀ, y
-    and 1.
-    """
+    """Weighted sums of k(z, x)·k(z, x)ᵀ (its lower half), k(z, x), k(z, x)·yᵀ, y and 1."""
 
     def __init__(self, span: _Span, outputs: int, intercept: bool) -> None:
         m = len(span.z)

@@ -278,9 +278,7 @@ def fit_stored(
 
 
 class _Weighted(Kernel):
-    """k(x, z)·√w(x)·√w(z), where √w is the last coordinate of a point: weights for a solver that
-    knows none.
-    """
+    """k(x, z)·√w(x)·√w(z), with √w as last coordinate: weights for a solver without."""
 
     kernel: Kernel
 

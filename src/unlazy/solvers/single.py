@@ -184,9 +184,7 @@ def _factor(scaled: Matrix, ridge: float, precision: type) -> Matrix | None:
 
 
 def _refined(scaled: Matrix, ridge: float, factor: Matrix, right: Matrix) -> Matrix | None:
-    """(K + λI)⁻¹·right by the factor, corrected by residuals in double precision; None where these
-    do not shrink.
-    """
+    """(K + λI)⁻¹·right, corrected by residuals in double precision; None if these do not shrink."""
     solve = scipy.linalg.lapack.spotrs if factor.dtype == np.float32 else scipy.linalg.lapack.dpotrs
     norms = np.maximum(np.linalg.norm(right, axis=0), np.finfo(np.float64).tiny)
     solved: Matrix = np.zeros_like(right)

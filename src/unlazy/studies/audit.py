@@ -18,6 +18,7 @@ from unlazy.core.errors import require, unknown
 from unlazy.core.metrics import Kind
 from unlazy.estimators.catalog import AUDIT, GROUPS, Group
 from unlazy.lab.provenance import made_by
+from unlazy.lab.serialization import from_plain, to_plain
 from unlazy.lab.showing import Shown
 from unlazy.lab.store import Run, Store
 from unlazy.lab.study import Rounds, Say, silent
@@ -43,6 +44,11 @@ SMALL = 400
 CONTEST = 0.75
 #: Folds on which diagnostics look at the selected methods.
 SELECTED_FOLDS = 2
+_KEYS = {
+    "kind": "task",
+    "findings": "explanations",
+    "left_out": "left out",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,46 +110,27 @@ class AuditOutcome(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        return {
-            "command": self.command,
-            "table": self.table,
-            "task": self.kind,
-            "rows": self.rows,
-            "columns": self.columns,
-            "classes": list(self.classes),
-            "decisions": list(self.decisions),
-            **self.judgement.to_json(),
-            "folds": self.folds,
-            "methods": {
-                method.name: {
-                    "group": method.group,
-                    "loss": method.mean,
-                    "by fold": list(method.losses),
-                    "seconds": method.seconds,
-                }
-                for method in self.methods
-            },
-            "selected": dict(self.selected),
-            "constant": list(self.constant),
-            "explanations": {
-                finding.name: {"says": finding.says, "data": dict(finding.data)}
-                for finding in self.findings
-            },
-            "left out": list(self.left_out),
-            "seconds": self.seconds,
-            "provenance": dict(self.provenance),
+        methods = {
+            method.name: {
+                "group": method.group,
+                "loss": method.mean,
+                "by fold": method.losses,
+                "seconds": method.seconds,
+            }
+            for method in self.methods
         }
+        findings = {each.name: {"says": each.says, "data": each.data} for each in self.findings}
+        told = to_plain(self, _KEYS, methods=methods, findings=findings, folds=self.folds)
+        del told["judgement"]
+        return told | self.judgement.to_json()
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
         """Build from `to_json` output."""
-        return cls(
-            table=told["table"],
-            kind=told["task"],
-            rows=told["rows"],
-            columns=told["columns"],
-            classes=tuple(told["classes"]),
-            decisions=tuple(told["decisions"]),
+        return from_plain(
+            cls,
+            told,
+            _KEYS,
             judgement=AuditDecision.from_json(told),
             methods=tuple(
                 MethodLosses(name, each["group"], tuple(each["by fold"]), each["seconds"])
@@ -151,16 +138,9 @@ class AuditOutcome(Shown):
                     told["methods"] if "methods" in told else told["contenders"]
                 ).items()
             ),
-            selected=told["selected"],
-            constant=tuple(told["constant"]),
             findings=tuple(
-                Explanation(name, each["says"], each["data"])
-                for name, each in told["explanations"].items()
+                Explanation(name, **each) for name, each in told["explanations"].items()
             ),
-            left_out=tuple(told["left out"]),
-            seconds=told["seconds"],
-            command=told["command"],
-            provenance=told["provenance"],
         )
 
 
@@ -177,7 +157,6 @@ class Audit:
     arrays = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be compared, before anything is run."""
         for each in self.methods:
             if each not in AUDIT:
                 raise unknown("method", each, AUDIT)

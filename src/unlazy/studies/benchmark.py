@@ -48,7 +48,6 @@ class Benchmark:
     command: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no contest."""
         require(bool(self.learners), "A contest needs at least one learner.")
         require(
             bool(self.sizes) and min(self.sizes) >= 2,
@@ -81,11 +80,6 @@ class Benchmark:
             f"{place.learner} tries {count} settings, but only {self.budget} are allowed.",
         )
         return [Trial(self.family, trial, place.n, place.seed, ()) for trial in tried]
-
-    @property
-    def all_rehearsals(self) -> list[Trial]:
-        """The trials that tune all learners."""
-        return [trial for place in self.places for trial in self.rehearsals(place)]
 
     def final(self, place: Cell, chosen: Learner) -> Trial:
         """Return the trial of the learner that was chosen, on all examples."""

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from unlazy.core.errors import BadInput, require
+from unlazy.core.errors import BadInput, require, require_one_of
 from unlazy.lab.arms import StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, NotRun
 from unlazy.lab.judging import Verdict, judge
@@ -115,7 +115,7 @@ def claim_study(
     with_control: bool = False,
 ) -> ClaimStudy:
     """Lay out the study of a claim, by default on the seeds on which it is judged."""
-    require(scale in SCALES, f"The scale must be one of {', '.join(SCALES)}, but is {scale!r}.")
+    require_one_of("The scale", scale, SCALES)
     count = claim.seeds[scale] if seeds is None else seeds
     require(count >= 1, f"The number of seeds must be at least 1, but is {count}.")
     first = claim.first_seed if first_seed is None else first_seed

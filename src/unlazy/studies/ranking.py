@@ -9,8 +9,6 @@ classifiers to solve real world classification problems? JMLR 15, 2014.
 from __future__ import annotations
 
 import dataclasses
-import functools
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -26,6 +24,7 @@ from unlazy.core.errors import unknown
 from unlazy.core.naming import ContentHashed
 from unlazy.estimators.catalog import RANKING
 from unlazy.lab.provenance import made_by
+from unlazy.lab.serialization import from_plain, to_plain
 from unlazy.lab.showing import Shown
 from unlazy.lab.store import Run, Store
 from unlazy.lab.study import Rounds, Say, silent
@@ -33,6 +32,12 @@ from unlazy.lab.trials import ExactComputation, Measurement, Record, Runnable, n
 from unlazy.tables.folds import fitted
 from unlazy.tables.uci_benchmark import PairedTest, Standing, paired_tests, standings
 from unlazy.tasks.tables.uci import UciTable
+
+_KEYS = {
+    "measured": "accuracies",
+    "comparable": "standings on tables without a test set",
+    "tests": "paired tests",
+}
 
 
 class UciData(ContentHashed):
@@ -45,30 +50,7 @@ class UciData(ContentHashed):
 
     @property
     def digest(self) -> str:
-        return _content(_ById(self.table))
-
-
-@dataclasses.dataclass(frozen=True)
-class _ById:
-    """A table that is compared by its place in memory; it holds the table, so that it stays."""
-
-    table: UciTable
-
-    def __hash__(self) -> int:
-        return id(self.table)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and other.table is self.table
-
-
-@functools.lru_cache(maxsize=256)
-def _content(table: _ById) -> str:
-    """Hash the inputs, the classes and the rows of every split."""
-    digest = hashlib.sha256(table.table.X.tobytes() + table.table.y.tobytes())
-    for split in table.table.splits:
-        for part in split:
-            digest.update(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()[:16]
+        return self.table.content
 
 
 class SplitTrial(ExactComputation):
@@ -80,7 +62,6 @@ class SplitTrial(ExactComputation):
     split: int = eqx.field(static=True)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Return the test accuracy in percent."""
         split = self.data.table.splits[self.split]
         if len(np.unique(split.y)) < 2:
             return {"test_accuracy": 100.0 * float(np.mean(split.y_test == split.y[0]))}
@@ -107,39 +88,20 @@ class RankingOutcome(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        return {
-            "command": self.command,
-            "tables": self.tables,
-            "apart": self.apart,
-            "standings": [_plain(each) for each in self.standings],
-            "standings on tables without a test set": [_plain(each) for each in self.comparable],
-            "paired tests": [test._asdict() for test in self.tests],
-            "accuracies": {name: dict(values) for name, values in self.measured.items()},
-            "provenance": dict(self.provenance),
-        }
+        return to_plain(self, _KEYS)
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
         """Build from `to_json` output."""
-        return cls(
-            command=told["command"],
-            tables=told["tables"],
-            apart=told["apart"],
-            measured=told["accuracies"],
-            standings=tuple(map(_standing, told["standings"])),
-            comparable=tuple(map(_standing, told["standings on tables without a test set"])),
-            tests=tuple(PairedTest(**each) for each in told["paired tests"]),
-            provenance=told["provenance"],
+        standings, comparable = (
+            tuple(map(_standing, told[_KEYS.get(name, name)]))
+            for name in ("standings", "comparable")
         )
-
-
-def _plain(standing: Standing) -> dict[str, Any]:
-    """Return a standing as plain data; one table has no interval, and JSON no infinity."""
-    half = standing.rank_half
-    return dataclasses.asdict(standing) | {"rank_half": half if math.isfinite(half) else None}
+        return from_plain(cls, told, _KEYS, standings=standings, comparable=comparable)
 
 
 def _standing(told: Mapping[str, Any]) -> Standing:
+    """Return a standing from plain data: one table has no interval, and JSON no infinity."""
     half = told["rank_half"]
     return Standing(**{**told, "rank_half": math.inf if half is None else half})
 
@@ -157,7 +119,6 @@ class Ranking:
     arrays = False
 
     def __post_init__(self) -> None:
-        """Refuse methods that are not in the catalog."""
         for name in self.methods:
             if name not in RANKING:
                 raise unknown("entrant", name, RANKING)

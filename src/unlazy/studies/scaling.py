@@ -110,7 +110,6 @@ class Scaling:
     command: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no study, before anything is run."""
         require(bool(self.learners), "A scaling study needs at least one learner.")
         require(
             bool(self.places) and bool(self.seeds),
@@ -338,9 +337,7 @@ def _rows(errors: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def _start_after(cell: SampleComplexity, max_n: int) -> int:
-    """The doubling of `START` at or below what was needed; where that was too much, all there
-    is.
-    """
+    """The doubling of `START` at or below what was needed, or all if that was too much."""
     if not cell.whole:
         return max_n
     mean = math.exp(float(np.mean(np.log(np.array(cell.examples, float)))))
@@ -381,9 +378,7 @@ def sizes_to_try(start: int, max_n: int, target: float) -> Generator[int, np.nda
 
 
 def _settled(study: Scaling, first: Mapping[str, list[SampleComplexity]]) -> tuple[Scaling, str]:
-    """The study with its target, as what was found at the first place asks for, and why it is that
-    one.
-    """
+    """The study with the target that the findings at the first place ask for, and why."""
     short = {name: cell for name, (cell,) in first.items() if not cell.whole}
     worst = max((max(cell.errors[-1]) for cell in short.values()), default=0.0)
     target = next((easier for easier in EASIER if worst <= easier), None)

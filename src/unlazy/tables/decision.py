@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from unlazy.estimators.catalog import AUDIT
+from unlazy.lab.serialization import from_plain, to_plain
 from unlazy.tables.cross_validation import CVResults, Gap
 from unlazy.tables.recipe import winner_code
 from unlazy.tasks.tables.problems import FOLDS
@@ -29,6 +30,15 @@ HEADLINES: dict[Decision, str] = {
     "a kernel is enough": "A kernel is enough for this table.",
     "not decided": "Not decided.",
     "nothing to learn": "Nothing was learned from this table by anyone.",
+}
+_KEYS = {
+    "signal": "better than a constant by",
+    "fixed": "best with fixed features",
+    "learned": "best with learned features",
+    "plain": "best plain method",
+    "paragraph": "answer",
+    "changes": "what would change it",
+    "trees_better": "trees are better",
 }
 
 
@@ -49,34 +59,12 @@ class AuditDecision:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "decision": self.decision,
-            "answer": self.paragraph,
-            "what would change it": self.changes,
-            "gap": dataclasses.asdict(self.gap),
-            "better than a constant by": dataclasses.asdict(self.signal),
-            "best with fixed features": self.fixed,
-            "best with learned features": self.learned,
-            "best plain method": self.plain,
-            "trees are better": self.trees_better,
-            "code": self.code,
-        }
+        return to_plain(self, _KEYS)
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
         """Build from `to_json` output."""
-        return cls(
-            told["decision"],
-            Gap(**told["gap"]),
-            Gap(**told["better than a constant by"]),
-            told["best with fixed features"],
-            told["best with learned features"],
-            told["best plain method"],
-            told["answer"],
-            told["what would change it"],
-            told["code"],
-            told["trees are better"],
-        )
+        return from_plain(cls, told, _KEYS)
 
 
 def judge(standings: CVResults) -> AuditDecision:

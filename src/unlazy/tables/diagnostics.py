@@ -34,7 +34,6 @@ class Diagnostic(ExactComputation):
     selected: dict[Group, Selected] = eqx.field(default_factory=dict)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Return a sentence and its data."""
         arguments = (self.selected,) if self.selected else ()
         found = self.function(self.data.problem, *arguments)
         return {DETAILS: {"name": found.name, "says": found.says, "data": _finite(found.data)}}

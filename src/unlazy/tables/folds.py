@@ -10,7 +10,6 @@ rows.
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -115,7 +114,7 @@ class TableData(ContentHashed):
 
     @property
     def digest(self) -> str:
-        return _content(self.problem)
+        return self.problem.content
 
     def encoded(self, repeat: int, fold: int) -> Encoded:
         """Return a fold with columns encoded by its training rows; the last two are kept."""
@@ -128,26 +127,6 @@ class TableData(ContentHashed):
 
 
 _ENCODED: dict[tuple[str, int, int], Encoded] = {}
-#: Hashes of problems by their identity in memory, with the problem, so that it stays in memory.
-_CONTENTS: dict[int, tuple[Problem, str]] = {}
-
-
-def _content(problem: Problem) -> str:
-    """Hash names, kind, classes, columns and target."""
-    known = _CONTENTS.get(id(problem))
-    if known is not None and known[0] is problem:
-        return known[1]
-    digest = hashlib.sha256()
-    X = problem.X
-    if problem.words:
-        X = np.array([[str(value) for value in row] for row in X])
-    about = (problem.kind, problem.names, problem.numeric, problem.classes)
-    for part in (repr(about).encode(), X.tobytes(), problem.y.tobytes()):
-        digest.update(part)
-    while len(_CONTENTS) > 3:
-        _CONTENTS.pop(next(iter(_CONTENTS)))
-    _CONTENTS[id(problem)] = (problem, digest.hexdigest()[:16])
-    return _CONTENTS[id(problem)][1]
 
 
 class FoldTrial(ExactComputation):

@@ -59,9 +59,7 @@ def winner_code(standings: CVResults, winner: str) -> str:
 
 
 def _columns_code(problem: Problem, imports: dict[str, list[str]]) -> tuple[str, str]:
-    """Return lines that define the parts of the encoding, and the step that joins them; add to the
-    imports.
-    """
+    """Return lines that define and join the parts of the encoding; add to the imports."""
     before, parts, readers = "", [], []
     selectors = problem.selectors or problem.names
     if problem.numeric:

@@ -46,9 +46,7 @@ BOOTSTRAP = 8
 
 
 class _View:
-    """Training and test rows of the first fold as numbers, with targets as columns of ±1 or
-    standardised.
-    """
+    """Training and test rows of the first fold, with targets as ±1 or standardized."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -247,9 +245,7 @@ def kernel_alignment(problem: Problem) -> Explanation:
 
 
 def _kare(values: np.ndarray, along: np.ndarray, ridge: float) -> float:
-    """The kernel alignment risk estimate of Jacot et al. (2020): yᵀ(K/n + λ)⁻²y over (tr (K/n +
-    λ)⁻¹)², times n, for ‖y‖² = 1.
-    """
+    """The kernel alignment risk estimate of Jacot et al. (2020), for ‖y‖² = 1."""
     inverse = 1 / (values + ridge)
     return float(len(values) ** 2 * np.sum(along * np.square(inverse)) / np.square(np.sum(inverse)))
 

@@ -15,7 +15,6 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import scipy.stats
@@ -123,7 +122,8 @@ def _standing(name: str, ours: bool, own: np.ndarray, everyone: np.ndarray, plac
     return Standing(name, ours, float(own.mean()), float(ranks.mean()), half, *shares)
 
 
-class PairedTest(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class PairedTest:
     """Two of ours on the same tables: mean difference of accuracy, tables won and lost, and
     Wilcoxon's two-sided chance.
     """

@@ -78,7 +78,6 @@ class EqualBitsTask(Task):
         return Population(z / math.sqrt(self.d), jnp.prod(bits, axis=1), weight)
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The parity, read off the bits."""
         return jnp.prod(jnp.sign(x[:, self.where]), axis=1)
 
     @property
@@ -117,7 +116,6 @@ class EqualBits(Family):
         return self.d
 
     def task(self, *, key: PRNGKeyArray) -> EqualBitsTask:
-        """Choose the bits."""
         return EqualBitsTask(jax.random.permutation(key, self.d)[: self.k], self.structured, self.d)
 
 

@@ -34,7 +34,6 @@ class CubeMixture(Task):
         return self.axes.shape[1]
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """A vertex, and noise."""
         key_vertex, key_noise = jax.random.split(key)
         k, d = self.axes.shape
         signs = 2.0 * bernoulli(key_vertex, jnp.full((n, k), 0.5)) - 1
@@ -42,9 +41,7 @@ class CubeMixture(Task):
         return Batch(signs @ self.axes + noise, jnp.prod(signs, axis=1))
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label of the nearest vertex, which is that of the input but for the far tail of the
-        noise.
-        """
+        """The label of the nearest vertex: that of the input but for the far tail of the noise."""
         return jnp.prod(jnp.where(x @ self.axes.T >= 0, 1.0, -1.0), axis=1)
 
     @property
@@ -56,7 +53,6 @@ class CubeMixture(Task):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """Both labels are equally likely."""
         return jnp.asarray(0.5)
 
 
@@ -82,5 +78,4 @@ class CubeGaussians(Family):
         return self.d
 
     def task(self, *, key: PRNGKeyArray) -> CubeMixture:
-        """Draw the axes."""
         return CubeMixture(orthonormal(key, self.d, self.k), self.spread)

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import require, require_one_of
 from unlazy.core.metrics import Outputs
 from unlazy.core.random import bernoulli, normal, rademacher
 from unlazy.core.series import series_of
@@ -90,7 +90,6 @@ class PairHierarchyTask(HierarchyTask):
 
     @property
     def features(self) -> Float[Array, "d d"]:
-        """The coordinates, pair by pair."""
         return jax.nn.one_hot(self.where, self.dimension)
 
     @property
@@ -114,7 +113,6 @@ class PairHierarchy(Family):
     order: int = eqx.field(static=True, default=4, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse what makes no task."""
         require(
             isinstance(self.d, int) and self.d > 0 and self.d % 2 == 0,
             f"d must be an even number, but is {self.d!r}.",
@@ -206,16 +204,12 @@ class HardInstance(Family):
     background: Background = eqx.field(static=True, default="uniform", kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse what makes no task."""
         require(
             2 <= self.k <= self.d1 <= self.d,
             f"2 ≤ k ≤ d₁ ≤ d is asked, but k={self.k}, d₁={self.d1}, d={self.d}.",
         )
         known = get_args(Background)
-        require(
-            self.background in known,
-            f"background must be one of {', '.join(known)}, but is {self.background!r}.",
-        )
+        require_one_of("background", self.background, known)
         _check_sizes(self.alpha, self.beta)
 
     @property
@@ -282,7 +276,6 @@ class RealParity(Family):
     k: int = eqx.field(static=True, default=6, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse what makes no task."""
         require(2 <= self.k <= self.d, f"2 ≤ k ≤ d is asked, but k={self.k}, d={self.d}.")
 
     @property
@@ -342,9 +335,7 @@ class SmoothHierarchyTask(HierarchyTask):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """The spread of the target over a fixed sample of `SPREAD_POINTS` points: it has no closed
-        form.
-        """
+        """The variance of the target on `SPREAD_POINTS` fixed points: it has no closed form."""
         y = self.draw(SPREAD_POINTS, jax.random.key(0)).y
         return jnp.sum(jnp.var(y, axis=0))
 
@@ -367,7 +358,6 @@ class SmoothHierarchy(Family):
     beta: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse what makes no task."""
         require(
             min(self.d, self.k, self.p, self.q) > 0,
             f"d, k, p and q must be positive, but are {self.d}, {self.k}, {self.p}, {self.q}.",

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from unlazy.core.deprecation import renamed_parameters
-from unlazy.core.errors import require
+from unlazy.core.errors import require, require_one_of
 from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.core.random import normal, rademacher
 from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
@@ -76,9 +76,7 @@ def evaluate(polynomial: Terms, u: Float[Array, "n k"]) -> Float[Array, " n"]:
 
 
 def _principal(polynomial: Terms) -> Float[np.ndarray, "f k"]:
-    """The directions that matter: for a quadratic form its eigenvectors, greatest eigenvalue first;
-    otherwise the coordinates.
-    """
+    """The directions that matter: eigenvectors of a quadratic form, or the coordinates."""
     k = variables(polynomial)
     if any(len(subset) != 2 for _, subset in polynomial):
         return np.eye(k)
@@ -109,7 +107,6 @@ class MultiIndexTask(Task):
         return self.rotation
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """`n` points z and their labels."""
         z = (
             rademacher(key, (n, self.d))
             if self.distribution == "cube"
@@ -136,7 +133,6 @@ class MultiIndexTask(Task):
         return axes if self.rotation is None else axes @ self.rotation
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label, read off the hidden coordinates."""
         u = x @ self.coordinates.T
         return self._label(jnp.sign(u) if self.distribution == "cube" else u)
 
@@ -179,7 +175,6 @@ class MultiIndex(Family):
     where: tuple[int, ...] | None = eqx.field(static=True, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters that make no task."""
         require(
             bool(self.polynomial) and all(subset for _, subset in self.polynomial),
             "polynomial must have non-constant terms.",
@@ -194,11 +189,7 @@ class MultiIndex(Family):
             isinstance(self.d, int) and self.d >= k,
             f"d must be a whole number ≥ {k}, the polynomial's coordinates, but is {self.d!r}.",
         )
-        require(
-            self.distribution in get_args(InputDistribution),
-            f"distribution must be one of {', '.join(get_args(InputDistribution))}, "
-            f"got {self.distribution!r}.",
-        )
+        require_one_of("distribution", self.distribution, get_args(InputDistribution))
         require(
             self.where is None
             or (
@@ -256,7 +247,6 @@ class MultiIndex(Family):
         return information_exponent(self.spectrum)
 
     def task(self, *, key: PRNGKeyArray) -> MultiIndexTask:
-        """Choose the coordinates and the rotation."""
         key_where, key_rotation = jax.random.split(key)
         k = variables(self.polynomial)
         where = (

@@ -63,9 +63,7 @@ def _profile(
 
 
 def _sign_sums(n: int, most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a sum of n fair signs and their probabilities, as far as they matter in double
-    precision.
-    """
+    """Values of a sum of n fair signs and their probabilities, in double precision."""
     reach = min(n, math.ceil(6 * math.sqrt(n)) + 8)
     ups = np.arange((n - reach) // 2, (n + reach) // 2 + 1)
     if len(ups) > 2 * most:  # finer than needed: every so many values stand for their neighbours

@@ -83,17 +83,6 @@ class NeuronGradients:
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in dataclasses.fields(self))
         return NeuronGradients(*((1 - share) * mine + share * theirs for mine, theirs in pairs))
 
-    def expanded(self, w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> Float[np.ndarray, "q n"]:
-        """E[z_j f σ'] for all coordinates of neurons with these weights."""
-        found: np.ndarray = w * self.off[:, None]
-        inside = w[:, relevant]
-        found[:, relevant] = np.select(
-            [inside > 0, inside < 0],
-            [self.on_plus[:, None], self.on_minus[:, None]],
-            self.on_zero[:, None],
-        )
-        return found
-
 
 def composition(
     w: Int[np.ndarray, "q n"], relevant: np.ndarray

@@ -222,7 +222,6 @@ class BooleanFunction:
     values: Float[np.ndarray, " p"]
 
     def __post_init__(self) -> None:
-        """Refuse what is no function of signs."""
         object.__setattr__(self, "values", np.asarray(self.values, np.float64))
         _one(self.values)
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from programs import drawn
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import keys_of
 from unlazy.learners.circuits.layerwise import (
@@ -138,7 +139,7 @@ def test_the_sign_of_the_regulariser(printed, least, most):
     """The printed λ|1 − ŷ| loses OR(x1, x3), which satisfies the local correlation assumption; the
     proof's gradient does not.
     """
-    task = COUNTER_EXAMPLE.task(key=jax.random.key(0))
+    task = drawn(COUNTER_EXAMPLE, jax.random.key(0))
     circuit, population = task.circuit, task.input_distribution
     known = correlations(circuit, population)
     assert known.margin == pytest.approx(0.28) and known.mean_label == pytest.approx(0.16)
@@ -194,9 +195,10 @@ def test_without_correlation_a_gate_is_lost():
     for correlated in (True, False):
         # Where x1 is fair, so is the gate on x1, x2, and that on x3, x4 alone has no correlation
         # with the label.
-        task = FixedCircuit(
-            "XNOR / XNOR XNOR", (0.85 if correlated else 0.5, 0.85, 0.85, 0.85)
-        ).task(key=jax.random.key(0))
+        task = drawn(
+            FixedCircuit("XNOR / XNOR XNOR", (0.85 if correlated else 0.5, 0.85, 0.85, 0.85)),
+            jax.random.key(0),
+        )
         circuit, population = task.circuit, task.input_distribution
         found = learn_circuit(
             PopulationStatistics(circuit, population),
@@ -237,7 +239,7 @@ def test_rounding_does_not_swap_the_labels_of_a_balanced_sample():
     ],
 )
 def test_a_learner_on_the_law_sees_no_sample(family):
-    task, key = family.task(key=jax.random.key(5)), jax.random.key(6)
+    task, key = drawn(family, jax.random.key(5)), jax.random.key(6)
     known = correlations(task.circuit, task.input_distribution)
     learner = Layerwise(margin=known.margin, rate="scaled", source="law", precision=64)
     trace = learner.fit(task.sampler, 1, key=key)
@@ -256,7 +258,7 @@ def test_a_learner_on_the_law_sees_no_sample(family):
 @pytest.mark.slow
 def test_all_sources_start_from_the_sample_and_the_tree_of_the_key():
     """As the literal network does: learners that split their key alike are paired."""
-    task, key = GenerativeCircuits(4).task(key=jax.random.key(0)), jax.random.key(7)
+    task, key = drawn(GenerativeCircuits(4), jax.random.key(0)), jax.random.key(7)
     options = dict(margin=0.4, k=K, limit=LIMIT, precision=64)
     counted, weighed = (
         Layerwise(source=source, **options).fit(task.sampler, COUNT, key=key)
@@ -275,7 +277,7 @@ def test_all_sources_start_from_the_sample_and_the_tree_of_the_key():
 def test_data_without_a_circuit_offer_no_law():
     with pytest.raises(BadInput, match="take a sample"):
         Layerwise(margin=0.4, source="law", precision=64).fit(
-            Sampler(GenerativeCircuits(4).task(key=jax.random.key(0)).draw, 4),
+            Sampler(drawn(GenerativeCircuits(4), jax.random.key(0)).draw, 4),
             1,
             key=jax.random.key(0),
         )
@@ -286,7 +288,7 @@ def test_data_without_a_circuit_offer_no_law():
 @pytest.mark.parametrize("source", ["sample", "weighted sample"])
 def test_prefixes_learned_at_once_are_those_learned_one_by_one(source):
     """Also where a prefix ends within a word, or has labels that are swapped."""
-    task, key = BiasedParity(8, 3, 0.3).task(key=jax.random.key(0)), jax.random.key(1)
+    task, key = drawn(BiasedParity(8, 3, 0.3), jax.random.key(0)), jax.random.key(1)
     learner = Layerwise(margin=0.1, k=K, rate="scaled", source=source, precision=64)
     sizes = (40, 100, 1000)
     together = OnPrefixes.of(learner, sizes).fit(task.sampler, 1000, key=key)

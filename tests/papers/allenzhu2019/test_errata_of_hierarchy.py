@@ -1,4 +1,4 @@
-"""What shows the slips of allenzhu2019."""
+"""One test per erratum of allenzhu2019."""
 
 import jax
 import jax.numpy as jnp
@@ -10,18 +10,18 @@ from unlazy.networks.residual import ThreeLayerResNet
 from unlazy.theory.smooth_complexity import slope_complexity
 
 
-def test_an_initial_mean_of_one_makes_outputs_that_no_step_size_survives():
+def test_an_initial_mean_of_one_makes_outputs_huge_and_nearly_equal():
     m, d, k = 100, 30, 15
     init = ResNetInit(m=m, w_scale=0.1, b_scale=0.1, v_scale=0.1, e_scale=0.1, a_scale=0.1)
     net = init(d, outputs=k, key=jax.random.key(0))
     shifted = jax.tree.map(lambda leaf: leaf + 1, net)
     x = jnp.sign(jax.random.normal(jax.random.key(1), (200, d)))
-    printed, meant = np.asarray(shifted(x)), np.asarray(net(x))
-    assert np.sqrt(np.mean(meant**2)) < 3
+    printed, corrected = np.asarray(shifted(x)), np.asarray(net(x))
+    assert np.sqrt(np.mean(corrected**2)) < 3
     assert np.sqrt(np.mean(printed**2)) > 1e5
-    # All outputs are one and the same sum: what tells them apart is a small part of their size.
-    apart = printed - printed.mean(axis=1, keepdims=True)
-    assert np.sqrt(np.mean(apart**2) / np.mean(printed**2)) < 0.02
+    # All outputs are nearly the same sum.
+    deviation = printed - printed.mean(axis=1, keepdims=True)
+    assert np.sqrt(np.mean(deviation**2) / np.mean(printed**2)) < 0.02
 
 
 def test_a_function_of_general_complexity_need_not_vanish_at_the_origin():
@@ -39,11 +39,11 @@ def test_a_function_of_general_complexity_need_not_vanish_at_the_origin():
     assert abs(function(np.zeros(d))) == 1
     assert abs(function(small)) > 1e4 * complexity * np.linalg.norm(
         small
-    )  # with the C* of the paper, take a smaller x still
+    )  # for the C* of the paper, choose a smaller x
     assert abs(function(small)) <= complexity * np.linalg.norm(np.append(small, 1.0))
 
 
-def test_the_network_has_its_skip():
+def test_the_network_has_its_skip_connection():
     init = ResNetInit(m=40, w_scale=0.5, b_scale=0.5, v_scale=0.5, e_scale=0.5, a_scale=0.2)
     net = init(6, outputs=3, key=jax.random.key(0))
     assert isinstance(net, ThreeLayerResNet)

@@ -1,11 +1,11 @@
-"""Instruments and probes of allenzhu2019 against what they must be."""
+"""Exact computations and probes of allenzhu2019."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from programs import fitted
+from programs import drawn, fitted
 from toys import hand_record
 from unlazy.kernels.catalog import kernel_named
 from unlazy.lab.arms import Arm
@@ -15,7 +15,7 @@ from unlazy.papers.allenzhu2019.computations import GeneralClass, GradientFormul
 from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, UNLEARNED, figure2
 from unlazy.papers.allenzhu2019.forward import layer_wise
 from unlazy.papers.allenzhu2019.lower_bounds import RankArgument, SpanRisk, allowed, degrees_of
-from unlazy.papers.allenzhu2019.probes import FirstLayerNorm, LayerReadout, readout_share
+from unlazy.papers.allenzhu2019.probes import FirstLayerNorm, LayerReadout, readout_r2
 from unlazy.papers.allenzhu2019.setting import initial, momentum_sgd
 from unlazy.probes.performance import Performance
 from unlazy.report.figures import draw
@@ -23,51 +23,51 @@ from unlazy.report.training import claim_plot
 from unlazy.tasks.hierarchy import PairHierarchy, RealParity
 
 
-def test_one_step_is_that_of_the_usual_library():
-    """p ← p − rate·(∇ + decay·p), then with the momentum of the first step."""
+def test_steps_are_those_of_common_libraries():
+    """v ← 0.9·v + ∇ + decay·p, then p ← p − rate·v."""
     n, rate, decay = 20, 0.05, 0.01
     learner = momentum_sgd("3resnet", "all", 6, n, (rate, decay), 4, batch=n)
     family = PairHierarchy(d=6, order=2)
-    task = family.task(key=jax.random.key(0))
+    task = drawn(family, jax.random.key(0))
     trace = fitted(learner, task.sampler, n, jax.random.key(1))
-    start = initial("3resnet", 6)(6, outputs=3, key=jax.random.split(jax.random.key(1), 3)[0])
+    initialized = initial("3resnet", 6)(6, outputs=3, key=jax.random.split(jax.random.key(1), 3)[0])
     x, y = trace.seen
 
     def loss(net):
         return 0.5 * jnp.mean(jnp.sum((net(x) - y) ** 2, axis=1))
 
     gradient = jax.jit(jax.grad(loss))
-    net, velocity = start, jax.tree.map(jnp.zeros_like, start)
+    net, velocity = initialized, jax.tree.map(jnp.zeros_like, initialized)
     for step in range(4):
-        slope = gradient(net)
-        velocity = jax.tree.map(lambda v, g, p: 0.9 * v + g + decay * p, velocity, slope, net)
-        slower = rate if step < 2 else rate / 10
-        net = jax.tree.map(lambda p, v, r=slower: p - r * v, net, velocity)
-    for found, wanted in zip(jax.tree.leaves(trace.at(-1)), jax.tree.leaves(net), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-5)
+        grads = gradient(net)
+        velocity = jax.tree.map(lambda v, g, p: 0.9 * v + g + decay * p, velocity, grads, net)
+        current = rate if step < 2 else rate / 10
+        net = jax.tree.map(lambda p, v, r=current: p - r * v, net, velocity)
+    for leaf, expected in zip(jax.tree.leaves(trace.at(-1)), jax.tree.leaves(net), strict=True):
+        np.testing.assert_allclose(leaf, expected, rtol=2e-4, atol=1e-5)
 
 
 @pytest.mark.slow
-def test_readouts_find_what_is_there_and_nothing_else():
+def test_readouts_find_linear_targets_and_no_others():
     key = jax.random.key(0)
     features = jax.random.normal(key, (2000, 8))
     targets = features[:, :2] @ jnp.array([[1.0, 2.0], [0.5, -1.0]])
     others = features[:, :1] * features[:, 1:2]
-    assert readout_share(features[:1000], targets[:1000], features[1000:], targets[1000:]) > 0.999
-    assert readout_share(features[:1000], others[:1000], features[1000:], others[1000:]) < 0.1
+    assert readout_r2(features[:1000], targets[:1000], features[1000:], targets[1000:]) > 0.999
+    assert readout_r2(features[:1000], others[:1000], features[1000:], others[1000:]) < 0.1
 
 
 @pytest.mark.slow
-def test_a_layer_that_holds_the_base_signal_is_seen_to():
-    """Four neurons a pair make x₁x₂; the product of four pairs is in none of them."""
-    task = PairHierarchy(d=8).task(key=jax.random.key(0))
+def test_a_layer_with_the_base_signal_has_a_readout():
+    """Four neurons per pair compute x₁x₂; none contains the product of four pairs."""
+    task = drawn(PairHierarchy(d=8), jax.random.key(0))
     w = np.zeros((16, 8))
     a = np.zeros((16, 4))
     where = np.asarray(task.where)
     for pair in range(4):
-        for place, (s, t) in enumerate([(1, 1), (-1, -1), (1, -1), (-1, 1)]):
-            w[4 * pair + place, where[2 * pair : 2 * pair + 2]] = s, t
-            a[4 * pair + place, pair] = 0.5 * s * t
+        for index, (s, t) in enumerate([(1, 1), (-1, -1), (1, -1), (-1, 1)]):
+            w[4 * pair + index, where[2 * pair : 2 * pair + 2]] = s, t
+            a[4 * pair + index, pair] = 0.5 * s * t
     net = initial("3resnet", 16)(8, outputs=4, key=jax.random.key(1)).put(
         {"w": jnp.asarray(w, jnp.float32), "b": jnp.zeros(16), "a": jnp.asarray(a, jnp.float32)}
     )
@@ -78,7 +78,7 @@ def test_a_layer_that_holds_the_base_signal_is_seen_to():
 
 
 def test_norms_and_energies_of_first_layers():
-    task = RealParity(d=10, k=6).task(key=jax.random.key(0))
+    task = drawn(RealParity(d=10, k=6), jax.random.key(0))
     net = SignedInit(m=4, w_scale=1.0)(10, key=jax.random.key(1))
     assert np.sum(np.asarray(net.a)) == 0 and np.allclose(np.abs(net.a), 0.5)
     inside = net.put({"w": net.w * task.features.sum(axis=0)})
@@ -88,7 +88,7 @@ def test_norms_and_energies_of_first_layers():
 
 
 @pytest.mark.slow
-def test_layer_by_layer_freezes_what_it_should():
+def test_layer_by_layer_trains_each_layer_once():
     joint = momentum_sgd("3resnet", "all", 8, 60, (0.05, 1e-3), 2)
     trials = Arm(PairHierarchy(d=8), layer_wise(joint), 60, (Performance(50),)).trials([3])
     (record,) = LocalEngine().run(trials)
@@ -115,7 +115,7 @@ def test_the_rank_argument_is_sharp():
 
 
 @pytest.mark.slow
-def test_instruments_tell_the_worlds_apart():
+def test_computations_distinguish_the_controls():
     key = jax.random.key(5)
     with jax.enable_x64(True):
         assert (
@@ -132,7 +132,7 @@ def test_instruments_tell_the_worlds_apart():
     assert (
         np.max(HandMade().measure(key=key)["formula_gap"])
         < 1e-12
-        < np.max(HandMade(slip=0.1).measure(key=key)["formula_gap"])
+        < np.max(HandMade(wrong_signs=0.1).measure(key=key)["formula_gap"])
     )
 
 
@@ -144,17 +144,15 @@ def test_figure_2_has_nine_methods_and_one_program_for_each_grid():
 
 
 def test_figure_2_is_drawn_as_the_paper_draws_it():
-    """Error against width on logarithmic axes, a colour of its own for each of nine methods, and
-    the line kα² = 1.35.
-    """
+    """Error versus width on logarithmic axes, one color per method, and the line kα² = 1.35."""
     claim = FIGURE2A
     (plot,) = claim.plots
     assert plot.log_x and plot.log_y and len(plot.series) == 10
-    places, records = (50, 200), {}
+    widths, records = (50, 200), {}
     for index, series in enumerate(plot.series):
         value = UNLEARNED if series.theory else 0.1 + index
         records[series.arm] = [
-            hand_record(seed=seed, steps=places, test_squared_error=value) for seed in range(3)
+            hand_record(seed=seed, steps=widths, test_squared_error=value) for seed in range(3)
         ]
     found = claim_plot(plot, records)
     (axes,) = draw(found).axes

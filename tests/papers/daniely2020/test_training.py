@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from programs import fitted, looked
+from programs import drawn, fitted, looked
 from unlazy.core.errors import BadInput
 from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.sources import PopulationGradients
@@ -45,8 +45,8 @@ def test_the_start_vanishes_and_the_printed_one_does_not():
 
 
 def test_numbers_of_ones_have_the_law_of_the_bits():
-    task = EqualBits(d=8, k=5, structured=0.3).task(key=KEY)
-    distribution, counted = task.population(), CountedBits(d=8, k=5, structured=0.3).task(key=KEY)
+    task = drawn(EqualBits(d=8, k=5, structured=0.3), KEY)
+    distribution, counted = task.population(), drawn(CountedBits(d=8, k=5, structured=0.3), KEY)
     atoms = counted.population()
     along = np.asarray(distribution.x @ task.features[0])
     for place, label, weight in zip(atoms.x[:, 0], atoms.y, atoms.weight, strict=True):
@@ -64,7 +64,7 @@ def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
     those of the composition.
     """
     n, k = 11, 3
-    task = EqualBits(d=n, k=k).task(key=KEY)
+    task = drawn(EqualBits(d=n, k=k), KEY)
     schedule = ParitySchedule.theorem(n=n, k=k, q=30, T=1, record=(0, 1))
     models = fitted(schedule.network(PopulationGradients()), task.sampler, 1, KEY).models
     before, after = models.at(0), models.at(1)
@@ -102,11 +102,11 @@ def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
     n, k = 9, 3
     schedule = ParitySchedule.practical(n=n, k=k, q=8, T=30, pace=2.0, layers=layers)
     schedule = dataclasses.replace(schedule, penalty=0.01)
-    task = EqualBits(d=n, k=k).task(key=KEY)
+    task = drawn(EqualBits(d=n, k=k), KEY)
     small = AfterFirstStep(n=n, k=k, neurons=16)(1, key=KEY)
     large = TwoLayer(small.w @ task.features.astype(float), small.b, small.a, small.c, "relu6")
     found = []
-    for network, on in ((small, CountedBits(d=n, k=k).task(key=KEY)), (large, task)):
+    for network, on in ((small, drawn(CountedBits(d=n, k=k), KEY)), (large, task)):
         learner = GradientDescent(
             _Given(network), (schedule.rest,), source=PopulationGradients(), precision=64
         )
@@ -126,11 +126,11 @@ def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
     and a half standard errors.
     """
     n, k, count = 400, 5, 5_000
-    task = EqualBits(d=n, k=k).task(key=KEY)
+    task = drawn(EqualBits(d=n, k=k), KEY)
     small = AfterFirstStep(n=n, k=k, neurons=16)(1, key=KEY)
     small = TwoLayer(small.w, small.b, 3 * jax.random.normal(KEY, (16,)), small.c, "relu6")
     large = TwoLayer(small.w @ task.features.astype(float), small.b, small.a, small.c, "relu6")
-    distribution, sample = CountedBits(d=n, k=k).task(key=KEY).population(), task.draw(count, KEY)
+    distribution, sample = drawn(CountedBits(d=n, k=k), KEY).population(), task.draw(count, KEY)
 
     def loss(network, x, y):
         return jnp.maximum(1 - y * network(x[None])[0], 0.0)
@@ -149,7 +149,7 @@ def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
 
 
 def trained(schedule, *probes, structured=0.5):
-    task = CountedBits(d=schedule.n, k=schedule.k, structured=structured).task(key=KEY)
+    task = drawn(CountedBits(d=schedule.n, k=schedule.k, structured=structured), KEY)
     trace = fitted(schedule.reduced(structured), task.sampler, 1, KEY)
     found = {}
     for probe in probes:
@@ -184,7 +184,7 @@ def test_drift_and_regret_stay_below_their_bounds_and_false_ones_are_exceeded():
 
 
 def test_the_start_is_measured_as_it_is():
-    task = EqualBits(d=7, k=3).task(key=KEY)
+    task = drawn(EqualBits(d=7, k=3), KEY)
     for printed in (False, True):
         schedule = ParitySchedule.theorem(n=7, k=3, q=8, T=1, record=(0, 1), printed=printed)
         trace = fitted(schedule.network(PopulationGradients()), task.sampler, 1, KEY)

@@ -26,7 +26,7 @@ from unlazy.papers.glasgow2023.minibatches import MinibatchErrors
 from unlazy.papers.glasgow2023.probes import ErrorRate
 from unlazy.papers.glasgow2023.second_layer import FixedSecondInit
 from unlazy.papers.glasgow2023.sizes import Training
-from unlazy.papers.glasgow2023.spreading import SpreadVectors, law_within, well_spread
+from unlazy.papers.glasgow2023.spreading import SpreadVectors, probabilities_within, well_spread
 from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex
 
@@ -36,7 +36,7 @@ def measured(computation, seed=0):
         return computation.measure(key=jax.random.key(seed))
 
 
-def test_spread_vectors_are_told_from_sparse_ones():
+def test_spread_vectors_differ_from_sparse_ones():
     rng = np.random.default_rng(0)
     assert well_spread(rng.normal(size=2000), 4.0)
     assert not well_spread(np.eye(1, 2000)[0], 4.0) and not well_spread(np.ones(2000), 4.0)
@@ -53,12 +53,12 @@ def test_spread_vectors_are_told_from_sparse_ones():
     )
 
 
-def test_both_ways_to_the_law_agree_with_draws():
+def test_both_methods_for_probabilities_agree_with_draws():
     rng = np.random.default_rng(1)
     for k in (12, 200):
         v = rng.normal(size=k) / math.sqrt(k)
         x = rng.choice([-1.0, 1.0], (100_000, k)) @ v
-        assert law_within(v, [(-0.2, 0.4)])[0] == pytest.approx(
+        assert probabilities_within(v, [(-0.2, 0.4)])[0] == pytest.approx(
             np.mean((x >= -0.2) & (x <= 0.4)), abs=0.006
         )
 
@@ -76,7 +76,7 @@ def test_coordinates_of_many_weights_agree_with_removing_each():
         )
 
 
-def test_formulas_turned_around_are_seen():
+def test_negated_formulas_are_detected():
     right, turned = (
         measured(PopulationGradientFormulas((8,), 4, precision=64)),
         measured(PopulationGradientFormulas((8,), 4, turn=-1.0, precision=64)),
@@ -130,7 +130,7 @@ def test_minibatches_keep_their_distance_and_thin_ones_do_not():
 
 
 @pytest.mark.slow
-def test_sgd_does_not_see_rotations_and_adam_does():
+def test_sgd_is_rotation_invariant_and_adam_is_not():
     assert measured(RotatedSteps(12, 8, 5, precision=64))["difference"] < 1e-12
     assert measured(RotatedSteps(12, 8, 5, optimizer="adam", precision=64))["difference"] > 0.01
 
@@ -146,7 +146,7 @@ def test_a_learner_on_inputs_learns_on_a_rotated_cube():
     assert float(arm.probes[0](task, trace, found={}, key=jax.random.key(2))["error"][-1]) < 0.01
 
 
-def test_the_floor_falls_and_ends_with_enough_examples():
+def test_the_floor_decreases_to_zero_with_enough_examples():
     found = measured(RotationFloor(8, (1, 2, 8), pairs=6))["floor"]
     assert (
         found[0] > found[2] and measured(RotationFloor(8, (8,), pairs=6, copies=4))["floor"][0] == 0

@@ -21,7 +21,7 @@ def measured(computation, seed=0):
         return computation.measure(key=jax.random.key(seed))
 
 
-def test_the_network_is_signal_heavy_to_the_letter():
+def test_the_network_is_signal_heavy_exactly_as_defined():
     net = signal_heavy(np.random.default_rng(0), d=8, p=64)
     zeta, H = net.zeta, net.H
     other = np.abs(np.sum(net.w[:, :2] * DIRECTIONS[(net.cluster + 2) % 4], axis=1))
@@ -69,7 +69,7 @@ def test_the_descent_direction_is_the_derivative_of_the_loss():
         assert found.a[j] == pytest.approx(-len(net.a) * slope, abs=1e-7)
 
 
-def test_a_step_keeps_the_hypothesis_and_false_worlds_do_not():
+def test_a_step_preserves_the_hypothesis_and_the_controls_do_not():
     right = measured(HeavyStep(8, 64))
     assert right["least_ratio"] > 0.999 and right["greatest_ratio"] < 1.001
     assert right["mass_rate"] < 1 and right["shape_rate"] < 0 and right["norm_rate"] < 1
@@ -87,7 +87,7 @@ def test_a_step_keeps_the_hypothesis_and_false_worlds_do_not():
 
 
 def test_growth_of_margins_is_that_of_a_real_step():
-    """With a step that floating point can see, γ̃ before and after, written out."""
+    """Compute γ̃ before and after a step that is large enough for floating point."""
     net = signal_heavy(np.random.default_rng(2), d=8, p=64)
     x, eta = corners(8), 1e-6
     y = -x[:, 0] * x[:, 1]
@@ -128,7 +128,7 @@ def test_clean_gradients_agree_with_draws():
     assert found.second == pytest.approx(np.mean(slope * np.maximum(z, 0)), abs=0.005)
 
 
-def test_bounds_of_clean_gradients_are_kept_tight_and_can_be_broken():
+def test_bounds_of_clean_gradients_are_tight_and_can_fail():
     right = measured(CleanNeurons(60, 6))
     assert (
         right["rest_ratio"] == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""Each slip of the paper with its counter-example."""
+"""One test per erratum."""
 
 import math
 
@@ -48,7 +48,7 @@ def test_the_length_of_mu_matters():
         assert math.exp(-math.sqrt(2) * H) <= slope < math.exp(-H)
 
 
-def test_lengths_fall_although_squares_do_not_say_so():
+def test_norms_decrease_although_squares_do_not_imply_it():
     weight = math.exp(6)
     (rest, opposite), (longer, shorter) = (0.001, 1.0), (0.01, 0.9)
     assert weight * longer**2 + shorter**2 < weight * rest**2 + opposite**2
@@ -57,11 +57,10 @@ def test_lengths_fall_although_squares_do_not_say_so():
         assert HeavyStep(8, 64).measure(key=jax.random.key(0))["shape_rate"] < 0
 
 
-def test_a_smaller_start_takes_longer_by_half_the_logarithm_of_the_width():
-    """Four numbers a neuron, d = 10⁴, p = 100: from θ/√p it takes ½·log(p)/τ more of time ηt until
-    the margins are 1.
+def test_a_smaller_initial_scale_takes_longer_by_half_the_logarithm_of_the_width():
+    """Reduced dynamics, d = 10⁴, p = 100: from θ/√p it takes ½·log(p)/τ longer until margins are 1.
 
-    The way from there to where θ starts is made by neurons that are all signal: τ = √2/4.
+    The additional growth is that of neurons with w = w_sig, so τ = √2/4.
     """
     d, p, theta, eta = 1e4, 100, 0.1, 0.1
     times = []
@@ -69,8 +68,8 @@ def test_a_smaller_start_takes_longer_by_half_the_logarithm_of_the_width():
         path = simulate(
             initial(p, d, radius, key=jax.random.key(0)), 420, eta, d=d, key=jax.random.key(1)
         )
-        least = np.min(np.asarray(jax.jit(jax.vmap(margins))(path)), axis=1)
-        times.append(eta * int(np.argmax(least > 1)))
+        minimum = np.min(np.asarray(jax.jit(jax.vmap(margins))(path)), axis=1)
+        times.append(eta * int(np.argmax(minimum > 1)))
     assert 0 < times[0] < times[1]
     assert times[1] - times[0] == pytest.approx(
         0.5 * math.log(p) / (math.log1p(eta * PHASE2_RATE) / eta), rel=0.05

@@ -46,8 +46,8 @@ def test_the_exact_gradient_equals_enumeration(d, seed, a, on_grid):
 
 
 @pytest.mark.parametrize("k", [20, 36, 37, 80])
-def test_the_law_of_a_sum_of_signs_agrees_with_draws(k):
-    """Listed up to 36 weights, inverted beyond."""
+def test_the_distribution_of_a_sum_of_signs_agrees_with_draws(k):
+    """Enumeration up to 36 weights, Fourier inversion above."""
     rng = np.random.default_rng(k)
     v = rng.normal(size=k) / np.sqrt(k)
     distribution = SignSum(v)
@@ -64,7 +64,7 @@ def test_the_law_of_a_sum_of_signs_agrees_with_draws(k):
     assert distribution.between(1.0, 0.5) == distribution.absolute_between(1.0, 0.5) == 0
 
 
-def test_both_ways_of_the_law_agree():
+def test_both_methods_for_the_distribution_agree():
     v = np.random.default_rng(1).normal(size=34) / np.sqrt(34)
     listed, inverted = SignSum(v), SignSum(np.concatenate([v, np.zeros(3)]))
     assert listed.listed and not inverted.listed

@@ -47,7 +47,7 @@ def start(scale=1.0):
 
 
 def grown(rate, steps, signal=0.01):
-    """Neurons with signal parts that grow like e^{rate·t} and rests that stay."""
+    """Return neurons whose w_sig grows like e^{rate·t} and whose w_perp is constant."""
     w, a = start()
     w[:, :2] = (
         signal * np.array([1.0, -1.0]) * np.where(a > 0, 1, 0)[:, None]
@@ -59,7 +59,7 @@ def grown(rate, steps, signal=0.01):
 
 
 def test_a_planted_growth_is_found():
-    """log‖w_sig‖ grows by the theory's rate: ratio 1, also where only the first steps count."""
+    """log‖w_sig‖ grows by the theory's rate: ratio 1, also if only the first steps count."""
     eta = 0.5
     rate = float(phase1_slope(eta)) * eta
     probe = SignalGrowth(radius=0.01, step=eta, ratio=4.0)
@@ -80,13 +80,17 @@ def test_weak_neurons_do_not_count():
     """A radius so large that no neuron is strong leaves no growth to speak of, rather than that of
     the others.
     """
-    found = SignalGrowth(radius=100.0, step=0.5, ratio=4.0)(
-        TASK, grown(0.1, (0, 4, 8)), found={}, key=KEY
+    found = looked(
+        SignalGrowth(radius=100.0, step=0.5, ratio=4.0),
+        TASK,
+        grown(0.1, (0, 4, 8)),
+        found={},
+        key=KEY,
     )
     assert np.all(np.isnan(found["growth"])) and found["strong"][0] == 0
 
 
-def test_the_slope_ends_where_it_is_told():
+def test_the_slope_uses_the_first_points_only():
     x = jnp.array([0.0, 1, 2, 3, 4])
     y = jnp.array([0.0, 2, 4, 100, -7])
     assert float(slope_until(x, y, 3)) == pytest.approx(2)
@@ -139,7 +143,7 @@ def test_margins_that_grow_as_stated_have_ratio_one():
     np.testing.assert_allclose(got["spread"], 2)
 
 
-def test_layers_out_of_balance_are_seen():
+def test_unbalanced_layers_are_detected():
     w, a = start()
     steps = tuple(range(7))
     first, second = np.repeat(w[None], 7, axis=0), np.repeat(a[None], 7, axis=0)
@@ -161,7 +165,7 @@ def test_layers_out_of_balance_are_seen():
 
 
 def test_the_end_of_phase_one_is_the_last_step_with_a_small_network():
-    """Signal parts that grow until E‖a·w‖ leaves 1: what is told is of the step before."""
+    """Signal components grow until E‖a·w‖ > 1; the result is that of the step before."""
     steps = tuple(range(5))
     w, a = start()
     w[:, 2:] *= 0.05 / np.linalg.norm(w[:, 2:], axis=1, keepdims=True)
@@ -185,7 +189,7 @@ def test_the_end_of_phase_one_is_the_last_step_with_a_small_network():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exponential", slow_but_first([False, True]))
-def test_a_planted_law_of_growth_is_told(exponential):
+def test_planted_linear_and_exponential_growth_are_distinguished(exponential):
     steps, eta, margin = tuple(range(12)), 0.3, 0.7
     clock = eta * PHASE2_RATE * 2 / (1 + math.exp(margin)) * np.arange(12)
     trace = grown(0.0, steps, signal=1.0)
@@ -214,13 +218,13 @@ def test_the_time_to_a_loss_is_the_first_and_infinite_before():
     np.testing.assert_allclose(share, [np.inf, np.inf, *[0.5 * 4 / math.log(D)] * 2])
 
 
-def test_a_gap_in_the_record_is_refused():
+def test_a_gap_in_the_record_is_rejected():
     trace = grown(0.0, (0, 2, 3))
     with pytest.raises(BadInput, match="Every step"):
         LayerBalance(radius=1.0, step=0.4)(TASK, trace, found={}, key=KEY)
-    with pytest.raises(BadInput, match="does not fit"):
+    with pytest.raises(BadInput, match="must be between"):
         MarginGrowth(step=0.4)(TASK, grown(0.0, (0, 1)), found={}, key=KEY)
-    with pytest.raises(BadInput, match="begin at 0"):
+    with pytest.raises(BadInput, match="first must be 0"):
         SignalGrowth(radius=1.0, step=0.4, ratio=1.0)(TASK, grown(0.0, (2, 3)), found={}, key=KEY)
 
 

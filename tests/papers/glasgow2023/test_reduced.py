@@ -58,20 +58,20 @@ def test_a_million_dimensions_are_learned_in_the_order_of_log_d():
     strong = path.signal[0] >= 0.3 / 1e3
     growth = jnp.median(jnp.log(path.signal[20] / path.signal[0])[strong])
     assert float(growth) == pytest.approx(float(phase1_slope(0.4)) * 0.4 * 20, rel=0.05)
-    least = [
+    minima = [
         float(jnp.min(margins(jax.tree.map(lambda leaf, t=t: leaf[t], path)))) for t in (0, 160)
     ]
-    assert abs(least[0]) < 0.01 and least[1] > 3
+    assert abs(minima[0]) < 0.01 and minima[1] > 3
 
 
 @pytest.mark.slow
-def test_minibatch_noise_lengthens_the_rest():
+def test_minibatch_noise_increases_the_perpendicular_norm():
     start = initial(50, 1e4, 0.3, key=jax.random.key(0))
     quiet = simulate(start, 10, 0.4, key=jax.random.key(1), d=1e4)
     noisy = simulate(start, 10, 0.4, ratio=1.0, key=jax.random.key(1), d=1e4)
     assert float(jnp.mean(noisy.rest[-1])) > 1.2 * float(jnp.mean(quiet.rest[-1]))
 
 
-def test_few_dimensions_are_refused():
-    with pytest.raises(BadInput, match="many dimensions"):
+def test_few_dimensions_are_rejected():
+    with pytest.raises(BadInput, match="larger than 4"):
         initial(4, 3.0, 0.3, key=jax.random.key(0))

@@ -36,11 +36,11 @@ def samples(errors, steps):
     ]
 
 
-def test_samples_are_where_the_error_falls_for_good():
+def test_samples_are_those_at_which_the_error_stays_below_the_target():
     assert samples([0.5, 0.1, 0.0, 0.0, 0.0], (0, 1, 2, 3, 4)) == pytest.approx(15)
 
 
-def test_a_target_that_is_not_reached_is_said():
+def test_a_target_that_is_not_reached_gives_infinity():
     assert samples([0.5, 0.1, 0.0, 0.1, 0.0], (0, 1, 2, 3, 4)) == math.inf
     assert math.isnan(samples([0.0, 0.0, 0.0], (1, 2, 3)))  # fewer examples may do
     d = np.array([8.0, 16.0])
@@ -67,7 +67,7 @@ def test_sgd_finds_xor():
     assert 100 < record.value("samples") < 96 * 16
 
 
-def test_rows_cross_where_they_do():
+def test_the_crossover_of_two_rows():
     """The rows of the crossing are trials of the other rows, and the crossing lies between what was
     measured.
     """

@@ -7,7 +7,14 @@ from programs import drawn, looked
 from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.glasgow2023.probes import MOST, ErrorRate, Portrait, SignalHeavy, clusters, parts
+from unlazy.papers.glasgow2023.probes import (
+    MAX_LOG10_ZETA,
+    ErrorRate,
+    Portrait,
+    SignalHeavy,
+    clusters,
+    parts,
+)
 from unlazy.tasks.base import Batch
 from unlazy.tasks.multi_index import MultiIndex, product
 
@@ -39,7 +46,7 @@ def network(rest=0.0, opposite=0.0, scale=1.0, clusters_kept=4):
 
 
 def traced(*nets, steps=None):
-    """Networks as the trace of a training."""
+    """Return networks as a training trace."""
     models = jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets)
     return Trace(
         models, jnp.zeros(len(nets)), SEEN, tuple(range(len(nets))) if steps is None else steps
@@ -53,7 +60,7 @@ def look(probe, net, task=TASK):
     }
 
 
-def test_parts_are_what_the_network_was_made_of():
+def test_components_are_those_of_the_constructed_network():
     split = parts(TASK, network(rest=0.3, opposite=0.2))
     np.testing.assert_allclose(split.signal, np.sqrt(2), rtol=1e-5)
     np.testing.assert_allclose(split.opposite, 0.2, rtol=1e-4)
@@ -70,18 +77,18 @@ def test_margins_of_a_perfect_network():
         0, abs=1e-5
     )
     assert found["heavy"] == 0.25 and found["not_signal"] == pytest.approx(0, abs=1e-9)
-    centres, labels = clusters(TASK)
-    np.testing.assert_array_equal(TASK.target(centres + 0.0 * centres), labels)
+    centers, labels = clusters(TASK)
+    np.testing.assert_array_equal(TASK.target(centers + 0.0 * centers), labels)
     assert look(ErrorRate(500), network())["error"] == 0
 
 
-def test_a_network_that_lost_a_cluster_is_seen():
+def test_a_missing_cluster_is_detected():
     found = look(Portrait(), network(clusters_kept=3))
     assert found["margin_least"] < 0.01 < found["margin_greatest"]
     assert look(ErrorRate(2000), network(clusters_kept=3))["error"] > 0.2
 
 
-def test_zeta_grows_with_the_rest_and_is_cut_without_a_cluster():
+def test_zeta_grows_with_the_perpendicular_norm_and_is_clipped_without_a_cluster():
     small, large = (look(SignalHeavy(), network(rest=r, opposite=r)) for r in (0.01, 0.1))
     assert small["log10_zeta_plain"] == pytest.approx(np.log10(0.02 / np.sqrt(2)), abs=0.01)
     assert large["log10_zeta_plain"] == pytest.approx(np.log10(0.2 / np.sqrt(2)), abs=0.01)
@@ -90,10 +97,10 @@ def test_zeta_grows_with_the_rest_and_is_cut_without_a_cluster():
     )
     dead = network(rest=0.1)
     dead = TwoLayer(dead.w.at[3, :2].set(0.0), dead.b, dead.a, dead.c, "relu")
-    assert look(SignalHeavy(), dead)["log10_zeta_plain"] == MOST
+    assert look(SignalHeavy(), dead)["log10_zeta_plain"] == MAX_LOG10_ZETA
 
 
-def test_other_tasks_are_refused():
+def test_other_tasks_are_rejected():
     other = drawn(MultiIndex(d=D, polynomial=product(3)), jax.random.key(0))
-    with pytest.raises(BadInput, match="XOR alone"):
+    with pytest.raises(BadInput, match="XOR only"):
         parts(other, network())

@@ -30,13 +30,13 @@ def last(experiment, seed=0):
         }
 
 
-def test_exact_numbers_equal_enumeration():
+def test_recursions_equal_enumeration():
     found = last(Enumeration((2, 8)))
     assert found["evaluation_errors"] == found["print_errors"] == 0
     assert found["correlation_gap"] < 1e-12 and found["influence_gap"] < 1e-12
 
 
-def test_another_circuit_would_be_seen():
+def test_another_circuit_is_detected():
     found = last(Enumeration((8,), other=True))
     assert (
         min(found["evaluation_errors"], found["print_errors"]) > 0
@@ -44,7 +44,7 @@ def test_another_circuit_would_be_seen():
     )
 
 
-def test_a_wrong_influence_would_be_seen(monkeypatch):
+def test_a_wrong_influence_is_detected(monkeypatch):
     right = circuits.influences
     monkeypatch.setattr(
         circuits, "influences", lambda circuit: [level * 0.99 for level in right(circuit)]
@@ -79,12 +79,12 @@ def test_lemmas():
     )
 
 
-def test_the_bounds_of_lemma_6_are_nearly_met():
+def test_the_bounds_of_lemma_6_are_nearly_attained():
     found = last(ParityMargin((4, 16), distributions=40))
     assert found["gap_ratio"] < 1.1 and found["pattern_ratio"] < 1.1 and found["inside"] < 1e-3
 
 
-def test_where_the_lemmas_are_false_it_is_seen():
+def test_the_lemmas_fail_on_the_controls():
     parity = last(ParityConstruction((8,), gate="OR", p=0.7))
     assert parity["label_errors"] > 0 and parity["frequency_z"] > 5
     lemma3 = last(LocalCorrelation((4,), circuits=100, dependent=True))
@@ -100,7 +100,7 @@ def test_where_the_lemmas_are_false_it_is_seen():
     )
 
 
-def test_a_law_that_is_not_generative_would_be_seen(monkeypatch):
+def test_a_distribution_that_is_not_generative_is_detected(monkeypatch):
     right = circuits.generative_masses
 
     def tilted(circuit):

@@ -1,4 +1,4 @@
-"""Each slip that was found in the paper, shown."""
+"""One test per erratum."""
 
 import itertools
 import math
@@ -19,10 +19,9 @@ from unlazy.papers.malach2019.computations import (
     printed_masses,
 )
 from unlazy.papers.malach2019.layers import lemma14_width, or_of_biased_bits
-from unlazy.papers.malach2019.margins import GenerativeMargin, printed_recursion
-from unlazy.papers.malach2019.shallow import term_network
+from unlazy.papers.malach2019.margins import GenerativeMargin
 from unlazy.papers.malach2019.theorem_runs import theorem_width
-from unlazy.tasks.circuits.circuit import Circuit
+from unlazy.tasks.circuits.circuit import NAMES, Circuit
 from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.distributions import GenerativeDistribution, ProductDistribution
 from unlazy.tasks.circuits.examples import parity_circuit, razborov_sherstov
@@ -50,7 +49,7 @@ def test_every_correction_is_an_erratum_whose_test_is_here():
     assert not {row.id for row in NOT_RUN} & {claim.id for claim in CLAIMS}
 
 
-def test_the_printed_regulariser_loses_a_gate():
+def test_the_printed_regularizer_loses_a_gate():
     case = or_of_biased_bits()
     assert case.margin == pytest.approx(0.28)
     errors = [
@@ -91,8 +90,8 @@ def test_gates_without_influence_become_minus_one():
     )
     known = correlations(circuit, distribution)
     assert known.influence[1][1] == 0 and known.mean_label > 0
-    found = learned(circuit, distribution, known.margin).layers[1].values
-    assert np.all(found[1] == -1) and np.any(found[0] == 1)
+    values = learned(circuit, distribution, known.margin).layers[1].values
+    assert np.all(values[1] == -1) and np.any(values[0] == 1)
 
 
 def test_the_width_of_theorem_4_is_smaller_than_that_of_lemma_14():
@@ -104,22 +103,22 @@ def test_the_width_of_theorem_4_is_smaller_than_that_of_lemma_14():
             < math.log(4 * n * d / delta) / math.log(4 / 3)
             <= lemma14_width(n * d)
         )
-        at_start = 4 * (n - 1) * 0.75 ** theorem_width(n, delta)
-        assert at_start <= 2 * delta / d
-        assert (at_start + (n - 1) * delta / (n * d) <= delta) == (d >= 3)
+        at_initialization = 4 * (n - 1) * 0.75 ** theorem_width(n, delta)
+        assert at_initialization <= 2 * delta / d
+        assert (at_initialization + (n - 1) * delta / (n * d) <= delta) == (d >= 3)
 
 
 def test_influence_is_that_on_the_output():
     circuit = Circuit.parse("LEFT / LEFT LEFT")
     x = all_inputs(4)
-    turned = x.copy()
-    turned[:, 2] ^= True
-    level = [plain_evaluation(circuit, part)[1] for part in (x, turned)]
-    assert np.all(np.any(level[0] != level[1], axis=1)), "x3 always turns its own level"
+    flipped = x.copy()
+    flipped[:, 2] ^= True
+    level = [plain_evaluation(circuit, part)[1] for part in (x, flipped)]
+    assert np.all(np.any(level[0] != level[1], axis=1)), "flipping x3 always changes its level"
     assert enumerated_influences(circuit)[2][2] == 0
 
 
-def test_a_gate_without_correlation_may_be_learned_where_labels_are_not_balanced():
+def test_a_gate_without_correlation_may_be_learned_if_labels_are_not_balanced():
     circuit, distribution = (
         Circuit.parse("OR / LEFT LEFT"),
         ProductDistribution(np.array([0.25, 0.5, 2 / 3, 0.5])),
@@ -137,13 +136,12 @@ def test_a_gate_without_correlation_may_be_learned_where_labels_are_not_balanced
 def test_the_printed_parity_circuit_breaks_lca():
     for relevant in itertools.combinations(range(8), 3):
         distribution = ProductDistribution(np.full(8, 0.75))
-        printed, right = (
+        printed, corrected = (
             correlations(parity_circuit(8, relevant, printed=printed), distribution)
             for printed in (True, False)
         )
-        assert printed.margin == pytest.approx(0, abs=1e-12) and right.margin == pytest.approx(
-            0.125
-        )
+        assert printed.margin == pytest.approx(0, abs=1e-12)
+        assert corrected.margin == pytest.approx(0.125)
 
 
 def test_the_printed_sampler_breaks_lemma_9():
@@ -151,13 +149,13 @@ def test_the_printed_sampler_breaks_lemma_9():
     values = plain_evaluation(circuit, all_inputs(4))[1]
     mass = printed_masses(circuit)
     assert mass.sum() == pytest.approx(1) and mass @ np.all(values == 1, axis=1) == pytest.approx(1)
-    found = [
+    distances = [
         PushForward((4,), sample=100, printed=printed).measure(key=jax.random.key(10))["distance"][
             0
         ]
         for printed in (True, False)
     ]
-    assert found[0] == pytest.approx(2 / 3) and found[1] < 1e-12
+    assert distances[0] == pytest.approx(2 / 3) and distances[1] < 1e-12
 
 
 def test_lemma_8_is_an_equality_at_the_inputs():
@@ -169,9 +167,25 @@ def test_lemma_8_is_an_equality_at_the_inputs():
         np.testing.assert_allclose(np.abs(known.c[d - 1]), 1.5 * (2 / 3) ** d, rtol=1e-12)
 
 
-def test_the_recursion_of_lemma_8_as_printed_leaves_the_probabilities():
+def printed_recursion(circuit):
+    """Return the minimum P(x_j = 1 | y = 1) by the printed recursion of Lemma 8 (proof)."""
+    recursion = {
+        "AND": (2 / 3, -1 / 3),
+        "OR": (2 / 3, 0.0),
+        "NAND": (-2 / 3, 1.0),
+        "NOR": (-2 / 3, 2 / 3),
+    }
+    p, minimum = np.ones(1), 1.0
+    for gates in circuit.levels:
+        a, b = np.array([recursion[NAMES[gate]] for gate in gates]).T
+        p = np.repeat(a * p + b, 2)
+        minimum = min(minimum, float(p.min()))
+    return minimum
+
+
+def test_the_recursion_of_lemma_8_as_printed_gives_a_negative_probability():
     assert printed_recursion(Circuit.parse("AND / AND AND")) == pytest.approx(-1 / 9)
-    # As it should be: P(x_j = 1 | y = 1) by listing all inputs.
+    # Corrected: P(x_j = 1 | y = 1) by enumerating all inputs.
     circuit = Circuit.parse("AND / OR AND")
     x = all_inputs(4)
     mass = np.where(plain_evaluation(circuit, x)[0][:, 0] == 1, np.asarray(_generative(circuit)), 0)
@@ -184,14 +198,14 @@ def _generative(circuit):
     return generative_masses(circuit)
 
 
-def test_the_rarest_pattern_of_a_generative_law():
+def test_the_rarest_pattern_of_a_generative_distribution():
     smallest = Circuit.parse("AND")
     assert (
         correlations(smallest, GenerativeDistribution(smallest)).epsilon == pytest.approx(1 / 6)
         and 1 / 6 < 1 / 4
     )
-    found = GenerativeMargin((2, 4, 8)).measure(key=jax.random.key(10))
-    np.testing.assert_allclose(found["closed_form"], 1)
+    measured = GenerativeMargin((2, 4, 8)).measure(key=jax.random.key(10))
+    np.testing.assert_allclose(measured["closed_form"], 1)
     for gates in itertools.product([8, 14, 7, 1], repeat=3):
         circuit = Circuit(np.array(gates))
         assert (
@@ -200,10 +214,29 @@ def test_the_rarest_pattern_of_a_generative_law():
         )
 
 
-def test_the_margin_belongs_into_the_bound_of_theorem_12():
+def test_the_bound_of_theorem_12_needs_the_margin():
     half, gamma = 8, 0.01
     left = 4 * half * rounding_steps(1, 1, half, gamma)
     assert left == 108_800 > 24 * half**2 == 1536 and left <= 24 * half**2 / gamma
+
+
+def term_network(m):
+    """(w, v, b, u) of a two-layer network for f_m with weights in [−1, 1]: one neuron for each of
+    the m^{2m} choices of a term in every clause, 2m times, and a constant one. Its margin is ½.
+
+    A neuron is 1/(2m) where all its 2m inputs are +1, and 0 elsewhere.
+    """
+    choices = np.array(list(itertools.product(range(m * m), repeat=m)))
+    w = np.zeros((len(choices), m, m * m))
+    w[np.arange(len(choices))[:, None], np.arange(m), choices] = 1 / (2 * m)
+    w = np.repeat(w.reshape(len(choices), m**3), 2 * m, axis=0)
+    b, u = np.full(len(w), -(2 * m - 1) / (2 * m)), np.ones(len(w))
+    return (
+        np.vstack([w, np.zeros((1, m**3))]),
+        np.vstack([w, np.zeros((1, m**3))]),
+        np.append(b, 0.5),
+        np.append(u, -1.0),
+    )
 
 
 def test_f_m_has_a_network_of_fewer_neurons_than_corollary_13_says():
@@ -215,7 +248,7 @@ def test_f_m_has_a_network_of_fewer_neurons_than_corollary_13_says():
         assert (
             network_matrix(w, v, b, u) * sign_matrix(razborov_sherstov(m))
         ).min() == pytest.approx(0.5)
-    share = [math.log2(2 * m * m ** (2 * m) + 1) / (2 * m**3) for m in (2, 4, 8, 16, 32)]
-    assert all(a > b for a, b in itertools.pairwise(share)) and share[-1] < 0.01, (
-        "no constant times n is below the logarithm"
+    exponent = [math.log2(2 * m * m ** (2 * m) + 1) / (2 * m**3) for m in (2, 4, 8, 16, 32)]
+    assert all(a > b for a, b in itertools.pairwise(exponent)) and exponent[-1] < 0.01, (
+        "log₂(neurons)/n must tend to 0"
     )

@@ -1,6 +1,4 @@
-"""The theorems with their own numbers, the lemmas along the training of a layer, and gates without
-correlation.
-"""
+"""Runs of the theorems, the lemmas along training, and gates without correlation."""
 
 import math
 
@@ -42,7 +40,7 @@ def last(experiment, seed=10):
 
 
 @pytest.mark.parametrize("kind", ["generative", "parity", "product"])
-def test_drawn_cases_satisfy_what_the_theorems_ask_for(kind):
+def test_drawn_cases_satisfy_the_assumptions_of_the_theorems(kind):
     rng = np.random.default_rng(10)
     for n in (4, 8):
         case = draw_case(kind, n, rng)
@@ -83,7 +81,7 @@ def test_theorem_2_is_theorem_4_with_its_epsilon():
 
 
 @pytest.mark.parametrize("kind", ["generative", "parity", "product"])
-def test_with_the_numbers_of_the_theorems_nothing_fails(kind):
+def test_with_the_parameters_of_the_theorems_no_run_fails(kind):
     found = last(TheoremRuns((4,), kind=kind, circuits=2))
     assert (
         found["failed"] == 0
@@ -94,7 +92,7 @@ def test_with_the_numbers_of_the_theorems_nothing_fails(kind):
 
 
 @pytest.mark.slow
-def test_without_correlation_or_with_too_many_inputs_they_do_not_work():
+def test_runs_fail_without_correlation_and_reject_too_many_inputs():
     assert last(TheoremRuns((8,), kind="uncorrelated", circuits=2))["failed"] == 1
     with pytest.raises(BadInput, match="at most 16"):
         TheoremRuns((32,), kind="parity")
@@ -105,7 +103,7 @@ def test_lemmas_hold_along_training_and_break_with_the_printed_sign():
     found = last(LayerLemmas((4,), circuits=1))
     assert (
         found["lemma15"] >= 1
-        and all(found[name] == 0 for name in LayerLemmas.SHARES)
+        and all(found[name] == 0 for name in LayerLemmas.FRACTIONS)
         and found["sample"] >= 1
     )
     broken = last(LayerLemmas((4,), circuits=2, printed_sign=True, examples=64))
@@ -117,7 +115,7 @@ def test_lemmas_hold_along_training_and_break_with_the_printed_sign():
     )
 
 
-def test_each_lemma_is_seen_to_break_where_a_gradient_points_the_wrong_way():
+def test_each_lemma_fails_if_the_gradient_is_negated():
     case = or_of_biased_bits()
     layer = layers_of(case, math.ceil(lemma14_sample(case, 4)), np.random.default_rng(10))[0]
     right = follow(layer, case.margin, case.epsilon, key=jax.random.key(10))
@@ -129,7 +127,7 @@ def test_each_lemma_is_seen_to_break_where_a_gradient_points_the_wrong_way():
 
 
 def test_followed_training_is_that_of_the_learner():
-    """The layer's end is that of `train_gates` on the same numbers."""
+    """The final layer equals that of `train_gates` on the same statistics."""
     from unlazy.learners.circuits.neural_gates import train_gates
     from unlazy.networks.tree import initial_neurons
 
@@ -143,6 +141,6 @@ def test_followed_training_is_that_of_the_learner():
 
 @pytest.mark.slow
 def test_uncorrelated_gates_become_constant_and_correlated_ones_do_not():
-    fair, biased = last(UncorrelatedGates((4, 8))), last(UncorrelatedGates((4, 8), p=0.85))
-    assert fair["least_constant"] == 1 and fair["recovered"] == 0
+    uniform, biased = last(UncorrelatedGates((4, 8))), last(UncorrelatedGates((4, 8), p=0.85))
+    assert uniform["least_constant"] == 1 and uniform["recovered"] == 0
     assert biased["least_constant"] == 0 and biased["recovered"] == 1

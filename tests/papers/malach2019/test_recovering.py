@@ -1,4 +1,4 @@
-"""Layerwise learning as the claims run it, in small; and what must be seen where it fails."""
+"""Layerwise learning as in the claims, at small sizes, and its failures."""
 
 import dataclasses
 
@@ -18,12 +18,12 @@ from unlazy.papers.malach2019.recovering import (
     COUNTER_MARGIN,
     epsilon_of,
     layerwise,
-    least_sample,
     margin_of,
     parity_margin,
     random_circuits,
     recovery_sweep,
     sample_for,
+    smallest_sample,
     three_levels,
 )
 from unlazy.papers.malach2019.theorem_runs import theorem_sample, theorem_steps
@@ -35,7 +35,7 @@ SEED = 10
 
 
 def last(arm, seed=SEED):
-    """What an arm says under one seed, at its last step."""
+    """Return the measurements of an arm for one seed, at its last step."""
     trials = arm.trials([seed])
     found = {
         record.key: record
@@ -64,7 +64,7 @@ def test_margins_of_fixed_circuits_are_exact():
             )
 
 
-def test_recovery_from_the_law_and_from_examples():
+def test_recovery_from_the_distribution_and_from_examples():
     found = last(recovery_sweep((4, 16), "generative", population=False))
     assert (
         found["worst_recovered"] == 100
@@ -105,7 +105,7 @@ def test_the_worst_of_all_sizes_is_kept():
 def test_without_correlation_nothing_is_recovered(kind):
     found = last(recovery_sweep((8,), kind, population=True, correlated=False))
     assert found["worst_error"] > 10 and found["worst_recovered"] < 100
-    assert last(least_sample((8,), kind, tries=1, correlated=False))["worst_share"] == 2
+    assert last(smallest_sample((8,), kind, tries=1, correlated=False))["worst_share"] == 2
 
 
 @pytest.mark.parametrize("kind", ["generative", "parity"])
@@ -119,15 +119,15 @@ def test_the_closed_form_of_epsilon_is_that_of_the_worst_circuit(kind):
 
 
 @pytest.mark.slow
-def test_the_least_sample_is_below_the_theorem():
-    found = last(least_sample((4, 8), "generative", tries=2))
+def test_the_smallest_sample_is_below_the_theorem():
+    found = last(smallest_sample((4, 8), "generative", tries=2))
     assert 16 <= found["least"] <= 4096 and 0 < found["worst_share"] < 1e-2
     assert found["prediction"] == pytest.approx(1 / margin_of("generative", 8) ** 2)
 
 
-def test_the_least_sample_is_where_nine_of_ten_succeed():
-    place = recovering._min_sample(4, "generative", 10)
-    trials = place.trials([SEED])
+def test_the_smallest_sample_is_that_at_which_nine_of_ten_succeed():
+    comparison = recovering._min_sample(4, "generative", 10)
+    trials = comparison.trials([SEED])
     known = {
         "steps": np.ones(6),
         "settled": np.ones(6),
@@ -138,7 +138,7 @@ def test_the_least_sample_is_where_nine_of_ten_succeed():
     sizes = record.steps
     assert sizes == (16, 32, 64, 128, 256, 512)
     # The r-th run succeeds from sizes[1] on, but two of ten only from sizes[4], and one never.
-    made = [
+    records = [
         dataclasses.replace(
             record,
             measurements={
@@ -148,14 +148,13 @@ def test_the_least_sample_is_where_nine_of_ten_succeed():
         )
         for first in [1] * 7 + [4, 4, 6]
     ]
-    (joined,) = place.join(made, [SEED])
+    (joined,) = comparison.join(records, [SEED])
     assert joined.value("least") == sizes[4]
     never = [
-        dataclasses.replace(r, measurements=r.measurements | {"exact": (0.0,) * 6}) for r in made
+        dataclasses.replace(r, measurements=r.measurements | {"exact": (0.0,) * 6}) for r in records
     ]
-    assert (
-        place.join(never, [SEED])[0].value("least") == 2 * joined.value("theorem") > 100 * sizes[-1]
-    )
+    (joined_never,) = comparison.join(never, [SEED])
+    assert joined_never.value("least") == 2 * joined.value("theorem") > 100 * sizes[-1]
 
 
 @pytest.mark.slow
@@ -170,7 +169,7 @@ def test_three_levels_agree_and_the_printed_sign_fails():
     )
 
 
-def test_a_gate_that_differs_would_be_seen():
+def test_a_gate_that_differs_is_detected():
     levels = recovering._same_sample(GenerativeCircuits(4), 4 / 9, 100, 500)
     records = list(
         LocalEngine().run([arm.trials([SEED])[0] for arm in list(levels.arms.values())[1:]])
@@ -182,26 +181,26 @@ def test_a_gate_that_differs_would_be_seen():
         | {"gates": (float(int(weights.value("gates")) ^ 0x101),)},
     )
     (same,) = levels.join([counts, counts, weights], [SEED])
-    (apart,) = levels.join([counts, counts, other], [SEED])
-    assert same.value("different") == 0 and apart.value("different") == 2
+    (different,) = levels.join([counts, counts, other], [SEED])
+    assert same.value("different") == 0 and different.value("different") == 2
 
 
 def test_gates_are_written_as_one_number():
     circuit = Circuit.parse("OR / AND NAND / XOR LEFT NOR TRUE")
-    number = float(sum(int(gate) << 4 * place for place, gate in enumerate(circuit.gates)))
+    number = float(sum(int(gate) << 4 * index for index, gate in enumerate(circuit.gates)))
     assert circuit_of(number, 8) == circuit
     learner = Layerwise(margin=0.4, k=32)
-    with pytest.raises(BadInput, match="double precision"):
+    with pytest.raises(BadInput, match="float64"):
         list(LocalEngine().run([Trial(FixedCircuit("AND"), learner, 50, 1, (Gates(),))]))
 
 
-def test_what_is_no_circuit_is_refused():
+def test_tasks_without_a_circuit_are_rejected():
     arm = layerwise(BiasedParity(6, 2, 0.75), 0.25, None)
     with pytest.raises(BadInput, match="power of two"):
         list(LocalEngine().run(arm.trials([1])))
     from toys import Halfspace, small_learner
 
-    with pytest.raises(BadInput, match="Only circuits"):
+    with pytest.raises(BadInput, match="needs a circuit task"):
         list(LocalEngine().run(Arm(Halfspace(3), small_learner(), 32, (Recovered(),)).trials([1])))
 
 

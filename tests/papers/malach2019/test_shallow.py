@@ -1,4 +1,4 @@
-"""Depth separation in small."""
+"""Depth separation at small sizes."""
 
 import dataclasses
 
@@ -42,7 +42,7 @@ def numbers(computation):
         }
 
 
-def test_lemma_23_and_the_rounding_in_small():
+def test_lemma_23_and_the_rounding():
     right, wrong = (
         numbers(NetworkRank(6, networks=4)),
         numbers(NetworkRank(7, networks=4, coarse=True)),
@@ -62,7 +62,7 @@ def test_the_sign_rank_grows_from_f_1_to_f_2():
     assert numbers(SignRank(conjunction=True))["growth"][-1] == 0
 
 
-def test_rows_are_shattered_only_where_all_patterns_occur():
+def test_rows_are_shattered_only_if_all_patterns_occur():
     matrix = sign_matrix(razborov_sherstov(2))
     rows = [shallow._row(2, i, j) for i in range(2) for j in range(1, 4)]
     assert shattered_rows(matrix, rows) == 6 and shattered_rows(-np.ones((4, 4)), [0, 1]) == 0
@@ -82,8 +82,8 @@ def test_a_deep_tree_is_recovered():
         assert deep.steps == (1, 2) and deep.value("inputs") == 16
 
 
-def test_a_tree_that_is_not_learned_would_be_seen():
-    # Under a generative law the gates of a parity have no correlation with the label.
+def test_a_tree_that_is_not_learned_is_detected():
+    # Under a generative distribution the gates of a parity have no correlation with the label.
     deep = run(deep_recovery((2,), sample=False, gates=("XNOR", "XOR")))
     assert (
         deep.value("worst_recovered") < 100
@@ -109,10 +109,10 @@ def test_balanced_inputs_have_their_label_and_are_uniform_given_it(m, r):
         assert np.all(np.abs(counted[members] - expected) < 6 * np.sqrt(expected))
 
 
-def test_functions_that_cannot_be_listed_are_refused():
+def test_functions_that_cannot_be_enumerated_are_rejected():
     with pytest.raises(BadInput, match="at most 16"):
         AndOfOrs(3, 3)
-    with pytest.raises(BadInput, match="at least 1"):
+    with pytest.raises(BadInput, match="positive integers"):
         AndOfOrs(0, 1)
 
 
@@ -144,14 +144,14 @@ def test_the_margin_is_that_of_weights_in_the_unit_interval():
 
 @pytest.mark.slow
 def test_errors_are_measured_at_every_width():
-    row = errors_by_width(1, 1, (2, 4), starts=2, steps=20, batch=16)
+    row = errors_by_width(1, 1, (2, 4), repeats=2, steps=20, batch=16)
     trials = row.trials([10])
     (record,) = LocalEngine().run(trials[:1])
     assert set(record.measurements) >= {"error", "exact", "unit_margin"}
 
     def answer(trial, first):
         width = 2 * trial.learner.init.m
-        exact = float(width >= first and trial.seed > 10)  # one of two starts is enough
+        exact = float(width >= first and trial.seed > 10)  # one of two initializations suffices
         return dataclasses.replace(
             record, measurements=record.measurements | {"exact": (exact,), "error": (float(width),)}
         )
@@ -159,4 +159,4 @@ def test_errors_are_measured_at_every_width():
     (joined,) = row.join([answer(trial, 4) for trial in trials], [10])
     assert joined.measurements["error"] == (2.0, 4.0) and joined.value("least_exact") == 4
     (never,) = row.join([answer(trial, 8) for trial in trials], [10])
-    assert never.value("least_exact") == 8  # twice the greatest tried
+    assert never.value("least_exact") == 8  # twice the largest width

@@ -1,23 +1,13 @@
 import pytest
 
 from unlazy.core.errors import BadInput
-from unlazy.papers.shi2022.fixed_feature_bounds import (
-    features_needed,
-    fixed_features,
-    shift_invariant,
-)
+from unlazy.papers.shi2022.fixed_feature_bounds import fixed_features, shift_invariant
 
 
 def test_the_bound_at_hand_computed_places():
     assert fixed_features(po=0.5, N=32, B=1, k=5) == pytest.approx(0.5 * (1 - 8 / 32))
     assert fixed_features(po=0.5, N=512, B=1, k=5) == 0.0
     assert shift_invariant(po=0.5, L=4, k=5) == pytest.approx(0.5 * (1 - 8 / 32))
-
-
-def test_features_needed_is_the_inverse_and_exponential_in_k():
-    N = features_needed(po=0.5, loss=0.1, B=2, k=7)
-    assert fixed_features(po=0.5, N=N, B=2, k=7) == pytest.approx(0.1)
-    assert features_needed(po=0.5, loss=0.1, B=2, k=9) == pytest.approx(16 * N)
 
 
 @pytest.mark.parametrize(

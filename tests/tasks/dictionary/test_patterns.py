@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from programs import drawn, sampled
 from unlazy.core.errors import BadInput
 from unlazy.tasks.dictionary.patterns import (
     ParityMixture,
@@ -86,9 +87,9 @@ def test_moments_of_table_1():
 @pytest.mark.parametrize("po", [0.2, 0.5])
 def test_sample_follows_the_exact_moments(po):
     family = ParityMixture(d=20, D=12, k=3, po=po)
-    task = family.task(key=jax.random.key(0))
+    task = drawn(family, jax.random.key(0))
     n = 40_000
-    x, y = task.sample(n, key=jax.random.key(1))
+    x, y = sampled(task, n, jax.random.key(1))
     present = (x @ task.dictionary.T) * family.moments.sigma + task.mean
     assert np.allclose(present, np.round(present), atol=1e-3)
     relevant = np.asarray(present)[:, np.asarray(task.relevant)]
@@ -154,9 +155,9 @@ def test_invalid_parameters_are_refused_with_what_was_expected(make, says):
 def test_the_same_task_in_single_and_double_precision():
     """Trials are paired across precisions: secret, sample and label are the same draws."""
     family = ParityMixture(d=12, D=8, k=3, po=0.3)
-    single = family.task(key=jax.random.key(5)).sample(100, key=jax.random.key(6))
+    single = sampled(drawn(family, jax.random.key(5)), 100, jax.random.key(6))
     with jax.enable_x64(True):
-        double = family.task(key=jax.random.key(5)).sample(100, key=jax.random.key(6))
+        double = sampled(drawn(family, jax.random.key(5)), 100, jax.random.key(6))
         assert double.x.dtype == jnp.float64
     np.testing.assert_allclose(single.x, double.x, atol=1e-5)
     np.testing.assert_array_equal(single.y, double.y)

@@ -99,7 +99,6 @@ class Engine(ABC):
         return
 
     def __enter__(self) -> Self:
-        """The engine itself."""
         return self
 
     def __exit__(
@@ -108,7 +107,6 @@ class Engine(ABC):
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
         self.close()
 
 

@@ -121,15 +121,8 @@ class LocalEngine(Engine):
                 map(self.costs.seconds, (trial for trial in trials if not trial.on_host))
             ) * (1 - 1 / self._abreast)
         compiling = self.costs.compile_seconds * len(groups)
-        return Plan(
-            len(trials),
-            len(groups),
-            alone,
-            seconds,
-            compiling,
-            self.memory,
-            self.costs.seconds,
-        )
+        shapes, cost = len(groups), self.costs.seconds
+        return Plan(len(trials), shapes, alone, seconds, compiling, self.memory, cost)
 
     def run(
         self, trials: Sequence[Runnable], callback: Callback | None = None
@@ -251,7 +244,6 @@ _Running = tuple[list[Trial], "Future[tuple[Any, float]]"]
 
 
 def _collected(running: _Running, callback: Callback) -> Iterator[Record]:
-    """Wait for a chunk, and make its records."""
     chunk, future = running
     found, seconds = future.result()
     for trial, record in zip(chunk, _records(chunk, found, seconds), strict=True):
@@ -291,9 +283,7 @@ def _is_number(leaf: Any) -> bool:
 
 
 class _Draw(eqx.Module):
-    """The task of a seed, what a learner is handed of it, and the keys of the learner and of the
-    probes.
-    """
+    """The task of a seed, what a learner is handed of it, and keys of learner and probes."""
 
     family: Family
 
@@ -304,8 +294,6 @@ class _Draw(eqx.Module):
 
 
 class _Look(eqx.Module):
-    """What all probes find in a trace."""
-
     probes: tuple[Probe, ...]
 
     def __call__(self, task: Data, trace: Trace, key: PRNGKeyArray) -> dict[str, Any]:

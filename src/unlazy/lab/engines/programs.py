@@ -98,9 +98,7 @@ class Programs:
 
 
 def _opened(part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
-    """The arrays of a part and of its arguments, what is left of both, and a key that says all but
-    the numbers.
-    """
+    """The arrays of a part and its arguments, the rest of both, and a key of all but numbers."""
     (own, given), still = eqx.partition((part, arguments), _is_dynamic)
     leaves, structure = jax.tree.flatten((own, given))
     shapes = tuple((leaf.shape, str(leaf.dtype), isinstance(leaf, np.ndarray)) for leaf in leaves)
@@ -113,9 +111,7 @@ def _is_dynamic(leaf: Any) -> bool:
 
 
 def _comparable(leaf: Any) -> Any:
-    """A leaf that is no array, as part of a key: by its value, or where it has none that can be
-    compared, by what it is.
-    """
+    """A leaf that is no array, as part of a key: its value, or its type if it has none."""
     try:
         hash(leaf)
     except TypeError:

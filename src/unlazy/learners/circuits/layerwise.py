@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from unlazy.core.errors import BadInput, require
+from unlazy.core.errors import BadInput, require, require_one_of
 from unlazy.core.metrics import SIGNS, Outputs
 from unlazy.learners.base import SEEN, Call, Keys, Learner, Trace, at_once, keys_of
 from unlazy.learners.circuits.neural_gates import Rate, TrainedGates, step_size, train_gates
@@ -53,7 +53,6 @@ class StreamStatistics(Statistics):
 
     @property
     def n(self) -> int:
-        """Number of inputs."""
         return self.inputs
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
@@ -163,7 +162,6 @@ class CircuitModel(Model):
     gates: Float[Array, "*s gates"]
 
     def __call__(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """Scores of a batch."""
         return evaluate_signs(self.gates.astype(jnp.int32), x)
 
     @property
@@ -193,17 +191,13 @@ class Layerwise(Learner):
     printed_sign: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse a margin that is none, and statistics from nowhere."""
         require(
             0 < self.margin < 1,
             "margin is Δ of the local correlation assumption and lies in (0, 1), but is "
             f"{self.margin}.",
         )
         known = get_args(StatisticsSource)
-        require(
-            self.source in known,
-            f"source must be one of {', '.join(known)}, but is {self.source!r}.",
-        )
+        require_one_of("source", self.source, known)
 
     @property
     def on_host(self) -> bool:
@@ -213,9 +207,7 @@ class Layerwise(Learner):
         return outputs == SIGNS
 
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The end alone; a layer stops by itself, so the number of steps is not known
-        beforehand.
-        """
+        """The end alone: how many steps a layer takes until it stops is not known before."""
         return (1,)
 
     def work(self, n: int, r: int) -> float:
@@ -236,7 +228,6 @@ class Layerwise(Learner):
     def fit_prefixes(
         self, sampler: Sampler, sizes: tuple[int, ...], key: Keys, call: Call
     ) -> list[Trace]:
-        """Draw, pack, and learn from all prefixes at once."""
         key_init, key_data, _ = _keys(key)
         # Of a law, examples of the same law stand for those seen.
         z, y = draw(sampler, min(sizes[-1], SEEN) if self.source == "law" else sizes[-1], key_data)

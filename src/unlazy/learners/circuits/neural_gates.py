@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from unlazy.core.errors import require
+from unlazy.core.errors import require_one_of
 from unlazy.networks.tree import GateNeurons
 
 #: Steps until the first look at which lines still move; each later one takes as many steps as there
@@ -46,7 +46,7 @@ def step_size(rate: Rate, size: int, pull: np.ndarray, k: int) -> np.ndarray:
     size, so this is as safe, and a gate with little correlation takes no longer than others.
     """
     rates = {"theorem": 1 / size, "lemma": 1.0, "scaled": 1.0}
-    require(rate in rates, f"rate must be one of {', '.join(rates)}, but is {rate!r}.")
+    require_one_of("rate", rate, rates)
     greatest = np.abs(pull).max(axis=1) if rate == "scaled" else np.ones(len(pull))
     return rates[rate] / (4 * math.sqrt(2) * k) / np.where(greatest > 0, greatest, 1)
 
@@ -109,9 +109,7 @@ def train_gates(
 def _descend(
     z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Descend on all lines; those that stand still are laid aside, so that a few slow ones do not
-    keep the others busy.
-    """
+    """Descend on all lines; those that stand still are laid aside, as a few may be slow."""
     z, steps = z.copy(), np.zeros(len(z), np.int64)
     moving, done = np.arange(len(z)), 0
     while len(moving) and done < limit:

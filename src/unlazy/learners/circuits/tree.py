@@ -135,10 +135,9 @@ def layerwise_network(
     )
 
 
-def end_to_end(
-    n: int, *, steps: int, batch: int, rate: float, optimizer: str = "adam", k: int = 16
-) -> GradientDescent:
+def end_to_end(*, steps: int, batch: int, rate: float) -> GradientDescent:
     """The same tree trained as a whole, with standard practice: logistic loss, minibatches."""
-    descent = Descent({"w": rate}, steps=steps, batch=batch, loss="logistic", optimizer=optimizer)  # type: ignore[arg-type]
+    descent = Descent({"w": rate}, steps=steps, batch=batch, loss="logistic", optimizer="adam")
+    k = 16
     # Neurons of unit scale: the hard-tanh outputs are then spread over [−1, 1].
     return GradientDescent(TreeInit(k, scale=4 * 2**0.5 * k / k**0.5), (descent,))

@@ -1,7 +1,8 @@
-"""Allen-Zhu, Li (2019), "What Can ResNet Learn Efficiently, Going Beyond Kernels?": three-layer
-ResNets learn hierarchies, kernels do not.
+"""Allen-Zhu, Li (2019), "What Can ResNet Learn Efficiently, Going Beyond Kernels?".
 
-unlazy reproduce 'allenzhu2019/*'     about a quarter of an hour on two cores
+Three-layer ResNets learn hierarchical targets, kernels do not.
+
+unlazy reproduce 'allenzhu2019/*'     takes about 15 minutes on two cores
 """
 
 from unlazy.core.naming import Entry
@@ -46,19 +47,17 @@ NOT_RUN = ()
 
 TASKS = {
     "allenzhu2019/task": Entry(
-        PairHierarchy(), "products of pairs of 30 signs, and 0.3 times a product of four of them"
+        PairHierarchy(), "products of pairs of 30 signs, plus 0.3 times a product of four of them"
     ),
     "allenzhu2019/task-hard": Entry(
         HardInstance(d=30, fair=20),
-        "three of 20 signs and 0.3 times their product, beside 10 others",
+        "three of 20 signs plus 0.3 times their product, and 10 other coordinates",
     ),
     "allenzhu2019/task-smooth": Entry(
         SmoothHierarchy(),
-        "networks of smooth neurons on the sphere, and 0.3 times networks of those",
+        "networks of smooth neurons on the sphere, plus 0.3 times networks of those",
     ),
-    "allenzhu2019/task-parity": Entry(
-        RealParity(), "the parity of six of 40 signs as a real number"
-    ),
+    "allenzhu2019/task-parity": Entry(RealParity(), "parity of six of 40 signs, as regression"),
 }
 
 LEARNERS = {
@@ -68,10 +67,10 @@ LEARNERS = {
     ),
     "allenzhu2019/learner-hidden": Entry(
         momentum_sgd("3resnet", "hidden", 100, 1000, (0.2, 5e-4), 400),
-        "three-layer ResNet trained in its hidden layers",
+        "three-layer ResNet, only hidden layers trained",
     ),
     "allenzhu2019/learner-3layer": Entry(
         momentum_sgd("3layer", "all", 100, 500, (0.1, 5e-3), 400),
-        "three-layer network without the skip",
+        "three-layer network without skip connection",
     ),
 }

@@ -1,6 +1,4 @@
-"""Statements of allenzhu2019 that need no learner on a task: complexities, gradients, networks made
-by hand.
-"""
+"""Exact computations of allenzhu2019: complexities, gradients and constructed networks."""
 
 from __future__ import annotations
 
@@ -37,13 +35,14 @@ ENTIRE: dict[str, TaylorSeries] = {
     "cos": cosine(),
     "cubic": polynomial_series(1.0, -2.0, 0.0, 0.5),
 }
-#: Those whose series is cut off after so many times log(1/ε) terms.
+#: Functions whose series is truncated, with the degree in units of log(1/ε).
 CUT = {"tanh": (TANH, 3), "sigmoid": (SIGMOID, 1)}
 
 
 class HierarchyFacts(ExactComputation):
-    """Errors that the base signal alone leaves, and the degree of the composite signal in x, by
-    enumeration.
+    """Errors of the base signal alone, Fourier weight of the composite signal, and norms.
+
+    Each quantity is defined in quantities.csv.
     """
 
     alpha: float = eqx.field(converter=float, default=0.3)
@@ -55,7 +54,7 @@ class HierarchyFacts(ExactComputation):
         pairs = PairHierarchy(alpha=self.alpha, order=self.order).task(key=key_task)
         x, y = pairs.sample(self.examples, key=key_data)
         left = y - pairs.base_signal(x)
-        # On all points of the coordinates that enter G(F): its weight at each degree.
+        # Enumerate the eight coordinates on which the first output of G(F) depends.
         q = 8
         z = np.ones((1 << q, 30))
         z[:, np.asarray(pairs.where)[:q]] = corners(q)
@@ -83,9 +82,9 @@ class HierarchyFacts(ExactComputation):
 
 
 class Complexities(ExactComputation):
-    """Example 4.1: the exponents log C_ε/log(1/ε) for a minute ε, and C_s/C*, of named functions.
+    """Example 4.1: log C_ε/log(1/ε) for very small ε, and C_s/C*, of common functions.
 
-    `flat` leaves the decay of c_i away.
+    `flat` replaces e^z − 1 by the geometric series and truncates all series at degree 1.
     """
 
     log_inverse: float = eqx.field(converter=float, default=1e6)
@@ -94,35 +93,36 @@ class Complexities(ExactComputation):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         entire = dict(ENTIRE)
-        if self.flat:  # coefficients 1 throughout: 1/(1 − z)
+        if self.flat:  # all coefficients are 1: 1/(1 − z)
             entire["exp"] = TaylorSeries("geometric", lambda z: 1 / (1 - z), np.zeros)
-        found: dict[str, Any] = {
+        measured: dict[str, Any] = {
             "entire_exponent": max(
                 log_sample_complexity(series, self.log_inverse) / self.log_inverse
                 for series in entire.values()
             ),
             "entire_slope": max(slope_complexity(series, 1.0) for series in entire.values()),
         }
-        exponents, missed = [], []
+        exponents, tails = [], []
         for series, factor in CUT.values():
             for log_inverse in (self.cut_inverse, 4 * self.cut_inverse):
                 degree = 1 if self.flat else int(factor * log_inverse)
                 exponents.append(
                     log_sample_complexity(series, log_inverse, degree=degree) / log_inverse
                 )
-                missed.append(math.log(max(tail(series, degree), 1e-300)) / log_inverse)
-        found["cut_exponent"], found["cut_tail_exponent"] = max(exponents), max(missed)
-        found["cut_exponent_growth"] = max(exponents[1] / exponents[0], exponents[3] / exponents[2])
-        found["cut_slope"] = max(slope_complexity(series, 1.0) for series, _ in CUT.values())
-        return found
+                tails.append(math.log(max(tail(series, degree), 1e-300)) / log_inverse)
+        measured["cut_exponent"], measured["cut_tail_exponent"] = max(exponents), max(tails)
+        measured["cut_exponent_growth"] = max(
+            exponents[1] / exponents[0], exponents[3] / exponents[2]
+        )
+        measured["cut_slope"] = max(slope_complexity(series, 1.0) for series, _ in CUT.values())
+        return measured
 
 
 class GeneralClass(ExactComputation):
-    """Fact A.3 and Lemma A.2 on random functions of Definition A.1: greatest norms and slopes over
-    pairs of points, over their bounds.
+    """Fact A.3 and Lemma A.2 on random functions of Definition A.1.
 
-    Bounds are with C* = 1, the least favourable: C_s is then Σ(i + 1)|c_i|. `steep` makes neurons
-    so much steeper without counting it.
+    Maximum norms and Lipschitz ratios over random points, ÷ their bounds with C* = 1, the smallest
+    constant: C_s = Σ(i + 1)|c_i|. `steep` scales the neurons without changing the bounds.
     """
 
     d: int = eqx.field(static=True, default=6)
@@ -145,8 +145,7 @@ class GeneralClass(ExactComputation):
             unit(self.k, self.p, self.d + 1),
             unit(self.k, self.p, self.d + 1),
         )
-        # Directions that add up: the bound is for the worst of the class, which random ones are far
-        # from.
+        # Equal directions add up. Random ones would be far from the worst case of the bound.
         w1[:], w2[:], a[:] = w1[0, 0], w2[0, 0], np.abs(a)
 
         def function(x: np.ndarray) -> np.ndarray:
@@ -181,8 +180,9 @@ class GeneralClass(ExactComputation):
         }
 
     def _lemma(self, rng: np.random.Generator) -> float:
-        """The greatest gap on the unit sphere between F and the F' of Lemma A.2, for e^z + cos z,
-        whose series has all kinds of terms.
+        """Return the maximum difference of F and F' of Lemma A.2 on the unit sphere.
+
+        F = e^z + cos z, whose series has constant, odd and even terms.
         """
         w = rng.normal(size=self.d)
         w /= np.linalg.norm(w)
@@ -192,18 +192,17 @@ class GeneralClass(ExactComputation):
         z = lifted[:, :-1] @ w / np.linalg.norm(lifted, axis=1) * self.steep
         plus = np.sinh(z) + 2  # constant and odd terms
         minus = (np.cosh(z) + np.cos(z) - 2) / np.where(z == 0, 1, z)  # even terms over z
-        made = plus * lifted[:, -1] + minus * (lifted[:, :-1] @ w) / math.sqrt(2)
+        lemma = plus * lifted[:, -1] + minus * (lifted[:, :-1] @ w) / math.sqrt(2)
         direct = np.exp(lifted[:, :-1] @ w / math.sqrt(2)) + np.cos(
             lifted[:, :-1] @ w / math.sqrt(2)
         )
-        return float(np.max(np.abs(made - direct)))
+        return float(np.max(np.abs(lemma - direct)))
 
 
 class GradientFormula(ExactComputation):
-    """Fact C.4: the slope of ½‖y − out‖² along random displacements, by the printed formula and by
-    automatic differentiation.
+    """Fact C.4: directional derivative of ½‖y − out‖² by formula and automatic differentiation.
 
-    `without_skip` leaves the part of f(W') that goes through the skip away.
+    `without_skip` omits the part of f(W') from the skip connection.
     """
 
     m: int = eqx.field(static=True, default=50)
@@ -226,8 +225,10 @@ class GradientFormula(ExactComputation):
         def objective(values: Any) -> Any:
             return 0.5 * jnp.sum((y - net.put(values)(x)) ** 2)
 
-        slopes = jax.grad(objective)(net.get(groups))
-        automatic = -sum(jnp.sum(slopes[name] * value) for name, value in moved.get(groups).items())
+        gradient = jax.grad(objective)(net.get(groups))
+        automatic = -sum(
+            jnp.sum(gradient[name] * value) for name, value in moved.get(groups).items()
+        )
         first, _ = net.layers(x)
         out1 = (first @ net.a)[0]
         on1 = (x @ net.first_layer.T + net.b[None, :])[0] >= 0
@@ -246,10 +247,10 @@ class GradientFormula(ExactComputation):
 
 
 class HandMade(ExactComputation):
-    """The closed-form network for a parity of degree q at norms along the axis (in hundredths of
-    √d): its error, by enumeration.
+    """Error of the closed-form network for a parity of degree q; the axis is 100·‖W‖_F/√d.
 
-    `slip` flips the output sign of so large a share of its neurons.
+    `error`: mean squared error over all inputs. `norm`: bound on ‖W‖_F/√d. `formula_gap`:
+    difference to the closed-form error. `wrong_signs`: fraction of neurons with flipped output.
     """
 
     q: int = eqx.field(static=True, default=6)
@@ -257,26 +258,24 @@ class HandMade(ExactComputation):
     hundredths: tuple[int, ...] = eqx.field(
         static=True, default=(100, 200, 400, 600, 800, 970, 1100, 1250, 1306, 1380)
     )
-    slip: float = eqx.field(converter=float, default=0.0)
+    wrong_signs: float = eqx.field(converter=float, default=0.0, metadata={"key": "slip"})
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.hundredths
+    axis = "hundredths"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
         z = corners(self.q)
         chi = np.prod(z, axis=1)
         errors, norms, formulas = [], [], []
-        for place in self.hundredths:
-            # Beyond the norm at which the error is zero, the spare norm is left unused.
-            norm = min(place / 100, min_norm(self.q))
+        for hundredth in self.hundredths:
+            # The error is zero at `min_norm`, so a larger norm is not used.
+            norm = min(hundredth / 100, min_norm(self.q))
             w, a = parity_network(self.q, self.m, self.q, norm)
-            flipped = rng.permutation(self.m)[: round(self.slip * self.m)]
+            flipped = rng.permutation(self.m)[: round(self.wrong_signs * self.m)]
             a[flipped] *= -1
             errors.append(np.mean((np.maximum(z @ w.T / math.sqrt(self.q), 0) @ a - chi) ** 2))
-            norms.append(place / 100)
-            formulas.append(min_error(self.q, place / 100))
+            norms.append(hundredth / 100)
+            formulas.append(min_error(self.q, hundredth / 100))
         gap = np.abs(np.array(errors) - np.array(formulas))
         return {
             "error": np.array(errors),

@@ -1,7 +1,4 @@
-"""Slips found in allenzhu2019 while its statements were checked.
-
-Our text of the paper is its third version, recovered from a PDF.
-"""
+"""Errata of allenzhu2019 (third version; our text was extracted from a PDF)."""
 
 from __future__ import annotations
 
@@ -16,25 +13,24 @@ ERRATA = (
         printed="Entries of A, V, W and the biases are i.i.d. from N(1, 1/m).",
         correction="N(0, 1/m), as in Section 6.",
         shown=(
-            "With mean 1 each of the m neurons of the first layer sees the sum of all inputs, and "
-            "all outputs are nearly the same sum over m neurons: at m = 100 and d = 30 the "
-            "initial outputs are of the order of 10⁵ to 10⁶ and differ among each other by less "
-            "than a hundredth, where targets are of order 1. With mean 0 they are of order 1. The "
-            "footnote speaks of a standard deviation by fan-in and fan-out, which also goes with "
-            "mean 0."
+            "With mean 1, every neuron of the first layer computes nearly the sum of all inputs, "
+            "and all outputs are nearly the same sum over m neurons. At m = 100 and d = 30 the "
+            "initial outputs are of order 10⁵ to 10⁶ and differ from each other by less than 2 %, "
+            "while targets are of order 1. With mean 0 they are of order 1. The footnote gives a "
+            "standard deviation by fan-in and fan-out, which also fits mean 0."
         ),
-        test=_TESTS + "test_an_initial_mean_of_one_makes_outputs_that_no_step_size_survives",
+        test=_TESTS + "test_an_initial_mean_of_one_makes_outputs_huge_and_nearly_equal",
     ),
     Erratum(
         id="allenzhu2019/fact-a3",
-        where="Fact A.3, first inequality; with it B_F in Section 5",
+        where="Fact A.3, first inequality; also B_F in Section 5",
         printed="‖F(x)‖ ≤ √k·p·C_s(F)·‖x‖ for every x.",
         correction="‖F(x)‖ ≤ √k·p·C_s(F)·‖(x, 1)‖.",
         shown=(
             "Definition A.1 has the factor ⟨w₂, (x, 1)⟩, which need not vanish at x = 0: with p = "
             "k = 1, F₁₁ = 1 + …, w₂ = (0, …, 0, 1) the function is 1 at the origin, where the "
-            "bound is 0. |⟨w₂, (x, 1)⟩| ≤ ‖(x, 1)‖ gives the corrected bound. For ‖x‖ = 1 it "
-            "costs a factor √2, which C* absorbs; nothing else changes."
+            "bound is 0. |⟨w₂, (x, 1)⟩| ≤ ‖(x, 1)‖ gives the corrected bound. For ‖x‖ = 1 the "
+            "bound grows by a factor √2, which C* absorbs; nothing else changes."
         ),
         test=_TESTS + "test_a_function_of_general_complexity_need_not_vanish_at_the_origin",
     ),
@@ -43,8 +39,8 @@ ERRATA = (
         where="Section 6.1 and Appendix C, below the definition of D_W and D_{V,W}",
         printed="out(x) = A·D_{V,W}(V⁽⁰⁾ + V)(out₁(x), 1).",
         correction="out(x) = out₁(x) + A·D_{V,W}(V⁽⁰⁾ + V)(out₁(x), 1).",
-        shown="Section 6 defines out with the skip, and Fact C.4 has its part A·D_W·W'(x, 1) of "
-        "the gradient. The proofs have it right.",
-        test=_TESTS + "test_the_network_has_its_skip",
+        shown="Section 6 defines out with the skip connection, and Fact C.4 includes its part "
+        "A·D_W·W'(x, 1) of the gradient. The proofs use the correct form.",
+        test=_TESTS + "test_the_network_has_its_skip_connection",
     ),
 )

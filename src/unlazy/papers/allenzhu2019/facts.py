@@ -1,4 +1,4 @@
-"""Claims on the task, on complexities, and on the learner: what is computed without training."""
+"""Claims on the task, complexities and the learner, computed without training."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ TASK = Claim(
     statement=(
         "Targets H = F + α·G(F). In the experiments x ∈ {±1}³⁰, F has the 15 products of pairs "
         "and G_i(y) = (−1)^i·y₁y₂y₃y₄, with α = 0.3: a model of F alone has the error k·α² = "
-        "1.35. In the hard instance k coordinates of a cube of side 2/√d have their product as "
-        "composite signal, beside coordinates of any law; in the concept class F and G are "
-        "networks of smooth neurons with weights of norm 1/√2, on inputs of norm 1."
+        "1.35. In the hard instance, F has k coordinates of a cube of side 2/√d, and the "
+        "composite signal is their product; the other coordinates may have any distribution. In "
+        "the concept class, F and G are networks of smooth neurons with weights of norm 1/√2, on "
+        "inputs of norm 1."
     ),
     study=_task,
     checks=(
@@ -65,9 +66,9 @@ COMPLEXITY = Claim(
     kind="lemma",
     statement=(
         "C_ε(φ) and C_s(φ) from the Taylor series of φ. For e^{cz} − 1, sin cz, cos cz and "
-        "polynomials C_ε = o(1/ε) and C_s = O(1). For sigmoid and tanh the series may be cut off "
-        "at a degree Θ(log 1/ε) for an approximation within ε; then C_ε ≤ poly(1/ε) and C_s = "
-        "O(1). A function of general complexity (p, C_s, C_ε) has ‖F(x)‖ ≤ √k·p·C_s·‖x‖ and ‖F(x) "
+        "polynomials C_ε = o(1/ε) and C_s = O(1). For sigmoid and tanh the series may be "
+        "truncated at a degree Θ(log 1/ε) with error ε; then C_ε ≤ poly(1/ε) and C_s = O(1). A "
+        "function of general complexity (p, C_s, C_ε) has ‖F(x)‖ ≤ √k·p·C_s·‖x‖ and ‖F(x) "
         "− F(y)‖ ≤ √k·p·C_s·‖x − y‖ (Fact A.3). On the unit sphere a function of Concept 1 equals "
         "one of Concept 2 with 2p neurons (Lemma A.2)."
     ),
@@ -83,8 +84,8 @@ COMPLEXITY = Claim(
         (general.lemma_a2_gap <= 1e-9).exactly(),
     ),
     control=Control(
-        "a geometric series, cut off after its first term, and neurons five times as steep as "
-        "counted",
+        "a geometric series, truncated after its first term, and neurons five times steeper than "
+        "in the bound",
         lambda scale: {
             "Example 4.1": Complexities(flat=True),
             "general class": GeneralClass(pairs=2_000, steep=5.0, precision=64),
@@ -106,14 +107,14 @@ LEARNER = Claim(
     kind="learner",
     statement=(
         "The three-layer ResNet out(x) = A·(σ(Wx + b₁) + σ(Uσ(Wx + b₁) + b₂)) with U = VA is out₁ "
-        "+ A·σ(V(out₁, 1)) with out₁ = A·σ(W(x, 1)); the slope of ½‖y − out‖² along (−W', −V') is "
-        "⟨y − out, f(W') + g(V')⟩ with f(W') = A·D_V·V(A·D_W·W'(x, 1), 0) + A·D_W·W'(x, 1) and "
-        "g(V') = A·D_V·V'(out₁, 1), by which Algorithm 1 takes its steps."
+        "+ A·σ(V(out₁, 1)) with out₁ = A·σ(W(x, 1)). The derivative of ½‖y − out‖² along (−W', "
+        "−V') is ⟨y − out, f(W') + g(V')⟩ with f(W') = A·D_V·V(A·D_W·W'(x, 1), 0) + A·D_W·W'(x, "
+        "1) and g(V') = A·D_V·V'(out₁, 1). Algorithm 1 uses this gradient."
     ),
     study=_learner,
     checks=(fact.gradient_gap <= 1e-9, fact.network_gap <= 1e-9),
     control=Control(
-        "the skip is left out",
+        "the skip connection is omitted",
         lambda scale: {"Fact C.4": GradientFormula(without_skip=True, precision=64)},
     ),
     corrections=("allenzhu2019/section-6.1",),

@@ -1,4 +1,4 @@
-"""Figure 2: which of nine methods learn the composite signal, over the width."""
+"""Figure 2: test error of nine methods versus width."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from unlazy.papers.allenzhu2019.setting import (
     Trained,
     chosen_linear,
     chosen_sgd,
+    error_probes,
     grid,
-    looks,
 )
 from unlazy.tasks.hierarchy import PairHierarchy
 
-#: The error k·α² of a model that has learned the base signal alone.
+#: Error k·α² of a model that equals the base signal.
 UNLEARNED = 1.35
-#: Below this, most of the composite signal is learned.
+#: Error below which most of the composite signal is learned.
 LEARNED = 0.8
 ARCHITECTURES: tuple[Architecture, ...] = ("3resnet", "3layer", "2layer")
 
 
 class Figure2Size(NamedTuple):
-    """Sizes of Figure 2."""
+    """Sizes of Figure 2; `checked`: width of the checks."""
 
     widths: tuple[int, ...]
-    judged: int
+    checked: int
     cells: tuple[Cell, ...]
     epochs: int
     test: int
     validation: int = 1000
 
 
-#: The grid is the paper's own, {1, 2, 5}·10^k, around cells that learned on tuning seeds.
+#: Part of the paper's grid {1, 2, 5}·10^k around settings that learned on tuning seeds.
 ALL_CELLS = grid((0.02, 0.05, 0.1), (1e-3, 2e-3, 5e-3, 1e-2))
-#: Where only hidden layers are trained, rates of 0.3 and 0.4 between those of the paper are needed
-#: for all seeds to learn.
+#: If only hidden layers are trained, learning rates of 0.3 and 0.4, between those of the paper, are
+#: needed for all seeds to learn.
 HIDDEN_CELLS = (*grid((0.2, 0.5), (5e-4, 1e-3)), *grid((0.3, 0.4), (5e-4, 7e-4)))
 HIDDEN_PAPER_CELLS = (
     *grid((0.05, 0.1, 0.2, 0.5, 1.0), (2e-4, 5e-4, 1e-3, 2e-3)),
@@ -75,57 +75,54 @@ def figure2(
     size: Figure2Size | None = None,
     family: PairHierarchy | None = None,
 ) -> dict[str, StudyArm]:
-    """Each method over the width, its setting chosen at each width and seed by the validation
-    error.
-    """
+    """Return each method by width; the validation error selects settings per width and seed."""
     size, family = size or SIZES[trained][scale], family or PairHierarchy()
     n = 60 if scale == "smoke" else EXAMPLES[trained]
-    probes = looks(size.test, size.validation)
-    at = size.widths if widths is None else widths
+    probes = error_probes(size.test, size.validation)
+    widths = size.widths if widths is None else widths
     arms: dict[str, StudyArm] = {}
     for architecture in ARCHITECTURES:
         arms[f"{architecture}({trained})"] = Row(
             {
                 m: chosen_sgd(family, architecture, trained, m, n, size.cells, size.epochs, probes)
-                for m in at
+                for m in widths
             }
         )
-        for what in ("last", "NTK"):
-            arms[f"{architecture}({what})"] = Row(
-                {m: chosen_linear(family, architecture, what, m, n, probes) for m in at}
+        for features in ("last", "NTK"):
+            arms[f"{architecture}({features})"] = Row(
+                {m: chosen_linear(family, architecture, features, m, n, probes) for m in widths}
             )
-    return arms | {"kα² = 1.35": Level(UNLEARNED, at)}
+    return arms | {"kα² = 1.35": Level(UNLEARNED, widths)}
 
 
 def _null(trained: Trained, scale: Scale) -> dict[str, StudyArm]:
-    """The residual network sees labels of other inputs; the other methods see so few coordinates
-    that all inputs are seen.
+    """Return the control: shuffled labels for the ResNet, d = 8 for the other methods.
+
+    With d = 8 the training examples cover all inputs.
     """
     size = SIZES[trained][scale]
-    width, few = (size.judged,), size._replace(cells=size.cells[:2])
-    easy = figure2(scale, trained, width, size=few, family=PairHierarchy(d=8))
-    shown = figure2(scale, trained, width, size=few)
+    width, size = (size.checked,), size._replace(cells=size.cells[:2])
+    easy = figure2(scale, trained, width, size=size, family=PairHierarchy(d=8))
+    original = figure2(scale, trained, width, size=size)
     resnet = f"3resnet({trained})"
-    return easy | {resnet: shuffled_labels(shown[resnet]) or shown[resnet]}
+    return easy | {resnet: shuffled_labels(original[resnet]) or original[resnet]}
 
 
 def _methods(trained: Trained) -> tuple[str, ...]:
     return tuple(
-        f"{architecture}({what})"
-        for what in (trained, "last", "NTK")
+        f"{architecture}({method})"
+        for method in (trained, "last", "NTK")
         for architecture in ARCHITECTURES
     )
 
 
 def _checks(trained: Trained) -> tuple[Check, ...]:
-    """At width 200, of all scales: the residual network learns, and no other method gets below
-    k·α².
-    """
+    """Return the checks at width 200: the ResNet learns, all other methods have error ≥ k·α²."""
     first, *others = _methods(trained)
-    at = SIZES[trained]["laptop"].judged
+    width = SIZES[trained]["laptop"].checked
     return (
-        arm(first).test_squared_error[at] <= LEARNED,
-        *((name.test_squared_error[at] >= UNLEARNED).by_paper() for name in arms(*others)),
+        arm(first).test_squared_error[width] <= LEARNED,
+        *((name.test_squared_error[width] >= UNLEARNED).by_paper() for name in arms(*others)),
     )
 
 
@@ -138,19 +135,19 @@ def _plot(trained: Trained, letter: str) -> Plot:
         (
             *lines,
             PlotLine(
-                "kα² = 1.35", "test_squared_error", "kα² = 1.35: the base signal alone", theory=True
+                "kα² = 1.35", "test_squared_error", "kα² = 1.35: base signal alone", theory=True
             ),
         ),
         log_x=True,
         log_y=True,
         caption=(
-            "Test error against the width, of the setting that the validation error chose. Below "
-            "the dashed line a method has learned something of the composite signal."
+            "Test error versus width, at the setting with minimum validation error. Below the "
+            "dashed line a method has learned part of the composite signal."
         ),
     )
 
 
-def _claim(trained: Trained, letter: str, statement: str, deviations: tuple[str, ...]) -> Claim:
+def _claim(trained: Trained, letter: str, statement: str) -> Claim:
     return Claim(
         id=f"allenzhu2019/figure2{letter}",
         where=f"Figure 2({letter}), Section 8.1, Experiment 1",
@@ -167,8 +164,8 @@ def _claim(trained: Trained, letter: str, statement: str, deviations: tuple[str,
             ),
         ),
         control=Control(
-            "the residual network sees labels of other inputs; for the other methods d = 8, so "
-            "that all inputs are seen",
+            "the ResNet is trained on shuffled labels; for the other methods d = 8, so that the "
+            "training examples cover all inputs",
             lambda scale: _null(trained, scale),
         ),
         seeds={"smoke": 1, "laptop": 3, "paper": 3},
@@ -180,25 +177,14 @@ def _claim(trained: Trained, letter: str, statement: str, deviations: tuple[str,
 FIGURE2A = _claim(
     "all",
     "a",
-    "H = F + 0.3·G(F) on {±1}³⁰ with 15 outputs, N = 500 examples. Of three-layer ResNet, "
-    "three-layer and two-layer networks, each trained in all layers, in its last layer, or as its "
-    "tangent model, by SGD with the best of a grid of step sizes and weight decays, the ResNet "
-    "trained in all layers alone has a test error below k·α² = 1.35, and so learns something of "
-    "α·G(F).",
-    (
-        "Laptop scale has twelve cells of the grid; a step size of 0.2 diverges, one of 0.02 "
-        "learns too little.",
-    ),
+    "H = F + 0.3·G(F) on {±1}³⁰ with 15 outputs, N = 500 examples. Three-layer ResNet, three-layer "
+    "and two-layer networks are trained in all layers, in the last layer, or linearized (NTK), by "
+    "SGD with the best learning rate and weight decay of a grid. Only the ResNet trained in all "
+    "layers has a test error below k·α² = 1.35, so it learns part of α·G(F).",
 )
 FIGURE2B = _claim(
     "hidden",
     "b",
-    "The same with N = 1,000 examples, where networks are trained in their hidden layers, with "
-    "the last layer as drawn: the ResNet alone has a test error below k·α² = 1.35.",
-    (
-        "Laptop scale has two widths and eight cells, four of which, with step sizes of 0.3 and "
-        "0.4, lie between those of the paper's grid.",
-        "Networks trained in the hidden layers have no (last) or (NTK) of their own: the same two "
-        "as in Figure 2(a) stand beside them.",
-    ),
+    "H = F + 0.3·G(F) on {±1}³⁰ with N = 1,000 examples, hidden layers trained and the last layer "
+    "fixed at initialization. Only the ResNet has a test error below k·α² = 1.35.",
 )

@@ -1,15 +1,15 @@
-"""Figure 3: how large the base signal must be for the composite one to be learned."""
+"""Figure 3: learning the composite signal versus the size β of the base signal."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from unlazy.lab.arms import Row, StudyArm, shuffled_labels
+from unlazy.lab.arms import Chosen, Row, StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Check, Control, Scale, arm
 from unlazy.papers.allenzhu2019.figure2 import UNLEARNED
-from unlazy.papers.allenzhu2019.setting import Cell, Level, Trained, chosen_sgd, looks
+from unlazy.papers.allenzhu2019.setting import Cell, Level, Trained, chosen_sgd, error_probes
 from unlazy.tasks.hierarchy import PairHierarchy
 
 
@@ -23,14 +23,14 @@ class Figure3Size(NamedTuple):
     test: int
 
 
-#: Learned: less than half of k·α² is left. Not learned: less than a tenth of it is gone.
+#: Error below which G(F) counts as learned, and above which it counts as not learned.
 LEARNED, NOT_LEARNED = UNLEARNED / 2, 0.9 * UNLEARNED
 BETAS = (1.0, 0.5, 0.3, 0.2, 0.0)
 _CELLS: dict[Trained, tuple[Cell, ...]] = {
     "all": ((0.05, 2e-3), (0.07, 1e-3), (0.07, 2e-3), (0.1, 1e-3), (0.1, 2e-3), (0.1, 3e-3)),
     "hidden": ((0.5, 1e-3), (0.8, 5e-4), (0.8, 1e-3)),
 }
-_MORE: dict[Trained, tuple[Cell, ...]] = {
+_PAPER_CELLS: dict[Trained, tuple[Cell, ...]] = {
     "all": tuple((rate, decay) for rate in (0.05, 0.1, 0.2) for decay in (1e-3, 2e-3, 3e-3, 5e-3)),
     "hidden": tuple(
         (rate, decay) for rate in (0.2, 0.35, 0.5, 0.8, 1.0) for decay in (2e-4, 5e-4, 1e-3)
@@ -41,38 +41,35 @@ FIGURE3_SIZES: dict[Scale, Figure3Size] = {
         BETAS, 10, {"all": ((0.1, 1e-3),), "hidden": ((0.2, 1e-3),)}, {"all": 1, "hidden": 1}, 100
     ),
     "laptop": Figure3Size(BETAS, 200, _CELLS, {"all": 800, "hidden": 800}, 5_000),
-    "paper": Figure3Size(BETAS, 200, _MORE, {"all": 800, "hidden": 800}, 10_000),
+    "paper": Figure3Size(BETAS, 200, _PAPER_CELLS, {"all": 800, "hidden": 800}, 10_000),
 }
-#: At which numbers of examples each is run; the paper does not say. The last one is judged.
-NUMBERS: dict[Trained, tuple[int, ...]] = {"all": (1000,), "hidden": (1000, 2000)}
+#: Numbers of examples N, which the paper does not state. The last one is checked.
+SAMPLE_SIZES: dict[Trained, tuple[int, ...]] = {"all": (1000,), "hidden": (1000, 2000)}
 
 
 def arm_name(trained: Trained, n: int) -> str:
-    """How an arm is called."""
+    """Return the name of an arm."""
     return f"({trained}) N = {n:,}"
 
 
+def _resnet(
+    family: PairHierarchy, scale: Scale, trained: Trained, n: int, settings: int | None = None
+) -> Chosen:
+    size, probes = FIGURE3_SIZES[scale], error_probes(FIGURE3_SIZES[scale].test, 1000)
+    cells, epochs = size.cells[trained][:settings], size.epochs[trained]
+    given = n if scale != "smoke" else n // 10
+    return chosen_sgd(family, "3resnet", trained, size.width, given, cells, epochs, probes)
+
+
 def figure3(scale: Scale) -> dict[str, StudyArm]:
-    """Over β, in hundredths, on the axis: the ResNet with its setting chosen by the validation
-    error.
-    """
+    """Return the ResNet by 100·β; the validation error selects the setting."""
     size = FIGURE3_SIZES[scale]
     arms: dict[str, StudyArm] = {}
-    for trained, numbers in NUMBERS.items():
-        for n in numbers:
-            given = n if scale != "smoke" else n // 10
+    for trained, sizes in SAMPLE_SIZES.items():
+        for n in sizes:
             arms[arm_name(trained, n)] = Row(
                 {
-                    round(100 * beta): chosen_sgd(
-                        PairHierarchy(beta=beta),
-                        "3resnet",
-                        trained,
-                        size.width,
-                        given,
-                        size.cells[trained],
-                        size.epochs[trained],
-                        looks(size.test, 1000),
-                    )
+                    round(100 * beta): _resnet(PairHierarchy(beta=beta), scale, trained, n)
                     for beta in sorted(size.betas)
                 }
             )
@@ -82,52 +79,34 @@ def figure3(scale: Scale) -> dict[str, StudyArm]:
 
 
 def _null(scale: Scale) -> dict[str, StudyArm]:
-    """Where β is large, labels of other inputs; where it is small, the composite signal is a
-    product of two pairs only.
-    """
-    size = FIGURE3_SIZES[scale]
+    """Return the control: shuffled labels if β ≥ 0.3, d = 8 coordinates if β ≤ 0.2."""
     own = figure3(scale)
     arms: dict[str, StudyArm] = {}
-    for trained, numbers in NUMBERS.items():
-        n = numbers[-1]
+    for trained, sizes in SAMPLE_SIZES.items():
+        n = sizes[-1]
         row = own[arm_name(trained, n)]
         assert isinstance(row, Row)
-        given = n if scale != "smoke" else n // 10
-        cells = size.cells[trained][:1]
-        easy = chosen_sgd(
-            PairHierarchy(d=8, beta=0.2),
-            "3resnet",
-            trained,
-            size.width,
-            given,
-            cells,
-            size.epochs[trained],
-            looks(size.test, 1000),
-        )
-        shown = chosen_sgd(
-            PairHierarchy(),
-            "3resnet",
-            trained,
-            size.width,
-            given,
-            cells,
-            size.epochs[trained],
-            looks(size.test, 1000),
+        easy, original = (
+            _resnet(family, scale, trained, n, settings=1)
+            for family in (PairHierarchy(d=8, beta=0.2), PairHierarchy())
         )
         arms[arm_name(trained, n)] = Row(
-            {beta: easy if beta <= 20 else shuffled_labels(shown) or shown for beta in row.arms}
+            {
+                beta: easy if beta <= 20 else shuffled_labels(original) or original
+                for beta in row.arms
+            }
         )
     return arms
 
 
 def _checks() -> tuple[Check, ...]:
-    found = []
-    for trained, numbers in NUMBERS.items():
-        name = arm_name(trained, numbers[-1])
+    checks = []
+    for trained, sizes in SAMPLE_SIZES.items():
+        name = arm_name(trained, sizes[-1])
         for beta in BETAS:
             quantity = arm(name).test_squared_error[round(100 * beta)]
-            found.append(quantity <= LEARNED if beta >= 0.3 else quantity >= NOT_LEARNED)
-    return tuple(found)
+            checks.append(quantity <= LEARNED if beta >= 0.3 else quantity >= NOT_LEARNED)
+    return tuple(checks)
 
 
 FIGURE3 = Claim(
@@ -136,14 +115,14 @@ FIGURE3 = Claim(
     kind="figure",
     statement=(
         "H = β·F + α·G(F) with α = 0.3: the three-layer ResNet, trained in all layers or in the "
-        "hidden ones, learns the composite signal where α ≲ β (β = 1, 0.5, 0.3), and practically "
-        "cannot where α ≳ β (β = 0.2, 0)."
+        "hidden layers only, learns the composite signal if α ≲ β (β = 1, 0.5, 0.3), and "
+        "practically cannot learn it if α ≳ β (β = 0.2, 0)."
     ),
     study=figure3,
     checks=_checks(),
     control=Control(
-        "where β ≥ 0.3 labels of other inputs; where β ≤ 0.2 inputs of 8 coordinates, all of "
-        "which are seen",
+        "shuffled labels if β ≥ 0.3; inputs of 8 coordinates, all covered by the training "
+        "examples, if β ≤ 0.2",
         _null,
     ),
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
@@ -155,18 +134,18 @@ FIGURE3 = Claim(
             (
                 *(
                     PlotLine(arm_name(t, n), "test_squared_error", arm_name(t, n))
-                    for t, ns in NUMBERS.items()
+                    for t, ns in SAMPLE_SIZES.items()
                     for n in ns
                 ),
                 PlotLine(
                     "kα² = 1.35",
                     "test_squared_error",
-                    "kα² = 1.35: the base signal alone",
+                    "kα² = 1.35: base signal alone",
                     theory=True,
                 ),
             ),
             log_y=True,
-            caption="Test error of the ResNet of width 200 against the size β of the base signal; "
+            caption="Test error of the ResNet of width 200 versus the size β of the base signal; "
             "the composite signal has α = 0.3.",
         ),
     ),

@@ -1,6 +1,4 @@
-"""Figures 1 and 4: the norm at which SGD fits a parity of degree 6, beside a network made by
-hand.
-"""
+"""Figures 1 and 4: norm and error of SGD on a parity of degree 6 versus a constructed network."""
 
 from __future__ import annotations
 
@@ -20,8 +18,10 @@ from unlazy.tasks.hierarchy import RealParity
 
 
 class Figure4Size(NamedTuple):
-    """Sizes of Figure 4: cells of the paper's grid, for `epochs` and for `long` ones, and cells
-    beside it.
+    """Sizes of Figure 4.
+
+    `on_grid`: settings of the paper's grid, for `epochs` and for `long` epochs; `off_grid`: other
+    settings.
     """
 
     d: int
@@ -52,17 +52,17 @@ FIGURE4_SIZES: dict[Scale, Figure4Size] = {
         20_000,
     ),
 }
-#: The floors that the paper prints: of the best test error at d = 40, N = 5,000, and at d = 100, N
-#: = 50,000.
-FLOOR, LARGE_FLOOR = 0.69, 0.98
+#: Minimum test error printed in the paper, at d = 40, N = 5,000.
+FLOOR = 0.69
 LARGE = Figure4Size(
     100, 50_000, 200, 100, ((20.0, 1e-6), (20.0, 2e-6), (50.0, 1e-6)), 400, 400, (), 20_000
 )
 
 
 def parity_sgd(size: Figure4Size, cell: Cell, epochs: int) -> GradientDescent:
-    """SGD with momentum on W alone, weight decay, a tenth of the step size in the second half; a
-    start of standard deviation 0.1.
+    """Return SGD with momentum and weight decay on W only, initialized with standard deviation 0.1.
+
+    The learning rate drops to a tenth after half of the steps.
     """
     rate, decay = cell
     steps = epochs * (size.n // size.batch)
@@ -81,15 +81,13 @@ def parity_sgd(size: Figure4Size, cell: Cell, epochs: int) -> GradientDescent:
 def _searched(size: Figure4Size, cells: tuple[Cell, ...], epochs: int, q: int) -> dict[int, Arm]:
     probes = (Performance(size.test), Validation(2_000), FirstLayerNorm())
     return {
-        place: Arm(RealParity(d=size.d, k=q), parity_sgd(size, cell, epochs), size.n, probes)
-        for place, cell in enumerate(cells)
+        index: Arm(RealParity(d=size.d, k=q), parity_sgd(size, cell, epochs), size.n, probes)
+        for index, cell in enumerate(cells)
     }
 
 
 def figure4(scale: Scale) -> dict[str, StudyArm]:
-    """The network made by hand, the best of SGD on the paper's grid and beside it, and all that was
-    tried.
-    """
+    """Return the constructed network, the best of SGD on and off the paper's grid, and all runs."""
     arms = _arms(scale, FIGURE4_SIZES[scale], 6, 0.0)
     if scale == "paper":
         arms["SGD at d = 100"] = Chosen(_searched(LARGE, LARGE.on_grid, LARGE.epochs, 6))
@@ -97,28 +95,26 @@ def figure4(scale: Scale) -> dict[str, StudyArm]:
 
 
 def _null(scale: Scale) -> dict[str, StudyArm]:
-    """A parity of degree 2, which SGD learns in few epochs, and a tenth of the neurons made by hand
-    with the wrong sign.
-    """
+    """Return the control: a parity of degree 2, and wrong signs in the constructed network."""
     size = FIGURE4_SIZES[scale]
     return _arms(
         scale, size._replace(epochs=min(size.epochs, 100), long=min(size.epochs, 100)), 2, 0.1
     )
 
 
-def _arms(scale: Scale, size: Figure4Size, q: int, slip: float) -> dict[str, StudyArm]:
-    tried = [
+def _arms(scale: Scale, size: Figure4Size, q: int, wrong_signs: float) -> dict[str, StudyArm]:
+    runs = [
         _searched(size, size.on_grid, size.epochs, q),
         _searched(size, size.on_grid, size.long, q),
         _searched(size, size.off_grid, size.epochs, q),
     ]
-    short, long, off = tried
+    short, long, off = runs
     return {
-        "by hand": HandMade(m=192 if scale != "smoke" else 64, slip=slip),
+        "by hand": HandMade(m=192 if scale != "smoke" else 64, wrong_signs=wrong_signs),
         "SGD": Chosen(short),
         "SGD, more epochs": Chosen(long),
         "SGD beside the grid": Chosen(off),
-        "all that was tried": Row(dict(enumerate(arm for part in tried for arm in part.values()))),
+        "all that was tried": Row(dict(enumerate(arm for part in runs for arm in part.values()))),
     }
 
 
@@ -130,8 +126,8 @@ FIGURE4 = Claim(
     statement=(
         "Two-layer networks aᵀσ(Wx), a_j = ±1/√m fixed, on a parity of degree 6 of x ∈ {±1/√d}^d. "
         "There are W with ‖W‖_F ≈ 9.7√d, 12.5√d, 13.8√d and errors of at most 0.12, 0.037, 0.011. "
-        "But SGD from a random start, searched over step sizes and weight decays {1, 2, "
-        "5}·10^{−k} and widths from 200, finds none with a test error below 0.69 at d = 40 and N "
+        "But SGD from random initialization, over learning rates and weight decays {1, 2, "
+        "5}·10^{−k} and widths from 200, finds no W with a test error below 0.69 at d = 40 and N "
         "= 5,000, and none with a small training error and a small norm."
     ),
     study=figure4,
@@ -144,8 +140,8 @@ FIGURE4 = Claim(
     ),
     published=(Published(sgd.best_test_squared_error, "0.69"),),
     control=Control(
-        "a parity of degree 2, which SGD learns, and a tenth of the neurons made by hand with the "
-        "wrong sign",
+        "a parity of degree 2, which SGD learns, and wrong signs of a tenth of the constructed "
+        "neurons",
         _null,
     ),
     plots=(
@@ -157,28 +153,28 @@ FIGURE4 = Claim(
                 PlotLine(
                     "by hand",
                     "norm",
-                    "made by hand: train and test error",
+                    "constructed: training and test error",
                     x="error_floor",
                     theory=True,
                 ),
                 PlotLine(
                     "all that was tried",
                     "norm",
-                    "found by SGD: train error",
+                    "SGD: training error",
                     x="train_squared_error",
                     points=True,
                 ),
                 PlotLine(
                     "all that was tried",
                     "norm",
-                    "found by SGD: test error",
+                    "SGD: test error",
                     x="test_squared_error",
                     points=True,
                 ),
             ),
             log_x=True,
-            caption="Norms and errors of the settings that were run. The paper draws norms of "
-            "hundreds, and no test error below 0.69.",
+            caption="Norms and errors of all settings. The paper shows norms of several hundred "
+            "and no test error below 0.69.",
         ),
     ),
     **notes("allenzhu2019/figure4"),

@@ -1,5 +1,6 @@
-"""Forward feature learning: what each layer knows of F and of G(F) along training, beside
-layer-wise training and plain networks.
+"""Forward feature learning: readouts of F and G(F) from each layer along training.
+
+Compared with layer-wise training and networks without skip connection.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from unlazy.tasks.hierarchy import PairHierarchy
 
 
 class ForwardSize(NamedTuple):
-    """Sizes of the study: epochs, and those among them at which layers are read out."""
+    """Sizes of the study; `recorded`: epochs at which layers are read out."""
 
     m: int
     n: int
     epochs: int
-    looks: tuple[int, ...]
+    recorded: tuple[int, ...]
     readout: int
     test: int
 
@@ -35,42 +36,45 @@ FORWARD_SIZES: dict[Scale, ForwardSize] = {
     "paper": ForwardSize(200, 500, 800, (2, 5, 10, 20, 50, 100, 200, 400), 3_000, 10_000),
 }
 CELL: Cell = (0.1, 5e-3)
-#: Steps of an epoch.
-EACH = 10
-EARLY = 20 * EACH
+STEPS_PER_EPOCH = 10
+#: Step of the early checks.
+EARLY = 20 * STEPS_PER_EPOCH
 
 
 def layer_wise(joint: GradientDescent) -> GradientDescent:
-    """The same in two stages of half the length: first W, b₁ and A; then V and b₂, with the first
-    layer as it is.
+    """Return layer-wise training in two stages: first W, b₁ and A, then V and b₂.
+
+    Each stage has the settings and the length of the joint training.
     """
-    (whole,) = joint.stages
-    assert isinstance(whole, Descent) and whole.steps is not None
+    (descent,) = joint.stages
+    assert isinstance(descent, Descent) and descent.steps is not None
 
     def part(groups: tuple[str, ...]) -> Descent:
-        rates, decay = ({group: of[group] for group in groups} for of in (whole.rates, whole.decay))
-        return dataclasses.replace(whole, rates=rates, decay=decay)
+        rates, decay = (
+            {group: values[group] for group in groups} for values in (descent.rates, descent.decay)
+        )
+        return dataclasses.replace(descent, rates=rates, decay=decay)
 
     return GradientDescent(joint.init, (part(("w", "b", "a")), part(("v", "e"))))
 
 
 def forward(scale: Scale) -> dict[str, StudyArm]:
-    """Networks trained together or layer by layer, read out along training."""
+    """Return networks trained jointly or layer by layer, with readouts along training."""
     size = FORWARD_SIZES[scale]
     probes = (Performance(size.test), LayerReadout(size.readout))
 
     def arm(learner: GradientDescent) -> Arm:
         return Arm(PairHierarchy(), learner, size.n, probes)
 
-    joint = momentum_sgd("3resnet", "all", size.m, size.n, CELL, size.epochs, record=size.looks)
+    joint = momentum_sgd("3resnet", "all", size.m, size.n, CELL, size.epochs, record=size.recorded)
     return {
         "ResNet": arm(joint),
         "ResNet, layer by layer": arm(layer_wise(joint)),
         "three-layer network": arm(
-            momentum_sgd("3layer", "all", size.m, size.n, CELL, size.epochs, record=size.looks)
+            momentum_sgd("3layer", "all", size.m, size.n, CELL, size.epochs, record=size.recorded)
         ),
         "two-layer network": arm(
-            momentum_sgd("2layer", "all", size.m, size.n, CELL, size.epochs, record=size.looks)
+            momentum_sgd("2layer", "all", size.m, size.n, CELL, size.epochs, record=size.recorded)
         ),
     }
 
@@ -83,11 +87,11 @@ FORWARD = Claim(
     where="Section 2.1, Forward Feature Learning",
     kind="figure",
     statement=(
-        "While a residual network is trained, its lower layer learns the simpler signal F and "
-        "forwards it to the higher layer, which learns G(F) with its help; both are told apart "
-        "without being given separately. This differs from training layer by layer: training the "
-        "layer near the input first, and with it fixed the layer near the output, does not give "
-        "the result."
+        "During training of a residual network, its lower layer learns the simpler signal F and "
+        "forwards it to the higher layer, which uses it to learn G(F), although F and G(F) are "
+        "not given separately. This differs from layer-wise training: training first the layer "
+        "near the input and then, with that layer fixed, the layer near the output does not give "
+        "the same result."
     ),
     study=forward,
     checks=(
@@ -103,7 +107,7 @@ FORWARD = Claim(
     control=shuffled(forward),
     plots=(
         Plot(
-            "What each layer knows",
+            "Signals in each layer",
             "gradient step",
             "R² of a linear readout",
             (
@@ -115,8 +119,8 @@ FORWARD = Claim(
                 PlotLine("two-layer network", "composite_first", "G(F), two-layer network"),
             ),
             log_x=True,
-            caption="The base signal is there after some epochs; the composite one follows in the "
-            "second block alone.",
+            caption="out₁ contains the base signal after some epochs. The composite signal "
+            "follows, in the second hidden layer only.",
         ),
     ),
     **notes("allenzhu2019/forward-learning"),

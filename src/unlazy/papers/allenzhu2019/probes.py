@@ -1,4 +1,4 @@
-"""What a layer knows of the base and of the composite signal, and how large a first layer is."""
+"""Probes: linear readouts of base and composite signal per layer, and first-layer norms."""
 
 from __future__ import annotations
 
@@ -13,87 +13,87 @@ from unlazy.probes.base import ModelProbe
 from unlazy.tasks.base import Batch, Data, Task
 from unlazy.tasks.hierarchy import HierarchyTask
 
-#: Relative to the mean squared size of a feature: keeps the readout solvable where neurons are
-#: dead.
+#: Ridge relative to the mean squared feature; keeps the readout solvable if neurons are dead.
 RIDGE = 1e-4
 
 
 def layers_of(model: Model, x: Float[Array, "n d"]) -> dict[str, Float[Array, "n f"]]:
-    """What is there after each layer: `first` and `second` hidden layer, and of a residual network
-    `out1`, its base signal.
-    """
+    """Return the activations of the `first` and `second` hidden layer, and `out1` of a ResNet."""
     if isinstance(model, TwoLayer):
         return {"first": model.hidden(x)}
     if not isinstance(model, ThreeLayerResNet):
-        raise BadInput(f"{type(model).__name__} has no layers that could be read out.")
+        raise BadInput(f"The model must have two or three layers, got {type(model).__name__}.")
     first, second = model.layers(x)
-    found = {"first": first, "second": second}
+    layers = {"first": first, "second": second}
     return (
-        found
+        layers
         if isinstance(model, ThreeLayer)
-        else found | {"out1": (first @ model.a).reshape(len(x), -1)}
+        else layers | {"out1": (first @ model.a).reshape(len(x), -1)}
     )
 
 
-def readout_share(
+def readout_r2(
     features: Float[Array, "n f"],
     targets: Float[Array, "n k"],
-    others: Float[Array, "n f"],
-    truth: Float[Array, "n k"],
+    test_features: Float[Array, "n f"],
+    test_targets: Float[Array, "n k"],
 ) -> Float[Array, ""]:
-    """R² on other examples of the linear readout of targets from features, with an offset."""
-    centre = jnp.mean(features, axis=0, keepdims=True)
-    middle = jnp.mean(targets, axis=0, keepdims=True)
-    phi = features - centre
+    """Return the test R² of an affine readout of targets from features."""
+    feature_mean = jnp.mean(features, axis=0, keepdims=True)
+    target_mean = jnp.mean(targets, axis=0, keepdims=True)
+    phi = features - feature_mean
     moment = phi.T @ phi / len(phi)
     ridge = RIDGE * jnp.trace(moment) / len(moment) + jnp.finfo(phi.dtype).tiny
     weights = solve_positive(
-        moment + ridge * jnp.eye(len(moment)), phi.T @ (targets - middle) / len(phi)
+        moment + ridge * jnp.eye(len(moment)), phi.T @ (targets - target_mean) / len(phi)
     )
-    missed = truth - middle - (others - centre) @ weights
-    return 1 - jnp.mean(jnp.sum(missed**2, axis=1)) / jnp.mean(
-        jnp.sum((truth - jnp.mean(truth, axis=0, keepdims=True)) ** 2, axis=1)
+    residual = test_targets - target_mean - (test_features - feature_mean) @ weights
+    return 1 - jnp.mean(jnp.sum(residual**2, axis=1)) / jnp.mean(
+        jnp.sum((test_targets - jnp.mean(test_targets, axis=0, keepdims=True)) ** 2, axis=1)
     )
 
 
 class LayerReadout(ModelProbe):
-    """How much of F and of G(F) a linear readout finds after each layer: R² on held-out examples,
-    `base_LAYER` and `composite_LAYER`.
+    """Test R² of linear readouts of F and G(F) from each layer: `base_LAYER`, `composite_LAYER`.
 
-    Readouts are fitted to `examples` fresh ones and judged on as many others. `distance_out1`:
-    E‖out₁ − F‖², where there is an out₁.
+    Readouts are fitted to `examples` fresh examples and tested on as many others.
+    `distance_out1`: E‖out₁ − F‖², for ResNets.
     """
 
     examples: int = eqx.field(static=True, default=3000)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(task, HierarchyTask):
-            raise BadInput(f"{type(task).__name__} is no hierarchy.")
+            raise BadInput(f"`LayerReadout` needs a `HierarchyTask`, got {type(task).__name__}.")
         x = task.inputs(2 * self.examples, key)
         base = task.base_signal(x)
         signals = {"base": base, "composite": task.composite(base)}
         half = self.examples
         layers = layers_of(model, x)
-        found = {
-            f"{signal}_{layer}": readout_share(
+        measured = {
+            f"{signal}_{layer}": readout_r2(
                 features[:half], targets[:half], features[half:], targets[half:]
             )
             for layer, features in layers.items()
             for signal, targets in signals.items()
         }
         if "out1" in layers:
-            found["distance_out1"] = jnp.mean(jnp.sum((layers["out1"] - base) ** 2, axis=1))
-        return found
+            measured["distance_out1"] = jnp.mean(jnp.sum((layers["out1"] - base) ** 2, axis=1))
+        return measured
 
 
 class FirstLayerNorm(ModelProbe):
-    """`norm`: ‖W‖_F/√d; `energy`: how many times more of ‖W‖² lies on the hidden coordinates than
-    if it were spread evenly.
+    """Norm of the first layer, and its concentration on the relevant coordinates.
+
+    `norm`: ‖W‖_F/√d. `energy`: fraction of ‖W‖² on the relevant coordinates ÷ their fraction of all
+    coordinates.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not (isinstance(model, HasNeurons) and isinstance(task, Task)):
-            raise BadInput("This needs a network's first layer and a task with a secret.")
+            raise BadInput(
+                "`FirstLayerNorm` needs a network with neurons and a task with known features."
+            )
         w = model.first_layer
         total = jnp.sum(w**2)
         features = task.features

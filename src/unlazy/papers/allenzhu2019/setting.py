@@ -1,6 +1,4 @@
-"""The experiments' learners: three architectures, trained in all layers or in the hidden ones, or
-linear in what is trained.
-"""
+"""Learners of the experiments: three architectures, trained fully, in part, or linearized."""
 
 from __future__ import annotations
 
@@ -24,22 +22,22 @@ from unlazy.tasks.base import Family
 
 Architecture = Literal["3resnet", "3layer", "2layer"]
 Trained = Literal["all", "hidden"]
-#: Which decays a linear problem is solved for: from next to none to far too much.
+#: Ridge parameters of the linear problems.
 RIDGES = tuple(10.0 ** (power / 2) for power in range(-6, 6))
-#: Step size and weight decay of a cell of a grid, as the usual library counts them: p ← p −
-#: rate·(momentum of ∇ + decay·p).
+#: Learning rate and weight decay, as in common libraries: v ← momentum·v + ∇ + decay·p, then
+#: p ← p − rate·v.
 Cell = tuple[float, float]
 
 
 def grid(rates: tuple[float, ...], decays: tuple[float, ...]) -> tuple[Cell, ...]:
-    """All pairs."""
+    """Return all pairs of learning rate and decay."""
     return tuple(itertools.product(rates, decays))
 
 
 def initial(architecture: Architecture, m: int) -> Init:
-    """Section 8.1: all entries, biases among them, from N(0, 1/m).
+    """Return the initialization of Section 8.1: all entries and biases from N(0, 1/m).
 
-    Without the mean 1 that is printed there (see the errata).
+    Deviation: the paper prints mean 1 (see the errata).
     """
     scale = m**-0.5
     if architecture == "2layer":
@@ -58,9 +56,7 @@ def initial(architecture: Architecture, m: int) -> Init:
 
 
 def trained_groups(architecture: Architecture, trained: Trained) -> tuple[str, ...]:
-    """The parameter groups that are trained: the last layer among them, or the hidden layers
-    alone.
-    """
+    """Return the trained parameter groups, with or without the last layer."""
     if architecture == "2layer":
         return ("w", "b", "a") if trained == "all" else ("w", "b")
     return ALL if trained == "all" else HIDDEN
@@ -77,29 +73,32 @@ def momentum_sgd(
     batch: int = 50,
     record: tuple[int, ...] = (),
 ) -> GradientDescent:
-    """SGD with momentum 0.9 on minibatches of 50 for ½‖out − y‖², a tenth of the step size in the
-    second half. `record`: epochs.
+    """Return SGD with momentum 0.9 on minibatches for ½‖out − y‖².
+
+    The learning rate drops to a tenth after half of the steps. `record`: epochs to record.
     """
     rate, decay = cell
     groups = trained_groups(architecture, trained)
-    each = n // batch
+    steps_per_epoch = n // batch
     descent = Descent(
         dict.fromkeys(groups, rate),
-        steps=epochs * each,
+        steps=epochs * steps_per_epoch,
         batch=batch,
         loss="squared",
-        # The penalty is λ‖p‖² here: λ is half of what is added as decay·p to the gradient.
+        # `Descent` penalizes λ‖p‖², so λ is half of the weight decay.
         decay=dict.fromkeys(groups, decay / 2),
         momentum=0.9,
         drop=0.5,
     )
     return GradientDescent(
-        initial(architecture, m), (descent,), record=tuple(epoch * each for epoch in record)
+        initial(architecture, m),
+        (descent,),
+        record=tuple(epoch * steps_per_epoch for epoch in record),
     )
 
 
-def looks(test: int, validation: int) -> tuple[Probe, ...]:
-    """The test error, and the error by which settings are chosen."""
+def error_probes(test: int, validation: int) -> tuple[Probe, ...]:
+    """Return probes of the test error and of the validation error, which selects settings."""
     return (Performance(test), Validation(validation))
 
 
@@ -113,7 +112,7 @@ def chosen_sgd(
     epochs: int,
     probes: tuple[Probe, ...],
 ) -> Chosen:
-    """A grid of step sizes and decays, of which the validation error chooses."""
+    """Return a grid of learning rates and decays; the validation error selects a setting."""
     return Chosen(
         {
             cell: Arm(family, momentum_sgd(architecture, trained, m, n, cell, epochs), n, probes)
@@ -125,27 +124,25 @@ def chosen_sgd(
 def chosen_linear(
     family: Family,
     architecture: Architecture,
-    what: Literal["last", "NTK"],
+    features: Literal["last", "NTK"],
     m: int,
     n: int,
     probes: tuple[Probe, ...],
 ) -> Chosen:
-    """The linear problem along a path of decays, of which the validation error chooses."""
-    kind = LastLayerRidge if what == "last" else TangentRidge
+    """Return a linear problem for all decays; the validation error selects one."""
+    kind = LastLayerRidge if features == "last" else TangentRidge
     return Chosen(
-        {what: Arm(family, kind(initial(architecture, m), RIDGES), n, probes)}, along=True
+        {features: Arm(family, kind(initial(architecture, m), RIDGES), n, probes)}, along=True
     )
 
 
 class Level(ExactComputation):
-    """A line to be drawn: one error at all places of an axis."""
+    """Constant error at all values of an axis, drawn as a line."""
 
     value: float = eqx.field(converter=float)
-    places: tuple[int, ...] = eqx.field(static=True)
+    grid: tuple[int, ...] = eqx.field(static=True, metadata={"key": "places"})
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.places
+    axis = "grid"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        return {"test_squared_error": np.full(len(self.places), self.value)}
+        return {"test_squared_error": np.full(len(self.grid), self.value)}

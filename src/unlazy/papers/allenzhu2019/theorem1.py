@@ -1,6 +1,4 @@
-"""Theorem 1 on the hard instance (Corollary 7.1): the risk of Algorithm 1 over α, beside the α²
-that a linear model leaves.
-"""
+"""Theorem 1 on the hard instance (Corollary 7.1): risk of Algorithm 1 versus α."""
 
 from __future__ import annotations
 
@@ -22,14 +20,14 @@ from unlazy.networks.residual import HIDDEN
 from unlazy.probes.performance import Performance
 from unlazy.tasks.hierarchy import HardInstance
 
-#: σ_w and σ_v, within the ranges of Table 1 (polylog(m) taken as 1), and η_w, η_v: chosen on tuning
-#: seeds.
+#: σ_w and σ_v, within the ranges of Table 1 (polylog(m) = 1), and η_w, η_v, chosen on tuning seeds.
 SIGMA_W, SIGMA_V, RATE_W, RATE_V = 0.3, 4.0, 1.0, 0.1
 
 
 class TheoremSize(NamedTuple):
-    """Sizes of the study; the αs in hundredths, those within the theorem's range and, of a product
-    of four, those beyond.
+    """Sizes of the study.
+
+    100·α within the theorem's range for k = 2 (`inside`), and beyond it for k = 4 (`beyond`).
     """
 
     d: int
@@ -49,7 +47,7 @@ INSIDE, BEYOND = 2, 4
 
 
 def algorithm1(m: int, examples: int) -> GradientDescent:
-    """Algorithm 1: one new example a step, W and V (and their biases) trained, A as drawn."""
+    """Return Algorithm 1: one fresh example per step, W and V with biases trained, A fixed."""
     v = SIGMA_V * m**-0.5
     init = ResNetInit(m=m, w_scale=SIGMA_W, b_scale=SIGMA_W, v_scale=v, e_scale=v, a_scale=m**-0.5)
     rates = {group: RATE_W if group in ("w", "b") else RATE_V for group in HIDDEN}
@@ -59,10 +57,10 @@ def algorithm1(m: int, examples: int) -> GradientDescent:
 
 
 def _in_units(k: int) -> object:
-    """Beside the risk, the risk over k·α² and over (kα)⁴; and the line α²."""
+    """Return a summary with the risk ÷ k·α², the risk ÷ (kα)⁴, and both scales."""
 
-    def summary(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        alpha, risk = places / 100, table["test_squared_error"]
+    def summary(axis: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        alpha, risk = axis / 100, table["test_squared_error"]
         return {
             "over_base": risk / (k * alpha**2),
             "over_fourth": risk / (k * alpha) ** 4,
@@ -74,7 +72,7 @@ def _in_units(k: int) -> object:
 
 
 def theorem1(scale: Scale) -> dict[str, StudyArm]:
-    """Over α, in hundredths, on the axis."""
+    """Return the arms; the axis is 100·α."""
     size = THEOREM_SIZES[scale]
     probes = (Performance(size.test),)
 
@@ -103,9 +101,9 @@ THEOREM1 = Claim(
     where="Theorem 1 (Section 6), Corollary 7.1",
     kind="figure",
     statement=(
-        "Algorithm 1, SGD on W and V with one new example a step, learns H = F + α·G(F) up to a "
-        "population risk of Θ̃(α⁴·(k·p_G·C_s(G))⁴), where learning F alone leaves a risk of the "
-        "order α². For the hard instance (7.1) it is Õ(α⁴·2^{O(k)}), from Θ̃(k²·d/α⁸) examples."
+        "Algorithm 1, SGD on W and V with one fresh example per step, learns H = F + α·G(F) up to "
+        "a population risk of Θ̃(α⁴·(k·p_G·C_s(G))⁴); learning F alone leaves a risk of order α². "
+        "For the hard instance (7.1) the risk is Õ(α⁴·2^{O(k)}) with Θ̃(k²·d/α⁸) examples."
     ),
     study=theorem1,
     checks=(
@@ -115,8 +113,8 @@ THEOREM1 = Claim(
     ),
     conditions=(
         Condition(
-            "α ≤ 1/(k·p_G), with p_G = 2^k, at the greatest α judged (C_s(G) and the constant "
-            "taken as 1)",
+            "α ≤ 1/(k·p_G), with p_G = 2^k, at the largest α checked (C_s(G) and the constant set "
+            "to 1)",
             lambda scale: THEOREM_SIZES[scale].inside[-1] / 100,
             lambda scale: 1 / (INSIDE * 2**INSIDE),
             "≤",
@@ -139,7 +137,7 @@ THEOREM1 = Claim(
             "≤",
         ),
         Condition(
-            "no more examples than k²·d/α⁸, at the greatest α judged (constant taken as 1)",
+            "at most k²·d/α⁸ examples, at the largest α checked (constant set to 1)",
             lambda scale: THEOREM_SIZES[scale].examples,
             lambda scale: (
                 INSIDE**2 * THEOREM_SIZES[scale].d / (THEOREM_SIZES[scale].inside[-1] / 100) ** 8
@@ -150,7 +148,7 @@ THEOREM1 = Claim(
     control=shuffled(theorem1),
     plots=(
         Plot(
-            "Risk over α",
+            "Risk versus α",
             "100·α",
             "E‖H − out‖²",
             (
@@ -162,7 +160,7 @@ THEOREM1 = Claim(
             ),
             log_x=True,
             log_y=True,
-            caption="Algorithm 1 after one pass. A linear model learns F, and leaves k·α².",
+            caption="Algorithm 1 after one pass. A linear model learns F and has risk k·α².",
         ),
     ),
     **notes("allenzhu2019/theorem1"),

@@ -185,16 +185,12 @@ class _Embeddings(ExactComputation):
     weights: Weights = eqx.field(static=True, default="blind")
 
     def __check_init__(self) -> None:
-        """Refuse what no growth can be told from."""
         require(
             len(self.counts) >= 3 and min(self.counts) >= 2,
             f"Growth takes three or more k of at least 2, but they are {self.counts}.",
         )
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers k of bits."""
-        return self.counts
+    axis = "counts"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
@@ -212,9 +208,7 @@ class _Embeddings(ExactComputation):
         return found | {name: np.full(len(k), value) for name, value in growth(k, least).items()}
 
     def _mean(self, k: int, draw: np.random.Generator) -> float:
-        """The geometric mean over draws: several for small k, where one says little and costs
-        little.
-        """
+        """The geometric mean over draws; several for small k, where one varies and costs little."""
         return float(
             np.exp(
                 np.mean([math.log(self._one(k, draw)) for _ in range(1 << max(0, MANY_DRAWS - k))])

@@ -51,10 +51,7 @@ class FirstStepGradients(ExactComputation):
     part: Literal["uniform", "structured"] = eqx.field(static=True, default="uniform")
     only_good: bool = eqx.field(static=True, default=False)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers n of bits."""
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = [self._one(n) for n in self.sizes]
@@ -152,10 +149,7 @@ class CancellingNeurons(ExactComputation):
     k: int = eqx.field(static=True)
     sum: int = eqx.field(static=True, default=0)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers n of bits."""
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = []

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unlazy.core.errors import require
+from unlazy.core.errors import require, require_one_of
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
 from unlazy.learners.sources import GradientSource, PopulationGradients, SampleGradients
@@ -115,9 +115,7 @@ class ParityDescent(GradientDescent):
 
 @dataclasses.dataclass(frozen=True)
 class _FirstStep:
-    """By composition: ⟨E[x f σ'], e_A⟩, E[f σ'] and E[f σ], and the distribution function of the
-    compositions.
-    """
+    """By composition: ⟨E[x f σ'], e_A⟩, E[f σ'], E[f σ], and its distribution function."""
 
     along: np.ndarray
     bias: np.ndarray
@@ -162,14 +160,8 @@ class ParitySchedule:
     def __post_init__(self) -> None:
         TernaryInit(neurons=self.neurons, k=self.k)
         EqualBits(d=self.n, k=self.k)
-        require(
-            self.biases in get_args(Biases),
-            f"biases must be one of {', '.join(get_args(Biases))}, but is {self.biases!r}.",
-        )
-        require(
-            self.layers in get_args(Layers),
-            f"layers must be one of {', '.join(get_args(Layers))}, but is {self.layers!r}.",
-        )
+        require_one_of("biases", self.biases, get_args(Biases))
+        require_one_of("layers", self.layers, get_args(Layers))
 
     @classmethod
     def theorem(cls, *, n: int, k: int, q: int, T: int, **others: Any) -> Self:

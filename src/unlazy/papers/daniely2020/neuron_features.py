@@ -39,10 +39,7 @@ class FeatureFraction(ExactComputation):
     k: int = eqx.field(static=True)
     tight: float = eqx.field(static=True, default=0.0)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers n of bits."""
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         return {"wanted": np.array([self._one(n) for n in self.sizes])}

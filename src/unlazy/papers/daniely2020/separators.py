@@ -32,10 +32,7 @@ class ReadoutFeatures(ExactComputation):
     ceiling: bool = eqx.field(static=True, default=False)
     swapped: bool = eqx.field(static=True, default=False)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers k of bits."""
-        return self.counts
+    axis = "counts"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = [self._one(k) for k in self.counts]

@@ -107,9 +107,7 @@ def theorem2(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
 
 
 def _change(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """By how many points the least error changes from the fewest neurons to the most; the bound
-    beside.
-    """
+    """Change of the least error in points from the fewest to the most neurons; the bound."""
     return {"change": table["best"][-1] - table["best"][0]}
 
 

@@ -1,7 +1,8 @@
-"""Glasgow (2023), "SGD Finds then Tunes Features in Two-Layer Neural Networks": XOR from nearly d
-examples, in two phases.
+"""Glasgow (2023), "SGD Finds then Tunes Features in Two-Layer Neural Networks".
 
-unlazy reproduce 'glasgow2023/*'     some minutes on two cores
+SGD learns XOR from nearly d examples, in two phases.
+
+unlazy reproduce 'glasgow2023/*'     takes some minutes on two cores
 """
 
 from unlazy.core.naming import Entry
@@ -52,14 +53,14 @@ TASKS = {
         MultiIndex(d=64, rotated=True), "XOR on a cube in an unknown basis"
     ),
     "glasgow2023/task-gaussian": Entry(
-        MultiIndex(d=128, distribution="gaussian"), "the sign of −x₁x₂ on Gaussian inputs"
+        MultiIndex(d=128, distribution="gaussian"), "sign of −x₁x₂ on Gaussian inputs"
     ),
     "glasgow2023/task-parity3": Entry(
-        MultiIndex(d=64, polynomial=product(3)), "the parity of three hidden coordinates, leap 3"
+        MultiIndex(d=64, polynomial=product(3)), "parity of three hidden coordinates, leap 3"
     ),
     "glasgow2023/task-staircase": Entry(
         MultiIndex(d=64, polynomial=staircase(1, 1, 1)),
-        "the sign of a staircase of three hidden coordinates, leap 1",
+        "sign of a staircase of three hidden coordinates, leap 1",
     ),
 }
 
@@ -69,10 +70,11 @@ LEARNERS = {
         "mean-field SGD on both layers, fresh minibatches of 128",
     ),
     "glasgow2023/learner-frozen": Entry(
-        mean_field_sgd(width=128, batch=128, freeze_second=True), "the first layer alone"
+        mean_field_sgd(width=128, batch=128, freeze_second=True),
+        "mean-field SGD on the first layer only",
     ),
     "glasgow2023/learner-bias": Entry(
         mean_field_sgd(width=128, batch=128, bias=True),
-        "with a constant coordinate, for odd parities",
+        "mean-field SGD with a constant input coordinate, for odd parities",
     ),
 }

@@ -1,6 +1,4 @@
-"""Claims of glasgow2023 on its auxiliary lemmas: well-spread vectors, minibatches, balance of the
-layers.
-"""
+"""Claims of glasgow2023 on well-spread vectors, minibatches and the balance of the layers."""
 
 from __future__ import annotations
 
@@ -17,15 +15,15 @@ from unlazy.papers.glasgow2023.minibatches import MinibatchErrors
 from unlazy.papers.glasgow2023.sizes import Training
 from unlazy.papers.glasgow2023.spreading import SpreadVectors
 
-#: Dimensions: where a network lives, and where the bound of Lemma B.4 first says something.
-FEW, MANY = 1000, 1 << 20
+#: Dimension of a network, and a dimension in which the bound of Lemma B.4 is below 1.
+SMALL_D, LARGE_D = 1000, 1 << 20
 
 
 def spread(scale: Scale) -> dict[str, StudyArm]:
-    """Random vectors."""
+    """Return the computation on random vectors."""
     return {
         "vectors": SpreadVectors(
-            (FEW, MANY),
+            (SMALL_D, LARGE_D),
             draws=20 if scale == "smoke" else 200 if scale == "laptop" else 1000,
             precision=64,
         )
@@ -40,21 +38,23 @@ SPREAD = Claim(
     statement=(
         "For c large enough a vector drawn from a sphere is c-well-spread with probability 1 − "
         "d^{−ω(1)}. For a C-well-spread v with C ≥ C₀ and ‖Δ‖ ≤ ζ‖v‖, ζ small enough: P(|⟨ξ, v + "
-        "Δ⟩| ≤ ‖v‖/√d) is at least a constant over √d; and with P_δ = P(|G| ≤ δ) the probability "
+        "Δ⟩| ≤ ‖v‖/√d) ≥ const/√d; and with P_δ = P(|G| ≤ δ), G standard Gaussian, the probability "
         "that ⟨ξ, v + Δ⟩ lies in [a‖v‖, b‖v‖] differs from P_{(b−a)/2} by at most "
         "2P_{(b−a)/2}·(√ζ + max(|a|, |b|)²) + 200·C_BE/√d."
     ),
     study=spread,
     checks=(
-        vectors.spread[FEW] >= 0.99,
-        vectors.spread[MANY] >= 0.99,
-        *(vectors.small[d] >= 0.5 for d in (FEW, MANY)),
-        (vectors.gaussian_ratio[MANY] <= 1.0).by_paper(),
-        *(vectors.gaussian_gap[d] <= 1.0 for d in (FEW, MANY)),
+        vectors.spread[SMALL_D] >= 0.99,
+        vectors.spread[LARGE_D] >= 0.99,
+        *(vectors.small[d] >= 0.5 for d in (SMALL_D, LARGE_D)),
+        (vectors.gaussian_ratio[LARGE_D] <= 1.0).by_paper(),
+        *(vectors.gaussian_gap[d] <= 1.0 for d in (SMALL_D, LARGE_D)),
     ),
     control=Control(
-        "vectors of one coordinate",
-        lambda s: {"vectors": SpreadVectors((FEW, MANY), draws=5, sparse=True, precision=64)},
+        "vectors with a single nonzero coordinate",
+        lambda s: {
+            "vectors": SpreadVectors((SMALL_D, LARGE_D), draws=5, sparse=True, precision=64)
+        },
     ),
     **notes("glasgow2023/spread"),
 )
@@ -65,17 +65,17 @@ def _setting(scale: Scale) -> Training:
     return Training(d=d, width=width)
 
 
-def _least_batch(scale: Scale) -> float:
+def _min_batch(scale: Scale) -> float:
     return _setting(scale).d * math.log(_setting(scale).d) ** 2
 
 
-BATCH = Condition("m ≥ d·log² d", lambda s: _setting(s).batch, _least_batch)
+BATCH = Condition("m ≥ d·log² d", lambda s: _setting(s).batch, _min_batch)
 
 
-def _minibatch(scale: Scale, **false: Any) -> dict[str, StudyArm]:
+def _minibatch(scale: Scale, **wrong: Any) -> dict[str, StudyArm]:
     run = _setting(scale)
     probe = MinibatchErrors(
-        run.batch, 4 if scale == "smoke" else 10, 8 if scale == "smoke" else 64, **false
+        run.batch, 4 if scale == "smoke" else 10, 8 if scale == "smoke" else 64, **wrong
     )
     return {"SGD": run.arm((0, 30, 60), probe)}
 
@@ -83,7 +83,7 @@ def _minibatch(scale: Scale, **false: Any) -> dict[str, StudyArm]:
 sgd = arm("SGD")
 MINIBATCH = Claim(
     id="glasgow2023/minibatch",
-    label_free_reason="averages over minibatches lie near their means whatever is averaged",
+    label_free_reason="minibatch means concentrate for any labels",
     where="Lemmas B.12, B.13 (S1, S2)",
     kind="lemma",
     statement=(
@@ -113,8 +113,8 @@ MINIBATCH = Claim(
 )
 
 
-def _balance(scale: Scale, **false: float) -> dict[str, StudyArm]:
-    run = dataclasses.replace(_setting(scale), **false)  # type: ignore[arg-type]
+def _balance(scale: Scale, **wrong: float) -> dict[str, StudyArm]:
+    run = dataclasses.replace(_setting(scale), **wrong)  # type: ignore[arg-type]
     arm = run.arm(
         tuple(range((20 if scale == "smoke" else 60) + 1)),
         LayerBalance(radius=run.radius, step=run.step),
@@ -124,7 +124,7 @@ def _balance(scale: Scale, **false: float) -> dict[str, StudyArm]:
 
 BALANCE = Claim(
     id="glasgow2023/balance",
-    label_free_reason="the balance of the layers is kept by gradients of any labels",
+    label_free_reason="gradients with any labels preserve the balance of the layers",
     where="Lemma B.13 (S3, S4)",
     kind="lemma",
     statement=(
@@ -139,7 +139,7 @@ BALANCE = Claim(
     ),
     conditions=(BATCH, Condition("η ≤ 1/4", lambda s: _setting(s).step, lambda s: 0.25, "≤")),
     control=Control(
-        "the second layer takes steps four times as long, η = 0.05",
+        "the second layer has four times the learning rate, η = 0.05",
         lambda s: _balance(s, second=4.0, step=0.05),
     ),
     **notes("glasgow2023/balance"),

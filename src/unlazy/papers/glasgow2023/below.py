@@ -1,4 +1,4 @@
-"""Rotation-invariant learners with fewer examples than any of them can learn XOR from.
+"""Rotation-invariant learners with fewer examples than the lower bound of Proposition F.1.
 
 Reference: glasgow2023, Proposition F.1.
 """
@@ -19,7 +19,7 @@ from unlazy.papers.glasgow2023.invariance import SeenOnInputs
 from unlazy.papers.glasgow2023.probes import ErrorRate
 from unlazy.tasks.multi_index import MultiIndex
 
-#: Far below the kernels' eigenvalues, in units of k(x, x).
+#: Ridge in units of k(x, x), far below the kernels' eigenvalues.
 RIDGE = 1e-4
 WIDTH, STEP = 64, 0.5
 
@@ -27,9 +27,9 @@ WIDTH, STEP = 64, 0.5
 def below_the_bound(
     name: Literal["ntk", "quadratic", "sgd"], dimensions: tuple[int, ...], *, test: int, length: int
 ) -> Row:
-    """The `error` of a learner with n = ⌊d/log² d⌋ examples, for each dimension.
+    """Return a learner with n = ⌊d/log² d⌋ examples, for each dimension.
 
-    SGD trains both layers on its n examples, all at once, for `length` steps.
+    SGD trains both layers with full batches of the n examples, for `length` steps.
     """
 
     def at(d: int) -> Arm:

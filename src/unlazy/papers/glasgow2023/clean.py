@@ -1,12 +1,11 @@
-"""Clean gradients of single neurons: the loss's slope at a point is that at its cluster, any number
-g_μ in (0, 2).
+"""Clean gradients of single neurons, which use the loss derivative at the cluster, g_μ in (0, 2).
 
     ∇ᶜ_w L = a·E ℓ'(z)·σ'(⟨w, x⟩)·x,   ∇ᶜ_a L = E ℓ'(z)·σ(⟨w, x⟩),
     ℓ'(±μ) = −y(μ)·g_{±μ},   x = z + ξ
 
-Expectations are sums over four clusters and all signs ξ of few coordinates. Neurons are random,
-with those among them for which the bounds are tight: w_perp on two equal coordinates, no opposite
-part, the weakest slopes where they hurt.
+Expectations are sums over four clusters and all signs ξ of few coordinates. Neurons are random and
+include those for which the bounds are tight: w_perp on two equal coordinates, no w_opp, and the
+smallest g at the other clusters.
 
 Reference: glasgow2023, Claims D.6, D.9, Lemmas D.7, D.10, Corollary D.8, Lemma D.4.
 """
@@ -30,9 +29,7 @@ ROOT = math.sqrt(2)
 
 
 class Neuron(NamedTuple):
-    """Lengths along its cluster and along the other direction, w_perp, and the slopes g of μ₁, −μ₁,
-    μ₂, −μ₂. a = 1: it belongs to μ₁.
-    """
+    """‖w_sig‖, ‖w_opp‖ and w_perp of a neuron of μ₁ with a = 1, and g at μ₁, −μ₁, μ₂, −μ₂."""
 
     signal: float
     opposite: float
@@ -41,8 +38,9 @@ class Neuron(NamedTuple):
 
 
 class CleanGradient(NamedTuple):
-    """Inner products of w_sig/‖w_sig‖, w_opp and w_perp with ∇ᶜ_w L, the second layer's ∇ᶜ_a L, and
-    P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖).
+    """Inner products of w_sig/‖w_sig‖, w_opp and w_perp with ∇ᶜ_w L, and ∇ᶜ_a L.
+
+    `beyond` = P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖).
     """
 
     signal: float
@@ -53,26 +51,26 @@ class CleanGradient(NamedTuple):
 
 
 def clean_gradient(neuron: Neuron, flip: float = 1.0) -> CleanGradient:
-    """By enumeration; `flip` = −1 turns all labels."""
+    """Return the clean gradient by enumeration; `flip` = −1 negates all labels."""
     along = np.array([neuron.signal, neuron.opposite])
-    centres = ROOT * np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    centers = ROOT * np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     noise = corners(len(neuron.perpendicular)) @ neuron.perpendicular
-    z = (centres @ along)[:, None] + noise[None]  # 4 2^k
-    slope = -flip * LABELS * neuron.g / 4
+    z = (centers @ along)[:, None] + noise[None]  # 4 2^k
+    derivative = -flip * LABELS * neuron.g / 4
     active = np.mean(z > 0, axis=1)
-    first = (slope * active) @ centres
+    first = (derivative * active) @ centers
     return CleanGradient(
         float(first[0]),
         float(first[1] * neuron.opposite),
-        float(slope @ np.mean((z > 0) * noise, axis=1)),
-        float(slope @ np.mean(np.maximum(z, 0), axis=1)),
+        float(derivative @ np.mean((z > 0) * noise, axis=1)),
+        float(derivative @ np.mean(np.maximum(z, 0), axis=1)),
         float(np.mean(np.abs(noise) >= ROOT * neuron.opposite)),
     )
 
 
 def _neurons(rng: np.random.Generator, count: int, k: int, H: float) -> list[Neuron]:
-    """Neurons of S for ζ = e^{−10H}, with slopes whose ratio is at most e^H."""
-    zeta, weight, found = math.exp(-10 * H), math.exp(6 * H), []
+    """Draw neurons of S for ζ = e^{−10H}, with ratios of g of at most e^H."""
+    zeta, weight, neurons = math.exp(-10 * H), math.exp(6 * H), []
     for _ in range(count):
         v = rng.normal(size=k)
         v[rng.integers(1, k + 1) :] = 0
@@ -83,27 +81,26 @@ def _neurons(rng: np.random.Generator, count: int, k: int, H: float) -> list[Neu
         low = rng.uniform(0.05, 0.7)
         g = low * np.exp(H * rng.choice([0.0, 0.5, 1.0], 4))
         g = np.minimum(g, 1.99)
-        length = (weight + opposite) / zeta
-        found.append(Neuron(length, opposite, v, g))
-    # Two equal coordinates and the weakest slopes on the other side: Khintchine's inequality is an
-    # equality there, and X = ½.
+        signal = (weight + opposite) / zeta
+        neurons.append(Neuron(signal, opposite, v, g))
+    # Two equal coordinates and small g at the other clusters: Khintchine's inequality is an
+    # equality, and X = ½.
     equal, g = np.array([1.0, 1.0] + [0.0] * (k - 2)) / ROOT, np.array([1.0, 1.0, 0.5, 0.5])
-    return [*found, *(Neuron(weight / zeta, opposite, equal, g) for opposite in (0.0, 0.05))]
+    return [*neurons, *(Neuron(weight / zeta, opposite, equal, g) for opposite in (0.0, 0.05))]
 
 
 class CleanNeurons(ExactComputation):
-    """Clean gradients of many neurons of S beside the lemmas.
+    """Clean gradients of neurons of S versus the lemmas, with X = P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖).
 
-    `signal_error`, `second_error`: the greatest |ratio − 1| of −⟨μ/‖μ‖, ∇ᶜ⟩ to |a|·τ·g_μ and of
-    −y·∇ᶜ_a to ‖w_sig‖·τ·g_μ, over ζ (D.6). `rest_ratio`: the least ⟨w_perp, ∇ᶜ⟩ over
-    g_min·X·‖w_perp‖/(4√2), X = P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖); `opposite_slack`: the least ⟨w_opp,
-    ∇ᶜ⟩/‖w_opp‖ − √2·g_min/8 + √2·g_max·X/4 (D.7). `both_ratio`: the least ⟨w_opp, ∇ᶜ⟩ +
-    e^{6H}⟨w_perp, ∇ᶜ⟩ over g_min·e^{−6H}·(‖w_opp‖ + e^{6H}‖w_perp‖)·√2/320 (D.8). `beyond`: the
-    least X where ‖w_perp‖ ≥ 10‖w_opp‖ (D.9). `second_bound`: the greatest |∇ᶜ_a| of any neuron over
-    τ·g_max·‖w‖ (D.10).
+    `signal_error`, `second_error`: maximum |ratio − 1|/ζ of −⟨μ/‖μ‖, ∇ᶜ⟩ to |a|·τ·g_μ and of
+    −y·∇ᶜ_a to ‖w_sig‖·τ·g_μ (D.6). `rest_ratio`: minimum ⟨w_perp, ∇ᶜ⟩ ÷ g_min·X·‖w_perp‖/(4√2);
+    `opposite_slack`: minimum ⟨w_opp, ∇ᶜ⟩/‖w_opp‖ − √2·g_min/8 + √2·g_max·X/4 (D.7). `both_ratio`:
+    minimum ⟨w_opp, ∇ᶜ⟩ + e^{6H}⟨w_perp, ∇ᶜ⟩ ÷ g_min·e^{−6H}·(‖w_opp‖ + e^{6H}‖w_perp‖)·√2/320
+    (D.8). `beyond`: minimum X if ‖w_perp‖ ≥ 10‖w_opp‖ (D.9). `second_bound`: maximum over arbitrary
+    neurons of |∇ᶜ_a| ÷ τ·g_max·‖w‖ (D.10).
 
-    The false world: `flip` = −1 turns the labels, `gain` makes the slopes larger than g says,
-    `short` lets w_opp be so much longer than Claim D.9 allows.
+    Negative control: `flip` = −1 negates the labels, `gain` multiplies the gradients, `short` is
+    added to ‖w_opp‖ in D.9.
     """
 
     neurons: int = eqx.field(static=True, default=200)
@@ -120,30 +117,32 @@ class CleanNeurons(ExactComputation):
             name: [] for name in ("signal", "second", "rest", "opposite", "both", "beyond", "bound")
         }
         for neuron in _neurons(rng, self.neurons, self.coordinates, self.H):
-            right = clean_gradient(neuron, self.flip)
-            found = CleanGradient(
-                self.gain * right[0],
-                self.gain * right[1],
-                self.gain * right[2],
-                self.gain * right[3],
-                right.beyond,
+            exact = clean_gradient(neuron, self.flip)
+            gradient = CleanGradient(
+                self.gain * exact[0],
+                self.gain * exact[1],
+                self.gain * exact[2],
+                self.gain * exact[3],
+                exact.beyond,
             )
             own, low, high = neuron.g[0], float(np.min(neuron.g)), float(np.max(neuron.g))
-            rows["signal"].append(abs(-found.signal / (PHASE2_RATE * own) - 1) / zeta)
+            rows["signal"].append(abs(-gradient.signal / (PHASE2_RATE * own) - 1) / zeta)
             rows["second"].append(
-                abs(-found.second / (PHASE2_RATE * own * neuron.signal) - 1) / zeta
+                abs(-gradient.second / (PHASE2_RATE * own * neuron.signal) - 1) / zeta
             )
             rows["rest"].append(
-                found.rest / (low * found.beyond / (4 * ROOT)) if found.beyond else math.inf
+                gradient.rest / (low * gradient.beyond / (4 * ROOT))
+                if gradient.beyond
+                else math.inf
             )
             if neuron.opposite:
                 slack = (
-                    found.opposite / neuron.opposite
+                    gradient.opposite / neuron.opposite
                     - ROOT * low / 8
-                    + ROOT * high * found.beyond / 4
+                    + ROOT * high * gradient.beyond / 4
                 )
                 rows["opposite"].append(slack)
-            both = found.opposite + weight * found.rest
+            both = gradient.opposite + weight * gradient.rest
             rows["both"].append(both / (low / weight * (neuron.opposite + weight) * ROOT / 320))
             if 10 * neuron.opposite <= 1:
                 rows["beyond"].append(self._shortened(neuron))
@@ -167,16 +166,16 @@ class CleanNeurons(ExactComputation):
         }
 
     def _shortened(self, neuron: Neuron) -> float:
-        """X, where w_perp is as long as it should be, or shorter in the false world."""
+        """Return X; the negative control has a longer w_opp."""
         return clean_gradient(neuron._replace(opposite=neuron.opposite + self.short)).beyond
 
     def _any(self, rng: np.random.Generator) -> list[Neuron]:
-        """Neurons of all kinds, the purely signal ones among them."""
-        found = []
+        """Draw arbitrary neurons, including one with w = w_sig."""
+        neurons = []
         for _ in range(self.neurons):
             part = rng.exponential(size=3) * rng.integers(0, 2, 3)
             v = rng.normal(size=self.coordinates)
-            found.append(
+            neurons.append(
                 Neuron(
                     1e-9 + part[0],
                     part[1],
@@ -184,17 +183,16 @@ class CleanNeurons(ExactComputation):
                     rng.uniform(0.01, 1.99, 4),
                 )
             )
-        return [*found, Neuron(1.0, 0.0, np.zeros(self.coordinates), np.full(4, 1.0))]
+        return [*neurons, Neuron(1.0, 0.0, np.zeros(self.coordinates), np.full(4, 1.0))]
 
 
 class BaseCase(ExactComputation):
-    """Lemma D.4's chain from the conclusion of Lemma C.1 at its worst, with ζ = log^{−c/2} d and H
-    = −log(ζ)/20.
+    """Worst case of the chain of Lemma D.4, with ζ = log^{−c/2} d and `H` = −log(ζ)/20 ≥ 1.
 
-    `mass` = 4θ²·(1 + (e^{6H}/ζ)²) over ζ·log^{2c}(d)·θ²/20: what lies outside of S over what is
-    allowed; θ drops out. `H` must be ≥ 1.
+    `mass` = 4θ²·(1 + (e^{6H}/ζ)²) ÷ (ζ·log^{2c}(d)·θ²/20): mass outside of S ÷ allowed mass; θ
+    cancels.
 
-    Deviation: the factor in front of log^{2c}(d)·θ² is taken as 1/20, the print being unreadable.
+    Deviation: the factor of log^{2c}(d)·θ² is set to 1/20, since our text is unreadable there.
     """
 
     d: float = eqx.field(converter=float, default=1e6)

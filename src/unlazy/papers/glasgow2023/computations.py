@@ -1,5 +1,4 @@
-"""What is computed of XOR without training: the task counted, a step beside its formulas, exact
-gradients, the reduced dynamics.
+"""Exact computations on XOR: task, one step versus formulas, gradients, reduced dynamics.
 
 Reference: glasgow2023, Sections 2.1, 2.2, Lemmas 4.1 (C.1) and C.4.
 """
@@ -27,7 +26,7 @@ from unlazy.tasks.multi_index import XOR, MultiIndex, Terms, variables
 
 
 def _weights(model: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Both layers in double precision, the second in mean-field scaling."""
+    """Return both layers in float64, the second in mean-field scaling."""
     return np.asarray(model.first_layer).astype(np.float64), np.asarray(second_layer(model)).astype(
         np.float64
     )
@@ -41,17 +40,15 @@ def _whole_cube(family: MultiIndex, key: PRNGKeyArray) -> tuple[np.ndarray, np.n
 
 
 class TaskFacts(ExactComputation):
-    """The task counted over the whole cube: what the label correlates with, how often it is +1, its
-    leap and information exponent.
+    """Mean label, correlations, leap and information exponent, over all 2^d inputs.
 
-    The false world has another `polynomial`.
+    The negative control has another `polynomial`.
     """
 
     d: int = eqx.field(static=True, default=10)
     polynomial: Terms = eqx.field(static=True, default=XOR, kw_only=True)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Count over the law that the task offers."""
         family = MultiIndex(
             d=self.d, polynomial=self.polynomial, where=tuple(range(variables(self.polynomial)))
         )
@@ -68,7 +65,7 @@ class TaskFacts(ExactComputation):
 
 
 class Always(eqx.Module):
-    """A draw whose examples are known beforehand: the same at every step."""
+    """Draw that returns the same batch at every step."""
 
     batch: Batch
 
@@ -77,17 +74,17 @@ class Always(eqx.Module):
 
 
 class LiteralStep(ExactComputation):
-    """One step of the learner beside the formulas of Section 2.2 written out; `difference` is
-    relative to the step's length.
+    """One step of the learner versus the formulas of Section 2.2.
 
-    `norm_error` and `balance_error` say how far the initial network is from ‖w‖ = θ and |a| = ‖w‖.
-    The false world: formulas whose step, radius and second layer are `slip` times as large.
+    `difference`: relative to the norm of the step. `norm_error`, `balance_error`: maximum relative
+    deviation of the initial network from ‖w‖ = θ and |a| = ‖w‖. Negative control: formulas with
+    step, radius and second layer multiplied by `factor`.
     """
 
     d: int = eqx.field(static=True, default=24)
     width: int = eqx.field(static=True, default=16)
     batch: int = eqx.field(static=True, default=64)
-    slip: float = eqx.field(converter=float, default=1.0, kw_only=True)
+    factor: float = eqx.field(converter=float, default=1.0, kw_only=True, metadata={"key": "slip"})
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         eta, theta = 0.5, 0.3
@@ -102,9 +99,14 @@ class LiteralStep(ExactComputation):
         points, labels = np.asarray(x), np.asarray(y)
         z = points @ w.T
         f = np.mean(a * np.maximum(z, 0), axis=1)
-        slope = -2 * labels * np.exp(-labels * f) / (1 + np.exp(-labels * f))
-        dw = -self.slip * eta * (a[:, None] * ((slope[:, None] * (z > 0)).T @ points)) / self.batch
-        da = -self.slip * eta * (slope @ np.maximum(z, 0)) / self.batch
+        derivative = -2 * labels * np.exp(-labels * f) / (1 + np.exp(-labels * f))
+        dw = (
+            -self.factor
+            * eta
+            * (a[:, None] * ((derivative[:, None] * (z > 0)).T @ points))
+            / self.batch
+        )
+        da = -self.factor * eta * (derivative @ np.maximum(z, 0)) / self.batch
         moved_w, moved_a = moved_w - w, moved_a - a
         difference = np.sqrt(np.sum((moved_w - dw) ** 2) + np.sum((moved_a - da) ** 2)) / np.sqrt(
             np.sum(dw**2) + np.sum(da**2)
@@ -112,19 +114,18 @@ class LiteralStep(ExactComputation):
         norms = np.linalg.norm(w, axis=1)
         return {
             "difference": difference,
-            "norm_error": np.max(np.abs(norms / (self.slip * theta) - 1)),
-            "balance_error": np.max(np.abs(np.abs(a) / (self.slip * norms) - 1)),
+            "norm_error": np.max(np.abs(norms / (self.factor * theta) - 1)),
+            "balance_error": np.max(np.abs(np.abs(a) / (self.factor * norms) - 1)),
         }
 
 
 class PopulationGradientFormulas(ExactComputation):
-    """The formulas of Lemma C.4 for random neurons beside a sum over all 2^d points, in each of
-    `dimensions`.
+    """Formulas of Lemma C.4 for random neurons versus sums over all 2^d points; the axis is d.
 
-    `signal_error`, `opposite_error`, `rest_error`, `coordinate_error`: the greatest difference over
-    neurons of (B1), (B2), (B3) and of (B4) for each coordinate, relative to |a|·‖w‖. `scale` is the
-    greatest |−w_i·∇_i| in these units. `printed` takes (B4) with the sign that the paper prints.
-    The false world: `turn` = −1 turns all formulas around.
+    `signal_error`, `opposite_error`, `rest_error`, `coordinate_error`: maximum differences over
+    neurons for (B1), (B2), (B3) and (B4, all coordinates), ÷ |a|·‖w‖. `scale`: maximum |w_i·∇_i| in
+    these units. `printed` uses (B4) with the printed sign. Negative control: `turn` = −1 negates
+    all formulas.
     """
 
     KEY = "PopulationGradients"
@@ -134,9 +135,7 @@ class PopulationGradientFormulas(ExactComputation):
     printed: bool = eqx.field(static=True, default=False, kw_only=True)
     turn: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = [self._at(d, jax.random.fold_in(key, d)) for d in self.dimensions]
@@ -154,7 +153,7 @@ class PopulationGradientFormulas(ExactComputation):
             z = x @ w[j]
             reference = np.mean((y * ((z > 0) + 0.5 * (z == 0)))[:, None] * x, axis=0) * np.sign(
                 a[j]
-            )  # −∇_w L₀ over |a|
+            )  # −∇_w L₀ / |a|
             exact = population_gradient(
                 float(split.signal[j]), float(split.opposite[j]), w[j, 2:], 1.0
             )
@@ -164,7 +163,7 @@ class PopulationGradientFormulas(ExactComputation):
                 else np.full(2, (w[j, 0] + w[j, 1]) / 2)
             )
             coordinates = -exact.coordinates if self.printed else exact.coordinates
-            found = {
+            errors = {
                 "signal_error": abs(self.turn * exact.signal - own @ reference[:2]),
                 "opposite_error": abs(
                     self.turn * exact.opposite - (w[j, :2] - own) @ reference[:2]
@@ -175,31 +174,28 @@ class PopulationGradientFormulas(ExactComputation):
                 ),
                 "scale": np.max(np.abs(w[j, 2:] * reference[2:])),
             }
-            worst = {name: max(worst[name], float(value)) for name, value in found.items()}
+            worst = {name: max(worst[name], float(value)) for name, value in errors.items()}
         return worst
 
 
 class StartingGradients(ExactComputation):
-    """Gradients of L₀ for the neurons of a network at its start, θ = 1/log d, over the bounds of
-    Lemma C.17 at t = 0 with ζ = 1/log d.
+    """Gradients of L₀ at initialization ÷ the bounds of Lemma C.17 at t = 0; the axis is d.
 
-    `across_ratio` = ‖∇_{w_perp} L₀‖ / 3·min(√(θB₀), θ√ζ) (A1; it cannot reach 1 at feasible sizes),
-    `second_ratio` = |∇_a L₀| / 4θ·min(√(θB₀), θ√ζ) (A2), `each_ratio` = |∇_i L₀| / ½·min(B₀, θζ)
-    for each coordinate (A3), B₀ = θ·log^{3/2}(d)/√d; the greatest over neurons. `controlled`: the
-    greatest of ‖w_sig‖/min(B₀, θζ), ‖w_opp‖·√d/(θ·log d) and ‖w_perp‖_∞·√d/(θ·log d), which is ≤ 1
-    for controlled neurons (C1, C2, C5 of Definition C.9). `rate_ratio`: the median of −⟨w_sig,
-    ∇⟩/‖w_sig‖², over τ = 1/√(2π).
+    θ = ζ = 1/log d, B₀ = θ·log^{3/2}(d)/√d; maxima over neurons. `across_ratio` = ‖∇_{w_perp} L₀‖ ÷
+    3·min(√(θB₀), θ√ζ) (A1; it cannot reach 1 at feasible sizes). `second_ratio` = |∇_a L₀| ÷
+    4θ·min(√(θB₀), θ√ζ) (A2). `each_ratio`: maximum over i of |∇_i L₀| ÷ ½·min(B₀, θζ) (A3).
+    `controlled`: maximum of ‖w_sig‖/min(B₀, θζ), ‖w_opp‖·√d/(θ·log d) and ‖w_perp‖_∞·√d/(θ·log d),
+    which is ≤ 1 for controlled neurons (C1, C2, C5 of Definition C.9). `rate_ratio`: median of
+    −⟨w_sig, ∇⟩/‖w_sig‖², ÷ τ = 1/√(2π).
 
-    The false world: neurons whose signal part is `boost` times longer.
+    Negative control: signal components multiplied by `boost`.
     """
 
     dimensions: tuple[int, ...] = eqx.field(static=True, default=(1024,))
     neurons: int = eqx.field(static=True, default=12)
     boost: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
@@ -208,26 +204,25 @@ class StartingGradients(ExactComputation):
 
     def _at(self, d: int, rng: np.random.Generator) -> dict[str, float]:
         theta = zeta = 1 / math.log(d)
-        first = theta * math.log(d) ** 1.5 / math.sqrt(d)
-        spread = min(math.sqrt(theta * first), theta * math.sqrt(zeta))
+        b0 = theta * math.log(d) ** 1.5 / math.sqrt(d)
+        bound = min(math.sqrt(theta * b0), theta * math.sqrt(zeta))
         across, second, each, controlled, rates = [], [], [], [], []
         for _ in range(self.neurons):
             v = rng.normal(size=d)
             v *= theta / np.linalg.norm(v)
             signal, opposite, rest = self.boost * abs(v[0]), abs(v[1]), v[2:]
-            found = population_gradient(signal, opposite, rest, theta)
-            along, other = found.signal / signal, found.opposite / opposite
-            coordinates = np.abs(found.coordinates / rest)
-            across.append(float(np.linalg.norm(coordinates)) / (3 * spread))
-            second.append(
-                abs(found.signal + found.opposite + found.rest) / theta / (4 * theta * spread)
-            )
-            greatest = max(float(np.max(coordinates)), (abs(along) + abs(other)) / math.sqrt(2))
-            each.append(greatest / (0.5 * min(first, theta * zeta)))
+            gradient = population_gradient(signal, opposite, rest, theta)
+            along, other = gradient.signal / signal, gradient.opposite / opposite
+            coordinates = np.abs(gradient.coordinates / rest)
+            across.append(float(np.linalg.norm(coordinates)) / (3 * bound))
+            total = abs(gradient.signal + gradient.opposite + gradient.rest)
+            second.append(total / theta / (4 * theta * bound))
+            largest = max(float(np.max(coordinates)), (abs(along) + abs(other)) / math.sqrt(2))
+            each.append(largest / (0.5 * min(b0, theta * zeta)))
             unit = theta * math.log(d) / math.sqrt(d)
             controlled.append(
                 max(
-                    signal / min(first, theta * zeta),
+                    signal / min(b0, theta * zeta),
                     opposite / unit,
                     float(np.max(np.abs(rest))) / unit,
                 )
@@ -246,13 +241,11 @@ _initial = eqx.filter_jit(lambda p, d, radius, key: initial(p, d, radius, key=ke
 
 
 class ReducedPhases(ExactComputation):
-    """The reduced dynamics alone, in as many dimensions as one likes, with θ = 1/log^C d, η = θ, m
-    = d/θ², up to the end of phase 1.
+    """Reduced dynamics up to the end of phase 1, for any d; θ = η = 1/log^C d, m = d/θ².
 
-    At the last step T₁ with E‖a·w‖ ≤ 1: `end_share`, `end_rest`, `end_size`, `end_gap`, `end_time`
-    as in `EndOfPhaseOne`, with c = `power`.
-
-    `exponent` = C. The false world: minibatches `thin` times smaller.
+    At T₁, the last step with E‖a·w‖ ≤ 1: `end_share`, `end_rest`, `end_size`, `end_gap`, `end_time`
+    as in `EndOfPhaseOne`, with c = `power`. `exponent` = C. Negative control: minibatches of
+    m/`thin` examples.
     """
 
     d: float = eqx.field(converter=float, kw_only=True)
@@ -267,12 +260,12 @@ class ReducedPhases(ExactComputation):
         return float(math.log(self.d) ** -self.exponent)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        key_start, key_noise = jax.random.split(key)
+        key_initial, key_noise = jax.random.split(key)
         theta = self.radius
-        start = _initial(self.width, self.d, theta, key_start)
+        state = _initial(self.width, self.d, theta, key_initial)
         # In time ηt the signal grows like e^{τt} from θ/√d to about 1.
         length = round(1.3 * math.log(math.sqrt(self.d) / theta) / PHASE1_RATE / theta)
-        path = simulate(start, length, theta, ratio=self.thin * theta**2, d=self.d, key=key_noise)
+        path = simulate(state, length, theta, ratio=self.thin * theta**2, d=self.d, key=key_noise)
         signal, opposite, rest, a = (
             np.asarray(each, np.float64)
             for each in (path.signal, path.opposite, path.rest, np.abs(path.a))
@@ -280,15 +273,15 @@ class ReducedPhases(ExactComputation):
         square = signal**2 + opposite**2 + rest**2
         size = np.mean(a * np.sqrt(square), axis=1)
         end = len(size) - 1 - int(np.argmax((size <= 1)[::-1]))
-        towards = [(np.asarray(path.a[end]) > 0) == (label > 0) for label in (1, 1, -1, -1)]
+        same_sign = [(np.asarray(path.a[end]) > 0) == (label > 0) for label in (1, 1, -1, -1)]
         own = np.asarray(np.where(path.a[end] > 0, path.along[end, :, 0], path.along[end, :, 1]))
-        far = signal[end] >= theta * math.log(self.d) ** self.power
-        shares = [
-            np.mean(mine & far & ((own > 0) == ahead))
-            for mine, ahead in zip(towards, (True, False, True, False), strict=True)
+        large = signal[end] >= theta * math.log(self.d) ** self.power
+        fractions = [
+            np.mean(same & large & ((own > 0) == positive))
+            for same, positive in zip(same_sign, (True, False, True, False), strict=True)
         ]
         return {
-            "end_share": min(shares),
+            "end_share": min(fractions),
             "end_rest": np.mean(opposite[end] ** 2 + rest[end] ** 2) / theta**2,
             "end_size": size[end],
             "end_gap": np.mean(square[end] - a[end] ** 2) / math.sqrt(theta),

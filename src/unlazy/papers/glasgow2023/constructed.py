@@ -1,14 +1,13 @@
-"""Networks that meet the signal-heavy definition to the letter, made by hand, and a step from them
-by exact gradients.
+"""Constructed networks that satisfy the signal-heavy definition, and one exact gradient step.
 
-Training at feasible sizes never meets Definition 4.2: it asks for ζ ≤ e^{−10H} with H ≥ 1. A
-network made by hand does. Its neurons in S have e^{6H}·‖w_perp‖ + ‖w_opp‖ = u·ζ·‖w_sig‖ with u ≤ 1,
-a third of them u = 1; those outside have E[1(w ∉ S)·‖w‖²] = ζ·γ̃_min, and all but one point nearly
-along the weakest cluster, where they grow fastest. The cube has few dimensions, so that
+Training at feasible sizes never satisfies Definition 4.2, which requires ζ ≤ e^{−10H} with H ≥ 1.
+In the constructed networks, neurons in S have e^{6H}·‖w_perp‖ + ‖w_opp‖ = u·ζ·‖w_sig‖ with u ≤ 1,
+and u = 1 for a third of them. The others have E[1(w ∉ S)·‖w‖²] = ζ·γ̃_min, and all but one point
+nearly along the weakest cluster, where they grow fastest. The cube has few dimensions, so that
 expectations are sums over all its points.
 
-A step of η = ζ³ ≈ 1e-13 is far below what floating point can see of a sum, so every change is kept
-by itself and divided by η.
+A step of η = ζ³ ≈ 1e-13 would be lost to rounding in a sum. So changes are stored separately and
+divided by η.
 
 Reference: glasgow2023, Definition 4.2, Lemmas 4.4 (D.3), D.5, D.11 to D.14.
 """
@@ -27,17 +26,15 @@ from unlazy.lab.trials import ExactComputation
 from unlazy.papers.glasgow2023.gradients import PHASE2_RATE
 from unlazy.tasks.spectrum import corners
 
-#: Unit vectors along μ₁, −μ₁, μ₂, −μ₂ in the two coordinates that matter, and the labels there.
+#: Unit vectors along μ₁, −μ₁, μ₂, −μ₂ in the two relevant coordinates, and their labels.
 DIRECTIONS = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]]) / math.sqrt(2)
 LABELS = np.array([1.0, 1.0, -1.0, -1.0])
-#: Shares of the four clusters in the squared norm: far from balanced.
-SHARES = np.array([0.5, 0.22, 0.16, 0.12])
+#: Fractions of the squared norm per cluster, far from balanced.
+FRACTIONS = np.array([0.5, 0.22, 0.16, 0.12])
 
 
 class HeavyNetwork(NamedTuple):
-    """Neurons w (p d), a (p) in mean-field scaling; which lie in S, towards which cluster; and the
-    parameters ζ and H.
-    """
+    """Neurons w (p d), a (p) in mean-field scaling, membership in S, cluster, ζ and H."""
 
     w: np.ndarray
     a: np.ndarray
@@ -63,15 +60,15 @@ def signal_heavy(
     loose: float = 0.0,
     scattered: bool = False,
 ) -> HeavyNetwork:
-    """A network with ζ = e^{−10H} and E‖w‖² = 1.9·H. With `loose` > 0 the parts that are not signal
-    are so large a share of the signal.
+    """Return a network with ζ = e^{−10H} and, within S, E‖w‖² ≈ 1.9·H.
 
-    `scattered`: the neurons outside of S point anywhere, not where they grow fastest.
+    `loose` > 0: ‖w_perp‖ + ‖w_opp‖ = `loose`·‖w_sig‖ in S. `scattered`: neurons outside of S have
+    random directions instead of those in which they grow fastest.
     """
     zeta, heavy = math.exp(-10 * H), p - p // 8
     cluster = np.arange(p) % 4
-    shares = rng.permutation(SHARES)
-    strength = np.sqrt(shares[cluster] * rng.uniform(0.5, 1.5, p))
+    fractions = rng.permutation(FRACTIONS)
+    strength = np.sqrt(fractions[cluster] * rng.uniform(0.5, 1.5, p))
     strength[heavy:] = 0
     strength *= math.sqrt(1.9 * H / np.mean(strength**2))
     saturated = (np.arange(p) % 3 == 0) & (np.arange(p) < heavy)
@@ -92,33 +89,33 @@ def signal_heavy(
         [np.mean((cluster == c) * np.abs(a) * math.sqrt(2) * strength) for c in range(4)]
     )
     weakest = int(np.argmin(margins))
-    # Outside of S: nearly along the weakest cluster, but with twice the ratio that S allows; the
-    # last of them small and anywhere.
+    # Outside of S: nearly along the weakest cluster, with twice the ratio that S allows. The last
+    # one is small and has a random direction.
     count = p - heavy
-    loud = np.full(count, math.sqrt(zeta * margins[weakest] * p / count))
-    loud[-1] /= 1 if scattered else 100
+    norms = np.full(count, math.sqrt(zeta * margins[weakest] * p / count))
+    norms[-1] /= 1 if scattered else 100
     out = np.zeros((count, d))
     out[:, :2] = DIRECTIONS[weakest] + 2 * zeta * DIRECTIONS[(weakest + 2) % 4]
     out[0 if scattered else -1 :] = _unit(rng, count if scattered else 1, d)
-    w[heavy:] = loud[:, None] * out / np.linalg.norm(out, axis=1, keepdims=True)
-    a[heavy:] = LABELS[weakest] * loud
+    w[heavy:] = norms[:, None] * out / np.linalg.norm(out, axis=1, keepdims=True)
+    a[heavy:] = LABELS[weakest] * norms
     cluster = cluster.copy()
     cluster[heavy:] = weakest
     return HeavyNetwork(w, a, np.arange(p) < heavy, cluster, zeta, H, saturated)
 
 
 def _unit(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
-    """Directions: dense, or on one or two coordinates."""
+    """Draw unit vectors with a random number of nonzero coordinates."""
     v = rng.normal(size=(count, d))
-    few = rng.integers(1, d + 1, count)
-    v[np.arange(d)[None, :] >= few[:, None]] = 0
+    nonzero = rng.integers(1, d + 1, count)
+    v[np.arange(d)[None, :] >= nonzero[:, None]] = 0
     v = rng.permuted(v, axis=1)
     result: np.ndarray = v / np.linalg.norm(v, axis=1, keepdims=True)
     return result
 
 
 def scores(net: HeavyNetwork, x: np.ndarray) -> np.ndarray:
-    """f(x) = mean of a·relu(⟨w, x⟩)."""
+    """Return f(x) = mean of a·relu(⟨w, x⟩)."""
     result: np.ndarray = np.maximum(x @ net.w.T, 0) @ net.a / len(net.a)
     return result
 
@@ -130,32 +127,30 @@ class Descended(NamedTuple):
     a: np.ndarray
 
 
-def descend(net: HeavyNetwork, x: np.ndarray, slope: np.ndarray) -> Descended:
-    """The p-scaled descent direction for the slopes ℓ'(x) at all points x, each as likely."""
+def descend(net: HeavyNetwork, x: np.ndarray, derivative: np.ndarray) -> Descended:
+    """Return the p-scaled descent direction for loss derivatives ℓ'(x) at uniform points x."""
     z = x @ net.w.T
     return Descended(
-        -net.a[:, None] * (((z > 0) * slope[:, None]).T @ x) / len(x),
-        -(slope @ np.maximum(z, 0)) / len(x),
+        -net.a[:, None] * (((z > 0) * derivative[:, None]).T @ x) / len(x),
+        -(derivative @ np.maximum(z, 0)) / len(x),
     )
 
 
 class HeavyStep(ExactComputation):
-    """One step of η = ζ³ on the population loss from a signal-heavy network, beside the items of
-    Lemma D.3 and the lemmas behind it.
+    """One step of η = ζ³ on the population loss from a signal-heavy network (Lemma D.3).
 
-    `least_ratio`, `greatest_ratio`: the relative growth of γ̃_min and γ̃_max over 2ητ·g_max and
-    2ητ·g_min (items 2, 3). `mass_rate`: growth of E[1(w ∉ S)·‖w‖²]/γ̃_min over 10ηζH; `shape_rate`:
-    the greatest growth of (e^{6H}‖w_perp‖ + ‖w_opp‖)/‖w_sig‖ of a neuron in S, likewise (item 1).
-    `zeta_met` = ζ·e^{10H}, `gap` = (E‖w‖² − E a²)/(ζH) and `norm` = (E a² + ζH)/(2H): what the
-    definition asks to be at most 1.
+    `least_ratio`, `greatest_ratio`: relative growth of γ̃_min ÷ 2ητ·g_max and of γ̃_max ÷ 2ητ·g_min
+    (items 2, 3). `mass_rate`: relative growth of E[1(w ∉ S)·‖w‖²]/γ̃_min ÷ 10ηζH; `shape_rate`:
+    maximum relative growth of (e^{6H}‖w_perp‖ + ‖w_opp‖)/‖w_sig‖ over neurons of S with u = 1, ÷
+    10ηζH (item 1). `zeta_met` = ζ·e^{10H}, `gap` = (E‖w‖² − E a²)/(ζH), `norm` = (E a² + ζH)/(2H):
+    the definition requires at most 1.
 
-    `clean_first`, `clean_second`: distance of the gradients to the clean ones over 4|a|ζH_ρ and
-    4‖w‖ζH_ρ (D.5). `norm_rate`: the greatest relative growth of ‖w‖² over 2ητ·g_max, less 1, over
-    2ζH (D.11). `margin_step` = |γ̃' − γ̃|/(8ηH) and `margin_gap` = |γ − γ̃|/(2ζH) (D.14).
+    `clean_first`, `clean_second`: maximum distance to the clean gradients ÷ 4|a|ζH_ρ and ÷ 4‖w‖ζH_ρ
+    (D.5). `norm_rate`: (maximum relative growth of ‖w‖² ÷ 2ητ·g_max − 1) ÷ 2ζH (D.11).
+    `margin_step` = |γ̃' − γ̃|/(8ηH), `margin_gap` = |γ − γ̃|/(2ζH) (D.14).
 
-    The false world: `frozen` second layer, `linear` loss (slopes that do not see the margins),
-    parts that are not signal as large a share of the signal as `loose`, steps `gain` times too
-    long.
+    Negative control: `frozen` second layer, `linear` loss, `loose` networks that are not
+    signal-heavy, learning rate multiplied by `gain`.
     """
 
     d: int = eqx.field(static=True, default=10)
@@ -174,16 +169,16 @@ class HeavyStep(ExactComputation):
         )
         x = corners(self.d)
         y = -x[:, 0] * x[:, 1]
-        at = np.concatenate([math.sqrt(2) * DIRECTIONS, np.zeros((4, self.d - 2))], axis=1)
-        margins = LABELS * scores(net, at)
-        true = -y if self.linear else -2 * y / (1 + np.exp(y * scores(net, x)))
+        centers = np.concatenate([math.sqrt(2) * DIRECTIONS, np.zeros((4, self.d - 2))], axis=1)
+        margins = LABELS * scores(net, centers)
+        derivative = -y if self.linear else -2 * y / (1 + np.exp(y * scores(net, x)))
         z = np.concatenate([x[:, :2], np.zeros((len(x), self.d - 2))], axis=1)
         clean = descend(net, x, -y if self.linear else -2 * y / (1 + np.exp(y * scores(net, z))))
-        moved = descend(net, x, true)
+        moved = descend(net, x, derivative)
         change_w, change_a = self.gain * moved.w, (0 if self.frozen else self.gain) * moved.a
-        slopes = 2 / (1 + np.exp(margins))
+        g = 2 / (1 + np.exp(margins))
         return (
-            self._induction(net, change_w, change_a, slopes)
+            self._induction(net, change_w, change_a, g)
             | self._distances(net, moved, clean)
             | {
                 "margin_gap": np.max(np.abs(margins - self._heavy_margins(net)))
@@ -193,8 +188,8 @@ class HeavyStep(ExactComputation):
 
     @staticmethod
     def _heavy_margins(net: HeavyNetwork) -> np.ndarray:
-        towards = np.abs(net.a) * math.sqrt(2) * net.signal * net.inside
-        return np.array([np.mean(towards * (net.cluster == c)) for c in range(4)])
+        contributions = np.abs(net.a) * math.sqrt(2) * net.signal * net.inside
+        return np.array([np.mean(contributions * (net.cluster == c)) for c in range(4)])
 
     def _induction(
         self, net: HeavyNetwork, dw: np.ndarray, da: np.ndarray, g: np.ndarray
@@ -208,7 +203,7 @@ class HeavyStep(ExactComputation):
         )
         margin = self._heavy_margins(net)
         growth = np.array([np.mean(each * (net.cluster == c)) for c in range(4)]) / margin
-        least, greatest = int(np.argmin(margin)), int(np.argmax(margin))
+        weakest, strongest = int(np.argmin(margin)), int(np.argmax(margin))
         square = np.sum(net.w**2, axis=1)
         square_grown = 2 * np.sum(net.w * dw, axis=1) + eta * np.sum(dw**2, axis=1)
         mass = np.mean(~inside * square_grown) / np.mean(~inside * square)
@@ -216,7 +211,7 @@ class HeavyStep(ExactComputation):
         other = DIRECTIONS[(net.cluster + 2) % 4]
         opposite = np.sum(net.w[:, :2] * other, axis=1)
         rest = np.linalg.norm(net.w[:, 2:], axis=1)
-        # The length of a part that is zero grows by the length of its change.
+        # The norm of a zero component grows by the norm of its change.
         rest_grown = np.where(
             rest > 0,
             np.sum(net.w[:, 2:] * dw[:, 2:], axis=1) / np.maximum(rest, 1e-300),
@@ -224,14 +219,13 @@ class HeavyStep(ExactComputation):
         )
         along = np.sum(dw[:, :2] * other, axis=1)
         opposite_grown = np.where(opposite != 0, np.sign(opposite) * along, np.abs(along))
-        chosen = net.saturated
-        shape = (weight * rest_grown + opposite_grown)[chosen] / signal[chosen] / zeta - grown[
-            chosen
-        ] / signal[chosen]
+        at_bound = net.saturated
+        excess = (weight * rest_grown + opposite_grown)[at_bound]
+        shape = excess / signal[at_bound] / zeta - grown[at_bound] / signal[at_bound]
         return {
-            "least_ratio": growth[least] / (2 * PHASE2_RATE * np.max(g)),
-            "greatest_ratio": growth[greatest] / (2 * PHASE2_RATE * np.min(g)),
-            "mass_rate": (mass - growth[least]) / (10 * zeta * H),
+            "least_ratio": growth[weakest] / (2 * PHASE2_RATE * np.max(g)),
+            "greatest_ratio": growth[strongest] / (2 * PHASE2_RATE * np.min(g)),
+            "mass_rate": (mass - growth[weakest]) / (10 * zeta * H),
             "shape_rate": np.max(shape) / (10 * zeta * H),
             "gap": np.mean(square - size**2) / (zeta * H),
             "norm": (np.mean(size**2) + zeta * H) / (2 * H),

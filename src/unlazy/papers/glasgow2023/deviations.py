@@ -1,5 +1,4 @@
-"""How far the gradients of a network's loss are from those of the linearised loss L₀, over the
-lemmas' bounds.
+"""Deviation of gradients from those of the linearized loss L₀, ÷ the bounds of the lemmas.
 
 Reference: glasgow2023, Lemmas C.2, C.3, C.17 (A4).
 """
@@ -24,17 +23,14 @@ from unlazy.tasks.multi_index import MultiIndexTask
 
 
 class GradientDeviations(ModelProbe):
-    """The greatest ratio of a neuron's deviation to its bound; `size` = E‖a·w‖.
+    """Maximum over neurons of the deviation ÷ its bound; `size` = E‖a·w‖.
 
-    `first_ratio`, `second_ratio`: ‖∇_w L_ρ − ∇_w L₀‖ over 2·|a|·E‖a·w‖ and its like for a (Lemma
-    C.2). `coordinate_ratio`: of
-    |∇_i L_ρ − ∇_i L₀| over the bound of Lemma C.3, for each coordinate. Expectations are means over
-    `points` examples.
+    `first_ratio`: ‖∇_w L_ρ − ∇_w L₀‖ ÷ 2|a|·E‖a·w‖; `second_ratio`: |∇_a L_ρ − ∇_a L₀| ÷
+    2‖w‖·E‖a·w‖ (Lemma C.2). `coordinate_ratio`: maximum over coordinates of |∇_i L_ρ − ∇_i L₀| ÷
+    the bound of Lemma C.3. `early_ratio`: |∇_i L_ρ − ∇_i L₀| ÷ ½·θ·B₀, the bound of Lemma C.17 (A4)
+    at t = 0; B₀ = θ·log^{3/2}(d)/√d, `radius` = θ. Expectations are means over `points` examples.
 
-    `early_ratio`: of |∇_i L_ρ − ∇_i L₀| over ½·θ·B₀, the bound of Lemma C.17 (A4) at the first
-    step; B₀ = θ·log^{3/2}(d)/√d, `radius` = θ.
-
-    The false world: `sign` = −1 compares with a linearised loss that has the wrong sign.
+    Negative control: `sign` = −1 negates the linearized loss.
     """
 
     points: int = eqx.field(static=True, default=16_384)
@@ -43,10 +39,9 @@ class GradientDeviations(ModelProbe):
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(task, MultiIndexTask) or task.basis is not None:
-            raise BadInput("The lemmas speak of the coordinates of a cube that is not rotated.")
+            raise BadInput("`GradientDeviations` needs a multi-index task that is not rotated.")
         if not isinstance(model, TwoLayer):
-            name = type(model).__name__
-            raise BadInput(f"Only two-layer networks have these gradients, not {name}.")
+            raise BadInput(f"The model must be a two-layer network, got {type(model).__name__}.")
         x, y = task.draw(self.points, key)
         w, a = model.first_layer, second_layer(model)
         z = x @ w.T
@@ -57,11 +52,12 @@ class GradientDeviations(ModelProbe):
         size = jnp.mean(jnp.abs(a) * norms)
 
         def ratio(i: Array) -> Float[Array, ""]:
-            """Of one coordinate, the greatest over neurons; `near` is how often it decides the
-            neuron's sign.
+            """Return the maximum ratio over neurons for coordinate i.
+
+            `near`: probability that this coordinate determines the sign of ⟨w, x⟩.
             """
-            here = w[None, :, i]
-            near = jnp.mean(jnp.abs(z - x[:, i, None] * here) <= jnp.abs(here), axis=0)
+            w_i = w[None, :, i]
+            near = jnp.mean(jnp.abs(z - x[:, i, None] * w_i) <= jnp.abs(w_i), axis=0)
             bound = coordinate_deviation_bound(
                 a, size, jnp.mean(jnp.abs(a * w[:, i])), near, task.dimension
             )

@@ -1,4 +1,4 @@
-"""Claims of glasgow2023 on phase 1: the signal grows out of the initial noise."""
+"""Claims of glasgow2023 on phase 1: growth of the signal component."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from unlazy.papers.glasgow2023.sizes import SIZES, Training, lemma_c1, training
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.shuffled_labels import ShuffledLabels
 
-#: c of Lemma C.1 in the run, and (C, c) of the reduced dynamics. A time ηt in which phase 1 ends
-#: and phase 2 has begun.
-POWER, FAR, TIME = 0.5, (2.0, 1.0), 14.0
+#: c of Lemma C.1 in the run, (C, c) of the reduced dynamics, and the time ηt, beyond phase 1.
+POWER, REDUCED, TIME = 0.5, (2.0, 1.0), 14.0
 
 
-def _phase1(run: Training, scale: Scale, *, blind: bool = False) -> StudyArm:
+def _phase1(run: Training, scale: Scale, *, shuffled: bool = False) -> StudyArm:
     end = EndOfPhaseOne(radius=run.radius, step=run.step, power=POWER)
     growth = SignalGrowth(radius=run.radius, step=run.step, ratio=run.batch / run.d)
     family = MultiIndex(d=run.d)
@@ -36,12 +35,12 @@ def _phase1(run: Training, scale: Scale, *, blind: bool = False) -> StudyArm:
         ErrorRate(SIZES[scale].test),
         growth,
         end,
-        family=ShuffledLabels(family) if blind else family,
+        family=ShuffledLabels(family) if shuffled else family,
     )
 
 
 def _reduced(scale: Scale, thin: float = 1.0) -> StudyArm:
-    exponent, power = FAR
+    exponent, power = REDUCED
     return ReducedPhases(
         d=1e4 if scale == "smoke" else 1e6,
         exponent=exponent,
@@ -52,13 +51,13 @@ def _reduced(scale: Scale, thin: float = 1.0) -> StudyArm:
 
 
 def phase1(scale: Scale) -> dict[str, StudyArm]:
-    """A run, and the reduced dynamics far away."""
+    """Return a training run, and the reduced dynamics in high dimension."""
     return {"SGD": _phase1(training(scale), scale), "d = 10⁶": _reduced(scale)}
 
 
-def _blind(scale: Scale) -> dict[str, StudyArm]:
+def _control(scale: Scale) -> dict[str, StudyArm]:
     return {
-        "SGD": _phase1(dataclasses.replace(training(scale), batch=8), scale, blind=True),
+        "SGD": _phase1(dataclasses.replace(training(scale), batch=8), scale, shuffled=True),
         "d = 10⁶": _reduced(scale, thin=3e9),
     }
 
@@ -81,9 +80,9 @@ PHASE1 = Claim(
         "For c large enough and C large enough in terms of c, with θ = 1/log^C(d), m ≥ d/θ², 1/θ "
         "≤ p ≤ d^C, η ≤ θ and initial scale θ: after some T₁ = Θ(log(d)/η) steps E‖a·w‖ ≤ 1, "
         "E‖w_perp + w_opp‖² ≤ 4θ², for each of the four clusters at least a tenth of the neurons "
-        "has ‖w_sig‖ ≥ θ·log^c(d) towards it, E‖w‖² ≤ E a² + √η, and |a| ≤ ‖w‖ for all neurons. "
-        "Until then the signal parts of strong neurons grow exponentially, at the rate τ = "
-        "1/√(2π) where |a| = ‖w‖."
+        "has ‖w_sig‖ ≥ θ·log^c(d) toward it, E‖w‖² ≤ E a² + √η, and |a| ≤ ‖w‖ for all neurons. "
+        "Until then the signal components of strong neurons grow exponentially, at the rate τ = "
+        "1/√(2π) if |a| = ‖w‖."
     ),
     study=phase1,
     checks=(
@@ -94,36 +93,40 @@ PHASE1 = Claim(
     ),
     conditions=lemma_c1(training),
     control=Control(
-        "labels of other inputs, and 8 examples a step; in the reduced dynamics minibatches 3·10⁹ "
+        "shuffled labels, and 8 examples per step; in the reduced dynamics, minibatches 3·10⁹ "
         "times smaller",
-        _blind,
+        _control,
     ),
     plots=(
         Plot(
-            "Parts of the neurons",
+            "Components of the neurons",
             "time ηt",
-            "mean length",
+            "mean norm",
             (
-                PlotLine("SGD", "signal", "signal", x="time"),
-                PlotLine("SGD", "opposite", "opposite", x="time"),
-                PlotLine("SGD", "rest", "rest", x="time"),
+                PlotLine("SGD", "signal", "signal w_sig", x="time"),
+                PlotLine("SGD", "opposite", "opposite w_opp", x="time"),
+                PlotLine("SGD", "rest", "perpendicular w_perp", x="time"),
             ),
             log_y=True,
-            caption="Phase 1: the signal grows out of the initial noise. Phase 2: it dominates, "
-            "and opposite and rest fade.",
+            caption="Phase 1: the signal component grows from its initial size. Phase 2: it "
+            "dominates, and the other components decrease.",
         ),
         Plot(
             "Balance of the margins",
             "time ηt",
             "margin y·f(μ)",
             (
-                PlotLine("SGD", "margin_greatest", "greatest of the four", x="time"),
-                PlotLine("SGD", "margin_least", "least of the four", x="time"),
+                PlotLine("SGD", "margin_greatest", "maximum of the four", x="time"),
+                PlotLine("SGD", "margin_least", "minimum of the four", x="time"),
                 PlotLine(
-                    "SGD", "margin_least_reduced", "least, reduced dynamics", x="time", theory=True
+                    "SGD",
+                    "margin_least_reduced",
+                    "minimum, reduced dynamics",
+                    x="time",
+                    theory=True,
                 ),
             ),
-            caption="The cluster that was found first is ahead at first; phase 2 balances.",
+            caption="The first learned cluster has the largest margin; phase 2 balances them.",
         ),
         Plot(
             "Growth of strong neurons",
@@ -134,27 +137,27 @@ PHASE1 = Claim(
                 PlotLine("SGD", "growth_reduced", "reduced dynamics", x="time", theory=True),
                 PlotLine("SGD", "growth_theory", "log(1 + ητ)·t", x="time", theory=True),
             ),
-            caption="The rate of phase 1 holds until signal and rest are of one size.",
+            caption="The rate of phase 1 holds until w_sig and w_perp have similar norms.",
         ),
     ),
     **notes("glasgow2023/phase1"),
 )
 
 
-#: Dimensions that are enumerated, and those of neurons at the start.
+#: Enumerated dimensions, and dimensions of neurons at initialization.
 ENUMERATED: dict[Scale, tuple[int, ...]] = {
     "smoke": (8, 10),
     "laptop": (8, 10, 12),
     "paper": (8, 10, 12, 14),
 }
-STARTING: dict[Scale, tuple[int, ...]] = {"smoke": (64,), "laptop": (1024,), "paper": (1024, 4096)}
+INITIAL: dict[Scale, tuple[int, ...]] = {"smoke": (64,), "laptop": (1024,), "paper": (1024, 4096)}
 
 
 def gradients(scale: Scale) -> dict[str, StudyArm]:
-    """The formulas beside enumeration, and neurons at the start."""
+    """Return the formulas versus enumeration, and neurons at initialization."""
     return {
         "formulas": PopulationGradientFormulas(ENUMERATED[scale], precision=64),
-        "start": StartingGradients(STARTING[scale], precision=64),
+        "start": StartingGradients(INITIAL[scale], precision=64),
     }
 
 
@@ -166,10 +169,10 @@ GRADIENTS = Claim(
     statement=(
         "With s = √2‖w_sig‖, o = √2‖w_opp‖ and X = ⟨w_perp, ξ⟩: (B1) −⟨w_sig, ∇L₀⟩ = ¼|a|·s·P(|X| "
         "< s); (B2) −⟨w_opp, ∇L₀⟩ = −¼|a|·o·P(|X| < o); (B3) −⟨w_perp, ∇L₀⟩ = ±¼|a|·E[|X|; |X| "
-        "between s and o], + where o > s; (B4) −w_i·∇_i L₀ = ¼|a||w_i|·(P(|X_i − o| ≤ |w_i|) − "
+        "between s and o], + if o > s; (B4) −w_i·∇_i L₀ = ¼|a||w_i|·(P(|X_i − o| ≤ |w_i|) − "
         "P(|X_i − s| ≤ |w_i|)) as printed, X_i without coordinate i. For controlled neurons |∇_a "
-        "L₀| ≤ 4θ·min(√(θB_t), θ√ζ) and |∇_i L₀| ≤ ½·min(B_t, θζ) for each i; near the start "
-        "‖w_sig‖ grows at the rate τ = 1/√(2π)."
+        "L₀| ≤ 4θ·min(√(θB_t), θ√ζ) and |∇_i L₀| ≤ ½·min(B_t, θζ) for each i. Near "
+        "initialization ‖w_sig‖ grows at the rate τ = 1/√(2π)."
     ),
     study=gradients,
     checks=(
@@ -190,10 +193,10 @@ GRADIENTS = Claim(
         ),
     ),
     control=Control(
-        "formulas with the opposite sign; neurons with 60 times the signal",
+        "formulas with the opposite sign; neurons with 60 times the signal component",
         lambda s: {
             "formulas": PopulationGradientFormulas(ENUMERATED[s], turn=-1.0, precision=64),
-            "start": StartingGradients(STARTING[s], boost=60.0, precision=64),
+            "start": StartingGradients(INITIAL[s], boost=60.0, precision=64),
         },
     ),
     corrections=("glasgow2023/lemma-c4",),
@@ -201,32 +204,32 @@ GRADIENTS = Claim(
 )
 
 
-#: The radius for deviations: small enough that the bounds could be missed.
-SMALL = 0.1
+#: Initial radius θ, small enough that the bounds could fail.
+RADIUS = 0.1
 
 
 def _deviation_run(scale: Scale) -> Training:
     d, width = {"smoke": (16, 32), "laptop": (64, 128), "paper": (128, 256)}[scale]
-    return Training(d=d, width=width, radius=SMALL)
+    return Training(d=d, width=width, radius=RADIUS)
 
 
 def _deviation(scale: Scale, sign: float) -> dict[str, StudyArm]:
     return {
         "SGD": _deviation_run(scale).arm(
-            (0, 20, 40, 60, 80), GradientDeviations(SIZES[scale].points, radius=SMALL, sign=sign)
+            (0, 20, 40, 60, 80), GradientDeviations(SIZES[scale].points, radius=RADIUS, sign=sign)
         )
     }
 
 
 DEVIATION = Claim(
     id="glasgow2023/deviation",
-    label_free_reason="the bound is one on gradients of any labels, by the size of the network",
+    label_free_reason="the bound holds for gradients with any labels",
     where="Lemmas C.2, C.3, C.17 (A4 at t = 0)",
     kind="lemma",
     statement=(
         "For any neuron |∇_a L₀ − ∇_a L_ρ| ≤ 2‖w‖·E‖a·w‖ and ‖∇_w L₀ − ∇_w L_ρ‖ ≤ 2|a|·E‖a·w‖; "
         "and if E‖a·w‖ ≤ d^{O(1)}, for each coordinate i |∇_i L_ρ − ∇_i L₀| ≤ |a|·(4E|a·w_i| + "
-        "2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|) + d^{−ω(1)}). Where all neurons are "
+        "2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|) + d^{−ω(1)}). If all neurons are "
         "controlled, |∇_i L₀ − ∇_i L_ρ| ≤ ½·θ·B_t."
     ),
     study=lambda s: _deviation(s, 1.0),
@@ -239,21 +242,21 @@ DEVIATION = Claim(
         (sgd.early_ratio[0] <= 1.0).by_paper(),
     ),
     control=Control(
-        "the network's gradients are held against a linearised loss of the wrong sign",
+        "gradients are compared with those of a linearized loss of the wrong sign",
         lambda s: _deviation(s, -1.0),
     ),
     plots=(
         Plot(
-            "Deviation over its bound",
+            "Deviation ÷ bound",
             "step",
-            "greatest ratio of a neuron",
+            "maximum ratio over neurons",
             (
                 PlotLine("SGD", "first_ratio", "first layer (C.2)"),
                 PlotLine("SGD", "second_ratio", "second layer (C.2)"),
                 PlotLine("SGD", "coordinate_ratio", "coordinates (C.3)"),
             ),
             log_y=True,
-            caption="At a ratio of 1 the bound would be reached.",
+            caption="The bound is a ratio of 1.",
         ),
     ),
     **notes("glasgow2023/deviation"),

@@ -1,7 +1,6 @@
-"""Slips found in glasgow2023 while its statements were checked, and statements that are not run,
-with reasons.
+"""Errata of glasgow2023, and statements that are not run.
 
-Our text of the paper has unreadable places; where a slip could be one of reading, it is said.
+Parts of our text of the paper are unreadable; errata that may be due to this say so.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ ERRATA = (
         correction="−w_i·∇_i L₀ = ¼|a||w_i|·(P(X ∈ [√2‖w_sig‖ ± |w_i|]) − P(X ∈ [√2‖w_opp‖ ± "
         "|w_i|])).",
         shown=(
-            "The proof begins with −w_i·∇_i L₀ = −a·E y·σ'·w_i·ξ_i, where the second minus should "
-            "not be; the rest of it is right. Summed over all 2¹⁰ points of the cube, random "
-            "neurons have the corrected value to the last digit, and the printed one with the "
-            "opposite sign. In the proof of (B3) the two cases of the last line are exchanged; "
-            "the lemma itself has them right. Nothing that follows depends on the sign: Lemma "
-            "C.15 uses (B4) in absolute value, and Lemma C.16 derives it again, correctly."
+            "The proof begins with −w_i·∇_i L₀ = −a·E y·σ'·w_i·ξ_i, where the second minus sign "
+            "is superfluous; the remaining steps are correct. Summed over all 2¹⁰ points of the "
+            "cube, random neurons agree with the corrected value up to rounding; the printed one "
+            "has the opposite sign. In the proof of (B3) the two cases of the last line are "
+            "exchanged; the lemma states them correctly. Later results do not depend on the sign: "
+            "Lemma C.15 uses the absolute value of (B4), and Lemma C.16 derives it correctly."
         ),
         test=_TESTS + "test_the_printed_sign_of_b4_is_wrong_and_the_corrected_one_exact",
     ),
@@ -37,48 +36,49 @@ ERRATA = (
         "√2·E‖a·w₁:₂‖ ≤ √2.",
         shown=(
             "‖μ‖ = √2. A neuron of S is active on its own cluster, so ⟨μ, ∇ᶜ_w L⟩ = −¼|a|g_μ‖μ‖² "
-            "= −½|a|g_μ: the claim is about the unit vector. A network whose neurons all point to "
-            "μ₁ has f(μ₁) = √2·H_ρ, so that g_min = 2/(1 + e^{√2·H_ρ}) is below e^{−H_ρ} from H_ρ "
-            "= 1.5 on. The corrected bounds follow from |⟨w, μ⟩| ≤ √2‖w‖ and 2/(1 + e^γ) ≥ "
-            "e^{−γ}; they change constants in exponents only, for which ζ ≤ e^{−10H} leaves room."
+            "= −½|a|g_μ: the claim holds for the unit vector. A network whose neurons all point to "
+            "μ₁ has f(μ₁) = √2·H_ρ, so g_min = 2/(1 + e^{√2·H_ρ}) is below e^{−H_ρ} from H_ρ = "
+            "1.5 on. The corrected bounds follow from |⟨w, μ⟩| ≤ √2‖w‖ and 2/(1 + e^γ) ≥ e^{−γ}. "
+            "They only change constants in exponents, which ζ ≤ e^{−10H} can absorb."
         ),
         test=_TESTS + "test_the_length_of_mu_matters",
     ),
     Erratum(
         id="glasgow2023/lemma-d12",
         where="Lemma D.12, end of the proof (neurons stay in S)",
-        printed="e^{6H}‖w_perp‖² + ‖w_opp‖² does not grow; thus e^{6H}‖w_perp‖ + ‖w_opp‖ does not "
-        "grow.",
+        printed="e^{6H}‖w_perp‖² + ‖w_opp‖² does not grow; thus e^{6H}‖w_perp‖ + ‖w_opp‖ does "
+        "not grow.",
         correction=(
             "Lemma D.7 gives the decrease of e^{6H}‖w_perp‖ + ‖w_opp‖ directly: divide its two "
             "inequalities by ‖w_perp‖ and ‖w_opp‖."
         ),
         shown=(
-            "The 'thus' is not a consequence: with e^{6H} = 403, (‖w_perp‖, ‖w_opp‖) from (0.001, "
-            "1) to (0.01, 0.9) lowers the sum of squares and raises the sum of lengths. The "
-            "conclusion is right: the change of e^{6H}‖w_perp‖ + ‖w_opp‖ is at most "
-            "−|a|(e^{6H}g_min·X/(4√2) + √2·g_min/8 − √2·g_max·X/4) up to ζ, which is negative as "
-            "e^{6H}·g_min ≥ 2·g_max; on networks at the edge of the definition it falls for every "
-            "neuron."
+            "The implication does not hold: for e^{6H} = 403, changing (‖w_perp‖, ‖w_opp‖) from "
+            "(0.001, 1) to (0.01, 0.9) decreases the sum of squares and increases the sum of "
+            "norms. The conclusion is correct: the change of e^{6H}‖w_perp‖ + ‖w_opp‖ is at most "
+            "−|a|(e^{6H}g_min·X/(4√2) + √2·g_min/8 − √2·g_max·X/4) up to ζ, which is negative "
+            "since e^{6H}·g_min ≥ 2·g_max. On networks at the boundary of the definition it "
+            "decreases for every neuron."
         ),
-        test=_TESTS + "test_lengths_fall_although_squares_do_not_say_so",
+        test=_TESTS + "test_norms_decrease_although_squares_do_not_imply_it",
     ),
     Erratum(
         id="glasgow2023/theorem-3.1",
-        where="Theorem 3.1, against Section 2.2, Theorem E.1 and Lemma C.1",
+        where="Theorem 3.1, compared with Section 2.2, Theorem E.1 and Lemma C.1",
         printed="Initial scale θ/√p; minibatches of m ≥ d/θ; probability 1 − d^{−ω(1)}.",
         correction=(
-            "Initial scale θ; m ≥ d/θ², as Lemma C.1 asks, which the proof uses; probability 1 − "
-            "θ, or Lemma C.1 with 1 − d^{−ω(1)}."
+            "Initial scale θ; m ≥ d/θ², as required by Lemma C.1, which the proof uses; "
+            "probability 1 − θ, or Lemma C.1 with 1 − d^{−ω(1)}."
         ),
         shown=(
-            "Theorem E.1 repeats the theorem with scale θ, for which the proof is made, and the "
-            "network is 1/p times a sum, so that θ needs no further factor. With θ/√p training "
-            "takes ½·log(p)/τ longer in time ηt (τ = √2/4), which is of the order log d as well: "
-            "the statement may hold as printed, but is not what is proved. The exponent in m is "
-            "small print in our text; Lemma C.15 takes d/m ≤ θ²."
+            "Theorem E.1 restates the theorem with scale θ, which the proof assumes, and the "
+            "network is 1/p times a sum, so θ needs no further factor. With θ/√p training takes "
+            "½·log(p)/τ longer in time ηt (τ = √2/4), which is also of order log d. So the "
+            "statement may hold as printed, but it is not what is proved. The exponent in m is "
+            "hard to read in our text; Lemma C.15 uses d/m ≤ θ²."
         ),
-        test=_TESTS + "test_a_smaller_start_takes_longer_by_half_the_logarithm_of_the_width",
+        test=_TESTS
+        + "test_a_smaller_initial_scale_takes_longer_by_half_the_logarithm_of_the_width",
     ),
     Erratum(
         id="glasgow2023/proposition-f1",
@@ -86,8 +86,8 @@ ERRATA = (
         printed="The projection onto x_i takes d + 1 values −2d, −2(d − 1), …, 2d; and P(ŷ = "
         "y(x)) ≥ 0.03.",
         correction="The d + 1 values are −d, −d + 2, …, d; and P(ŷ ≠ y(x)) ≥ 0.03.",
-        shown="Inner products of sign vectors, counted. With the proof's constants the chain "
-        "gives 0.0375 from d = 942 on.",
+        shown="Enumeration of the inner products of sign vectors. With the proof's constants the "
+        "chain of inequalities gives 0.0375 from d = 942 on.",
         test=_TESTS + "test_inner_products_of_sign_vectors",
     ),
 )
@@ -98,28 +98,28 @@ NOT_RUN = (
         where="Lemmas C.14, C.15, C.16",
         kind="lemma",
         statement=(
-            "While all neurons are controlled or weakly controlled (Definitions C.9, C.10) they "
-            "stay so, and strong neurons (Definition C.13) stay strong; S_t² ≥ B_t²/log⁴(d) for t "
-            "≤ T_1a, ‖w_sig‖ ≥ ζ^{1.5}θ after T_1a steps and ‖w_sig‖ ≥ θ/ζ after T_1b steps for "
-            "strong neurons."
+            "If all neurons are controlled or weakly controlled (Definitions C.9, C.10), they "
+            "remain so, and strong neurons (Definition C.13) remain strong; S_t² ≥ B_t²/log⁴(d) "
+            "for t ≤ T_1a; for strong neurons ‖w_sig‖ ≥ ζ^{1.5}θ after T_1a steps and ‖w_sig‖ ≥ "
+            "θ/ζ after T_1b steps."
         ),
         reason=(
-            "The parameters leave no room at any size that can be run. B₀² = log³(d)·θ²/d must "
-            "start below θ²ζ² = θ²/log^{2c}(d): with c = 1 already T_1a is negative below d = "
-            "3.3·10⁵, and c is to be large. Strong neurons grow at the rate 1/C_S at first, C_S > "
-            "e^{100}, and S_t² ≥ B_t²/log⁴ d needs log d to exceed e^{8·C_S}. What can be "
-            "measured of it is in the rows phase1, gradients, deviation and minibatch."
+            "No feasible size satisfies the conditions on the parameters. B₀² = log³(d)·θ²/d must "
+            "be below θ²ζ² = θ²/log^{2c}(d) initially: even for c = 1, T_1a is negative below d = "
+            "3.3·10⁵, and c must be large. Strong neurons initially grow at the rate 1/C_S, C_S > "
+            "e^{100}, and S_t² ≥ B_t²/log⁴ d requires log d > e^{8·C_S}. The measurable parts are "
+            "tested by phase1, gradients, deviation and minibatch."
         ),
     ),
     NotRun(
         id="glasgow2023/lemma-d3-minibatch",
         where="Lemma D.3 and the proof of Theorem 3.1 (with minibatches)",
         kind="lemma",
-        statement="The step of Lemma D.3 is made by a minibatch, and iterated ζ^{−1/160}/η times, "
-        "after which γ̃_min = ω(1).",
+        statement="The step of Lemma D.3 is taken with a minibatch and iterated ζ^{−1/160}/η "
+        "times, after which γ̃_min = ω(1).",
         reason=(
-            "ζ ≤ e^{−10H} ≤ 4.5·10⁻⁵ and η ≤ ζ³ ≤ 10⁻¹³ mean 10¹³ steps; noise below ζ in the "
-            "gradient asks for 10⁹·d examples each. One exact step is in the row phase2-step."
+            "ζ ≤ e^{−10H} ≤ 4.5·10⁻⁵ and η ≤ ζ³ ≤ 10⁻¹³ require 10¹³ steps; gradient noise below "
+            "ζ requires 10⁹·d examples per step. phase2-step tests one exact step."
         ),
     ),
     NotRun(
@@ -129,7 +129,7 @@ NOT_RUN = (
         statement="Recursions and consequences of the definitions of controlled, weakly "
         "controlled and strong neurons.",
         reason=(
-            "They speak of neurons of Definitions C.9 to C.13, which no network of feasible size "
+            "They concern neurons of Definitions C.9 to C.13, which no network of feasible size "
             "has (see glasgow2023/controlled-neurons)."
         ),
     ),

@@ -1,17 +1,15 @@
-"""XOR on the cube: exact gradients of the linearised population loss, and the bounds that lemmas
-put beside measurements.
+"""Exact gradients of the linearized population loss of XOR, and bounds of the lemmas.
 
-With ℓ₀ = 2·log 2 − y·f the gradient of a neuron (w, a) is −∇_w L₀ = a·E[y·σ'(⟨w, x⟩)·x]: it depends
-on this neuron alone. Let s = √2·‖w_sig‖, o = √2·‖w_opp‖ and X = ⟨w_perp, ξ⟩ for fair signs ξ. By
+With ℓ₀ = 2·log 2 − y·f the gradient of a neuron (w, a) is −∇_w L₀ = a·E[y·σ'(⟨w, x⟩)·x]. It depends
+on this neuron only. Let s = √2·‖w_sig‖, o = √2·‖w_opp‖ and X = ⟨w_perp, ξ⟩ for uniform signs ξ. By
 the symmetries of the cube
 
     −⟨w_sig, ∇⟩  = ¼·|a|·s·P(|X| < s),      −⟨w_opp, ∇⟩ = −¼·|a|·o·P(|X| < o),
     −⟨w_perp, ∇⟩ = ¼·|a|·(E[|X|; |X| > s] − E[|X|; |X| > o]),
     −w_i·∇_i     = ¼·|a|·|w_i|·(P(|X_i − s| < |w_i|) − P(|X_i − o| < |w_i|)),
 
-with X_i = X without coordinate i. All of it follows from the law of a weighted sum of fair signs,
-which `SignSum` has exactly: by the sums of both halves of the weights for few of them, by inverting
-the characteristic function Π cos(w_i·t) for many.
+with X_i = X without coordinate i. `SignSum` computes the distribution of such a weighted sum of
+signs: by enumeration for few weights, by inverting the Fourier transform Π cos(w_i·t) for many.
 
 Reference: glasgow2023, Lemmas C.2, C.3, C.4, 4.4 (D.3), Proposition F.1.
 """
@@ -30,20 +28,19 @@ from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
 
-#: 1/√(2π): the rate of ‖w_sig‖ in phase 1; √2/4: the rate of the margins in phase 2, up to the
-#: loss's slope.
+#: Rate τ of ‖w_sig‖ in phase 1, and τ of phase 2, where rates are multiplied by g_μ.
 PHASE1_RATE = 1 / math.sqrt(2 * math.pi)
 PHASE2_RATE = math.sqrt(2) / 4
-#: Up to so many weights, all sums are listed.
-LISTED = 36
+#: Maximum number of weights for enumeration.
+ENUMERATED = 36
 
 
 class SignSum:
-    """The law of X = Σ_i v_i·ξ_i for fair signs ξ. Ties at the ends of an interval count half."""
+    """Distribution of X = Σ_i v_i·ξ_i for uniform signs ξ; values at interval ends count half."""
 
     def __init__(self, v: Float[np.ndarray, " k"]) -> None:
         self.v = np.asarray(v, np.float64)
-        self.listed = len(self.v) <= LISTED
+        self.listed = len(self.v) <= ENUMERATED
         if self.listed:
             half = len(self.v) // 2
             self.left, right = _all_sums(self.v[:half]), np.sort(_all_sums(self.v[half:]))
@@ -51,13 +48,13 @@ class SignSum:
         else:
             scale = float(np.linalg.norm(self.v))
             # cos(v_i·t) decays like e^{−(v_i·t)²/2}, so the product is below 1e-16 at t = 9/‖v‖
-            # unless a few weights carry it all.
+            # unless a few weights dominate.
             nodes, weights = _nodes(400)
             self.t, self.weights = 4.5 * (nodes + 1) / scale, 4.5 * weights / scale
             self.wave = np.prod(np.cos(np.outer(self.t, self.v)), axis=1)
 
     def between(self, low: float, high: float) -> float:
-        """P(low < X < high)."""
+        """Return P(low < X < high)."""
         if high <= low:
             return 0.0
         if self.listed:
@@ -67,11 +64,11 @@ class SignSum:
         return float(np.sum(self.weights * self.wave * density)) / math.pi
 
     def within(self, c: float) -> float:
-        """P(|X| < c)."""
+        """Return P(|X| < c)."""
         return self.between(-c, c)
 
     def absolute_between(self, low: float, high: float) -> float:
-        """E[|X|; low < |X| < high] for 0 ≤ low ≤ high, which is twice that of X itself."""
+        """Return E[|X|; low < |X| < high] for 0 ≤ low ≤ high."""
         if high <= low:
             return 0.0
         if self.listed:
@@ -83,8 +80,9 @@ class SignSum:
         return 2 * float(np.sum(self.weights * self.wave * moment)) / math.pi
 
     def coordinates(self, s: float, o: float) -> np.ndarray:
-        """For each i, |v_i|·(P(|X_i − s| < |v_i|) − P(|X_i − o| < |v_i|)), where X_i is X without
-        its i-th term.
+        """Return |v_i|·(P(|X_i − s| < |v_i|) − P(|X_i − o| < |v_i|)) for each i.
+
+        X_i is X without its i-th term.
         """
         if self.listed:
             distributions = [SignSum(np.delete(self.v, i)) for i in range(len(self.v))]
@@ -95,8 +93,7 @@ class SignSum:
                     for w, distribution in zip(sizes, distributions, strict=True)
                 ]
             )
-        # ∫_{c−w}^{c+w} cos(t·x) dx = 2·cos(c·t)·sin(w·t)/t, and the wave without a term is the wave
-        # over its cosine.
+        # ∫_{c−w}^{c+w} cos(t·x) dx = 2·cos(c·t)·sin(w·t)/t; dividing by cos(w·t) removes a term.
         t, w = self.t[:, None], np.abs(self.v)[None]
         waves = self.wave[:, None] / np.cos(w * t) * np.sin(w * t) / t
         result: np.ndarray = (
@@ -108,23 +105,23 @@ class SignSum:
         return result
 
     def _count(self, c: float) -> np.ndarray:
-        """For each left sum, the number of right sums r with left + r < c, ties half."""
+        """Return for each left sum the number of right sums r with left + r < c, ties half."""
         gap = c - self.left
         tie = 1e-12 * (1 + abs(c))
         return (np.searchsorted(self.right, gap - tie) + np.searchsorted(self.right, gap + tie)) / 2
 
     def _total(self, c: float) -> np.ndarray:
-        """For each left sum, the total of left + r over these right sums."""
+        """Return for each left sum the total of left + r over these right sums."""
         gap = c - self.left
         tie = 1e-12 * (1 + abs(c))
-        places = np.searchsorted(self.right, gap - tie), np.searchsorted(self.right, gap + tie)
-        result: np.ndarray = sum(self.totals[i] + i * self.left for i in places) / 2
+        indices = np.searchsorted(self.right, gap - tie), np.searchsorted(self.right, gap + tie)
+        result: np.ndarray = sum(self.totals[i] + i * self.left for i in indices) / 2
         return result
 
 
 @functools.lru_cache(maxsize=2)
 def _nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of Gauss and Legendre's rule on [−1, 1]."""
+    """Return nodes and weights of Gauss–Legendre quadrature on [−1, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return nodes, weights
 
@@ -137,9 +134,7 @@ def _all_sums(v: np.ndarray) -> np.ndarray:
 
 
 class Gradient(NamedTuple):
-    """Inner products −⟨part, ∇_w L₀⟩ of a neuron's parts with its descent direction, and −w_i·∂_i
-    L₀ for each coordinate of w_perp.
-    """
+    """−⟨w_sig, ∇L₀⟩, −⟨w_opp, ∇L₀⟩, −⟨w_perp, ∇L₀⟩, and −w_i·∂_i L₀ for each i of w_perp."""
 
     signal: float
     opposite: float
@@ -155,9 +150,7 @@ def population_gradient(
     *,
     coordinates: bool = True,
 ) -> Gradient:
-    """The gradient of one neuron, from ‖w_sig‖, ‖w_opp‖ and w_perp by its coordinates on the
-    cube.
-    """
+    """Return the gradient of one neuron from ‖w_sig‖, ‖w_opp‖ and the coordinates of w_perp."""
     s, o, size = math.sqrt(2) * signal, math.sqrt(2) * opposite, abs(a) / 4
     distribution = SignSum(perpendicular)
     low, high = min(s, o), max(s, o)
@@ -169,14 +162,15 @@ def population_gradient(
 
 
 def phase1_slope(step: float | Float[Array, ""]) -> Float[Array, ""]:
-    """log(1 + ητ)/η with τ = 1/√(2π): the slope of log‖w_sig‖ in ηt for discrete steps, where |a| =
-    ‖w‖ and w_sig is small.
+    """Return the slope log(1 + ητ)/η of log‖w_sig‖ in ηt for discrete steps, τ = 1/√(2π).
+
+    It holds if |a| = ‖w‖ and w_sig is small.
     """
     return jnp.log1p(step * PHASE1_RATE) / step
 
 
 def network_deviation_bound(a: Float[Array, " p"], size: Float[Array, ""]) -> Float[Array, " p"]:
-    """2·|a|·E‖a·w‖, which bounds ‖∇_w L_ρ − ∇_w L₀‖ (Lemma C.2); `size` = E‖a·w‖."""
+    """Return the bound 2·|a|·E‖a·w‖ on ‖∇_w L_ρ − ∇_w L₀‖ (Lemma C.2); `size` = E‖a·w‖."""
     return 2 * jnp.abs(a) * size
 
 
@@ -187,37 +181,35 @@ def coordinate_deviation_bound(
     near: Float[Array, " p"],
     d: int,
 ) -> Float[Array, " p"]:
-    """|a|·(4·E|a·w_i| + 2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|)), which bounds |∇_i L_ρ − ∇_i
-    L₀| up to d^{−ω(1)} (Lemma C.3).
+    """Return the bound on |∇_i L_ρ − ∇_i L₀| of Lemma C.3, without d^{−ω(1)}.
+
+    |a|·(4·E|a·w_i| + 2·log(d)·E‖a·w‖·P(|⟨x, w⟩ without i| ≤ |w_i|)).
     """
     return jnp.abs(a) * (4 * coordinate_size + 2 * math.log(d) * size * near)
 
 
 class LowerBound(NamedTuple):
-    """The bound on the error of rotation-invariant learners: `samples` examples, `error` that they
-    cannot undercut.
-    """
+    """Lower bound `error` for rotation-invariant learners with `samples` examples."""
 
     samples: int
     error: float
 
 
 def rotation_invariant_bound(d: int, n: int | None = None) -> LowerBound:
-    """The proof's chain with its constants: error ≥ 0.25·0.15·(1 − 10·β·(d + 1)^n), by default for
-    n = ⌊d/log² d⌋.
+    """Return the bound of the proof, 0.25·0.15·(1 − 10·β·(d + 1)^n); default n = ⌊d/log² d⌋.
 
-    Points that look the same from the sample get the same label. A class of more than 10·β·2^d
-    points cannot have one label for 85 % of its points and for three quarters of all j, where β =
-    P(Bin(m, ½) ≥ 0.8·m) with m = ⌈0.75·d⌉; there are at most (d + 1)^n classes.
+    Points with the same inner products with the sample get the same label. A class of more than
+    10·β·2^d points cannot have one label on 85 % of its points for three quarters of all j, where
+    β = P(Bin(m, ½) ≥ 0.8·m) with m = ⌈0.75·d⌉. There are at most (d + 1)^n classes.
     """
-    require(d > 2, f"The bound speaks of more than 2 dimensions, but d={d}.")
+    require(d > 2, f"`d` must be larger than 2, got {d}.")
     n = int(d / math.log(d) ** 2) if n is None else n
     m = math.ceil(0.75 * d)
-    # The tail itself underflows from some 5,000 dimensions on; its logarithm does not.
+    # The tail underflows from about 5,000 dimensions on; its logarithm does not.
     log_beta = float(
         scipy.special.logsumexp(
             scipy.stats.binom.logpmf(np.arange(math.ceil(0.8 * m), m + 1), m, 0.5)
         )
     )
-    lost = math.exp(min(0.0, math.log(10) + log_beta + n * math.log(d + 1)))
-    return LowerBound(n, 0.25 * 0.15 * (1 - lost))
+    excluded = math.exp(min(0.0, math.log(10) + log_beta + n * math.log(d + 1)))
+    return LowerBound(n, 0.25 * 0.15 * (1 - excluded))

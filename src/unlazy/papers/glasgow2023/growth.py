@@ -1,5 +1,4 @@
-"""SGD on XOR along its steps: growth of the signal beside the reduced dynamics and of the margins,
-balance of layers, time to a small loss.
+"""Probes along SGD on XOR: growth of signal and margins, balance of layers, time to small loss.
 
 Reference: glasgow2023, Theorem 3.1, Section 4, Lemmas 4.1 (C.1), C.4, 4.4 (D.3) and B.13.
 """
@@ -26,25 +25,23 @@ from unlazy.tasks.base import Data, Task
 
 
 def along(task: Data, trace: Trace) -> Parts:
-    """The parts of all neurons at all recorded steps."""
+    """Return the components of all neurons at all recorded steps."""
     result: Parts = trace.each(lambda model: parts(task, model))
     return result
 
 
 def median_growth(signal: Float[Array, "s p"], among: Bool[Array, " p"]) -> Float[Array, " s"]:
-    """The median over the chosen neurons of log(‖w_sig‖ / its start)."""
+    """Return the median over selected neurons of log(‖w_sig‖ / its initial value)."""
     return median_of(jnp.log(signal / signal[:1]), among)
 
 
 def median_of(values: Float[Array, "s p"], among: Bool[Array, " p"]) -> Float[Array, " s"]:
-    """The median over the chosen neurons."""
+    """Return the median over selected neurons."""
     return jnp.nanmedian(jnp.where(among, values, jnp.nan), axis=1)
 
 
 def slope_until(x: Float[Array, " s"], y: Float[Array, " s"], until: Any) -> Float[Array, ""]:
-    """The least-squares slope of the first `until` points, a number that may be known only when it
-    runs.
-    """
+    """Return the least-squares slope of the first `until` points; `until` may be traced."""
     weight = jnp.where(jnp.arange(len(x)) < until, 1.0, 0.0)
     x = x - jnp.sum(weight * x) / jnp.sum(weight)
     y = y - jnp.sum(weight * y) / jnp.sum(weight)
@@ -52,16 +49,15 @@ def slope_until(x: Float[Array, " s"], y: Float[Array, " s"], until: Any) -> Flo
 
 
 class SignalGrowth(Probe):
-    """The strong neurons' growth beside theory and beside the reduced dynamics; neurons are strong
-    that start with ‖w_sig‖ ≥ θ/√d.
+    """Growth of strong neurons, ‖w_sig‖ ≥ θ/√d initially, versus theory and reduced dynamics.
 
-    `growth` is the median over strong neurons of log(‖w_sig‖ / its start); `growth_reduced` the
-    same in the reduced dynamics from the same start, `growth_ratio` their quotient (1 at the
-    start). `slope`: of `growth` in ηt while the median strong neuron has ‖w_sig‖ < ½‖w_perp‖;
-    `slope_ratio`: over log(1 + ητ)/η. `strong`: of the four clusters the least share of neurons
-    that start with ‖w_sig‖ ≥ θ/√(2d) towards it, of which Lemma C.1 needs a tenth. `time` = ηt.
+    `growth`: median over strong neurons of log(‖w_sig‖ / its initial value). `growth_reduced`: the
+    same in the reduced dynamics from the same initialization. `growth_ratio`: `growth_reduced` ÷
+    `growth` (1 initially). `slope`: slope of `growth` in ηt while the median strong neuron has
+    ‖w_sig‖ < ½‖w_perp‖; `slope_ratio`: `slope` ÷ (log(1 + ητ)/η). `strong`: minimum over clusters
+    of the fraction of neurons with initial ‖w_sig‖ ≥ θ/√(2d) toward it. `time` = ηt.
 
-    `radius` = θ, `step` = η, `ratio` = examples of a minibatch over d.
+    `radius` = θ, `step` = η, `ratio` = m/d.
     """
 
     radius: float = eqx.field(converter=float, kw_only=True)
@@ -73,58 +69,54 @@ class SignalGrowth(Probe):
     ) -> dict[str, Array]:
         require(
             len(trace.steps) > 1 and trace.steps[0] == 0,
-            "The recorded steps must begin at 0 and go on.",
+            "At least two steps must be recorded, and the first must be 0.",
         )
         at, d = jnp.array(trace.steps), task.dimension
         time = self.step * at
         neurons, model = along(task, trace), trace.at(0)
-        assert isinstance(task, Task) and isinstance(
-            model, HasNeurons
-        )  # or they would have no parts
+        # `parts` requires both.
+        assert isinstance(task, Task) and isinstance(model, HasNeurons)
         at_first: Parts = jax.tree.map(lambda leaf: leaf[0], neurons)
-        start = Neurons(model.first_layer @ task.features.T, at_first.rest, at_first.a)
+        initial = Neurons(model.first_layer @ task.features.T, at_first.rest, at_first.a)
         reduced = simulate(
-            start, trace.steps[-1], self.step, ratio=1 / self.ratio, d=float(d), key=key
+            initial, trace.steps[-1], self.step, ratio=1 / self.ratio, d=float(d), key=key
         )
         strong = at_first.signal >= self.radius / math.sqrt(d)
-        growth, beside = (
+        growth, growth_reduced = (
             median_growth(neurons.signal, strong),
             median_growth(reduced.signal[at], strong),
         )
         small = median_of(neurons.signal / neurons.rest, strong) < 0.5
         until = jnp.where(jnp.all(small), len(at), jnp.maximum(2, jnp.argmin(small)))
         rate, theory = slope_until(time, growth, until), phase1_slope(self.step)
-        long = at_first.signal >= self.radius / math.sqrt(2 * d)
-        towards = jnp.mean(cluster_of(at_first) & long[None, :], axis=1)
+        large = at_first.signal >= self.radius / math.sqrt(2 * d)
+        fractions = jnp.mean(cluster_of(at_first) & large[None, :], axis=1)
         ones = jnp.ones(len(at))
         return {
             "growth": growth,
-            "growth_reduced": beside,
-            "growth_ratio": jnp.where(growth > 0, beside / jnp.where(growth > 0, growth, 1), 1.0),
+            "growth_reduced": growth_reduced,
+            "growth_ratio": jnp.where(
+                growth > 0, growth_reduced / jnp.where(growth > 0, growth, 1), 1.0
+            ),
             "slope": rate * ones,
             "slope_ratio": rate / theory * ones,
             "growth_theory": theory * time,
-            "strong": jnp.min(towards) * ones,
+            "strong": jnp.min(fractions) * ones,
             "margin_least_reduced": jnp.min(jax.vmap(margins)(reduced), axis=1)[at],
             "time": time,
         }
 
 
 class MarginGrowth(Probe):
-    """Phase 2 step by step: growth of the least and greatest margin over the stated factors,
-    averaged over the next `window` steps.
+    """Growth of minimum and maximum margin in phase 2, averaged over the next `window` steps.
 
-    `least_ratio` = (γ_min'/γ_min − 1)/(2ητ·g_max) should be at least 1 − o(1), `greatest_ratio` =
-    (γ_max'/γ_max − 1)/(2ητ·g_min) at most 1 + o(1), with τ = √2/4, g_max = 2/(1 + e^{γ_min}), g_min
-    = 2/(1 + e^{γ_max}); NaN where the window does not end before the trace does. `spread` =
-    γ_max/γ_min falls where margins balance. `zeta_rise`: the least ζ (with weight 1, as
-    `SignalHeavy` found it) may grow by a factor 1 + 10ηζH in a step; this is by how much it grows
-    from window to window, over that. The margins are those that `Portrait` found, at consecutive
-    steps. Each of the ratios and the rise is also given for all times at so many steps after the
-    first as `looks` has (`least_ratio_0`, …); `zeta_rise_most` is the greatest rise, and
-    `zeta_met_least` the least of what `SignalHeavy` found.
-
-    `step` = η.
+    `least_ratio` = (γ_min'/γ_min − 1)/(2ητ·g_max), which should be at least 1 − o(1);
+    `greatest_ratio` = (γ_max'/γ_max − 1)/(2ητ·g_min), at most 1 + o(1); τ = √2/4, g_max = 2/(1 +
+    e^{γ_min}), g_min = 2/(1 + e^{γ_max}). `zeta_rise`: increase of log ζ per step ÷ 10ηζH, which
+    the lemma bounds by 1; ζ is `log10_zeta_plain` of `SignalHeavy`. All are NaN if the window ends
+    after the trace. `spread` = γ_max/γ_min. `least_ratio_0`, …: the ratios and the rise at the
+    numbers of steps after the first in `looks`. `zeta_rise_most`: maximum rise. `zeta_met_least`:
+    minimum `zeta_met`. Margins are those of `Portrait`, at consecutive steps. `step` = η.
     """
 
     step: float = eqx.field(converter=float, kw_only=True)
@@ -135,14 +127,14 @@ class MarginGrowth(Probe):
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         _require_consecutive(trace, self.window)
-        least, greatest = found["margin_least"], found["margin_greatest"]
+        minimum, maximum = found["margin_least"], found["margin_greatest"]
         series = {
-            "least_ratio": self._averaged(least),
-            "greatest_ratio": self._averaged(greatest),
+            "least_ratio": self._averaged(minimum),
+            "greatest_ratio": self._averaged(maximum),
             "zeta_rise": self._rise(math.log(10) * found["log10_zeta_plain"], found["H"]),
         }
-        ones, last = jnp.ones(len(least)), len(least) - 1 - self.window
-        chosen = {
+        ones, last = jnp.ones(len(minimum)), len(minimum) - 1 - self.window
+        selected = {
             f"{name}_{look}": values[min(look, last)] * ones
             for name, values in series.items()
             for look in self.looks
@@ -151,17 +143,17 @@ class MarginGrowth(Probe):
             "zeta_met_least": jnp.min(found["zeta_met"]) * ones,
             "zeta_rise_most": jnp.nanmax(series["zeta_rise"]) * ones,
         }
-        return series | chosen | extremes | {"spread": greatest / least}
+        return series | selected | extremes | {"spread": maximum / minimum}
 
     def _rise(self, zeta: Float[Array, " s"], H: Float[Array, " s"]) -> Float[Array, " s"]:
-        """From the logarithms of ζ."""
+        """Return the rise from log ζ."""
         allowed = 10 * self.step * jnp.exp(zeta) * H
         rise = (zeta[self.window :] - zeta[: -self.window]) / self.window / allowed[: -self.window]
         return jnp.pad(rise, (0, self.window), constant_values=jnp.nan)
 
     def _averaged(self, margin: Float[Array, " s"]) -> Float[Array, " s"]:
-        slope = 2 * jax.nn.sigmoid(-margin[:-1])
-        ratio = jnp.diff(margin) / margin[:-1] / (2 * self.step * PHASE2_RATE * slope)
+        g = 2 * jax.nn.sigmoid(-margin[:-1])
+        ratio = jnp.diff(margin) / margin[:-1] / (2 * self.step * PHASE2_RATE * g)
         return jnp.pad(
             jnp.mean(_windows(ratio, self.window), axis=0),
             (0, self.window),
@@ -170,11 +162,10 @@ class MarginGrowth(Probe):
 
 
 class LayerBalance(Probe):
-    """Balance of the layers at every step from the first on, as the greatest so far.
+    """Balance of the layers: maxima over all neurons and all steps so far.
 
-    `excess` = |a| − ‖w‖ of a neuron, relative to θ, after a step; `drift_ratio` = increase of ‖w‖²
-    − a² of a neuron in a step over its bound 4η²a². Before the first step they are NaN. `imbalance`
-    = mean of ‖w‖² − a².
+    `excess`: (|a| − ‖w‖)/θ after a step. `drift_ratio`: increase of ‖w‖² − a² in a step ÷ its bound
+    4η²a². Both are NaN before the first step. `imbalance`: E[‖w‖² − a²].
 
     `radius` = θ, `step` = η.
     """
@@ -203,12 +194,11 @@ class LayerBalance(Probe):
 
 
 class EndOfPhaseOne(Probe):
-    """The conclusion of Lemma C.1 at the last recorded step T₁ with E‖a·w‖ ≤ 1, the same numbers at
-    all steps.
+    """Conclusion of Lemma C.1 at T₁, the last recorded step with E‖a·w‖ ≤ 1; constant in time.
 
-    `end_share`: of the four clusters the least share of neurons with ‖w_sig‖ ≥ θ·log^c d towards
-    it; `end_rest` = E‖w_perp + w_opp‖²/θ²; `end_size` = E‖a·w‖; `end_gap` = (E‖w‖² − E a²)/√η;
-    `end_excess`: the greatest (|a| − ‖w‖)/θ; `end_time` = η·T₁/log d.
+    `end_share`: minimum over clusters of the fraction of neurons with ‖w_sig‖ ≥ θ·log^c d toward
+    it. `end_rest` = E‖w_perp + w_opp‖²/θ². `end_size` = E‖a·w‖. `end_gap` = (E‖w‖² − E a²)/√η.
+    `end_excess`: maximum (|a| − ‖w‖)/θ. `end_time` = η·T₁/log d.
 
     `radius` = θ, `step` = η, `power` = c.
     """
@@ -225,9 +215,9 @@ class EndOfPhaseOne(Probe):
         size = jnp.mean(jnp.abs(neurons.a) * norm, axis=1)
         end = len(size) - 1 - jnp.argmax((size <= 1)[::-1])
         at: Parts = jax.tree.map(lambda leaf: leaf[end], neurons)
-        far = at.signal >= self.radius * math.log(d) ** self.power
+        large = at.signal >= self.radius * math.log(d) ** self.power
         numbers = {
-            "end_share": jnp.min(jnp.mean(cluster_of(at) & far[None, :], axis=1)),
+            "end_share": jnp.min(jnp.mean(cluster_of(at) & large[None, :], axis=1)),
             "end_rest": jnp.mean(at.opposite**2 + at.rest**2) / self.radius**2,
             "end_size": size[end],
             "end_gap": jnp.mean(at.squared_norm - at.a**2) / jnp.sqrt(self.step),
@@ -238,19 +228,14 @@ class EndOfPhaseOne(Probe):
 
 
 class GrowthComparison(Probe):
-    """Whether the neurons of S grow as Remark 4.3 says: linearly with the first layer alone,
-    exponentially with both.
+    """Linear versus exponential growth of the neurons of S (Remark 4.3).
 
-    S are the neurons with ‖w_perp‖ + ‖w_opp‖ ≤ ¼·‖w_sig‖ at the step `since`, and s = Σ ητ·g_μ the
-    clock of a neuron's own cluster from
-    there on. `linear_error`, `exponential_error`: the root mean square over S and the steps after
-    of log‖w_sig‖ less log(‖w_sig‖₀ +
-    |a|₀·s), and less log‖w_sig‖₀ + s; nothing is fitted. `preference` = log(exponential_error /
-    linear_error). `clock`: the greatest s.
-    `members`: |S|/p. `outside_growth`: log of how much E[1(w ∉ S)·‖w‖²]/γ̃_min has grown since
-    then.
-
-    `step` = η.
+    S: neurons with ‖w_perp‖ + ‖w_opp‖ ≤ ¼·‖w_sig‖ at step `since`. s = Σ ητ·g_μ, summed from there
+    for the neuron's own cluster. `linear_error`, `exponential_error`: root mean square over S and
+    later steps of log‖w_sig‖ − log(‖w_sig‖₀ + |a|₀·s) and of log‖w_sig‖ − log‖w_sig‖₀ − s; nothing
+    is fitted. `preference` = log(exponential_error / linear_error). `clock`: maximum s. `members` =
+    |S|/p. `outside_growth`: log of the growth factor of E[1(w ∉ S)·‖w‖²]/γ̃_min from `since` to the
+    last step. `step` = η.
     """
 
     KEY = "GrowthLaw"
@@ -265,21 +250,21 @@ class GrowthComparison(Probe):
         start = trace.steps.index(self.since)
         neurons: Parts = jax.tree.map(lambda leaf: leaf[start:], along(task, trace))
         margins = jnp.stack([found[f"margin_{i + 1}"] for i in range(4)], axis=1)[start:]  # s 4
-        towards = cluster_of(jax.tree.map(lambda leaf: leaf[0], neurons))
-        slope = 2 * jax.nn.sigmoid(-margins) @ towards.astype(margins.dtype)  # s p
-        clock = jnp.cumsum(self.step * PHASE2_RATE * slope, axis=0)[:-1]
+        toward = cluster_of(jax.tree.map(lambda leaf: leaf[0], neurons))
+        g = 2 * jax.nn.sigmoid(-margins) @ toward.astype(margins.dtype)  # s p
+        clock = jnp.cumsum(self.step * PHASE2_RATE * g, axis=0)[:-1]
         heavy = neurons.rest[:1] + neurons.opposite[:1] <= neurons.signal[:1] / 4  # 1 p
         y, y0, a0 = jnp.log(neurons.signal[1:]), neurons.signal[:1], jnp.abs(neurons.a[:1])
 
-        def error(distribution: Float[Array, "s p"]) -> Float[Array, ""]:
+        def error(predicted: Float[Array, "s p"]) -> Float[Array, ""]:
             return jnp.sqrt(
-                jnp.sum(jnp.where(heavy, (y - distribution) ** 2, 0)) / (jnp.sum(heavy) * len(y))
+                jnp.sum(jnp.where(heavy, (y - predicted) ** 2, 0)) / (jnp.sum(heavy) * len(y))
             )
 
         linear, exponential = error(jnp.log(y0 + a0 * clock)), error(jnp.log(y0) + clock)
         own = jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal * heavy
-        least = jnp.min(jnp.mean(own[:, None] * towards[None], axis=2), axis=1)
-        outside = jnp.mean(neurons.squared_norm * ~heavy, axis=1) / least
+        min_margin = jnp.min(jnp.mean(own[:, None] * toward[None], axis=2), axis=1)
+        outside = jnp.mean(neurons.squared_norm * ~heavy, axis=1) / min_margin
         numbers = {
             "linear_error": linear,
             "exponential_error": exponential,
@@ -296,20 +281,20 @@ def _require_consecutive(trace: Trace, window: int) -> None:
     require(trace.steps == tuple(range(first, last + 1)), "Every step must be recorded.")
     require(
         0 < window <= last - first,
-        f"A window of {window} steps does not fit into {last - first} of them.",
+        f"`window` must be between 1 and {last - first} steps, got {window}.",
     )
 
 
 def _windows(values: Float[Array, " n"], size: int) -> Float[Array, "size k"]:
-    """All runs of so many consecutive values, one a column."""
+    """Return all windows of `size` consecutive values, one per column."""
     return jnp.stack([values[i : len(values) - size + 1 + i] for i in range(size)])
 
 
 class TimeToLoss(Probe):
-    """`share` = η·T/log d, where T is the first recorded step with a `test_loss` of at most
-    `target`; infinite until it is reached.
+    """Normalized training time to a target loss.
 
-    `step` = η.
+    `share` = η·T/log d, with T the first recorded step with `test_loss` ≤ `target`; infinite before
+    T. `step` = η.
     """
 
     target: float = eqx.field(converter=float)

@@ -1,10 +1,9 @@
-"""Rotations: a learner that does not see them, one that does, and the least error of all learners
-that do not.
+"""Rotation invariance of SGD, and the minimum error of rotation-invariant learners.
 
-A rotation-invariant learner must treat alike all points of the cube that have the same inner
-products with its n examples. Over such a class it gives one distribution of labels, so its error
-there is at least the share of the rarer label. `RotationFloor` adds that up over the whole cube: a
-bound for every such learner, in dimensions where the proof of Proposition F.1 says nothing.
+A rotation-invariant learner must treat all points of the cube alike that have the same inner
+products with its n examples. On such a class it predicts one distribution of labels, so the
+fraction of the rarer label bounds its error from below. `RotationFloor` sums this over the cube. It
+bounds every such learner, also in dimensions in which the proof of Proposition F.1 gives no bound.
 
 Reference: glasgow2023, Remark 2.1, Proposition F.1.
 """
@@ -36,8 +35,9 @@ from unlazy.tasks.spectrum import corners
 
 
 class SeenOnInputs(Family):
-    """A family whose learners are handed inputs, never coordinates: on a rotated cube they train in
-    the space that is rotated.
+    """Family whose learners receive inputs, not coordinates.
+
+    On a rotated cube they train in the rotated space.
     """
 
     family: MultiIndex
@@ -50,19 +50,17 @@ class SeenOnInputs(Family):
         return self.family.task(key=key)
 
     def handed(self, task: Data) -> Sampler:
-        """The sampler without its coordinates."""
         return self.family.handed(task).on_inputs
 
 
 class TurnedInit(Init):
-    """Networks of `sphere`, with the first layer seen from an orthonormal basis (rows)."""
+    """Networks of `sphere`, with the first layer in an orthonormal basis (rows)."""
 
     sphere: SphereInit
     rotation: Float[Array, "d d"]
 
     @property
     def width(self) -> int:
-        """As many neurons."""
         return self.sphere.width
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
@@ -72,11 +70,10 @@ class TurnedInit(Init):
 
 
 class RotatedSteps(ExactComputation):
-    """`length` steps on rotated inputs z·R from a network w, and on the inputs z from the network
-    w·Rᵀ: do the scores agree?
+    """Scores after `length` steps on rotated inputs z·R from w, versus on z from w·Rᵀ.
 
-    `difference` is relative to the scores' size. The false world: `optimiser` = "adam", which
-    scales each coordinate by itself.
+    `difference`: relative Euclidean difference of the scores. Negative control: `optimizer` =
+    "adam", which is not rotation-invariant.
     """
 
     d: int = eqx.field(static=True, default=24)
@@ -91,9 +88,9 @@ class RotatedSteps(ExactComputation):
         z, y = task.draw(4 * self.d, keys_of(key)[1])
         rotation = orthogonal_triangular(normal(jax.random.fold_in(key, 1), (self.d, self.d)))[0]
         sphere = SphereInit(p=self.width, radius=0.5)
-        fine = 1.0 if self.optimizer == "sgd" else 0.02
+        rate = 1.0 if self.optimizer == "sgd" else 0.02
         stage = Descent(
-            {"w": fine * self.width, "a": fine / self.width},
+            {"w": rate * self.width, "a": rate / self.width},
             steps=self.length,
             batch=4 * self.d,
             loss="logistic",
@@ -107,16 +104,15 @@ class RotatedSteps(ExactComputation):
             )
             return np.asarray(trace.at(-1)(x))
 
-        straight, turned = scores(TurnedInit(sphere, rotation), z), scores(sphere, z @ rotation)
-        return {"difference": np.linalg.norm(straight - turned) / np.linalg.norm(straight)}
+        original, rotated = scores(TurnedInit(sphere, rotation), z), scores(sphere, z @ rotation)
+        return {"difference": np.linalg.norm(original - rotated) / np.linalg.norm(original)}
 
 
 class RotationFloor(ExactComputation):
-    """The least error of rotation-invariant learners on XOR in d dimensions, counted over the whole
-    cube for each number of examples.
+    """Minimum error of rotation-invariant learners on XOR; the axis is the number of examples.
 
-    `floor`: for random examples, the mean over `pairs` hidden pairs of Σ over classes of the rarer
-    label's share. Steps are numbers of examples. The false world has `copies` times as many.
+    `floor`: for random examples, the mean over `pairs` hidden pairs of the sum over classes of the
+    rarer label's probability. Negative control: `copies` times as many examples.
     """
 
     d: int = eqx.field(static=True)
@@ -124,9 +120,7 @@ class RotationFloor(ExactComputation):
     pairs: int = eqx.field(static=True, default=12)
     copies: int = eqx.field(static=True, default=1, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.samples
+    axis = "samples"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
@@ -135,17 +129,16 @@ class RotationFloor(ExactComputation):
         labels = [cube[:, i] * cube[:, j] < 0 for i, j in hidden]
         floor = []
         for n in self.samples:
-            seen = cube[rng.integers(0, len(cube), n * self.copies)].astype(np.int32)
-            # The inner products as one number: each is among d + 1 values, folded in one by one and
-            # numbered afresh.
-            label_of = np.zeros(len(cube), np.int64)
-            for x in seen:
-                _, label_of = np.unique(
-                    label_of * (self.d + 1) + (cube @ x + self.d) // 2, return_inverse=True
+            examples = cube[rng.integers(0, len(cube), n * self.copies)].astype(np.int32)
+            # Number the classes: each inner product takes d + 1 values.
+            class_of = np.zeros(len(cube), np.int64)
+            for x in examples:
+                _, class_of = np.unique(
+                    class_of * (self.d + 1) + (cube @ x + self.d) // 2, return_inverse=True
                 )
-            size = np.bincount(label_of)
+            size = np.bincount(class_of)
             rare = [
-                np.minimum(found := np.bincount(label_of, weights=y), size - found).sum()
+                np.minimum(positive := np.bincount(class_of, weights=y), size - positive).sum()
                 for y in labels
             ]
             floor.append(float(np.mean(rare)) / len(cube))
@@ -153,25 +146,23 @@ class RotationFloor(ExactComputation):
 
 
 class ProofChain(ExactComputation):
-    """The proof of Proposition F.1 with its constants: `bound` on the error for n = ⌊d/log² d⌋
-    examples, in each of `dimensions`.
+    """Proof of Proposition F.1 with its constants; the axis is d.
 
-    `reach`: the greatest n for which the chain gives 0.03, over d/log² d; `first`: the dimension
-    above which it always does so for n as above. The false world lets n = ⌊d/log d⌋.
+    `bound`: lower bound on the error for n = ⌊d/log² d⌋ examples. `reach`: maximum n for which the
+    bound is at least 0.03, ÷ d/log² d. `first`: dimension above which the bound is at least 0.03.
+    Negative control: `power` = 1, n = ⌊d/log d⌋.
     """
 
     dimensions: tuple[int, ...] = eqx.field(static=True)
     power: int = eqx.field(static=True, default=2, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         bound, reach = [], []
         for d in self.dimensions:
-            asked = d / np.log(d) ** self.power
-            bound.append(rotation_invariant_bound(d, int(asked)).error)
+            stated = d / np.log(d) ** self.power
+            bound.append(rotation_invariant_bound(d, int(stated)).error)
             low, high = 0, d
             while high - low > 1:
                 middle = (low + high) // 2
@@ -180,7 +171,7 @@ class ProofChain(ExactComputation):
                     if rotation_invariant_bound(d, middle).error >= 0.03
                     else (low, middle)
                 )
-            reach.append(low / asked)
+            reach.append(low / stated)
         first = 1 + max(d for d in range(100, 2000, 10) if rotation_invariant_bound(d).error < 0.03)
         return {
             "bound": np.array(bound),
@@ -190,17 +181,14 @@ class ProofChain(ExactComputation):
 
 
 class PairSearch(ExactComputation):
-    """A learner that sees coordinates: it takes a pair of them that explains all of n = ⌊d/log² d⌋
-    examples. `error`: its exact error.
+    """Exact `error` of a learner that selects a pair of coordinates consistent with all examples.
 
-    No rotation-invariant learner can do this: the world in which Proposition F.1 is false.
+    n = ⌊d/log² d⌋. It is not rotation-invariant: the negative control of Proposition F.1.
     """
 
     dimensions: tuple[int, ...] = eqx.field(static=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
@@ -208,9 +196,8 @@ class PairSearch(ExactComputation):
         for d in self.dimensions:
             n = int(d / np.log(d) ** 2)
             x = rng.choice([-1.0, 1.0], (n, d)).astype(np.float32)
-            agree = x.T @ (
-                (x[:, 0] * x[:, 1])[:, None] * x
-            )  # −Σ y·x_i·x_j, which is n for a pair that explains all
+            # −Σ y·x_i·x_j, which is n for a consistent pair.
+            agree = x.T @ ((x[:, 0] * x[:, 1])[:, None] * x)
             ties = np.sum(np.triu(agree >= n - 0.5, 1))
             errors.append(0.5 * (1 - 1 / ties))
         return {"error": np.array(errors)}

@@ -1,4 +1,4 @@
-"""Claims of glasgow2023 on phase 2: the signal dominates, grows and balances."""
+"""Claims of glasgow2023 on phase 2: growth and balance of the margins."""
 
 from __future__ import annotations
 
@@ -18,42 +18,43 @@ from unlazy.tasks.base import Family
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.shuffled_labels import ShuffledLabels
 
-#: Times ηt between which phase 2 is watched, and steps from their first on at which it is judged.
-FROM, UNTIL, LOOKS = 9.5, 20.5, (0, 15, 40)
+#: Times ηt between which phase 2 is recorded, and the steps after the first at which it is checked.
+FROM, UNTIL, CHECKED = 9.5, 20.5, (0, 15, 40)
 
 
-def _watched(run: Training, family: Family | None = None) -> StudyArm:
+def _recorded(run: Training, family: Family | None = None) -> StudyArm:
     steps = tuple(range(run.length(FROM), run.length(UNTIL) + 1))
     return run.arm(
-        steps, Portrait(), SignalHeavy(), MarginGrowth(step=run.step, looks=LOOKS), family=family
+        steps, Portrait(), SignalHeavy(), MarginGrowth(step=run.step, looks=CHECKED), family=family
     )
 
 
 def phase2(scale: Scale) -> dict[str, StudyArm]:
-    """Margins step by step: one run, named three times for the three items, each of which has a
-    world of its own in which it is false.
+    """Return one run, recorded at every step, under three names.
+
+    Each item of the lemma has its own negative control.
     """
-    run = _watched(training(scale))
+    run = _recorded(training(scale))
     return {"least margin": run, "greatest margin": run, "hypothesis": run}
 
 
 def _wrong_phase2(scale: Scale) -> dict[str, StudyArm]:
     run = training(scale)
     return {
-        "least margin": _watched(run, ShuffledLabels(MultiIndex(d=run.d))),
-        "greatest margin": _watched(dataclasses.replace(run, second=3.0)),
+        "least margin": _recorded(run, ShuffledLabels(MultiIndex(d=run.d))),
+        "greatest margin": _recorded(dataclasses.replace(run, second=3.0)),
         "hypothesis": _frozen_early(run),
     }
 
 
 def _frozen_early(run: Training) -> StudyArm:
-    """A frozen layer of norm 1, watched from where its neurons are heavy."""
+    """Return a run with a frozen second layer of norm 1, recorded from ηt = 4.1 on."""
     run = dataclasses.replace(run, second=0.0, norm=1.0)
     steps = tuple(range(run.length(4.1), run.length(UNTIL) + 1))
-    return run.arm(steps, Portrait(), SignalHeavy(), MarginGrowth(step=run.step, looks=LOOKS))
+    return run.arm(steps, Portrait(), SignalHeavy(), MarginGrowth(step=run.step, looks=CHECKED))
 
 
-hypothesis, least, greatest = arms("hypothesis", "least margin", "greatest margin")
+hypothesis, minimum, maximum = arms("hypothesis", "least margin", "greatest margin")
 PHASE2 = Claim(
     id="glasgow2023/phase2",
     where="Definition 4.2, Lemma 4.4",
@@ -62,19 +63,19 @@ PHASE2 = Claim(
         "If a network is (ζ, H)-signal-heavy, then after one minibatch step with η ≤ ζ³, with "
         "probability 1 − d^{−ω(1)}: it is (ζ(1 + 10ηζH), H)-signal-heavy; γ̃_min grows at least "
         "by the factor 1 + 2ητ(1 − o(1))·g_max, and γ̃_max at most by 1 + 2ητ(1 + o(1))·g_min, τ "
-        "= √2/4. Signal-heavy: ζ ≤ e^{−10H}, H ≥ 1, a set S with e^{6H}‖w_perp‖ + ‖w_opp‖ ≤ "
+        "= √2/4. Signal-heavy means: ζ ≤ e^{−10H}, H ≥ 1, a set S with e^{6H}‖w_perp‖ + ‖w_opp‖ ≤ "
         "ζ‖w_sig‖, E[1(w ∉ S)‖w‖²] ≤ ζγ̃_min, E‖w‖² ≤ E a² + ζH ≤ 2H, |a| ≤ ‖w‖."
     ),
     study=phase2,
     checks=(
-        *(least[f"least_ratio_{look}"] >= 0.85 for look in LOOKS),
-        *(greatest[f"greatest_ratio_{look}"] <= 1.15 for look in LOOKS),
+        *(minimum[f"least_ratio_{step}"] >= 0.85 for step in CHECKED),
+        *(maximum[f"greatest_ratio_{step}"] <= 1.15 for step in CHECKED),
         hypothesis.zeta_rise_most <= 1.0,
         hypothesis.log10_zeta_plain <= -1.0,
     ),
     conditions=(
         Condition(
-            "ζ·e^{10H} ≤ 1, the least ζ and H along the run",
+            "ζ·e^{10H} ≤ 1, minimum over the run",
             hypothesis.zeta_met_least,
             lambda s: 1.0,
             "≤",
@@ -84,21 +85,21 @@ PHASE2 = Claim(
         ),
     ),
     control=Control(
-        "labels of other inputs (least margin); a second layer with steps three times as long "
-        "(greatest margin); a frozen second layer of norm 1 (hypothesis)",
+        "shuffled labels (minimum margin); a second layer with three times the learning rate "
+        "(maximum margin); a frozen second layer of norm 1 (hypothesis)",
         _wrong_phase2,
     ),
     plots=(
         Plot(
-            "Growth of the margins over the stated factors",
+            "Growth of the margins ÷ stated growth",
             "step",
             "ratio",
             (
-                PlotLine("least margin", "least_ratio", "least margin"),
-                PlotLine("greatest margin", "greatest_ratio", "greatest margin"),
+                PlotLine("least margin", "least_ratio", "minimum margin"),
+                PlotLine("greatest margin", "greatest_ratio", "maximum margin"),
             ),
-            caption="The lemma asks for at least 1 − o(1) of the least margin and at most 1 + "
-            "o(1) of the greatest.",
+            caption="Lemma 4.4: at least 1 − o(1) for the minimum margin, at most 1 + o(1) for "
+            "the maximum margin.",
         ),
     ),
     **notes("glasgow2023/phase2"),
@@ -110,7 +111,7 @@ def _cube(scale: Scale) -> tuple[int, int]:
 
 
 def phase2_step(scale: Scale) -> dict[str, StudyArm]:
-    """One exact step from networks that meet the definition."""
+    """Return one exact step from networks that satisfy the definition."""
     step = HeavyStep(*_cube(scale), precision=64)
     return {
         "margins": step,
@@ -152,8 +153,7 @@ PHASE2_STEP = Claim(
         Condition("η ≤ ζ³, as their ratio", lambda s: 1.0, lambda s: 1.0, "≤"),
     ),
     control=Control(
-        "the second layer frozen and slopes that do not see the margins; parts across the signal "
-        "that are 0.3 of it",
+        "a frozen second layer and a linear loss; non-signal components of 0.3 times the signal",
         _wrong_step,
     ),
     **notes("glasgow2023/phase2-step"),
@@ -161,11 +161,11 @@ PHASE2_STEP = Claim(
 
 
 def clean(scale: Scale) -> dict[str, StudyArm]:
-    """Clean gradients of single neurons and of networks made by hand, and the base case."""
-    few = 50 if scale == "smoke" else 200
+    """Return clean gradients of neurons and constructed networks, and the base case."""
+    count = 50 if scale == "smoke" else 200
     return {
         "neurons": CleanNeurons(
-            few if scale != "paper" else 2000, 8 if scale != "paper" else 10, precision=64
+            count if scale != "paper" else 2000, 8 if scale != "paper" else 10, precision=64
         ),
         "network": HeavyStep(*_cube(scale), precision=64),
         "scattered": HeavyStep(*_cube(scale), scattered=True, precision=64),
@@ -174,11 +174,11 @@ def clean(scale: Scale) -> dict[str, StudyArm]:
 
 
 def _not_clean(scale: Scale) -> dict[str, StudyArm]:
-    loud = HeavyStep(*_cube(scale), gain=30.0, loose=0.3, precision=64)
+    wrong = HeavyStep(*_cube(scale), gain=30.0, loose=0.3, precision=64)
     return {
         "neurons": CleanNeurons(200, 8, flip=-1.0, gain=1.5, short=2.0, precision=64),
-        "network": loud,
-        "scattered": loud,
+        "network": wrong,
+        "scattered": wrong,
         "base case": BaseCase(1e6, 4.0, precision=64),
     }
 
@@ -190,13 +190,14 @@ CLEAN = Claim(
     "D.8",
     kind="lemma",
     statement=(
-        "In a signal-heavy network, with H_ρ = E‖a·w‖: the gradients differ from the clean ones, "
-        "whose slope is that of the cluster, by at most 4|a|ζH_ρ and 4‖w‖ζH_ρ (D.5). For w in S, "
+        "Clean gradients use the loss derivative at the cluster center. In a signal-heavy network "
+        "with H_ρ = E‖a·w‖, gradients differ from them by at most 4|a|ζH_ρ and 4‖w‖ζH_ρ (D.5). "
+        "For w in S, "
         "−⟨μ, ∇ᶜ_w L⟩ = |a|τg_μ(1 ± o(1)) and −y∇ᶜ_a L = ‖w_sig‖τg_μ(1 ± o(1)) (D.6); with X = "
         "P(|⟨w_perp, ξ⟩| ≥ √2‖w_opp‖), ⟨w_perp, ∇ᶜ⟩/|a| ≥ g_min·X·‖w_perp‖/(4√2) − ζ‖w_perp‖ and "
-        "⟨w_opp, ∇ᶜ⟩/|a| ≥ √2·g_min‖w_opp‖/8 − √2·g_max·X‖w_opp‖/4 (D.7), so that ⟨w_opp, ∇ᶜ⟩ + "
+        "⟨w_opp, ∇ᶜ⟩/|a| ≥ √2·g_min‖w_opp‖/8 − √2·g_max·X‖w_opp‖/4 (D.7), so ⟨w_opp, ∇ᶜ⟩ + "
         "e^{6H}⟨w_perp, ∇ᶜ⟩ is at least of the order g_min·e^{−6H}(‖w_opp‖ + e^{6H}‖w_perp‖)|a| "
-        "(D.8); X ≥ ½ where ‖w_perp‖ ≥ 10‖w_opp‖ (D.9). For any neuron |∇ᶜ_a L| ≤ τ·g_max·‖w‖ "
+        "(D.8); X ≥ ½ if ‖w_perp‖ ≥ 10‖w_opp‖ (D.9). For any neuron |∇ᶜ_a L| ≤ τ·g_max·‖w‖ "
         "(D.10), ‖w‖² grows by at most the factor 1 + 2η(1 + 2ζH)τg_max (D.11); |γ̃' − γ̃| ≤ 8ηH "
         "and |γ − γ̃| ≤ 2ζH (D.14). After phase 1, E[1(w ∉ S)‖w‖²] ≤ ζγ̃_min with ζ = log^{−c/2} "
         "d (D.4)."
@@ -222,8 +223,8 @@ CLEAN = Claim(
         Condition("H ≥ 1 (base case, d = 10⁶, c = 20)", base_case.H, lambda s: 1.0),
     ),
     control=Control(
-        "labels turned and slopes 1.5 times too large; networks that are not signal-heavy, with "
-        "steps 30 times too long; c = 4 in the base case",
+        "negated labels and loss derivatives 1.5 times too large; networks that are not "
+        "signal-heavy, with 30 times the learning rate; c = 4 in the base case",
         _not_clean,
     ),
     corrections=("glasgow2023/length-of-mu",),
@@ -236,7 +237,7 @@ def _frozen(scale: Scale, *, second: float) -> StudyArm:
     base = Training(d=size.d, width=size.width)
     norm = None if second else 1.0
     run = Training(d=size.d, width=size.width, second=second, norm=norm)
-    # S is read off once neurons are heavy: earlier with the layer that does not start small.
+    # S is determined once neurons are heavy, which is earlier for a second layer of norm 1.
     since = base.length(10.3 if second else 4.1)
     probes = (
         Portrait(),
@@ -248,7 +249,7 @@ def _frozen(scale: Scale, *, second: float) -> StudyArm:
 
 
 def frozen(scale: Scale) -> dict[str, StudyArm]:
-    """Both layers, and the first alone."""
+    """Return training of both layers, and of the first layer only."""
     return {
         "both layers": _frozen(scale, second=1.0),
         "first layer alone": _frozen(scale, second=0.0),
@@ -262,9 +263,9 @@ FROZEN = Claim(
     kind="figure",
     statement=(
         "If the second layer is not trained (and all its weights have norm 1), the neurons in S "
-        "grow at a linear rate of τ|ℓ'(μ)|, and those outside at up to an equal linear rate, so "
-        "that they might eventually attain a mass that is not negligible; trained together, the "
-        "layers grow exponentially, which maintains the ratios of masses in and out of S."
+        "grow linearly at rate τ|ℓ'(μ)|, and those outside at up to the same linear rate, so they "
+        "might eventually attain non-negligible mass. If both layers are trained, neurons grow "
+        "exponentially, which maintains the ratio of the masses inside and outside of S."
     ),
     study=frozen,
     checks=(
@@ -285,12 +286,12 @@ FROZEN = Claim(
     ),
     plots=(
         Plot(
-            "Loss with and without the second layer",
+            "Loss with trained and frozen second layer",
             "step",
             "test loss",
             (
                 PlotLine("both layers", "test_loss", "both layers"),
-                PlotLine("first layer alone", "test_loss", "first layer alone, norm 1"),
+                PlotLine("first layer alone", "test_loss", "first layer only, norm 1"),
             ),
             log_y=True,
         ),

@@ -1,4 +1,4 @@
-"""Claims of glasgow2023 on the task, the learner, and how many steps and examples are needed."""
+"""Claims of glasgow2023 on the task, the learner, training time and sample complexity."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ from unlazy.papers.glasgow2023.sample_size import PredictedSizes, crossover, ker
 from unlazy.papers.glasgow2023.sizes import ONE_SEED, SIZES, Training, every, training
 from unlazy.tasks.multi_index import MultiIndex, Terms, product
 
-#: The label +1 where three coordinates are all +1, and −1 elsewhere: as sign of a polynomial
-#: without a constant term.
+#: Label +1 if three coordinates are all +1, else −1, as the sign of a polynomial without constant.
 ALL_THREE: Terms = tuple(
     (1.0, subset) for subset in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))
 )
 
 
 def task(scale: Scale) -> dict[str, StudyArm]:
-    """The task, counted."""
+    """Return the enumeration of the task."""
     return {"XOR": TaskFacts(d={"smoke": 8, "laptop": 12, "paper": 14}[scale], precision=64)}
 
 
@@ -41,8 +40,8 @@ TASK = Claim(
     where="Section 2.1",
     kind="task",
     statement=(
-        "For x uniform in {±1}^d and y = −x₁x₂ the label is fair, uncorrelated with every "
-        "coordinate and with every pair but one: leap 2."
+        "For x uniform in {±1}^d and y = −x₁x₂ the label is balanced, and uncorrelated with every "
+        "coordinate and with every product of two coordinates but one: leap 2."
     ),
     study=task,
     checks=(
@@ -54,7 +53,7 @@ TASK = Claim(
         xor.information_exponent.between(2, 2).exactly(),
     ),
     control=Control(
-        "the label says whether three coordinates are all +1",
+        "the label is +1 if three coordinates are all +1",
         lambda s: {"XOR": TaskFacts(d=10, polynomial=ALL_THREE, precision=64)},
     ),
     seeds=ONE_SEED,
@@ -63,9 +62,7 @@ TASK = Claim(
 
 
 def learner(scale: Scale) -> dict[str, StudyArm]:
-    """A step beside the formulas, steps seen from another basis, and the learner on a rotated cube,
-    in the rotated space.
-    """
+    """Return one step versus formulas, steps in two bases, and training on a rotated cube."""
     run = training(scale)
     family = SeenOnInputs(MultiIndex(d=run.d, rotated=True))
     return {
@@ -78,7 +75,7 @@ def learner(scale: Scale) -> dict[str, StudyArm]:
 def _wrong_steps(scale: Scale) -> dict[str, StudyArm]:
     return {
         **shuffled(learner).study(scale),
-        "one step": LiteralStep(slip=1.5, precision=64),
+        "one step": LiteralStep(factor=1.5, precision=64),
         "two bases": RotatedSteps(optimizer="adam", precision=64),
     }
 
@@ -91,8 +88,8 @@ LEARNER = Claim(
     statement=(
         "Minibatch SGD on both layers of a mean-field ReLU network (1/p)·Σ a_j·relu(⟨w_j, x⟩), "
         "w_j uniform on the sphere of radius θ and a_j = ±‖w_j‖, with p-scaled gradients of "
-        "2·log(1 + e^{−yf}). Algorithm and initial law are rotation-invariant: all results hold "
-        "for a cube in any basis."
+        "2·log(1 + e^{−yf}). Algorithm and initialization are rotation-invariant, so all results "
+        "hold for a cube in any basis."
     ),
     study=learner,
     checks=(
@@ -103,21 +100,22 @@ LEARNER = Claim(
         rotated.error <= 0.01,
     ),
     control=Control(
-        "formulas with 1.5 times the step, radius and second layer; Adam in two bases; labels of "
-        "other inputs",
+        "formulas with 1.5 times the step, radius and second layer; Adam in two bases; shuffled "
+        "labels",
         _wrong_steps,
     ),
     **notes("glasgow2023/learner"),
 )
 
 
-#: Training lasts C·log(d)/η steps with this C, and is looked at so many times.
-CONSTANT, LOOKS = 10.0, 80
+#: Training has CONSTANT·log(d)/η steps, of which RECORDED are recorded.
+CONSTANT, RECORDED = 10.0, 80
 
 
 def literal(d: int, *, width: int = 128, printed: bool = False) -> Training:
-    """The setting of Theorem 3.1 with C = 1: θ = η = 1/log d, m = d/θ; `printed`: the initial scale
-    is θ/√p.
+    """Return the setting of Theorem 3.1 with C = 1: θ = η = 1/log d, m = d/θ.
+
+    `printed`: the initial scale is θ/√p.
     """
     theta = 1 / math.log(d)
     return Training(
@@ -130,7 +128,7 @@ def literal(d: int, *, width: int = 128, printed: bool = False) -> Training:
 
 
 def theorem(scale: Scale) -> dict[str, StudyArm]:
-    """Time to a small loss, over dimensions."""
+    """Return the time to loss 0.1 by dimension, for both initial scales."""
     size = SIZES[scale]
 
     def row(printed: bool) -> StudyArm:
@@ -138,7 +136,7 @@ def theorem(scale: Scale) -> dict[str, StudyArm]:
             run = literal(d, width=64 if scale == "smoke" else 128, printed=printed)
             length = math.ceil(CONSTANT * math.log(d) / run.step)
             return run.arm(
-                every(max(1, length // LOOKS), length),
+                every(max(1, length // RECORDED), length),
                 ErrorRate(min(size.test, 2048)),
                 TimeToLoss(0.1, step=run.step),
             )
@@ -157,7 +155,7 @@ def _share_growth(d: np.ndarray, row: Mapping[str, np.ndarray]) -> Mapping[str, 
     return {"share_growth": last / first if math.isfinite(first) else math.nan}
 
 
-def _greatest(scale: Scale) -> Training:
+def _largest(scale: Scale) -> Training:
     return literal(SIZES[scale].times[-1])
 
 
@@ -168,8 +166,8 @@ THEOREM = Claim(
     kind="figure",
     statement=(
         "There is a constant C such that for d large enough, θ = 1/log^C(d), minibatches of m ≥ "
-        "d/θ, width 1/θ ≤ p ≤ d^C, step size d^{−C} ≤ η ≤ θ and initial scale θ/√p the population "
-        "loss is o(1) after some t ≤ C·log(d)/η steps, with probability 1 − d^{−ω(1)}."
+        "d/θ, width 1/θ ≤ p ≤ d^C, learning rate d^{−C} ≤ η ≤ θ and initial scale θ/√p, the "
+        "population loss is o(1) after some t ≤ C·log(d)/η steps, with probability 1 − d^{−ω(1)}."
     ),
     study=theorem,
     checks=(
@@ -181,21 +179,20 @@ THEOREM = Claim(
     ),
     conditions=(
         Condition(
-            "m ≥ d/θ", lambda s: _greatest(s).batch, lambda s: _greatest(s).d / _greatest(s).radius
+            "m ≥ d/θ", lambda s: _largest(s).batch, lambda s: _largest(s).d / _largest(s).radius
         ),
-        Condition("η ≤ θ", lambda s: _greatest(s).step, lambda s: _greatest(s).radius, "≤"),
-        Condition("p ≥ 1/θ", lambda s: _greatest(s).width, lambda s: 1 / _greatest(s).radius),
+        Condition("η ≤ θ", lambda s: _largest(s).step, lambda s: _largest(s).radius, "≤"),
+        Condition("p ≥ 1/θ", lambda s: _largest(s).width, lambda s: 1 / _largest(s).radius),
         Condition(
-            "p ≤ d^C, C taken as 2",
-            lambda s: _greatest(s).width,
-            lambda s: float(_greatest(s).d ** 2),
+            "p ≤ d^C, C set to 2",
+            lambda s: _largest(s).width,
+            lambda s: float(_largest(s).d ** 2),
             "≤",
         ),
         Condition(
-            "θ = 1/log^C d with the C that bounds the steps, which is about 4 here (θ = 1/log d "
-            "is run)",
-            lambda s: _greatest(s).radius,
-            lambda s: math.log(_greatest(s).d) ** -4,
+            "θ = 1/log^C d with the C that bounds the steps, about 4 here (runs use θ = 1/log d)",
+            lambda s: _largest(s).radius,
+            lambda s: math.log(_largest(s).d) ** -4,
             "≤",
         ),
     ),
@@ -210,7 +207,7 @@ THEOREM = Claim(
                 PlotLine("radius θ/√p", "share", "radius θ/√p"),
             ),
             log_x=True,
-            caption="By Theorem 3.1 this stays below a constant.",
+            caption="Theorem 3.1: bounded by a constant.",
         ),
     ),
     **notes("glasgow2023/theorem"),
@@ -218,7 +215,7 @@ THEOREM = Claim(
 
 
 def scaling(scale: Scale) -> dict[str, StudyArm]:
-    """Sample sizes of SGD and of kernels, and what theory predicts of the kernels."""
+    """Return sample sizes of SGD and kernels, and predictions for the NTK."""
     size, target, width = (
         SIZES[scale],
         0.2 if scale == "smoke" else 0.05,
@@ -241,20 +238,22 @@ def scaling(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
-def _nothing_to_learn(scale: Scale) -> Mapping[str, StudyArm]:
-    """Labels of other inputs, in few dimensions; and theory for the parity of four coordinates."""
+def _control(scale: Scale) -> Mapping[str, StudyArm]:
+    """Return the control: shuffled labels, and predictions for the parity of four coordinates."""
     target = 0.2 if scale == "smoke" else 0.05
-    few: tuple[int, ...] = (32, 48)
+    dimensions: tuple[int, ...] = (32, 48)
 
     def null(_: Scale) -> dict[str, StudyArm]:
         return {
-            "SGD": sgd_row(few, width=64, target=target, test=1024),
-            "NTK": kernel_row(NTK(), few, target=target, test=1024),
-            "NNGP": kernel_row(NNGP(), few, target=target, test=1024),
-            "quadratic kernel": kernel_row(Polynomial(2, 0.0), few, target=target, test=1024),
+            "SGD": sgd_row(dimensions, width=64, target=target, test=1024),
+            "NTK": kernel_row(NTK(), dimensions, target=target, test=1024),
+            "NNGP": kernel_row(NNGP(), dimensions, target=target, test=1024),
+            "quadratic kernel": kernel_row(
+                Polynomial(2, 0.0), dimensions, target=target, test=1024
+            ),
             "SGD and NTK": crossover(
-                sgd_row(few, width=64, target=target, test=1024),
-                kernel_row(NTK(), few, target=target, test=1024),
+                sgd_row(dimensions, width=64, target=target, test=1024),
+                kernel_row(NTK(), dimensions, target=target, test=1024),
             ),
         }
 
@@ -273,9 +272,8 @@ SCALING = Claim(
     where="Abstract, Section 1.1",
     kind="figure",
     statement=(
-        "Standard minibatch SGD on a standard two-layer network can learn XOR from d·polylog(d) "
-        "examples, while the neural tangent kernel, and kernels in general, require of the order "
-        "of d²."
+        "Standard minibatch SGD on a standard two-layer network learns XOR from d·polylog(d) "
+        "examples, while the neural tangent kernel, and kernels in general, require order d²."
     ),
     study=scaling,
     checks=(
@@ -290,8 +288,8 @@ SCALING = Claim(
         *(arm.ratio_highest <= 1.05 for arm in (ntk, nngp, quadratic)),
     ),
     control=Control(
-        "labels of other inputs; for the prediction the parity of four coordinates",
-        _nothing_to_learn,
+        "shuffled labels; for the prediction, the parity of four coordinates",
+        _control,
     ),
     plots=(
         Plot(
@@ -307,7 +305,7 @@ SCALING = Claim(
             ),
             log_x=True,
             log_y=True,
-            caption="Kernels need fewer examples below d ≈ 50, SGD above; the dashed line is "
+            caption="Kernels need fewer examples below d ≈ 50, SGD above. The dashed line is "
             "computed from the kernel's eigenvalues.",
         ),
     ),

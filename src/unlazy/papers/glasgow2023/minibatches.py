@@ -1,5 +1,4 @@
-"""How far the gradients of a minibatch are from those of the population, over the lemma's bounds;
-and how long gradients are.
+"""Deviation of minibatch gradients from population gradients, and gradient norms, ÷ bounds.
 
 Reference: glasgow2023, Lemmas B.12, B.13 (S1, S2).
 """
@@ -20,20 +19,19 @@ from unlazy.networks.two_layer import TwoLayer
 from unlazy.probes.base import ModelProbe
 from unlazy.tasks.base import Batch, Data
 
-#: The population is a sum over so many pieces of `PIECE` fresh examples.
+#: Fresh examples per chunk of the population mean.
 CHUNK = 4096
 
 
 class MinibatchErrors(ModelProbe):
-    """The greatest ratio over neurons, coordinates and `draws` minibatches of m = `batch` examples,
-    and the population's gradients.
+    """Maxima over neurons, coordinates and `draws` minibatches of m = `batch` examples.
 
-    `whole_ratio` = ‖∇̂_w L − ∇_w L‖ / (|a|·log(d)·√(d/m)); `coordinate_ratio` = |∇̂_i L − ∇_i L| /
-    (|a|·log(d)/√m), each coordinate; `second_ratio` = |∇̂_a L − ∇_a L| / (‖w‖·log(d)/√m).
-    `first_length` = ‖∇_w L‖/(2|a|), `second_length` = |∇_a L|/(2‖w‖).
+    `whole_ratio` = ‖∇̂_w L − ∇_w L‖ / (|a|·log(d)·√(d/m)). `coordinate_ratio` = |∇̂_i L − ∇_i L| /
+    (|a|·log(d)/√m). `second_ratio` = |∇̂_a L − ∇_a L| / (‖w‖·log(d)/√m). `first_length` =
+    ‖∇_w L‖/(2|a|), `second_length` = |∇_a L|/(2‖w‖). The population is a mean over `chunks`·4096
+    examples.
 
-    The population is a mean over `pieces`·4096 examples. The false world: minibatches that have
-    `thin` times fewer examples than m, and a loss whose slope is `gain` times that of the paper's.
+    Negative control: minibatches of m/`thin` examples, and loss derivatives multiplied by `gain`.
     """
 
     batch: int = eqx.field(static=True)
@@ -44,19 +42,17 @@ class MinibatchErrors(ModelProbe):
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(model, TwoLayer):
-            raise BadInput(
-                f"Only two-layer networks have these gradients, not {type(model).__name__}."
-            )
+            raise BadInput(f"The model must be a two-layer network, got {type(model).__name__}.")
         w, a = model.first_layer, second_layer(model)
         key_whole, key_draws = jax.random.split(key)
 
         def gradients(n: int, key: PRNGKeyArray) -> tuple[Float[Array, "p d"], Float[Array, " p"]]:
-            """E ℓ'·σ'·x, which is ∇_w L over a, and ∇_a L = E ℓ'·σ."""
+            """Return (∇_w L)/a = E ℓ'·σ'·x and ∇_a L = E ℓ'·σ."""
             x, y = task.draw(n, key)
             z = x @ w.T
-            slope = -2 * self.gain * y * jax.nn.sigmoid(-y * model(x))
-            return ((z > 0) * slope[:, None]).T @ x / n, jnp.mean(
-                jax.nn.relu(z) * slope[:, None], axis=0
+            derivative = -2 * self.gain * y * jax.nn.sigmoid(-y * model(x))
+            return ((z > 0) * derivative[:, None]).T @ x / n, jnp.mean(
+                jax.nn.relu(z) * derivative[:, None], axis=0
             )
 
         def chunk(
@@ -79,11 +75,13 @@ class MinibatchErrors(ModelProbe):
                 jnp.max(jnp.abs(own_second - second) / norms) / scale,
             )
 
-        whole, coordinate, other = jax.lax.map(distance, jax.random.split(key_draws, self.draws))
+        whole, coordinate, second_layer_ratio = jax.lax.map(
+            distance, jax.random.split(key_draws, self.draws)
+        )
         return {
             "whole_ratio": jnp.max(whole),
             "coordinate_ratio": jnp.max(coordinate),
-            "second_ratio": jnp.max(other),
+            "second_ratio": jnp.max(second_layer_ratio),
             "first_length": jnp.max(jnp.linalg.norm(first, axis=1)) / 2,
             "second_length": jnp.max(jnp.abs(second) / norms) / 2,
         }

@@ -1,8 +1,7 @@
-"""What is measured of a network that learns XOR: parts of its neurons, margins of the four
-clusters, and the signal-heavy hypothesis.
+"""Probes of a network on XOR: components of neurons, cluster margins, signal-heavy hypothesis.
 
-A neuron splits as w = w_sig + w_opp + w_perp: w_sig along μ₁ where a > 0 and along μ₂ where a < 0,
-w_opp along the other of the two, w_perp across both. The margin of a cluster is γ_μ = y(μ)·f(μ).
+A neuron decomposes as w = w_sig + w_opp + w_perp: w_sig along μ₁ if a > 0 and along μ₂ if a < 0,
+w_opp along the other one, w_perp orthogonal to both. The margin of a cluster is γ_μ = y(μ)·f(μ).
 
 Reference: glasgow2023, Section 4 (Table 1), Definitions 4.2 and D.1, Lemma C.1.
 """
@@ -27,13 +26,12 @@ from unlazy.probes.base import ModelProbe, Probe
 from unlazy.tasks.base import Batch, Data
 from unlazy.tasks.multi_index import XOR, MultiIndexTask
 
-#: ζ is reported as a logarithm, which is cut here: without heavy neurons for every cluster no ζ
-#: will do.
-MOST = 12.0
+#: Maximum log₁₀ ζ; without heavy neurons for every cluster there is no admissible ζ.
+MAX_LOG10_ZETA = 12.0
 
 
 class Parts(NamedTuple):
-    """The neurons of a network seen from the clusters.
+    """Components of the neurons of a network.
 
     `side` is the sign of ⟨w_sig, μ⟩, with μ = μ₁ or μ₂.
     """
@@ -52,50 +50,56 @@ class Parts(NamedTuple):
 
 
 def parts(task: Data, model: Model) -> Parts:
-    """Split the neurons of a two-layer network on XOR."""
+    """Return the components of the neurons of a two-layer network on XOR."""
     if not isinstance(task, MultiIndexTask) or task.polynomial != XOR:
-        raise BadInput("Signal and opposite parts are defined on XOR alone.")
+        raise BadInput("Signal and opposite components are defined for XOR only.")
     if not isinstance(model, TwoLayer):
-        raise BadInput(f"Only two-layer networks have these parts, not {type(model).__name__}.")
+        raise BadInput(f"The model must be a two-layer network, got {type(model).__name__}.")
     a, w, directions = second_layer(model), model.first_layer, task.features
     along = w @ directions.T  # p 2
     own = jnp.where(a > 0, along[:, 0], along[:, 1])
     other = jnp.where(a > 0, along[:, 1], along[:, 0])
-    across = w - along @ directions
+    perpendicular = w - along @ directions
     return Parts(
-        a, jnp.abs(own), jnp.abs(other), jnp.linalg.norm(across, axis=1), jnp.sign(own), across
+        a,
+        jnp.abs(own),
+        jnp.abs(other),
+        jnp.linalg.norm(perpendicular, axis=1),
+        jnp.sign(own),
+        perpendicular,
     )
 
 
 def clusters(task: MultiIndexTask) -> tuple[Float[Array, "4 d"], Float[Array, " 4"]]:
-    """The cluster centres μ₁, −μ₁, μ₂, −μ₂ and their labels."""
+    """Return the cluster centers μ₁, −μ₁, μ₂, −μ₂ and their labels."""
     first, second = math.sqrt(2) * task.features
     return jnp.stack([first, -first, second, -second]), jnp.array([1.0, 1.0, -1.0, -1.0])
 
 
 def cluster_of(neurons: Parts) -> Bool[Array, "4 p"]:
-    """For each cluster, which neurons have their signal part towards it."""
-    positive, ahead = neurons.a > 0, neurons.side > 0
-    return jnp.stack([positive & ahead, positive & ~ahead, ~positive & ahead, ~positive & ~ahead])
+    """Return for each cluster which neurons have their signal component toward it."""
+    positive, plus = neurons.a > 0, neurons.side > 0
+    return jnp.stack([positive & plus, positive & ~plus, ~positive & plus, ~positive & ~plus])
 
 
 class Portrait(ModelProbe):
-    """The phase portrait: mean norms `signal`, `opposite`, `rest`; margins `margin_1` … `margin_4`
-    of μ₁, −μ₁, μ₂, −μ₂ and their extremes.
+    """Mean component norms and cluster margins.
 
-    `not_signal` = mean of ‖w_opp + w_perp‖², `imbalance` = mean of ‖w‖² − a², `excess` = greatest
-    |a| − ‖w‖ of a neuron, `size` = mean of ‖a·w‖. `heavy`: of the four clusters the least share of
-    neurons whose signal part towards it is longer than all the rest of the neuron.
+    `signal`, `opposite`, `rest`: mean norms of w_sig, w_opp, w_perp. `margin_1` … `margin_4`:
+    margins of μ₁, −μ₁, μ₂, −μ₂; `margin_least`, `margin_greatest`: their extremes. `not_signal`:
+    E‖w_opp + w_perp‖². `imbalance`: E[‖w‖² − a²]. `excess`: maximum |a| − ‖w‖. `size`: E‖a·w‖.
+    `heavy`: minimum over clusters of the fraction of neurons with ‖w_sig‖ toward the cluster and
+    larger than ‖w_opp + w_perp‖.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         neurons = parts(task, model)
         assert isinstance(task, MultiIndexTask)
-        centres, labels = clusters(task)
-        margins = labels * model(centres)
+        centers, labels = clusters(task)
+        margins = labels * model(centers)
         norm = jnp.sqrt(neurons.squared_norm)
         heavy = neurons.signal**2 > neurons.opposite**2 + neurons.rest**2
-        shares = jnp.mean(cluster_of(neurons) & heavy[None, :], axis=1)
+        fractions = jnp.mean(cluster_of(neurons) & heavy[None, :], axis=1)
         return {
             "signal": jnp.mean(neurons.signal),
             "opposite": jnp.mean(neurons.opposite),
@@ -107,19 +111,18 @@ class Portrait(ModelProbe):
             "imbalance": jnp.mean(neurons.squared_norm - neurons.a**2),
             "excess": jnp.max(jnp.abs(neurons.a) - norm),
             "size": jnp.mean(jnp.abs(neurons.a) * norm),
-            "heavy": jnp.min(shares),
+            "heavy": jnp.min(fractions),
         }
 
 
 class SignalHeavy(ModelProbe):
-    """The signal-heavy hypothesis: the least ζ for which the network meets it, as `log10_zeta`, and
-    `H`; `zeta_met` = ζ·e^{10H} ≤ 1 is asked.
+    """Minimum ζ for which the network satisfies the signal-heavy hypothesis, as `log10_zeta`.
 
-    A set S of neurons with `weight`·‖w_perp‖ + ‖w_opp‖ ≤ ζ·‖w_sig‖ must leave E[1(w ∉ S)·‖w‖²] ≤
-    ζ·γ̃_min, where γ̃_μ is the margin that the neurons of S towards μ make, and E‖w‖² ≤ E a² + ζH ≤
-    2H. H is the least number ≥ 1 that allows it, E‖w‖²/2.
+    A set S of neurons with weight·‖w_perp‖ + ‖w_opp‖ ≤ ζ·‖w_sig‖ must satisfy E[1(w ∉ S)·‖w‖²] ≤
+    ζ·γ̃_min, where γ̃_μ is the margin of the neurons of S toward μ, and E‖w‖² ≤ E a² + ζH ≤ 2H.
+    `H` = max(1, E‖w‖²/2). `zeta_met` = ζ·e^{10H}, which the definition requires to be at most 1.
 
-    Deviation: the definition has the weight e^{6H}, which no network of feasible size can meet;
+    Deviation: the definition has weight e^{6H}, which no network of feasible size satisfies;
     `log10_zeta_plain` has weight 1 instead.
     """
 
@@ -127,8 +130,8 @@ class SignalHeavy(ModelProbe):
         neurons = parts(task, model)
         H = jnp.maximum(1.0, jnp.mean(neurons.squared_norm) / 2)
         literal, plain = (
-            least_zeta(neurons, jnp.exp(6 * H), H),
-            least_zeta(neurons, jnp.ones(()), H),
+            min_zeta(neurons, jnp.exp(6 * H), H),
+            min_zeta(neurons, jnp.ones(()), H),
         )
         return {
             "log10_zeta": literal,
@@ -138,9 +141,10 @@ class SignalHeavy(ModelProbe):
         }
 
 
-def least_zeta(neurons: Parts, weight: Float[Array, ""], H: Float[Array, ""]) -> Float[Array, ""]:
-    """log₁₀ of the least ζ of the signal-heavy definition, at most `MOST`: S is always a set of
-    neurons with the smallest ratios.
+def min_zeta(neurons: Parts, weight: Float[Array, ""], H: Float[Array, ""]) -> Float[Array, ""]:
+    """Return log₁₀ of the minimum ζ of the signal-heavy definition, at most `MAX_LOG10_ZETA`.
+
+    The optimal S consists of the neurons with the smallest ratios.
     """
     ratio = (weight * neurons.rest + neurons.opposite) / jnp.maximum(
         neurons.signal, jnp.finfo(neurons.signal.dtype).tiny
@@ -148,21 +152,21 @@ def least_zeta(neurons: Parts, weight: Float[Array, ""], H: Float[Array, ""]) ->
     order = jnp.argsort(ratio)
     inside = jnp.cumsum(neurons.squared_norm[order]) / len(order)
     outside = jnp.mean(neurons.squared_norm) - inside
-    pulls = (jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal)[None, order]
-    towards = cluster_of(neurons)[:, order] * pulls
-    margin = jnp.min(jnp.cumsum(towards, axis=1), axis=0) / len(order)
+    contributions = (jnp.abs(neurons.a) * math.sqrt(2) * neurons.signal)[None, order]
+    toward = cluster_of(neurons)[:, order] * contributions
+    margin = jnp.min(jnp.cumsum(toward, axis=1), axis=0) / len(order)
     drift = (jnp.mean(neurons.squared_norm) - jnp.mean(neurons.a**2)) / H
     needed = jnp.maximum(
         jnp.maximum(ratio[order], drift), jnp.maximum(outside, 0) / jnp.maximum(margin, 1e-30)
     )
-    return jnp.minimum(jnp.log10(jnp.maximum(jnp.min(needed), 1e-12)), MOST)
+    return jnp.minimum(jnp.log10(jnp.maximum(jnp.min(needed), 1e-12)), MAX_LOG10_ZETA)
 
 
 class ErrorRate(Probe):
-    """`error`: share of wrong labels among `test` fresh examples. Cheaper than `Performance`, which
-    also looks at the training examples.
+    """Test error and loss on `test` fresh examples; cheaper than `Performance`.
 
-    `test_loss` is the paper's loss 2·log(1 + e^{−y·f}).
+    `error`: fraction of misclassified examples. `test_loss`: mean of 2·log(1 + e^{−y·f}), the
+    paper's loss.
     """
 
     test: int = eqx.field(static=True, default=4096)
@@ -171,7 +175,7 @@ class ErrorRate(Probe):
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         z, y = _drawn(task, self.test, key)
-        result: dict[str, Array] = _judged(y[None, :] * trace.models.scores(z, task.basis))
+        result: dict[str, Array] = _error_and_loss(y[None, :] * trace.models.scores(z, task.basis))
         return result
 
 
@@ -179,7 +183,7 @@ _drawn = eqx.filter_jit(lambda task, n, key: task.draw(n, key))
 
 
 @jax.jit
-def _judged(margin: Float[Array, "s n"]) -> dict[str, Array]:
+def _error_and_loss(margin: Float[Array, "s n"]) -> dict[str, Array]:
     wrong = jnp.where(jnp.isfinite(margin), margin <= 0, True)
     return {
         "error": jnp.mean(wrong, axis=1),

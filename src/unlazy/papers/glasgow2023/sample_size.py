@@ -1,10 +1,9 @@
-"""How many examples a learner needs on XOR: the number at which its test error falls to a target,
-over a row of dimensions.
+"""Sample complexity on XOR by dimension: number of examples at which the test error meets a target.
 
-SGD is looked at after every step of its stream. A kernel is solved for all prefixes of a sample
-that is somewhat larger than theory says is needed, and its error averaged over several samples
-where they are small. The number of examples is where the error first falls to the target and stays
-there; infinite where it does not, and NaN where it was below the target from the first look on.
+SGD is evaluated after every step. A kernel is solved for prefixes of a sample somewhat larger than
+predicted; its error is averaged over several samples if they are small. The number of examples is
+that at which the error first falls to the target and stays there. It is infinite if the target is
+not reached, and NaN if the first error is already below it.
 
 Reference: glasgow2023, Theorem 3.1, Section 1.1.
 """
@@ -32,19 +31,20 @@ from unlazy.papers.glasgow2023.probes import ErrorRate
 from unlazy.tasks.multi_index import XOR, MultiIndex, Terms
 from unlazy.theory.cube_kernels import curve
 
-#: Nearly ridgeless, in units of k(x, x).
+#: Ridge in units of k(x, x), nearly ridgeless.
 RIDGE = 1e-6
-#: Steps of SGD, each with d examples: more than it needs in any dimension that is measured.
+#: Steps of SGD with d examples each; sufficient in all measured dimensions.
 STEPS = 96
-#: Kernels beside their prediction are judged from this dimension on.
-TRUSTED = 32
+#: Minimum dimension at which kernels are compared with the prediction.
+MIN_DIMENSION = 32
 
 
 def samples_at(
     target: float, examples: Callable[[int], int]
 ) -> Callable[[int, Record], Mapping[str, float]]:
-    """`samples` of one dimension from the errors at its recorded steps, each of which stands for
-    `examples(d)` more of them.
+    """Return a function that measures `samples` from the errors at the recorded steps.
+
+    Each step uses `examples(d)` examples.
     """
 
     def samples(d: int, record: Record) -> Mapping[str, float]:
@@ -52,17 +52,17 @@ def samples_at(
             examples(d) * np.array(record.steps, float),
             np.array(record.measurements["error"]),
         )
-        found = first_stable_crossing(sizes, errors, target)
-        if found is None:
+        reached = first_stable_crossing(sizes, errors, target)
+        if reached is None:
             return {"samples": math.inf}
-        return {"samples": found if found > sizes[0] else math.nan}
+        return {"samples": reached if reached > sizes[0] else math.nan}
 
     return samples
 
 
 def exponents(d: np.ndarray, row: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """`exponent`: the slope of log samples in log d; `exponent_log`: that of log(samples / log d),
-    where one factor log d is granted.
+    """Return the slopes in log d of log(samples), `exponent`, and of log(samples / log d),
+    `exponent_log`.
     """
     x, samples = np.log(d), row["samples"]
     if len(d) < 2 or not np.all(np.isfinite(samples)):
@@ -71,7 +71,7 @@ def exponents(d: np.ndarray, row: Mapping[str, np.ndarray]) -> Mapping[str, Any]
 
 
 def sgd_row(dimensions: tuple[int, ...], *, width: int, target: float, test: int) -> Row:
-    """Mean-field SGD on fresh minibatches of d examples."""
+    """Return mean-field SGD on fresh minibatches of d examples, by dimension."""
 
     def arm(d: int) -> Arm:
         learner = mean_field_sgd(
@@ -88,7 +88,7 @@ def sgd_row(dimensions: tuple[int, ...], *, width: int, target: float, test: int
 
 @functools.lru_cache(maxsize=256)
 def predicted_size(kernel: ProductKernel, d: int, target: float, polynomial: Terms = XOR) -> float:
-    """The number of examples that the kernel's eigenvalues on the cube predict."""
+    """Return the number of examples predicted by the kernel's eigenvalues on the cube."""
     with jax.enable_x64(True):
         ridge = RIDGE * float(kernel.diagonal(jnp.ones((1, d)))[0])
     return curve(kernel, d, MultiIndex(d=d, polynomial=polynomial).spectrum, ridge).sample_size(
@@ -99,10 +99,9 @@ def predicted_size(kernel: ProductKernel, d: int, target: float, polynomial: Ter
 def kernel_row(
     kernel: ProductKernel, dimensions: tuple[int, ...], *, target: float, test: int
 ) -> Row:
-    """Kernel ridge regression beside its prediction.
+    """Return kernel ridge regression and its prediction, by dimension.
 
-    A small sample is a noisy one: its error is averaged over several draws, of some 8,000 examples
-    together.
+    Errors are averaged over up to 12 samples with about 8,000 examples in total.
     """
 
     def arm(d: int) -> Repeats:
@@ -112,11 +111,11 @@ def kernel_row(
             max(1, min(12, 8000 // n)),
         )
 
-    def beside_theory(d: np.ndarray, row: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """`ratio` = samples / `predicted`, and its extremes over d ≥ `TRUSTED`."""
+    def compare_with_prediction(d: np.ndarray, row: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """Return `ratio` = samples / `predicted`, and its extremes over d ≥ `MIN_DIMENSION`."""
         predicted = np.array([predicted_size(kernel, int(each), target) for each in d])
         ratio = row["samples"] / predicted
-        counted = ratio[d >= min(TRUSTED, d[-1])]
+        counted = ratio[d >= min(MIN_DIMENSION, d[-1])]
         return {
             "predicted": predicted,
             "ratio": ratio,
@@ -126,39 +125,33 @@ def kernel_row(
 
     return Row(
         {d: arm(d) for d in dimensions},
-        summaries=(exponents, beside_theory),
+        summaries=(exponents, compare_with_prediction),
         after=samples_at(target, lambda d: 1),
     )
 
 
 def crossover(first: Row, second: Row) -> Comparison:
-    """`crossover`: the dimension above which the first of two rows needs fewer examples than the
-    second.
-    """
+    """Return the dimension `crossover` above which the first row needs fewer examples."""
 
     def measure(records: Mapping[str, Record]) -> Mapping[str, float]:
-        """A crossing outside of the measured dimensions counts with their end: the least or the
-        greatest.
-        """
+        """Return the crossing, clipped to the measured dimensions."""
         (d1, one), (d2, other) = (
             (np.array(r.steps, float), np.array(r.measurements["samples"]))
             for r in records.values()
         )
         if not (np.all(np.isfinite(one)) and np.all(np.isfinite(other))):
             return {"crossover": math.nan}
-        found = crossing(d1, one, d2, other)
-        return {
-            "crossover": float(d1[0] if one[0] <= other[0] else d1[-1]) if found is None else found
-        }
+        inside = crossing(d1, one, d2, other)
+        outside = float(d1[0] if one[0] <= other[0] else d1[-1])
+        return {"crossover": outside if inside is None else inside}
 
     return Comparison({"first": first, "second": second}, measure)
 
 
 class PredictedSizes(ExactComputation):
-    """Sample sizes of a kernel from theory alone, at any dimension: `samples`, and the `exponent`
-    of the row.
+    """Predicted sample sizes of a kernel by dimension: `samples`, and their `exponent` in d.
 
-    The false world has another `polynomial`.
+    The negative control has another `polynomial`.
     """
 
     kernel: ProductKernel
@@ -166,9 +159,7 @@ class PredictedSizes(ExactComputation):
     target: float = eqx.field(converter=float, default=0.05, kw_only=True)
     polynomial: Terms = eqx.field(static=True, default=XOR, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.dimensions
+    axis = "dimensions"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         samples = np.array(

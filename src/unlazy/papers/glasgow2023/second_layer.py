@@ -1,4 +1,4 @@
-"""Networks whose second layer starts at a norm of its own.
+"""Initialization with a separate norm of the second layer.
 
 Reference: glasgow2023, Remark 4.3.
 """
@@ -17,17 +17,16 @@ from unlazy.networks.two_layer import TwoLayer
 
 
 class FixedSecondInit(Init):
-    """First layer and signs as `sphere` draws them, and |a_j| = `norm` for all neurons."""
+    """First layer and signs of `sphere`, and |a_j| = `norm` for all neurons."""
 
     sphere: SphereInit
     norm: float = eqx.field(converter=float, default=1.0)
 
     def __check_init__(self) -> None:
-        require(self.norm > 0, f"norm must be positive, but is {self.norm}.")
+        require(self.norm > 0, f"`norm` must be positive, got {self.norm}.")
 
     @property
     def width(self) -> int:
-        """As many neurons."""
         return self.sphere.width
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:

@@ -1,4 +1,4 @@
-"""Sizes of the studies of glasgow2023 at each scale, and what they have in common."""
+"""Sizes of the studies of glasgow2023 per scale, and shared training settings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from unlazy.tasks.multi_index import MultiIndex
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """Training on XOR in d dimensions: p neurons, radius θ, step size η, minibatches of m = `batch`
-    examples.
+    """Training on XOR in d dimensions.
 
-    By default θ = η = 1/log d and m = d/θ²: what Lemma C.1 asks for with C = 1. `second` multiplies
-    the step of the second layer (0: it is frozen), `norm` is |a| at the start where it is not θ.
+    p = `width` neurons, θ = `radius`, learning rate η = `step`, m = `batch` examples per step. By
+    default θ = η = 1/log d and m = d/θ², as Lemma C.1 requires for C = 1. `second` multiplies the
+    learning rate of the second layer (0: frozen). `norm`: initial |a|, if it is not θ.
     """
 
     d: int
@@ -42,25 +42,23 @@ class Training:
         object.__setattr__(self, "batch", self.batch or math.ceil(self.d / radius**2))
 
     def length(self, time: float) -> int:
-        """How many steps make a time ηt."""
+        """Return the number of steps t for a given time ηt."""
         return round(time / self.step)
 
     def arm(self, record: tuple[int, ...], *probes: Probe, family: Family | None = None) -> Arm:
-        """A run that stops at the last of the recorded steps."""
+        """Return a run that ends at the last recorded step."""
         rates = {"w": 2 * self.step * self.width}
         if self.second:
             rates["a"] = 2 * self.step * self.second / self.width
         stage = Descent(rates, steps=record[-1], batch=self.batch, loss="logistic")
         init = SphereInit(p=self.width, radius=self.radius)
-        start = init if self.norm is None else FixedSecondInit(init, self.norm)
-        learner = GradientDescent(start, (stage,), record=record, source=FreshGradients())
+        initial = init if self.norm is None else FixedSecondInit(init, self.norm)
+        learner = GradientDescent(initial, (stage,), record=record, source=FreshGradients())
         return Arm(family or MultiIndex(d=self.d), learner, record[-1] * self.batch, probes)
 
 
 class XorSize(NamedTuple):
-    """Sizes of a scale: the training runs, the dimensions of the sample sizes, and those of the
-    other instruments.
-    """
+    """Sizes of a scale: training runs, dimensions of sample sizes and of exact computations."""
 
     d: int
     width: int
@@ -110,33 +108,25 @@ SIZES: dict[Scale, XorSize] = {
     ),
 }
 
-LARGE = (
-    "'For d large enough' cannot be checked; the exponent C of θ = 1/log^C d, which the paper "
-    "leaves open, is taken as 1: θ = η = 1/log d."
-)
-THETA = (
-    "Initial radius θ as in Section 2.2, Lemma C.1 and Theorem E.1; Theorem 3.1 prints θ/√p (see "
-    "the errata)."
-)
 ONE_SEED: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 
 
 def training(scale: Scale) -> Training:
-    """The run that is watched."""
+    """Return the training run of a scale."""
     size = SIZES[scale]
     return Training(d=size.d, width=size.width)
 
 
 def every(step: int, last: int) -> tuple[int, ...]:
-    """Each so many steps, from 0 on, and the last."""
+    """Return every `step`-th step from 0, and the last."""
     return tuple(sorted({*range(0, last + 1, step), last}))
 
 
 def lemma_c1(run: Callable[[Scale], Training]) -> tuple[Condition, ...]:
-    """What Lemma C.1 asks of a run, with C = 1."""
+    """Return the conditions of Lemma C.1 on a run, with C = 1."""
     return (
         Condition(
-            "θ ≤ 1/log^C d, C taken as 1 (the lemma: C large in terms of c)",
+            "θ ≤ 1/log^C d, C set to 1 (the lemma: C large in terms of c)",
             lambda s: run(s).radius,
             lambda s: (1 + 1e-9) / math.log(run(s).d),
             "≤",
@@ -145,6 +135,6 @@ def lemma_c1(run: Callable[[Scale], Training]) -> tuple[Condition, ...]:
         Condition("η ≤ θ", lambda s: run(s).step, lambda s: run(s).radius, "≤"),
         Condition("p ≥ 1/θ", lambda s: run(s).width, lambda s: 1 / run(s).radius),
         Condition(
-            "p ≤ d^C, C taken as 2", lambda s: run(s).width, lambda s: float(run(s).d ** 2), "≤"
+            "p ≤ d^C, C set to 2", lambda s: run(s).width, lambda s: float(run(s).d ** 2), "≤"
         ),
     )

@@ -1,7 +1,8 @@
-"""Malach, Shalev-Shwartz (2020), "Learning Boolean Circuits with Neural Networks": local
-correlation decides what layerwise descent learns.
+"""Malach, Shalev-Shwartz (2020), "Learning Boolean Circuits with Neural Networks".
 
-unlazy reproduce 'malach2019/*'     some minutes on two cores
+Layerwise gradient descent learns circuits whose gates are correlated with the label.
+
+unlazy reproduce 'malach2019/*'     takes some minutes on two cores
 """
 
 from __future__ import annotations
@@ -77,22 +78,22 @@ TASKS = {
     ),
     "malach2019/task-generative": Entry(
         GenerativeCircuits(32),
-        "Section 5.2: random AND/OR/NAND/NOR circuits under the generative law",
+        "Section 5.2: random AND/OR/NAND/NOR circuits under the generative distribution",
     ),
 }
 
 LEARNERS = {
     "malach2019/learner": Entry(
         Layerwise(margin=(2 / 3) ** 5, precision=64),
-        "Algorithm 1 through the statistics of its gates, n = 32",
+        "Algorithm 1 on gate statistics, n = 32",
     ),
     "malach2019/learner-network": Entry(
         layerwise_network(8, margin=(2 / 3) ** 3, steps=5_000),
-        "Algorithm 1 on the literal tree network, n = 8",
+        "Algorithm 1 on the tree network through its loss, n = 8",
     ),
     "malach2019/end-to-end": Entry(
-        end_to_end(16, steps=3_000, batch=128, rate=3e-3),
-        "the same tree trained as a whole by Adam, n = 16",
+        end_to_end(steps=3_000, batch=128, rate=3e-3),
+        "the same tree network trained end to end by Adam, n = 16",
     ),
     "malach2019/figure1-network": Entry(
         fully_connected(64, 128, 7_000, 512), "Figure 1: two-layer ReLU network, Adam"

@@ -1,4 +1,4 @@
-"""Circuits and laws: Sections 3 and 5, and the lemmas that can be computed exactly."""
+"""Claims on circuits and input distributions (Sections 3 to 5), computed exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unlazy.papers.malach2019.computations import (
 from unlazy.papers.malach2019.margins import CountedFunctions, GenerativeMargin, ParityMargin
 from unlazy.tasks.circuits.circuit import NAMES
 
-#: Rounding of exact sums of doubles.
+#: Tolerance for rounding in sums of float64 values.
 EXACT = 1e-12
 ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 
@@ -29,8 +29,8 @@ TASK_CIRCUIT = Claim(
     kind="task",
     statement=(
         "A circuit is a full binary tree of arbitrary two-bit gates, h_C(x) = Γ_{1…d}(x); c_ij = "
-        "E[x_j y] under D⁽ⁱ⁾, and I_ij is the probability that turning node (i, j) turns the "
-        "output, where level i holds fair coins."
+        "E[x_j y] under D⁽ⁱ⁾, and I_ij is the probability that flipping node (i, j) flips the "
+        "output if the nodes of level i are uniform bits."
     ),
     study=lambda scale: {"circuits": Enumeration(SIZES[scale], circuits=DRAWN[scale])},
     checks=(
@@ -42,7 +42,7 @@ TASK_CIRCUIT = Claim(
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "the list of all inputs is that of another circuit",
+        "the enumeration is that of another circuit",
         lambda scale: {"circuits": Enumeration(SIZES[scale], circuits=DRAWN[scale], other=True)},
     ),
     corrections=("malach2019/influence",),
@@ -56,8 +56,8 @@ CIRCUIT_COUNT = Claim(
     id="malach2019/circuit-count",
     where="Section 3 (size of H)",
     kind="task",
-    statement="The family H of functions that trees of arbitrary two-bit gates over n inputs "
-    "compute has a size that grows like 6^n.",
+    statement="The number of functions computed by trees of arbitrary two-bit gates over n inputs "
+    "grows like 6^n.",
     study=lambda scale: {"functions": CountedFunctions(COUNTED[scale])},
     checks=(functions.growth.between(0.99, 1.01), functions.formula_gap <= 0.0),
     seeds=ONE_RUN,
@@ -83,20 +83,19 @@ TASK_PRODUCT = Claim(
     where="Section 5.1, Lemma 5",
     kind="task",
     statement=(
-        "The printed circuit, whose first layer passes on, multiplies or drops its inputs by "
-        "whether they are in I, and whose other gates multiply, computes the parity: h_C(x) = "
-        "Π_{i∈I} x_i."
+        "The printed circuit computes the parity: h_C(x) = Π_{i∈I} x_i. Each gate of its first "
+        "layer outputs the product of its inputs in I, and all other gates multiply."
     ),
     study=lambda scale: {"parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]))},
     checks=(
         (parity.label_errors <= 0.0).by_paper(),
-        # Of some thousand independent means, none lies five deviations off.
+        # Among some thousand independent means, none should deviate by five standard errors.
         parity.frequency_z <= 5.0,
     ),
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "the upper gates are OR, and bits are +1 with probability 0.7 where 0.75 is stated",
+        "the upper gates are OR, and bits are +1 with probability 0.7 instead of 0.75",
         lambda scale: {
             "parity": ParityConstruction((8, *PARITY_SIZES[scale][1:]), gate="OR", p=0.7)
         },
@@ -116,8 +115,8 @@ TASK_GENERATIVE = Claim(
     id="malach2019/task-generative",
     where="Section 5.2, Lemma 9",
     kind="task",
-    statement="For every i ∈ [d], level i of the circuit maps the generative law of its inputs to "
-    "that of its outputs: Γ_i(D⁽ⁱ⁾) = D⁽ⁱ⁻¹⁾.",
+    statement="For every i ∈ [d], level i of the circuit maps the generative distribution of its "
+    "inputs to that of its outputs: Γ_i(D⁽ⁱ⁾) = D⁽ⁱ⁻¹⁾.",
     study=lambda scale: {"generative": PushForward(PUSH_SIZES[scale], sample=PUSHED[scale])},
     checks=(
         (generative.distance <= EXACT).by_paper(),
@@ -127,7 +126,7 @@ TASK_GENERATIVE = Claim(
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "the recursion as printed, which draws from the patterns of +1 for both values",
+        "the recursion as printed, which draws from the +1 patterns for both gate values",
         lambda scale: {
             "generative": PushForward(PUSH_SIZES[scale], sample=PUSHED[scale], printed=True)
         },
@@ -154,14 +153,14 @@ LCA = Claim(
     ),
     conditions=(
         Condition(
-            "drawn circuits and laws that satisfy LCA with some Δ > 0",
+            "random circuits and distributions that satisfy LCA with some Δ > 0",
             drawn.with_lca,
             lambda scale: 5.0,
         ),
     ),
     control=Control(
-        "inputs are dependent (a mixture of two product laws), and Δ does not bound their "
-        "probabilities",
+        "inputs are dependent (a mixture of two product distributions), and Δ does not bound "
+        "their probabilities",
         lambda scale: {
             "lemma 3": LocalCorrelation(LCA_SIZES[scale], circuits=LCA_DRAWN[scale], dependent=True)
         },
@@ -194,7 +193,7 @@ LEMMA6 = Claim(
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "p_j may lie anywhere between 0.01 and 0.99",
+        "p_j is drawn between 0.01 and 0.99",
         lambda scale: {
             "parity": ParityMargin(
                 PARITY_SIZES[scale],
@@ -208,7 +207,7 @@ LEMMA6 = Claim(
     **notes("malach2019/lemma6"),
 )
 
-#: Gates that are no AND, OR, NAND or NOR among them, for the control.
+#: All gates that are not constant, for the control.
 NOT_CONSTANT = tuple(name for name in NAMES if name not in ("TRUE", "FALSE"))
 
 LEMMA8 = Claim(
@@ -216,9 +215,9 @@ LEMMA8 = Claim(
     where="Lemma 8 and its proof; ε of Section 5.2",
     kind="lemma",
     statement=(
-        "Under the generative law of an AND/OR/NAND/NOR circuit, |c_ij| − E y > (2/3)^d = "
-        "n^{log(2/3)} for every level i ∈ [d] and node j, since |c_ij| = (2/3)^i and E y = 0. All "
-        "gates have influence, and Property 3 holds with ε = (1/4)^d = 1/n²."
+        "Under the generative distribution of an AND/OR/NAND/NOR circuit, |c_ij| − E y > (2/3)^d "
+        "= n^{log(2/3)} for every level i ∈ [d] and node j, since |c_ij| = (2/3)^i and E y = 0. "
+        "All gates have influence, and Property 3 holds with ε = (1/4)^d = 1/n²."
     ),
     study=lambda scale: {"generative": GenerativeMargin(PARITY_SIZES[scale])},
     checks=(
@@ -232,7 +231,7 @@ LEMMA8 = Claim(
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "gates of all kinds that are not constant, and 95 % of labels are +1",
+        "all gates that are not constant, and 95 % positive labels",
         lambda scale: {
             "generative": GenerativeMargin(PARITY_SIZES[scale], gates=NOT_CONSTANT, positive=0.95)
         },

@@ -1,5 +1,4 @@
-"""Circuits and laws as they are claimed to be: enumeration beside recursion, lemmas beside exact
-numbers.
+"""Exact computations on circuits and input distributions: recursions versus enumeration.
 
 Reference: malach2019, Sections 3–5.
 """
@@ -28,14 +27,14 @@ from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.families import LISTED
 from unlazy.theory.local_properties import check_properties
 
-#: Rounding of products and sums of some hundred doubles stays far below.
+#: Tolerance far above the rounding of sums and products of some hundred float64 values.
 EXACT = 1e-12
 
 
 class OverSizes(ExactComputation):
-    """An experiment on circuits of several sizes: the axis is the number n of inputs.
+    """Computation on circuits of several sizes; the axis is the number n of inputs.
 
-    What `WORST` names is accumulated over the sizes up to n, so that its last value speaks for all.
+    Quantities in `WORST` are accumulated over the sizes up to n; the last value covers all sizes.
     """
 
     WORST: ClassVar[dict[str, np.ufunc]] = {}
@@ -43,9 +42,7 @@ class OverSizes(ExactComputation):
     sizes: tuple[int, ...] = eqx.field(static=True)
     precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.sizes
+    axis = "sizes"
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Measure one size."""
@@ -53,18 +50,18 @@ class OverSizes(ExactComputation):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
-        found = [self.at(n, rng) for n in self.sizes]
-        table = {name: np.array([row[name] for row in found], float) for name in found[0]}
-        return table | {name: rule.accumulate(table[name]) for name, rule in self.WORST.items()}
+        rows = [self.at(n, rng) for n in self.sizes]
+        table = {name: np.array([row[name] for row in rows], float) for name in rows[0]}
+        return table | {name: ufunc.accumulate(table[name]) for name, ufunc in self.WORST.items()}
 
 
 def all_inputs(n: int) -> np.ndarray:
-    """All inputs as Booleans, one a row."""
+    """Return all 2^n inputs as Booleans (2^n, n)."""
     return unpack(every_input(n), 2**n)
 
 
 def plain_evaluation(circuit: Circuit, x: np.ndarray) -> list[np.ndarray]:
-    """All nodes by table look-up, one byte a bit: level 0 first."""
+    """Return all node values by table look-up, level 0 (output) first."""
     nodes = [x.astype(int)]
     for level in reversed(circuit.levels):
         nodes.append(TABLE[level[None], 2 * nodes[-1][:, 0::2] + nodes[-1][:, 1::2]])
@@ -72,13 +69,11 @@ def plain_evaluation(circuit: Circuit, x: np.ndarray) -> list[np.ndarray]:
 
 
 class Enumeration(OverSizes):
-    """Random circuits of all sixteen gates: packed evaluation, exact c and exact influences against
-    all 2^n inputs.
+    """Bit-packed evaluation, c_ij and I_ij of random circuits versus enumeration of all inputs.
 
-    `evaluation_errors`: values of nodes that differ. `correlation_gap`, `influence_gap`: greatest
-    difference. `print_errors`: circuits that are not read back as they were written. `other` holds
-    the enumeration of another circuit, with negated output and bottom gates, against them: then
-    nothing agrees.
+    The circuits have all sixteen gates. `evaluation_errors`: number of node values that differ.
+    `correlation_gap`, `influence_gap`: maximum differences. `print_errors`: circuits that change
+    when printed and parsed. `other` enumerates another circuit, so that nothing agrees.
     """
 
     circuits: int = eqx.field(static=True, default=5, kw_only=True)
@@ -92,7 +87,7 @@ class Enumeration(OverSizes):
     }
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        found = {
+        measured = {
             "evaluation_errors": 0.0,
             "print_errors": 0.0,
             "correlation_gap": 0.0,
@@ -104,54 +99,56 @@ class Enumeration(OverSizes):
             listed = _other(circuit) if self.other else circuit
             nodes = plain_evaluation(listed, x)
             packed = circuit.evaluate(every_input(n))
-            found["evaluation_errors"] += sum(
+            measured["evaluation_errors"] += sum(
                 np.sum(unpack(a, len(x)) != b) for a, b in zip(packed, nodes, strict=True)
             )
-            found["print_errors"] += Circuit.parse(str(circuit)) != listed
+            measured["print_errors"] += Circuit.parse(str(circuit)) != listed
             weights = np.prod(np.where(x, p, 1 - p), axis=1)
             y = 2 * nodes[0][:, 0] - 1
-            by_hand = [weights * y @ (2 * level - 1) for level in nodes]
+            enumerated = [weights * y @ (2 * level - 1) for level in nodes]
             exact = correlations(circuit, ProductDistribution(p)).c
-            found["correlation_gap"] = max(found["correlation_gap"], _apart(by_hand, exact))
-            found["influence_gap"] = max(
-                found["influence_gap"], _apart(enumerated_influences(listed), influences(circuit))
+            measured["correlation_gap"] = max(
+                measured["correlation_gap"], _difference(enumerated, exact)
             )
-        return found
+            measured["influence_gap"] = max(
+                measured["influence_gap"],
+                _difference(enumerated_influences(listed), influences(circuit)),
+            )
+        return measured
 
 
 def enumerated_influences(circuit: Circuit) -> list[np.ndarray]:
-    """Influences by flipping every node for all values of its level."""
-    found = [np.ones(1)]
+    """Return the influences I_ij by flipping every node for all values of its level."""
+    levels = [np.ones(1)]
     for i in range(1, circuit.depth + 1):
         above = Circuit(circuit.gates[: 2**i - 1])
         output = plain_evaluation(above, all_inputs(2**i))[0][:, 0]
         number = np.arange(2 ** (2**i))
-        found.append(
+        levels.append(
             np.array(
                 [np.mean(output != output[number ^ (1 << (2**i - 1 - j))]) for j in range(2**i)]
             )
         )
-    return found
+    return levels
 
 
 def _other(circuit: Circuit) -> Circuit:
-    """Another circuit: every gate of the upper levels is followed by the next kind."""
+    """Return the circuit with each gate of the upper levels replaced by the next one."""
     gates = circuit.gates.copy()
     gates[: max(1, circuit.n // 2 - 1)] = (gates[: max(1, circuit.n // 2 - 1)] + 1) % 16
     return Circuit(gates)
 
 
-def _apart(one: list[np.ndarray], two: list[np.ndarray]) -> float:
+def _difference(one: list[np.ndarray], two: list[np.ndarray]) -> float:
     return max(float(np.abs(a - b).max()) for a, b in zip(one, two, strict=True))
 
 
 class ParityConstruction(OverSizes):
-    """Lemma 5: the circuit that is printed for the parity of log₂ n random bits, on inputs with P(x
-    = 1) = p.
+    """Lemma 5: the printed circuit of the parity of log₂ n random bits, P(x_j = 1) = p.
 
-    `label_errors`: outputs that are not the product of the signs, among all inputs up to n = 16 and
-    in a sample above. `frequency_z`: greatest standardised error of a sampled mean against
-    `stated`. `gate` takes the place of the product in the upper levels.
+    `label_errors`: number of outputs that differ from the parity, over all inputs up to n = 16 and
+    over a sample above. `frequency_z`: maximum deviation of a sample mean from `stated`, in
+    standard errors. `gate` replaces the product (XNOR) in the upper levels.
     """
 
     p: float = eqx.field(converter=float, default=0.75, kw_only=True)
@@ -183,8 +180,9 @@ class ParityConstruction(OverSizes):
 
 
 def generative_masses(circuit: Circuit) -> np.ndarray:
-    """P(x) of every input under the generative law with balanced labels: a product of 1/|patterns|
-    over the gates.
+    """Return P(x) of every input under the generative distribution with balanced labels.
+
+    P(x) is ½ times the product over gates of 1/(number of patterns with the gate's value).
     """
     nodes = plain_evaluation(circuit, all_inputs(circuit.n))
     mass = np.full(len(nodes[0]), 0.5)
@@ -195,8 +193,9 @@ def generative_masses(circuit: Circuit) -> np.ndarray:
 
 
 def printed_masses(circuit: Circuit) -> np.ndarray:
-    """P(x) of every input under the recursion as printed, where both values of a gate draw from the
-    patterns that give +1.
+    """Return P(x) of every input under the recursion as printed.
+
+    There, both values of a gate draw from the patterns with value +1.
     """
     gates = circuit.levels[-1]
     values = plain_evaluation(circuit, all_inputs(circuit.n))[circuit.depth - 1]
@@ -207,9 +206,11 @@ def printed_masses(circuit: Circuit) -> np.ndarray:
 
 
 class PushForward(OverSizes):
-    """Lemma 9 by enumeration. `distance`: total variation between Γ_i(D⁽ⁱ⁾) and D⁽ⁱ⁻¹⁾, the worst
-    level. `chi_square`: χ² per degree of freedom between `sample` drawn inputs and their exact
-    probabilities. `printed` takes the law as the text prints it.
+    """Lemma 9 by enumeration.
+
+    `distance`: maximum over levels of the total variation distance of Γ_i(D⁽ⁱ⁾) and D⁽ⁱ⁻¹⁾.
+    `chi_square`: χ² per degree of freedom of `sample` drawn inputs against their exact
+    probabilities. `printed` uses the distribution as printed in the paper.
     """
 
     sample: int = eqx.field(static=True, default=200_000, kw_only=True)
@@ -229,31 +230,30 @@ class PushForward(OverSizes):
                 Circuit(circuit.gates[: 2 ** (i - 1) - 1]),
             )
             mass = masses(lower)
-            place = plain_evaluation(lower, all_inputs(2**i))[i - 1] @ (
+            index = plain_evaluation(lower, all_inputs(2**i))[i - 1] @ (
                 1 << np.arange(2 ** (i - 1))[::-1]
             )
-            pushed = np.bincount(place, mass, 2 ** (2 ** (i - 1)))
+            pushed = np.bincount(index, mass, 2 ** (2 ** (i - 1)))
             worst = max(worst, float(np.abs(pushed - masses(upper)).sum()) / 2)
         expected = masses(circuit) * self.sample
         x = unpack(GenerativeDistribution(circuit).draw(self.sample, rng), self.sample)
-        counted = np.bincount(x @ (1 << np.arange(n)[::-1]), minlength=2**n)
-        seen = expected > 0
-        chi = np.sum((counted[seen] - expected[seen]) ** 2 / expected[seen]) / max(
-            1, seen.sum() - 1
+        counts = np.bincount(x @ (1 << np.arange(n)[::-1]), minlength=2**n)
+        possible = expected > 0
+        chi = np.sum((counts[possible] - expected[possible]) ** 2 / expected[possible]) / max(
+            1, possible.sum() - 1
         )
         return {"distance": worst, "chi_square": chi}
 
 
 class LocalCorrelation(OverSizes):
-    """Lemma 3 and the checker, on random circuits under random product laws whose gates of
-    influence zero are set to TRUE.
+    """Lemma 3 on random circuits and random product distributions.
 
-    `with_lca`: how many satisfy LCA with some Δ, which is also to bound the probabilities of the
-    inputs (Definition 1). `broken`: how many of them break a property. `rare`: how many of them
-    have a pattern rarer than Δ²/4. `tightest`: least ε/(Δ²/4). `checker_gap`: difference of Δ and ε
-    to enumeration. `dependent` breaks the conditions: laws are mixtures of two product laws, so
-    that inputs are not independent, Δ does not bound their probabilities, and the enumeration is
-    that of one part alone.
+    Gates without influence are set to TRUE. `with_lca`: number of cases with LCA for some Δ > 0.
+    Among these, `broken`: number that violate a property; `rare`: number with ε < Δ²/4, where Δ
+    also bounds the input probabilities (Definition 1); `tightest`: minimum ε/(Δ²/4).
+    `checker_gap`: maximum difference of Δ and ε between recursion and enumeration. `dependent`
+    violates the conditions: distributions are mixtures of two product distributions, Δ does not
+    bound the input probabilities, and the enumeration uses one component only.
     """
 
     circuits: int = eqx.field(static=True, default=200, kw_only=True)
@@ -268,35 +268,41 @@ class LocalCorrelation(OverSizes):
     }
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        found = {"with_lca": 0.0, "broken": 0.0, "rare": 0.0, "tightest": 1e3, "checker_gap": 0.0}
-        x, counted = all_inputs(n), 0
+        measured = {
+            "with_lca": 0.0,
+            "broken": 0.0,
+            "rare": 0.0,
+            "tightest": 1e3,
+            "checker_gap": 0.0,
+        }
+        x, enumerated = all_inputs(n), 0
         for _ in range(self.circuits):
             circuit, distribution, p, delta = self._draw(n, rng)
             known = correlations(circuit, distribution)
             if not np.isfinite(known.margin):
                 continue
-            if counted < 5:
-                counted += 1
+            if enumerated < 5:
+                enumerated += 1
                 y = plain_evaluation(circuit, x)[0][:, 0] > 0
                 listed = correlations(
                     circuit, WeightedSample(x, y, np.prod(np.where(x, p, 1 - p), axis=1))
                 )
-                apart = max(abs(listed.margin - known.margin), abs(listed.epsilon - known.epsilon))
-                found["checker_gap"] = max(found["checker_gap"], apart)
+                gap = max(abs(listed.margin - known.margin), abs(listed.epsilon - known.epsilon))
+                measured["checker_gap"] = max(measured["checker_gap"], gap)
             if known.margin <= EXACT:
                 continue
-            found["with_lca"] += 1
+            measured["with_lca"] += 1
             answers = check_properties(circuit, distribution)
-            found["broken"] += any(answer.answer != "holds" for answer in answers.values())
+            measured["broken"] += any(answer.answer != "holds" for answer in answers.values())
             ratio = known.epsilon / (min(known.margin, delta) ** 2 / 4)
-            found["rare"] += ratio < 1
-            found["tightest"] = min(found["tightest"], ratio)
-        return found
+            measured["rare"] += ratio < 1
+            measured["tightest"] = min(measured["tightest"], ratio)
+        return measured
 
     def _draw(
         self, n: int, rng: np.random.Generator
     ) -> tuple[Circuit, InputDistribution, np.ndarray, float]:
-        """A circuit, its law, the probabilities of the inputs, and the least of them."""
+        """Return a circuit, its distribution, all P(x_j = 1), and min P(x_j = ±1)."""
         circuit = simplified(random_circuit(n, rng, NAMES))
         if not self.dependent:
             p = rng.uniform(0.1, 0.9, n)
@@ -311,7 +317,7 @@ class LocalCorrelation(OverSizes):
 
 
 def marginals(circuit: Circuit, p: np.ndarray) -> list[np.ndarray]:
-    """P(node = 1) on levels 0 … d for independent inputs."""
+    """Return P(z_ij = 1) on levels 0 … d for independent inputs."""
     levels = [p]
     for gates in reversed(circuit.levels):
         left, right = (

@@ -1,4 +1,4 @@
-"""Depth separation: Section 6."""
+"""Claims on depth separation (Section 6)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ LEMMA23 = Claim(
     kind="lemma",
     statement=(
         "A two-layer network of k neurons on n′ + n′ inputs whose first layer has integer weights "
-        "and biases in [−B, B] has sign-rank at most 4Bkn′. Rounding the first layer of one with "
-        "real weights in [−B, B] up to multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉, changes its output "
-        "by at most γ/2."
+        "and biases in [−B, B] has sign-rank at most 4Bkn′. For real weights in [−B, B], rounding "
+        "the first layer up to multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉, changes the output by at "
+        "most γ/2."
     ),
     study=lambda scale: {
         "networks": NetworkRank(HALF[scale], networks=8 if scale == "paper" else 6)
@@ -40,7 +40,7 @@ LEMMA23 = Claim(
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "weights are not integers, and N is a quarter of what it should be",
+        "weights are not integers, and N is a quarter of the stated value",
         lambda scale: {"networks": NetworkRank(HALF[scale], networks=6, coarse=True)},
     ),
     **notes("malach2019/lemma23"),
@@ -52,16 +52,16 @@ THEOREM12 = Claim(
     where="Theorems 11 and 12, Corollary 13(2)",
     kind="bound",
     statement=(
-        "The matrix of f_m(x, y) = ⋀_{i≤m} ⋁_{j≤m²} (x_ij ∧ y_ij) has sign-rank 2^Ω(m); so a "
+        "The matrix of f_m(x, y) = ⋀_{i≤m} ⋁_{j≤m²} (x_ij ∧ y_ij) has sign-rank 2^Ω(m). So a "
         "two-layer ReLU network with all weights in [−B, B] and g(x, y)·f_m(x, y) ≥ γ for all x, "
-        "y has k ≥ 2^Ω(m) neurons. Hence some law that Algorithm 1 learns is separated with a "
-        "constant margin only by such networks of size 2^Ω(n)."
+        "y has k ≥ 2^Ω(m) neurons. Hence there is a distribution that Algorithm 1 learns and that "
+        "such networks separate with a constant margin only if their size is 2^Ω(n)."
     ),
     study=lambda scale: {"sign-rank": SignRank()},
     checks=(sign_rank.growth >= 1.0,),
     conditions=(
         Condition(
-            "m is large enough for the proof's 4Bkn′⌈2Bk(2n′+1)/γ⌉ ≥ sr(f_m) to ask for one "
+            "m is large enough for the proof's 4Bkn′⌈2Bk(2n′+1)/γ⌉ ≥ sr(f_m) to require one "
             "neuron (B = γ = 1)",
             sign_rank.width_bound[2],
             lambda scale: 1.0,
@@ -89,7 +89,7 @@ SAMPLED: dict[Scale, tuple[int, ...]] = {"smoke": (1,), "laptop": (1, 2), "paper
 
 
 def trees(scale: Scale, gates: tuple[str, str] = ("AND", "OR")) -> dict[str, StudyArm]:
-    """Algorithm 1 on f_m, on the law and on samples."""
+    """Return Algorithm 1 on f_m, on the exact distribution and on samples."""
     return {
         "tree, population": deep_recovery(TREES[scale], sample=False, gates=gates),
         "tree, samples": deep_recovery(SAMPLED[scale], sample=True, gates=gates),
@@ -97,13 +97,13 @@ def trees(scale: Scale, gates: tuple[str, str] = ("AND", "OR")) -> dict[str, Stu
 
 
 def depth_separation(scale: Scale) -> dict[str, StudyArm]:
-    """The trees, and beside them the error of two-layer networks at every width."""
+    """Return the trees, and two-layer networks of every width."""
     m, r = (1, 2) if scale == "smoke" else (2, 4)
-    starts, training = (
+    repeats, training = (
         (1, 100) if scale == "smoke" else (1, 3_000) if scale == "laptop" else (5, 10_000)
     )
     return trees(scale) | {
-        "two layers": errors_by_width(m, r, WIDTHS[scale], starts=starts, steps=training)
+        "two layers": errors_by_width(m, r, WIDTHS[scale], repeats=repeats, steps=training)
     }
 
 
@@ -112,7 +112,7 @@ DEPTH_SEPARATION = Claim(
     where="Corollary 13(1), for f_m",
     kind="bound",
     statement=(
-        "f_m is computed by a tree of AND and OR gates, and under its generative law Algorithm 1 "
+        "A tree of AND and OR gates computes f_m. Under its generative distribution, Algorithm 1 "
         "returns with high probability a function that separates it with margin 1, with "
         "polynomial run-time and sample size."
     ),
@@ -130,14 +130,14 @@ DEPTH_SEPARATION = Claim(
             "Error of two-layer networks on f_2",
             "width",
             "error (%)",
-            (PlotLine("two layers", "error", "Adam, mean over starts"),),
+            (PlotLine("two layers", "error", "Adam, mean over initializations"),),
             log_x=True,
-            caption="Labels are balanced, all inputs are counted. A width at which a start is "
-            "exact bounds the least width from above.",
+            caption="Error on all inputs, labels weighted equally. A width at which some "
+            "initialization reaches zero error bounds the minimum width from above.",
         ),
     ),
     control=Control(
-        "XNOR and XOR in the place of AND and OR: no gate is correlated with the label",
+        "XNOR and XOR instead of AND and OR: no gate is correlated with the label",
         lambda s: trees(s, ("XNOR", "XOR")),
     ),
     corrections=("malach2019/regulariser", "malach2019/sampler"),

@@ -1,4 +1,4 @@
-"""Figure 1: the same network on a parity of fair and of biased bits."""
+"""Figure 1: one network on the parity of uniform and of biased bits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.learners.sources import FreshGradients, SampleGradients
+from unlazy.learners.sources import FreshGradients
 from unlazy.networks.inits import AntisymmetricInit
 from unlazy.probes.performance import Performance
 from unlazy.tasks.circuits.families import BiasedParity
@@ -33,30 +33,17 @@ FIGURE1_SIZES: dict[Scale, Figure1Size] = {
 }
 
 
-def fully_connected(
-    m: int,
-    n: int,
-    steps: int,
-    batch: int,
-    *,
-    rate: float = 3e-3,
-    record: int = 14,
-    fresh: bool = True,
-) -> GradientDescent:
-    """A two-layer ReLU network of 2m neurons, trained by Adam."""
+def fully_connected(m: int, n: int, steps: int, batch: int) -> GradientDescent:
+    """Return Adam on a two-layer ReLU network of 2m neurons."""
     init = AntisymmetricInit(m=m, w_scale=n**-0.5, b_scale=0.1, a_scale=0.1, activation="relu")
-    source = FreshGradients() if fresh else SampleGradients()
-    rates = {"w": rate, "b": rate, "a": rate, "c": rate}
+    rates = {"w": 3e-3, "b": 3e-3, "a": 3e-3, "c": 3e-3}
     descent = Descent(rates, steps=steps, batch=batch, loss="logistic", optimizer="adam")
-    return GradientDescent(
-        init, (descent,), record=tuple(range(0, steps, max(1, steps // record))), source=source
-    )
+    record = tuple(range(0, steps, max(1, steps // 14)))
+    return GradientDescent(init, (descent,), record=record, source=FreshGradients())
 
 
 def figure1(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
-    """The same network on the same parity problem, with fair and with biased bits; or each under
-    the other's name.
-    """
+    """Return arms with uniform and with biased bits; `swapped` exchanges the distributions."""
     size = FIGURE1_SIZES[scale]
     learner = fully_connected(size.m, size.n, size.steps, size.batch)
     distributions = {"uniform": 0.6, "biased": 0.5} if swapped else {"uniform": 0.5, "biased": 0.6}
@@ -74,8 +61,8 @@ FIGURE1 = Claim(
     kind="figure",
     statement=(
         "A two-layer ReLU network of size 128 trained by Adam on the parity of k = 5 out of n = "
-        "128 bits: training fails completely when the bits are uniform, and converges to a "
-        "perfect solution when each bit is 1 with probability 0.6."
+        "128 bits fails completely if the bits are uniform, and converges to a perfect solution "
+        "if each bit is 1 with probability 0.6."
     ),
     study=figure1,
     checks=(biased.test_accuracy >= 99.0, uniform.test_accuracy.between(47.0, 53.0)),
@@ -84,6 +71,8 @@ FIGURE1 = Claim(
         Condition("k = 5 relevant bits", lambda scale: FIGURE1_SIZES[scale].k, lambda scale: 5),
         Condition("128 neurons", lambda scale: 2 * FIGURE1_SIZES[scale].m, lambda scale: 128, "≤"),
     ),
-    control=Control("the two laws are exchanged", lambda scale: figure1(scale, swapped=True)),
+    control=Control(
+        "the two distributions are exchanged", lambda scale: figure1(scale, swapped=True)
+    ),
     **notes("malach2019/figure1"),
 )

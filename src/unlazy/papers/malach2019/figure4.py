@@ -1,4 +1,4 @@
-"""Figure 4: the class of a natural image from one random patch of it."""
+"""Figure 4: predict the class of a natural image from one random patch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unlazy.tasks.images.families import ImagePatches
 
 
 class PatchSizes(NamedTuple):
-    """Sides k of a patch, neurons of a hidden layer, steps, examples and test examples."""
+    """Patch sides k, neurons per hidden layer m, steps, examples n and test examples."""
 
     sides: tuple[int, ...]
     m: int
@@ -30,13 +30,13 @@ PATCH_SIZES: dict[Scale, PatchSizes] = {
     "laptop": PatchSizes((1, 3, 5), 256, 2_000, 20_000, 10_000),
     "paper": PatchSizes((1, 3, 5, 7, 9), 512, 10_000, 50_000, 10_000),
 }
-#: The sets, of which ten classes are taken with as many images each: chance is one in ten.
+#: Datasets; ten classes of equal size are used, so that chance is 10 %.
 PATCH_SETS = {"CIFAR-10": "cifar10", "Tiny ImageNet": "tinyimagenet"}
 BATCH, RATE = 50, 1e-3
 
 
 def patch_network(size: PatchSizes, d: int) -> GradientDescent:
-    """Two hidden ReLU layers, Adam on all weights."""
+    """Return Adam on all weights of a ReLU network with two hidden layers."""
     init = ResNetInit(
         m=size.m,
         w_scale=math.sqrt(2 / d),
@@ -58,14 +58,14 @@ def patch_network(size: PatchSizes, d: int) -> GradientDescent:
 
 
 def figure4(scale: Scale) -> dict[str, StudyArm]:
-    """For each set a network on patches of each size."""
+    """Return one arm per dataset with one network per patch size."""
     size = PATCH_SIZES[scale]
-    found: dict[str, StudyArm] = {}
+    rows: dict[str, StudyArm] = {}
     for name, data in PATCH_SETS.items():
         families = {
             k: ImagePatches(data, chosen=tuple(range(10)), k=k, balanced=True) for k in size.sides
         }
-        found[name] = Row(
+        rows[name] = Row(
             {
                 k: Arm(
                     family, patch_network(size, family.dimension), size.n, (Performance(size.test),)
@@ -73,10 +73,10 @@ def figure4(scale: Scale) -> dict[str, StudyArm]:
                 for k, family in families.items()
             }
         )
-    return found
+    return rows
 
 
-#: By what factor the network must beat a random guess, by the side of the patch.
+#: Minimum accuracy relative to a random guess, by patch side.
 FACTORS = {1: 1.2, 3: 1.5, 5: 1.5}
 
 FIGURE4 = Claim(
@@ -85,8 +85,8 @@ FIGURE4 = Claim(
     kind="figure",
     statement=(
         "A ReLU network with two hidden layers of 512, trained by Adam with batches of 50 for "
-        "10,000 iterations on one random k × k patch of each image, is much better than a random "
-        "guess: on ImageNet 2.6 % top-5 accuracy at 3 × 3, where chance is 0.5 %."
+        "10,000 iterations on one random k × k patch per image, is much better than a random "
+        "guess: on ImageNet 2.6 % top-5 accuracy at 3 × 3, compared with 0.5 % by chance."
     ),
     study=figure4,
     checks=(
@@ -101,11 +101,11 @@ FIGURE4 = Claim(
     seeds={"smoke": 1, "laptop": 5, "paper": 5},
     plots=(
         Plot(
-            title="The class of an image from one patch of it",
-            x="side of the patch in pixels",
+            title="Image class from one patch",
+            x="patch side (pixels)",
             y="test accuracy (%)",
             series=tuple(PlotLine(name, "test_accuracy", name) for name in PATCH_SETS),
-            caption="A random guess is right in 10 %.",
+            caption="A random guess is correct in 10 %.",
         ),
     ),
     **notes("malach2019/figure4"),

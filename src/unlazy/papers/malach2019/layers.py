@@ -1,11 +1,11 @@
-"""The lemmas behind Theorem 4, followed along the training of a layer.
+"""The lemmas behind Theorem 4, tested along the training of one layer.
 
-A layer's gradients are known by S_p = E[(λ − y)·1{pattern p}] of each gate: along p, an open
-neuron's weight changes by −η·(4/n_i)·v_l·S_p (‖p‖² = 2; the text prints ‖p‖). Each neuron has two
-lines, ⟨w, (1, 1)⟩ and ⟨w, (1, −1)⟩, whose ends are the patterns ±p.
+S_p = E[(λ − y)·1{pattern p}] of each gate determines the gradients of a layer. Along p, the weight
+of an active neuron changes by −η·(4/n_i)·v_l·S_p (‖p‖² = 2; the paper prints ‖p‖). Each neuron has
+two projections, ⟨w, (1, 1)⟩ and ⟨w, (1, −1)⟩; their two signs belong to the patterns ±p.
 
-`target` = γ̃(p)·ν_j, where ν_j is the sign of c_{i−1,j}, and −1 where a gate has no influence:
-there the text turns a sign.
+`target` = γ̃(p)·ν_j, where ν_j is the sign of c_{i−1,j}. For gates without influence ν_j = −1, which
+corrects a sign in the paper.
 
 Reference: malach2019, Appendix B (Lemmas 14–22).
 """
@@ -28,13 +28,14 @@ from unlazy.tasks.circuits.circuit import TABLE, Circuit
 from unlazy.tasks.circuits.correlation import NEVER, SIGN, correlations, sample_tables, tables
 from unlazy.tasks.circuits.distributions import ProductDistribution
 
-#: Rounding of a weight, whose size is some hundredths.
+#: Tolerance for rounding of a weight of size about 0.01.
 TINY = 1e-14
 
 
 class Layer(NamedTuple):
-    """A layer as the lemmas see it: S_p on the law and on the sample (gates, 4), target ±1, which
-    patterns occur.
+    """Quantities of a layer in the lemmas, each of shape (gates, 4).
+
+    S_p on the distribution and on the sample, target ±1, and which patterns occur.
     """
 
     distribution: np.ndarray
@@ -44,43 +45,41 @@ class Layer(NamedTuple):
 
 
 def lemma14_sample(case: Case, size: int) -> float:
-    """|S| > 2¹¹/(ε²Δ²)·log(8n_i/δ)."""
+    """Return the bound |S| > 2¹¹/(ε²Δ²)·log(8n_i/δ)."""
     return 2**11 / (case.epsilon * case.margin) ** 2 * math.log(8 * size / DELTA)
 
 
 def lemma14_width(size: int) -> float:
-    """k ≥ log(8n_i/δ)/log(4/3)."""
+    """Return the bound k ≥ log(8n_i/δ)/log(4/3)."""
     return math.log(8 * size / DELTA) / math.log(4 / 3)
 
 
 def layers_of(
     case: Case, examples: int, rng: np.random.Generator, *, printed_sign: bool = False
 ) -> list[Layer]:
-    """All layers of a case, level 0 first, each behind random signs ψ of its inputs."""
-    known, found = (
+    """Return all layers of a case, level 0 first, each with random signs ψ of its inputs."""
+    known, exact = (
         correlations(case.circuit, case.distribution),
         tables(case.circuit, case.distribution),
     )
-    seen = sample_tables(case.circuit.levels, case.sample(examples, rng))
+    observed = sample_tables(case.circuit.levels, case.sample(examples, rng))
     swap = -1.0 if known.mean_label < 0 else 1.0
     penalty = abs(known.mean_label) + case.margin / 4
     layers = []
     for level, gates in enumerate(case.circuit.levels):
         signs = rng.integers(0, 2, (2, len(gates)))
-        turned = (
-            np.arange(4)[None] ^ (2 * signs[0] + signs[1])[:, None]
-        )  # the pattern below the signs
+        flipped = np.arange(4)[None] ^ (2 * signs[0] + signs[1])[:, None]  # pattern before ψ
         pulls = [
             np.take_along_axis(
                 (-penalty if printed_sign else penalty) * table.sum(axis=2) - swap * (table @ SIGN),
-                turned,
+                flipped,
                 axis=1,
             )
-            for table in (found[level], seen[level])
+            for table in (exact[level], observed[level])
         ]
         nu = np.where(known.influence[level] > 0, np.sign(swap * known.c[level]), -1.0)
-        target = np.take_along_axis(SIGN[TABLE[gates]], turned, axis=1) * nu[:, None]
-        occurs = np.take_along_axis(found[level].sum(axis=2) > NEVER, turned, axis=1)
+        target = np.take_along_axis(SIGN[TABLE[gates]], flipped, axis=1) * nu[:, None]
+        occurs = np.take_along_axis(exact[level].sum(axis=2) > NEVER, flipped, axis=1)
         layers.append(Layer(pulls[0], np.where(occurs, pulls[1], 0.0), target, occurs))
     return layers
 
@@ -96,8 +95,9 @@ class Followed(NamedTuple):
 
 
 def follow(layer: Layer, margin: float, epsilon: float, *, key: Any) -> Followed:
-    """Train a layer by Lemma 14's η = n_i/(16√2·k) for T > 6n_i/(√2·η·ε·Δ) steps and watch the
-    lemmas.
+    """Train a layer as in Lemma 14 and test Lemmas 18 to 22.
+
+    η = n_i/(16√2·k), for T > 6n_i/(√2·η·ε·Δ) steps.
     """
     k = NEURONS_OF_GATE
     w, v = initial_neurons(len(layer.distribution), k, key=key)
@@ -109,7 +109,7 @@ def follow(layer: Layer, margin: float, epsilon: float, *, key: Any) -> Followed
     pace = 1 / (4 * math.sqrt(2) * k)  # 4η/n_i
     longest = math.floor(96 * k / (epsilon * margin)) + 1
     growth = pace * epsilon * margin / (8 * math.sqrt(2))  # η·ε·Δ/(2√2·n_i)
-    told = _watch(
+    held = _check_lemmas(
         lines,
         jnp.concatenate([v, v]),
         pace * sides[0],
@@ -119,11 +119,11 @@ def follow(layer: Layer, margin: float, epsilon: float, *, key: Any) -> Followed
         growth,
         longest,
     )
-    return Followed(*(bool(each) for each in jax.device_get(told)))
+    return Followed(*(bool(each) for each in jax.device_get(held)))
 
 
 @jax.jit
-def _watch(
+def _check_lemmas(
     z: Array,
     v: Array,
     pull: Array,
@@ -133,7 +133,10 @@ def _watch(
     growth: float,
     longest: int,
 ) -> tuple[Array, ...]:
-    """`edge` = 4√2·η/n_i of the set A_t; all arrays are (lines, 2 ends, neurons) inside."""
+    """Return whether each lemma held; `edge` = 4√2·η/n_i bounds the set A_t.
+
+    Inner arrays have shape (projections, 2 signs, neurons).
+    """
     agrees = target[:, :, None] * v[:, None, :]  # γ̃(p)·v_l·ν_j
     occurs = occurs.astype(bool)
     excused = (agrees[:, ::-1] < 0) | ~occurs[:, ::-1, None]
@@ -148,7 +151,7 @@ def _watch(
         return occurs[:, :, None] & (agrees < 0) & (ends(z) <= edge) & excused
 
     def forward(z: Array, before: Array) -> Array:
-        """That what is active and not slow moved, since `before`, to where its gate's value is."""
+        """Return whether active neurons outside A_t moved toward the gate's value."""
         watched = (ends(z) > 0) & ~slow(z) & occurs[:, :, None]
         return jnp.all(
             ~watched | ((jax.nn.relu(ends(z)) - jax.nn.relu(ends(before))) * agrees >= -TINY)
@@ -159,7 +162,7 @@ def _watch(
         change = jnp.where(still_open, pull, 0)[:, :, None] * v[:, None]
         return jnp.where(z > 0, change[:, 0], jnp.where(z < 0, -change[:, 1], 0))
 
-    def goes_on(state: Any) -> Array:
+    def unfinished(state: Any) -> Array:
         result: Array = (state[0] < longest) & jnp.any(moves(state[1]) != 0)
         return result
 
@@ -174,28 +177,29 @@ def _watch(
 
     start, yes = z, jnp.array(True)
     good = (agrees > 0) & (ends(z) > 0)
-    _, z, kept, went, gone, good = jax.lax.while_loop(goes_on, advance, (0, z, yes, yes, yes, good))
+    _, z, kept, went, gone, good = jax.lax.while_loop(
+        unfinished, advance, (0, z, yes, yes, yes, good)
+    )
     lemma21 = jnp.all(jnp.any(good, axis=2) | ~occurs)
     lemma22 = jnp.all((outputs(z) * target >= 1) | ~occurs)
     return kept, went, gone, lemma21, lemma22
 
 
 class LayerLemmas(OverSizes):
-    """Lemmas 14 to 22 on every layer of circuits with n inputs: `circuits` each under the
-    generative law and under random product laws, and OR(x1, x3) of biased bits.
+    """Lemmas 14 to 22 on every layer of circuits with n inputs.
 
-    `lemma15`: least −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ over εΔ/(√2·n_i). The others are shares of layers,
-    over all sizes up to n, in which a lemma is broken: `lemma16`, `lemma17`, `lemma18`, `lemma19`
-    (with Corollary 20), `lemma21`, `lemma22`, which is Lemma 14 for each gate. `sample`: least |S|
-    over that of Lemma 14. `printed_sign`: the regulariser as printed. `examples`: another |S| than
-    the lemma's.
+    `circuits` circuits each under the generative and under random product distributions; at n = 4
+    also OR(x1, x3) of biased bits. `lemma15`: minimum of −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ ÷ εΔ/(√2·n_i).
+    `lemma16`, `lemma17`, `lemma18`, `lemma19` (with Corollary 20), `lemma21`, `lemma22` (Lemma 14
+    per gate): fraction of layers that violate the lemma, mean over sizes up to n. `sample`: minimum
+    |S| ÷ that of Lemma 14. `printed_sign` uses the regularizer as printed, `examples` another |S|.
     """
 
     circuits: int = eqx.field(static=True, default=2, kw_only=True)
     printed_sign: bool = eqx.field(static=True, default=False, kw_only=True)
     examples: int | None = eqx.field(static=True, default=None, kw_only=True)
 
-    SHARES: ClassVar = ("lemma16", "lemma17", "lemma18", "lemma19", "lemma21", "lemma22")
+    FRACTIONS: ClassVar = ("lemma16", "lemma17", "lemma18", "lemma19", "lemma21", "lemma22")
     WORST: ClassVar = {"lemma15": np.minimum, "sample": np.minimum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -204,48 +208,54 @@ class LayerLemmas(OverSizes):
             for kind in ("generative", "product")
             for _ in range(self.circuits)
         ]
-        rows, least, ratio = [], np.inf, np.inf
+        rows, lemma15, ratio = [], np.inf, np.inf
         for case in [*map(_exactly, cases), *([or_of_biased_bits()] if n == 4 else [])]:
-            asked = lemma14_sample(case, n)
-            examples = self.examples or math.floor(asked) + 1
-            ratio = min(ratio, examples / asked)
+            required = lemma14_sample(case, n)
+            examples = self.examples or math.floor(required) + 1
+            ratio = min(ratio, examples / required)
             for layer in layers_of(case, examples, rng, printed_sign=self.printed_sign):
                 scale = case.epsilon * case.margin / math.sqrt(2)  # in units of 1/n_i
-                down = [
+                descent = [
                     np.where(layer.occurs, -layer.target * 4 * pull, np.inf)
                     for pull in (layer.distribution, layer.sample)
                 ]
-                apart = np.where(layer.occurs, 4 * np.abs(layer.distribution - layer.sample), 0)
-                least = min(least, float(down[0].min()) / scale)
-                seen = follow(
+                gap = np.where(layer.occurs, 4 * np.abs(layer.distribution - layer.sample), 0)
+                lemma15 = min(lemma15, float(descent[0].min()) / scale)
+                followed = follow(
                     layer, case.margin, case.epsilon, key=jax.random.key(int(rng.integers(2**31)))
                 )
                 held = [
-                    apart.max() <= scale / 4,
-                    down[1].min() > scale / 2,
-                    seen.lemma18,
-                    seen.lemma19 and seen.lemma20,
+                    gap.max() <= scale / 4,
+                    descent[1].min() > scale / 2,
+                    followed.lemma18,
+                    followed.lemma19 and followed.lemma20,
                 ]
-                rows.append([*held, seen.lemma21, seen.lemma22])
+                rows.append([*held, followed.lemma21, followed.lemma22])
         broken = 1 - np.mean(np.array(rows, float), axis=0)
-        return {"lemma15": least, "sample": ratio, **dict(zip(self.SHARES, broken, strict=True))}
+        return {
+            "lemma15": lemma15,
+            "sample": ratio,
+            **dict(zip(self.FRACTIONS, broken, strict=True)),
+        }
 
     def measure(self, *, key: Any) -> dict[str, Any]:
-        found = super().measure(key=key)
-        return found | {
-            name: np.cumsum(found[name]) / np.arange(1, len(self.sizes) + 1) for name in self.SHARES
+        table = super().measure(key=key)
+        return table | {
+            name: np.cumsum(table[name]) / np.arange(1, len(self.sizes) + 1)
+            for name in self.FRACTIONS
         }
 
 
 def _exactly(case: Case) -> Case:
-    """With the Δ and ε that it has."""
+    """Return the case with its exact Δ and ε."""
     known = correlations(case.circuit, case.distribution)
     return Case(case.circuit, case.distribution, known.margin, known.epsilon)
 
 
 def or_of_biased_bits() -> Case:
-    """OR(x1, x3) with P(x1 = 1) = 0.3 and P(x3 = 1) = 0.4: LCA with Δ = 0.28, and labels that are
-    not balanced.
+    """Return OR(x1, x3) with P(x1 = 1) = 0.3 and P(x3 = 1) = 0.4.
+
+    It satisfies LCA with Δ = 0.28, and its labels are not balanced.
     """
     return _exactly(
         Case(

@@ -1,6 +1,4 @@
-"""Layerwise learning: Algorithm 1, Theorems 2 and 4, their corollaries, and its failure without
-correlation.
-"""
+"""Claims on layerwise learning: Algorithm 1, Theorems 2 and 4, corollaries, and its failure."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm, arms
 from unlazy.papers.malach2019.layers import LayerLemmas, lemma14_width
-from unlazy.papers.malach2019.recovering import Kind, least_sample, recovery_sweep, three_levels
+from unlazy.papers.malach2019.recovering import Kind, recovery_sweep, smallest_sample, three_levels
 from unlazy.papers.malach2019.theorem_runs import (
     DELTA,
     NEURONS_OF_GATE,
@@ -23,7 +21,7 @@ KINDS: tuple[Kind, ...] = ("generative", "parity")
 
 
 def learner(scale: Scale, *, printed_sign: bool = False) -> dict[str, StudyArm]:
-    """Three implementations on the same samples, and a law with unbalanced labels."""
+    """Return three implementations on the same samples, some with unbalanced labels."""
     if scale == "smoke":
         return {"levels": three_levels(4, 100, circuits=1, limit=500, printed_sign=printed_sign)}
     return {
@@ -40,7 +38,7 @@ LEARNER = Claim(
     kind="learner",
     statement=(
         "Algorithm 1 trains one layer after the other on E[ℓ(ŷ, y) + λ|1 − ŷ|] of the pooled "
-        "output, which is the same as training each neural gate by itself: a weight's gradient is "
+        "output. This equals training each neural gate separately: the gradient of a weight is "
         "(2/n_i)·E[(λ − y)·∂g]. With LCA it learns the target."
     ),
     study=learner,
@@ -50,7 +48,7 @@ LEARNER = Claim(
         (levels.literal_error <= 0.0).by_paper(),
     ),
     control=Control(
-        "the regulariser as printed, λ|1 − ŷ|, in the literal network",
+        "the regularizer as printed, λ|1 − ŷ|, in the tree network",
         lambda scale: learner(scale, printed_sign=True),
     ),
     corrections=("malach2019/regulariser",),
@@ -66,14 +64,14 @@ RUNS: dict[Scale, int] = {"smoke": 1, "laptop": 3, "paper": 8}
 
 
 def theorem2(scale: Scale, *, correlated: bool = True) -> dict[str, StudyArm]:
-    """Algorithm 1 with all numbers of the theorems."""
+    """Return Algorithm 1 with the |S|, T, η and k of the theorems, per kind of target."""
     return {
         kind: TheoremRuns(sizes, kind=kind if correlated else "uncorrelated", circuits=RUNS[scale])
         for kind, sizes in LITERAL_SIZES[scale].items()
     }
 
 
-def _greatest(scale: Scale) -> int:
+def _max_size(scale: Scale) -> int:
     return max(max(sizes) for sizes in LITERAL_SIZES[scale].values())
 
 
@@ -84,34 +82,34 @@ THEOREM2 = Claim(
     kind="figure",
     statement=(
         "Fix δ, Δ, ε ∈ (0, ½), n = 2^d, k ≥ log(2nd/δ)/log(4/3), η ≤ 1/(16√2·k), λ = E y + Δ/4, "
-        "‖W₀‖_max ≤ 1/(4√2·k). Where D is separated by h ∈ H and satisfies Properties 1–3 with Δ "
-        "and ε, and |S| > 2¹¹/(ε²Δ²)·log(8nd/δ), Algorithm 1 with T > 6n/(√2·η·ε·Δ) steps a layer "
-        "returns with probability at least 1 − δ a function without error on D (Theorem 4). For a "
-        "Δ-non-degenerate product distribution with LCA, |S| > 2¹⁵/Δ⁶·log(8nd/δ) and T > "
-        "24n/(√2·η·Δ³) are enough (Theorem 2)."
+        "‖W₀‖_max ≤ 1/(4√2·k). If D is separated by h ∈ H and satisfies Properties 1–3 with Δ and "
+        "ε, and |S| > 2¹¹/(ε²Δ²)·log(8nd/δ), then Algorithm 1 with T > 6n/(√2·η·ε·Δ) steps per "
+        "layer returns with probability at least 1 − δ a function with zero error on D (Theorem "
+        "4). For a Δ-non-degenerate product distribution with LCA, |S| > 2¹⁵/Δ⁶·log(8nd/δ) and T "
+        "> 24n/(√2·η·Δ³) suffice (Theorem 2)."
     ),
     study=theorem2,
     checks=tuple((kind.failed <= DELTA).by_paper() for kind in (generative, parity, product)),
     conditions=(
         Condition(
-            "k ≥ log(2nd/δ)/log(4/3), δ = 0.05, at the greatest n",
+            "k ≥ log(2nd/δ)/log(4/3), δ = 0.05, at the largest n",
             lambda scale: NEURONS_OF_GATE,
-            lambda scale: theorem_width(_greatest(scale)),
+            lambda scale: theorem_width(_max_size(scale)),
         ),
         *(
-            Condition(f"{kind}: {what} over what is asked", arm(kind)[measure], lambda scale: 1.0)
+            Condition(f"{kind}: {name} ÷ required {name}", arm(kind)[measure], lambda scale: 1.0)
             for kind in ("generative", "parity", "product")
-            for what, measure in (("|S|", "sample_share"), ("T", "steps_share"))
+            for name, measure in (("|S|", "sample_share"), ("T", "steps_share"))
         ),
         Condition(
-            "the least Δ of product laws is positive",
+            "minimum Δ of the product distributions",
             product.margin,
             lambda scale: 0.05,
         ),
     ),
     plots=(
         Plot(
-            "Gradient steps with the theorem's step size",
+            "Gradient steps at the theorem's learning rate",
             "inputs n",
             "steps of the slowest layer",
             (
@@ -125,7 +123,7 @@ THEOREM2 = Claim(
         ),
     ),
     control=Control(
-        "parities of fair bits, which have no local correlation, with the numbers of biased ones",
+        "parities of uniform bits, without local correlation, with |S| and T of biased bits",
         lambda scale: theorem2(scale, correlated=False),
     ),
     corrections=("malach2019/regulariser", "malach2019/gradient-norm", "malach2019/constant-gates"),
@@ -150,7 +148,7 @@ MIN_SIZES: dict[Scale, dict[Kind, tuple[int, ...]]] = {
 
 
 def corollary10(scale: Scale, *, correlated: bool = True) -> dict[str, StudyArm]:
-    """Recovery with the law's own statistics and from samples, and the least sample."""
+    """Return recovery from exact statistics and from samples, and the smallest sample size."""
     arms: dict[str, StudyArm] = {}
     for kind in KINDS:
         arms[f"{kind}, population"] = recovery_sweep(
@@ -160,7 +158,7 @@ def corollary10(scale: Scale, *, correlated: bool = True) -> dict[str, StudyArm]
             SAMPLE_SIZES[scale][kind], kind, population=False, correlated=correlated
         )
         tries = 2 if scale == "smoke" else 10
-        arms[f"{kind}, least sample"] = least_sample(
+        arms[f"{kind}, least sample"] = smallest_sample(
             MIN_SIZES[scale][kind], kind, tries=tries, correlated=correlated
         )
     return arms
@@ -172,26 +170,26 @@ COROLLARY10 = Claim(
     kind="figure",
     statement=(
         "Algorithm 1 returns h_C with probability at least 1 − δ, with run-time and sample size "
-        "polynomial in n: for parities of log n bits under product laws away from ½, and for "
-        "every AND/OR/NAND/NOR circuit under its generative law."
+        "polynomial in n, for parities of log n bits under product distributions bounded away "
+        "from ½, and for every AND/OR/NAND/NOR circuit under its generative distribution."
     ),
     study=corollary10,
     checks=(
         *(
             check
             for kind in KINDS
-            for what in ("population", "samples")
+            for source in ("population", "samples")
             for check in (
-                (arm(f"{kind}, {what}").worst_recovered >= 100.0).by_paper(),
-                (arm(f"{kind}, {what}").worst_error <= 0.0).by_paper(),
+                (arm(f"{kind}, {source}").worst_recovered >= 100.0).by_paper(),
+                (arm(f"{kind}, {source}").worst_error <= 0.0).by_paper(),
             )
         ),
-        # The theorem's sample, polynomial in n, is enough: so the least that is enough is not more.
+        # The theorem's sample size suffices, so the smallest sufficient one is at most that.
         *((arm(f"{kind}, least sample").worst_share <= 1.0).by_paper() for kind in KINDS),
     ),
     plots=(
         Plot(
-            "Least sample for exact recovery",
+            "Smallest sample size for exact recovery",
             "inputs n",
             "examples",
             (
@@ -202,12 +200,12 @@ COROLLARY10 = Claim(
             ),
             log_x=True,
             log_y=True,
-            caption="The least power of two with which nine of ten circuits are recovered exactly.",
+            caption="Smallest power of two at which nine of ten circuits are recovered exactly.",
         ),
     ),
     control=Control(
-        "XOR and XNOR gates under the generative law, and parities of fair bits: no gate is "
-        "correlated with the label",
+        "XOR and XNOR gates under the generative distribution, and parities of uniform bits: no "
+        "gate is correlated with the label",
         lambda scale: corollary10(scale, correlated=False),
     ),
     corrections=("malach2019/regulariser", "malach2019/parity-circuit", "malach2019/sampler"),
@@ -223,32 +221,33 @@ LEMMA14 = Claim(
     where="Lemmas 14–19, 21, 22, Corollary 20 (Appendix B)",
     kind="lemma",
     statement=(
-        "A layer trained on its own, on |S| > 2¹¹/(ε²Δ²)·log(8n_i/δ) examples with k ≥ "
-        "log(8n_i/δ)/log(4/3), ‖w_l‖ ≤ 1/(4k) and η ≤ n_i/(16√2·k): the gradient of an open "
-        "neuron obeys −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ > εΔ/(√2·n_i) (15); with probability 1 − δ it lies "
-        "within εΔ/(4√2·n_i) on the sample (16), where it exceeds εΔ/(2√2·n_i) (17), the set A_t "
-        "grows (18), all others move towards γ̃(p)ν_j (19, 20), some neuron reaches "
-        "ηtεΔ/(2√2·n_i) (21), and g_t(p) = γ̃(p)ν_j after t > 6n_i/(√2·η·ε·Δ) steps (14, 22)."
+        "Train one layer on |S| > 2¹¹/(ε²Δ²)·log(8n_i/δ) examples with k ≥ log(8n_i/δ)/log(4/3), "
+        "‖w_l‖ ≤ 1/(4k) and η ≤ n_i/(16√2·k). The population gradient of an active neuron "
+        "satisfies −γ̃(p)v_lν_j⟨∂L_Ψ(D), p⟩ > εΔ/(√2·n_i) (15). With probability 1 − δ, the sample "
+        "gradient differs from it by at most εΔ/(4√2·n_i) (16) and exceeds εΔ/(2√2·n_i) (17); the "
+        "set A_t grows (18); active neurons outside A_t move toward γ̃(p)ν_j (19, 20); some neuron "
+        "reaches ηtεΔ/(2√2·n_i) (21); and g_t(p) = γ̃(p)ν_j after t > 6n_i/(√2·η·ε·Δ) steps "
+        "(14, 22)."
     ),
     study=lambda scale: {"layers": LayerLemmas(LAYER_SIZES[scale], circuits=LAYER_CIRCUITS[scale])},
     checks=(
         (layers.lemma15 >= 1.0).by_paper(),
-        *((layers[name] <= DELTA).by_paper() for name in LayerLemmas.SHARES),
+        *((layers[name] <= DELTA).by_paper() for name in LayerLemmas.FRACTIONS),
     ),
     conditions=(
         Condition(
-            "|S| over 2¹¹/(ε²Δ²)·log(8n_i/δ), δ = 0.05",
+            "|S| ÷ (2¹¹/(ε²Δ²)·log(8n_i/δ)), δ = 0.05",
             layers.sample,
             lambda scale: 1.0,
         ),
         Condition(
-            "k ≥ log(8n_i/δ)/log(4/3) at the greatest n_i",
+            "k ≥ log(8n_i/δ)/log(4/3) at the largest n_i",
             lambda scale: NEURONS_OF_GATE,
             lambda scale: lemma14_width(max(LAYER_SIZES[scale])),
         ),
     ),
     control=Control(
-        "the regulariser as printed, and 64 examples",
+        "the regularizer as printed, and 64 examples",
         lambda scale: {
             "layers": LayerLemmas(
                 LAYER_SIZES[scale], circuits=LAYER_CIRCUITS[scale], printed_sign=True, examples=64
@@ -259,7 +258,7 @@ LEMMA14 = Claim(
     **notes("malach2019/lemma14"),
 )
 
-FAIR_SIZES: dict[Scale, tuple[int, ...]] = {
+UNIFORM_SIZES: dict[Scale, tuple[int, ...]] = {
     "smoke": (4, 8),
     "laptop": (4, 8, 16, 64),
     "paper": (4, 8, 16, 64, 256),
@@ -271,18 +270,17 @@ NO_CORRELATION = Claim(
     where="Section 4.1, first paragraph",
     kind="figure",
     statement=(
-        "Where an influencing gate has no correlation with the label, the output of its neural "
-        "gate becomes constant on all its input patterns, and the algorithm fails to recover the "
-        "target."
+        "If an influencing gate has no correlation with the label, the output of its neural gate "
+        "becomes constant on all input patterns, and the algorithm fails to recover the target."
     ),
-    study=lambda scale: {"layerwise": UncorrelatedGates(FAIR_SIZES[scale])},
+    study=lambda scale: {"layerwise": UncorrelatedGates(UNIFORM_SIZES[scale])},
     checks=(
         (layerwise.least_constant >= 1.0).by_paper(),
         (layerwise.recovered <= 0.0).by_paper(),
     ),
     control=Control(
         "bits are +1 with probability 0.85, so that all gates are correlated",
-        lambda scale: {"layerwise": UncorrelatedGates(FAIR_SIZES[scale], p=0.85)},
+        lambda scale: {"layerwise": UncorrelatedGates(UNIFORM_SIZES[scale], p=0.85)},
     ),
     corrections=("malach2019/no-correlation-balance",),
     **notes("malach2019/no-correlation"),

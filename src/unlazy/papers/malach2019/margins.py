@@ -1,5 +1,4 @@
-"""Lemmas 6 and 8 beside exact correlations, with the ε that Corollary 7 and Section 5.2 name; and
-how many functions trees compute.
+"""Exact correlations versus Lemmas 6 and 8, ε of Section 5, and the number of tree functions.
 
 Reference: malach2019, Sections 3 and 5.
 """
@@ -14,24 +13,23 @@ from jaxtyping import PRNGKeyArray
 
 from unlazy.lab.trials import ExactComputation
 from unlazy.papers.malach2019.computations import OverSizes, marginals
-from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, NAMES, TABLE, Circuit
+from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, NAMES, TABLE
 from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.distributions import GenerativeDistribution, ProductDistribution
 from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.families import LISTED
 
-#: How far inside the open intervals of Lemma 6 the laws at their ends lie.
+#: Distance of p_j from the ends of the open intervals of Lemma 6.
 INSIDE = 1e-6
 
 
 class ParityMargin(OverSizes):
-    """Lemma 6 and the ε of Corollary 7 on product laws with p_j ∈ (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ),
-    parity of k = log₂ n bits.
+    """Lemma 6 and ε of Corollary 7 for the parity of k = log₂ n bits.
 
-    Half of the laws are drawn from the intervals, half from their ends, where the bounds are tight.
-    `gap_ratio`: least (|c_ij| − |E y|) / (2ξ)^k over influencing nodes. `inside`: least distance of
-    P(z_ij = 1) to the ends of (ξ, 1 − ξ). `pattern_ratio`: least ε/ξ². `anywhere` draws p_j from
-    the whole of (ξ/10, 1 − ξ/10) instead.
+    p_j ∈ (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ); half of the distributions have p_j near the ends, where the
+    bounds are tight. `gap_ratio`: minimum (|c_ij| − |E y|) / (2ξ)^k over influencing nodes.
+    `inside`: minimum distance of P(z_ij = 1) to ξ and 1 − ξ. `pattern_ratio`: minimum ε/ξ².
+    `anywhere` draws p_j from (ξ/10, 1 − ξ/10) instead.
     """
 
     xi: float = eqx.field(converter=float, default=0.1, kw_only=True)
@@ -67,20 +65,18 @@ class ParityMargin(OverSizes):
         if self.anywhere:
             return rng.uniform(self.xi / 10, 1 - self.xi / 10, n)
         low = rng.uniform(self.xi, 0.5 - self.xi, n)
-        if ends:  # one bit in four is as far from ½ as can be, the others as near
+        if ends:  # one bit in four at the end far from ½, the others at the end near ½
             low = np.where(rng.random(n) < 0.25, self.xi + INSIDE, 0.5 - self.xi - INSIDE)
         return np.where(rng.random(n) < 0.5, low, 1 - low)
 
 
 class GenerativeMargin(OverSizes):
-    """Lemma 8 and the ε of Section 5.2 on random circuits under their generative laws; the first
-    has OR gates alone.
+    """Lemma 8 and ε of Section 5.2 on random circuits under their generative distributions.
 
-    `gap`: greatest | |c_ij| − (2/3)^i |. `least_ratio`: least (|c_ij| − |E y|) / (2/3)^d, over all
-    levels; `strict_ratio`: the same above the inputs. `pattern_ratio`: least ε·n²; `closed_form`:
-    least ε over ¼·(2/3)^d. `influence`: least influence of a node, up to n = 16 (above, it is too
-    small for a double). `gates` and the share `positive` of labels +1 are those of the text unless
-    given.
+    The first circuit has OR gates only. `gap`: maximum | |c_ij| − (2/3)^i |. `least_ratio`: minimum
+    (|c_ij| − |E y|) / (2/3)^d over all levels; `strict_ratio`: the same without the inputs.
+    `pattern_ratio`: minimum ε·n². `closed_form`: minimum ε ÷ (¼·(2/3)^d). `influence`: minimum
+    I_ij, up to n = 16 (larger n underflow float64). `positive` = P(y = 1).
     """
 
     circuits: int = eqx.field(static=True, default=10, kw_only=True)
@@ -97,21 +93,21 @@ class GenerativeMargin(OverSizes):
     }
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        d, found = n.bit_length() - 1, []
+        d, rows = n.bit_length() - 1, []
         for index in range(self.circuits):
             circuit = random_circuit(
                 n, rng, ("OR",) if index == 0 and "OR" in self.gates else self.gates
             )
             known = correlations(circuit, GenerativeDistribution(circuit, self.positive))
-            above = [np.abs(level) - abs(known.mean_label) for level in known.c]
-            found.append(
+            gaps = [np.abs(level) - abs(known.mean_label) for level in known.c]
+            rows.append(
                 {
                     "gap": max(
                         float(np.abs(np.abs(level) - (2 / 3) ** i).max())
                         for i, level in enumerate(known.c)
                     ),
-                    "least_ratio": min(float(level.min()) for level in above) / (2 / 3) ** d,
-                    "strict_ratio": min(float(level.min()) for level in above[:-1]) / (2 / 3) ** d,
+                    "least_ratio": min(float(level.min()) for level in gaps) / (2 / 3) ** d,
+                    "strict_ratio": min(float(level.min()) for level in gaps[:-1]) / (2 / 3) ** d,
                     "pattern_ratio": known.epsilon * n**2,
                     "closed_form": known.epsilon / (0.25 * (2 / 3) ** d),
                     "influence": min(float(level.min()) for level in known.influence)
@@ -120,43 +116,24 @@ class GenerativeMargin(OverSizes):
                 }
             )
         return {
-            name: rule.reduce([row[name] for row in found]) for name, rule in self.WORST.items()
+            name: ufunc.reduce([row[name] for row in rows]) for name, ufunc in self.WORST.items()
         }
 
 
-def printed_recursion(circuit: Circuit) -> float:
-    """The least P(x_j = 1 | y = 1) that the recursion in the proof of Lemma 8 gives as printed."""
-    slope = {
-        "AND": (2 / 3, -1 / 3),
-        "OR": (2 / 3, 0.0),
-        "NAND": (-2 / 3, 1.0),
-        "NOR": (-2 / 3, 2 / 3),
-    }
-    p, least = np.ones(1), 1.0
-    for gates in circuit.levels:
-        a, b = np.array([slope[NAMES[gate]] for gate in gates]).T
-        p = np.repeat(a * p + b, 2)
-        least = min(least, float(p.min()))
-    return least
-
-
 class CountedFunctions(ExactComputation):
-    """How many functions trees of n = 2, 4, … inputs compute, each counted once, by listing truth
-    tables; the axis is n.
+    """Number of functions computed by trees with n inputs; the axis is n.
 
-    Tables are told apart by a hash of 64 bits: a collision could only lower the count. `count`;
-    `growth`: (log |H_n| − log |H_{n/2}|) / (n/2·log 6), 1 where |H| grows like 6^n (the first size
-    takes the next one's); `formula_gap`: distance to 2 + 2(6^n − 1)/5. `gates`: those that are
-    allowed.
+    Truth tables are enumerated and compared by a 64-bit hash; a collision could only lower the
+    count. `count` = |H_n|. `growth`: (log |H_n| − log |H_{n'}|) / ((n − n')·log 6), n' the previous
+    size; 1 if |H_n| grows like 6^n. The first size takes the value of the second. `formula_gap`:
+    maximum difference to 2 + 2(6^n − 1)/5. `gates`: allowed gates.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
     gates: tuple[str, ...] = eqx.field(static=True, default=NAMES, kw_only=True)
     precision: int = eqx.field(static=True, default=64, kw_only=True)  # type: ignore[assignment]
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         counts = np.array([len(functions_of(n, self.gates)) for n in self.sizes], float)
@@ -171,9 +148,10 @@ class CountedFunctions(ExactComputation):
 
 
 def functions_of(n: int, gates: tuple[str, ...] = NAMES) -> np.ndarray:
-    """All functions that trees of n ≤ 8 inputs with these gates compute, each once: a row of words,
-    one for each value of the left half of the inputs, whose bits belong to the values of the right
-    half.
+    """Return all functions computed by trees of n ≤ 8 inputs with these gates, one per row.
+
+    A row holds one word per value of the left half of the inputs; the bits of a word belong to the
+    values of the right half.
     """
     below = (
         np.array([2], np.uint64) if n == 2 else _numbers(functions_of(n // 2, gates), n // 2)
@@ -200,7 +178,7 @@ def functions_of(n: int, gates: tuple[str, ...] = NAMES) -> np.ndarray:
 
 
 def _numbers(words: np.ndarray, n: int) -> np.ndarray:
-    """Whole truth tables of n ≤ 4 inputs as numbers."""
+    """Return truth tables of n ≤ 4 inputs as integers."""
     size = 2 ** (n // 2)
     result: np.ndarray = (
         words.astype(np.uint64) << (size * np.arange(size)).astype(np.uint64)

@@ -1,4 +1,4 @@
-"""What malach2019 says and nothing here runs yet."""
+"""Statements of malach2019 that are not run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ NOT_RUN = (
         kind="bound",
         statement=(
             "Without local correlation no gradient-based algorithm with stochastic noise learns "
-            "H: parities of log n bits alone take a number of gradient steps that grows like "
+            "H: for parities of log n bits alone the number of gradient steps grows like "
             "n^Ω(log n)."
         ),
         reason=(
-            "it is quoted from work on statistical queries, and speaks of all algorithms as n "
-            "grows; figure1 and no-correlation show two of them"
+            "quoted from work on statistical queries; it concerns all algorithms as n grows, of "
+            "which figure1 and no-correlation test two"
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""What layerwise learning found: gates recovered, the exact error, and the gates themselves."""
+"""Probes of layerwise learning: recovered gates, exact error, and the learned gates."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from unlazy.tasks.circuits.correlation import correlations
 from unlazy.tasks.circuits.families import CircuitTask
 from unlazy.tasks.circuits.recovery import Examiner
 
-#: So many gate numbers of four bits fit into a double without rounding.
+#: Number of four-bit gates that fit exactly into a float64.
 MAX_GATES = 13
 
 
 class Recovered(Probe):
-    """Learned circuits against the target, for learners on the host.
+    """Comparison of learned circuits with the target, for learners on the host.
 
-    `recovered`: share in percent of influencing gates recovered up to sign; `error`: exact error in
-    percent; `exact`: 1 where every influencing gate is recovered and no error is left. `margin` = Δ
-    and `epsilon` = ε of the target, which the theorems ask for.
+    `recovered`: percentage of influencing gates recovered up to sign; `error`: exact error in
+    percent; `exact`: 1 if every influencing gate is recovered and the error is zero. `margin` = Δ
+    and `epsilon` = ε of the target, as in the theorems.
     """
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, np.ndarray]:
         if not isinstance(task, CircuitTask):
-            raise BadInput(f"Only circuits can be recovered, and a {type(task).__name__} is none.")
+            raise BadInput(f"`Recovered` needs a circuit task, got {type(task).__name__}.")
         circuit, distribution = task.circuit, task.input_distribution
         examine, known = Examiner(circuit, distribution), correlations(circuit, distribution)
         rows = []
@@ -56,8 +56,9 @@ class Recovered(Probe):
 
 
 class Gates(ModelProbe):
-    """`gates`: the numbers of all gates as the digits of one number in base 16, level 0 last in
-    value. It may be traced.
+    """Learned gates as one number; usable under `jit`.
+
+    `gates`: the gate numbers as digits in base 16; the output gate is the lowest digit.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
@@ -65,17 +66,17 @@ class Gates(ModelProbe):
         double = jnp.result_type(float) == jnp.float64
         require(
             double and len(gates) <= MAX_GATES,
-            f"Up to {MAX_GATES} gates fit into a number of double precision.",
+            f"`Gates` needs float64 and at most {MAX_GATES} gates, got {len(gates)} gates.",
         )
         return {"gates": jnp.sum(gates * 16.0 ** jnp.arange(len(gates)))}
 
 
 def circuit_of(number: float, n: int) -> Circuit:
-    """The circuit of n inputs whose gates `Gates` wrote as one number."""
+    """Return the circuit of n inputs from the number that `Gates` measured."""
     return Circuit((int(number) >> 4 * np.arange(n - 1)) & 15)
 
 
 def _gated(model: Model) -> CircuitModel | TreeNetwork:
     if not isinstance(model, (CircuitModel, TreeNetwork)):
-        raise BadInput(f"A {type(model).__name__} has no gates to look at.")
+        raise BadInput(f"The model must have gates, got {type(model).__name__}.")
     return model

@@ -1,5 +1,4 @@
-"""Arms of layerwise learning: what is recovered, from how many examples, in how many steps, and
-where it fails.
+"""Arms of layerwise learning: recovered gates, errors and sample sizes.
 
 Reference: malach2019, Theorems 2 and 4, Sections 4.1 and 5.
 """
@@ -27,23 +26,22 @@ from unlazy.tasks.circuits.families import BiasedParity, FixedCircuit, Generativ
 from unlazy.tasks.circuits.recovery import recovery
 
 Kind = Literal["generative", "parity"]
-#: δ that sets the width of the gates.
+#: δ that determines the number of neurons per gate.
 DELTA = 0.001
-#: A learner on the law itself takes no examples, but a trial has at least one.
+#: Learners on the exact distribution need no examples, but a trial has at least one.
 NO_EXAMPLES = 1
-#: Sizes of the least sample that are tried, from 1/128 to 1/4 of what is enough.
+#: Number of sample sizes tried, from 1/128 to 1/4 of the size of `sample_for`.
 DOUBLINGS = 6
-#: Where none of them is enough, this many times what the theorem asks for stands for the answer, so
-#: that checks see it.
+#: If none of them suffices, the result is this multiple of the theorem's sample size, which fails
+#: the checks.
 NEVER_ENOUGH = 2
 
 
 def random_circuits(kind: Kind, n: int, *, correlated: bool = True) -> Family:
-    """AND/OR/NAND/NOR circuits under the generative law, or parities of log₂ n bits on independent
-    biased bits.
+    """Return generative AND/OR/NAND/NOR circuits, or parities of log₂ n biased bits.
 
-    Unless `correlated`, the gates of the former are XOR and XNOR and the bits of the latter fair:
-    then no gate tells of the label.
+    Unless `correlated`, gates are XOR and XNOR, or bits are uniform. Then no gate is correlated
+    with the label.
     """
     if kind == "generative":
         return GenerativeCircuits(n) if correlated else GenerativeCircuits(n, gates=("XOR", "XNOR"))
@@ -51,29 +49,25 @@ def random_circuits(kind: Kind, n: int, *, correlated: bool = True) -> Family:
 
 
 def margin_of(kind: Kind, n: int) -> float:
-    """Δ in closed form: (2/3)^d by Lemma 8, and |2p − 1|^{k−1}·(1 − |2p − 1|) for a parity of k
-    bits.
-    """
+    """Return Δ: (2/3)^d by Lemma 8, or |2p − 1|^{k−1}·(1 − |2p − 1|) for a parity of k bits."""
     d = n.bit_length() - 1
     return (2 / 3) ** d if kind == "generative" else parity_margin(BIAS, d)
 
 
 def epsilon_of(kind: Kind, n: int) -> float:
-    """ε in closed form, that of the worst circuit: ¼·(2/3)^d, and (1 − p)² for a parity."""
+    """Return ε of the worst circuit: ¼·(2/3)^d, or (1 − p)² for a parity."""
     return 0.25 * margin_of(kind, n) if kind == "generative" else (1 - BIAS) ** 2
 
 
 def sample_for(kind: Kind, n: int) -> int:
-    """Examples that are enough for exact recovery: about 256/Δ², rounded up to a power of two."""
+    """Return the sample size 256/Δ², rounded up to a power of two."""
     return int(2 ** math.ceil(math.log2(256 / margin_of(kind, n) ** 2)))
 
 
 def layerwise(
     family: Family, margin: float, sample: int | None, rate: Rate = "scaled", **settings: Any
 ) -> Arm:
-    """Algorithm 1 on `sample` examples, or on the law itself where it is None, and what it
-    recovered.
-    """
+    """Return Algorithm 1 on `sample` examples, or on the exact distribution if None."""
     source: Literal["law", "sample"] = "law" if sample is None else "sample"
     learner = Layerwise(
         margin=margin, delta=DELTA, rate=rate, source=source, precision=64, **settings
@@ -86,20 +80,17 @@ def recovery_sweep(
     kind: Kind,
     *,
     population: bool,
-    rate: Rate = "scaled",
     correlated: bool = True,
 ) -> Row:
-    """Algorithm 1 on one random circuit of each size n.
+    """Return Algorithm 1 on one random circuit per size n.
 
-    `worst_recovered` and `worst_error` run over all sizes up to n. `steps`: of the slowest layer.
-    `sample`, `theorem_sample`: examples used, and those that Theorem 4 asks for; `theorem_steps`
-    likewise.
+    `worst_recovered`, `worst_error`: minimum and maximum over sizes up to n. `steps`: steps of the
+    slowest layer. `sample`: examples used. `theorem_sample`, `theorem_steps`: |S| and T of
+    Theorem 4.
     """
     samples = {n: None if population else sample_for(kind, n) for n in sizes}
     arms = {
-        n: layerwise(
-            random_circuits(kind, n, correlated=correlated), margin_of(kind, n), sample, rate
-        )
+        n: layerwise(random_circuits(kind, n, correlated=correlated), margin_of(kind, n), sample)
         for n, sample in samples.items()
     }
 
@@ -114,32 +105,33 @@ def recovery_sweep(
     return Row(arms, summaries=(_worst,), after=theory)
 
 
-def _worst(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _worst(sizes: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {
         "worst_recovered": np.minimum.accumulate(table["recovered"]),
         "worst_error": np.maximum.accumulate(table["error"]),
     }
 
 
-def least_sample(sizes: tuple[int, ...], kind: Kind, *, tries: int, correlated: bool = True) -> Row:
-    """The least power of two of examples with which at least nine of ten circuits are recovered
-    exactly, for each size n.
+def smallest_sample(
+    sizes: tuple[int, ...], kind: Kind, *, tries: int, correlated: bool = True
+) -> Row:
+    """Return the smallest power of two of examples that recovers 90 % of circuits, per size n.
 
-    `least`: that number among the prefixes of a sample, or `NEVER_ENOUGH` times the theorem's where
-    none of them is. `theorem`: what Theorem 4 asks for. `prediction` = 1/Δ². `worst_share`:
-    greatest `least` over `theorem` of all sizes up to n.
+    `least`: that number among prefixes of a sample, or `NEVER_ENOUGH` times the theorem's if none
+    suffices. `theorem`: |S| of Theorem 4. `prediction` = 1/Δ². `worst_share`: maximum of
+    `least` ÷ `theorem` over sizes up to n.
     """
-    return Row({n: _min_sample(n, kind, tries, correlated) for n in sizes}, summaries=(_share,))
+    return Row({n: _min_sample(n, kind, tries, correlated) for n in sizes}, summaries=(_ratio,))
 
 
 def _min_sample(n: int, kind: Kind, tries: int, correlated: bool = True) -> Comparison:
-    most = sample_for(kind, n) // 4
+    largest = sample_for(kind, n) // 4
     learner = Layerwise(margin=margin_of(kind, n), delta=DELTA, rate="scaled", precision=64)
-    sizes = [most >> back for back in reversed(range(DOUBLINGS)) if most >> back >= 16]
+    sizes = [largest >> back for back in reversed(range(DOUBLINGS)) if largest >> back >= 16]
     arm = Arm(
         random_circuits(kind, n, correlated=correlated),
         OnPrefixes.of(learner, sizes),
-        most,
+        largest,
         (Recovered(),),
     )
     theorem = theorem_sample(epsilon_of(kind, n), margin_of(kind, n), n)
@@ -148,38 +140,37 @@ def _min_sample(n: int, kind: Kind, tries: int, correlated: bool = True) -> Comp
         runs = records["tries"]
         enough = [
             size
-            for size, share in zip(runs.steps, runs.measurements["exact"], strict=True)
-            if share >= 0.9 - 1e-9
+            for size, exact in zip(runs.steps, runs.measurements["exact"], strict=True)
+            if exact >= 0.9 - 1e-9
         ]
-        least = float(min(enough, default=NEVER_ENOUGH * theorem))
-        return {"least": least, "theorem": theorem, "prediction": 1 / margin_of(kind, n) ** 2}
+        smallest = float(min(enough, default=NEVER_ENOUGH * theorem))
+        return {"least": smallest, "theorem": theorem, "prediction": 1 / margin_of(kind, n) ** 2}
 
     return Comparison({"tries": Repeats(arm, tries)}, measure)
 
 
-def _share(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _ratio(sizes: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {"worst_share": np.maximum.accumulate(table["least"] / table["theorem"])}
 
 
 #: OR(x1, x3) with P(x1 = 1) = 0.3 and P(x3 = 1) = 0.4 satisfies the local correlation assumption
 #: with Δ = 0.28.
 COUNTER_EXAMPLE, COUNTER_MARGIN = FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5)), 0.28
-#: Neurons of a gate where the literal network is trained.
+#: Neurons per gate if the tree network is trained through its loss.
 NEURONS = 32
 
 
 def three_levels(
     n: int, sample: int, *, circuits: int = 2, limit: int = 4_000, printed_sign: bool = False
 ) -> Comparison:
-    """Algorithm 1 on the same samples by the literal network, by gate statistics and by the sample
-    as a law.
+    """Return three implementations of Algorithm 1 on the same samples.
 
-    `different`: gates that differ between any two of them, a mean over `circuits` samples of
-    generative circuits with n inputs, and on as many samples of a law with unbalanced labels;
-    `unsettled`: share of samples on which an output was not ±1 in the end. `error`,
-    `literal_error`: exact error in percent on a law that satisfies the assumptions, by gate
-    statistics and by the literal network. `printed_sign` gives the literal networks, and the error
-    of the gates, the regulariser as it is printed.
+    They are the tree network, gate statistics and the weighted sample. `different`: gates by which
+    the gate statistics differ from the other two, mean over `circuits` samples; summed over
+    generative circuits with n inputs and a distribution with unbalanced labels. `unsettled`:
+    fraction of samples with a final output other than ±1, summed likewise. `error`,
+    `literal_error`: exact error in percent on `COUNTER_EXAMPLE`, by gate statistics and by the tree
+    network. `printed_sign` uses the regularizer as printed in tree networks and in `error`.
     """
     settings: dict[str, Any] = {"margin": COUNTER_MARGIN, "k": NEURONS}
     network = layerwise_network(
@@ -202,18 +193,18 @@ def three_levels(
     }
 
     def measure(records: Mapping[str, Record]) -> dict[str, float]:
-        found = {
+        sums = {
             name: records["samples"].value(name) + records["biased"].value(name)
             for name in ("different", "unsettled")
         }
         literal = _counter_error(records["literal_error"].value("gates"))
-        return found | {"error": records["error"].value("error"), "literal_error": literal}
+        return sums | {"error": records["error"].value("error"), "literal_error": literal}
 
     return Comparison(arms, measure)
 
 
 def _counter_error(gates: float) -> float:
-    """Exact error in percent on the counter-example."""
+    """Return the exact error in percent on the counter-example."""
     assert COUNTER_EXAMPLE.p is not None
     return (
         100
@@ -240,8 +231,11 @@ def _same_sample(
         gates = {
             name: circuit_of(record.value("gates"), n).gates for name, record in records.items()
         }
-        apart = [np.sum(gates["counts"] != gates[name]) for name in ("network", "weights")]
-        return {"different": float(sum(apart)), "unsettled": 1 - records["counts"].value("settled")}
+        differing = [np.sum(gates["counts"] != gates[name]) for name in ("network", "weights")]
+        return {
+            "different": float(sum(differing)),
+            "unsettled": 1 - records["counts"].value("settled"),
+        }
 
     return Comparison(
         {name: Arm(family, learner, sample, (Gates(),)) for name, learner in learners.items()},

@@ -1,5 +1,4 @@
-"""Depth separation: functions that a deep tree learns exactly, and what two-layer networks need for
-them.
+"""Depth separation: f_m is learned exactly by trees and needs wide two-layer networks.
 
 Reference: malach2019, Section 6 (Theorems 11 and 12, Lemma 23, Corollary 13).
 """
@@ -7,7 +6,6 @@ Reference: malach2019, Section 6 (Theorems 11 and 12, Lemma 23, Corollary 13).
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -47,15 +45,12 @@ from unlazy.theory.sign_rank import (
 
 
 class NetworkRank(ExactComputation):
-    """Lemma 23 on random two-layer networks with integer weights in [−B, B], and the rounding in
-    the proof of Theorem 12.
+    """Lemma 23 on random two-layer networks, and the rounding in the proof of Theorem 12.
 
-    `rank_ratio`: greatest rank over 4Bkn′; `rank_share`: greatest rank over 2^{n′}, the most that
-    it could be. `rounding_ratio`: greatest
-    |ĝ(x, y) − g(x, y)| over γ/2, where ĝ has the weights of g rounded up to multiples of 1/N, N =
-    ⌈2Bk(2n′ + 1)/γ⌉; tiny weights, which
-    are rounded furthest, are among those tried. `coarse` takes a quarter of that N, and weights
-    that are not integers for the ranks.
+    `rank_ratio`: maximum rank ÷ 4Bkn′ for integer weights in [−B, B]; `rank_share`: maximum rank
+    ÷ 2^{n′}, the full rank. `rounding_ratio`: maximum |ĝ(x, y) − g(x, y)| ÷ (γ/2), where ĝ has the
+    weights of g rounded up to multiples of 1/N, N = ⌈2Bk(2n′ + 1)/γ⌉; the networks include tiny
+    weights, which change most. `coarse` uses N/4, and non-integer weights for the ranks.
     """
 
     half: int = eqx.field(static=True)
@@ -66,7 +61,7 @@ class NetworkRank(ExactComputation):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = host_generator(key)
-        ratio = share = rounding = 0.0
+        ratio = fraction = rounding = 0.0
         for index in range(self.networks):
             B, k = 1 + index % 2, 1 + index // 2 % 3
             real = (
@@ -74,39 +69,39 @@ class NetworkRank(ExactComputation):
                 rng.uniform(-B, B, k),
                 rng.uniform(-B, B, k),
             )
-            whole = rng.integers(-B, B + 1, (2, k, self.half)), rng.integers(-B, B + 1, k)
-            (w, v), b = (real[0], real[1]) if self.coarse else whole
+            integer = rng.integers(-B, B + 1, (2, k, self.half)), rng.integers(-B, B + 1, k)
+            (w, v), b = (real[0], real[1]) if self.coarse else integer
             matrix = network_matrix(w, v, b, real[2])
             rank = int(np.linalg.matrix_rank(matrix))
-            ratio, share = (
+            ratio, fraction = (
                 max(ratio, rank / lemma23_bound(B, k, self.half)),
-                max(share, rank / len(matrix)),
+                max(fraction, rank / len(matrix)),
             )
             tiny = np.full((2, k, self.half), 1e-9), np.full(k, 1e-9), np.full(k, float(B))
             rounding = max(rounding, self._rounded(B, *real), self._rounded(B, *tiny))
         return {
             "rank_ratio": np.asarray(ratio),
-            "rank_share": np.asarray(share),
+            "rank_share": np.asarray(fraction),
             "rounding_ratio": np.asarray(rounding),
         }
 
     def _rounded(self, B: int, wv: np.ndarray, b: np.ndarray, u: np.ndarray) -> float:
-        """Greatest change over γ/2 by rounding up."""
+        """Return the maximum change by rounding up, ÷ (γ/2)."""
         N = rounding_steps(B, len(b), self.half, self.gamma) // (4 if self.coarse else 1)
         exact = network_matrix(wv[0], wv[1], b, u)
-        near = network_matrix(np.ceil(N * wv[0]), np.ceil(N * wv[1]), np.ceil(N * b), u / N)
-        return float(np.abs(near - exact).max()) / (self.gamma / 2)
+        rounded = network_matrix(np.ceil(N * wv[0]), np.ceil(N * wv[1]), np.ceil(N * b), u / N)
+        return float(np.abs(rounded - exact).max()) / (self.gamma / 2)
 
 
 class SignRank(ExactComputation):
     """Bounds on the sign-rank of f_m = ⋀_m ⋁_{m²} (x ∧ y) for m = 1, 2; the axis is m.
 
-    `lower`: the greatest of Forster's bound, that of Razborov and Sherstov, 2 where the signs are
-    no product of signs, and the number of rows x, m(m² − 1) of them, on which columns y give all
-    patterns of signs. `upper`: m^{2m} + 1, the rank of Π_i Σ_j x_ij y_ij − ½ over 0 and 1, where
-    those are the signs. `spectral`: the first two. `growth`: lower at m = 2 less upper at m = 1.
-    `width_bound`: below this width the proof of Theorem 12 forbids networks with weights in [−1, 1]
-    and margin 1. `conjunction` takes the AND of all inputs instead.
+    `spectral`: maximum of the bounds of Forster and of Razborov and Sherstov. `lower`: maximum of
+    `spectral` rounded up, 2 if the matrix is no outer product of sign vectors, and the number of
+    rows, among m(m² − 1) chosen x, that the columns y shatter. `upper`: m^{2m} + 1, the bound on
+    the rank of Π_i Σ_j x_ij y_ij − ½ over {0, 1}, whose signs are those of f_m. `growth`: `lower`
+    at m = 2 minus `upper` at m = 1. `width_bound`: minimum width by the proof of Theorem 12, for
+    weights in [−1, 1] and margin 1. `conjunction` uses the AND of all inputs instead.
     """
 
     conjunction: bool = eqx.field(static=True, default=False, kw_only=True)
@@ -138,9 +133,7 @@ class SignRank(ExactComputation):
 
 
 def _row(m: int, clause: int, term: int) -> int:
-    """The x whose clauses read y_i1, but one that reads y_ij: its number as a row of the matrix of
-    f_m.
-    """
+    """Return the row number of the x that selects y_ij in one clause and y_i1 in all others."""
     bits = np.zeros((m, m * m), int)
     bits[:, 0] = 1
     bits[clause] = 0
@@ -149,7 +142,7 @@ def _row(m: int, clause: int, term: int) -> int:
 
 
 def conjunction_rank(matrix: np.ndarray, m: int) -> int:
-    """m^{2m} + 1, if Π_i Σ_j x_ij y_ij − ½ has the signs of the matrix; else its own rank."""
+    """Return m^{2m} + 1 if Π_i Σ_j x_ij y_ij − ½ has the signs of the matrix, else its rank."""
     bits = all_inputs(m**3).astype(int).reshape(-1, m, m * m)
     product = np.prod(np.einsum("aij,bij->abi", bits, bits), axis=2) - 0.5
     return (
@@ -159,35 +152,15 @@ def conjunction_rank(matrix: np.ndarray, m: int) -> int:
     )
 
 
-def term_network(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(w, v, b, u) of a two-layer network for f_m with weights in [−1, 1]: one neuron for each of
-    the m^{2m} choices of a term in every clause, 2m times, and a constant one. Its margin is ½.
-
-    A neuron is 1/(2m) where all its 2m inputs are +1, and 0 elsewhere.
-    """
-    choices = np.array(list(itertools.product(range(m * m), repeat=m)))
-    w = np.zeros((len(choices), m, m * m))
-    w[np.arange(len(choices))[:, None], np.arange(m), choices] = 1 / (2 * m)
-    w = np.repeat(w.reshape(len(choices), m**3), 2 * m, axis=0)
-    b, u = np.full(len(w), -(2 * m - 1) / (2 * m)), np.ones(len(w))
-    return (
-        np.vstack([w, np.zeros((1, m**3))]),
-        np.vstack([w, np.zeros((1, m**3))]),
-        np.append(b, 0.5),
-        np.append(u, -1.0),
-    )
-
-
 def deep_recovery(
     sizes: tuple[int, ...], *, sample: bool, gates: tuple[str, str] = ("AND", "OR")
 ) -> Row:
-    """Algorithm 1 on f_m under its generative law, which is f_m's own circuit read backwards; the
-    axis is m, a power of two.
+    """Return Algorithm 1 on f_m under its generative distribution; the axis is m.
 
-    `recovered`, `error` in percent; `settled`: 1 where all outputs are ±1. `separated`: 1 where f_m
-    is separated with margin 1 for all m up to this one, which is no error and outputs of ±1;
-    `worst_recovered` likewise. On the law itself, or on about 256/Δ² examples. `gates` stand for
-    AND and OR.
+    m is a power of two. Runs use the exact distribution, or about 256/Δ² examples if `sample`.
+    `recovered`, `error` in percent; `settled`: 1 if all gate outputs are ±1. `separated`: 1 if the
+    error is zero and all outputs are ±1 for all m' ≤ m, which is separation with margin 1.
+    `worst_recovered`: minimum of `recovered` over m' ≤ m. `gates` replace AND and OR.
     """
     arms = {}
     for m in sizes:
@@ -200,17 +173,18 @@ def deep_recovery(
     return Row(arms, summaries=(_worst_tree,))
 
 
-def _worst_tree(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _worst_tree(sizes: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {
         "worst_recovered": np.minimum.accumulate(table["recovered"]),
         "separated": np.minimum.accumulate(np.where(table["error"] <= 1e-9, table["settled"], 0.0)),
-        "inputs": 2 * places**3,
+        "inputs": 2 * sizes**3,
     }
 
 
 class BalancedCircuitTask(Task):
-    """⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij), both labels equally often: given the label, all inputs that
-    have it are equally likely.
+    """⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij) with balanced labels.
+
+    Given the label, all inputs with that label are equally likely.
     """
 
     m: int = eqx.field(static=True)
@@ -218,20 +192,20 @@ class BalancedCircuitTask(Task):
 
     @property
     def dimension(self) -> int:
-        """The pairs x_11, y_11, x_12, y_12, …"""
+        """Number of inputs, ordered x_11, y_11, x_12, y_12, …"""
         return 2 * self.m * self.r
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        key_label, key_place = jax.random.split(key)
+        key_label, key_index = jax.random.split(key)
         y = bernoulli(key_label, jnp.full(n, 0.5))
-        u = jax.random.uniform(key_place, (n,), jnp.float32)
+        u = jax.random.uniform(key_index, (n,), jnp.float32)
         positive, negative = (
             jnp.asarray(np.flatnonzero(_labels(self.m, self.r) == sign)) for sign in (True, False)
         )
-        place = jnp.where(
+        index = jnp.where(
             y, positive[(u * len(positive)).astype(int)], negative[(u * len(negative)).astype(int)]
         )
-        bits = (place[:, None] >> jnp.arange(self.dimension)[None, ::-1]) & 1
+        bits = (index[:, None] >> jnp.arange(self.dimension)[None, ::-1]) & 1
         return Batch(jnp.where(bits == 1, 1.0, -1.0), jnp.where(y, 1.0, -1.0))
 
     def target(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
@@ -240,7 +214,6 @@ class BalancedCircuitTask(Task):
 
     @property
     def features(self) -> Float[Array, "n n"]:
-        """Every input matters."""
         return jnp.eye(self.dimension)
 
     @property
@@ -250,31 +223,29 @@ class BalancedCircuitTask(Task):
 
 @functools.cache
 def _labels(m: int, r: int) -> np.ndarray:
-    """Labels of all inputs by their number, the first input as the highest bit."""
+    """Return the labels of all inputs by number; the first input is the highest bit."""
     bits = all_inputs(2 * m * r)
     result: np.ndarray = (bits[:, 0::2] & bits[:, 1::2]).reshape(-1, m, r).any(axis=2).all(axis=1)
     return result
 
 
 class AndOfOrs(Family):
-    """The one function ⋀_m ⋁_r (x ∧ y) with balanced labels.
+    """⋀_m ⋁_r (x ∧ y) with balanced labels; every key gives the same task.
 
-    It is nearly constant on uniform inputs. Every key gives the same task.
+    On uniform inputs the function is nearly constant.
     """
 
     m: int = eqx.field(static=True)
     r: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        """Refuse what cannot be listed."""
         require(
             self.m >= 1 and self.r >= 1,
-            f"m and r count clauses and terms and must be at least 1, but are {self.m} and "
-            f"{self.r}.",
+            f"`m` and `r` must be positive integers, got {self.m} and {self.r}.",
         )
         require(
             self.dimension <= LISTED,
-            f"All inputs are listed: at most {LISTED} of them, but 2mr is {self.dimension}.",
+            f"2·m·r must be at most {LISTED}, got {self.dimension}.",
         )
 
     @property
@@ -286,37 +257,38 @@ class AndOfOrs(Family):
 
 
 class WrongInputs(ModelProbe):
-    """On all 2^n inputs: `error`, the share in percent that a model gets wrong under balanced
-    labels, a score of zero being wrong; `exact`: 1 where there is none. `unit_margin`: least y·g(x)
-    where weights and biases are scaled to [−1, 1], for two-layer networks.
+    """Errors of a model on all 2^n inputs.
+
+    `error`: percentage of wrong outputs, both labels weighted equally; a zero output is wrong.
+    `exact`: 1 if no output is wrong. `unit_margin`, for two-layer networks: minimum y·g(x) after
+    scaling weights and biases to [−1, 1].
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(task, Task) or task.dimension > LISTED:
-            raise BadInput(f"All inputs are listed: at most {LISTED} bits.")
+            raise BadInput(f"`WrongInputs` needs a task with at most {LISTED} bits.")
         x = listed(task.dimension)
         y = task.target(x)
-        right = model(x) * y
-        wrong = [jnp.sum((right <= 0) & (y == sign)) / jnp.sum(y == sign) for sign in (1, -1)]
-        found = {
+        margin = model(x) * y
+        wrong = [jnp.sum((margin <= 0) & (y == sign)) / jnp.sum(y == sign) for sign in (1, -1)]
+        measured = {
             "error": 50 * (wrong[0] + wrong[1]),
-            "exact": (jnp.min(right) > 0).astype(jnp.result_type(float)),
+            "exact": (jnp.min(margin) > 0).astype(jnp.result_type(float)),
         }
         if isinstance(model, TwoLayer):
             inner = jnp.maximum(jnp.max(jnp.abs(model.first_layer)), jnp.max(jnp.abs(model.b)))
-            found["unit_margin"] = jnp.min(right) / (
+            measured["unit_margin"] = jnp.min(margin) / (
                 inner * jnp.maximum(jnp.max(jnp.abs(model.a)), jnp.max(jnp.abs(model.c)))
             )
-        return found
+        return measured
 
 
-#: Step size of Adam.
+#: Learning rate of Adam.
 RATE = 0.02
 
 
 def two_layers(width: int, steps: int, batch: int) -> GradientDescent:
-    """A two-layer ReLU network of even width, trained by Adam on fresh examples."""
-    # Neurons come in mirrored pairs.
+    """Return Adam on fresh examples for a two-layer ReLU network of even width."""
     init = AntisymmetricInit(m=width // 2, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu")
     descent = Descent(
         dict.fromkeys("wbac", RATE), steps=steps, batch=batch, loss="logistic", optimizer="adam"
@@ -325,21 +297,21 @@ def two_layers(width: int, steps: int, batch: int) -> GradientDescent:
 
 
 def errors_by_width(
-    m: int, r: int, widths: tuple[int, ...], *, starts: int, steps: int, batch: int = 256
+    m: int, r: int, widths: tuple[int, ...], *, repeats: int, steps: int, batch: int = 256
 ) -> Row:
-    """Two-layer ReLU networks trained by Adam on ⋀_m ⋁_r (x ∧ y); the axis is their width.
+    """Return two-layer ReLU networks trained by Adam on ⋀_m ⋁_r (x ∧ y); the axis is the width.
 
-    At each width, measured on all inputs and as means over `starts`: `error` in percent, `exact`,
-    the share of starts without any, and `unit_margin`. `least_exact`: the least width with an exact
-    start, or twice the greatest where none has. That a width was not enough for Adam does not show
-    that no network of that width exists: these numbers bound the least width from above only.
+    `error` in percent, `exact` and `unit_margin` on all inputs: means over `repeats`
+    initializations. `least_exact`: smallest width at which some initialization is exact, or twice
+    the largest width if none is. It only bounds the minimum width from above: that Adam failed does
+    not show that no such network exists.
     """
 
-    def least(places: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, float]:
-        return {"least_exact": min(places[table["exact"] > 0], default=2 * places[-1])}
+    def smallest(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> dict[str, float]:
+        return {"least_exact": min(widths[table["exact"] > 0], default=2 * widths[-1])}
 
     arms = {
         width: Arm(AndOfOrs(m, r), two_layers(width, steps, batch), steps * batch, (WrongInputs(),))
         for width in widths
     }
-    return Row({width: Repeats(arm, starts) for width, arm in arms.items()}, summaries=(least,))
+    return Row({width: Repeats(arm, repeats) for width, arm in arms.items()}, summaries=(smallest,))

@@ -1,9 +1,7 @@
-"""Theorems 2 and 4 to the letter: Algorithm 1 with their own sample size, width, step size and
-number of steps.
+"""Algorithm 1 with the sample size, width, learning rate and steps of Theorems 2 and 4.
 
-They ask for millions of examples where hundreds would do. Up to sixteen inputs that is no obstacle:
-a sample is known by how often each input came, and these counts are drawn at once from their
-multinomial law.
+The theorems require millions of examples. Up to sixteen inputs, such a sample is represented by the
+counts of all inputs, which are drawn from their multinomial distribution.
 
 Reference: malach2019, Theorems 2 and 4, Section 5.
 """
@@ -39,41 +37,41 @@ from unlazy.tasks.circuits.examples import parity_circuit, random_circuit
 from unlazy.tasks.circuits.families import LISTED
 from unlazy.tasks.circuits.recovery import WeightedSampleStatistics, recovery
 
-#: P(x_j = 1) of the biased parities where all bits have one law, and ξ where each has its own.
+#: P(x_j = 1) of parities with identical bits, and ξ of parities with different p_j.
 BIAS, XI_DRAWN = 0.75, 0.2
-#: δ of the theorems where their numbers are evaluated.
+#: δ of the theorems.
 DELTA = 0.05
-#: Neurons of a gate: at least what the theorems ask for up to sixteen inputs.
+#: Neurons per gate: at least the width that the theorems require up to sixteen inputs.
 NEURONS_OF_GATE = 32
-#: Random circuits under random product laws are taken from Δ = 0.05 on.
+#: Minimum Δ of random circuits under random product distributions.
 MIN_DELTA = 0.05
 
 Drawn = Literal["generative", "parity", "product", "uncorrelated"]
 
 
 def parity_margin(p: float, k: int) -> float:
-    """Δ of a parity of k bits with P(x_j = 1) = p."""
+    """Return Δ of a parity of k bits with P(x_j = 1) = p."""
     return abs(2 * p - 1) ** (k - 1) * (1 - abs(2 * p - 1))
 
 
 def theorem_width(n: int, delta: float = DELTA) -> float:
-    """k ≥ log(2nd/δ)/log(4/3) of Theorems 2 and 4."""
+    """Return the bound k ≥ log(2nd/δ)/log(4/3) of Theorems 2 and 4."""
     return math.log(2 * n * (n.bit_length() - 1) / delta) / math.log(4 / 3)
 
 
 def theorem_sample(epsilon: float, margin: float, n: int, delta: float = DELTA) -> float:
-    """|S| > 2¹¹/(ε²Δ²)·log(8nd/δ) of Theorem 4; with ε = Δ²/4 it is that of Theorem 2."""
+    """Return the bound |S| > 2¹¹/(ε²Δ²)·log(8nd/δ) of Theorem 4 (Theorem 2: ε = Δ²/4)."""
     return 2**11 / (epsilon * margin) ** 2 * math.log(8 * n * (n.bit_length() - 1) / delta)
 
 
 def theorem_steps(epsilon: float, margin: float, n: int, rate: float) -> float:
-    """T > 6n/(√2·η·ε·Δ) of Theorem 4, for each layer; with ε = Δ²/4 it is that of Theorem 2."""
+    """Return the bound T > 6n/(√2·η·ε·Δ) of Theorem 4, per layer (Theorem 2: ε = Δ²/4)."""
     return 6 * n / (math.sqrt(2) * rate * epsilon * margin)
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A circuit, a law, and the Δ and ε for which the theorems' assumptions hold."""
+    """Circuit, input distribution, and Δ and ε for which the theorems' assumptions hold."""
 
     circuit: Circuit
     distribution: InputDistribution
@@ -93,20 +91,22 @@ class Case:
         return result
 
     def sample(self, size: int, rng: np.random.Generator) -> WeightedSample:
-        """`size` independent examples, as the inputs that came with their shares."""
+        """Return `size` independent examples as distinct inputs with their frequencies."""
         masses = self.masses
         counts = rng.multinomial(size, masses / masses.sum())
         x = all_inputs(self.circuit.n)
         y = plain_evaluation(self.circuit, x)[0][:, 0] > 0
-        seen = counts > 0
-        return WeightedSample(x[seen], y[seen], counts[seen] / size)
+        drawn = counts > 0
+        return WeightedSample(x[drawn], y[drawn], counts[drawn] / size)
 
 
 def draw_case(kind: Drawn, n: int, rng: np.random.Generator) -> Case:
-    """AND/OR/NAND/NOR circuits under the generative law (Section 5.2); parities of log₂ n bits,
-    each p_j drawn from (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ) with ξ = 0.2 (Section 5.1); random circuits of
-    all gates under random product laws with LCA, Δ ≥ 0.05 (Theorem 2); and parities of fair bits,
-    which have no LCA but are given the Δ and ε of biased ones.
+    """Draw a circuit with n inputs and its distribution.
+
+    generative: AND/OR/NAND/NOR circuits, generative distribution (Section 5.2);
+    parity: log₂ n bits, p_j from (ξ, ½ − ξ) ∪ (½ + ξ, 1 − ξ), ξ = 0.2 (Section 5.1);
+    product: all gates, random product distributions with LCA, Δ ≥ 0.05 (Theorem 2);
+    uncorrelated: parities of uniform bits, without LCA, with Δ and ε of biased bits.
     """
     k = n.bit_length() - 1
     if kind == "generative":
@@ -125,11 +125,11 @@ def draw_case(kind: Drawn, n: int, rng: np.random.Generator) -> Case:
         return _case(circuit, ProductDistribution(np.where(rng.random(n) < 0.5, low, 1 - low)))
     while True:
         circuit, p = simplified(random_circuit(n, rng, NAMES)), rng.uniform(0.1, 0.9, n)
-        found = _case(circuit, ProductDistribution(p))
-        delta = min(found.margin, p.min(), 1 - p.max())
-        if MIN_DELTA <= delta < 0.5 and np.isfinite(found.margin):
-            # Theorem 2 knows Δ alone.
-            return dataclasses.replace(found, margin=delta, epsilon=delta**2 / 4)
+        case = _case(circuit, ProductDistribution(p))
+        delta = min(case.margin, p.min(), 1 - p.max())
+        if MIN_DELTA <= delta < 0.5 and np.isfinite(case.margin):
+            # Theorem 2 has no ε of its own.
+            return dataclasses.replace(case, margin=delta, epsilon=delta**2 / 4)
 
 
 def _case(circuit: Circuit, distribution: InputDistribution) -> Case:
@@ -138,12 +138,12 @@ def _case(circuit: Circuit, distribution: InputDistribution) -> Case:
 
 
 class TheoremRuns(OverSizes):
-    """Algorithm 1 as Theorems 2 and 4 run it, δ = 0.05, on `circuits` cases of each size n.
+    """Algorithm 1 as in Theorems 2 and 4, δ = 0.05, on `circuits` cases per size n.
 
-    `failed`: share of runs, over all sizes up to n, with an error above zero or an output that is
-    not ±1 after the theorem's T steps. `sample`, `theorem_steps`: |S| and T of the first case;
-    `steps`: after so many the slowest layer of the slowest case stood still. `margin`: least Δ.
-    `sample_share`, `steps_share`: least |S| and T that were taken over those that are asked for.
+    `failed`: fraction of runs, over sizes up to n, with nonzero error or a gate output other than
+    ±1 after T steps. `sample`, `theorem_steps`: |S| and T of the first case. `steps`: steps until
+    the gradients of the slowest layer of all cases vanish. `margin`: minimum Δ. `sample_share`,
+    `steps_share`: minimum ratios of used to required |S| and T.
     """
 
     kind: Drawn = eqx.field(static=True, kw_only=True)
@@ -152,43 +152,44 @@ class TheoremRuns(OverSizes):
     WORST: ClassVar = {"margin": np.minimum, "sample_share": np.minimum, "steps_share": np.minimum}
 
     def __check_init__(self) -> None:
-        """Refuse sizes whose inputs cannot be listed, and too few neurons."""
-        require(max(self.sizes) <= LISTED, f"All inputs are listed: n is at most {LISTED}.")
+        require(
+            max(self.sizes) <= LISTED, f"`sizes` must be at most {LISTED}, got {max(self.sizes)}."
+        )
         require(
             theorem_width(max(self.sizes)) <= NEURONS_OF_GATE,
-            f"{NEURONS_OF_GATE} neurons are fewer than the theorem asks for.",
+            f"{NEURONS_OF_GATE} neurons per gate are fewer than the theorem requires.",
         )
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        failed, steps, margins, asked = 0, 0.0, [], []
+        failed, steps, margins, used = 0, 0.0, [], []
         rate = 1 / (16 * math.sqrt(2) * NEURONS_OF_GATE)
         for _ in range(self.circuits):
             case = draw_case(self.kind, n, rng)
-            needed = (
+            required = (
                 theorem_sample(case.epsilon, case.margin, n),
                 theorem_steps(case.epsilon, case.margin, n, rate),
             )
-            size, longest = (math.floor(number) + 1 for number in needed)
+            size, limit = (math.floor(bound) + 1 for bound in required)
             tree = initial_tree(n, NEURONS_OF_GATE, key=jax.random.key(int(rng.integers(2**31))))
             statistics = WeightedSampleStatistics(case.sample(size, rng))
             learned = learn_circuit(
-                statistics, tree, margin=case.margin, rate="theorem", limit=longest
+                statistics, tree, margin=case.margin, rate="theorem", limit=limit
             )
             wrong = recovery(case.circuit, case.distribution, learned.circuit).error > 1e-12
             failed += wrong or not learned.settled
             steps = max(steps, max(learned.steps))
             margins.append(case.margin)
-            asked.append((size, longest, size / needed[0], longest / needed[1]))
+            used.append((size, limit, size / required[0], limit / required[1]))
         return {
             "failed": failed / self.circuits,
             "steps": steps,
-            "sample": asked[0][0],
-            "theorem_steps": asked[0][1],
+            "sample": used[0][0],
+            "theorem_steps": used[0][1],
             "margin": min(margins),
-            "sample_share": min(each[2] for each in asked),
-            "steps_share": min(each[3] for each in asked),
+            "sample_share": min(each[2] for each in used),
+            "steps_share": min(each[3] for each in used),
         }
 
     def measure(self, *, key: Any) -> dict[str, Any]:
-        found = super().measure(key=key)
-        return found | {"failed": np.cumsum(found["failed"]) / np.arange(1, len(self.sizes) + 1)}
+        table = super().measure(key=key)
+        return table | {"failed": np.cumsum(table["failed"]) / np.arange(1, len(self.sizes) + 1)}

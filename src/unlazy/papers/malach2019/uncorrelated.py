@@ -1,4 +1,4 @@
-"""Section 4.1: what becomes of an influencing gate that has no correlation with the label.
+"""Section 4.1: influencing gates without correlation with the label become constant.
 
 Reference: malach2019, Section 4.1.
 """
@@ -27,15 +27,16 @@ from unlazy.tasks.circuits.recovery import (
     recovery,
 )
 
-#: Where there is no local correlation Δ is not positive; λ then only has to be above E y.
+#: Δ that sets λ > |E y|; without local correlation there is no positive Δ.
 MIN_MARGIN = 0.01
-#: So many examples that chance cannot stand for correlation: far more than λ = 0.0025 asks for.
-PLENTY = 10**10
+#: Number of examples for which chance correlations are far below λ = 0.0025.
+EXAMPLES = 10**10
 
 
 def one_fair_bit(bias: float, fair: float = 0.5) -> Case:
-    """The parity of four bits with P(x_j = 1) = `bias`, but for a fair x1: the gate on x3, x4 alone
-    has no correlation with the label.
+    """Return the parity of four bits with P(x1 = 1) = `fair` and P(x_j = 1) = `bias` otherwise.
+
+    For a uniform x1 the gate of x3 and x4 has no correlation with the label.
     """
     circuit, distribution = (
         Circuit.parse("XNOR / XNOR XNOR"),
@@ -45,13 +46,13 @@ def one_fair_bit(bias: float, fair: float = 0.5) -> Case:
 
 
 class UncorrelatedGates(OverSizes):
-    """Algorithm 1 on parities of log₂ n bits with P(x_j = 1) = p, and at n = 4 on a parity with one
-    such bit among biased ones.
+    """Algorithm 1 on parities of log₂ n bits with P(x_j = 1) = p.
 
-    Of the gates with influence whose correlation is zero when p = ½: `constant`, the share whose
-    learned value is the same on every input that occurs; `least_constant` over all sizes up to n.
-    `recovered`: share of functions, over all sizes up to n, that are learned without error. On the
-    law itself, and up to n = 16 also on a sample of 10¹⁰ examples.
+    At n = 4, one such bit and three biased bits. `constant`: among influencing gates without
+    correlation at p = ½, the fraction learned as constant on all inputs that occur;
+    `least_constant`: minimum over runs and sizes up to n. `recovered`: fraction of runs, over sizes
+    up to n, with zero error. Runs use the exact distribution, and up to n = 16 also a sample of
+    10¹⁰ examples.
     """
 
     p: float = eqx.field(converter=float, default=0.5, kw_only=True)
@@ -59,28 +60,28 @@ class UncorrelatedGates(OverSizes):
     WORST: ClassVar = {"least_constant": np.minimum}
 
     def at(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        constant, right = [], []
+        constant, recovered = [], []
         for case, fair in self._cases(n, rng):
             sources = [PopulationStatistics(case.circuit, case.distribution)]
             if n <= LISTED:
-                sources.append(WeightedSampleStatistics(case.sample(PLENTY, rng)))  # type: ignore[arg-type]
+                sources.append(WeightedSampleStatistics(case.sample(EXAMPLES, rng)))  # type: ignore[arg-type]
             for source in sources:
                 tree = initial_tree(
                     n, width_for(n, 0.001), key=jax.random.key(int(rng.integers(2**31)))
                 )
                 learned = learn_circuit(source, tree, margin=case.margin, rate="scaled")
-                constant.append(constant_share(case, fair, learned))
-                right.append(
+                constant.append(constant_fraction(case, fair, learned))
+                recovered.append(
                     recovery(case.circuit, case.distribution, learned.circuit).error <= 1e-12
                 )
         return {
             "constant": np.mean(constant),
             "least_constant": np.min(constant),
-            "recovered": np.mean(right),
+            "recovered": np.mean(recovered),
         }
 
     def _cases(self, n: int, rng: np.random.Generator) -> list[tuple[Case, Case]]:
-        """Each with the same circuit on fair bits, which says what gates are meant."""
+        """Return cases, each with the same circuit on uniform bits, which selects the gates."""
         if n == 4:
             return [(one_fair_bit(0.85, self.p), one_fair_bit(0.85))]
         circuit = parity_circuit(n, rng.choice(n, n.bit_length() - 1, replace=False).tolist())
@@ -91,23 +92,25 @@ class UncorrelatedGates(OverSizes):
         return [(biased, fair)]
 
     def measure(self, *, key: Any) -> dict[str, Any]:
-        found = super().measure(key=key)
-        return found | {
-            "recovered": np.cumsum(found["recovered"]) / np.arange(1, len(self.sizes) + 1)
+        table = super().measure(key=key)
+        return table | {
+            "recovered": np.cumsum(table["recovered"]) / np.arange(1, len(self.sizes) + 1)
         }
 
 
-def constant_share(case: Case, fair: Case, learned: LearnedCircuit) -> float:
-    """The share of influencing gates without correlation in the `fair` case that were learned as
-    constants on all that occurs.
+def constant_fraction(case: Case, fair: Case, learned: LearnedCircuit) -> float:
+    """Return the fraction of gates learned as constant on all inputs that occur.
+
+    It counts gates with influence and without correlation in the `fair` case.
     """
     known = correlations(fair.circuit, fair.distribution)
     transfer = all_transfers(
         case.circuit, tables(case.circuit, case.distribution), learned.circuit.levels[::-1]
     )
-    found = []
+    constant = []
     for level in range(1, case.circuit.depth):
         one = transfer[case.circuit.depth - level][:, :, 1]
-        still = np.all(one <= 1e-12, axis=1) | np.all(one >= 1 - 1e-12, axis=1)
-        found.append(still[(np.abs(known.c[level]) <= 1e-12) & (known.influence[level] > 0)])
-    return float(np.mean(np.concatenate(found)))
+        is_constant = np.all(one <= 1e-12, axis=1) | np.all(one >= 1 - 1e-12, axis=1)
+        counted = (np.abs(known.c[level]) <= 1e-12) & (known.influence[level] > 0)
+        constant.append(is_constant[counted])
+    return float(np.mean(np.concatenate(constant)))

@@ -6,13 +6,18 @@ unlazy reproduce 'shi2022/*' --scale laptop
 
 from __future__ import annotations
 
-from unlazy.core.naming import Entry
+import functools
+from collections.abc import Callable
+
+from unlazy.core.naming import Deferred, Entry
+from unlazy.learners.base import Learner
 from unlazy.papers.shi2022.bounds import BOUNDS
 from unlazy.papers.shi2022.classifier import CLASSIFIER
 from unlazy.papers.shi2022.errata import ERRATA
 from unlazy.papers.shi2022.filters import TABLE7
 from unlazy.papers.shi2022.general import GENERAL, LEMMA35, THEOREM34, general_task
 from unlazy.papers.shi2022.images import FIGURE19, FIGURES17_18
+from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.lemmas import LEMMAS
 from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
 from unlazy.papers.shi2022.not_run import NOT_RUN
@@ -103,28 +108,47 @@ TASKS = {
     ),
 }
 
-_SCHEDULE = practical(PARITY["paper"])
+
+@functools.cache
+def _schedule() -> TwoStep:
+    return practical(PARITY["paper"])
+
+
+def _learner(make: Callable[[TwoStep], Learner]) -> Deferred:
+    return Deferred(lambda: make(_schedule()))
+
+
 LEARNERS = {
     "shi2022/learner": Entry(
-        _SCHEDULE.network(),
+        _learner(lambda schedule: schedule.network()),
         "two-layer network, two weight-forgetting steps, then a classifier; practical settings",
     ),
     "shi2022/learner-theorem26": Entry(
-        verbatim(PARITY["paper"]).network(),
+        Deferred(lambda: verbatim(PARITY["paper"]).network()),
         "the same with the constants of Theorem 26 to the letter",
     ),
-    "shi2022/one-step": Entry(_SCHEDULE.frozen(1), "first layer frozen after step 1, SGD readout"),
-    "shi2022/one-step-converged": Entry(
-        _SCHEDULE.frozen(1, readout="converged"), "first layer frozen after step 1, ridge readout"
+    "shi2022/one-step": Entry(
+        _learner(lambda schedule: schedule.frozen(1)),
+        "first layer frozen after step 1, SGD readout",
     ),
-    "shi2022/two-step": Entry(_SCHEDULE.frozen(2), "first layer frozen after step 2, SGD readout"),
+    "shi2022/one-step-converged": Entry(
+        _learner(lambda schedule: schedule.frozen(1, readout="converged")),
+        "first layer frozen after step 1, ridge readout",
+    ),
+    "shi2022/two-step": Entry(
+        _learner(lambda schedule: schedule.frozen(2)),
+        "first layer frozen after step 2, SGD readout",
+    ),
     "shi2022/two-step-converged": Entry(
-        _SCHEDULE.frozen(2, readout="converged"), "first layer frozen after step 2, ridge readout"
+        _learner(lambda schedule: schedule.frozen(2, readout="converged")),
+        "first layer frozen after step 2, ridge readout",
     ),
     "shi2022/random-features": Entry(
-        _SCHEDULE.random_features(), "first layer frozen at initialisation, SGD readout"
+        _learner(lambda schedule: schedule.random_features()),
+        "first layer frozen at initialisation, SGD readout",
     ),
     "shi2022/ntk": Entry(
-        _SCHEDULE.tangent(), "tangent model of the network at initialisation, SGD"
+        _learner(lambda schedule: schedule.tangent()),
+        "tangent model of the network at initialisation, SGD",
     ),
 }

@@ -141,18 +141,13 @@ class FixedFeatures(ExactComputation):
     part: Part = eqx.field(static=True, default="mixture")
 
     def __check_init__(self) -> None:
-        """Refuse sizes that the theorem does not speak of."""
         require(
             16 * self.k <= self.D, f"The theorem asks for k ≤ D/16, but k={self.k}, D={self.D}."
         )
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers N of features."""
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Solve for every N, B and secret."""
         family = BalancedParity(
             d=self.D, D=self.D, k=self.k, structure=0.5 if self.part == "mixture" else 0.0
         )
@@ -234,15 +229,10 @@ class KernelBall(ExactComputation):
     bandwidth: float = eqx.field(converter=float, default=1.0)
     told: bool = eqx.field(static=True, default=False)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The norms L."""
-        return self.norms
+    axis = "norms"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Solve for every norm: by the representer theorem, on the square root of the Gram
-        matrix.
-        """
+        """Solve for every norm, by the representer theorem and the root of the Gram matrix."""
         family = BalancedParity(d=self.D, D=self.D, k=self.k, structure=0.5)
         norms = jnp.array(self.norms, float)
         loss, certified = map(

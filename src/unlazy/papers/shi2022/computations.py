@@ -37,13 +37,9 @@ class ExplicitLabels(ExactComputation):
     D: int = eqx.field(static=True, default=20)
     stretch: float = eqx.field(static=True, default=1.0)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers k of relevant patterns."""
-        return self.counts
+    axis = "counts"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Label, and compare."""
         rows = []
         for k in self.counts:
             found = [
@@ -103,13 +99,9 @@ class ExplicitGeneral(ExactComputation):
     examples: int = eqx.field(static=True, default=20_000)
     height: int = eqx.field(static=True, default=2)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers k of relevant patterns."""
-        return self.counts
+    axis = "counts"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Label, and compare."""
         rows = []
         for k in self.counts:
             # Half of the tasks have means that ask for shifted hats.
@@ -140,9 +132,7 @@ class ExplicitGeneral(ExactComputation):
 
 @eqx.filter_jit
 def _look(family: GeneralParity, height: int, n: int, key: PRNGKeyArray) -> tuple[Array, ...]:
-    """y·g(x) of n examples, the greatest share of background patterns in one of them, μ, σ̃, and
-    the network's a and b.
-    """
+    """y·g(x) of n examples, their greatest share of background patterns, μ, σ̃, a and b."""
     key_task, key_draw = jax.random.split(key)
     task = family.task(key=key_task)
     net = explicit_general(task, height=height)

@@ -40,13 +40,6 @@ MOMENTUM = 0.9
 NEAREST, ROUNDS = 0.2, 20
 
 
-def block_filters(network: ImageResNet) -> list[Float[Array, "o d"]]:
-    """Of each of the four residual stages the filters of its last convolution, one a row."""
-    return [
-        _rows(network.filters[stage * BLOCKS + BLOCKS - 1].second) for stage in range(len(STAGES))
-    ]
-
-
 def _rows(kernel: Float[Array, "s s i o"]) -> Float[Array, "o d"]:
     return kernel.reshape(-1, kernel.shape[-1]).T
 

@@ -37,15 +37,6 @@ def on_coins(*, N: float, B: float, k: int) -> float:
     return float(max(0.0, 1 - math.sqrt(2 * N) * B / 2**k))
 
 
-def features_needed(*, po: float, loss: float, B: float, k: int) -> float:
-    """The least N for which `fixed_features` allows a hinge loss below po: (2^k·(1 −
-    loss/po)/B)²/2, exponential in k.
-    """
-    _check(po, k)
-    require(0 <= loss < po, f"The bound speaks of losses in [0, po), but loss={loss}, po={po}.")
-    return float((2**k * (1 - loss / po) / B) ** 2 / 2)
-
-
 def shift_invariant(*, po: float, L: float, k: int) -> float:
     """po·(1 − 2L/2^k): the same for a shift-invariant kernel with K(x, x) = 1 and a function of
     norm at most L in its space.

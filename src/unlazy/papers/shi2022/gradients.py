@@ -38,9 +38,7 @@ def generator(key: PRNGKeyArray, *more: int) -> np.random.Generator:
 
 
 class _PatternNeurons(ExactComputation):
-    """Base of both: neurons of the paper's initial law on the parity mixture with k relevant ones
-    of D patterns.
-    """
+    """Base of both: neurons of the paper's initial law on a parity mixture with k of D patterns."""
 
     k: int = eqx.field(static=True)
     m: int = eqx.field(static=True, default=8)
@@ -80,13 +78,9 @@ class FirstGradient(_PatternNeurons):
 
     sizes: tuple[int, ...] = eqx.field(static=True, kw_only=True)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers D of patterns."""
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """All sizes, and the exponents over them."""
         rows = [self._at(D, key) for D in self.sizes]
         found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         sizes = np.log(self.sizes)
@@ -144,7 +138,6 @@ class SecondGradient(_PatternNeurons):
     rate: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """The worst of all neurons."""
         rng = generator(key, self.D)
         each = [self._one(rng) for _ in range(self.neurons)]
         found = {name: max(row[name] for row in each) for name in each[0]}

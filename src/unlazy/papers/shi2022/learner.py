@@ -137,7 +137,6 @@ class TwoStep:
         )
 
     def __post_init__(self) -> None:
-        """Refuse a schedule that leaves no step for the classifier."""
         require(
             self.T > 3,
             "T must leave steps for the classifier after the first two: T > 3 is expected, but "

@@ -127,9 +127,7 @@ def background(x: Float[np.ndarray, " D"], w: Float[np.ndarray, " n"]) -> Float[
 
 
 def _terms(largest: float) -> np.ndarray:
-    """1 … p, where the p-th term of the series is the last that counts for arguments up to
-    `largest`.
-    """
+    """1 … p, where the p-th is the last term of the series that counts up to `largest`."""
     share = max(2 * largest / math.pi, 1e-9)
     return _P[: max(3, math.ceil(math.log(FAINT) / (2 * math.log(share))) + 1)]
 

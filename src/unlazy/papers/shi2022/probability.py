@@ -39,13 +39,9 @@ class TypicalStart(ExactComputation):
     m: int = eqx.field(static=True, default=300)
     wider: float = eqx.field(static=True, default=1.0)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers D of patterns."""
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """All D and δ."""
         rows = []
         rng = generator(key)
         for D in self.sizes:
@@ -97,13 +93,9 @@ class FewOfMany(ExactComputation):
     draws: int = eqx.field(static=True, default=8)
     together: bool = eqx.field(static=True, default=False)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The numbers n of background patterns."""
-        return self.sizes
+    axis = "sizes"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """All sizes."""
         rows = []
         for n in self.sizes:
             each = [self._one(n, generator(key, n, index)) for index in range(self.draws)]

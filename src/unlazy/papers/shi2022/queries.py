@@ -38,9 +38,7 @@ from unlazy.theory.statistical_queries import (
 
 
 def _weights(D: int, rate: float) -> np.ndarray:
-    """The probabilities of all 2^D inputs, in the order of `parities`, if every bit is 1 with
-    probability `rate`.
-    """
+    """Probabilities of all 2^D inputs, in the order of `parities`; a bit is 1 with this `rate`."""
     count = np.array(list(itertools.product((0, 1), repeat=D))).sum(axis=1)
     result: np.ndarray = rate**count * (1 - rate) ** (D - count)
     return result
@@ -90,7 +88,6 @@ class Elimination(ExactComputation):
     rate: float = eqx.field(static=True, default=0.5)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Ask until one is left."""
         concepts = parities(self.D, self.k).astype(np.float32)
         weight = _weights(self.D, self.rate).astype(np.float32)
         count, rng = len(concepts), generator(key, self.D)
@@ -159,17 +156,15 @@ THEOREM4 = Claim(
 Asker = Literal["correlation", "search", "descent"]
 
 
-def query_descent(
-    tolerance: float, mode: Mode, k: int, *, m: int = 10, steps: int = 300
-) -> GradientDescent:
+def query_descent(tolerance: float, mode: Mode, k: int) -> GradientDescent:
     """Two weight-forgetting steps, then gradient descent on both layers, where every coordinate of
     every gradient is a query.
     """
-    bias = 0.5
+    bias, m = 0.5, 10
     stages = (
         Descent({"w": 1.0}, steps=1, full_decay=("w",), smoothing=bias, spread=bias),
         Descent({"w": 1.0, "a": 1.0}, steps=1, full_decay=("w", "a"), smoothing=bias, spread=bias),
-        Descent({"w": 0.3, "b": 0.3, "a": 15 / m}, steps=steps - 2),
+        Descent({"w": 0.3, "b": 0.3, "a": 15 / m}, steps=298),
     )
     init = AntisymmetricInit(m=m, w_scale=1 / k, b_scale=bias, a_scale=1.0)
     return GradientDescent(init, stages, source=QueryGradients.of(tolerance, mode))

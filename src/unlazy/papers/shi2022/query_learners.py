@@ -149,7 +149,6 @@ class ParitySearch(QueryLearner):
     """
 
     def __check_init__(self) -> None:
-        """Refuse an even k, for which the product of signs is the opposite of the parity label."""
         require(
             self.k % 2 == 1, f"The label is the product of k signs for odd k only, but k={self.k}."
         )

@@ -40,7 +40,6 @@ class GoodReadout(ExactComputation):
     b_scale: float = eqx.field(converter=float, default=1.0)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Two steps, then the best second layer."""
         q, b, a = self.two_steps(generator(key, self.m))
         sigma = math.sqrt(self.D) / 2
         z = np.array(list(itertools.product((-1.0, 1.0), repeat=self.D)))
@@ -132,7 +131,6 @@ class OnlineDescent(ExactComputation):
     convex: bool = eqx.field(static=True, default=True)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """All sequences and step sizes."""
         keys = jax.random.split(key, self.sequences)
         excess, tightness = jax.vmap(
             lambda each: jax.vmap(lambda rate: self._one(rate, each))(jnp.array(self.rates))

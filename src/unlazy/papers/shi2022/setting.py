@@ -71,7 +71,6 @@ class Assumptions(ExactComputation):
     examples: int = eqx.field(static=True, default=100_000)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """By enumeration."""
         k, D = self.k, self.D
         bits = all_bits(D)
         signs = 2 * bits - 1
@@ -172,7 +171,6 @@ class GeneralAssumptions(ExactComputation):
     slip: float = eqx.field(static=True, default=0.0)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Exact moments, and means over draws."""
         key_task, key_draw = jax.random.split(key)
         family, task = self.family, self.family.task(key=key_task)
         M, relevant = np.asarray(task.dictionary, float), np.asarray(task.relevant)
@@ -234,7 +232,6 @@ class UpdateRule(ExactComputation):
     printed: bool = eqx.field(static=True, default=False)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Both, from one start."""
         family = BalancedParity(d=self.D + 3, D=self.D, k=self.k, structure=0.5)
         # Steps large enough for every part of the rule to be seen.
         schedule = dataclasses.replace(

@@ -26,6 +26,7 @@ from unlazy.probes.neurons import Alignment, Silhouette
 from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Family
 from unlazy.tasks.dictionary.balance import BalancedParity
+from unlazy.tasks.dictionary.patterns import PatternFamily
 
 
 class Size(NamedTuple):
@@ -58,6 +59,12 @@ def without_structure(task: BalancedParity) -> BalancedParity:
     return dataclasses.replace(task, structure=0.0)
 
 
+def scheduled(make: Callable[..., TwoStep], size: Size, task: PatternFamily) -> TwoStep:
+    """Return the schedule for data of this size, with γ and σ̃ of the task."""
+    gamma, sigma = float(task.moments.gamma), float(task.moments.sigma)
+    return make(k=size.k, m=size.m, T=size.T, gamma=gamma, sigma=sigma, batch=size.batch)
+
+
 def practical(size: Size) -> TwoStep:
     """The practical schedule for the data of Table 1. Its constants γ and σ̃ are those of the
     structured data throughout.
@@ -65,28 +72,12 @@ def practical(size: Size) -> TwoStep:
     Deviation: without input structure γ = 0 and σ_a would be infinite; the values of the structured
     data are used there too.
     """
-    moments = parity_task(size).moments
-    return TwoStep.practical(
-        k=size.k,
-        m=size.m,
-        T=size.T,
-        gamma=float(moments.gamma),
-        sigma=float(moments.sigma),
-        batch=size.batch,
-    )
+    return scheduled(TwoStep.practical, size, parity_task(size))
 
 
 def verbatim(size: Size) -> TwoStep:
     """The schedule of Theorem 26 to the letter for the data of Table 1."""
-    moments = parity_task(size).moments
-    return TwoStep.theorem(
-        k=size.k,
-        m=size.m,
-        T=size.T,
-        gamma=float(moments.gamma),
-        sigma=float(moments.sigma),
-        batch=size.batch,
-    )
+    return scheduled(TwoStep.theorem, size, parity_task(size))
 
 
 def curve_steps(T: int) -> tuple[int, ...]:

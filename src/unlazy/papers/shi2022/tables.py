@@ -30,6 +30,7 @@ from unlazy.papers.shi2022.table1 import (
     parity_task,
     practical,
     rf,
+    scheduled,
     table1,
     two_step,
     without,
@@ -85,15 +86,7 @@ def interval_task(size: Size, p: float = 2 / 3) -> ProductPatterns:
 def table2(scale: Scale) -> dict[str, Arm]:
     """The six methods on interval labels."""
     size = INTERVAL[scale]
-    moments = interval_task(size).moments
-    schedule = TwoStep.practical(
-        k=size.k,
-        m=size.m,
-        T=size.T,
-        gamma=float(moments.gamma),
-        sigma=float(moments.sigma),
-        batch=size.batch,
-    )
+    schedule = scheduled(TwoStep.practical, size, interval_task(size))
     schedule = dataclasses.replace(schedule, w_rate=3.0, tangent_rate=300 / size.m)
     arms = benchmark(size, schedule, interval_task(size), interval_task(size, p=0.5))
     near_zero = dataclasses.replace(schedule, b_scale=1 / size.k**2, features_rate=10_000 / size.m)

@@ -37,7 +37,6 @@ class Circuit:
     gates: np.ndarray
 
     def __post_init__(self) -> None:
-        """Refuse what is not a full binary tree of known gates."""
         given = np.asarray(self.gates)
         require(
             given.ndim == 1 and given.dtype.kind in "iu",

@@ -92,9 +92,7 @@ def _pattern_distribution(q: np.ndarray) -> np.ndarray:
 
 
 def _upwards(levels: Sequence[np.ndarray], q: np.ndarray) -> list[np.ndarray]:
-    """P(node = 1) on all levels from the last given one up, for independent nodes there; level 0
-    first.
-    """
+    """P(node = 1) on all levels above the given one, whose nodes are independent; level 0 first."""
     found = [q]
     for gates in reversed(levels):
         found.append((_pattern_distribution(found[-1]) * TABLE[gates]).sum(axis=1))
@@ -123,9 +121,7 @@ def _product(circuit: Circuit, p: np.ndarray) -> Tables:
 
 
 def _generative(circuit: Circuit, positive: float) -> Tables:
-    """P(node, y) downwards; given its value, a gate's pattern is uniform among those that give
-    it.
-    """
+    """P(node, y) downwards: a gate's pattern is uniform among those that give its value."""
     joint = np.array([[[1 - positive, 0.0], [0.0, positive]]])  # nodes, value, label
     found = []
     for gates in circuit.levels:

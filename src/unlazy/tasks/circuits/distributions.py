@@ -55,7 +55,6 @@ class ProductDistribution(InputDistribution):
     p: np.ndarray
 
     def __post_init__(self) -> None:
-        """Refuse what is not a probability."""
         p = np.asarray(self.p, float)
         for place in np.flatnonzero(~((p >= 0) & (p <= 1)))[:1]:
             raise BadInput(f"P(x{place + 1} = 1) is a probability in [0, 1], but is {p[place]}.")
@@ -66,7 +65,6 @@ class ProductDistribution(InputDistribution):
         return len(self.p)
 
     def draw(self, count: int, rng: np.random.Generator) -> Words:
-        """Packed coins."""
         return coins(rng, self.p, words_for(count))
 
 
@@ -83,7 +81,6 @@ class GenerativeDistribution(InputDistribution):
     positive: float = 0.5
 
     def __post_init__(self) -> None:
-        """Refuse constant gates, which cannot take both values, and what is not a probability."""
         require(
             0 <= self.positive <= 1,
             f"The share of positive labels lies in [0, 1], but is {self.positive}.",
@@ -118,9 +115,7 @@ def _patterns(gates: np.ndarray, values: Words, rng: np.random.Generator) -> Wor
 
 
 def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[Words, Words]:
-    """Where one pattern alone gives the value it is taken; elsewhere pairs of coins are drawn until
-    they fit.
-    """
+    """The only pattern that gives the value, or pairs of coins, drawn until they give it."""
     table, width = TABLE[gates], values.shape[1]
     left, right = np.zeros_like(values), np.zeros_like(values)
     undecided = np.full(values.shape, FULL)
@@ -177,7 +172,6 @@ class MixtureDistribution(InputDistribution):
     distributions: tuple[InputDistribution, ...]
 
     def __post_init__(self) -> None:
-        """Refuse weights that are no probabilities and laws of different size."""
         require(
             len(self.weights) == len(self.distributions) > 0,
             f"{len(self.weights)} weights for {len(self.distributions)} laws.",
@@ -222,7 +216,6 @@ class WeightedSample:
     weights: np.ndarray
 
     def __post_init__(self) -> None:
-        """Refuse shapes and weights that do not fit."""
         require(
             self.x.ndim == 2 and len(self.x) == len(self.y) == len(self.weights),
             "A sample has one label and one weight for each row.",

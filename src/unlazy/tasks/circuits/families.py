@@ -154,17 +154,14 @@ class ParityTask(CircuitTask):
         return self.n
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Biased bits."""
         x = _signs(bernoulli(key, jnp.broadcast_to(self.p, (n, self.n))))
         return Batch(x, self.target(x))
 
     def target(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """The product of the relevant signs."""
         return jnp.prod(_signs(x[:, self.relevant] > 0), axis=1)
 
     @property
     def features(self) -> Float[Array, "k n"]:
-        """The relevant inputs."""
         return jax.nn.one_hot(self.relevant, self.n, dtype=jnp.result_type(float))
 
     @property
@@ -206,7 +203,6 @@ class BiasedParity(Family):
         return self.n
 
     def task(self, *, key: PRNGKeyArray) -> ParityTask:
-        """Choose the relevant bits."""
         relevant = jnp.sort(jax.random.permutation(key, self.n)[: self.k])
         return ParityTask(relevant, jnp.asarray(self.p), self.n)
 
@@ -261,7 +257,6 @@ class GenerativeTask(CircuitTask):
         return Batch(_signs(nodes > 0), _signs(y[:, 0] > 0))
 
     def target(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """The circuit's output."""
         return evaluate_signs(self.gates, x)
 
     @property
@@ -292,7 +287,6 @@ class GenerativeTask(CircuitTask):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """Labels are balanced."""
         return jnp.asarray(0.5)
 
     @property
@@ -304,9 +298,7 @@ class GenerativeTask(CircuitTask):
         return GenerativeDistribution(self.circuit)
 
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """One half for the label, and for each gate one over the number of patterns that give its
-        value.
-        """
+        """½ for the label, and per gate one over the number of patterns that give its value."""
         mass = jnp.full(len(x), 0.5)
         ones = jnp.asarray(TABLE).sum(axis=1)[self.gates]
         for i, bits in enumerate(node_bits(self.gates, x)[:-1]):
@@ -326,7 +318,6 @@ class GenerativeCircuits(_Circuits):
         )
 
     def task(self, *, key: PRNGKeyArray) -> GenerativeTask:
-        """Draw the gates."""
         return GenerativeTask(self._draw_gates(key))
 
 
@@ -341,12 +332,10 @@ class ProductCircuitTask(CircuitTask):
         return len(self.p)
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Independent bits."""
         x = _signs(bernoulli(key, jnp.broadcast_to(self.p, (n, len(self.p)))))
         return Batch(x, self.target(x))
 
     def target(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """The circuit's output."""
         return evaluate_signs(self.gates, x)
 
     def _positive(self, p: Float[Array, " n"]) -> Float[Array, ""]:
@@ -365,14 +354,11 @@ class ProductCircuitTask(CircuitTask):
 
     @property
     def features(self) -> Float[Array, "1 n"]:
-        """The direction of the covariances of label and inputs: the slope of P(y = 1) in p times
-        p(1 − p).
-        """
+        """The covariances of label and inputs: the slope of P(y = 1) in p times p(1 − p)."""
         return _unit(jax.grad(self._positive)(self.p) * self.p * (1 - self.p))
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """Error of the more frequent label."""
         return error_of_constant(self._positive(self.p))
 
     @property
@@ -401,7 +387,6 @@ class ProductCircuits(_Circuits):
         )
 
     def task(self, *, key: PRNGKeyArray) -> ProductCircuitTask:
-        """Draw the gates and the biases."""
         key_gates, key_bias = jax.random.split(key)
         u = jax.random.uniform(key_bias, (self.n,), jnp.float32).astype(jnp.result_type(float))
         return ProductCircuitTask(
@@ -430,7 +415,6 @@ class FixedCircuit(Family):
     p: tuple[float, ...] | None = eqx.field(converter=_floats, default=None)
 
     def __check_init__(self) -> None:
-        """Refuse a law that does not fit the circuit."""
         if self.p is None:
             GenerativeDistribution(self.circuit)
             return

@@ -43,7 +43,6 @@ class PopulationStatistics(Statistics):
         return self.circuit.n
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
-        """Exact probabilities."""
         level = self.circuit.depth - len(learned) - 1
         found = 0.0
         for weight, target in self.parts:
@@ -64,7 +63,6 @@ class WeightedSampleStatistics(Statistics):
         return int(self.sample.x.shape[1])
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
-        """Sums of weights."""
         depth = self.n.bit_length() - 1
         above = [np.zeros(2**i, np.uint8) for i in range(depth - len(learned))]
         return sample_tables([*above, *reversed(learned)], self.sample)[depth - len(learned) - 1]

@@ -23,12 +23,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.random import categorical, rademacher
-from unlazy.tasks.dictionary.patterns import (
-    PatternDistribution,
-    PatternFamily,
-    PatternMoments,
-    parity,
-)
+from unlazy.tasks.dictionary.patterns import PatternDistribution, PatternFamily, parity
 
 
 class BalancedPatternDistribution(PatternDistribution):
@@ -48,31 +43,13 @@ class BalancedPatternDistribution(PatternDistribution):
             is_positive, (1 - self.negative) / positive, self.negative / (1 - positive)
         )
 
-    @property
-    def moments(self) -> PatternMoments:
-        """All moments in closed form, as for every pattern law; only P(φ̃_i = 1) on A is no longer
-        that of the components.
-        """
-        mass, label, share = (
-            self.count_distribution,
-            self.label_of_count,
-            jnp.arange(self.k + 1.0) / self.k,
-        )
-        p, q = mass @ share, self.weight @ self.q
-        return PatternMoments(
-            positive=mass @ (label > 0),
-            gamma=mass @ (label * share) - (mass @ label) * p,
-            relevant=p,
-            background=q,
-            sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
-        )
+    def _relevant(self, share: Float[Array, ""]) -> Float[Array, ""]:
+        return share
 
     def mass(
         self, on: Int[Array | np.ndarray, " p"], off: Int[Array | np.ndarray, " p"]
     ) -> Float[Array, " p"]:
-        """Given the count, all subsets of A are equally likely, and the background is fair
-        coins.
-        """
+        """Given the count, all subsets of A are equally likely; the background is fair coins."""
         ways = jnp.array([math.comb(self.k, s) for s in range(self.k + 1)], jnp.result_type(float))
         return (self.count_distribution / ways)[on] * 0.5 ** (self.D - self.k)
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
-from unlazy.core.random import bernoulli, orthonormal
+from unlazy.core.random import bernoulli, orthonormal, random_subset
 from unlazy.tasks.base import Batch, Family, Task
 
 
@@ -50,7 +50,6 @@ class LabeledCodes(Task):
         return jnp.nonzero(self.relevant, size=self.codes.shape[1])[0]
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """A code, and a background of fair coins."""
         key_code, key_background = jax.random.split(key)
         chosen = jax.random.randint(key_code, (n,), 0, len(self.codes))
         present = (
@@ -61,7 +60,6 @@ class LabeledCodes(Task):
         return Batch((present - self.mean[None, :]) / self.sigma, self.labels[chosen])
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label of the nearest code."""
         present = ((x @ self.dictionary.T) * self.sigma + self.mean)[:, self._places]
         distance = jnp.sum(jnp.abs(present[:, None, :] - self.codes), axis=2)  # n c
         return self.labels[jnp.argmin(distance, axis=1)]
@@ -107,13 +105,8 @@ class HiddenRepresentations(Family):
         return self.D
 
     def task(self, *, key: PRNGKeyArray) -> LabeledCodes:
-        """Draw the dictionary, A and the codes."""
         key_dictionary, key_relevant, key_codes = jax.random.split(key, 3)
-        relevant = (
-            jnp.zeros(self.D, bool)
-            .at[jax.random.permutation(key_relevant, self.D)[: self.k]]
-            .set(True)
-        )
+        relevant = random_subset(key_relevant, self.D, self.k)
         codes = bernoulli(key_codes, jnp.full((2 * self.codes, self.k), 0.5))
         labels = jnp.where(jnp.arange(2 * self.codes) < self.codes, 1.0, -1.0)
         return LabeledCodes(orthonormal(key_dictionary, self.d, self.D), relevant, codes, labels)

@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from unlazy.core.errors import require
 from unlazy.core.linear_algebra import orthogonal_triangular, pseudo_inverse
-from unlazy.core.random import bernoulli, normal
+from unlazy.core.random import bernoulli, normal, random_subset
 from unlazy.tasks.base import Batch, Family, Task, error_of_constant
 from unlazy.tasks.dictionary.balance import (
     BalancedParity,
@@ -85,9 +85,7 @@ class GeneralPatterns(Task):
         )
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Relevant patterns by their law, the background by its rates and the hidden coin, and
-        noise.
-        """
+        """Draw relevant patterns, the background by its rates and the hidden coin, and noise."""
         key_relevant, key_coin, key_background, key_noise = jax.random.split(key, 4)
         relevant = self.distribution.draw(n, self.relevant, key=key_relevant)
         coin = 2.0 * bernoulli(key_coin, jnp.full((n, 1), 0.5)) - 1
@@ -100,9 +98,7 @@ class GeneralPatterns(Task):
         )
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label, each pattern read off by least squares and rounded; right but for the far tail
-        of the noise.
-        """
+        """The label, from patterns by least squares and rounding; wrong in the far tail alone."""
         present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean
         count = jnp.sum(jnp.round(present) * self.relevant, axis=1).astype(int)
         return self.distribution.label_of_count[jnp.clip(count, 0, self.distribution.k)]
@@ -176,14 +172,9 @@ class GeneralParity(Family):
         return self.d
 
     def task(self, *, key: PRNGKeyArray) -> GeneralPatterns:
-        """Draw the dictionary, A and the rates."""
         key_dictionary, key_relevant, key_rates = jax.random.split(key, 3)
         dictionary = incoherent_dictionary(self.d, self.D, self.coherence, key=key_dictionary)
-        relevant = (
-            jnp.zeros(self.D, bool)
-            .at[jax.random.permutation(key_relevant, self.D)[: self.k]]
-            .set(True)
-        )
+        relevant = random_subset(key_relevant, self.D, self.k)
         rates = self.least + (self.most - self.least) * jax.random.uniform(
             key_rates, (self.D,), jnp.float32
         )

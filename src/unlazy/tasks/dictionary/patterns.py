@@ -22,8 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import require
-from unlazy.core.random import bernoulli, categorical, orthonormal
+from unlazy.core.errors import require, require_whole
+from unlazy.core.random import bernoulli, categorical, orthonormal, random_subset
 from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
 
 #: Up to so many patterns, all 2^D inputs can be listed.
@@ -97,7 +97,7 @@ class PatternDistribution(eqx.Module):
             self.label_of_count,
             jnp.arange(self.k + 1.0) / self.k,
         )
-        p, q = self.weight @ self.p, self.weight @ self.q
+        p, q = self._relevant(mass @ share), self.weight @ self.q
         return PatternMoments(
             positive=mass @ (label > 0),
             gamma=mass @ (label * share) - (mass @ label) * (mass @ share),
@@ -105,6 +105,10 @@ class PatternDistribution(eqx.Module):
             background=q,
             sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
         )
+
+    def _relevant(self, share: Float[Array, ""]) -> Float[Array, ""]:
+        """P(φ̃_i = 1) on A; `share`: the same from the law of the count."""
+        return self.weight @ self.p
 
     def mass(
         self, on: Int[Array | np.ndarray, " p"], off: Int[Array | np.ndarray, " p"]
@@ -220,23 +224,15 @@ class PatternFamily(Family):
         return self.D
 
     def task(self, *, key: PRNGKeyArray) -> HiddenPatterns:
-        """Draw the dictionary and A."""
         key_dictionary, key_relevant = jax.random.split(key)
         dictionary = orthonormal(key_dictionary, self.d, self.D)
-        relevant = (
-            jnp.zeros(self.D, bool)
-            .at[jax.random.permutation(key_relevant, self.D)[: self.k]]
-            .set(True)
-        )
+        relevant = random_subset(key_relevant, self.D, self.k)
         return HiddenPatterns(dictionary, relevant, self.distribution)
 
     def _check_sizes(self) -> None:
         for name in ("d", "D", "k"):
             value = getattr(self, name)
-            require(
-                isinstance(value, int) and value > 0,
-                f"{name} must be a positive whole number, but is {value!r}.",
-            )
+            require_whole(name, value)
         require(
             self.k <= self.D,
             f"k relevant patterns are chosen among D: k ≤ D is expected, but k={self.k}, "
@@ -315,6 +311,14 @@ class ParityMixture(PatternFamily):
         )
 
 
+def _correlation(k: int, P: tuple[int, ...], p: float) -> float:
+    """Return γ of `PatternDistribution.moments` for one component, without compiling a program."""
+    mass = [math.comb(k, s) * p**s * (1 - p) ** (k - s) for s in range(k + 1)]
+    label = [1.0 if s in P else -1.0 for s in range(k + 1)]
+    joint = sum(m * y * s for s, (m, y) in enumerate(zip(mass, label, strict=True)))
+    return (joint - p * k * sum(m * y for m, y in zip(mass, label, strict=True))) / k
+
+
 class ProductPatterns(PatternFamily):
     """Independent patterns: present with probability p on A and po off A, with any label set P.
 
@@ -326,7 +330,6 @@ class ProductPatterns(PatternFamily):
     po: float = eqx.field(converter=float, default=0.5, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse parameters outside the family, among them those without correlation (A1)."""
         self._check_sizes()
         _check_label_set(self.P, self.k)
         _check_po(self.po)
@@ -335,7 +338,7 @@ class ProductPatterns(PatternFamily):
             "p must lie in (0, 1), the share of inputs that show a relevant pattern, but is "
             f"{self.p}.",
         )
-        gamma = float(self.moments.gamma)
+        gamma = _correlation(self.k, self.P, self.p)
         require(
             gamma > 1e-6,
             "(A1) asks for a positive correlation γ of the label with each relevant pattern, "
@@ -345,7 +348,6 @@ class ProductPatterns(PatternFamily):
 
     @property
     def distribution(self) -> PatternDistribution:
-        """One product component."""
         return PatternDistribution(
             weight=jnp.ones(1),
             p=jnp.asarray(self.p)[None],
@@ -371,7 +373,6 @@ class UnstructuredPatterns(PatternFamily):
 
     @property
     def distribution(self) -> PatternDistribution:
-        """One component of fair coins."""
         return PatternDistribution(
             weight=jnp.ones(1), p=jnp.full(1, 0.5), q=jnp.full(1, 0.5), D=self.D, k=self.k, P=self.P
         )

@@ -378,9 +378,7 @@ class PatchTask(Data):
         return self._batch(n, key, held=True)
 
     def _batch(self, n: int, key: PRNGKeyArray, *, held: bool) -> Batch:
-        """Images in a random order, over and over where n is more than there are: each time with
-        another patch.
-        """
+        """Images in random order, repeated if n is more than there are, with other patches."""
         key_rows, key_top, key_left = jax.random.split(key, 3)
         total = len(self.pool.held if held else self.pool.train)
         rows = jnp.concatenate(

@@ -70,9 +70,7 @@ def _fetch(download: Download, folder: Path, told: Told) -> Path:
 
 
 class _Resuming:
-    """What pooch calls to load a file: it goes on behind what an earlier attempt left, in a file
-    beside the one it makes.
-    """
+    """What pooch calls to load a file: it resumes an earlier attempt, kept beside the file."""
 
     def __init__(self, download: Download, folder: Path, told: Told) -> None:
         self.download, self.told = download, told

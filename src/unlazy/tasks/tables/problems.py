@@ -5,6 +5,8 @@ encoding that is fitted in each fold.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 from typing import Any, Self
 
 import numpy as np
@@ -57,6 +59,16 @@ class Problem:
     def words(self) -> tuple[int, ...]:
         """Places of the columns that hold words."""
         return tuple(index for index in range(len(self.names)) if index not in self.numeric)
+
+    @functools.cached_property
+    def content(self) -> str:
+        """Hash of names, kind, classes, columns and target."""
+        X = np.array([[str(value) for value in row] for row in self.X]) if self.words else self.X
+        about = (self.kind, self.names, self.numeric, self.classes)
+        digest = hashlib.sha256(repr(about).encode())
+        digest.update(X.tobytes())
+        digest.update(self.y.tobytes())
+        return digest.hexdigest()[:16]
 
     @property
     def groups(self) -> np.ndarray:

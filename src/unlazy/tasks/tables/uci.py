@@ -9,6 +9,9 @@ slip; here all tables are used by their folds.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +48,14 @@ class UciTable:
     tune_val: np.ndarray
     tested: tuple[np.ndarray, ...]
     comparable: bool = True
+
+    @functools.cached_property
+    def content(self) -> str:
+        """Hash of the inputs, the classes and the rows of every split."""
+        digest = hashlib.sha256(self.X.tobytes() + self.y.tobytes())
+        for part in itertools.chain.from_iterable(self.splits):
+            digest.update(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
 
 
 def uci_tables(

@@ -54,7 +54,7 @@ class Bundle:
         try:
             folder = Path(self.folder)
             from unlazy.core.errors import BadInput
-            from unlazy.lab.engines.pools.work import check_same, hello, run_errand
+            from unlazy.lab.engines.pools.work import check_same, hello, run_job
 
             try:
                 check_same(hello(), platform.node(), json.loads((folder / ORIGIN).read_text()))
@@ -65,7 +65,7 @@ class Bundle:
                 answer = job.with_suffix(ANSWER)
                 if not answer.exists():
                     job.with_suffix(BEGUN).touch()
-                    put(answer, run_errand(job.read_bytes()))
+                    put(answer, run_job(job.read_bytes()))
                     job.unlink()
         finally:
             done.set()

@@ -23,7 +23,7 @@ from unlazy.core.threads import cores
 from unlazy.lab.engines.local import default_memory
 from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
 from unlazy.lab.engines.pools.processes import one_thread_environment
-from unlazy.lab.engines.pools.work import check_same, hello, run_errand
+from unlazy.lab.engines.pools.work import check_same, hello, run_job
 
 #: Seconds between two counts of the workers, to wait for the first of them, and to wait for a word
 #: from the scheduler.
@@ -170,7 +170,7 @@ class DaskPool(Pool):
         name = f"unlazy-{id(self)}-{next(self._numbers)}"
         with _explained(self.address or "of this machine"):
             future = self._client.submit(
-                run_errand,
+                run_job,
                 parcel,
                 workers=[worker],
                 allow_other_workers=False,

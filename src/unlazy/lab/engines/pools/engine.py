@@ -88,15 +88,8 @@ class PoolEngine(Engine):
         at_once = max(1, len(self.pool.workers) or self.expected)
         seconds = sum(map(self.costs.seconds, trials))
         compiling = self.costs.compile_seconds * math.ceil(len(groups) / at_once)
-        return Plan(
-            len(trials),
-            len(groups),
-            seconds,
-            seconds / at_once,
-            compiling,
-            self.memory,
-            self.costs.seconds,
-        )
+        shapes, cost = len(groups), self.costs.seconds
+        return Plan(len(trials), shapes, seconds, seconds / at_once, compiling, self.memory, cost)
 
     def run(
         self, trials: Sequence[Runnable], callback: Callback | None = None

@@ -42,8 +42,6 @@ def one_thread_environment() -> dict[str, str]:
 
 
 class _Process:
-    """One worker process and its pipes."""
-
     def __init__(self, name: str, told: queue.SimpleQueue[tuple[str, bytes | None]]) -> None:
         self.name, self.ready, self.reason = name, False, ""
         reading, theirs = os.pipe()
@@ -85,7 +83,6 @@ class _Process:
 
 
 def _death(status: int) -> str:
-    """An exit status as words."""
     if status == -signal.SIGKILL:
         return "it killed its worker (signal 9: out of memory, or by hand)"
     if status < 0:

@@ -66,7 +66,6 @@ class JobQueue:
         self._add(pieces_of(trials, cost))
 
     def __len__(self) -> int:
-        """How many pieces wait."""
         return sum(map(len, self._waiting.values()))
 
     def take(self, known: Iterable[int] = ()) -> Chunk | None:

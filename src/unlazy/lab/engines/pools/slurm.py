@@ -99,9 +99,7 @@ def minutes(text: str) -> int:
 
 
 class _Submission:
-    """One array of jobs: its name in the queue, its folder, and the pieces of each job that have no
-    answer yet.
-    """
+    """An array of jobs: name in the queue, folder, and unanswered pieces of each job."""
 
     def __init__(self, folder: Path, chunks: dict[tuple[int, int], Chunk | None]) -> None:
         self.folder, self.chunks = folder, chunks
@@ -146,15 +144,8 @@ class SlurmEngine(Engine):
         seconds = sum(map(self.costs.seconds, trials))
         at_once = max(1, min(self.jobs, round(seconds / MIN_SECONDS)))
         compiling = self.costs.compile_seconds * len(groups) / at_once
-        return Plan(
-            len(trials),
-            len(groups),
-            seconds,
-            seconds / at_once,
-            compiling,
-            self.memory,
-            self.costs.seconds,
-        )
+        shapes, cost = len(groups), self.costs.seconds
+        return Plan(len(trials), shapes, seconds, seconds / at_once, compiling, self.memory, cost)
 
     def run(
         self, trials: Sequence[Runnable], callback: Callback | None = None
@@ -311,9 +302,7 @@ class SlurmEngine(Engine):
     def _mourned(
         self, of: _Submission, states: dict[int, str], queue: JobQueue
     ) -> Iterator[Failure]:
-        """Pieces of jobs that are gone: the one that was run when its job died is suspect, the
-        others are only run again.
-        """
+        """Pieces of jobs that are gone: the one that ran is suspect, the others are run again."""
         for place, chunk in list(of.chunks.items()):
             end = states.get(place[0], "UNKNOWN")
             if place[0] in _alive(states) or of.file(place, ANSWER).exists():
@@ -328,7 +317,6 @@ class SlurmEngine(Engine):
                 queue.again(chunk)
 
     def _submit(self, queue: JobQueue) -> _Submission:
-        """All that waits, as one array."""
         total = queue.seconds
         wanted = min(MAX_SECONDS, max(MIN_SECONDS, total / self.jobs))
         jobs: list[list[Chunk]] = []
@@ -412,7 +400,6 @@ class SlurmEngine(Engine):
 
 
 def _alive(states: dict[int, str]) -> set[int]:
-    """Jobs that wait or run."""
     return {job for job, state in states.items() if state not in ENDED}
 
 

@@ -39,7 +39,7 @@ def engine_of(memory: int) -> LocalEngine:
     return LocalEngine(memory)
 
 
-def run_errand(parcel: bytes) -> bytes:
+def run_job(parcel: bytes) -> bytes:
     """Run what a coordinator sent."""
     try:
         job = unpacked(parcel)

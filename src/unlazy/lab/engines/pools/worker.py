@@ -43,11 +43,11 @@ def main(arguments: list[str]) -> None:
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    from unlazy.lab.engines.pools.work import hello, run_errand
+    from unlazy.lab.engines.pools.work import hello, run_job
 
     post(outgoing, json.dumps(hello()).encode())
     while True:
-        post(outgoing, run_errand(jobs.get()))
+        post(outgoing, run_job(jobs.get()))
 
 
 if __name__ == "__main__":
