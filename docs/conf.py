@@ -1,6 +1,6 @@
-"""How the documentation is built: `make docs`.
+"""Sphinx configuration (`make docs`).
 
-Pages of papers and of the interface are made from records and docstrings first.
+Pages of the papers and of the API are generated first, from results and docstrings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = [
     "_build",
-    "stories",
+    "summaries",
     "gallery/README.rst",
     "examples/*.py",
     "examples/*.ipynb",
@@ -42,7 +42,7 @@ html_title = "unlazy"
 html_extra_path: list[str] = []
 templates_path: list[str] = []
 nitpicky = False
-# Anchors of the ledger hold letters that no target has; every other link is checked.
+# All other links are checked.
 linkcheck_ignore = [r"http://127\.0\.0\.1.*"]
 
 autodoc_typehints = "signature"
@@ -64,15 +64,15 @@ sphinx_gallery_conf = {
 
 
 def _plain(line: str) -> str:
-    """A line of a docstring, which is no reStructuredText, as such: code between backticks stays
-    code, all else is text.
+    """Return a docstring line as reStructuredText: code in backticks stays code, all else is
+    escaped.
     """
     parts = line.split("`")
     if len(parts) % 2 == 0:  # a lone backtick
         return re.sub(r"([*|_`\\])", r"\\\1", line)
     return "".join(
-        f"``{part}``" if place % 2 else re.sub(r"([*|_\\])", r"\\\1", part)
-        for place, part in enumerate(parts)
+        f"``{part}``" if index % 2 else re.sub(r"([*|_\\])", r"\\\1", part)
+        for index, part in enumerate(parts)
     )
 
 
@@ -81,7 +81,7 @@ def _docstring(app, what, name, obj, options, lines) -> None:
 
 
 def setup(app) -> None:
-    """Hook into Sphinx."""
+    """Register the docstring hook."""
     app.connect("autodoc-process-docstring", _docstring)
 
 

@@ -1,9 +1,9 @@
 """
-A contest of two kernels and a linear model
-===========================================
+Compare two kernels and a linear model
+======================================
 
-The product of two hidden signs: the linear model cannot express it, and the kernels differ in how
-many examples they need.
+Compare learners on the parity of two hidden coordinates. The linear model cannot represent it, and
+the kernels differ in the number of examples that they need.
 """
 
 import unlazy
@@ -21,6 +21,6 @@ for n in outcome.sizes:
     print(outcome.conclusion(n))
 
 # %%
-# Means over seeds with their intervals.
+# Means over seeds with 95 % confidence intervals.
 
-picture = outcome.figure()
+figure = outcome.figure()

@@ -1,8 +1,8 @@
 """
-A tangent kernel in a pipeline
-==============================
+Use a tangent kernel in scikit-learn
+====================================
 
-The kernels are scikit-learn estimators.
+Cross-validate a neural tangent kernel within a scikit-learn pipeline.
 """
 
 from sklearn.datasets import load_breast_cancer

@@ -1,9 +1,9 @@
 """
-Neurons find a hidden direction
-===============================
+Draw the directions of neurons
+==============================
 
-Two steps that forget the initial weights are enough: where neurons point at the start, after one
-and two steps, and at the end.
+Draw the neurons of a network at initialization, after one and two steps, and at the end. Two steps
+with full weight decay suffice to find the hidden direction.
 """
 
 from unlazy import Alignment, LocalEngine, ParityMixture, Performance, Trial
@@ -20,7 +20,7 @@ schedule = TwoStep.practical(
 learner = schedule.network(record=(0, 1, 2))
 
 # %%
-# A trial is a family, a learner, a number of examples, a seed, and what is looked at.
+# A trial is a family, a learner, a number of examples, a seed, and probes.
 
 (record,) = LocalEngine().run(
     [Trial(family, learner, 3000, 10, (Performance(2000), Alignment(), Silhouette(60)))]
@@ -28,9 +28,9 @@ learner = schedule.network(record=(0, 1, 2))
 for step, accuracy, cosine in zip(
     record.steps, record.measurements["test_accuracy"], record.measurements["cosine"], strict=True
 ):
-    print(f"step {step:3d}: test accuracy {accuracy:5.1f} %, greatest cosine {cosine:.3f}")
+    print(f"step {step:3d}: test accuracy {accuracy:5.1f} %, maximum cosine {cosine:.3f}")
 
 # %%
-# Stars are the hidden direction and its opposite.
+# Stars: the hidden direction and its opposite.
 
-picture = draw(neuron_plot(record))
+figure = draw(neuron_plot(record))

@@ -1,9 +1,9 @@
 """
-A function of signs, exactly
-============================
+Compute a Fourier spectrum exactly
+==================================
 
-Fourier coefficients, influences and noise stability of a majority of five signs, by the
-Walsh-Hadamard transform.
+Compute the Fourier weights and influences of the majority of five bits by the Walsh-Hadamard
+transform.
 """
 
 import jax.numpy as jnp
@@ -17,10 +17,10 @@ print("weight by degree:", by_degree)
 print("influences:", np.round(majority.influences, 4))
 
 # %%
-# All weight is on odd degrees, most of it on the first: a linear function is a good guess.
+# All weight is on odd degrees, most of it on degree 1: a linear function is a good approximation.
 
 import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(figsize=(4, 2.6), layout="constrained")
 axes.bar(range(6), by_degree)
-axes.set(xlabel="degree", ylabel="share of the square")
+axes.set(xlabel="degree", ylabel="Fourier weight")

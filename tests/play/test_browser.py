@@ -1,6 +1,4 @@
-"""The page in a real browser: every story played to its end, sliders moved on the way, and a closed
-tab that stops the work.
-"""
+"""Tests of the live page in Chromium: walkthroughs, sliders, recordings, closing the tab."""
 
 import json
 import os
@@ -18,12 +16,11 @@ CHROMIUM = (
     os.environ.get("UNLAZY_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 )
 pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium is installed: name one in $UNLAZY_CHROMIUM"
+    CHROMIUM is None, reason="Chromium is not installed; set $UNLAZY_CHROMIUM"
 )
 
-#: Sizes at which a story takes seconds, compiling included; the programs are those of the usual
-#: sizes.
-SMALL = {
+#: Sizes at which a walkthrough takes seconds, including compilation.
+SMOKE_SIZES = {
     "shi2022": {"d": 12, "D": 6, "m": 4, "T": 60, "n": 200},
     "glasgow2023": {"d": 8, "width": 8, "steps": 60},
     "daniely2020": {"d": 8, "k": 3, "n": 200, "m": 16, "steps": 50},
@@ -44,7 +41,7 @@ def address():
     command = [sys.executable, "-m", "unlazy", "play", "shi2022", "--no-browser"]
     command += [
         word
-        for name, value in {**SMALL["shi2022"], "seeds": 1}.items()
+        for name, value in {**SMOKE_SIZES["shi2022"], "seeds": 1}.items()
         for word in ("--set", f"{name}={value}")
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -73,9 +70,9 @@ def page(browser, address):
 
 
 def until(page, expression, seconds=90):
-    """Wait for something to be true in the page.
+    """Wait until an expression is true in the page.
 
-    Its policy forbids to evaluate texts there, which waiting by itself would do.
+    Playwright's own waiting evaluates strings, which the page's content policy forbids.
     """
     end = time.monotonic() + seconds
     while not page.evaluate(expression):
@@ -88,7 +85,7 @@ def slider(page, name):
 
 
 def painted(page, canvas):
-    """How many points of a canvas are not empty."""
+    """Return the number of non-transparent pixels of a canvas."""
     return page.evaluate(
         f"""() => {{ const c = document.getElementById("{canvas}");
         const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
@@ -103,84 +100,72 @@ def status(address):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "walkthrough",
-    [
-        "shi2022",
-        *(
-            pytest.param(walkthrough, marks=pytest.mark.slow)
-            for walkthrough in SMALL
-            if walkthrough != "shi2022"
-        ),
-    ],
-)
-def test_every_story_plays_to_its_end(page, walkthrough, tmp_path):
-    if walkthrough != "shi2022":  # with which the page begins
-        settings = json.dumps({**SMALL[walkthrough], "seeds": 1})
+@pytest.mark.parametrize("walkthrough", SMOKE_SIZES)
+def test_each_walkthrough_runs_to_its_end(page, walkthrough, tmp_path):
+    if walkthrough != "shi2022":  # the initial preset
+        settings = json.dumps({**SMOKE_SIZES[walkthrough], "seeds": 1})
         page.evaluate(f"choose({json.dumps(walkthrough)}, {settings}); start()")
     page.select_option("#speed", "60")
     until(page, "state.run && state.frames.length > 3")
-    if walkthrough == "shi2022":  # a number that acts at once, and one that is refused
+    if walkthrough == "shi2022":  # a value that applies immediately, and an invalid one
         until(page, "state.cursor > 4")
         slider(page, "pace").fill("2")
-        until(
-            page, "document.getElementById('status').textContent.startsWith('Going on from step')"
-        )
+        until(page, "document.getElementById('status').textContent.startsWith('Resumed at step')")
         run = page.evaluate("state.number")
         slider(page, "k").fill("4")
         until(page, "document.getElementById('slider-k-error').textContent.includes('odd')")
         assert slider(page, "k").get_attribute("aria-invalid") == "true"
         slider(page, "k").fill("3")
         until(page, "document.getElementById('slider-k-error').textContent === ''")
-        assert page.evaluate("state.number") == run, (
-            "a number that acts at once, or a refused one, began anew"
-        )
+        assert page.evaluate("state.number") == run, "a live or an invalid value restarted training"
     until(page, "state.finished && !state.playing")
     if walkthrough == "shi2022":  # the cheapest baseline
         until(page, "Object.values(state.run.baselines).every(errors => errors)")
         assert not page.locator("#legend td", has_text="…").count()
-    page.wait_for_timeout(150)  # the last picture
+    page.wait_for_timeout(150)  # the last frame
     assert page.locator("#tabs button[aria-pressed=true]").inner_text() == VIEW[walkthrough]
     assert painted(page, "view") > 500 and painted(page, "curves") > 500
     assert page.evaluate(
         "state.frames.at(-1).step === state.run.last && state.frames.every((frame, i) => "
         "frame.index === i)"
     )
-    assert page.locator("#legend tr").count() == page.evaluate(
+    assert page.locator("#legend tr:not(.group)").count() == page.evaluate(
         "state.run.learners.length + Object.keys(state.run.baselines).length"
     )
     assert page.inner_text("#reading").startswith(
         f"Step {page.evaluate('state.run.last')}: test error of"
     )
-    assert page.evaluate("state.fps") > 0, (
-        "frames are counted; how many a second is no matter of a test"
-    )
+    assert page.locator("#legend tr.group").all_inner_texts() == [
+        "Learned features",
+        "Fixed features",
+    ]
+    assert page.evaluate("state.fps") > 0
     if walkthrough == "glasgow2023":
         check_sharing(page, tmp_path)
 
 
 def check_sharing(page, folder):
-    """What is shared plays from a file, with the server out of reach, and tells the same."""
+    """A shared recording plays from a file, without requests, and shows the same values."""
     with page.expect_download() as waiting:
         page.click("#share")
     path = folder / "shared.html"
     waiting.value.save_as(path)
-    told, shared = page.inner_text("#reading"), page.context.browser.new_page()
-    asked = []
-    shared.on("request", lambda request: asked.append(request.url))
+    reading, shared = page.inner_text("#reading"), page.context.browser.new_page()
+    requests = []
+    shared.on("request", lambda request: requests.append(request.url))
     shared.goto(path.as_uri())
     until(shared, "state.cursor > 2")
     shared.keyboard.press("End")
     until(shared, "document.getElementById('reading').textContent.startsWith('Step 60')")
-    assert shared.inner_text("#reading") == told and painted(shared, "view") > 500
+    assert shared.inner_text("#reading") == reading and painted(shared, "view") > 500
     assert shared.locator("#sliders input:not([disabled])").count() == 0 and not shared.is_visible(
         "#share"
     )
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
     shared.close()
 
 
-def test_keys_step_and_wind_back_and_the_phone_sees_all(page):
+def test_keys_move_between_frames_and_the_page_fits_a_phone(page):
     until(page, "state.frames.length > 8")
     page.locator("#stage").focus()
     page.keyboard.press("Home")
@@ -206,11 +191,11 @@ def test_keys_step_and_wind_back_and_the_phone_sees_all(page):
         !(e.getAttribute("aria-label") || e.getAttribute("aria-describedby") ||
         e.labels?.length || e.textContent.trim())).length"""
     )
-    assert unnamed == 0, "a control has no name that a screen reader could say"
+    assert unnamed == 0, "a control has no accessible name"
 
 
 @pytest.mark.slow
-def test_a_closed_tab_stops_the_work(page, address):
+def test_closing_the_tab_stops_training(page, address):
     until(page, "state.frames.length > 2")
     page.evaluate(
         "choose('shi2022', {T: 600, n: 10000, m: 200, d: 200, D: 100, seeds: 6}); start()"

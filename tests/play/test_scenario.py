@@ -1,4 +1,4 @@
-"""Numbers and their limits, the scenes made of them, and the commands that do the same."""
+"""Parameters and their ranges, scenarios built from them, and equivalent commands."""
 
 import dataclasses
 import shlex
@@ -10,7 +10,7 @@ from unlazy.core.errors import BadInput
 from unlazy.lab import registry
 from unlazy.play.own import task_preset
 from unlazy.play.presets import PRESETS
-from unlazy.play.scenario import Slider, WrongNumber
+from unlazy.play.scenario import InvalidValue, Slider
 from unlazy.play.training import is_live
 
 WALKTHROUGHS = list(PRESETS.values())
@@ -18,21 +18,22 @@ TASKS = sorted(registry.tasks())
 
 
 @pytest.mark.parametrize("preset", WALKTHROUGHS, ids=lambda preset: preset.id)
-def test_a_story_is_whole(preset):
+def test_a_walkthrough_is_complete(preset):
     scenario = preset.scenario({})
     assert all(is_live(learner, scenario.family) for learner in scenario.watched.values())
     assert scenario.baselines and not any(
         is_live(learner, scenario.family) for learner in scenario.baselines.values()
     )
-    shares = [share for share, _ in preset.walkthrough]
-    assert shares == sorted(shares) and shares[0] == 0.0
+    assert set(scenario.fixed) <= set(scenario.watched) - {next(iter(scenario.watched))}
+    fractions = [fraction for fraction, _ in preset.walkthrough]
+    assert fractions == sorted(fractions) and fractions[0] == 0.0
     assert all(claim in registry.claims() for claim in preset.claims)
     assert preset.id in {claim.partition("/")[0] for claim in preset.claims}
 
 
 @pytest.mark.parametrize("preset", WALKTHROUGHS, ids=lambda preset: preset.id)
-def test_every_number_of_a_story_changes_its_scene(preset):
-    """A slider that does nothing would be a lie; each is moved a little, within its limits."""
+def test_each_parameter_changes_the_scenario(preset):
+    """Each slider is moved by one step within its range."""
 
     def bare(values):
         return repr(dataclasses.replace(preset.scenario(values), commands={}))
@@ -64,12 +65,12 @@ def test_every_task_can_be_played(name):
     "preset", [*WALKTHROUGHS, task_preset("parity")], ids=lambda preset: preset.id
 )
 def test_the_commands_are_commands(preset):
-    """They are parsed as the command line does it, and the view leads to the same scene."""
-    slider = next(slider for slider in preset.sliders if slider.kind in ("whole", "number"))
+    """They parse, and `unlazy play` builds the same scenario."""
+    slider = next(slider for slider in preset.sliders if slider.kind in ("integer", "number"))
     moved = slider.low if slider.default != slider.low else slider.high
     try:
         scenario = preset.scenario({slider.name: moved})
-    except WrongNumber:
+    except InvalidValue:
         scenario = preset.scenario({})
     for command in scenario.commands.values():
         program, verb, *words = shlex.split(command)
@@ -85,35 +86,36 @@ def test_the_commands_are_commands(preset):
                 assert registry.find_claims(context.params["ids"])
 
 
-def refused(preset, field, value):
-    with pytest.raises(WrongNumber) as caught:
+def invalid(preset, field, value):
+    with pytest.raises(InvalidValue) as caught:
         PRESETS[preset].scenario({field: value}, field)
     return caught.value
 
 
-def test_what_cannot_be_is_refused_beside_its_slider():
-    assert refused("shi2022", "k", 4).field == "k" and "odd" in str(refused("shi2022", "k", 4))
-    assert refused("shi2022", "D", 70).field == "D"
-    assert "between 12 and 200" in str(refused("shi2022", "d", 5))
-    assert "whole number" in str(refused("shi2022", "d", 20.5))
-    assert "a number, such as 60" in str(refused("shi2022", "d", "many"))
-    assert "between" in str(refused("shi2022", "pace", "nan"))
-    assert refused("allenzhu2019", "d", 7).field == "d"
-    assert "cube, gaussian" in str(refused("glasgow2023", "distribution", "sphere"))
-    assert "true or false" in str(refused("glasgow2023", "rotated", "perhaps"))
+def test_invalid_values_are_reported_at_their_slider():
+    assert invalid("shi2022", "k", 4).field == "k" and "odd" in str(invalid("shi2022", "k", 4))
+    assert invalid("shi2022", "D", 70).field == "D"
+    assert "between 12 and 200, got 5" in str(invalid("shi2022", "d", 5))
+    assert "an integer, got 20.5" in str(invalid("shi2022", "d", 20.5))
+    assert "a number, such as 60" in str(invalid("shi2022", "d", "many"))
+    assert "between" in str(invalid("shi2022", "pace", "nan"))
+    assert "between" in str(invalid("shi2022", "d", "nan"))
+    assert invalid("allenzhu2019", "d", 7).field == "d"
+    assert "cube, gaussian" in str(invalid("glasgow2023", "distribution", "sphere"))
+    assert "true or false" in str(invalid("glasgow2023", "rotated", "perhaps"))
 
 
-def test_what_the_family_itself_refuses_is_told_beside_the_slider_that_was_moved():
-    with pytest.raises(WrongNumber, match="3 ≤ k ≤ d") as caught:
+def test_errors_of_the_family_are_reported_at_the_slider_that_was_moved():
+    with pytest.raises(InvalidValue, match="3 ≤ k ≤ d") as caught:
         PRESETS["daniely2020"].scenario({"d": 6, "k": 9}, "d")
     assert caught.value.field == "d"
-    with pytest.raises(WrongNumber, match="power of two") as caught:
+    with pytest.raises(InvalidValue, match="power of two") as caught:
         task_preset("malach2019/task-generative").scenario({"task.n": 12}, "task.n")
     assert caught.value.field == "task.n"
 
 
-def test_an_unknown_number_is_refused():
-    with pytest.raises(BadInput, match="no number 'width' in shi2022"):
+def test_an_unknown_parameter_is_refused():
+    with pytest.raises(BadInput, match="shi2022 has no parameter 'width'"):
         PRESETS["shi2022"].scenario({"width": 3})
 
 

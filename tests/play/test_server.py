@@ -1,6 +1,9 @@
-"""The server: to this machine alone, with the token alone, and with a page that loads nothing."""
+"""The server: loopback only, token required, no external resources."""
 
 import json
+import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 
@@ -52,7 +55,7 @@ def test_the_page_needs_the_token(host):
     ] == list(PRESETS)
 
 
-def test_a_foreign_name_for_this_machine_is_refused(host):
+def test_other_host_names_are_refused(host):
     assert get(host, f"/?token={TOKEN}", Host="evil.example")[0] == 400
 
 
@@ -60,21 +63,21 @@ def test_a_foreign_name_for_this_machine_is_refused(host):
     ("address", "origin"),
     [("/live", None), ("/live?token=wrong", None), (f"/live?token={TOKEN}", "http://evil.example")],
 )
-def test_a_socket_needs_the_token_and_our_own_page(host, address, origin):
+def test_a_socket_needs_the_token_and_the_same_origin(host, address, origin):
     with pytest.raises(InvalidStatus, match="403"), connect(f"ws://{host}{address}", origin=origin):
         pass
 
 
-def test_a_socket_is_a_session_and_its_end_is_the_sessions(host):
+def test_closing_the_socket_ends_the_session(host):
     with connect(f"ws://{host}/live?token={TOKEN}", origin=f"http://{host}") as ws:
         ws.send(json.dumps({"do": "try", "preset": "shi2022", "values": {"k": 4}, "field": "k"}))
         assert json.loads(ws.recv())["type"] == "refused"
         assert json.loads(get(host, f"/status?token={TOKEN}")[2])["sessions"] == 1
     while json.loads(get(host, f"/status?token={TOKEN}")[2]) != {"sessions": 0, "busy": False}:
-        pass  # the test's time limit is the limit
+        pass  # bounded by the time limit of the test
 
 
-def test_what_is_no_command_ends_the_session_alone(host):
+def test_malformed_input_ends_only_its_session(host):
     with connect(f"ws://{host}/live?token={TOKEN}") as ws:
         ws.send("no JSON")
         with pytest.raises(Exception, match=r"1000|1011|1005|close"):
@@ -82,12 +85,12 @@ def test_what_is_no_command_ends_the_session_alone(host):
     assert get(host, f"/?token={TOKEN}")[0] == 200
 
 
-def test_what_is_embedded_cannot_end_its_element():
+def test_embedded_json_cannot_end_its_element():
     assert "</script>" not in embedded({"title": "</script><script>alert(1)</script>"})
     assert "@" not in page().split("<body>")[0].replace("@media", "")
 
 
-def test_a_port_that_is_taken_is_refused():
+def test_a_port_in_use_is_refused():
     taken = free_port()
     taken.listen()
     port = taken.getsockname()[1]
@@ -97,7 +100,7 @@ def test_a_port_that_is_taken_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["shi2023"], "Did you mean 'shi2022'"),
         (["shi2022", "--set", "k=4"], "odd"),
@@ -105,6 +108,19 @@ def test_a_port_that_is_taken_is_refused():
         (["nowhere.py:Task"], "no file"),
     ],
 )
-def test_wrong_words_are_refused_before_anything_is_opened(words, told):
+def test_invalid_arguments_are_refused_before_serving(words, message):
     found = CliRunner().invoke(main, ["play", *words, "--no-browser"])
-    assert found.exit_code == 2 and told in found.output
+    assert found.exit_code == 2 and message in found.output
+
+
+def test_ctrl_c_ends_the_server_quietly():
+    command = [sys.executable, "-m", "unlazy", "play", "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        address = server.stdout.readline().split()[-1]
+        with urllib.request.urlopen(address) as answer:  # the server is up
+            assert answer.status == 200
+        server.send_signal(signal.SIGINT)
+        _, errors = server.communicate(timeout=60)
+    assert server.returncode == 0 and errors == ""

@@ -1,4 +1,4 @@
-"""A session without a browser: what it says, and that it stops."""
+"""Sessions without a browser."""
 
 import dataclasses
 import queue
@@ -13,7 +13,7 @@ from unlazy.play.presets import PRESETS
 from unlazy.play.recording import record, write_recording
 from unlazy.play.session import AHEAD, Session
 
-SMALL = {"d": 12, "D": 6, "m": 4, "T": 120, "n": 200, "seeds": 2}
+SMOKE_SIZES = {"d": 12, "D": 6, "m": 4, "T": 120, "n": 200, "seeds": 2}
 WALKTHROUGH = PRESETS["shi2022"]
 
 
@@ -22,27 +22,26 @@ def network_alone(values):
     return dataclasses.replace(scenario, watched={"network": scenario.watched["network"]})
 
 
-#: The story without the learners beside the network, which would be compiled too, and with one
-#: value of its gap.
+#: The walkthrough with one watched learner, to compile less, and one task size.
 ALONE = dataclasses.replace(
     WALKTHROUGH, build=network_alone, gap=dataclasses.replace(WALKTHROUGH.gap, values=(3,))
 )
 
 
 class Page:
-    """What a browser would be: it hears, and says how far it has seen."""
+    """Stand-in for a browser: queues messages and sends commands."""
 
     def __init__(self, store=None):
-        self.heard = queue.SimpleQueue()
-        self.session = Session({ALONE.id: ALONE}, self.heard.put, store)
+        self.messages = queue.SimpleQueue()
+        self.session = Session({ALONE.id: ALONE}, self.messages.put, store)
         self.session.start()
 
-    def tell(self, do, **words):
-        self.session.tell({"do": do, "preset": "shi2022", **words})
+    def send(self, do, **words):
+        self.session.submit({"do": do, "preset": "shi2022", **words})
 
     def until(self, kind, **wanted):
         while True:
-            message = self.heard.get(timeout=120)
+            message = self.messages.get(timeout=120)
             assert message["type"] != "broken", message
             if message["type"] == kind and all(
                 message[name] == value for name, value in wanted.items()
@@ -57,43 +56,43 @@ def page():
     found.session.stop()
 
 
-def test_training_waits_for_who_watches_and_goes_back_with_them(page):
-    page.tell("start", values=SMALL)
+def test_training_waits_for_the_page_and_rewinds_with_it(page):
+    page.send("start", values=SMOKE_SIZES)
     begun = page.until("begun")
     assert begun["learners"] == ["network"] and begun["seeds"] == [10, 11]
     last = page.until("frame", index=AHEAD - 1)
     assert len(last["places"]) == 2 and len(last["errors"]["network"]) == 2
-    page.tell("pause")  # obeyed after all that training may do before the page has seen more
-    page.tell("seen", index=20)
-    page.tell("change", index=12, values=SMALL | {"pace": 2.0}, field="pace")
+    page.send("pause")  # processed after training has reached its lead
+    page.send("seen", index=20)
+    page.send("change", index=12, values=SMOKE_SIZES | {"pace": 2.0}, field="pace")
     assert page.until("rewound")["index"] == 12
-    assert page.until("changed")["commands"]["this view"].count("--set pace=2") == 1
-    page.tell("go")
+    assert page.until("changed")["commands"]["this run"].count("--set pace=2") == 1
+    page.send("go")
     again = page.until("frame", index=20)
     assert again["run"] == begun["run"]
 
 
 @pytest.mark.slow
-def test_another_size_begins_anew(page):
-    page.tell("start", values=SMALL)
+def test_another_size_restarts_training(page):
+    page.send("start", values=SMOKE_SIZES)
     first = page.until("begun")
     page.until("frame", index=3)
-    page.tell("change", index=2, values=SMALL | {"m": 5}, field="m")
+    page.send("change", index=2, values=SMOKE_SIZES | {"m": 5}, field="m")
     assert page.until("begun")["run"] == first["run"] + 1
 
 
-def test_a_wrong_number_is_refused_and_the_run_goes_on(page):
-    page.tell("start", values=SMALL)
+def test_an_invalid_value_is_refused_and_training_continues(page):
+    page.send("start", values=SMOKE_SIZES)
     page.until("frame", index=3)
-    page.tell("change", index=3, values=SMALL | {"k": 4}, field="k")
-    told = page.until("refused")
-    assert told["field"] == "k" and "odd" in told["message"]
-    page.tell("seen", index=10)
+    page.send("change", index=3, values=SMOKE_SIZES | {"k": 4}, field="k")
+    refusal = page.until("refused")
+    assert refusal["field"] == "k" and "odd" in refusal["message"]
+    page.send("seen", index=10)
     page.until("frame", index=AHEAD)
 
 
 def test_baselines_are_solved_in_parallel(page):
-    page.tell("start", values=SMALL)
+    page.send("start", values=SMOKE_SIZES)
     found = page.until("baseline")
     assert (
         found["name"] == "linear"
@@ -106,48 +105,48 @@ def test_a_second_visit_is_answered_by_the_store(tmp_path, monkeypatch):
     errors = []
     for _ in range(2):
         page = Page(tmp_path / "s.sqlite")
-        page.tell("start", values=SMALL)
+        page.send("start", values=SMOKE_SIZES)
         errors.append(page.until("baseline")["errors"])
         page.session.stop()
         monkeypatch.setattr(LocalEngine, "run", None)
     assert errors[0] == errors[1]
 
 
-def test_what_nobody_waits_for_is_abandoned(tmp_path):
+def test_a_run_that_is_not_needed_is_abandoned(tmp_path):
     wanted = iter([True, False])
     callback = Abandoning(lambda: next(wanted))
-    scenario = ALONE.scenario(SMALL)
+    scenario = ALONE.scenario(SMOKE_SIZES)
     study = baseline(scenario, scenario.baselines["linear"])
     with Store(tmp_path / "s.sqlite") as store, pytest.raises(Abandoned):
         run_one(study, store, LocalEngine(), callback=callback)
 
 
 @pytest.mark.slow
-def test_the_gap_is_measured_beside(page):
-    page.tell("gap", values=SMALL | {"T": 20})
+def test_errors_by_task_size_are_measured_in_the_background(page):
+    page.send("gap", values=SMOKE_SIZES | {"T": 20})
     found = [page.until("gap") for _ in range(2)]
     assert [(each["at"], each["name"]) for each in found] == [("3", "network"), ("3", "linear")]
     assert all(0 <= error <= 100 for each in found for error in each["errors"])
 
 
 def test_unknown_commands_and_presets_are_refused(page):
-    page.tell("dance")
-    assert "no command 'dance'" in page.until("refused")["message"]
-    page.session.tell({"do": "start", "preset": "shi2020"})
-    assert "no preset 'shi2020'" in page.until("refused")["message"]
-    page.tell("go")
-    assert "press start" in page.until("refused")["message"]
+    page.send("dance")
+    assert "Unknown command 'dance'" in page.until("refused")["message"]
+    page.session.submit({"do": "start", "preset": "shi2020"})
+    assert "Unknown preset 'shi2020'" in page.until("refused")["message"]
+    page.send("go")
+    assert "Press Start" in page.until("refused")["message"]
 
 
-def test_a_stopped_session_does_no_more_work(page):
-    page.tell("start", values=SMALL)
+def test_a_stopped_session_does_not_train(page):
+    page.send("start", values=SMOKE_SIZES)
     page.until("frame", index=1)
     page.session.stop()
     assert not page.session._thread.is_alive() and not page.session._working
 
 
-def test_a_recording_is_one_file_that_needs_nothing(tmp_path):
-    found = record(ALONE, SMALL | {"T": 20}, baselines=False)
+def test_a_recording_is_one_self_contained_file(tmp_path):
+    found = record(ALONE, SMOKE_SIZES | {"T": 20}, baselines=False)
     frames = [message for message in found["messages"] if message["type"] == "frame"]
     assert [frame["index"] for frame in frames] == list(range(frames[0]["count"])) and frames[-1][
         "step"

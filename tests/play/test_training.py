@@ -1,4 +1,4 @@
-"""Training in pieces is training: whatever the pieces, the run is the trial of the same numbers."""
+"""Training in segments equals the trial with the same parameters."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ FAMILY = MultiIndex(d=5)
 STEEP = Descent(
     {"w": 0.3, "b": 0.3, "a": 0.3}, steps=13, batch=16, loss="logistic", momentum=0.9, drop=0.5
 )
-MAIN = "in a basis, after a step that forgets, by minibatches with momentum and a drop"
+MAIN = "rotation to a basis, full-decay step, minibatches with momentum and a drop"
 CASES = {
     MAIN: (
         BalancedParity(d=9, D=5, k=3),
@@ -38,30 +38,30 @@ CASES = {
         60,
     ),
     "inputs of unit norm": (FAMILY, UnitNorm.of(GradientDescent(INIT, (STEEP,))), 60),
-    "a readout that is solved at once, in double precision": (FAMILY, one_step_readout(6), 60),
+    "closed-form readout in double precision": (FAMILY, one_step_readout(6), 60),
     "layer by layer": (GenerativeCircuits(4), layerwise_network(4, margin=0.4, steps=9, k=8), 60),
 }
 
 
 @pytest.mark.parametrize("case", slow_but(["inputs of unit norm"], CASES))
-def test_any_pieces_are_the_trial(case):
+def test_any_segmentation_equals_the_trial(case):
     family, learner, n = CASES[case]
     training = LiveTraining(family, learner, n, (3, 4), test=200)
-    moment = training.begin()
+    snapshot = training.begin()
     for step in (1, 2, 5, 9, training.steps):
-        moment = training.advance(moment, step)
-    found = training.look(moment)
+        snapshot = training.advance(snapshot, step)
+    found = training.look(snapshot)
     records = list(
         LocalEngine().run([Trial(family, learner, n, seed, (Performance(200),)) for seed in (3, 4)])
     )
-    assert moment.step == training.steps
+    assert snapshot.step == training.steps
     for name in ("test_loss", "train_loss", "test_accuracy"):
         np.testing.assert_allclose(
             found[name], [record.value(name) for record in records], rtol=2e-5, atol=1e-6
         )
 
 
-def test_going_back_is_going_on_from_there():
+def test_training_can_restart_from_a_snapshot():
     family, learner, n = CASES[MAIN]
     training = LiveTraining(family, learner, n, (3,))
     early = training.advance(training.begin(), 6)
@@ -71,7 +71,7 @@ def test_going_back_is_going_on_from_there():
     assert all(np.array_equal(once[name], again[name], equal_nan=True) for name in once)
 
 
-def test_a_changed_number_acts_from_where_it_was_changed():
+def test_a_changed_rate_applies_from_the_snapshot_on():
     family, learner, n = CASES[MAIN]
     training = LiveTraining(family, learner, n, (3,))
     early = training.advance(training.begin(), 6)
@@ -79,10 +79,10 @@ def test_a_changed_number_acts_from_where_it_was_changed():
     assert training.change(family, paced(learner, 3.0))
     fast = training.look(training.advance(early, 7))
     whole = LiveTraining(family, paced(learner, 3.0), n, (3,))
-    anew = whole.look(whole.advance(whole.begin(), 7))
-    lengths = [each["lengths"].mean() for each in (slow, fast, anew)]
+    from_scratch = whole.look(whole.advance(whole.begin(), 7))
+    lengths = [each["lengths"].mean() for each in (slow, fast, from_scratch)]
     assert len({round(float(length), 6) for length in lengths}) == 3, (
-        "the change did nothing, or began anew"
+        "the change had no effect, or restarted training"
     )
 
 
@@ -96,29 +96,29 @@ def test_another_size_needs_another_network():
     )
 
 
-def test_what_is_seen_of_neurons_is_where_they_point():
-    """Of XOR the plane is that of the two hidden directions: places are cosines with them."""
+def test_neurons_are_drawn_at_their_cosines():
+    """For XOR the plane spans the two hidden directions, so places are cosines."""
     training = LiveTraining(FAMILY, GradientDescent(INIT, (STEEP,)), 60, (3,))
     found = training.look(training.begin())
     with jax.enable_x64(False):
-        task, model = training.ground.task, training.ground.start.model
+        task, model = training.setup.task, training.setup.start.model
         w, features = np.asarray(model.w)[0], np.asarray(jax.vmap(lambda t: t.features)(task))[0]
     cosines = w @ features.T / np.linalg.norm(w, axis=1, keepdims=True)
     np.testing.assert_allclose(found["places"][0], cosines, atol=1e-5)
     np.testing.assert_allclose(found["stars"][0], np.eye(2), atol=1e-5)
     np.testing.assert_allclose(found["tiles"][0][:, :2], cosines, atol=1e-5)
-    assert set(found["votes"][0]) == {-1.0, 1.0}, "mirrored neurons vote against each other"
+    assert set(found["votes"][0]) == {-1.0, 1.0}, "paired neurons have opposite signs"
 
 
 @pytest.mark.parametrize("lengths", [(1,), (1, 1, 298), (150, 150, 150), (5000,), (0, 7)])
-def test_looks_are_in_order_and_meet_the_ends_of_stages(lengths):
+def test_frames_are_ordered_and_include_the_ends_of_stages(lengths):
     steps = list(grid(lengths, 200))
     assert steps == sorted(set(steps)) and steps[0] == 0
     assert {int(end) for end in np.cumsum(lengths)} <= set(steps)
     assert len(steps) <= 260 and (sum(lengths) < 100 or len(steps) > 90)
 
 
-def test_only_descent_by_stages_is_live():
+def test_only_multi_stage_descent_is_live():
     live = {
         name
         for name, entry in LEARNERS.items()

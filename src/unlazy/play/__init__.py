@@ -1,1 +1,1 @@
-"""The live page: training that can be watched, stopped, wound back, changed and shared."""
+"""Live page: watch, pause, rewind, change and share training runs."""

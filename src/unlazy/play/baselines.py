@@ -1,7 +1,4 @@
-"""Errors beside the training that is watched: of rivals, and of the watched learner at its end.
-
-They are trials like others: the store answers what was asked before.
-"""
+"""Final test errors of baselines and of watched learners, as trials that the store caches."""
 
 from __future__ import annotations
 
@@ -20,15 +17,15 @@ from unlazy.play.scenario import Scenario
 from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Family
 
-#: Test examples.
+#: Number of test examples.
 TEST = 10_000
-#: Settings that a rival may try.
+#: Hyperparameter configurations per baseline.
 BUDGET = 4
 
 
 @dataclasses.dataclass(frozen=True)
 class FinalErrors:
-    """A study of the test error that an arm reaches on a family, by seed."""
+    """Study of the final test error of an arm on a family, one value per seed."""
 
     family: Family
     arm: StudyArm
@@ -38,7 +35,7 @@ class FinalErrors:
 
     @property
     def title(self) -> str:
-        """The family."""
+        """Name of the family."""
         return type(self.family).__name__
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[list[float | None]]:
@@ -51,7 +48,7 @@ class FinalErrors:
 
 
 def baseline(scenario: Scenario, learner: Learner) -> FinalErrors:
-    """Return the study of a rival: the best of a few settings, chosen on held-out examples."""
+    """Return the study of a baseline, tuned on held-out examples."""
     arm = Tuned(scenario.family, learner, scenario.baseline_n, (Performance(TEST),), BUDGET)
     return FinalErrors(scenario.family, arm, scenario.seeds)
 
@@ -63,11 +60,11 @@ def watched(scenario: Scenario, learner: Learner) -> FinalErrors:
 
 
 class Abandoned(Exception):
-    """Nobody waits for the result any more."""
+    """Raised to end a run whose result is no longer needed."""
 
 
 class Abandoning(NullRunCallback):
-    """A watcher that ends a run once its result is not wanted any more."""
+    """Callback that ends a run once its result is no longer needed."""
 
     def __init__(self, wanted: Callable[[], bool]) -> None:
         self._wanted = wanted
@@ -81,4 +78,4 @@ class Abandoning(NullRunCallback):
     def _check(self) -> None:
         if not self._wanted():
             raise Abandoned
-        time.sleep(0)  # let the training thread have its turn
+        time.sleep(0)  # yields to the training thread

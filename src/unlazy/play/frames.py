@@ -1,6 +1,4 @@
-"""What is sent to the page at each look: errors of all learners, and of the first one what is seen
-of it, as plain numbers.
-"""
+"""Frames of the live page: errors of all learners and views of the first one, as JSON."""
 
 from __future__ import annotations
 
@@ -11,44 +9,40 @@ import numpy as np
 
 from unlazy.core.metrics import ACCURACY, metric_of
 from unlazy.play.scenario import Scenario
-from unlazy.play.training import LiveTraining, Moment, grid
+from unlazy.play.training import LiveTraining, Snapshot, grid
 from unlazy.report.neurons import NEAR
 from unlazy.tasks.base import Family
 from unlazy.tasks.circuits.circuit import NAMES, Circuit
 from unlazy.tasks.circuits.families import CircuitTask
 from unlazy.tasks.circuits.recovery import Examiner
 
-#: Parts of a hierarchy, as `SignalView` names them.
+#: Measures of `SignalView`.
 SIGNALS = ("base", "composite")
-#: About so many looks make a recording.
-LOOKS = 200
-#: Examples by which errors are measured along training.
+#: Approximate number of frames per run.
+FRAMES = 200
+#: Test examples per frame.
 TEST = 2000
 
 
 class FrameBuffer:
-    """A run as a row of frames, each made from the moment before: all watched learners side by
-    side.
-    """
+    """Frames of a run, each computed from the snapshot of the frame before it."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.trainings: dict[str, LiveTraining] = {}
-        self.moments: list[dict[str, Moment]] = []
+        self.snapshots: list[dict[str, Snapshot]] = []
         self._examiners: list[Examiner] = []
         self.steps: list[int] = []
 
     @property
     def name(self) -> str:
-        """The learner that is drawn."""
+        """Name of the learner that is drawn."""
         return next(iter(self.scenario.watched))
 
     def open(self) -> dict[str, Any]:
-        """Draw tasks and networks, of the first learner alone: its first frame is there before the
-        others are compiled.
-        """
+        """Initialize the first learner and return frame 0, before the others are compiled."""
         self._add(self.name)
-        self.steps = list(grid(self.trainings[self.name].lengths, LOOKS))
+        self.steps = list(grid(self.trainings[self.name].lengths, FRAMES))
         return self.frame(0)
 
     def _add(self, name: str) -> None:
@@ -60,26 +54,26 @@ class FrameBuffer:
             test=TEST,
         )
         self.trainings[name] = training
-        if not self.moments:
-            self.moments.append({})
-        self.moments[0][name] = training.begin()
+        if not self.snapshots:
+            self.snapshots.append({})
+        self.snapshots[0][name] = training.begin()
 
     def complete(self) -> None:
-        """Draw the other learners."""
+        """Initialize the other learners."""
         for name in self.scenario.watched:
             if name not in self.trainings:
                 self._add(name)
 
     @property
     def count(self) -> int:
-        """Frames in all."""
+        """Total number of frames."""
         return len(self.steps)
 
     def next(self, index: int) -> dict[str, Any]:
-        """Train on from the frame before, and look."""
-        del self.moments[index:]
-        before, step = self.moments[index - 1], self.steps[index]
-        self.moments.append(
+        """Train from the frame before `index` and return the frame at `index`."""
+        del self.snapshots[index:]
+        before, step = self.snapshots[index - 1], self.steps[index]
+        self.snapshots.append(
             {
                 name: training.advance(before[name], step)
                 for name, training in self.trainings.items()
@@ -88,7 +82,7 @@ class FrameBuffer:
         return self.frame(index)
 
     def change(self, scenario: Scenario) -> bool:
-        """Go on with other numbers; False where that needs other networks."""
+        """Apply other values to the run; return False if they need other networks."""
         same = (
             scenario.n == self.scenario.n
             and scenario.seeds == self.scenario.seeds
@@ -107,9 +101,10 @@ class FrameBuffer:
         return True
 
     def frame(self, index: int) -> dict[str, Any]:
-        """All that is shown of one look."""
+        """Return one frame as JSON."""
         found = {
-            name: self.trainings[name].look(moment) for name, moment in self.moments[index].items()
+            name: self.trainings[name].look(snapshot)
+            for name, snapshot in self.snapshots[index].items()
         }
         seen = found[self.name]
         frame: dict[str, Any] = {
@@ -118,32 +113,31 @@ class FrameBuffer:
             "count": self.count,
             "errors": {name: errors_of(self.scenario.family, each) for name, each in found.items()},
             "signals": {
-                name: {part: _plain(each[part], 3) for part in SIGNALS}
+                name: {part: _rounded(each[part], 3) for part in SIGNALS}
                 for name, each in found.items()
                 if "base" in each
             },
         }
         if "places" in seen:
             frame |= {
-                name: [_plain(one, 3) for one in seen[name].reshape(len(seen[name]), -1)]
+                name: [_rounded(one, 3) for one in seen[name].reshape(len(seen[name]), -1)]
                 for name in ("places", "stars")
             }
             frame |= {
-                "lengths": [_plain(one, 3) for one in seen["lengths"]],
-                "votes": [_plain(one, 0) for one in seen["votes"]],
+                "lengths": [_rounded(one, 3) for one in seen["lengths"]],
+                "votes": [_rounded(one, 0) for one in seen["votes"]],
             }
             frame |= {
-                "tiles": [_plain(row, 2) for row in seen["tiles"][0]],
+                "tiles": [_rounded(row, 2) for row in seen["tiles"][0]],
                 "hidden": int(seen["stars"].shape[1]),
             }
-            frame["secret"] = self.trainings[self.name].has_secret
+            frame["ground_truth"] = self.trainings[self.name].has_ground_truth
         if "gates" in seen:
             frame["tree"] = self._tree(seen)
         frame["reading"] = self.reading(frame)
         return frame
 
     def _tree(self, seen: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The circuit of the first seed: what a gate computes, how surely, and if it is right."""
         wanted, learned = (Circuit(seen[name][0].astype(int)) for name in ("wanted", "gates"))
         if not self._examiners:
             task = self.scenario.family.task(key=_key_of(self.scenario.seeds[0]))
@@ -154,48 +148,43 @@ class FrameBuffer:
             "gates": [NAMES[gate] for gate in learned.gates],
             "wanted": [NAMES[gate] for gate in wanted.gates],
             "status": [int(each) for level in found.status for each in level],
-            "sure": _plain(np.min(np.abs(seen["outputs"][0]), axis=1), 2),
+            "sure": _rounded(np.min(np.abs(seen["outputs"][0]), axis=1), 2),
         }
 
     def reading(self, frame: dict[str, Any]) -> str:
-        """One sentence of what was measured, for those who read it or hear it."""
+        """Return the measurements of a frame as text, also read by screen readers."""
         unit = " %" if metric_of(self.scenario.family.outputs) is ACCURACY else ""
-        told = [f"{name} {_mean(values)}{unit}" for name, values in frame["errors"].items()]
-        text = f"Step {frame['step']}: test error of {', '.join(told)}."
-        if frame.get("secret") and frame["hidden"] in (1, 2):
+        errors = [f"{name} {_mean(values)}{unit}" for name, values in frame["errors"].items()]
+        text = f"Step {frame['step']}: test error of {', '.join(errors)}."
+        if frame.get("ground_truth") and frame["hidden"] in (1, 2):
             places = np.array([value for one in frame["places"] for value in one], float).reshape(
                 -1, 2
             )
             near = np.mean(_nearness(places, frame["hidden"]) >= NEAR)
-            text += (
-                f" {near:.0%} of neurons lie within cosine {NEAR:g} of a hidden direction or "
-                "its opposite."
-            )
+            text += f" {near:.0%} of the neurons have |cosine| ≥ {NEAR:g} with a hidden direction."
         if "tree" in frame:
             right = sum(status == 1 for status in frame["tree"]["status"])
             of = sum(status != 0 for status in frame["tree"]["status"])
-            text += f" {right} of {of} gates that matter are right, up to sign."
+            text += f" {right} of {of} gates with influence are correct, up to sign."
         for name, parts in frame["signals"].items():
             text += (
-                f" {name.capitalize()}: {_mean(parts['base'], 2)} of F and "
+                f" {name.capitalize()}: coefficient {_mean(parts['base'], 2)} of F, "
                 f"{_mean(parts['composite'], 2)} of G(F)."
             )
         return text
 
 
 def _nearness(places: np.ndarray, hidden: int) -> np.ndarray:
-    """|cosine| with the nearest hidden direction: the first coordinate is that with the only one,
-    or both are.
-    """
+    """Return |cosine| with the nearest hidden direction; the axes are the hidden directions."""
     result: np.ndarray = np.abs(places[:, 0]) if hidden == 1 else np.abs(places).max(axis=1)
     return result
 
 
 def errors_of(family: Family, found: Any) -> list[float | None]:
-    """The error of each seed: in percent, or squared."""
+    """Return the test error per seed: in percent, or squared."""
     metric = metric_of(family.outputs)
     values = np.asarray(found[f"test_{metric.name}"], float)
-    return _plain(100 - values if metric is ACCURACY else values, 3)
+    return _rounded(100 - values if metric is ACCURACY else values, 3)
 
 
 def _lengths(scenario: Scenario, name: str) -> list[int]:
@@ -212,7 +201,7 @@ def _key_of(seed: int) -> Any:
     return jax.random.split(new_key(seed), 3)[0]
 
 
-def _plain(values: Any, digits: int) -> list[float | None]:
+def _rounded(values: Any, digits: int) -> list[float | None]:
     return [
         round(float(value), digits) if math.isfinite(value) else None for value in np.ravel(values)
     ]
@@ -220,4 +209,4 @@ def _plain(values: Any, digits: int) -> list[float | None]:
 
 def _mean(values: list[float | None], digits: int = 1) -> str:
     finite = [value for value in values if value is not None]
-    return f"{sum(finite) / len(finite):.{digits}f}" if finite else "not finite"
+    return f"{sum(finite) / len(finite):.{digits}f}" if finite else "diverged"

@@ -1,6 +1,4 @@
-"""Any task as a preset: its own numbers as sliders, a learner to watch, and rivals with fixed
-features beside it.
-"""
+"""Presets of arbitrary tasks: task parameters as sliders, one watched learner, baselines."""
 
 from __future__ import annotations
 
@@ -20,18 +18,20 @@ from unlazy.play.scenario import GrowingGap, Preset, Scenario, Slider, Values
 from unlazy.tasks.base import Family
 from unlazy.tasks.tables.files import names_column
 
-#: Learners of the shelf that can be watched on any task, the likeliest first.
+#: Learners of the catalog that can be watched on any task; the first is the default.
 WATCHED = ("network", "sgd", "one-step-network", "tangent-sgd", "relu-features-sgd")
-#: Rivals that are solved beside them.
+#: Those of them with fixed features.
+FIXED = ("tangent-sgd", "relu-features-sgd")
+#: Baselines with fixed features.
 BASELINES = ("linear", "ntk", "rbf")
 
 
 def task_preset(name: str) -> Preset:
-    """A preset of a task by its name, or of one's own, as file.py:Name."""
+    """Return the preset of a task: a registered name, `file.py:Name` or `table.csv:column`."""
     family = family_of(name)
-    what = tasks()[name].summary if name in tasks() else _told(name, family)
-    numbers = sliders_of(family)
-    fields = {slider.name.removeprefix("task."): slider.name for slider in numbers}
+    summary = tasks()[name].summary if name in tasks() else _description(name, family)
+    parameters = sliders_of(family)
+    fields = {slider.name.removeprefix("task."): slider.name for slider in parameters}
 
     def build(values: Values) -> Scenario:
         changed = {field: values[slider] for field, slider in fields.items()}
@@ -40,7 +40,7 @@ def task_preset(name: str) -> Preset:
             **{field: value for field, value in changed.items() if value != getattr(family, field)},
         )
         main = watched_learner(values["learner"], now, values)
-        beside = (
+        random_features = (
             {"random features": watched_learner("relu-features-sgd", now, values)}
             if values["learner"] == "network"
             else {}
@@ -48,30 +48,34 @@ def task_preset(name: str) -> Preset:
         baselines = {each: learners()[each].value for each in BASELINES}
         n = values["n"] if now.most_examples is None else min(values["n"], now.most_examples)
         return Scenario(
-            now, {values["learner"]: main, **beside}, baselines, n, min(n, 2000), seeds_of(values)
+            now,
+            {values["learner"]: main, **random_features},
+            baselines,
+            n,
+            min(n, 2000),
+            seeds_of(values),
+            fixed=("random features", *FIXED),
         )
 
-    grows = next(
+    size = next(
         (
             slider
-            for slider in numbers
-            if slider.name in ("task.d", "task.n") and slider.kind == "whole"
+            for slider in parameters
+            if slider.name in ("task.d", "task.n") and slider.kind == "integer"
         ),
         None,
     )
-    along = (
-        tuple(sorted({max(1, int(grows.default) // part) for part in (4, 2, 1)})) if grows else ()
-    )
+    sizes = tuple(sorted({max(1, int(size.default) // part) for part in (4, 2, 1)})) if size else ()
     return Preset(
         name,
         name,
-        what[0].upper() + what[1:] + ("" if what.endswith(".") else "."),
+        summary[0].upper() + summary[1:] + ("" if summary.endswith(".") else "."),
         (
             Slider("learner", "learner", "network", choices=WATCHED),
-            *numbers,
+            *parameters,
             _examples(family),
-            Slider("width", "width, neurons", 200, 10, 1000, 10),
-            Slider("steps", "steps (of SGD: n over the batch)", 1000, 50, 4000, 50),
+            Slider("width", "width (neurons)", 200, 10, 1000, 10),
+            Slider("steps", "gradient steps (sgd: n / batch size)", 1000, 50, 4000, 50),
             PACE,
         ),
         build,
@@ -81,29 +85,28 @@ def task_preset(name: str) -> Preset:
         name,
         ("network", *BASELINES),
         {slider: field for field, slider in fields.items()},
-        GrowingGap(grows.name, grows.label, along) if grows else None,
+        GrowingGap(size.name, size.label, sizes) if size else None,
     )
 
 
-def _told(name: str, family: Family) -> str:
-    """What is said of a task that nobody registered."""
+def _description(name: str, family: Family) -> str:
     if names_column(name):
         rows: Any = family
-        told = [f"{len(rows.problem):,} rows.", *rows.problem.decisions]
-        return f"The column {rows.target!r} of {Path(rows.path).name}: {' '.join(told)}"
-    return (type(family).__doc__ or "a task of your own").strip().splitlines()[0]
+        notes = [f"{len(rows.problem):,} rows.", *rows.problem.decisions]
+        return f"Column {rows.target!r} of {Path(rows.path).name}: {' '.join(notes)}"
+    return (type(family).__doc__ or name).strip().splitlines()[0]
 
 
 def _examples(family: Family) -> Slider:
-    most = min(10_000, family.most_examples or 10_000)
-    return Slider(
-        "n", "n, examples", min(1000, most), min(50, most), most, 50 if most == 10_000 else 1
-    )
+    high = min(10_000, family.most_examples or 10_000)
+    step = 50 if high == 10_000 else 1
+    return Slider("n", "n, training examples", min(1000, high), min(50, high), high, step)
 
 
 def sliders_of(family: Family) -> list[Slider]:
-    """The numbers of a family; what it refuses is said beside the slider, so their limits may be
-    wide.
+    """Return sliders for the parameters of a family, with wide ranges.
+
+    The family checks the values; its error message is shown at the slider.
     """
     found = []
     for field in dataclasses.fields(family):
@@ -126,10 +129,10 @@ def sliders_of(family: Family) -> list[Slider]:
 
 
 def watched_learner(name: str, family: Family, values: Values) -> Learner:
-    """A learner of the shelf at the sizes that were chosen."""
+    """Return a learner of the catalog with the chosen width, steps and learning rates."""
     learner = learners()[name].value
     if not learner.suits(family.outputs):
-        raise BadInput(f"{name} cannot learn {family.outputs.kind}.")
+        raise BadInput(f"{name} does not support outputs of kind {family.outputs.kind}.")
     if isinstance(learner, MeanFieldSGD):
         return dataclasses.replace(
             learner, width=values["width"], step=learner.step * values["pace"]
@@ -144,13 +147,12 @@ def watched_learner(name: str, family: Family, values: Values) -> Learner:
         if hasattr(init, "m")
         else dataclasses.replace(init, of=dataclasses.replace(init.of, m=half))
     )
-    stages = tuple(_lasting(stage, values["steps"]) for stage in inner.stages)
+    stages = tuple(_with_steps(stage, values["steps"]) for stage in inner.stages)
     resized = dataclasses.replace(inner, init=sized, stages=stages)
     return UnitNorm.of(paced(resized, values["pace"]))
 
 
-def _lasting(stage: Stage, steps: int) -> Stage:
-    """A stage of many steps with so many; one of a single step as it is."""
+def _with_steps(stage: Stage, steps: int) -> Stage:
     if isinstance(stage, Descent) and stage.steps is not None and stage.steps > 1:
         return dataclasses.replace(stage, steps=steps)
     return stage

@@ -1,6 +1,4 @@
-"""The stories of the papers, each told in about a minute, at sizes that two cores train while one
-watches.
-"""
+"""Walkthroughs of the papers: about one minute each, at sizes that two cores train live."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from unlazy.learners.one_step import first_step_network
 from unlazy.learners.parts import Stage
 from unlazy.papers.allenzhu2019.setting import momentum_sgd
 from unlazy.papers.shi2022.learner import TwoStep
-from unlazy.play.scenario import GrowingGap, Preset, Scenario, Slider, Values, WrongNumber
+from unlazy.play.scenario import GrowingGap, InvalidValue, Preset, Scenario, Slider, Values
 from unlazy.tasks.circuits.families import GenerativeCircuits
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.equal_bits import EqualBits
@@ -23,24 +21,25 @@ from unlazy.tasks.multi_index import XOR, MultiIndex
 
 PACE = Slider(
     "pace",
-    "step size, times",
+    "learning-rate multiplier",
     1.0,
     0.1,
     4.0,
     0.05,
     live=True,
-    why="multiplies the step sizes; a run goes on with it",
+    why="multiplies all learning rates except those fixed by theory",
 )
 
 
 def seeds_of(values: Values) -> tuple[int, ...]:
-    """The seeds of a run."""
+    """Return the seeds of a run."""
     return tuple(range(values["seed"], values["seed"] + values["seeds"]))
 
 
 def paced(learner: GradientDescent, factor: float) -> GradientDescent:
-    """The same with all step sizes times a factor, but for steps that forget, whose size is from
-    theory.
+    """Return the learner with its learning rates multiplied by a factor.
+
+    Steps with full decay keep theirs, which the theorem prescribes.
     """
     return dataclasses.replace(
         learner, stages=tuple(_paced(stage, factor) for stage in learner.stages)
@@ -57,9 +56,8 @@ def _paced(stage: Stage, factor: float) -> Stage:
 
 def _odd(values: Values, name: str) -> int:
     if values[name] % 2 == 0:
-        raise WrongNumber(
-            name,
-            f"{name} is odd here, so that both labels are equally likely; {values[name]} is not.",
+        raise InvalidValue(
+            name, f"{name} must be odd, so that the labels are balanced, got {values[name]}."
         )
     return int(values[name])
 
@@ -67,11 +65,11 @@ def _odd(values: Values, name: str) -> int:
 def _emergence(values: Values) -> Scenario:
     k = _odd(values, "k")
     if values["D"] > values["d"]:
-        raise WrongNumber(
-            "D", f"There are at most d = {values['d']} orthogonal patterns, but D is {values['D']}."
+        raise InvalidValue(
+            "D", f"D must be at most d = {values['d']} (orthogonal patterns), got {values['D']}."
         )
     family = BalancedParity(d=values["d"], D=values["D"], k=k, structure=values["structure"])
-    # Without structure γ is zero: the constants are those of the structured law, as in the tables.
+    # Without structure γ = 0, so γ and σ are those of the structured inputs, as in the tables.
     moments = dataclasses.replace(family, structure=0.5).moments
     schedule = TwoStep.practical(
         k=k,
@@ -83,7 +81,7 @@ def _emergence(values: Values) -> Scenario:
     )
     watched = {
         "network": schedule.network(),
-        "tangent model": schedule.tangent(),
+        "linearized network": schedule.tangent(),
         "random features": schedule.random_features(),
     }
     return Scenario(
@@ -93,60 +91,60 @@ def _emergence(values: Values) -> Scenario:
         values["n"],
         values["n"],
         seeds_of(values),
+        fixed=("linearized network", "random features"),
     )
 
 
 EMERGENCE = Preset(
     "shi2022",
-    "Two steps of emergence",
-    "Inputs are sums of hidden patterns; the label is the parity of a few of them. The network "
-    "forgets its first weights "
-    "twice, and with each "
-    "step its neurons are what the gradient makes of the data alone.",
+    "Features emerge in two gradient steps",
+    "Inputs are sums of hidden patterns; the label is the parity of k of them. Steps 1 and 2 use "
+    "weight decay λ = 1/(2η), which replaces the weights by the gradient: the features come from "
+    "the data alone.",
     (
-        Slider("d", "d, dimension of an input", 60, 12, 200),
-        Slider("D", "D, hidden patterns", 30, 6, 100),
-        Slider("k", "k, patterns in the label (odd)", 3, 3, 9, 2),
+        Slider("d", "d, input dimension", 60, 12, 200),
+        Slider("D", "D, number of patterns", 30, 6, 100),
+        Slider("k", "k, relevant patterns (odd)", 3, 3, 9, 2),
         Slider(
             "structure",
-            "share of inputs with structure",
+            "fraction of structured inputs",
             0.5,
             0.0,
             1.0,
             0.05,
             live=True,
-            why="0: nothing tells the patterns apart",
+            why="0: inputs carry no information on which patterns matter",
         ),
-        Slider("m", "m, pairs of neurons", 40, 4, 200),
-        Slider("T", "T, steps", 300, 20, 600, 10),
-        Slider("n", "n, examples", 5000, 200, 10_000, 100),
+        Slider("m", "m, pairs of neurons (width 2m)", 40, 4, 200),
+        Slider("T", "T, gradient steps", 300, 20, 600, 10),
+        Slider("n", "n, training examples", 5000, 200, 10_000, 100),
         PACE,
     ),
     _emergence,
     (
         (
             0.0,
-            "At first neurons point anywhere: seen from the hidden direction, all are near the "
-            "middle.",
+            "Random initialization: weights are almost orthogonal to the hidden direction, so all "
+            "neurons are drawn near the center.",
         ),
         (
             0.004,
-            "One step: the weights are forgotten, and what is left is the gradient. Neurons "
-            "jump to the hidden direction or its opposite.",
+            "Step 1: full weight decay removes the initial weights and leaves the gradient. "
+            "Neurons jump to the hidden direction or its opposite.",
         ),
         (
             0.02,
-            "The first layer has its features. From here on a classifier is learned on top of "
-            "them.",
+            "The first layer has learned its features. The remaining steps train a classifier on "
+            "top of them.",
         ),
-        (0.5, "The rivals train as long, on features that do not move."),
+        (0.5, "The baselines (dashed) train for as many steps on fixed features."),
     ),
     "plane",
     ("shi2022/table1", "shi2022/step2"),
     "shi2022/task-imbalanced",
     ("network", "ntk", "linear"),
     {"d": "d", "D": "D", "k": "k", "structure": "structure"},
-    GrowingGap("k", "k, patterns in the label", (3, 5, 7)),
+    GrowingGap("k", "k, relevant patterns", (3, 5, 7)),
 )
 
 
@@ -167,7 +165,7 @@ def _xor(values: Values) -> Scenario:
     }
     watched = {
         "both layers": mean_field_sgd(**common),
-        "first layer alone": mean_field_sgd(**common, freeze_second=True),
+        "first layer only": mean_field_sgd(**common, freeze_second=True),
     }
     n = batch * values["steps"]
     baselines = {name: LEARNERS[name].value for name in ("relu-features", "ntk")}
@@ -176,19 +174,18 @@ def _xor(values: Values) -> Scenario:
 
 XOR_PRESET = Preset(
     "glasgow2023",
-    "XOR in two phases",
-    "The label is the product of two hidden coordinates out of d. Fresh examples at each step: "
-    "first neurons find the two "
-    "hidden directions, "
-    "then they grow until the margin is large everywhere.",
+    "XOR is learned in two phases",
+    "The label is the XOR of two unknown coordinates out of d. One-pass SGD, fresh examples per "
+    "step: neurons first align with the two hidden directions, then grow until the margin is "
+    "large on all four clusters.",
     (
-        Slider("d", "d, coordinates", 40, 4, 128),
-        Slider("width", "width, neurons", 96, 8, 256, 8),
-        Slider("ratio", "examples a step, times d", 2.0, 0.25, 6.0, 0.25),
-        Slider("radius", "radius of the initial weights", 0.1, 0.05, 1.0, 0.05),
-        Slider("steps", "steps", 200, 20, 800, 20),
-        Slider("distribution", "distribution of the inputs", "cube", choices=("cube", "gaussian")),
-        Slider("rotated", "in an unknown basis", False),
+        Slider("d", "d, input dimension", 40, 4, 128),
+        Slider("width", "width (neurons)", 96, 8, 256, 8),
+        Slider("ratio", "batch size / d", 2.0, 0.25, 6.0, 0.25),
+        Slider("radius", "initial norm of each weight vector", 0.1, 0.05, 1.0, 0.05),
+        Slider("steps", "gradient steps", 200, 20, 800, 20),
+        Slider("distribution", "input distribution", "cube", choices=("cube", "gaussian")),
+        Slider("rotated", "random rotation of the inputs", False),
         PACE,
     ),
     _xor,
@@ -196,32 +193,30 @@ XOR_PRESET = Preset(
         (
             0.0,
             "Four clusters: along one hidden direction the label is +1, along the other −1. "
-            "Neurons start small and point anywhere.",
+            "Neurons are initialized small, in random directions.",
         ),
         (
             0.02,
-            "Phase one: neurons turn towards the nearest of the two directions. They stay "
-            "small: the sign of the output is right "
-            "long before its size is.",
+            "Phase 1 (signal finding): neurons align with the nearest hidden direction. They stay "
+            "small: the output has the correct sign long before it has a margin.",
         ),
         (
             0.25,
-            "Phase two: neurons that have found a direction grow, and the second layer with "
-            "them, until the margin is large.",
+            "Phase 2 (signal heavy): aligned neurons and their second-layer weights grow until "
+            "the margin is large.",
         ),
         (
             0.6,
-            "Kernels learn XOR, too, from about d² examples. In few dimensions that is less "
-            "than SGD takes, in many it is more: see "
-            "how the gap grows.",
+            "Kernels also learn XOR, from about d² examples. For small d that is fewer than SGD "
+            "needs, for large d more: see “Error versus task size” below.",
         ),
     ),
     "plane",
     ("glasgow2023/phase1", "glasgow2023/phase2"),
     "glasgow2023/task",
     ("sgd", "ntk", "relu-features"),
-    {"d": "d", "distribution": "distribution", "rotated": "rotated"},
-    GrowingGap("d", "d, coordinates", (16, 32, 64, 128)),
+    {name: name for name in ("d", "distribution", "rotated")},
+    GrowingGap("d", "d, input dimension", (16, 32, 64, 128)),
 )
 
 
@@ -236,43 +231,46 @@ def _parity(values: Values) -> Scenario:
 
 PARITY_PRESET = Preset(
     "daniely2020",
-    "The parity that only structure makes learnable",
-    "In half of the inputs all bits of the parity are equal; in the other half all bits are "
-    "fair coins. The first half shows "
-    "where the parity "
-    "is, the second what it is. Take the structure away and nothing learns it.",
+    "A parity that is learnable only from structured inputs",
+    "In half of the inputs the k bits of the parity are all equal; in the other half all bits are "
+    "uniform. The first half reveals which bits matter, the second determines the function. Set "
+    "the structured fraction to 0 and no method learns it.",
     (
-        Slider("d", "d, bits", 24, 6, 60),
+        Slider("d", "d, input bits", 24, 6, 60),
         Slider("k", "k, bits in the parity (odd)", 5, 3, 9, 2),
         Slider(
             "structured",
-            "share of inputs with structure",
+            "fraction of structured inputs",
             0.5,
             0.0,
             1.0,
             0.05,
             live=True,
-            why="0: all bits are fair coins",
+            why="0: all bits are uniform",
         ),
-        Slider("n", "n, examples", 1600, 100, 4000, 100),
-        Slider("m", "m, pairs of neurons", 256, 16, 512, 16),
-        Slider("steps", "steps", 600, 50, 1500, 50),
+        Slider("n", "n, training examples", 1600, 100, 4000, 100),
+        Slider("m", "m, pairs of neurons (width 2m)", 256, 16, 512, 16),
+        Slider("steps", "gradient steps", 600, 50, 1500, 50),
         PACE,
     ),
     _parity,
     (
-        (0.0, "Small weights on all bits."),
+        (0.0, "Random initialization: small weights on all bits."),
         (
             0.002,
-            "One step: what every neuron is given is the mean of y·x, which is large on the "
-            "bits of the parity and noise elsewhere.",
+            "Step 1: each neuron receives a multiple of the mean of y·x, which is large on the "
+            "bits of the parity and noise on the others.",
         ),
         (
             0.05,
-            "All neurons look along one direction with kinks at different places of it: enough "
-            "to draw a zigzag of the number of ones.",
+            "All neurons are aligned with one direction and differ in their bias: together they "
+            "can represent any function of the number of ones.",
         ),
-        (0.6, "Fixed features cannot: they would have to know beforehand which bits matter."),
+        (
+            0.6,
+            "Fixed features (dashed) do not depend on the data, so they cannot concentrate on the "
+            "relevant bits.",
+        ),
     ),
     "tiles",
     ("daniely2020/theorem1", "daniely2020/contest"),
@@ -292,7 +290,7 @@ def _circuit(values: Values) -> Scenario:
     baselines = {"linear": LEARNERS["linear"].value, "ntk": LEARNERS["ntk"].value}
     return Scenario(
         family,
-        {"layer by layer": layers, "all at once": whole},
+        {"layer by layer": layers, "end to end": whole},
         baselines,
         values["n"],
         min(values["n"], 2000),
@@ -302,40 +300,38 @@ def _circuit(values: Values) -> Scenario:
 
 CIRCUIT = Preset(
     "malach2019",
-    "A circuit, gate by gate",
-    "The label is a hidden circuit of gates on pairs of bits. A tree of small networks is "
-    "trained one layer at a time, from "
-    "the inputs up; where "
-    "gates are correlated with the label, each finds its own function.",
+    "A Boolean circuit is learned gate by gate",
+    "The label is a hidden tree of gates on pairs of bits. A tree of small networks is trained one "
+    "layer at a time, from the inputs up. If the gates are correlated with the label, each network "
+    "learns its gate.",
     (
-        Slider("inputs", "inputs", "8", choices=("4", "8", "16")),
+        Slider("inputs", "n, input bits", "8", choices=("4", "8", "16")),
         Slider(
             "gates",
-            "gates",
+            "gate types",
             "AND/OR/NAND/NOR",
             choices=("AND/OR/NAND/NOR", "AND/OR", "XOR/XNOR", "AND/XOR"),
         ),
-        Slider("n", "n, examples", 4000, 100, 10_000, 100),
-        Slider("k", "neurons of a gate", 64, 8, 128, 8),
-        Slider("steps", "steps a layer", 300, 50, 3000, 50),
+        Slider("n", "training examples", 4000, 100, 10_000, 100),
+        Slider("k", "neurons per gate", 64, 8, 128, 8),
+        Slider("steps", "gradient steps per layer", 300, 50, 3000, 50),
     ),
     _circuit,
     (
         (
             0.0,
-            "Every gate is a small network of its two inputs. At first none of them says anything.",
+            "Each gate is a small network of its two inputs, with random initialization.",
         ),
         (
             0.02,
-            "The gates at the inputs train first, all on the label of the whole circuit: where "
-            "it is correlated with a "
-            "gate, the gate is found.",
+            "The gates at the inputs train first, all on the label of the whole circuit. A gate "
+            "that is correlated with the label is learned.",
         ),
-        (0.4, "A layer that has settled stays. The next one trains on what it gives."),
+        (0.4, "A trained layer is frozen; the next layer trains on its outputs."),
         (
             0.7,
-            "The output gate comes last. Gates of XOR alone show no correlation, and cannot be "
-            "learned so: try them.",
+            "The output gate trains last. XOR/XNOR gates are uncorrelated with the label and "
+            "cannot be learned layer by layer: try them.",
         ),
     ),
     "tree",
@@ -349,7 +345,7 @@ CIRCUIT = Preset(
 
 def _hierarchy(values: Values) -> Scenario:
     if values["d"] % 2:
-        raise WrongNumber("d", f"Coordinates come in pairs: d is even, but {values['d']} is not.")
+        raise InvalidValue("d", f"d must be even (pairs of coordinates), got {values['d']}.")
     family = PairHierarchy(d=values["d"], alpha=values["alpha"], order=values["order"])
 
     def of(architecture: str) -> GradientDescent:
@@ -358,7 +354,7 @@ def _hierarchy(values: Values) -> Scenario:
 
     watched = {
         "residual network": of("3resnet"),
-        "three layers, no skip": of("3layer"),
+        "three layers, no skip connection": of("3layer"),
         "two layers": of("2layer"),
     }
     return Scenario(
@@ -368,33 +364,31 @@ def _hierarchy(values: Values) -> Scenario:
 
 HIERARCHY = Preset(
     "allenzhu2019",
-    "F before G(F)",
-    "The target is β·F + α·G(F): products of pairs of coordinates, and a smaller product of "
-    "some of those. A residual "
-    "network learns F first, and "
-    "then finds G(F) on top of it.",
+    "A residual network learns F, then G(F)",
+    "The target is β·F + α·G(F): F are products of pairs of coordinates, G a product of some of "
+    "these with a smaller coefficient. A residual network learns F first and then G on top of it.",
     (
-        Slider("d", "d, coordinates (even)", 20, 4, 30, 2),
-        Slider("alpha", "α, size of G(F)", 0.3, 0.0, 1.0, 0.05, live=True),
-        Slider("order", "factors of G", 4, 2, 4),
-        Slider("n", "n, examples", 600, 100, 3000, 100),
-        Slider("m", "m, neurons a layer", 120, 20, 200, 10),
+        Slider("d", "d, input dimension (even)", 20, 4, 30, 2),
+        Slider("alpha", "α, coefficient of G(F)", 0.3, 0.0, 1.0, 0.05, live=True),
+        Slider("order", "order of G (factors)", 4, 2, 4),
+        Slider("n", "n, training examples", 600, 100, 3000, 100),
+        Slider("m", "m, neurons per layer", 120, 20, 200, 10),
         Slider("epochs", "epochs", 100, 20, 500, 10),
         PACE,
     ),
     _hierarchy,
     (
-        (0.0, "The bars say how much of each signal is in the output of the network."),
-        (0.05, "F, the products of pairs, is found first: it is simple and large."),
-        (0.3, "G(F) follows in the residual network, which can build it from the F that it has."),
-        (0.6, "Where the step size falls to a tenth, what is left of the noise goes."),
+        (0.0, "Bars: regression coefficients of the output on F and on G(F); 1 is fully learned."),
+        (0.05, "F, the products of pairs, is learned first: it is simple and large."),
+        (0.3, "G(F) follows in the residual network, whose second block receives the learned F."),
+        (0.6, "The learning rate was divided by 10 at half of the steps, which reduces the noise."),
     ),
     "signals",
     ("allenzhu2019/forward-learning", "allenzhu2019/figure2a"),
     "allenzhu2019/task",
     ("allenzhu2019/learner", "ntk"),
     {"d": "d", "alpha": "alpha", "order": "order"},
-    GrowingGap("alpha", "α, size of G(F)", (0.1, 0.3, 0.6)),
+    GrowingGap("alpha", "α, coefficient of G(F)", (0.1, 0.3, 0.6)),
 )
 
 PRESETS = {

@@ -1,6 +1,4 @@
-"""Recordings: a run without a page, as the messages that a page would have got; and the page that
-plays them without a server.
-"""
+"""Recordings: the messages of a run, and an HTML page that replays them without a server."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from unlazy.play.server import page
 from unlazy.play.session import Session
 from unlazy.report.files import replacing
 
-#: Messages that make up a recording.
+#: Types of the messages in a recording.
 KEPT = ("begun", "frame", "baseline")
 
 
@@ -27,12 +25,12 @@ def record(
     store: Path | None = None,
     watch: Callable[[dict[str, Any]], None] = lambda message: None,
 ) -> dict[str, Any]:
-    """Run a preset to its end, and keep what a page would have seen of it.
+    """Run a preset to its end and return its messages.
 
-    `store` keeps the errors of rivals.
+    `store` caches the errors of the baselines. `watch` receives each message.
     """
     messages: list[dict[str, Any]] = []
-    over = threading.Event()
+    finished = threading.Event()
     failed: list[str] = []
     waiting: set[str] = set()
 
@@ -43,23 +41,23 @@ def record(
         if message["type"] == "begun":
             waiting.update(message["baselines"] if baselines else ())
         if message["type"] == "frame":
-            session.tell({"do": "seen", "index": message["index"]})
+            session.submit({"do": "seen", "index": message["index"]})
         if message["type"] == "baseline":
             waiting.discard(message["name"])
-        if message["type"] in ("refused", "broken", "aside"):
+        if message["type"] in ("refused", "broken", "background-error"):
             failed.append(message["message"])
-            over.set()
+            finished.set()
         if message["type"] == "done":
             waiting.discard("run")
         if not waiting:
-            over.set()
+            finished.set()
 
     waiting.add("run")
     session = Session({preset.id: preset}, send, store)
     session.start()
-    session.tell({"do": "start", "preset": preset.id, "values": values})
+    session.submit({"do": "start", "preset": preset.id, "values": values})
     try:
-        over.wait()
+        finished.wait()
     finally:
         session.stop()
     if failed:
@@ -75,6 +73,6 @@ def record(
 
 
 def write_recording(found: dict[str, Any], path: Path) -> None:
-    """The page with a recording: one file that plays in any browser, without a network."""
+    """Write a page that replays a recording offline, as a single HTML file."""
     with replacing(path) as draft:
         draft.write_text(page(found), encoding="utf-8")

@@ -1,6 +1,4 @@
-"""What the live page is asked for: numbers with their limits, and the scene that is made of
-them.
-"""
+"""Parameters of the live page with their ranges, and the scenario that they define."""
 
 from __future__ import annotations
 
@@ -14,12 +12,12 @@ from unlazy.learners.base import Learner
 from unlazy.tasks.base import Family
 
 Values = Mapping[str, Any]
-#: More seeds are not watched at once.
+#: Largest number of seeds that are trained at once.
 MAX_SEEDS = 6
 
 
-class WrongNumber(BadInput):
-    """A number that cannot be used, and the slider to which it belongs."""
+class InvalidValue(BadInput):
+    """Invalid value of a parameter; `field` is the name of its slider."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -28,9 +26,10 @@ class WrongNumber(BadInput):
 
 @dataclasses.dataclass(frozen=True)
 class Slider:
-    """A number that a person may choose. `live`: a run goes on with it; otherwise it begins anew.
+    """Parameter of a preset.
 
-    `choices`: words instead of numbers. `why`: a line below it.
+    `live`: a change applies to the running training; other changes restart it. `choices`: allowed
+    strings of a parameter that is not a number. `why`: explanation below the slider.
     """
 
     name: str
@@ -44,21 +43,21 @@ class Slider:
     why: str = ""
 
     @property
-    def kind(self) -> Literal["choice", "switch", "whole", "number"]:
-        """What a value is."""
+    def kind(self) -> Literal["choice", "switch", "integer", "number"]:
+        """Type of the values."""
         if self.choices:
             return "choice"
         if isinstance(self.default, bool):
             return "switch"
-        return "whole" if isinstance(self.default, int) else "number"
+        return "integer" if isinstance(self.default, int) else "number"
 
     def read(self, given: Any) -> Any:
-        """A value, of a text or a number; refused where it is none."""
+        """Return a text or a number as a value; raise `InvalidValue` if it is not allowed."""
         if self.kind == "choice":
             if given not in self.choices:
-                raise WrongNumber(
+                raise InvalidValue(
                     self.name,
-                    f"{self.label} is one of {', '.join(self.choices)}, but {given!r} was given.",
+                    f"`{self.name}` must be one of {', '.join(self.choices)}, got {given!r}.",
                 )
             return given
         if self.kind == "switch":
@@ -71,41 +70,38 @@ class Slider:
                 False: False,
             }
             if given not in known:
-                raise WrongNumber(
-                    self.name, f"{self.label} is true or false, but {given!r} was given."
+                raise InvalidValue(
+                    self.name, f"`{self.name}` must be true or false, got {given!r}."
                 )
             return known[given]
         try:
             number = float(given)
         except (TypeError, ValueError):
-            raise WrongNumber(
+            raise InvalidValue(
                 self.name,
-                f"{self.label} is a number, such as {self.default}, but {given!r} was given.",
+                f"`{self.name}` must be a number, such as {self.default}, got {given!r}.",
             ) from None
-        if self.kind == "whole" and number != int(number):
-            raise WrongNumber(
-                self.name, f"{self.label} is a whole number, but {given!r} was given."
-            )
         if not self.low <= number <= self.high:
-            raise WrongNumber(
+            raise InvalidValue(
                 self.name,
-                f"{self.label} lies between {self.low:g} and {self.high:g} here, but {number:g} "
-                "was given.",
+                f"`{self.name}` must be between {self.low:g} and {self.high:g}, got {given}.",
             )
-        return int(number) if self.kind == "whole" else number
+        if self.kind == "integer" and number != int(number):
+            raise InvalidValue(self.name, f"`{self.name}` must be an integer, got {given!r}.")
+        return int(number) if self.kind == "integer" else number
 
     def to_json(self) -> dict[str, Any]:
-        """For the page."""
+        """Return the slider as JSON for the page."""
         return dataclasses.asdict(self) | {"kind": self.kind}
 
 
 SEEDS = Slider(
     "seeds",
-    "seeds at once",
+    "number of seeds",
     3,
     1,
     MAX_SEEDS,
-    why="each has its own secret, examples and initial network",
+    why="each draws its own ground truth, examples and initialization",
 )
 FIRST_SEED = Slider(
     "seed",
@@ -113,15 +109,13 @@ FIRST_SEED = Slider(
     10,
     0,
     100_000,
-    why="the same seed gives the same run, here and in every command",
+    why="the same seed gives the same run in every command",
 )
 
 
 @dataclasses.dataclass(frozen=True)
 class GrowingGap:
-    """How the distance to the rivals grows: the number that grows, its values, and the scene at
-    each of them.
-    """
+    """Parameter and values at which the watched learner is compared with the baselines."""
 
     field: str
     label: str
@@ -130,10 +124,11 @@ class GrowingGap:
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """All that is run: learners that are watched, the first of them in full, and rivals that are
-    solved at once beside them.
+    """Learners of one run.
 
-    `commands`: what does the same in a terminal, by what it is.
+    `watched` learners are trained step by step, and the first one is drawn. `baselines` use fixed
+    features and are fitted in the background. `fixed` names the watched learners whose features
+    are fixed. `commands` are equivalent shell commands by title.
     """
 
     family: Family
@@ -142,21 +137,22 @@ class Scenario:
     n: int
     baseline_n: int
     seeds: tuple[int, ...]
+    fixed: tuple[str, ...] = ()
     commands: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def main(self) -> Learner:
-        """The learner whose neurons are drawn."""
+        """Learner whose neurons are drawn."""
         return next(iter(self.watched.values()))
 
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """A story: what is seen, the numbers that may be changed, and how a scene is made of them.
+    """Entry of the live page: its parameters and the function that builds a scenario from them.
 
-    `story`: sentences, each with the share of the run from which on it is told. `look`: the view
-    that is shown first. `claims` of the ledger belong to it; `contest` is the task and `entrants`
-    the learners of a contest that shows the same, `changes` the fields of that task by slider.
+    `walkthrough`: sentences, each with the fraction of the steps at which it is first shown.
+    `view`: the view shown first. `claims`: related claim ids. `benchmark` and `learners`: task and
+    learners of the equivalent `unlazy compare`; `changes` maps sliders to fields of that task.
     """
 
     id: str
@@ -165,51 +161,49 @@ class Preset:
     sliders: tuple[Slider, ...]
     build: Callable[[Values], Scenario]
     walkthrough: tuple[tuple[float, str], ...]
-    look: str
+    view: str
     claims: tuple[str, ...] = ()
     benchmark: str = ""
-    entrants: tuple[str, ...] = ()
+    learners: tuple[str, ...] = ()
     changes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     gap: GrowingGap | None = None
 
     @property
     def all_sliders(self) -> tuple[Slider, ...]:
-        """Those of the story, and the seeds."""
+        """Sliders of the preset, and those of the seeds."""
         return (*self.sliders, SEEDS, FIRST_SEED)
 
     def read(self, given: Values) -> dict[str, Any]:
-        """All values, those not given by default."""
+        """Return all values; defaults replace those that are not given."""
         known = {slider.name: slider for slider in self.all_sliders}
         for name in given:
             require(
                 name in known,
-                f"There is no number {name!r} in {self.id}. Known: {', '.join(known)}.",
+                f"{self.id} has no parameter {name!r}. Parameters: {', '.join(known)}.",
             )
         return {
             name: slider.read(given.get(name, slider.default)) for name, slider in known.items()
         }
 
     def scenario(self, given: Values, changed: str | None = None) -> Scenario:
-        """The scene; numbers that do not go together are refused beside the one that was changed
-        last.
-        """
+        """Build the scenario; an invalid combination is reported at the slider `changed`."""
         values = self.read(given)
         try:
             scenario = self.build(values)
-        except WrongNumber:
+        except InvalidValue:
             raise
         except UnlazyError as error:
-            raise WrongNumber(changed or self.sliders[0].name, str(error)) from error
+            raise InvalidValue(changed or self.sliders[0].name, str(error)) from error
         return dataclasses.replace(scenario, commands=self.commands(values, scenario))
 
     def commands(self, values: Values, scenario: Scenario) -> dict[str, str]:
-        """The same in a terminal."""
+        """Return equivalent shell commands by title."""
         defaults = {slider.name: slider.default for slider in self.all_sliders}
         changes = [
             f"{name}={_word(value)}" for name, value in values.items() if value != defaults[name]
         ]
         found = {
-            "this view": shlex.join(
+            "this run": shlex.join(
                 [
                     "unlazy",
                     "play",
@@ -226,7 +220,7 @@ class Preset:
                 self.benchmark,
                 *(word for change in of_task for word in ("--set", change)),
             ]
-            words += [word for name in self.entrants for word in ("--learner", name)]
+            words += [word for name in self.learners for word in ("--learner", name)]
             sizes = [
                 "--n",
                 str(scenario.baseline_n),
@@ -235,18 +229,18 @@ class Preset:
                 "--first-seed",
                 str(scenario.seeds[0]),
             ]
-            found["a fair contest on this task"] = shlex.join([*words, *sizes])
+            found["comparison of learners on this task"] = shlex.join([*words, *sizes])
         if self.claims:
-            found["the claims of the paper"] = shlex.join(["unlazy", "reproduce", *self.claims])
+            found["related claims of the paper"] = shlex.join(["unlazy", "reproduce", *self.claims])
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """For the page."""
+        """Return the preset as JSON for the page."""
         return {
             "id": self.id,
             "title": self.title,
             "about": self.about,
-            "look": self.look,
+            "view": self.view,
             "sliders": [slider.to_json() for slider in self.all_sliders],
             "gap": None
             if self.gap is None

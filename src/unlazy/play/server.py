@@ -1,4 +1,4 @@
-"""The server of the live page: on the loopback alone, behind a token, one page and one socket."""
+"""Server of the live page: loopback interface only, protected by a token."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import secrets
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +25,19 @@ import unlazy
 from unlazy.play.scenario import Preset
 from unlazy.play.session import Session
 
-#: Names under which this machine may be asked: a foreign name that leads here is refused.
+#: Accepted host names; others are refused (protection against DNS rebinding).
 HOSTS = ["127.0.0.1", "localhost"]
-#: The browser is told to load nothing from anywhere, and to talk to this server alone.
+#: Forbids loading external resources and connecting to other servers.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: "
     "blob:; connect-src 'self'"
 )
-#: Parts of the page, in their order.
+#: Scripts of the page, in loading order.
 SCRIPTS = ("drawing.js", "views.js", "player.js")
 
 
 def page(recording: dict[str, Any] | None = None, *, opening: dict[str, Any] | None = None) -> str:
-    """The page as one file: live, or with a recording that plays without a server."""
+    """Return the page as one HTML file: live, or with a recording that needs no server."""
     folder = importlib.resources.files("unlazy.play").joinpath("page")
 
     def text(name: str) -> str:
@@ -57,7 +57,7 @@ def page(recording: dict[str, Any] | None = None, *, opening: dict[str, Any] | N
 
 
 def embedded(data: Any) -> str:
-    """JSON that can stand in a script element: no text within can end it."""
+    """Return JSON that is safe inside a script element."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace(
         "<", "\\u003c"
     )
@@ -69,17 +69,17 @@ def application(
     opening: dict[str, Any] | None = None,
     store: Path | None = None,
 ) -> Starlette:
-    """The application. `opening`: the preset and values with which the page starts.
+    """Return the web application. `opening`: initial preset and values of the page.
 
-    `store` keeps the errors of rivals; without one they are computed again on each visit.
+    `store` caches the errors of the baselines; without it they are recomputed on each visit.
     """
     sessions: set[Session] = set()
 
-    def known(given: str | None) -> bool:
+    def valid(given: str | None) -> bool:
         return given is not None and secrets.compare_digest(given, token)
 
     async def show(request: Request) -> Response:
-        if not known(request.query_params.get("token")):
+        if not valid(request.query_params.get("token")):
             return PlainTextResponse(
                 "This page needs the token that `unlazy play` printed.", status_code=403
             )
@@ -92,17 +92,16 @@ def application(
         return HTMLResponse(page(opening=start), headers=headers)
 
     async def status(request: Request) -> Response:
-        if not known(request.query_params.get("token")):
+        if not valid(request.query_params.get("token")):
             return PlainTextResponse("no token", status_code=403)
         return JSONResponse(
             {"sessions": len(sessions), "busy": any(session.busy for session in sessions)}
         )
 
     async def live(ws: WebSocket) -> None:
-        # A page from elsewhere may open sockets to this machine, but it knows no token, and
-        # browsers say where it comes from.
+        # Pages of other origins can open sockets to this machine: require token and origin.
         origin = ws.headers.get("origin")
-        if not known(ws.query_params.get("token")) or (
+        if not valid(ws.query_params.get("token")) or (
             origin is not None and origin.partition("://")[2] != ws.headers.get("host")
         ):
             await ws.close(code=4403)
@@ -117,17 +116,17 @@ def application(
         session = Session(presets, send, store)
         sessions.add(session)
         session.start()
-        talking = asyncio.create_task(_talk(ws, outbox))
+        sender = asyncio.create_task(_send_all(ws, outbox))
         try:
             while True:
                 command = json.loads(await ws.receive_text())
                 if isinstance(command, dict):
-                    session.tell(command)
+                    session.submit(command)
         except (WebSocketDisconnect, ValueError):
             pass
         finally:
             session.stop(wait=False)
-            talking.cancel()
+            sender.cancel()
             await asyncio.to_thread(session.stop)
             sessions.discard(session)
 
@@ -145,13 +144,13 @@ def application(
     )
 
 
-async def _talk(ws: WebSocket, outbox: asyncio.Queue[dict[str, Any]]) -> None:
+async def _send_all(ws: WebSocket, outbox: asyncio.Queue[dict[str, Any]]) -> None:
     while True:
         await ws.send_text(json.dumps(await outbox.get(), separators=(",", ":"), allow_nan=False))
 
 
 def free_port(wanted: int = 0) -> socket.socket:
-    """A socket on the loopback: bound, so that nobody takes its port before the server does."""
+    """Return a socket bound to the loopback interface, which reserves its port."""
     from unlazy.core.errors import BadInput
 
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -161,23 +160,20 @@ def free_port(wanted: int = 0) -> socket.socket:
     except OSError as error:
         found.close()
         raise BadInput(
-            f"Port {wanted} cannot be used ({error.strerror}): leave --port out, and a free one "
-            "is taken."
+            f"Port {wanted} cannot be used ({error.strerror}). Omit --port to use a free port."
         ) from None
     return found
 
 
 @contextmanager
 def served(app: Starlette) -> Iterator[str]:
-    """Serve in a thread of its own for as long as the context lasts; gives the address, as host and
-    port.
-    """
+    """Serve in a background thread within the context; yield the address, host:port."""
     import uvicorn
 
     sock = free_port()
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
-    sock.listen(64)  # who comes before the server waits for it
+    sock.listen(64)  # early connections wait for the server
     thread.start()
     try:
         yield f"127.0.0.1:{sock.getsockname()[1]}"
@@ -187,10 +183,11 @@ def served(app: Starlette) -> Iterator[str]:
 
 
 def serve(app: Starlette, sock: socket.socket) -> None:
-    """Serve until interrupted."""
+    """Serve until interrupted (Ctrl-C)."""
     import uvicorn
 
     config = uvicorn.Config(
         app, log_level="warning", ws_max_size=1 << 20, timeout_graceful_shutdown=2
     )
-    uvicorn.Server(config).run(sockets=[sock])
+    with suppress(KeyboardInterrupt):  # raised again by uvicorn after its shutdown
+        uvicorn.Server(config).run(sockets=[sock])

@@ -1,9 +1,8 @@
-"""A session: one open page, the run it watches, and the threads that work for it. When the page
-closes, the work stops.
+"""Session of one open page: its run and its threads, which stop when the page is closed.
 
-The page says which frame it shows; training stays at most `AHEAD` frames before it, so that a pause
-costs nothing and a changed number acts from the frame that is seen. Every frame can be gone back
-to: the networks of all of them are kept, as far as `MEMORY` allows.
+The page reports the frame that it shows. Training leads it by at most `AHEAD` frames, so that a
+pause stops it and a changed value applies from the frame shown. Snapshots of all frames are kept
+within `MEMORY`, so that the run can be rewound.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ from unlazy.lab.store import opened
 from unlazy.learners.base import Learner
 from unlazy.play.baselines import Abandoned, Abandoning, FinalErrors, baseline, watched
 from unlazy.play.frames import FrameBuffer
-from unlazy.play.scenario import Preset, Scenario, WrongNumber
+from unlazy.play.scenario import InvalidValue, Preset, Scenario
 
-#: Frames that training may be ahead of what is seen.
+#: Maximum number of frames by which training leads the page.
 AHEAD = 30
-#: Bytes of networks that are kept to go back to.
+#: Maximum size of all snapshots, in bytes.
 MEMORY = 512 << 20
 
 Send = Callable[[dict[str, Any]], None]
 
 
 class Session:
-    """Commands come in by `tell`, messages go out by `send`; both from any thread.
+    """Connection of one page: `submit` takes commands, `send` receives messages, in any thread.
 
-    Errors of rivals are kept in `store`, or in a temporary one.
+    `store` caches the errors of the baselines; by default it is temporary.
     """
 
     def __init__(self, presets: dict[str, Preset], send: Send, store: Path | None = None) -> None:
         self.presets, self._send, self._store = presets, send, store
         self.stopped = threading.Event()
         self._inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="baselines")
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="baselines")
         self._buffer: FrameBuffer | None = None
         self._preset: Preset | None = None
         self._run = self._seen = self._made = 0
@@ -51,26 +50,24 @@ class Session:
         self._thread = threading.Thread(target=self._work, name="training", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start processing commands."""
         self._thread.start()
 
-    def tell(self, command: dict[str, Any]) -> None:
-        """Hand over what the page wants."""
+    def submit(self, command: dict[str, Any]) -> None:
+        """Queue a command of the page."""
         self._inbox.put(command)
 
     def stop(self, wait: bool = True) -> None:
-        """End all work: at the end of the piece that is being trained, and of the trial that is
-        being solved.
-        """
+        """Stop after the current training segment and the current trial."""
         self.stopped.set()
         self._inbox.put(None)
-        self._beside.shutdown(wait=wait, cancel_futures=True)
+        self._pool.shutdown(wait=wait, cancel_futures=True)
         if wait:
             self._thread.join()
 
     @property
     def busy(self) -> bool:
-        """Whether anything is being trained or solved."""
+        """Whether a learner or baseline is being trained."""
         return self._working or self._solving
 
     def _work(self) -> None:
@@ -90,11 +87,11 @@ class Session:
             try:
                 self._working = True
                 self._obey(command)
-            except WrongNumber as error:
+            except InvalidValue as error:
                 self._send({"type": "refused", "field": error.field, "message": str(error)})
             except UnlazyError as error:
                 self._send({"type": "refused", "field": None, "message": str(error)})
-            except Exception as error:  # the page must hear of a defect
+            except Exception as error:  # reported on the page
                 self._paused = True
                 self._send({"type": "broken", "message": f"{type(error).__name__}: {error}"})
             finally:
@@ -119,40 +116,37 @@ class Session:
             case "gap":
                 self._gap(command)
             case other:
-                raise BadInput(f"There is no command {other!r} here.")
+                raise BadInput(f"Unknown command {other!r}.")
 
     def _found(self, command: dict[str, Any]) -> tuple[Preset, Scenario]:
         name = command.get("preset")
         if name not in self.presets:
-            raise BadInput(f"There is no preset {name!r}. Known: {', '.join(self.presets)}.")
+            raise BadInput(f"Unknown preset {name!r}. Presets: {', '.join(self.presets)}.")
         preset = self.presets[name]
         return preset, preset.scenario(command.get("values", {}), command.get("field"))
 
     def _try(self, command: dict[str, Any]) -> None:
-        """Whether numbers go together, and the command that does it."""
+        """Check the values, and send the equivalent commands."""
         _, scenario = self._found(command)
         self._send({"type": "fits", "commands": scenario.commands})
 
     def _start(self, command: dict[str, Any]) -> None:
-        # also for one that is refused: the page counts what it asked for, and hears no more of the
-        # run before
+        # Also counts refused runs, as the page does: messages of earlier runs are then ignored.
         self._run += 1
         self._preset, scenario = self._found(command)
-        self._send(
-            {"type": "status", "run": self._run, "text": "drawing the task and the network …"}
-        )
-        self._buffer = reel = FrameBuffer(scenario)
+        self._send({"type": "status", "run": self._run, "text": "Initializing …"})
+        self._buffer = buffer = FrameBuffer(scenario)
         self._seen, self._made, self._paused = 0, 1, False
-        first = reel.open()
+        first = buffer.open()
         self._announce(scenario)
         self._send({"type": "frame", "run": self._run, **first})
         if len(scenario.watched) > 1:
             self._send(
-                {"type": "status", "run": self._run, "text": "getting the other learners ready …"}
+                {"type": "status", "run": self._run, "text": "Initializing the other learners …"}
             )
-            reel.complete()
-            self._send({"type": "frame", "run": self._run, **reel.frame(0)})
-        self._send({"type": "status", "run": self._run, "text": "training"})
+            buffer.complete()
+            self._send({"type": "frame", "run": self._run, **buffer.frame(0)})
+        self._send({"type": "status", "run": self._run, "text": "Training."})
         self._baselines(scenario)
 
     def _announce(self, scenario: Scenario) -> None:
@@ -164,6 +158,7 @@ class Session:
                 "run": self._run,
                 "preset": self._preset.id,
                 "learners": list(scenario.watched),
+                "fixed": [name for name in scenario.watched if name in scenario.fixed],
                 "baselines": {name: None for name in scenario.baselines},
                 "baseline_n": scenario.baseline_n,
                 "n": scenario.n,
@@ -171,7 +166,7 @@ class Session:
                 "count": self._buffer.count,
                 "last": self._buffer.steps[-1],
                 "unit": metric.unit,
-                "story": [list(line) for line in self._preset.walkthrough],
+                "walkthrough": [list(line) for line in self._preset.walkthrough],
                 "commands": scenario.commands,
             }
         )
@@ -181,53 +176,56 @@ class Session:
         frame = self._buffer.next(self._made)
         self._made += 1
         self._send({"type": "frame", "run": self._run, **frame})
-        held = sum(moment.bytes for moment in self._buffer.moments[-1].values()) * len(
-            self._buffer.moments
+        held = sum(snapshot.bytes for snapshot in self._buffer.snapshots[-1].values()) * len(
+            self._buffer.snapshots
         )
-        if held > MEMORY:  # the oldest but the first go; winding back ends there
-            self._forget()
+        if held > MEMORY:
+            self._drop_snapshots()
         if self._made == self._buffer.count:
             self._send({"type": "done", "run": self._run})
 
-    def _forget(self) -> None:
+    def _drop_snapshots(self) -> None:
+        """Drop every second old snapshot except the first."""
         assert self._buffer is not None
-        moments = self._buffer.moments
+        snapshots = self._buffer.snapshots
         kept = [
-            place
-            for place, moment in enumerate(moments)
-            if moment and 0 < place < len(moments) - AHEAD
+            position
+            for position, snapshot in enumerate(snapshots)
+            if snapshot and 0 < position < len(snapshots) - AHEAD
         ]
-        for place in kept[1::2]:
-            moments[place] = {}
+        for position in kept[1::2]:
+            snapshots[position] = {}
 
-    def _wind_back(self, index: int) -> None:
-        """To a frame whose networks are still there, at or before the one that was asked for."""
+    def _rewind(self, index: int) -> None:
+        """Return to the last kept snapshot at or before `index`."""
         assert self._buffer is not None
-        place = max(
-            place for place in range(min(index, self._made - 1) + 1) if self._buffer.moments[place]
+        position = max(
+            position
+            for position in range(min(index, self._made - 1) + 1)
+            if self._buffer.snapshots[position]
         )
-        self._made = place + 1
-        self._seen = min(self._seen, place)
-        self._send({"type": "rewound", "run": self._run, "index": place})
+        self._made = position + 1
+        self._seen = min(self._seen, position)
+        self._send({"type": "rewound", "run": self._run, "index": position})
 
     def _go(self, command: dict[str, Any]) -> None:
-        """Go on, from the frame that is seen."""
+        """Resume training, from frame `index` if given."""
         if self._buffer is None:
-            raise BadInput("Nothing is running: press start first.")
+            raise BadInput("No run to resume. Press Start.")
         if (
             "index" in command
             and int(command["index"]) < self._made - 1
             and command.get("from_here")
         ):
-            self._wind_back(int(command["index"]))
+            self._rewind(int(command["index"]))
         self._paused = False
 
     def _change(self, command: dict[str, Any]) -> None:
-        """Other numbers from the present frame on; from the start if the network is another."""
+        """Apply other values from the frame shown; restart if they need another network."""
         preset, scenario = self._found(command)
-        if self._buffer is None or preset is not self._preset or not self._buffer.moments:
+        if self._buffer is None or preset is not self._preset or not self._buffer.snapshots:
             return self._start(command)
-        self._wind_back(int(command.get("index", self._made - 1)))
+        self._rewind(int(command.get("index", self._made - 1)))
         if not self._buffer.change(scenario):
             return self._start(command)
         self._send(
@@ -242,16 +240,16 @@ class Session:
         return None
 
     def _baselines(self, scenario: Scenario) -> None:
-        """Solve the rivals beside the training, and say what they reach."""
+        """Fit the baselines in the background, and send their errors."""
         if scenario.baselines:
-            self._beside.submit(self._aside, self._solve, scenario, self._run)
+            self._pool.submit(self._in_background, self._solve, scenario, self._run)
 
-    def _aside(self, job: Callable[..., None], *arguments: Any) -> None:
+    def _in_background(self, job: Callable[..., None], *arguments: Any) -> None:
         self._solving = True
         try:
             job(*arguments)
         except UnlazyError as error:
-            self._send({"type": "aside", "message": str(error)})
+            self._send({"type": "background-error", "message": str(error)})
         except Exception as error:
             self._send({"type": "broken", "message": f"{type(error).__name__}: {error}"})
         finally:
@@ -267,19 +265,19 @@ class Session:
     def _errors(
         self, wanted: Callable[[], bool] = lambda: True
     ) -> Iterator[Callable[[FinalErrors], list[float | None]]]:
-        """Yield a function that runs studies; it ends the block if nobody waits any more."""
+        """Yield a function that runs studies; it ends the block once `wanted` returns False."""
         callback = Abandoning(lambda: not self.stopped.is_set() and wanted())
         with contextlib.suppress(Abandoned), opened(self._store) as store:
             engine = LocalEngine()
             yield lambda study: run_one(study, store, engine, callback=callback)
 
     def _gap(self, command: dict[str, Any]) -> None:
-        """How the gap grows: the first watched learner and the rivals at each value of a number."""
+        """Measure the first watched learner and the baselines at each value of a parameter."""
         preset, _ = self._found(command)
         if preset.gap is None:
-            raise BadInput(f"{preset.id} has no number along which a gap is drawn.")
-        self._beside.submit(
-            self._aside, self._grow, preset, dict(command.get("values", {})), self._run
+            raise BadInput(f"{preset.id} has no parameter to vary.")
+        self._pool.submit(
+            self._in_background, self._grow, preset, dict(command.get("values", {})), self._run
         )
 
     def _grow(self, preset: Preset, values: dict[str, Any], run: int) -> None:

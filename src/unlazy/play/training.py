@@ -1,9 +1,8 @@
-"""Training in pieces: the one loop, taken a few steps at a time for all seeds at once, so that it
-can be watched and wound back.
+"""Training in segments of a few steps, for all seeds at once, with snapshots to return to.
 
-A piece is one call of a compiled program; its numbers (step sizes, noise, the steps between which
-it trains) are inputs of the program, so that changing one compiles nothing. Taken in any pieces, a
-run is the trial of the same family, learner, n and seed.
+A segment is one call of a compiled program. Learning rates, noise and the range of steps are its
+inputs, so that changing them needs no compilation. For any segmentation the result equals that of
+the trial with the same family, learner, n and seed.
 """
 
 from __future__ import annotations
@@ -25,24 +24,22 @@ from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.parts import Begin, Resumable, Stage, Start
 from unlazy.learners.unit_norm import Scaled, UnitNorm, UnitScale
 from unlazy.networks.base import Model, Network
-from unlazy.play.views import sights_of
+from unlazy.play.views import views_of
 from unlazy.probes.base import Probe
 from unlazy.probes.performance import Performance
 from unlazy.tasks.base import Batch, Data, Family, Task
 
 
 def is_live(learner: Learner, family: Family) -> bool:
-    """Whether a learner can be watched: it is gradient descent by stages, on inputs as they are or
-    of unit norm.
+    """Return whether a learner can be watched: multi-stage gradient descent, possibly on inputs
+    scaled to unit norm.
     """
     suited = learner.suited(family)
     return isinstance(suited.learner if isinstance(suited, UnitNorm) else suited, GradientDescent)
 
 
-class Ground(eqx.Module):
-    """What a seed stands on: the task, what training starts from, the scale of the inputs, what was
-    seen, and the key of the probes.
-    """
+class Setup(eqx.Module):
+    """Task, initial state, input scale, training examples and probe key of one seed."""
 
     task: Data
     start: Start
@@ -52,9 +49,10 @@ class Ground(eqx.Module):
 
 
 @dataclasses.dataclass(frozen=True)
-class Moment:
-    """A run after `step` steps: in `stage`, from `state`, with the networks (one a seed) and the
-    mean losses since the moment before.
+class Snapshot:
+    """State of a run after `step` steps: `stage`, optimizer `state` and one network per seed.
+
+    `losses`: mean losses since the previous snapshot.
     """
 
     step: int
@@ -65,14 +63,14 @@ class Moment:
 
     @property
     def bytes(self) -> int:
-        """Memory that it holds."""
+        """Memory in bytes."""
         return sum(
             leaf.nbytes for leaf in jax.tree.leaves((self.state, self.models)) if eqx.is_array(leaf)
         )
 
 
 class LiveTraining:
-    """A learner on a family, with n examples and some seeds, in pieces."""
+    """Training of a learner on a family with n examples, for several seeds, in segments."""
 
     def __init__(
         self, family: Family, learner: Learner, n: int, seeds: Sequence[int], *, test: int = 2000
@@ -82,117 +80,118 @@ class LiveTraining:
         inner = suited.learner if isinstance(suited, UnitNorm) else suited
         if not isinstance(inner, GradientDescent):
             raise BadInput(
-                f"{type(inner).__name__} is no gradient descent by stages: it cannot be watched."
+                f"{type(inner).__name__} is not multi-stage gradient descent and cannot be watched."
             )
         self.learner = inner.suited_to_outputs(family.outputs)
         self.n, self.seeds, self.test = n, tuple(seeds), test
         self.lengths = [stage.length(n) for stage in self.learner.stages]
         self._double = learner.precision == 64
         with self._precision():
-            self.family, self._numbers = _as_inputs(family), _as_inputs(self.learner)
-        self.ground = self._drawn()
-        self.sights = self._sights()
+            self.family, self._inputs = _as_inputs(family), _as_inputs(self.learner)
+        self.setup = self._set_up()
+        self.views = self._views()
 
     def _precision(self) -> Any:
-        return jax.enable_x64(self._double)  # which is a setting of each thread
+        return jax.enable_x64(self._double)  # a setting per thread
 
-    def _drawn(self) -> Ground:
+    def _set_up(self) -> Setup:
         with self._precision():
-            return _drawn(
-                self.family, self._numbers, self.n, self.unit, jnp.array(self.seeds, jnp.uint32)
+            return _set_up(
+                self.family, self._inputs, self.n, self.unit, jnp.array(self.seeds, jnp.uint32)
             )
 
     @property
-    def has_secret(self) -> bool:
-        """Whether there are hidden directions to be found."""
-        return isinstance(self.ground.task, Task)
+    def has_ground_truth(self) -> bool:
+        """Whether the hidden directions are known."""
+        return isinstance(self.setup.task, Task)
 
-    def _sights(self) -> tuple[Probe, ...]:
+    def _views(self) -> tuple[Probe, ...]:
         with self._precision():
-            task, model = (_first(each) for each in (self.ground.task, self.ground.start.model))
-            return sights_of(task, model)
+            task, model = (_first(each) for each in (self.setup.task, self.setup.start.model))
+            return views_of(task, model)
 
     @property
     def steps(self) -> int:
-        """Steps in all."""
+        """Total number of steps."""
         return sum(self.lengths)
 
-    def begin(self) -> Moment:
-        """Before the first step."""
-        return self._enter(Moment(0, -1, None, self.ground.start.model, None))
+    def begin(self) -> Snapshot:
+        """Return the snapshot at initialization."""
+        return self._enter(Snapshot(0, -1, None, self.setup.start.model, None))
 
-    def _enter(self, moment: Moment) -> Moment:
-        """At the end of a stage, the beginning of the next one that has steps."""
-        index = moment.stage + 1
+    def _enter(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot at the beginning of the next stage that has steps."""
+        index = snapshot.stage + 1
         while index < len(self.lengths) and not self.lengths[index]:
             index += 1
         if index == len(self.lengths):
-            return moment
-        stage = self._numbers.stages[index].body
+            return snapshot
+        stage = self._inputs.stages[index].body
         with self._precision():
-            state = _begun(stage, moment.models) if isinstance(stage, Resumable) else None
-        return dataclasses.replace(moment, stage=index, state=state)
+            state = _begun(stage, snapshot.models) if isinstance(stage, Resumable) else None
+        return dataclasses.replace(snapshot, stage=index, state=state)
 
-    def advance(self, moment: Moment, step: int) -> Moment:
-        """Train on until that step, over the ends of stages."""
+    def advance(self, snapshot: Snapshot, step: int) -> Snapshot:
+        """Train up to a step, across stages."""
         step = min(step, self.steps)
-        while moment.step < step:
-            begun = sum(self.lengths[: moment.stage])
-            end = begun + self.lengths[moment.stage]
-            moment = self._piece(moment, begun, min(step, end))
-            if moment.step == end:
-                moment = self._enter(moment)
-        return moment
+        while snapshot.step < step:
+            begun = sum(self.lengths[: snapshot.stage])
+            end = begun + self.lengths[snapshot.stage]
+            snapshot = self._segment(snapshot, begun, min(step, end))
+            if snapshot.step == end:
+                snapshot = self._enter(snapshot)
+        return snapshot
 
-    def _piece(self, moment: Moment, begun: int, step: int) -> Moment:
+    def _segment(self, snapshot: Snapshot, begun: int, step: int) -> Snapshot:
         stage, source, start = (
-            self._numbers.stages[moment.stage].body,
-            self._numbers.source,
-            self.ground.start,
+            self._inputs.stages[snapshot.stage].body,
+            self._inputs.source,
+            self.setup.start,
         )
         with self._precision():
-            index = jnp.asarray(moment.stage, jnp.uint32)
-            if not isinstance(stage, Resumable):  # solved at once
+            index = jnp.asarray(snapshot.stage, jnp.uint32)
+            if not isinstance(stage, Resumable):  # solved in closed form
                 models, losses = _solved(
-                    stage, source, moment.models, start.material, start.key, index
+                    stage, source, snapshot.models, start.material, start.key, index
                 )
-                return Moment(
-                    begun + self.lengths[moment.stage], moment.stage, None, models, losses
+                return Snapshot(
+                    begun + self.lengths[snapshot.stage], snapshot.stage, None, models, losses
                 )
-            span = jnp.asarray([[moment.step - begun, step - begun]], jnp.int32)
-            total = jnp.asarray(self.lengths[moment.stage], jnp.int32)
-            state, models, losses = _went_on(
-                stage, source, moment.state, start.material, start.key, span, total, index
+            span = jnp.asarray([[snapshot.step - begun, step - begun]], jnp.int32)
+            total = jnp.asarray(self.lengths[snapshot.stage], jnp.int32)
+            state, models, losses = _resumed(
+                stage, source, snapshot.state, start.material, start.key, span, total, index
             )
-        return Moment(step, moment.stage, state, models, losses)
+        return Snapshot(step, snapshot.stage, state, models, losses)
 
     def change(self, family: Family, learner: Learner) -> bool:
-        """Go on with other numbers: step sizes at once, those of the task by drawing its examples
-        anew. False where sizes differ.
+        """Continue with another family and learner; return False if shapes differ.
+
+        Learning rates apply immediately. Task parameters draw the examples again.
         """
         other = LiveTraining(family, learner, self.n, self.seeds, test=self.test)
         pairs = (
             (self.family, other.family),
-            (self._numbers, other._numbers),
-            (self.ground, other.ground),
+            (self._inputs, other._inputs),
+            (self.setup, other.setup),
         )
         same = all(_kind(a) == _kind(b) for a, b in pairs)
         if same:
-            self.family, self._numbers, self.ground = other.family, other._numbers, other.ground
+            self.family, self._inputs, self.setup = other.family, other._inputs, other.setup
         return same
 
-    def look(self, moment: Moment) -> dict[str, np.ndarray]:
-        """What is seen and measured; the first axis runs over seeds."""
+    def look(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
+        """Return views and measurements of a snapshot; the first axis is the seed."""
         with self._precision():
-            found = _looked(self.ground, moment.models, (Performance(self.test),), self.sights)
+            found = _looked(self.setup, snapshot.models, (Performance(self.test),), self.views)
         return {name: np.asarray(value)[:, 0] for name, value in jax.device_get(found).items()}
 
 
 def grid(lengths: Sequence[int], count: int) -> Iterator[int]:
-    """Steps at which to look, about `count` in all: of each stage the first and the last, some
-    spaced by ratios and some evenly.
+    """Yield about `count` steps at which frames are made.
 
-    Early steps change most, and late ones must not take for ever.
+    Each stage contributes its first and last step, geometrically spaced steps (the network changes
+    most early) and evenly spaced steps.
     """
     yield 0
     begun, total = 0, max(sum(lengths), 1)
@@ -204,26 +203,24 @@ def grid(lengths: Sequence[int], count: int) -> Iterator[int]:
         begun += length
 
 
-def _as_inputs(thing: Any) -> Any:
-    """Numbers as arrays, which are inputs of the programs."""
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, float) else leaf, thing)
+def _as_inputs(tree: Any) -> Any:
+    # Python floats would be compiled into the program.
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, float) else leaf, tree)
 
 
 def _first(tree: Any) -> Any:
-    """Of a tree over seeds, the first."""
     arrays, rest = eqx.partition(tree, eqx.is_array)
     return eqx.combine(jax.tree.map(lambda leaf: leaf[0], arrays), rest)
 
 
 def _kind(tree: Any) -> Any:
-    """All of a tree but its numbers."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, [(leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf for leaf in leaves]
 
 
 @eqx.filter_jit
-def _drawn(family: Family, learner: GradientDescent, n: int, unit: bool, seeds: Array) -> Ground:
-    def one(seed: Array) -> Ground:
+def _set_up(family: Family, learner: GradientDescent, n: int, unit: bool, seeds: Array) -> Setup:
+    def one(seed: Array) -> Setup:
         key_task, key_learner, key_probe = jax.random.split(new_key(seed), 3)
         task = family.task(key=key_task)
         sampler, scale, sample = family.handed(task), None, None
@@ -233,9 +230,9 @@ def _drawn(family: Family, learner: GradientDescent, n: int, unit: bool, seeds: 
         count = min(n, SEEN) if learner.draws_fresh else n
         start = Begin(learner.init, learner.source, count, rotates)(sampler, key_learner)
         seen = start.seen if sample is None else Batch(sample.x[: len(start.seen.y)], start.seen.y)
-        return Ground(task, start, scale, seen, key_probe)
+        return Setup(task, start, scale, seen, key_probe)
 
-    result: Ground = eqx.filter_vmap(one)(seeds)
+    result: Setup = eqx.filter_vmap(one)(seeds)
     return result
 
 
@@ -245,7 +242,7 @@ def _begun(stage: Resumable, models: Network) -> Any:
 
 
 @eqx.filter_jit
-def _went_on(
+def _resumed(
     stage: Resumable,
     source: Any,
     states: Any,
@@ -279,22 +276,22 @@ def _solved(
 
 @eqx.filter_jit
 def _looked(
-    ground: Ground, models: Network, scores: tuple[Probe, ...], sights: tuple[Probe, ...]
+    setup: Setup, models: Network, scores: tuple[Probe, ...], views: tuple[Probe, ...]
 ) -> dict[str, Array]:
-    def one(ground: Ground, model: Any) -> dict[str, Any]:
-        basis = ground.start.basis
+    def one(setup: Setup, model: Any) -> dict[str, Any]:
+        basis = setup.start.basis
         inner: Model = model if basis is None else model.leave(basis)
-        outer = inner if ground.scale is None else Scaled(inner, ground.scale)
+        outer = inner if setup.scale is None else Scaled(inner, setup.scale)
         found: dict[str, Any] = {}
-        for which, probes in ((outer, scores), (inner, sights)):
-            trace = Trace(_stacked(which), jnp.full(1, jnp.nan), ground.seen, (0,))
+        for which, probes in ((outer, scores), (inner, views)):
+            trace = Trace(_stacked(which), jnp.full(1, jnp.nan), setup.seen, (0,))
             for index, probe in enumerate(probes):
                 found |= probe(
-                    ground.task, trace, found=found, key=jax.random.fold_in(ground.key, index)
+                    setup.task, trace, found=found, key=jax.random.fold_in(setup.key, index)
                 )
         return found
 
-    result: dict[str, Array] = eqx.filter_vmap(one)(ground, models)
+    result: dict[str, Array] = eqx.filter_vmap(one)(setup, models)
     return result
 
 

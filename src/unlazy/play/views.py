@@ -1,6 +1,4 @@
-"""What the live page sees of a network: its neurons in a plane that stays, its weights as tiles,
-its gates, its signals.
-"""
+"""Views of a network on the live page: neurons in a plane, weights, gates, signals."""
 
 from __future__ import annotations
 
@@ -18,27 +16,25 @@ from unlazy.tasks.base import Batch, Data, Task
 from unlazy.tasks.circuits.families import GenerativeTask, ProductCircuitTask
 from unlazy.tasks.hierarchy import HierarchyTask
 
-#: More hidden directions than these have no place of their own around the circle.
+#: Maximum number of hidden directions drawn on the circle.
 MAX_STARS = 8
-#: Inputs without a secret are drawn by their main directions up to this dimension: these are found
-#: anew for each picture.
+#: Maximum dimension for views by principal directions, which are computed for each frame.
 MAX_COLUMNS = 500
-#: Directions beside the hidden ones that tiles show.
+#: Number of random directions in the weights view.
 OTHERS = 12
 
 
 class NeuronView(ModelProbe):
-    """Where neurons point, in a plane that is the same at all steps, so that they can be seen to
-    move.
+    """Unit weight vectors projected onto a plane that is the same at all steps.
 
-    Of data without a secret the two directions in which the inputs vary most stand for the hidden
-    ones (`main_directions`). The plane of one hidden direction u is spanned by u and a random
-    direction; two directions span it themselves. Of more, the j-th of f is drawn at the angle
-    π·j/f, and a neuron at the sum of these places with its cosines as weights. `places`: of up to
-    `count` neurons; `stars`: of the hidden directions; `lengths`: ‖w‖; `votes`: the sign of the
-    second layer, 0 where it has no one sign; `tiles`: cosines of the first `rows` neurons with the
-    hidden directions and then with others that are random; without a secret, with the first
-    columns.
+    One hidden direction u: the plane spans u and a random direction. Two: the plane spans both.
+    f > 2: direction j is drawn at the angle π·j/f, and a neuron at the sum of these points weighted
+    by its cosines. Data without ground truth: the first two principal directions of the inputs.
+
+    `places`: up to `count` neurons, shape (neurons, 2); `stars`: hidden directions, shape (f, 2);
+    `lengths`: ‖w‖; `votes`: sign of the second-layer weight, 0 for several outputs; `tiles`:
+    cosines of the first `rows` neurons with the hidden and then random directions, or without
+    ground truth the first coordinates of the unit weight vectors.
     """
 
     count: int = eqx.field(static=True, default=64)
@@ -46,14 +42,14 @@ class NeuronView(ModelProbe):
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(model, HasNeurons):
-            raise BadInput("Only networks with neurons are seen so.")
+            raise BadInput(f"{type(model).__name__} has no neurons to draw.")
         w = model.first_layer
         every = -(-len(w) // self.count)
         w = w[::every]
         tiny = jnp.finfo(w.dtype).tiny
         units = w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), tiny)
         units = units / jnp.maximum(jnp.linalg.norm(units, axis=1, keepdims=True), tiny)
-        secret = isinstance(task, Task)
+        ground_truth = isinstance(task, Task)
         hidden = task.features[:MAX_STARS] if isinstance(task, Task) else main_directions(seen.x)
         others = _others(hidden, key)
         plane = _plane(hidden, others)  # d 2
@@ -68,22 +64,20 @@ class NeuronView(ModelProbe):
             "lengths": jnp.linalg.norm(w, axis=1),
             "votes": votes,
             "tiles": units[: self.rows] @ jnp.concatenate([hidden, others]).T
-            if secret
+            if ground_truth
             else units[: self.rows, : MAX_STARS + OTHERS],
         }
 
 
 def main_directions(x: Float[Array, "n d"]) -> Float[Array, "f d"]:
-    """The two orthogonal unit directions in which inputs vary most; one where there is no
-    second.
-    """
-    centred = x - jnp.mean(x, axis=0, keepdims=True)
-    result: Array = eigenvectors(centred.T @ centred)[1][:, ::-1].T[:2]
+    """Return the first two principal directions of the inputs as unit rows; one if d = 1."""
+    centered = x - jnp.mean(x, axis=0, keepdims=True)
+    result: Array = eigenvectors(centered.T @ centered)[1][:, ::-1].T[:2]
     return result
 
 
 def _others(hidden: Float[Array, "f d"], key: PRNGKeyArray) -> Float[Array, "o d"]:
-    """Random directions orthogonal to the hidden ones and to each other, as many as fit."""
+    """Return random orthonormal directions, orthogonal to the hidden ones."""
     f, d = hidden.shape
     drawn = normal(key, (d, min(OTHERS, d - f)))
     result: Array = orthogonal_triangular(
@@ -102,15 +96,17 @@ def _plane(hidden: Float[Array, "f d"], others: Float[Array, "o d"]) -> Float[Ar
 
 
 class GateView(ModelProbe):
-    """`gates`: what each gate of a tree computes, by number; `outputs`: its answers to the four
-    patterns; `wanted`: the target's gates.
+    """Gates of a tree network.
+
+    `gates`: index of the Boolean function that each gate computes; `outputs`: its values on the
+    four input patterns; `wanted`: gates of the target.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(model, TreeNetwork):
-            raise BadInput(f"{type(model).__name__} is no tree of gates.")
+            raise BadInput(f"{type(model).__name__} is not a tree of gates.")
         if not isinstance(task, (GenerativeTask, ProductCircuitTask)):
-            raise BadInput(f"{type(task).__name__} is no circuit of gates.")
+            raise BadInput(f"{type(task).__name__} is not a circuit of gates.")
         number = jnp.result_type(float)
         return {
             "gates": model.gates.astype(number),
@@ -120,18 +116,16 @@ class GateView(ModelProbe):
 
 
 class SignalView(ModelProbe):
-    """`base` and `composite`: how much of β·F and of α·G(F) is in the output, as slopes of a
-    regression on both; 1 is all of it.
+    """Regression coefficients of the output on β·F (`base`) and α·G(F) (`composite`).
 
-    The two signals are uncorrelated on the tasks that are drawn so; `examples` fresh inputs measure
-    it.
+    1: fully learned. Estimated on `examples` fresh inputs.
     """
 
     examples: int = eqx.field(static=True, default=2000)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(task, HierarchyTask):
-            raise BadInput(f"{type(task).__name__} is no hierarchy.")
+            raise BadInput(f"{type(task).__name__} is not a hierarchy.")
         x = task.inputs(self.examples, key)
         base = task.base_signal(x)
         signals = jnp.stack([task.beta * base, task.alpha * task.composite(base)])  # 2 n k
@@ -143,8 +137,8 @@ class SignalView(ModelProbe):
         return {"base": base_slope, "composite": jnp.where(task.alpha > 0, composite_slope, 0.0)}
 
 
-def sights_of(family_task: Data, model: Model) -> tuple[ModelProbe, ...]:
-    """All sights that fit a task and a network."""
+def views_of(family_task: Data, model: Model) -> tuple[ModelProbe, ...]:
+    """Return all views that apply to a task and a network."""
     found: list[ModelProbe] = []
     if isinstance(model, TreeNetwork):
         return (

@@ -127,7 +127,7 @@ def test_a_table_can_be_watched(table):
     assert "120 rows" in preset.about
     found = record(preset, {"n": 60, "width": 20, "steps": 50, "seeds": 1}, baselines=False)
     frames = [message for message in found["messages"] if message["type"] == "frame"]
-    assert frames[-1]["secret"] is False and frames[-1]["hidden"] == 2
+    assert frames[-1]["ground_truth"] is False and frames[-1]["hidden"] == 2
     assert len(frames[-1]["tiles"][0]) == family_of(f"{table}:sign").dimension
     assert "hidden direction" not in frames[-1]["reading"]
     assert frames[-1]["errors"]["network"][0] < frames[0]["errors"]["network"][0]

@@ -1,11 +1,11 @@
 "use strict";
-// Drawing on canvases: sharp on any screen, in the colours of the style, which follow the light or dark scheme.
-const colourCache = new Map();
-function colour(name) {
-  if (!colourCache.has(name)) colourCache.set(name, getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
-  return colourCache.get(name);
+// Drawing on canvases, with the colors of the style sheet (light or dark scheme).
+const colorCache = new Map();
+function color(name) {
+  if (!colorCache.has(name)) colorCache.set(name, getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
+  return colorCache.get(name);
 }
-function armColour(place) { return colour("c" + (place % 8)); }
+function armColor(index) { return color("c" + (index % 8)); }
 
 class Sheet {
   constructor(canvas) { this.canvas = canvas; this.pen = canvas.getContext("2d"); this.fit(); }
@@ -40,28 +40,28 @@ class Sheet {
     if (!hollow) pen.fill();
     pen.stroke();
   }
-  text(words, x, y, { align = "left", size = 13, fill = colour("ink"), base = "alphabetic", bold = false } = {}) {
+  text(string, x, y, { align = "left", size = 13, fill = color("ink"), base = "alphabetic", bold = false } = {}) {
     const pen = this.pen; pen.font = `${bold ? "600 " : ""}${size}px system-ui, sans-serif`; pen.fillStyle = fill;
-    pen.textAlign = align; pen.textBaseline = base; pen.fillText(words, x, y);
+    pen.textAlign = align; pen.textBaseline = base; pen.fillText(string, x, y);
   }
 }
 
 function mean(values) { const real = values.filter(value => value !== null); return real.length ? real.reduce((a, b) => a + b, 0) / real.length : null; }
-function between(a, b, share) { return a === null || b === null || a === undefined || b === undefined ? b ?? a : a + (b - a) * share; }
-function short(value) { return value === null ? "not finite" : Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2); }
+function interpolate(a, b, fraction) { return a === null || b === null || a === undefined || b === undefined ? b ?? a : a + (b - a) * fraction; }
+function formatted(value) { return value === null ? "diverged" : Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2); }
 
-// Lines over an axis: `lines` have points [x, y] (null for a gap), a colour, a width, a dash; `ticks` are [x, label].
+// Axes with ranges `xs` and `ys`; `ticks` are [x, label]. Returns the scales and the plot area.
 function drawAxes(sheet, { left = 46, right = 20, top = 10, bottom = 38, xs, ys, ticks, title, label }) {
   const width = sheet.width - left - right, height = sheet.height - top - bottom;
   const x = value => left + width * (value - xs[0]) / Math.max(xs[1] - xs[0], 1e-9);
   const y = value => top + height * (1 - (value - ys[0]) / Math.max(ys[1] - ys[0], 1e-9));
   const raw = (ys[1] - ys[0]) / 4, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].map(k => k * power).find(k => k >= raw);
   for (let value = Math.ceil(ys[0] / step) * step; value <= ys[1] + 1e-9; value += step) {
-    sheet.line([[left, y(value)], [left + width, y(value)]], colour("rule"));
-    sheet.text(String(Number(value.toPrecision(6))), left - 6, y(value) + 4, { align: "right", size: 12, fill: colour("soft") });
+    sheet.line([[left, y(value)], [left + width, y(value)]], color("rule"));
+    sheet.text(String(Number(value.toPrecision(6))), left - 6, y(value) + 4, { align: "right", size: 12, fill: color("soft") });
   }
-  for (const [place, words] of ticks) sheet.text(words, x(place), top + height + 16, { align: "center", size: 12, fill: colour("soft") });
-  sheet.text(label, left + width / 2, sheet.height - 4, { align: "center", size: 12, fill: colour("soft") });
-  sheet.text(title, left, top + 2, { size: 12, fill: colour("soft"), base: "bottom" });
+  for (const [value, text] of ticks) sheet.text(text, x(value), top + height + 16, { align: "center", size: 12, fill: color("soft") });
+  sheet.text(label, left + width / 2, sheet.height - 4, { align: "center", size: 12, fill: color("soft") });
+  sheet.text(title, left, top + 2, { size: 12, fill: color("soft"), base: "bottom" });
   return { x, y, left, width, top, height };
 }

@@ -1,18 +1,18 @@
 "use strict";
-// The player: what is recorded, what is shown of it, what the server is told. A recording plays without a server.
+// Player: state, controls and connection. A recording plays without a server.
 const $ = id => document.getElementById(id);
 const recording = JSON.parse($("recording").textContent), opening = JSON.parse($("opening").textContent);
 const calm = matchMedia("(prefers-reduced-motion: reduce)"), dark = matchMedia("(prefers-color-scheme: dark)");
 const state = {
   presets: recording ? [recording.preset] : opening.presets, preset: null, values: {}, run: null, number: 0, frames: [], cursor: 0, playing: false, view: null,
-  socket: null, told: -1, left: -1, gap: {}, gapSizes: {}, gapNames: [], painted: 0, fps: 0, dirty: true, finished: false, messages: [],
+  socket: null, reported: -1, left: -1, gap: {}, gapSizes: {}, gapNames: [], painted: 0, fps: 0, dirty: true, finished: false, messages: [],
 };
 const view = new Sheet($("view")), curves = new Sheet($("curves")), gapChart = new Sheet($("gap-chart"));
-function seedName(place) { return state.run ? state.run.seeds[place] : place; }
+function seedName(index) { return state.run ? state.run.seeds[index] : index; }
 
-// What can be chosen.
+// Presets and sliders.
 function fillPresets() {
-  const groups = recording ? [["Recording", state.presets]] : [["Stories", state.presets.filter(p => p.id !== p.title)], ["Tasks", state.presets.filter(p => p.id === p.title)]];
+  const groups = recording ? [["Recording", state.presets]] : [["Walkthroughs", state.presets.filter(p => p.id !== p.title)], ["Tasks", state.presets.filter(p => p.id === p.title)]];
   for (const [name, presets] of groups) {
     const group = document.createElement("optgroup"); group.label = name;
     for (const preset of presets) group.append(new Option(preset.id === preset.title ? preset.id : `${preset.title} (${preset.id})`, preset.id));
@@ -23,14 +23,14 @@ function choose(id, values = {}) {
   state.preset = state.presets.find(preset => preset.id === id);
   state.values = Object.fromEntries(state.preset.sliders.map(slider => [slider.name, values[slider.name] ?? slider.default]));
   $("preset").value = id; $("title").textContent = state.preset.title; $("about").textContent = state.preset.about;
-  $("gap").hidden = !state.preset.gap || !!recording; $("gap-status").textContent = ""; state.gap = {}; state.view = state.preset.look;
-  if (state.preset.gap) $("grow").textContent = `Measure it along ${state.preset.gap.label}: ${state.preset.gap.values.join(", ")}`;
-  forget(); fillSliders(); showGap(); tell({ do: "try", preset: id, values: state.values });
+  $("gap").hidden = !state.preset.gap || !!recording; $("gap-status").textContent = ""; state.gap = {}; state.view = state.preset.view;
+  if (state.preset.gap) $("grow").textContent = `Measure at ${state.preset.gap.label} = ${state.preset.gap.values.join(", ")}`;
+  reset(); fillSliders(); showGap(); send({ do: "try", preset: id, values: state.values });
 }
-function forget() {
+function reset() {
   state.left = recording ? -1 : state.number;
-  Object.assign(state, { run: null, frames: [], cursor: 0, playing: false, told: -1, dirty: true, finished: false, messages: [] });
-  $("story").textContent = ""; $("reading").textContent = ""; $("status").textContent = recording ? "" : "Press start.";
+  Object.assign(state, { run: null, frames: [], cursor: 0, playing: false, reported: -1, dirty: true, finished: false, messages: [] });
+  $("walkthrough").textContent = ""; $("reading").textContent = ""; $("status").textContent = recording ? "" : "Press Start.";
   $("legend").tBodies[0].replaceChildren(); showTransport();
 }
 function fillSliders() {
@@ -38,7 +38,7 @@ function fillSliders() {
   for (const slider of state.preset.sliders) {
     const part = document.createElement("div"), id = "slider-" + slider.name.replace(/\W/g, "-"); part.className = "slider"; part.dataset.name = slider.name;
     const label = document.createElement("label"); label.htmlFor = id; label.append(slider.label);
-    if (slider.live) { const bolt = document.createElement("span"); bolt.className = "bolt"; bolt.textContent = "\u26A1"; bolt.title = "acts at once"; bolt.setAttribute("aria-label", "acts at once"); label.append(bolt); }
+    if (slider.live) { const bolt = document.createElement("span"); bolt.className = "bolt"; bolt.textContent = "\u26A1"; bolt.title = "applies immediately"; bolt.setAttribute("aria-label", "applies immediately"); label.append(bolt); }
     const row = document.createElement("div"); row.className = "row"; const value = state.values[slider.name];
     let inputs;
     if (slider.kind === "choice") { const select = document.createElement("select"); for (const choice of slider.choices) select.append(new Option(choice, choice)); select.value = value; inputs = [select]; }
@@ -69,7 +69,7 @@ function moved(slider, value) {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
     const command = { preset: state.preset.id, values: state.values, field: slider.name };
-    if (state.run) tell({ do: "change", index: Math.floor(state.cursor), ...command }); else tell({ do: "try", ...command });
+    if (state.run) send({ do: "change", index: Math.floor(state.cursor), ...command }); else send({ do: "try", ...command });
   }, 150);
 }
 function refuse(field, message) {
@@ -81,37 +81,37 @@ function refuse(field, message) {
   if (message && !field) $("status").textContent = message;
 }
 
-// Talking with the server.
-function tell(command) { if (state.socket && state.socket.readyState === WebSocket.OPEN) state.socket.send(JSON.stringify(command)); }
+// Connection to the server.
+function send(command) { if (state.socket && state.socket.readyState === WebSocket.OPEN) state.socket.send(JSON.stringify(command)); }
 function connect(ready) {
   const socket = state.socket = new WebSocket(`ws://${location.host}/live${location.search}`);
   socket.onopen = ready;
-  socket.onmessage = event => hear(JSON.parse(event.data));
-  socket.onclose = () => { state.playing = false; $("status").textContent = "The server is gone: start it again with `unlazy play`, and load this page anew."; showTransport(); };
+  socket.onmessage = event => receive(JSON.parse(event.data));
+  socket.onclose = () => { state.playing = false; $("status").textContent = "Connection lost. Restart `unlazy play` and reload."; showTransport(); };
 }
-function hear(message) {
-  // What an older run still sends, or one that was left for another story, is not for this one.
+function receive(message) {
+  // Ignore messages of earlier runs and of presets that are no longer selected.
   if (message.run !== undefined && (message.run < state.number || message.run <= state.left)) return;
   switch (message.type) {
     case "begun": begin(message); break;
     case "frame": take(message); break;
     case "rewound": state.frames.length = Math.min(state.frames.length, message.index + 1); state.cursor = Math.min(state.cursor, message.index); state.finished = false; state.playing = true; break;
-    case "changed": refuse(null, ""); showCommands(message.commands); $("status").textContent = `Going on from step ${state.frames[message.index].step} with the new number.`; for (const name in state.run.baselines) state.run.baselines[name] = null; break;
+    case "changed": refuse(null, ""); showCommands(message.commands); $("status").textContent = `Resumed at step ${state.frames[message.index].step} with the new value.`; for (const name in state.run.baselines) state.run.baselines[name] = null; break;
     case "fits": refuse(null, ""); showCommands(message.commands); break;
     case "refused": refuse(message.field, message.message); break;
     case "baseline": if (state.run) { state.run.baselines[message.name] = message.errors; state.messages.push(message); } break;
     case "gap": (state.gap[message.at] ??= {})[message.name] = message.errors; (state.gapSizes[message.at] ??= {})[message.name] = message.n; if (!state.gapNames.includes(message.name)) state.gapNames.push(message.name); showGap(); break;
-    case "gap-done": $("gap-status").textContent = "Measured."; $("grow").disabled = false; break;
-    case "aside": $("gap-status").textContent = message.message; $("grow").disabled = false; break;
+    case "gap-done": $("gap-status").textContent = "Finished."; $("grow").disabled = false; break;
+    case "background-error": $("gap-status").textContent = message.message; $("grow").disabled = false; break;
     case "status": state.number = message.run; $("status").textContent = message.text; break;
-    case "done": state.finished = true; $("status").textContent = "Trained to its end."; break;
-    case "broken": $("status").textContent = "Something went wrong: " + message.message; break;
+    case "done": state.finished = true; $("status").textContent = "Training finished."; break;
+    case "broken": $("status").textContent = "Error: " + message.message; break;
   }
   state.dirty = true;
 }
 function begin(message) {
   state.number = message.run;
-  Object.assign(state, { run: { ...message, baselines: { ...message.baselines } }, frames: [], cursor: 0, told: -1, finished: false, playing: true, messages: [message] });
+  Object.assign(state, { run: { ...message, baselines: { ...message.baselines } }, frames: [], cursor: 0, reported: -1, finished: false, playing: true, messages: [message] });
   refuse(null, ""); showCommands(message.commands);
 }
 function take(frame) {
@@ -120,7 +120,7 @@ function take(frame) {
   if (frame.index === 0) showTabs();
 }
 
-// What is seen.
+// Display.
 function shownView() {
   const fitting = Object.keys(VIEWS).filter(name => VIEWS[name].fits(state.frames[0]));
   return fitting.includes(state.view) ? state.view : fitting[0] ?? null;
@@ -132,19 +132,19 @@ function showTabs() {
     const button = document.createElement("button"); button.type = "button"; button.textContent = VIEWS[name].name; button.setAttribute("aria-pressed", String(name === shown));
     button.onclick = () => { state.view = name; showTabs(); state.dirty = true; }; return button;
   }));
-  $("caption").textContent = shown ? (state.frames[0].secret === false && VIEWS[shown].without) || VIEWS[shown].caption : "These data have no known secret: there is nothing to draw but the errors.";
+  $("caption").textContent = shown ? (state.frames[0].ground_truth === false && VIEWS[shown].without) || VIEWS[shown].caption : "No ground-truth directions; only error curves are shown.";
 }
 function showCommands(commands) {
-  $("commands").querySelector("div").replaceChildren(...Object.entries(commands).flatMap(([what, text]) => {
+  $("commands").querySelector("div").replaceChildren(...Object.entries(commands).flatMap(([title, text]) => {
     const name = document.createElement("p"), row = document.createElement("div"), code = document.createElement("code"), copy = document.createElement("button");
-    name.textContent = what[0].toUpperCase() + what.slice(1) + ":"; row.className = "command"; code.textContent = text; copy.type = "button"; copy.textContent = "Copy";
+    name.textContent = title[0].toUpperCase() + title.slice(1) + ":"; row.className = "command"; code.textContent = text; copy.type = "button"; copy.textContent = "Copy";
     copy.onclick = async () => { try { await navigator.clipboard.writeText(text); copy.textContent = "Copied"; } catch { getSelection().selectAllChildren(code); } };
     row.append(code, copy); return [name, row];
   }));
 }
 function showTransport() {
   const end = state.finished && state.cursor >= state.frames.length - 1;
-  $("play").textContent = state.playing && !end ? "Pause" : !state.run ? "Start" : end ? "Play again" : "Go on";
+  $("play").textContent = state.playing && !end ? "Pause" : !state.run ? "Start" : end ? "Replay" : "Resume";
   $("scrub").value = Math.floor(state.cursor); $("back").disabled = state.cursor <= 0; $("step").disabled = !state.run || end;
   $("share").disabled = !state.frames.length || !!recording; $("share").hidden = !!recording; $("again").hidden = !!recording;
   const frame = state.frames[Math.floor(state.cursor)];
@@ -153,53 +153,56 @@ function showTransport() {
 function showWords() {
   const frame = state.frames[Math.floor(state.cursor)];
   if (!frame || !state.run) return;
-  const share = frame.step / Math.max(1, state.run.last), line = state.run.story.filter(([from]) => share >= from).pop();
-  if (line && $("story").textContent !== line[1]) $("story").textContent = line[1];
+  const progress = frame.step / Math.max(1, state.run.last), line = state.run.walkthrough.filter(([from]) => progress >= from).pop();
+  if (line && $("walkthrough").textContent !== line[1]) $("walkthrough").textContent = line[1];
   $("reading").textContent = frame.reading;
-  const rows = [...state.run.learners.map((name, index) => [name, frame.errors[name], armColour(index), false]),
-    ...Object.entries(state.run.baselines).map(([name, errors], index) => [state.run.baseline_n === state.run.n ? name : `${name}, ${state.run.baseline_n.toLocaleString("en")} examples`, errors, armColour(state.run.learners.length + index), true])];
-  $("legend").tBodies[0].replaceChildren(...rows.map(([name, errors, paint, dashed]) => {
+  const rows = [...state.run.learners.map((name, index) => [name, frame.errors[name], armColor(index), state.run.fixed.includes(name)]),
+    ...Object.entries(state.run.baselines).map(([name, errors], index) => [state.run.baseline_n === state.run.n ? name : `${name} (n = ${state.run.baseline_n.toLocaleString("en")})`, errors, armColor(state.run.learners.length + index), true])];
+  $("legend").caption.textContent = `${errorLabel(state.run.unit)}, mean over ${state.run.seeds.length} seed${state.run.seeds.length > 1 ? "s" : ""}, n\u00a0=\u00a0${state.run.n.toLocaleString("en")}`;
+  const group = (title, fixed) => { const tr = document.createElement("tr"), th = document.createElement("th"); tr.className = "group"; th.colSpan = 2; th.scope = "rowgroup"; th.textContent = title; tr.append(th); return [tr, ...rows.filter(row => row[3] === fixed).map(legendRow)]; };
+  $("legend").tBodies[0].replaceChildren(...(rows.some(row => !row[3]) ? group("Learned features", false) : []), ...(rows.some(row => row[3]) ? group("Fixed features", true) : []));
+  function legendRow([name, errors, paint, dashed]) {
     const row = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td"), swatch = document.createElement("span");
     head.scope = "row"; swatch.className = dashed ? "swatch dashed" : "swatch"; swatch.style.borderTopColor = paint; head.append(swatch, name);
-    cell.textContent = !errors ? "…" : !errors.length ? "cannot learn this" : short(mean(errors)) + (state.run.unit === "%" ? " %" : "");
+    cell.textContent = !errors ? "…" : !errors.length ? "not applicable" : formatted(mean(errors)) + (state.run.unit === "%" ? " %" : "");
     row.append(head, cell); return row;
-  }));
+  }
 }
 function showGap() {
   const values = Object.keys(state.gap);
   $("gap-chart").hidden = $("gap-table").hidden = !values.length;
   if (!values.length) { state.gapNames = []; return; }
   gapChart.fit(); drawGap(gapChart, state.gap, state.gapNames, state.preset.gap.label, state.run ? state.run.unit : "%");
-  const row = (cells, tag) => { const tr = document.createElement("tr"); cells.forEach((text, place) => { const cell = document.createElement(place ? tag : "th"); cell.textContent = text; tr.append(cell); }); return tr; };
+  const row = (cells, tag) => { const tr = document.createElement("tr"); cells.forEach((text, index) => { const cell = document.createElement(index ? tag : "th"); cell.textContent = text; tr.append(cell); }); return tr; };
   $("gap-table").tHead.replaceChildren(row([state.preset.gap.label, ...values], "th"));
-  $("gap-table").tBodies[0].replaceChildren(...state.gapNames.map((name, index) => { const tr = row([name, ...values.map(value => state.gap[value][name] ? (state.gap[value][name].length ? `${short(mean(state.gap[value][name]))} (${state.gapSizes[value][name].toLocaleString("en")})` : "–") : "…")], "td"); tr.firstChild.style.color = armColour(index); return tr; }));
+  $("gap-table").tBodies[0].replaceChildren(...state.gapNames.map((name, index) => { const tr = row([name, ...values.map(value => state.gap[value][name] ? (state.gap[value][name].length ? `${formatted(mean(state.gap[value][name]))} (${state.gapSizes[value][name].toLocaleString("en")})` : "–") : "…")], "td"); tr.firstChild.style.color = armColor(index); return tr; }));
 }
 let before = performance.now(), counted = before, words = 0;
 function paint(now) {
   requestAnimationFrame(paint);
   const elapsed = Math.min(now - before, 100); before = now; state.painted++;
-  if (now - counted > 1000) { state.fps = state.painted * 1000 / (now - counted); state.painted = 0; counted = now; $("frames").textContent = `${state.fps.toFixed(0)} pictures a second.`; }
+  if (now - counted > 1000) { state.fps = state.painted * 1000 / (now - counted); state.painted = 0; counted = now; $("frames").textContent = `${state.fps.toFixed(0)} frames per second.`; }
   const end = state.frames.length - 1;
   if (state.playing && end >= 0) {
-    // The first pictures take their time: most happens there.
+    // The first frames are shown slowly: the network changes most there.
     const pace = Number($("speed").value) * (state.cursor < 3 && !calm.matches ? 0.12 : 1);
     const moved = Math.min(end, state.cursor + elapsed / 1000 * pace);
     if (moved !== state.cursor) { state.cursor = moved; state.dirty = true; }
     if (state.finished && state.cursor >= end) { state.playing = false; state.dirty = true; }
   }
-  const place = Math.floor(state.cursor);
-  if (place !== state.told && end >= 0) { state.told = place; tell({ do: "seen", index: place }); }
+  const position = Math.floor(state.cursor);
+  if (position !== state.reported && end >= 0) { state.reported = position; send({ do: "seen", index: position }); }
   if (!state.dirty || end < 0) return;
   state.dirty = false;
-  const a = state.frames[place], b = state.frames[Math.min(place + 1, end)], share = calm.matches ? 0 : state.cursor - place;
+  const a = state.frames[position], b = state.frames[Math.min(position + 1, end)], fraction = calm.matches ? 0 : state.cursor - position;
   view.clear();
   const drawn = shownView();
-  if (drawn && VIEWS[drawn].fits(b)) VIEWS[drawn].draw(view, a, b, share, state.frames.slice(Math.max(0, place - 8), place));
+  if (drawn && VIEWS[drawn].fits(b)) VIEWS[drawn].draw(view, a, b, fraction, state.frames.slice(Math.max(0, position - 8), position));
   if (!state.playing || now - words > 90) { words = now; drawCurves(curves, state.frames, state.cursor, state.run); showWords(); showTransport(); } else state.dirty = true;
 }
 
-// What people do.
-function start() { forget(); state.number += 1; tell({ do: "start", preset: state.preset.id, values: state.values }); $("status").textContent = "Getting ready …"; }
+// Controls.
+function start() { reset(); state.number += 1; send({ do: "start", preset: state.preset.id, values: state.values }); $("status").textContent = "Initializing …"; }
 function toggle() {
   const end = state.frames.length - 1;
   if (!state.run) { if (!recording) start(); return; }
@@ -207,21 +210,21 @@ function toggle() {
   else state.playing = !state.playing;
   state.dirty = true; showTransport();
 }
-function jump(place) { state.playing = false; state.cursor = Math.max(0, Math.min(state.frames.length - 1, place)); state.dirty = true; }
+function jump(position) { state.playing = false; state.cursor = Math.max(0, Math.min(state.frames.length - 1, position)); state.dirty = true; }
 async function share() {
-  state.playing = false; $("status").textContent = "Putting the recording together …";
+  state.playing = false; $("status").textContent = "Preparing the recording …";
   const found = { preset: state.preset, values: state.values, messages: [{ ...state.run, baselines: Object.fromEntries(Object.keys(state.run.baselines).map(name => [name, null])) }, ...state.frames, ...state.messages.filter(m => m.type === "baseline")] };
   const html = await (await fetch(location.href)).text(), inside = JSON.stringify(found).replace(/</g, "\\u003c");
   const made = html.replace(/(<script id="recording" type="application\/json">)null(<\/script>)/, (_, head, tail) => head + inside + tail)
     .replace(/(<script id="opening" type="application\/json">)[^<]*(<\/script>)/, (_, head, tail) => head + "null" + tail);
   const link = document.createElement("a"); link.href = URL.createObjectURL(new Blob([made], { type: "text/html" })); link.download = `unlazy-${state.preset.id.replace(/\W+/g, "-")}.html`;
-  link.click(); URL.revokeObjectURL(link.href); $("status").textContent = `${link.download} holds this recording and plays without a network.`;
+  link.click(); URL.revokeObjectURL(link.href); $("status").textContent = `Saved ${link.download}, which plays offline.`;
 }
 $("play").onclick = toggle; $("back").onclick = () => jump(Math.ceil(state.cursor) - 1); $("step").onclick = () => jump(Math.floor(state.cursor) + 1);
 $("again").onclick = start; $("share").onclick = share;
 $("scrub").oninput = event => { jump(Number(event.target.value)); };
-$("preset").onchange = event => { tell({ do: "pause" }); choose(event.target.value); };
-$("grow").onclick = () => { state.gap = {}; showGap(); $("grow").disabled = true; $("gap-status").textContent = "Training at each value: this takes some seconds each."; tell({ do: "gap", preset: state.preset.id, values: state.values }); };
+$("preset").onchange = event => { send({ do: "pause" }); choose(event.target.value); };
+$("grow").onclick = () => { state.gap = {}; showGap(); $("grow").disabled = true; $("gap-status").textContent = "Training at each value …"; send({ do: "gap", preset: state.preset.id, values: state.values }); };
 $("controls").onsubmit = event => event.preventDefault();
 addEventListener("keydown", event => {
   if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
@@ -235,13 +238,13 @@ addEventListener("keydown", event => {
   else if (event.key === "s" && !recording && state.frames.length) share();
 });
 addEventListener("resize", () => { view.fit(); curves.fit(); showGap(); state.dirty = true; });
-dark.addEventListener("change", () => { colourCache.clear(); state.dirty = true; showGap(); });
+dark.addEventListener("change", () => { colorCache.clear(); state.dirty = true; showGap(); });
 $("commands").addEventListener("toggle", () => { state.dirty = true; });
 
 fillPresets();
 if (recording) {
   choose(recording.preset.id, recording.values);
-  for (const message of recording.messages) hear({ ...message, run: undefined, ...(message.type === "begun" ? { run: 0 } : {}) });
+  for (const message of recording.messages) receive({ ...message, run: undefined, ...(message.type === "begun" ? { run: 0 } : {}) });
   state.finished = true; state.playing = !calm.matches;
 } else {
   connect(() => { choose(opening.preset ?? state.presets[0].id, opening.values ?? {}); if (opening.start !== false) start(); });
