@@ -143,7 +143,7 @@ class OnlineDescent(ExactComputation):
     def _one(self, rate: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
         key_v, key_s, key_w, key_k, key_p = jax.random.split(key, 5)
         v = normal(key_v, (self.T, self.d)) / math.sqrt(self.d)
-        # Labels that mostly follow one direction, so that descent has something to learn.
+        # Most labels follow one direction, so that the losses can decrease.
         y = jnp.sign(v @ normal(key_w, (self.d,)) + 0.3 * normal(key_k, (self.T,)))
         squared = jnp.arange(self.T) % 2 == 1
 
