@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepGradients
-from unlazy.papers.daniely2020.random_start import RandomStart
+from unlazy.papers.daniely2020.initial_neurons import InitialNeurons
 from unlazy.papers.daniely2020.separators import (
     ReadoutFeatures,
     ceiling_separator,
@@ -18,7 +18,7 @@ KEY = jax.random.key(0)
 
 def test_shares_of_compositions_are_those_of_random_neurons():
     n, k = 15, 3
-    start = RandomStart.of(n, k)
+    start = InitialNeurons.of(n, k)
     assert np.sum(start.share) == pytest.approx(1, abs=1e-9)
     w = np.random.default_rng(0).integers(-1, 2, size=(40_000, n))
     plus, minus, outside = composition(w, np.arange(n) < k)
@@ -27,7 +27,7 @@ def test_shares_of_compositions_are_those_of_random_neurons():
         seen = np.mean((plus == p) & (minus == m) & (outside == M))
         assert abs(seen - exact) < 4 * np.sqrt(exact / 40_000)
     assert np.sum(start.share[start.cancelling]) == pytest.approx(np.mean(plus == minus), abs=0.01)
-    assert np.sum(RandomStart.of(n, k, cancelling=True).share) == pytest.approx(
+    assert np.sum(InitialNeurons.of(n, k, cancelling=True).share) == pytest.approx(
         np.sum(start.share[start.cancelling])
     )
 

@@ -15,7 +15,7 @@ from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.daniely2020.learner import AfterFirstStep, ParitySchedule, _first_step
 from unlazy.papers.daniely2020.neuron_features import FeatureFraction
 from unlazy.papers.daniely2020.probes import CountErrors, FullDecayStep, LayerDrift, Regret, Solved
-from unlazy.papers.daniely2020.random_start import RandomStart
+from unlazy.papers.daniely2020.initial_neurons import InitialNeurons
 from unlazy.tasks.equal_bits import CountedBits, EqualBits
 from unlazy.theory.parity_gradients import composition
 
@@ -70,7 +70,7 @@ def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
     before, after = models.at(0), models.at(1)
     inside = np.isin(np.arange(n), np.asarray(task.where))
     rows = np.stack(composition(np.asarray(before.w).astype(int), inside), axis=1)
-    start, table = RandomStart.of(n, k), _first_step(n, k, 0.5)
+    start, table = InitialNeurons.of(n, k), _first_step(n, k, 0.5)
     known = {
         tuple(row): index
         for index, row in enumerate(np.stack([start.plus, start.minus, start.outside], axis=1))

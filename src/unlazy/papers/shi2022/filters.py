@@ -246,7 +246,7 @@ TABLE7 = Claim(
         "In ResNet(m) trained on airplanes and automobiles of CIFAR-10, the gradients of a filter "
         "in the early steps have similar directions, filters change far more early in training "
         "than later, and the filters of every residual block form clusters whose members are "
-        "similar and whose centers point in opposite directions."
+        "similar and whose centers have negative cosine similarity."
     ),
     study=filter_clusters,
     checks=(
