@@ -78,9 +78,7 @@ def benchmark(scale: Scale) -> dict[str, StudyArm]:
     }
     arms |= {name: baseline(name) for name in (*FIXED, SHOWN[0])}
     along = first_step_network(PAIRS, record=(0, 1, 101))
-    arms[ALONG] = Arm(
-        families[5], along, sizes.n, (PartErrors(TEST), PartWeights(), ScoreByOnes())
-    )
+    arms[ALONG] = Arm(families[5], along, sizes.n, (PartErrors(TEST), PartWeights(), ScoreByOnes()))
     return arms | ({SHOWN[1]: baseline(SHOWN[1], (5,))} if scale == "paper" else {})
 
 

@@ -132,7 +132,9 @@ CLAIM_DIGITS = Claim(
             x="digits k",
             y="test accuracy (%)",
             series=tuple(
-                PlotLine(name, "test_accuracy", "linearized network" if name == LINEARIZED else name)
+                PlotLine(
+                    name, "test_accuracy", "linearized network" if name == LINEARIZED else name
+                )
                 for name in (NETWORK, LINEARIZED, *FIXED, FILTERS)
             ),
             caption="Kernels and random features are tuned per seed; the settings of the network "

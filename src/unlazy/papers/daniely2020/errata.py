@@ -15,7 +15,7 @@ ERRATA = (
         correction="w_{q+i} = w_i, b_{q+i} = b_i, u_{q+i} = −u_i",
         shown="As printed, a pair computes u·[σ(h) − σ(−h)] with h = ⟨w, x⟩ + b. This is u·h if "
         "|h| ≤ 6, not zero.",
-        test=f"{_TESTS}::test_the_printed_start_does_not_vanish",
+        test=f"{_TESTS}::test_the_printed_initial_network_is_not_zero",
     ),
     Erratum(
         id="daniely2020/lemma7-alpha",
@@ -33,7 +33,7 @@ ERRATA = (
         correction="φ_r(z) = max(−sign(r)·z + |r|, 0)",
         shown="(|r|/b)·σ(s) takes values far above 6, and φ_r as printed does not: for k ≥ 5 they "
         "differ by up to |r| + k − 6.",
-        test=f"{_TESTS}::test_features_with_a_ceiling_are_not_reached",
+        test=f"{_TESTS}::test_features_with_a_ceiling_are_not_approximated",
     ),
     Erratum(
         id="daniely2020/lemma10-coefficients",

@@ -33,9 +33,9 @@ class FirstStepGradients(ExactComputation):
     lemmas. `mean3`: mean over neurons of gradient divided by bound, at most 1 by the proof.
     `ratio6`: maximum deviation of Lemma 6 divided by (3k + 1)·√(2/(π|J|)), its bound with the sharp
     Littlewood–Offord constant. `good`: probability of a good neuron of Lemma 7, times 14√k.
-    `least_alpha`, `greatest_alpha`: minimum and maximum of E[z_j f σ'] over j in A and good neurons.
-    `off7`, `bias7`: their gradients off A and of the bias at u = n/k, divided by the bounds of the
-    proof. `ratio12`: maximum of |E f σ| divided by k/√n.
+    `least_alpha`, `greatest_alpha`: minimum and maximum of E[z_j f σ'] over j in A and good
+    neurons. `off7`, `bias7`: their gradients off A and of the bias at u = n/k, divided by the
+    bounds of the proof. `ratio12`: maximum of |E f σ| divided by k/√n.
 
     `rate` (negative control): bounds are multiplied by n^(−rate). `part`: part of the inputs for
     Lemmas 3 and 4. `only_good`: omit neurons whose weights in A do not sum to zero, which Lemma 7

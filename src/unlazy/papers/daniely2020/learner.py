@@ -45,8 +45,8 @@ Layers = Literal["both", "second"]
 
 
 class AfterFirstStep(Init):
-    """Network after the exact first step on n bits, restricted to A: one weight ⟨w, e_A⟩ per neuron,
-    with e_A the unit vector of A.
+    """Network after the exact first step on n bits, restricted to A: one weight ⟨w, e_A⟩ per
+    neuron, with e_A the unit vector of A.
 
     Neurons are drawn by their numbers of weights 1 and −1 in A and of nonzero weights outside A,
     which determine the step. If the weights on A differ after the step, as for neurons with at most
@@ -75,9 +75,7 @@ class AfterFirstStep(Init):
         key_w, key_u = jax.random.split(key)
         table, number = _first_step(self.n, self.k, self.structured), jnp.result_type(float)
         half = self.neurons // 2
-        chosen = jnp.searchsorted(
-            table.cumulative, jax.random.uniform(key_w, (half,), jnp.float32)
-        )
+        chosen = jnp.searchsorted(table.cumulative, jax.random.uniform(key_w, (half,), jnp.float32))
         along, bias, output = (
             jnp.asarray(column, number)[chosen]
             for column in (table.along, table.bias, table.output)
@@ -128,7 +126,9 @@ def _first_step(n: int, k: int, structured: float) -> _FirstStep:
     rows = (neurons.plus, neurons.minus, neurons.outside)
     found = exact.uniform(*rows).mixed(exact.structured(*rows), structured)
     zero = k - neurons.plus - neurons.minus
-    mean = (neurons.plus * found.on_plus + neurons.minus * found.on_minus + zero * found.on_zero) / k
+    mean = (
+        neurons.plus * found.on_plus + neurons.minus * found.on_minus + zero * found.on_zero
+    ) / k
     return _FirstStep(
         mean * math.sqrt(k / n),
         found.bias,

@@ -28,8 +28,8 @@ class FeatureFraction(ExactComputation):
     `wanted`: minimum over r of that probability, divided by ε/(112·k^2.5); at least 1 by the lemma.
     Only neurons whose weights in A sum to zero are counted, with the worst sum over bits outside A,
     so the probability is a lower bound. The second-layer weight u contributes the length of the set
-    of u for which the neuron is close enough. `tight` (negative control): 2ε·n^(−tight) replaces 2ε,
-    which is false for large n.
+    of u for which the neuron is close enough. `tight` (negative control): 2ε·n^(−tight) replaces
+    2ε, which is false for large n.
     """
 
     KEY = "FeatureShare"
@@ -49,7 +49,10 @@ class FeatureFraction(ExactComputation):
     def _one(self, n: int) -> float:
         k, b = self.k, 1 / (8 * self.k)
         epsilon = 1 / (10 * k)
-        neurons, exact = InitialNeurons.of(n, k, cancelling=True, max_values=300), FirstGradients(n, k, b)
+        neurons, exact = (
+            InitialNeurons.of(n, k, cancelling=True, max_values=300),
+            FirstGradients(n, k, b),
+        )
         found = exact.mixture(neurons.plus, neurons.minus, neurons.outside)
         kinds = np.stack([found.on_plus, found.on_zero, found.on_minus])
         occurs = np.stack([neurons.plus > 0, neurons.plus + neurons.minus < k, neurons.minus > 0])
@@ -59,7 +62,9 @@ class FeatureFraction(ExactComputation):
             + neurons.minus * kinds[2]
         ) / k
         unequal = k * np.max(np.where(occurs, np.abs(kinds - alpha), 0.0), axis=0)
-        stray = (unequal + neurons.outside * np.abs(found.off)) / n  # deviation of the preactivation, per |u|
+        stray = (
+            unequal + neurons.outside * np.abs(found.off)
+        ) / n  # deviation of the preactivation, per |u|
         wanted = math.inf
         for r in levels(k):
             target, reach = -b * n / (alpha * r), 4 * b * n / (alpha * abs(r) * k) * epsilon

@@ -223,9 +223,7 @@ LEMMA7 = Claim(
         },
     ),
     plots=(
-        over_bits(
-            "Probability of a good neuron", "probability times 14√k", "good neurons", "good"
-        ),
+        over_bits("Probability of a good neuron", "probability times 14√k", "good neurons", "good"),
     ),
     **notes("daniely2020/lemma7"),
 )

@@ -20,12 +20,12 @@ class ReadoutFeatures(ExactComputation):
     """Lemmas 8 and 10 as functions of z = √n·Σ_{j∈A} x_j: approximation of the features ψ_r by a
     neuron, and separators made of them.
 
-    `wanted`: minimum over r and α in [1/4, 1] of the probability over u that a feature is within
-    ε = 1/(10k) of ψ_r, divided by ε/(8k²). `error`: maximum distance at the ends of the interval of
+    `wanted`: minimum over r and α in [1/4, 1] of the probability over u that a feature is within ε
+    = 1/(10k) of ψ_r, divided by ε/(8k²). `error`: maximum distance at the ends of the interval of
     u, divided by ε. `printed_margin`, `margin`: minimum over z of y·Σ_r c_r ψ_r(z) with the printed
-    coefficients, and with those of `separator`. `ceiling`: ψ_r is at most 6 like the activation, and
-    the coefficients are those of `ceiling_separator`. `swapped` (negative control): coefficients of
-    the other kind.
+    coefficients, and with those of `separator`. `ceiling`: ψ_r is at most 6 like the activation,
+    and the coefficients are those of `ceiling_separator`. `swapped` (negative control):
+    coefficients of the other kind.
     """
 
     counts: tuple[int, ...] = eqx.field(static=True)
@@ -87,12 +87,12 @@ def separator(k: int) -> np.ndarray:
     """Return coefficients with Σ_r c_r ψ_r(z) = f(z) for all z ∈ {−k, −k + 2, …, k}, where ψ_r(z) =
     max(−sign(r)·z + |r|, 0).
 
-    c_r = −(−1)^((k−r)/2)·v_r, v_r = 2 for |r| < k, v_{±k} = 1 − ½·(−1)^((k−1)/2). Proof: f alternates
-    on the grid of z, so its second difference at an interior z is −4 f(z). Each ψ_r has its kink at
-    z = r, with a change of slope by 1. On a grid of spacing 2 it adds 2 to the second difference at
-    z = r, and 0 elsewhere. So c_r = −2 f(r) at interior points, f(r) = (−1)^((k−r)/2). The functions
-    ψ_k(z) = k − z and ψ_{−k}(z) = k + z have no interior kink and span the linear functions; c_k and
-    c_{−k} follow from the values at z = ±k.
+    c_r = −(−1)^((k−r)/2)·v_r, v_r = 2 for |r| < k, v_{±k} = 1 − ½·(−1)^((k−1)/2). Proof: f
+    alternates on the grid of z, so its second difference at an interior z is −4 f(z). Each ψ_r has
+    its kink at z = r, with a change of slope by 1. On a grid of spacing 2 it adds 2 to the second
+    difference at z = r, and 0 elsewhere. So c_r = −2 f(r) at interior points, f(r) =
+    (−1)^((k−r)/2). The functions ψ_k(z) = k − z and ψ_{−k}(z) = k + z have no interior kink and
+    span the linear functions; c_k and c_{−k} follow from the values at z = ±k.
     """
     ends = 1 - 0.5 * (-1.0) ** ((k - 1) // 2)
     return np.array(
@@ -104,9 +104,9 @@ def ceiling_separator(k: int) -> np.ndarray:
     """Return coefficients for which f(z)·Σ_r c_r min(ψ_r(z), 6) ≥ 1 for all
     z ∈ {−k, −k + 2, …, k}.
 
-    For k ≥ 5 the functions min(ψ_r, 6) do not span all functions of z: ψ_5 + ψ_{−1} = ψ_3 + ψ_{−3} =
-    ψ_1 + ψ_{−5} = 6. Since ψ_{−r}(z) = ψ_r(−z), their orthogonal complement splits into even and odd
-    functions. f is odd, so f·G with an even G lies in the span if Σ_z a(z)·G(z) = 0 with a(z) =
+    For k ≥ 5 the functions min(ψ_r, 6) do not span all functions of z: ψ_5 + ψ_{−1} = ψ_3 + ψ_{−3}
+    = ψ_1 + ψ_{−5} = 6. Since ψ_{−r}(z) = ψ_r(−z), their orthogonal complement splits into even and
+    odd functions. f is odd, so f·G with an even G lies in the span if Σ_z a(z)·G(z) = 0 with a(z) =
     e(z)·f(z) for the odd e of the complement (there is at most one). If Σ a ≠ 0 for G = 1, G is
     increased by −Σ a/a(z) at the z with the largest |a(z)| of opposite sign. G, and so the margin,
     stays at least 1. Such a z exists, or no function with the signs of f would lie in the span. For

@@ -24,8 +24,8 @@ class Mixture(ExactComputation):
     Measure "law": maximum difference of probabilities. `label`: fraction of labels that differ from
     the product of the bits in A. `balance`: |E y|. `inside`, `outside`: minimum of |E y z_j| for j
     in A, maximum for j outside A. `drawn`: maximum deviation of the sample mean of y z_j over
-    `examples` draws, in standard errors. `structured`: fraction of the all-equal part in the family,
-    one half in the paper.
+    `examples` draws, in standard errors. `structured`: fraction of the all-equal part in the
+    family, one half in the paper.
     """
 
     d: int = eqx.field(static=True)

@@ -144,9 +144,7 @@ THEOREM2 = Claim(
         ),
     ),
     corrections=("daniely2020/start",),
-    control=Control(
-        "the all-equal part is absent", lambda scale: theorem2(scale, structured=0.0)
-    ),
+    control=Control("the all-equal part is absent", lambda scale: theorem2(scale, structured=0.0)),
     plots=(
         Plot(
             title="Theorem 2 with its own step size",
@@ -250,9 +248,7 @@ PRACTICAL = Claim(
     ),
     seeds={"smoke": 1, "laptop": 10, "paper": 10},
     corrections=("daniely2020/start",),
-    control=Control(
-        "the all-equal part is absent", lambda scale: practical(scale, structured=0.0)
-    ),
+    control=Control("the all-equal part is absent", lambda scale: practical(scale, structured=0.0)),
     plots=(
         Plot(
             title="Required flow time divided by that of Theorem 2",

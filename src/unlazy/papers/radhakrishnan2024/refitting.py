@@ -208,10 +208,10 @@ REFITTING = Claim(
     where="The UCI experiment and its released code",
     kind="table",
     statement=(
-        "On UCI tables, a Laplace kernel with a metric learned by a recursive feature machine is on "
-        "average more accurate than the plain Laplace kernel: with the metric of the tuning half "
-        "kept for all folds, as in the released code, and with the metric learned again in each "
-        "fold."
+        "On UCI tables, a Laplace kernel with a metric learned by a recursive feature machine is "
+        "on average more accurate than the plain Laplace kernel: with the metric of the tuning "
+        "half kept for all folds, as in the released code, and with the metric learned again in "
+        "each fold."
     ),
     study=_study,
     checks=(

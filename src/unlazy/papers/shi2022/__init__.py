@@ -123,7 +123,5 @@ LEARNERS = {
     "shi2022/random-features": Entry(
         _SCHEDULE.random_features(), "first layer frozen at initialization, SGD readout"
     ),
-    "shi2022/ntk": Entry(
-        _SCHEDULE.tangent(), "network linearized at initialization, SGD"
-    ),
+    "shi2022/ntk": Entry(_SCHEDULE.tangent(), "network linearized at initialization, SGD"),
 }

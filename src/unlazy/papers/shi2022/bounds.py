@@ -119,10 +119,10 @@ COROLLARY3 = Claim(
     where="Corollaries 3 and 30 (Section 4, Appendix C)",
     kind="bound",
     statement=(
-        "Let f be a function of norm at most L in the RKHS of a shift-invariant kernel K, or f(x) = "
-        "Σ_i α_i K(z_i, x) for some points z_i with ‖α‖₂ ≤ L. If 3 < k ≤ D/16 and k is odd, there "
-        "is a distribution of the family on which f has hinge loss at least po(1 − poly(d, L)/2^k) "
-        "− 1/poly(d, L)."
+        "Let f be a function of norm at most L in the RKHS of a shift-invariant kernel K, or f(x) "
+        "= Σ_i α_i K(z_i, x) for some points z_i with ‖α‖₂ ≤ L. If 3 < k ≤ D/16 and k is odd, "
+        "there is a distribution of the family on which f has hinge loss at least po(1 − poly(d, "
+        "L)/2^k) − 1/poly(d, L)."
     ),
     study=corollary3,
     checks=(

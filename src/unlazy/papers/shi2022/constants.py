@@ -128,8 +128,8 @@ def lemma_24(*, steps: Any, rate: Any, decay: Any, a: Any, w: Any) -> DriftBound
     """Return |a_i| ≤ ηt + |a_i⁽²⁾|, ‖Δw_i‖ ≤ 2tηλ‖w_i⁽²⁾‖ + η²t² + t·η|a_i⁽²⁾| and |Δb_i| ≤ η²t² +
     t·η|a_i⁽²⁾|, if E‖x‖ ≤ 1.
 
-    a, w: |a_i⁽²⁾| and ‖w_i⁽²⁾‖. The lemma prints t·|a_i⁽²⁾| without the η of the second to last step
-    of its proof; for η < 1 the form with η is sharper.
+    a, w: |a_i⁽²⁾| and ‖w_i⁽²⁾‖. The lemma prints t·|a_i⁽²⁾| without the η of the second to last
+    step of its proof; for η < 1 the form with η is sharper.
     """
     drift = (rate * steps) ** 2 + rate * steps * a
     return DriftBound(rate * steps + a, 2 * steps * rate * decay * w + drift, drift)

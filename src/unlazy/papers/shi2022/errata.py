@@ -57,7 +57,7 @@ ERRATA = (
             "b_i⁽²⁾ is b_i⁽⁰⁾ ~ N(0, 1/k⁴) up to O(1/m), and the maximum of |b_i⁽⁰⁾| over m ≥ k⁴ "
             "neurons is about √(2 log m)/k²: no constant suffices for all m."
         ),
-        test=_TESTS + "test_the_greatest_bias_grows_with_the_width",
+        test=_TESTS + "test_the_largest_bias_grows_with_the_width",
     ),
     Erratum(
         id="shi2022/lemma25-norm",
@@ -127,9 +127,9 @@ ERRATA = (
         where="Lemma 35",
         printed="|a_i*| ≤ 64k, and |⟨w_i*, x⟩ + b_i*| ≤ 1 for any (x, y) ~ D",
         correction=(
-            "|a_i*| ≤ 128k: the hats of g₂*, δ_{·,8,1/2}, have middle weight −16, and 8k·16 = 128k. "
-            "The second bound holds only for the good inputs of the proof, since the noise ζ is "
-            "unbounded."
+            "|a_i*| ≤ 128k: the hats of g₂*, δ_{·,8,1/2}, have middle weight −16, and 8k·16 = "
+            "128k. The second bound holds only for the good inputs of the proof, since the noise ζ "
+            "is unbounded."
         ),
         shown=(
             "If the mean u of the relevant patterns is a multiple of 1/2, some hats of g₁* have "

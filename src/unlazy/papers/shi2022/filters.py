@@ -135,10 +135,10 @@ def _stages(trace: Trace) -> list[Float[Array, "s _ _"]]:
 class EarlyGradients(Probe):
     """Cosines of the gradients v₁, v₂, v₃ of one filter, averaged over steps 1–10, 11–20 and 21–30.
 
-    `mean_1_cosine`, …: cosine to their mean v̄. `pair_12_cosine`, …: cosines between them. The filter
-    is the one of the last stage nearest to the center of the first cluster at the end. Gradients
-    follow from the recorded weights p: with p ← p − η·u and u ← β·u + g, the sum of g over steps
-    a + 1, …, b is −[(p_b − p_a) − β·(p_{b−1} − p_{a−1})]/η, where p_{−1} = p_0.
+    `mean_1_cosine`, …: cosine to their mean v̄. `pair_12_cosine`, …: cosines between them. The
+    filter is the one of the last stage nearest to the center of the first cluster at the end.
+    Gradients follow from the recorded weights p: with p ← p − η·u and u ← β·u + g, the sum of g
+    over steps a + 1, …, b is −[(p_b − p_a) − β·(p_{b−1} − p_{a−1})]/η, where p_{−1} = p_0.
     """
 
     momentum: float = eqx.field(converter=float, default=MOMENTUM)

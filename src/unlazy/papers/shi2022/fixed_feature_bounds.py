@@ -47,8 +47,8 @@ def features_needed(*, po: float, loss: float, B: float, k: int) -> float:
 
 
 def shift_invariant(*, po: float, L: float, k: int) -> float:
-    """Return po·(1 − 2L/2^k), or 0 if this is negative: the bound for functions of norm at most L in
-    the RKHS of a shift-invariant kernel with K(x, x) = 1.
+    """Return po·(1 − 2L/2^k), or 0 if this is negative: the bound for functions of norm at most L
+    in the RKHS of a shift-invariant kernel with K(x, x) = 1.
 
     The corollary states po(1 − poly(d, L)/2^k) − 1/poly(d, L). Its polynomial can be made explicit:
     with N Fourier features cos(⟨ω, x⟩ + c) ∈ [−1, 1] a function of norm L is ⟨Ψ(x), w⟩ with ‖w‖ →

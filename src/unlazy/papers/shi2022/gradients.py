@@ -69,10 +69,10 @@ class FirstGradient(_PatternNeurons):
     """T_j, T_b and T_a of the first gradient over the number D of patterns, for the worst sampled
     neuron, divided by the bounds of Lemmas 15 to 17 with constants one.
 
-    `error`: maximum of |T_j/(βγ/σ̃) − 1| over j ∈ A. `share`: maximum of |T_j| over j ∉ A, divided by
-    βγ/σ̃. `largest`, `bias`: initial weights divided by the bounds of G_w(δ) and G_b(δ). `energy`,
-    `least_energy`: maximum and minimum of Σ_{ℓ∉A} q_ℓ² divided by its mean. Exponents are slopes in
-    log D.
+    `error`: maximum of |T_j/(βγ/σ̃) − 1| over j ∈ A. `share`: maximum of |T_j| over j ∉ A, divided
+    by βγ/σ̃. `largest`, `bias`: initial weights divided by the bounds of G_w(δ) and G_b(δ).
+    `energy`, `least_energy`: maximum and minimum of Σ_{ℓ∉A} q_ℓ² divided by its mean. Exponents are
+    slopes in log D.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True, kw_only=True)

@@ -71,7 +71,10 @@ def cluster_arms(scale: Scale, names: tuple[str, ...]) -> dict[str, StudyArm]:
                 family,
                 learner,
                 size.n,
-                (Performance(size.test), WeightClusters(share=SHARE, picture=family.picture)),
+                (
+                    Performance(size.test),
+                    WeightClusters(share=CLUSTER_FRACTION, picture=family.picture),
+                ),
             )
     return arms
 

@@ -84,8 +84,8 @@ class Sources(eqx.Module):
 
 
 class Lesson(eqx.Module):
-    """Training examples of a teacher: half are labeled images, half are unlabeled inputs of U, whose
-    labels are rows of zeros.
+    """Training examples of a teacher: half are labeled images, half are unlabeled inputs of U,
+    whose labels are rows of zeros.
     """
 
     sources: Sources
@@ -207,8 +207,8 @@ class InjectedImages(ImageFamily):
 
 
 class PartAccuracies(Probe):
-    """Agreement with the teacher's labels in percent: `original_accuracy` and `injected_accuracy` on
-    `test` held-out examples of each part, and `whole_accuracy` on the mixture.
+    """Agreement with the teacher's labels in percent: `original_accuracy` and `injected_accuracy`
+    on `test` held-out examples of each part, and `whole_accuracy` on the mixture.
 
     `share_of_largest`: fraction of the most frequent label among injected inputs.
     """

@@ -138,9 +138,9 @@ LEMMA6 = Claim(
     where="Lemma 6 (Section 5.1), within the conditions of Lemma 15",
     kind="lemma",
     statement=(
-        "With high probability, ∂L/∂w_i in the first step is −a_i Σ_j M_j T_j, and for a small ε_e: "
-        "|T_j − βγ/σ̃| ≤ O(ε_e/σ̃) with β ∈ [Ω(1), 1] for j ∈ A, and |T_j| ≤ O(σ_φ²ε_eσ̃) for j ∉ "
-        "A."
+        "With high probability, ∂L/∂w_i in the first step is −a_i Σ_j M_j T_j, and for a small "
+        "ε_e: |T_j − βγ/σ̃| ≤ O(ε_e/σ̃) with β ∈ [Ω(1), 1] for j ∈ A, and |T_j| ≤ O(σ_φ²ε_eσ̃) for j "
+        "∉ A."
     ),
     study=lambda scale: _first(MEETING_CONDITIONS[scale]),
     checks=(

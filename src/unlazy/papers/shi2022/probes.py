@@ -29,11 +29,11 @@ class Drift(Probe):
     divided by the bounds of Lemmas 24 and 25.
 
     `second_ratio`, `weights_ratio`, `biases_ratio`: maximum over neurons and recorded steps so far
-    of |a_i|, ‖w_i − w_i⁽²⁾‖ and |b_i − b_i⁽²⁾|, divided by the bounds of Lemma 24. `sharp_ratio`: as
-    `weights_ratio`, but a second-layer weight moves by at most η times the largest observed feature
-    per step, instead of η. `loss_ratio`: maximum over training examples and two second layers (all
-    ones, random) of the change of the hinge loss since step 2, divided by the bound of Lemma 25.
-    `norm`: maximum of ‖x‖ over these examples.
+    of |a_i|, ‖w_i − w_i⁽²⁾‖ and |b_i − b_i⁽²⁾|, divided by the bounds of Lemma 24. `sharp_ratio`:
+    as `weights_ratio`, but a second-layer weight moves by at most η times the largest observed
+    feature per step, instead of η. `loss_ratio`: maximum over training examples and two second
+    layers (all ones, random) of the change of the hinge loss since step 2, divided by the bound of
+    Lemma 25. `norm`: maximum of ‖x‖ over these examples.
     """
 
     rate: float = eqx.field(converter=float)

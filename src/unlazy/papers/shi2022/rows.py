@@ -117,9 +117,9 @@ LEARNER = Claim(
     kind="learner",
     statement=(
         "2m neurons are initialized in antisymmetric pairs, so g⁽⁰⁾ = 0. θ⁽ᵗ⁾ = θ⁽ᵗ⁻¹⁾ − "
-        "η⁽ᵗ⁾∇(L(g⁽ᵗ⁻¹⁾; σ_ξ⁽ᵗ⁾) + R(g⁽ᵗ⁻¹⁾; λ_a⁽ᵗ⁾, λ_w⁽ᵗ⁾)) with hinge loss, noise ξ_i inside each "
-        "neuron and R = Σλ_a|a_i|² + λ_w‖w_i‖². The gradients are ∂L/∂w_i = −a_i E{y I[y·g ≤ 1] "
-        "E_ξ I[⟨w_i, x⟩ + b_i + ξ_i ∈ (0, 1)] x}, the same without x for b_i, and ∂L/∂a_i = "
+        "η⁽ᵗ⁾∇(L(g⁽ᵗ⁻¹⁾; σ_ξ⁽ᵗ⁾) + R(g⁽ᵗ⁻¹⁾; λ_a⁽ᵗ⁾, λ_w⁽ᵗ⁾)) with hinge loss, noise ξ_i inside "
+        "each neuron and R = Σλ_a|a_i|² + λ_w‖w_i‖². The gradients are ∂L/∂w_i = −a_i E{y I[y·g ≤ "
+        "1] E_ξ I[⟨w_i, x⟩ + b_i + ξ_i ∈ (0, 1)] x}, the same without x for b_i, and ∂L/∂a_i = "
         "−E{y I[y·g ≤ 1] E_ξ σ(⟨w_i, x⟩ + b_i + ξ_i)}."
     ),
     study=learner,

@@ -218,9 +218,9 @@ class UpdateRule(ExactComputation):
     on the exact population.
 
     `weights`, `biases`, `second`: maximum over steps of the largest difference, divided by the
-    largest entry. `zero`: maximum of |g⁽⁰⁾(x)|. Negative controls: `kept` is the fraction of the old
-    weights that the reference keeps in the steps with full decay, λ = 1/(2η); `printed` omits ξ in
-    the gradient of b, as printed in Lemma 12.
+    largest entry. `zero`: maximum of |g⁽⁰⁾(x)|. Negative controls: `kept` is the fraction of the
+    old weights that the reference keeps in the steps with full decay, λ = 1/(2η); `printed` omits ξ
+    in the gradient of b, as printed in Lemma 12.
     """
 
     D: int = eqx.field(static=True, default=8)

@@ -78,8 +78,8 @@ def first_minimum(losses: np.ndarray) -> int:
 
 
 def chosen_size(sizes: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """Return `chosen_size` at the first minimum of the test loss, its log₂ (`log_size`), and `rise`,
-    the largest later loss minus this minimum.
+    """Return `chosen_size` at the first minimum of the test loss, its log₂ (`log_size`), and
+    `rise`, the largest later loss minus this minimum.
     """
     losses = table["test_loss"]
     index = first_minimum(losses)
