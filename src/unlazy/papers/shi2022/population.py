@@ -34,7 +34,7 @@ TAN = 4.0**_P * (4.0**_P - 1) * _BERNOULLI / scipy.special.factorial(2 * _P)
 
 
 class Components(NamedTuple):
-    """T_j for j ∈ A and j ∉ A, T_b, T_a, and β = P(⟨φ_{−A}, q_{−A}⟩ + b + ξ ∈ (0, 1)) of a neuron."""
+    """T_j on and off A, T_b, T_a, and β = P(⟨φ_{−A}, q_{−A}⟩ + b + ξ ∈ (0, 1)) of one neuron."""
 
     on: Float[np.ndarray, " k"]
     off: Float[np.ndarray, " rest"]
@@ -128,7 +128,7 @@ def background(x: Float[np.ndarray, " D"], w: Float[np.ndarray, " n"]) -> Float[
 
 
 def _terms(largest: float) -> np.ndarray:
-    """Return 1, …, p, where p is the number of series terms needed for arguments up to `largest`."""
+    """Return 1, …, p, with p the number of series terms needed for arguments up to `largest`."""
     ratio = max(2 * largest / math.pi, 1e-9)
     return _P[: max(3, math.ceil(math.log(TRUNCATION) / (2 * math.log(ratio))) + 1)]
 

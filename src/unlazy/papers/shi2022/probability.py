@@ -86,7 +86,7 @@ class BackgroundSums(ExactComputation):
 
     `shift`: maximum over b of |Pr{⟨φ, q⟩ ≥ b} − Pr{⟨φ_{−B}, q_{−B}⟩ ≥ b}| for ⟨φ_B, q_B⟩ = t of 0.1
     or 0.5 standard deviations, divided by t/(σ_φ‖q_{−B}‖₂) + ‖q_{−B}‖₃³/(σ̃σ_φ‖q_{−B}‖₂³).
-    `least`: Pr{⟨φ, q⟩ ≥ half a standard deviation}. `tail`: deviation of this probability from its
+    "least": Pr{⟨φ, q⟩ ≥ half a standard deviation}. `tail`: deviation of this probability from its
     Gaussian value, divided by 0.56 times the second term (Berry–Esseen). Each is the worst of
     `draws`. `together` (negative control): all background patterns are present, or none.
     """

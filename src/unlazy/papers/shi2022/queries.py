@@ -136,8 +136,8 @@ THEOREM4 = Claim(
     statement=(
         "The k-sparse parities of D uniform bits have SQ-DIM ≥ C(D, k). So every algorithm in the "
         "statistical query model that learns the family without input structure to an error below "
-        "1/2 − C(D, k)^(−3) needs at least ½·C(D, k)^(1/3) queries, or a tolerance τ with 1/τ at "
-        "least that large."
+        "1/2 − C(D, k)^(−3) needs at least ½·C(D, k)^(1/3) queries, or a tolerance τ with 1/τ "
+        "at least that large."
     ),
     study=theorem4,
     checks=(

@@ -86,7 +86,7 @@ def counts(
 
 
 class QueryLearner(Learner):
-    """Base class of learners with a query `oracle`, for k relevant patterns; no examples are used."""
+    """Base class of learners with a query `oracle`, for k relevant patterns, without examples."""
 
     oracle: QueryOracle
     k: int = eqx.field(static=True)

@@ -26,7 +26,7 @@ class GoodReadout(ExactComputation):
     """Second layer ã of minimum ‖ã‖_∞ with y·g̃(x) ≥ 1 on all 2^D inputs, on the features after two
     population steps.
 
-    `loss`: minimum over ã of the largest hinge loss; 0 if such an ã exists. `greatest`: ‖ã‖_∞
+    `loss`: minimum over ã of the largest hinge loss; 0 if such an ã exists. "greatest": ‖ã‖_∞
     divided by k⁵/m. Of the network itself: `second`, ‖a⁽²⁾‖_∞ divided by 1/(km²); `weights`, max
     ‖w_i⁽²⁾‖ divided by σ̃/k; `bias`, max |b_i⁽²⁾| divided by 1/k². `steps_taken` = 0 gives random
     features; `b_scale`: factor on the initial biases.

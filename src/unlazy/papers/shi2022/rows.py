@@ -43,7 +43,7 @@ TASK = Claim(
             (structured[measure] <= 1e-9).by_paper().exactly()
             for measure in ("balance", "gamma_spread", "rate", "dependence", "lemma14")
         ),
-        (structured.normalised <= 1e-9).by_construction().exactly(),
+        (structured["normalised"] <= 1e-9).by_construction().exactly(),
         (structured.gamma >= 0.1).exactly(),
         (structured.lemma14_bound <= 1.0).by_construction().exactly(),
         (structured.agreement <= 1e-6).exactly(),
@@ -192,7 +192,7 @@ LEMMA13 = Claim(
     checks=(
         sums.shift <= 0.5,
         sums.tail <= 0.2,
-        sums.least >= 0.1,
+        sums["least"] >= 0.1,
     ),
     control=Control(
         "all background patterns are present, or none", lambda scale: lemma13(scale, True)

@@ -98,7 +98,7 @@ def _network(m: int, steps: int) -> GradientDescent:
 
 
 def curves(scale: Scale) -> dict[str, StudyArm]:
-    """Return the loss over sizes of teachers on MNIST, and of each teacher's students on Gaussians."""
+    """Return the loss over sizes of teachers on MNIST, and of their students on Gaussians."""
     size = CURVES[scale]
     probes = (Performance(size.test),)
     mnist = ImageClasses("mnist", flat=True)
