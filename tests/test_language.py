@@ -70,7 +70,7 @@ TERMS = {
 KEPT = re.compile(
     r'KEY = "|metadata=\{"key"|renamed_parameters\(|"(instrument|contenders|law|optimiser)"'
     # Claims, arms, parts and measures of shi2022 and daniely2020, and a field of BibTeX.
-    r'|daniely2020/contest|^## contest$|,contest,|\b(theorem1|practical) contest digits'
+    r"|daniely2020/contest|^## contest$|,contest,|\b(theorem1|practical) contest digits"
     r'|shi2022/memorising|^## memorising$|one-step memorising|"tangent model"|"coins[",]'
     r'|["`](least|greatest|normalised)["`]|^(law,,|(least|greatest|normalised),)|journal = \{'
 )
