@@ -74,6 +74,10 @@ KEPT = re.compile(
     r'|^least,corollary10,|"(least|greatest) margin"|"SGD beside the grid"|journal = \{'
     # The standard library, and the id of a claim.
     r"|import secrets|secrets\.(compare_digest|token_urlsafe)|daniely2020/contest"
+    # Claims, arms, parts and measures of shi2022 and daniely2020, and a field of BibTeX.
+    r"|daniely2020/contest|^## contest$|,contest,|\b(theorem1|practical) contest digits"
+    r'|shi2022/memorising|^## memorising$|one-step memorising|"tangent model"|"coins[",]'
+    r'|["`](least|greatest|normalised)["`]|^(law,,|(least|greatest|normalised),)|journal = \{'
 )
 FILES = sorted(
     path

@@ -1,6 +1,6 @@
-"""The papers: one file each, which declares claims, tasks and learners and computes nothing."""
+"""Papers: one subpackage each, with claims, tasks and learners."""
 
-#: Modules of this package, in the order in which they are listed.
+#: Subpackages, in the order in which they are listed.
 PAPERS = (
     "daniely2020",
     "shi2022",

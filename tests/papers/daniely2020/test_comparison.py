@@ -4,19 +4,19 @@ from unlazy.lab.arms import Row, Tuned
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.papers.daniely2020.comparison import (
     ALONG,
-    BESIDE,
-    CONTEST,
+    COMPARISON,
     COUNTS,
     FIXED,
+    SHOWN,
     SIZES,
     benchmark,
 )
 
 
-def test_every_rival_meets_the_same_examples_at_every_k():
+def test_every_method_has_the_same_examples_at_every_k():
     for scale in ("smoke", "laptop", "paper"):
         arms = benchmark(scale)
-        for name in ("network", "one step", *FIXED, BESIDE[0]):
+        for name in ("network", "one step", *FIXED, SHOWN[0]):
             row = arms[name]
             assert isinstance(row, Row) and tuple(row.arms) == COUNTS
             assert all(
@@ -24,12 +24,12 @@ def test_every_rival_meets_the_same_examples_at_every_k():
                 for part in row.arms.values()
             )
             assert (name in ("network", "one step")) != isinstance(row.arms[3], Tuned)
-        assert {quantity.arm for quantity in CONTEST.quantities} <= arms.keys()
-    assert BESIDE[1] in benchmark("paper") and BESIDE[1] not in benchmark("laptop")
+        assert {quantity.arm for quantity in COMPARISON.quantities} <= arms.keys()
+    assert SHOWN[1] in benchmark("paper") and SHOWN[1] not in benchmark("laptop")
 
 
 @pytest.mark.slow
-def test_one_step_and_a_linear_model_part_ways_on_the_uniform_part():
+def test_one_step_and_a_linear_model_differ_on_the_uniform_part():
     arms = benchmark("smoke")
     found = {}
     for name in ("one step", "linear"):

@@ -41,18 +41,18 @@ def test_separability_of_known_functions():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [3, 4, 5, 6])
-def test_the_nearest_point_of_the_hull_says_what_linear_programs_say(kind, k):
+def test_the_nearest_point_of_the_hull_agrees_with_linear_programs(kind, k):
     z = points(k)
     labels = np.prod(z, axis=1)
     for seed in range(3):
         features = embedding(kind, z, 6 * 2**k, np.random.default_rng(seed))
-        least = min_embedding_size(features, labels)
-        assert by_program(features[:, :least], labels) and not by_program(
-            features[:, : least - 1], labels
+        size = min_embedding_size(features, labels)
+        assert by_program(features[:, :size], labels) and not by_program(
+            features[:, : size - 1], labels
         )
 
 
-def test_the_basis_leaves_out_what_depends():
+def test_the_basis_omits_dependent_features():
     z = points(4)
     features = np.concatenate(
         [z, z[:, :2] + z[:, 2:], np.zeros((16, 1)), z[:, :1] * z[:, 1:2]], axis=1
@@ -84,7 +84,7 @@ def test_polynomials_of_lower_degree_never_express_a_parity():
     )
 
 
-def test_growth_tells_exponentials_from_polynomials():
+def test_growth_separates_exponentials_from_polynomials():
     k = np.arange(4.0, 10)
     exponential, power, square = growth(k, 2**k), growth(k, 3 * k**2), growth(k, (k - 3) ** 2 + 1)
     assert (
@@ -97,7 +97,7 @@ def test_growth_tells_exponentials_from_polynomials():
     assert growth(k, 2 ** (k / 2))["rise"] > 1
 
 
-def test_parities_need_exponentially_many_features_unless_they_look_along_the_sum():
+def test_parities_need_exponentially_many_features_unless_weights_lie_along_the_sum():
     found = MinimalEmbedding("relu", (3, 4, 5, 6)).measure(key=new_key(0))
     assert (
         np.all(np.diff(found["least"]) > 0)
@@ -110,7 +110,7 @@ def test_parities_need_exponentially_many_features_unless_they_look_along_the_su
     assert np.all(few["least"] <= np.array([3, 4, 5, 6, 7]) + 2)
 
 
-def test_learning_takes_more_features_than_expressing_some_of_the_labels():
+def test_the_number_of_features_that_learn_is_bounded():
     found = LearnedEmbedding("fourier", (3, 4, 5, 6)).measure(key=new_key(1))
     assert np.all(found["least"] <= 3 * 2.0 ** np.arange(3, 7)) and found["least"][-1] > 20
 
@@ -122,13 +122,12 @@ def test_ridge_errors_are_those_of_plain_least_squares():
     assert bits == 0
     assert ridge_error(np.eye(8), labels, counts, counts) == 0
     unseen = np.where(np.arange(8) == 0, 0, 5)
-    assert (
-        ridge_error(np.eye(8), labels, unseen, unseen) == 1 / 8
-    )  # what was never seen has score zero, which is wrong
+    # A point without examples has score zero, which counts as an error.
+    assert ridge_error(np.eye(8), labels, unseen, unseen) == 1 / 8
 
 
-def test_bad_input_is_told():
-    with pytest.raises(BadInput, match="three or more k"):
+def test_invalid_input_is_rejected():
+    with pytest.raises(BadInput, match="at least three values"):
         MinimalEmbedding("relu", (3, 4))
     with pytest.raises(BadInput, match="3 features do not separate the labels"):
         min_embedding_size(points(3), np.prod(points(3), axis=1))

@@ -6,7 +6,7 @@ from unlazy.papers.daniely2020.setting import Mixture
 
 
 @pytest.mark.slow
-def test_the_family_is_the_mixture_of_the_paper_and_another_is_not():
+def test_the_family_equals_the_mixture_of_the_paper():
     found = Mixture(7, 3, examples=20_000).measure(key=new_key(0))
     assert found["law"] < 1e-6 and found["label"] == 0 and found["drawn"] < 5
     assert (

@@ -12,10 +12,10 @@ from unlazy.learners.sources import PopulationGradients
 from unlazy.networks.base import Init
 from unlazy.networks.inits import TernaryInit
 from unlazy.networks.two_layer import TwoLayer
+from unlazy.papers.daniely2020.initial_neurons import InitialNeurons
 from unlazy.papers.daniely2020.learner import AfterFirstStep, ParitySchedule, _first_step
 from unlazy.papers.daniely2020.neuron_features import FeatureFraction
 from unlazy.papers.daniely2020.probes import CountErrors, FullDecayStep, LayerDrift, Regret, Solved
-from unlazy.papers.daniely2020.random_start import RandomStart
 from unlazy.tasks.equal_bits import CountedBits, EqualBits
 from unlazy.theory.parity_gradients import composition
 
@@ -28,11 +28,11 @@ def double_precision():
         yield
 
 
-def test_the_start_vanishes_and_the_printed_one_does_not():
+def test_the_initial_network_is_zero_and_the_printed_one_is_not():
     x = jax.random.normal(KEY, (50, 9)) / 3
-    start = TernaryInit(neurons=20, k=3)
-    assert np.max(np.abs(start(9, key=KEY)(x))) < 1e-12
-    assert np.max(np.abs(dataclasses.replace(start, printed=True)(9, key=KEY)(x))) > 0.1
+    init = TernaryInit(neurons=20, k=3)
+    assert np.max(np.abs(init(9, key=KEY)(x))) < 1e-12
+    assert np.max(np.abs(dataclasses.replace(init, printed=True)(9, key=KEY)(x))) > 0.1
     net = TernaryInit(neurons=4000, k=3)(9, key=KEY)
     assert set(np.unique(net.w)) == {-1.0, 0.0, 1.0} and np.mean(net.w == 0) == pytest.approx(
         1 / 3, abs=0.01
@@ -44,13 +44,13 @@ def test_the_start_vanishes_and_the_printed_one_does_not():
     )
 
 
-def test_numbers_of_ones_have_the_law_of_the_bits():
+def test_numbers_of_ones_have_the_distribution_of_the_bits():
     task = drawn(EqualBits(d=8, k=5, structured=0.3), KEY)
     distribution, counted = task.population(), drawn(CountedBits(d=8, k=5, structured=0.3), KEY)
     atoms = counted.population()
     along = np.asarray(distribution.x @ task.features[0])
-    for place, label, weight in zip(atoms.x[:, 0], atoms.y, atoms.weight, strict=True):
-        here = np.abs(along - place) < 1e-6
+    for value, label, weight in zip(atoms.x[:, 0], atoms.y, atoms.weight, strict=True):
+        here = np.abs(along - value) < 1e-6
         assert np.sum(np.asarray(distribution.weight)[here]) == pytest.approx(
             float(weight), abs=1e-6
         )
@@ -60,8 +60,8 @@ def test_numbers_of_ones_have_the_law_of_the_bits():
 
 
 def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
-    """Neuron by neuron: weights along A, biases and second layer after a step on all inputs, beside
-    those of the composition.
+    """Per neuron: weights along A, biases and second layer after a step on all inputs equal those
+    computed from its counts.
     """
     n, k = 11, 3
     task = drawn(EqualBits(d=n, k=k), KEY)
@@ -70,12 +70,14 @@ def test_the_first_step_of_a_network_is_the_one_that_is_drawn():
     before, after = models.at(0), models.at(1)
     inside = np.isin(np.arange(n), np.asarray(task.where))
     rows = np.stack(composition(np.asarray(before.w).astype(int), inside), axis=1)
-    start, table = RandomStart.of(n, k), _first_step(n, k, 0.5)
-    known = {
+    neurons, table = InitialNeurons.of(n, k), _first_step(n, k, 0.5)
+    indices = {
         tuple(row): index
-        for index, row in enumerate(np.stack([start.plus, start.minus, start.outside], axis=1))
+        for index, row in enumerate(
+            np.stack([neurons.plus, neurons.minus, neurons.outside], axis=1)
+        )
     }
-    at = np.array([known[tuple(row)] for row in rows])
+    at = np.array([indices[tuple(row)] for row in rows])
     u = np.asarray(before.a)
     assert np.allclose(after.w @ task.features[0], u * table.along[at], atol=1e-6)
     assert np.allclose(after.b, before.b + u * table.bias[at], atol=1e-6) and np.allclose(
@@ -111,8 +113,7 @@ def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
             _Given(network), (schedule.rest,), source=PopulationGradients(), precision=64
         )
         found.append(fitted(learner, on.sampler, 1, KEY).at(-1))
-    # The inputs of the task are rounded to single precision by their own draw, so both agree to
-    # that.
+    # The inputs of the task have single precision, so both agree to single precision.
     assert np.allclose(found[0].w @ task.features, found[1].w, atol=1e-6)
     assert np.allclose(found[0].a, found[1].a, atol=1e-6) and np.allclose(
         found[0].b, found[1].b, atol=1e-6
@@ -122,8 +123,8 @@ def test_training_by_the_number_of_ones_is_training_on_the_bits(layers):
 
 @pytest.mark.slow
 def test_gradients_by_the_number_of_ones_are_those_of_many_bits():
-    """On 400 bits a sample stands for the law: each gradient of a network along A lies within four
-    and a half standard errors.
+    """On 400 bits each gradient of a network along A agrees with a sample within 4.5 standard
+    errors.
     """
     n, k, count = 400, 5, 5_000
     task = drawn(EqualBits(d=n, k=k), KEY)
@@ -170,7 +171,7 @@ def test_descent_on_the_second_layer_finds_the_parity_and_only_with_structure():
 
 
 @pytest.mark.slow
-def test_drift_and_regret_stay_below_their_bounds_and_false_ones_are_exceeded():
+def test_drift_and_regret_are_below_their_bounds_and_above_false_ones():
     schedule = ParitySchedule.theorem(n=10_001, k=7, q=16, T=200, record=(0, 10, 100))
     found = trained(schedule, LayerDrift(10_001, 7, schedule.rate, schedule.penalty))
     assert all(np.all(found[name] <= 1) for name in ("u", "w", "b", "loss"))
@@ -183,7 +184,7 @@ def test_drift_and_regret_stay_below_their_bounds_and_false_ones_are_exceeded():
     assert trained(second, Regret(second.rate, 0.0, -1.0))["regret"][-1] > 1
 
 
-def test_the_start_is_measured_as_it_is():
+def test_the_first_step_detects_the_printed_initialization():
     task = drawn(EqualBits(d=7, k=3), KEY)
     for printed in (False, True):
         schedule = ParitySchedule.theorem(n=7, k=3, q=8, T=1, record=(0, 1), printed=printed)
@@ -200,7 +201,7 @@ def test_enough_neurons_become_features():
     assert FeatureFraction((10_001,), 7, 0.5).measure(key=KEY)["wanted"][0] < 1
 
 
-def test_wrong_sizes_are_refused():
+def test_invalid_sizes_are_rejected():
     with pytest.raises(BadInput, match="must be even"):
         TernaryInit(neurons=7, k=3)
     with pytest.raises(BadInput, match="k must be odd"):
@@ -209,13 +210,13 @@ def test_wrong_sizes_are_refused():
         ParitySchedule.theorem(n=5, k=7, q=8, T=10)
     with pytest.raises(BadInput, match="needs inputs of at least as many"):
         TernaryInit(neurons=8, k=5)(4, key=KEY)
-    with pytest.raises(BadInput, match="one coordinate"):
+    with pytest.raises(BadInput, match="one-dimensional inputs"):
         AfterFirstStep(n=50, k=3, neurons=8)(2, key=KEY)
-    with pytest.raises(BadInput, match="layers must be"):
+    with pytest.raises(BadInput, match="`layers` must be"):
         ParitySchedule(n=9, k=3, neurons=8, steps=1, rate=1.0, layers="first")
 
 
-def test_the_learner_is_told_the_number_of_bits():
+def test_the_learner_takes_k_from_the_family():
     learner = ParitySchedule.practical(n=50, k=3, q=4, T=10, pace=1.0).one_step()
     assert (
         learner.suited(EqualBits(d=30, k=5)).init.k == 5

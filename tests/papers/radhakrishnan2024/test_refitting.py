@@ -1,4 +1,4 @@
-"""Both protocols of the UCI experiment, on planted tables."""
+"""Both protocols of the UCI experiment, on synthetic tables."""
 
 import numpy as np
 import pytest
@@ -19,34 +19,33 @@ def table(kind, n=160, d=10, seed=0):
     return UciTable(kind, X, y, splits, half[: n // 2], half[n // 2 :], tuple(quarters))
 
 
-def test_a_table_of_one_column_rewards_both_protocols():
+def test_both_protocols_gain_if_one_column_is_relevant():
     found = r._table(table("one column"))
     assert (
         found.kept > found.plain + 3 and found.refitted > found.plain + 3 and 0.4 < found.seen < 0.6
     )
 
 
-def test_a_matrix_that_is_kept_has_seen_half_of_the_labels_it_is_tested_on():
-    """On coin flips only the protocol that keeps the matrix can be better than a kernel that
-    learned nothing.
-    """
-    found = np.array([r._table(table("coins", 80, 30, seed)) for seed in range(8)])
+def test_a_kept_metric_depends_on_labels_of_test_rows():
+    """With random labels, only the protocol that keeps the metric can exceed the plain kernel."""
+    found = np.array([r._table(table("random labels", 80, 30, seed)) for seed in range(8)])
     plain, kept, refitted, _ = found.mean(axis=0)
     assert kept > refitted + 3 and abs(refitted - plain) < 4
 
 
-def test_on_rows_whose_labels_it_has_not_seen_a_matrix_that_is_kept_does_not_flatter():
-    found = np.array([r._table(table("coins", 80, 30, seed), unseen=True) for seed in range(8)])
+def test_a_kept_metric_has_no_gain_outside_the_tuning_half():
+    tables = [table("random labels", 80, 30, seed) for seed in range(8)]
+    found = np.array([r._table(each, unseen=True) for each in tables])
     _, kept, refitted, seen = found.mean(axis=0)
     assert seen == 0 and abs(kept - refitted) < 4
 
 
 @pytest.mark.slow
-def test_the_instrument_keeps_its_contract():
+def test_the_computation_meets_its_contract():
     check_computation(r.Refitting(max_rows=0))
 
 
-def test_the_file_of_tables_is_asked_for(monkeypatch):
+def test_a_missing_file_of_tables_is_reported(monkeypatch):
     monkeypatch.delenv("UNLAZY_UCI", raising=False)
     with pytest.raises(BadInput, match="UNLAZY_UCI"):
         CLAIMS[0].study("laptop")["tables"]._tables(np.random.default_rng(0))

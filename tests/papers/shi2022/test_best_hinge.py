@@ -1,4 +1,4 @@
-"""The solver behind the lower bounds against a general one, and its certificate."""
+"""Solver of the lower bounds, compared with a general one, and its certificate."""
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +20,9 @@ def problem():
 @pytest.mark.parametrize("B", [0.3, 1.0, 5.0])
 def test_the_minimum_equals_that_of_a_general_solver(problem, B):
     x, y = problem
-    # As a linear programme with a quadratic constraint: minimise the mean slack.
+    # Linear program with a quadratic constraint: minimize the mean slack.
     n, N = x.shape
-    start = np.concatenate([np.zeros(N), np.ones(n)])
+    initial = np.concatenate([np.zeros(N), np.ones(n)])
     constraints = [
         {
             "type": "ineq",
@@ -39,7 +39,7 @@ def test_the_minimum_equals_that_of_a_general_solver(problem, B):
     bounds = [(None, None)] * N + [(0, None)] * n
     expected = scipy.optimize.minimize(
         lambda v: v @ gradient,
-        start,
+        initial,
         jac=lambda v: gradient,
         bounds=bounds,
         constraints=constraints,
@@ -52,8 +52,8 @@ def test_the_minimum_equals_that_of_a_general_solver(problem, B):
     assert float(jnp.linalg.norm(best.w)) <= B * (1 + 1e-5)
 
 
-def test_a_wrong_answer_would_have_a_gap(problem):
-    """The certificate is honest: with too few steps the gap is large."""
+def test_an_inaccurate_solution_has_a_large_gap(problem):
+    """With too few iterations the duality gap is large."""
     x, y = problem
     assert (
         float(
@@ -76,13 +76,13 @@ def test_features_are_bounded(kind):
     )
 
 
-def test_the_theorem_is_not_asked_beyond_its_range():
-    with pytest.raises(BadInput, match="k ≤ D/16"):
+def test_sizes_outside_the_theorem_are_rejected():
+    with pytest.raises(BadInput, match="`k` must be at most D/16, got k=5, D=40"):
         FixedFeatures("random", 5, 40, (8,), (1.0,))
 
 
 @pytest.mark.slow
-def test_losses_fall_with_more_features_and_larger_norms():
+def test_losses_decrease_with_more_features_and_larger_norms():
     found = FixedFeatures("random", 5, 80, (8, 32), (1.0, 4.0), n=200).measure(
         key=jax.random.key(0)
     )

@@ -1,4 +1,4 @@
-"""Each erratum by a counter-example or a computation."""
+"""Each erratum is shown by a counterexample or a computation."""
 
 import math
 
@@ -66,10 +66,10 @@ def test_the_gradient_of_the_bias_has_noise():
     )
 
 
-def test_the_greatest_bias_grows_with_the_width():
-    """The chance that all of m biases are below 4/k², in units of 1/k²."""
-    chances = [math.exp(m * math.log1p(-2 * scipy.stats.norm.sf(4))) for m in (10**3, 10**5, 10**6)]
-    assert chances[0] > 0.9 and chances[2] < 1e-20
+def test_the_largest_bias_grows_with_the_width():
+    """Probability that all m biases are below 4/k²."""
+    below = [math.exp(m * math.log1p(-2 * scipy.stats.norm.sf(4))) for m in (10**3, 10**5, 10**6)]
+    assert below[0] > 0.9 and below[2] < 1e-20
     typical = math.sqrt(2 * math.log(10**6 / 0.05))
     assert math.exp(10**6 * math.log1p(-2 * scipy.stats.norm.sf(typical))) > 0.95
 
@@ -82,32 +82,32 @@ def test_inputs_are_longer_than_one_below_one_half():
         np.linalg.norm(longest) == pytest.approx(math.sqrt((1 - po) / po))
         and np.linalg.norm(longest) > 4
     )
-    # A neuron in the linear part that moves along x by 0.01 changes by 0.01·‖x‖, more than its way.
-    way = 0.01 * longest / np.linalg.norm(longest)
-    assert way @ longest > 4 * np.linalg.norm(way)
+    # In the linear part, moving w along x by 0.01 changes ⟨w, x⟩ by 0.01·‖x‖.
+    change = 0.01 * longest / np.linalg.norm(longest)
+    assert change @ longest > 4 * np.linalg.norm(change)
     assert np.linalg.norm(np.full(D, 0.5 / math.sqrt(D / 4))) == pytest.approx(1)  # po = 1/2
 
 
 def test_the_theorem_and_its_lemma_set_different_constants():
     k, D, gamma = 25, 2500, 0.25
     sigma, m = math.sqrt(D) / 2, D
-    theirs = theorem_26(k=k, m=m, T=100, gamma=gamma, sigma=sigma)
+    theorem = theorem_26(k=k, m=m, T=100, gamma=gamma, sigma=sigma)
     lemma_rate = gamma**2 * sigma / (k * m**3)
-    assert theirs.first == pytest.approx(sigma * lemma_rate) and theirs.noise == pytest.approx(
+    assert theorem.first == pytest.approx(sigma * lemma_rate) and theorem.noise == pytest.approx(
         k**-1.5 / math.sqrt(k)
     )
     errors = [
         lemma_20(D=D, k=k, m=m, sigma=sigma, gamma=gamma, eta=eta, a=1.0, noise=noise).error
-        for eta, noise in ((lemma_rate, k**-1.5), (theirs.first, theirs.noise))
+        for eta, noise in ((lemma_rate, k**-1.5), (theorem.first, theorem.noise))
     ]
     assert errors[1] / errors[0] == pytest.approx(sigma * math.sqrt(k))
-    assert theirs.first <= gamma / (k * m * theirs.a_scale)
+    assert theorem.first <= gamma / (k * m * theorem.a_scale)
 
 
 def test_the_printed_class_is_the_opposite_of_the_product():
     found = QueryDimension(6, 3).measure(key=jax.random.key(0))
     assert found["labels"] == 0 and found["share"] == 1 and found["correlation"] == 0
-    # For even k the product is +1 where no pattern is present.
+    # For even k the product is +1 if no pattern is present.
     bits = all_bits(4)
     assert np.prod(2 * bits[0] - 1) == 1 and bits[0].sum() == 0
 
@@ -137,7 +137,7 @@ def test_the_mean_energy_is_the_trace():
     ) == pytest.approx(4.5)
 
 
-def test_errata_name_tests_that_are_here():
+def test_errata_name_existing_tests():
     names = [
         erratum.test.rpartition("::")[2] for erratum in ERRATA if "test_errata.py" in erratum.test
     ]

@@ -17,7 +17,7 @@ from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternDistribution
     rate=st.floats(0.02, 0.98),
     seed=st.integers(0, 2**16),
 )
-def test_every_input_of_any_task_is_labelled_exactly(data, k, rate, seed):
+def test_every_input_of_any_task_is_labeled_exactly(data, k, rate, seed):
     P = tuple(sorted(data.draw(st.sets(st.integers(1, k), min_size=1))))
     D, rng = k + 3, np.random.default_rng(seed)
     q, _ = np.linalg.qr(rng.normal(size=(D, D)))
@@ -27,13 +27,13 @@ def test_every_input_of_any_task_is_labelled_exactly(data, k, rate, seed):
         )
         task = HiddenPatterns(jnp.asarray(q), jnp.asarray(rng.permutation(D) < k), distribution)
         # Every number of relevant patterns, each with the background absent, present and random.
-        places, count = np.flatnonzero(task.relevant), np.repeat(np.arange(k + 1), 3)
+        relevant, count = np.flatnonzero(task.relevant), np.repeat(np.arange(k + 1), 3)
         present = (
             np.zeros((len(count), D)) + np.array([0, 1, 2])[np.arange(len(count)) % 3][:, None]
         )
         present = np.where(present == 2, rng.random(present.shape) < 0.5, present)
         for row, s in enumerate(count):
-            present[row, places] = rng.permutation(k) < s
+            present[row, relevant] = rng.permutation(k) < s
         x = (
             jnp.asarray((present - np.asarray(task.mean)) / float(distribution.moments.sigma))
             @ task.dictionary

@@ -1,4 +1,4 @@
-"""Injected inputs: the regulariser in closed cases, labels by the teacher, parts and mixtures."""
+"""Injected inputs: regularizer in closed form, labels by the teacher, parts and mixtures."""
 
 import math
 
@@ -14,21 +14,21 @@ from unlazy.papers.shi2022.structure import DENSE, quadratic, taught_by
 
 
 @pytest.mark.slow
-def test_the_regulariser_in_closed_cases():
-    even, sure, labelled = jnp.zeros((2, 2)), 50 * jnp.eye(2), jnp.array([[5.0, -3.0]])
+def test_the_regularizer_in_closed_form():
+    even, sure, labeled = jnp.zeros((2, 2)), 50 * jnp.eye(2), jnp.array([[5.0, -3.0]])
     none, one = jnp.zeros((2, 2)), jnp.array([[1.0, 0.0]])
-    # All rows undecided: R1 = −ln 2, R2 = ln 2. Each row sure of another class: R1 = −ln 2, R2 = 0.
-    # All sure of one: both 0.
+    # Uniform rows: R1 = −ln 2, R2 = ln 2. One-hot rows of different classes: R1 = −ln 2, R2 = 0.
+    # One-hot rows of one class: both 0.
     assert balance(even, none, 0.5) == pytest.approx(-0.5 * math.log(2))
     assert balance(sure, none, 0.5) == pytest.approx(-math.log(2), abs=1e-5)
     assert balance(sure[jnp.array([0, 0])], none, 0.5) == pytest.approx(0, abs=1e-5)
-    # Rows with a label take no part.
+    # Labeled rows are ignored.
     assert balance(
-        jnp.concatenate([sure, labelled]), jnp.concatenate([none, one]), 0.5
+        jnp.concatenate([sure, labeled]), jnp.concatenate([none, one]), 0.5
     ) == pytest.approx(-math.log(2), abs=1e-5)
     stage = TeacherDescent({"w": 1.0}, steps=1, loss="softmax", trade=0.0)
     mixed = stage.mean_loss(
-        jnp.concatenate([labelled, even]), jnp.concatenate([one, none]), jnp.ones(3)
+        jnp.concatenate([labeled, even]), jnp.concatenate([one, none]), jnp.ones(3)
     )
     assert mixed == pytest.approx(math.log1p(math.exp(-8)) - math.log(2), abs=1e-5)
 
@@ -57,22 +57,21 @@ def test_a_teacher_labels_both_parts(images):
     x, y = task.draw(400, jax.random.key(1))
     np.testing.assert_array_equal(jnp.argmax(task.teacher(x), axis=1), jnp.argmax(y, axis=1))
     levels = 255 * (np.asarray(x) * task.sources.pool.spread + task.sources.pool.mean)
-    share = np.mean(
-        np.all(np.abs(levels - np.round(levels)) < 0.01, axis=1)
-    )  # pixels are whole numbers, Gaussians are not
-    assert 0.68 < share < 0.82, "a quarter of the inputs are Gaussians"
-    # It has learned the images, and spreads its labels over Gaussians.
+    # Pixels are integers, Gaussians are not.
+    fraction = np.mean(np.all(np.abs(levels - np.round(levels)) < 0.01, axis=1))
+    assert 0.68 < fraction < 0.82, "a quarter of the inputs are Gaussians"
+    # The teacher has learned the images, and its labels of Gaussians are spread over the classes.
     original, classes = task.sources.original(200, jax.random.key(2), held=True)
     assert jnp.mean(jnp.argmax(task.teacher(original), axis=1) == classes) > 0.9
     gaussian = task.part(300, jax.random.key(3), injected=True)
     assert (
         jnp.max(jnp.mean(gaussian.y, axis=0)) < 0.6 and abs(float(jnp.std(gaussian.x)) - 1) < 0.05
     )
-    with pytest.raises(BadInput, match="alpha is a share"):
+    with pytest.raises(BadInput, match="`alpha` must lie in"):
         InjectedImages(images, teacher=teacher, alpha=1.5)
 
 
-def test_what_is_missing_is_said_of_either_set(images, tmp_path, monkeypatch):
+def test_a_missing_dataset_is_reported_for_either_part(images, tmp_path, monkeypatch):
     monkeypatch.setenv("UNLAZY_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     teacher = taught_by(quadratic(2, 16), DENSE, 0.02, 5, 20)

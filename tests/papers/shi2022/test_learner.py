@@ -58,9 +58,7 @@ def test_practical_settings_learn_the_features_and_the_classifier(setting):
 
 @pytest.mark.slow
 def test_the_theorem_verbatim_finds_the_features_but_not_the_classifier(setting):
-    """The documented negative mode: two steps align the weights, steps 3 … T are too short to use
-    them.
-    """
+    """Two steps align the weights; the step sizes of steps 3 … T are too small for a classifier."""
     task, numbers = setting
     trace, found = fit(task, TwoStep.theorem(**numbers).network(record=(2,)))
     assert cosine(task, trace.models.w[0]) > 0.95
@@ -68,7 +66,7 @@ def test_the_theorem_verbatim_finds_the_features_but_not_the_classifier(setting)
 
 
 @pytest.mark.slow
-def test_all_members_share_one_initial_network(setting):
+def test_all_methods_share_one_initial_network(setting):
     task, numbers = setting
     schedule = TwoStep.practical(**(numbers | {"T": 6, "m": 3}))
     firsts = [
@@ -95,5 +93,5 @@ def test_frozen_features_stay_frozen(setting):
 
 
 def test_a_schedule_needs_classifier_steps(setting):
-    with pytest.raises(BadInput, match="T > 3"):
+    with pytest.raises(BadInput, match="`T` must be greater than 3, got 3"):
         TwoStep.practical(**(setting[1] | {"T": 3}))

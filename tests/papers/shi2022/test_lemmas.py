@@ -1,4 +1,4 @@
-"""The lemmas at small sizes, against plain computations."""
+"""The lemmas at small sizes, compared with direct computations."""
 
 import itertools
 import math
@@ -24,10 +24,10 @@ from unlazy.papers.shi2022.constants import (
     theorem_34,
 )
 from unlazy.papers.shi2022.gradients import FirstGradient, SecondGradient
-from unlazy.papers.shi2022.lemmas import INSIDE, MANY, SECOND
+from unlazy.papers.shi2022.lemmas import MEETING_CONDITIONS, SECOND, SMALL_BOUNDS
 from unlazy.papers.shi2022.population import background, components
 from unlazy.papers.shi2022.probes import Drift
-from unlazy.papers.shi2022.readout import GoodReadout, OnlineDescent, least_weights
+from unlazy.papers.shi2022.readout import GoodReadout, OnlineDescent, min_max_weight
 from unlazy.tasks.base import Batch
 
 
@@ -95,23 +95,23 @@ def test_the_population_gradient_equals_the_sum_over_all_inputs(k, D, noise, b, 
 
 
 def test_series_and_products_agree():
-    """Small components by power sums, and by plain products."""
+    """Small components by power sums and by products."""
     rng = np.random.default_rng(0)
     x, w = 1e-3 * rng.normal(size=500), np.linspace(0.1, 60, 20)
     np.testing.assert_allclose(
         background(x, w), np.prod(np.cos(np.outer(w, x)), axis=1), rtol=1e-12
     )
     q = rng.normal(size=4500) / 5
-    near, plain = components(q[:5], q[5:], 0.01, 0.1), components(q[:5], q[5:] + 0, 0.01, 0.1)
+    series, plain = components(q[:5], q[5:], 0.01, 0.1), components(q[:5], q[5:] + 0, 0.01, 0.1)
     z = 2.0 * (rng.random((2000, 4500)) < 0.5) - 1
     u = z @ q / math.sqrt(4500) + 0.01
-    assert near.beta == pytest.approx(
+    assert series.beta == pytest.approx(
         np.mean(scipy.special.ndtr(u / 0.1) - scipy.special.ndtr((u - 1) / 0.1)), abs=0.05
     )
-    assert near.beta == plain.beta
+    assert series.beta == plain.beta
 
 
-def test_signal_stands_out_of_the_first_gradient():
+def test_relevant_components_dominate_the_first_gradient():
     found = FirstGradient(5, 2, 2, sizes=(200, 800)).measure(key=jax.random.key(0))
     assert (
         np.all(found["relevant"] > 50 * found["background"])
@@ -135,8 +135,8 @@ def test_the_second_step_improves_the_weights():
 
 
 @pytest.mark.parametrize("scale", ["laptop", "paper"])
-def test_conditions_are_met_where_they_are_said_to_be(scale):
-    for sizes in (INSIDE[scale], SECOND[scale]):
+def test_conditions_are_met_as_documented(scale):
+    for sizes in (MEETING_CONDITIONS[scale], SECOND[scale]):
         assert (
             sizes.k >= math.log(max(sizes.D) * sizes.m / 0.05) ** 2
             and min(sizes.D) >= 2 * sizes.k**2
@@ -144,14 +144,18 @@ def test_conditions_are_met_where_they_are_said_to_be(scale):
         )
     assert (
         lemma_15(
-            D=max(MANY[scale].D), k=5, m=8, po=0.5, sigma=math.sqrt(max(MANY[scale].D)) / 2
+            D=max(SMALL_BOUNDS[scale].D),
+            k=5,
+            m=8,
+            po=0.5,
+            sigma=math.sqrt(max(SMALL_BOUNDS[scale].D)) / 2,
         ).error
         < 0.1
     )
 
 
 def joined(row, seeds=(10,), engine=None):
-    """The records of an arm, run here."""
+    """Run an arm and return its records."""
     trials = row.trials(seeds)
     found = {record.key: record for record in (engine or LocalEngine()).run(trials)}
     return row.join([found[trial.key] for trial in trials], seeds)
@@ -179,7 +183,7 @@ def trace_of(models, steps):
 
 @pytest.mark.slow
 def test_drift_by_hand():
-    """The second neuron's weights move by 5 beside a bound of (0.1·10)² + 0.1·10·2 = 3."""
+    """The second neuron's weights move by 5; the bound is (0.1·10)² + 0.1·10·2 = 3."""
     w = jnp.zeros((3, 2, 2)).at[:, :, 0].set(1.0)
     w = w.at[1, 1].add(jnp.array([3.0, 4.0])).at[2, 1].add(jnp.array([0.0, 1.0]))
     models = jax.vmap(TwoLayer)(
@@ -188,15 +192,13 @@ def test_drift_by_hand():
     found = Drift(0.1)(None, trace_of(models, (2, 12, 22)), found={}, key=jax.random.key(0))
     np.testing.assert_allclose(found["weights"], [0, 5, 1], rtol=1e-6)
     np.testing.assert_allclose(found["bound"], [0, 3, 8], rtol=1e-6)
-    np.testing.assert_allclose(
-        found["weights_ratio"], [0, 5 / 3, 5 / 3], rtol=1e-6
-    )  # a lasting breach
+    # Ratios are maxima so far.
+    np.testing.assert_allclose(found["weights_ratio"], [0, 5 / 3, 5 / 3], rtol=1e-6)
     np.testing.assert_allclose(found["biases_ratio"], [0, 0, 2 / 6], rtol=1e-6)
-    np.testing.assert_allclose(
-        found["sharp_ratio"], [0, 5 / 2.5, 5 / 2.5], rtol=1e-6
-    )  # the greatest feature is 1
+    # The largest feature is 1.
+    np.testing.assert_allclose(found["sharp_ratio"], [0, 5 / 2.5, 5 / 2.5], rtol=1e-6)
     np.testing.assert_allclose(found["second_ratio"], [0, 2 / 3, 2 / 3], rtol=1e-6)
-    with pytest.raises(BadInput, match="from step 2 on"):
+    with pytest.raises(BadInput, match="requires step 2 as the first recorded step, got 0"):
         Drift(0.1)(None, trace_of(models, (0, 2, 12)), found={}, key=jax.random.key(0))
 
 
@@ -204,20 +206,20 @@ def test_drift_by_hand():
 def test_errors_over_the_width():
     (found,) = joined(error_against_width((2, 4), 500, batch=100, D=8))
     assert found.steps == (2, 4)
-    for place, m in enumerate((2, 4)):
-        assert found.measurements["error"][place] == pytest.approx(
-            1 - found.measurements["test_accuracy"][place] / 100
+    for index, m in enumerate((2, 4)):
+        assert found.measurements["error"][index] == pytest.approx(
+            1 - found.measurements["test_accuracy"][index] / 100
         )
-        assert found.measurements["bound"][place] == error_bound(
+        assert found.measurements["bound"][index] == error_bound(
             k=3, m=m, T=max(4, round(m ** (4 / 3)))
         )
     assert found.measurements["loss"] == found.measurements["test_loss"]
 
 
-def test_the_least_weights_by_hand():
+def test_the_minimal_maximum_weight_by_hand():
     """Margins 2a₁ ≥ 1 and a₁ + a₂ ≥ 1 are met by weights of ½; margins of opposite sign by none."""
-    assert least_weights(np.array([[2.0, 0.0], [1.0, 1.0]])) == pytest.approx((0, 0.5))
-    loss, _ = least_weights(np.array([[1.0], [-1.0]]))
+    assert min_max_weight(np.array([[2.0, 0.0], [1.0, 1.0]])) == pytest.approx((0, 0.5))
+    loss, _ = min_max_weight(np.array([[1.0], [-1.0]]))
     assert loss == pytest.approx(1)
 
 

@@ -1,6 +1,4 @@
-"""Learners behind a statistical query oracle: what they find, how much they ask, and what their
-models are.
-"""
+"""Learners with a statistical query oracle: accuracy, number of queries, and models."""
 
 import equinox as eqx
 import jax
@@ -45,7 +43,7 @@ def fitted(learner, sampler):
         ]
     ),
 )
-def test_structure_is_what_few_queries_can_use(learner, structure, accuracy, asked):
+def test_few_queries_suffice_with_structure_only(learner, structure, accuracy, asked):
     (found,) = joined(
         query_learning(learner, BalancedParity(d=9, D=6, k=3, structure=structure), (10, 20))
     )
@@ -56,23 +54,25 @@ def test_structure_is_what_few_queries_can_use(learner, structure, accuracy, ask
     assert found.value("effort") == pytest.approx(max(asked, 20) / queries_needed(20))
 
 
-def test_parities_are_ruled_out_a_few_at_a_time():
-    """By Parseval a query at tolerance τ rules out at most 1/(4τ²) parities; where parities are
-    alike, one rules out all.
+def test_each_query_excludes_few_parities():
+    """By Parseval, a query at tolerance τ excludes at most 1/(4τ²) parities of uniform bits; if
+    parities are correlated, one query excludes all.
     """
-    fair, alike = (Elimination(10, 5, rate).measure(key=jax.random.key(0)) for rate in (0.5, 0.97))
-    assert fair["most_at_once"] <= 1 < alike["most_at_once"]
-    assert fair["queries_over_needed"] > 5 and alike["queries_over_needed"] < 1
+    uniform, correlated = (
+        Elimination(10, 5, rate).measure(key=jax.random.key(0)) for rate in (0.5, 0.97)
+    )
+    assert uniform["most_at_once"] <= 1 < correlated["most_at_once"]
+    assert uniform["queries_over_needed"] > 5 and correlated["queries_over_needed"] < 1
 
 
 @pytest.mark.slow
-def test_descent_asks_every_coordinate_of_every_step():
+def test_descent_queries_every_coordinate_of_every_step():
     (found,) = joined(query_learning("descent", BalancedParity(d=6, D=6, k=3), (20,)))
     # 20 neurons of 6 weights; then the weights and the second layer; then all groups.
     assert found.value("queries") == 120 + 140 + 298 * 160 and found.value("accuracy") > 95
 
 
-def test_tolerances_are_numbers_of_one_program():
+def test_all_tolerances_run_in_one_program():
     trials = query_learning("correlation", BalancedParity(d=6, D=6, k=3), (10, 20)).trials((10, 11))
     assert LocalEngine().plan(trials).shapes == 1
 
@@ -94,10 +94,8 @@ def test_models_are_the_same_on_inputs_and_on_coordinates(learner):
 
 
 @pytest.mark.parametrize("learner", slow_but_first([CorrelationQueries, ParitySearch]))
-def test_an_oracle_that_breaks_its_word_is_noticed(learner):
-    """The answers are part of the model, so that it is not finite, even where the choice made of
-    them would be.
-    """
+def test_an_oracle_that_misses_its_tolerance_is_detected(learner):
+    """The answers are part of the model, so non-finite answers make it non-finite."""
     oracles = QueryOracle(1.0, "sampled", examples=50), QueryOracle(1e-4, "sampled", examples=50)
     trials = [
         Trial(BalancedParity(d=6, D=6, k=3), learner(oracle, 3), 64, 10, (PopulationAccuracy(),))
@@ -109,10 +107,8 @@ def test_an_oracle_that_breaks_its_word_is_noticed(learner):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("D", slow_but_first([4, 16]))
-def test_accuracy_over_the_law_or_over_fresh_examples(D):
-    """A constant network is right on the share of its class, exactly where the law can be
-    listed.
-    """
+def test_accuracy_over_the_population_or_over_fresh_examples(D):
+    """A constant network is correct on the fraction of its class; exactly, if inputs are listed."""
     task = drawn(BalancedParity(d=D, D=D, k=3, negative=0.3), jax.random.key(0))
     models = jax.vmap(TwoLayer)(
         jnp.zeros((2, 1, D)), jnp.zeros((2, 1)), jnp.zeros((2, 1)), jnp.array([1.0, 0.0])
@@ -123,9 +119,9 @@ def test_accuracy_over_the_law_or_over_fresh_examples(D):
     assert (abs(float(found[0]) - 70) < 1e-4) == (D == 4)
 
 
-def test_sizes_that_make_no_sense_are_refused():
-    with pytest.raises(BadInput, match="odd k only"):
+def test_invalid_sizes_are_rejected():
+    with pytest.raises(BadInput, match="`k` must be odd, got 4"):
         ParitySearch(QueryOracle.of(0.1), 4)
     sampler = drawn(BalancedParity(d=3, D=3, k=3), jax.random.key(0)).sampler
-    with pytest.raises(BadInput, match="cannot be relevant"):
+    with pytest.raises(BadInput, match="`k` must be at most the number 3 of patterns, got 4"):
         CorrelationQueries(QueryOracle.of(0.1), 4).fit(sampler, 8, key=jax.random.key(0))

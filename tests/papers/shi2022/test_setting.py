@@ -1,4 +1,4 @@
-"""The rows on the data, the update rule and chance: small sizes, right and wrong worlds."""
+"""Computations on the data, the update rule and probabilities, with their negative controls."""
 
 import jax
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 
 from selection import slow_but_first
-from unlazy.papers.shi2022.probability import ENERGY, FewOfMany, TypicalStart
+from unlazy.papers.shi2022.probability import ENERGY, BackgroundSums, TypicalInitialization
 from unlazy.papers.shi2022.setting import (
     Assumptions,
     GeneralAssumptions,
@@ -19,7 +19,7 @@ from unlazy.tasks.dictionary.incoherent import GeneralParity
 KEY = jax.random.key(3)
 
 
-def test_the_mixture_is_a_law():
+def test_the_mixture_is_a_probability_distribution():
     bits = all_bits(6)
     for po, skew in ((0.5, 0.0), (0.2, 0.0), (0.5, 0.3)):
         assert mixture(bits, 3, po, skew).sum() == pytest.approx(1)
@@ -44,8 +44,8 @@ def test_assumptions_hold_and_fail(structured):
 def test_the_general_setting():
     with jax.enable_x64(True):
         right, wrong = (
-            GeneralAssumptions(GeneralParity(d=24, D=10, k=3), 20_000, slip).measure(key=KEY)
-            for slip in (0.0, 0.2)
+            GeneralAssumptions(GeneralParity(d=24, D=10, k=3), 20_000, error).measure(key=KEY)
+            for error in (0.0, 0.2)
         )
     assert (
         right["length"] < 1e-9
@@ -69,8 +69,10 @@ def test_the_update_rule():
         assert right[name] < 1e-12 and wrong[name] > 1e-4
 
 
-def test_typical_starts():
-    right, wrong = (TypicalStart((50, 100), wider=wider).measure(key=KEY) for wider in (1.0, 1.5))
+def test_typical_initialization():
+    right, wrong = (
+        TypicalInitialization((50, 100), wider=wider).measure(key=KEY) for wider in (1.0, 1.5)
+    )
     for name in ("largest", "energy", "bias", "all_largest", "all_bias"):
         assert right[name][-1] <= 1 < wrong[name][-1]
     # The rate of the upper tail of χ².
@@ -78,9 +80,9 @@ def test_typical_starts():
     assert ENERGY < rates[1] < rates[0] < 1.1 * ENERGY
 
 
-def test_few_of_many():
+def test_background_sums():
     right, wrong = (
-        FewOfMany((8, 10), together=together).measure(key=KEY) for together in (False, True)
+        BackgroundSums((8, 10), together=together).measure(key=KEY) for together in (False, True)
     )
     assert (
         np.all(right["shift"] < 1) and np.all(right["tail"] < 0.3) and np.all(right["least"] > 0.1)

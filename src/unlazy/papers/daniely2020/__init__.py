@@ -1,5 +1,4 @@
-"""Daniely, Malach (2020), "Learning Parities with Neural Networks": parities that gradient descent
-learns and no fixed embedding expresses.
+"""Daniely, Malach (2020), "Learning Parities with Neural Networks".
 
 unlazy reproduce 'daniely2020/*' --scale laptop
 """
@@ -9,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 
 from unlazy.core.naming import Entry
-from unlazy.papers.daniely2020.comparison import CONTEST
+from unlazy.papers.daniely2020.comparison import COMPARISON
 from unlazy.papers.daniely2020.digits import CLAIM_DIGITS
 from unlazy.papers.daniely2020.errata import ERRATA
 from unlazy.papers.daniely2020.fixed_features import THEOREM1
@@ -29,22 +28,22 @@ BIBTEX = """@inproceedings{daniely2020,
   year = {2020}
 }"""
 
-CLAIMS = (*ROWS, THEOREM1, *TRAINING, CONTEST, CLAIM_DIGITS)
+CLAIMS = (*ROWS, THEOREM1, *TRAINING, COMPARISON, CLAIM_DIGITS)
 
 TASKS = {
     "daniely2020/task": Entry(
         EqualBits(d=50, k=3),
-        "half of the inputs are uniform bits, in the other half all bits of the parity are equal",
+        "half of the inputs are uniform bits; in the other half all bits of the parity are equal",
     ),
 }
 
-#: A practical schedule for the sizes of the task above.
+#: Practical schedule for the sizes of the task above.
 _SCHEDULE = ParitySchedule.practical(n=50, k=3, q=128, T=2000, pace=1e4, layers="second")
 
 LEARNERS = {
     "daniely2020/learner": Entry(
         _SCHEDULE.network(batch=256),
-        "ternary pairs, one step that forgets, then the second layer by gradient descent; k = 3",
+        "ternary pairs, one step with full decay, then gradient descent on the second layer; k = 3",
     ),
     "daniely2020/learner-both": Entry(
         dataclasses.replace(_SCHEDULE, layers="both", rate=15 / 128).network(batch=256),
@@ -59,5 +58,5 @@ LEARNERS = {
     ),
 }
 
-#: All that can be checked is run.
+#: Every checkable statement has a claim.
 NOT_RUN = ()

@@ -1,5 +1,4 @@
-"""The separation from samples: a network that takes one step, and rivals with fixed features,
-tuned, on the same examples.
+"""Separation at finite samples: networks versus tuned baselines with fixed features.
 
 Reference: daniely2020, Theorems 1 and 2 together (Section 3).
 """
@@ -36,17 +35,17 @@ SIZES: dict[Scale, ComparisonSizes] = {
 #: Bits k of the parities.
 COUNTS = (3, 5, 7)
 TEST = 4000
-#: Pairs of neurons: so many that kinks lie between all numbers of ones.
+#: Pairs of neurons: enough for kinks between all numbers of ones.
 PAIRS = 384
-#: Settings that each rival may try.
+#: Hyperparameter configurations per baseline.
 BUDGET = 6
-#: Rivals with fixed features.
+#: Baselines with fixed features.
 FIXED = ("linear", "random ReLUs", "tangent kernel", "polynomial kernel", "Gaussian kernel")
-#: What learns features without a network, and is shown beside; the second for one k at paper scale
-#: alone.
-BESIDE = ("histogram along E[yx]", "recursive feature machine")
+#: Methods that learn features without a network, shown but not tested; the second for one k at
+#: paper scale only.
+SHOWN = ("histogram along E[yx]", "recursive feature machine")
 
-#: The network with its neurons and its score looked at along training.
+#: Arm in which neurons and scores are measured during training.
 ALONG = "network along training, k=5"
 
 BASELINES: dict[str, Learner] = {
@@ -61,39 +60,36 @@ BASELINES: dict[str, Learner] = {
 
 
 def benchmark(scale: Scale) -> dict[str, StudyArm]:
-    """The network as it is, after one step and fully trained, and all rivals, tuned; each over
-    k.
-    """
+    """Return the network after one step and fully trained, and all tuned baselines, over k."""
     sizes = SIZES[scale]
-    looks = (PartErrors(TEST),)
+    probes = (PartErrors(TEST),)
     families = {k: EqualBits(d=sizes.d, k=k) for k in COUNTS}
 
     def network(learner: Learner) -> Row:
-        return Row({k: Arm(family, learner, sizes.n, looks) for k, family in families.items()})
+        return Row({k: Arm(family, learner, sizes.n, probes) for k, family in families.items()})
 
     def baseline(name: str, counts: tuple[int, ...] = COUNTS) -> Row:
-        return Row({k: Tuned(families[k], BASELINES[name], sizes.n, looks, BUDGET) for k in counts})
+        learner = BASELINES[name]
+        return Row({k: Tuned(families[k], learner, sizes.n, probes, BUDGET) for k in counts})
 
-    found: dict[str, StudyArm] = {
+    arms: dict[str, StudyArm] = {
         "one step": network(one_step_readout()),
         "network": network(first_step_network(PAIRS)),
     }
-    found |= {name: baseline(name) for name in (*FIXED, BESIDE[0])}
+    arms |= {name: baseline(name) for name in (*FIXED, SHOWN[0])}
     along = first_step_network(PAIRS, record=(0, 1, 101))
-    found[ALONG] = Arm(
-        families[5], along, sizes.n, (PartErrors(TEST), PartWeights(), ScoreByOnes())
-    )
-    return found | ({BESIDE[1]: baseline(BESIDE[1], (5,))} if scale == "paper" else {})
+    arms[ALONG] = Arm(families[5], along, sizes.n, (PartErrors(TEST), PartWeights(), ScoreByOnes()))
+    return arms | ({SHOWN[1]: baseline(SHOWN[1], (5,))} if scale == "paper" else {})
 
 
 net, one_step, during = arms("network", "one step", ALONG)
-CONTEST = Claim(
+COMPARISON = Claim(
     id="daniely2020/contest",
     where="Theorems 1 and 2 together, at finite samples",
     kind="figure",
     statement=(
-        "The distributions of Section 2 are learned by gradient descent on a network, and not by "
-        "linear methods on fixed embeddings of moderate size."
+        "Gradient descent on a network learns the distributions of Section 2; linear methods on "
+        "fixed embeddings of moderate size do not."
     ),
     study=benchmark,
     checks=(
@@ -113,13 +109,13 @@ CONTEST = Claim(
         Plot(
             title=f"Errors on the {part} part",
             x="bits k of the parity",
-            y="share of wrong labels",
+            y="fraction of wrong labels",
             series=tuple(
                 PlotLine(name, f"{measure}_error", name)
-                for name in ("network", "one step", *FIXED, *BESIDE)
+                for name in ("network", "one step", *FIXED, *SHOWN)
             ),
-            caption="Rivals are tuned seed by seed; the settings of the network were chosen "
-            "beforehand, on other seeds.",
+            caption="Baselines are tuned per seed; the settings of the network were chosen on "
+            "other seeds.",
         )
         for part, measure in (("uniform", "uniform"), ("all-equal", "structured"))
     ),

@@ -1,8 +1,6 @@
-"""Beyond the text: a parity whose bits are pictures. k digits are stacked, and the label is the
-parity of their sum.
+"""Beyond the paper: parity of the sum of k stacked images of digits.
 
-A digit's parity is to be found in pixels before the parities of several can be multiplied: what a
-network can learn, fixed features cannot.
+The parity of each digit must be recognized from pixels before the parities can be multiplied.
 """
 
 from __future__ import annotations
@@ -26,9 +24,7 @@ from unlazy.tasks.images.families import StackedDigits
 
 
 class DigitSizes(NamedTuple):
-    """Numbers k of digits, pairs of neurons, steps, examples (fewer and most), and test
-    examples.
-    """
+    """Numbers k of digits, pairs of neurons, steps, examples (fewer, and n), and test examples."""
 
     counts: tuple[int, ...]
     pairs: int
@@ -44,11 +40,10 @@ DIGITS: dict[Scale, DigitSizes] = {
     "paper": DigitSizes((1, 2, 3, 4), 256, 10_000, 5_000, 20_000, 10_000),
 }
 BATCH, RATE = 100, 1e-3
-#: Settings that each rival may try.
+#: Hyperparameter configurations per baseline.
 BUDGET = 6
-NETWORK, TANGENT = "network", "tangent model"
-#: Rivals whose features are fixed, tuned: those that know as little of pictures as the network, and
-#: one that knows more.
+NETWORK, LINEARIZED = "network", "tangent model"
+#: Tuned baselines with fixed features: without image structure, like the network, and one with it.
 FIXED = ("random ReLUs", "tangent kernel", "Gaussian kernel")
 FILTERS = "Gaussian kernel on random filters"
 BASELINES: dict[str, Learner] = {
@@ -71,12 +66,12 @@ def _trained(init: Init, steps: int) -> GradientDescent:
 
 
 def digits(scale: Scale) -> dict[str, StudyArm]:
-    """All learners over k, and network and tangent kernel over n at k = 2."""
+    """Return all learners over k, and network and tangent kernel over n at k = 2."""
     size = DIGITS[scale]
-    looks = (Performance(size.test),)
+    probes = (Performance(size.test),)
     families = {k: StackedDigits("mnist", k=k) for k in size.counts}
 
-    def start(k: int) -> AntisymmetricInit:
+    def init(k: int) -> AntisymmetricInit:
         d = families[k].dimension
         return AntisymmetricInit(
             m=size.pairs,
@@ -87,61 +82,63 @@ def digits(scale: Scale) -> dict[str, StudyArm]:
         )
 
     def network(k: int, n: int) -> Arm:
-        return Arm(families[k], _trained(start(k), size.steps), n, looks)
+        return Arm(families[k], _trained(init(k), size.steps), n, probes)
 
     def baseline(name: str, k: int, n: int) -> Tuned:
-        return Tuned(families[k], BASELINES[name], n, looks, BUDGET)
+        return Tuned(families[k], BASELINES[name], n, probes, BUDGET)
 
-    found: dict[str, StudyArm] = {NETWORK: Row({k: network(k, size.n) for k in size.counts})}
-    found[TANGENT] = Row(
+    arms: dict[str, StudyArm] = {NETWORK: Row({k: network(k, size.n) for k in size.counts})}
+    arms[LINEARIZED] = Row(
         {
-            k: Arm(families[k], _trained(TangentInit(start(k)), size.steps), size.n, looks)
+            k: Arm(families[k], _trained(TangentInit(init(k)), size.steps), size.n, probes)
             for k in size.counts
         }
     )
-    found |= {name: Row({k: baseline(name, k, size.n) for k in size.counts}) for name in FIXED}
-    found[FILTERS] = Row({k: baseline(FILTERS, k, size.n) for k in size.counts[:2]})
+    arms |= {name: Row({k: baseline(name, k, size.n) for k in size.counts}) for name in FIXED}
+    arms[FILTERS] = Row({k: baseline(FILTERS, k, size.n) for k in size.counts[:2]})
     sizes = (size.fewer, size.n)
-    found[f"{NETWORK} over n"] = Row({n: network(2, n) for n in sizes})
-    found["tangent kernel over n"] = Row({n: baseline("tangent kernel", 2, n) for n in sizes})
-    return found
+    arms[f"{NETWORK} over n"] = Row({n: network(2, n) for n in sizes})
+    arms["tangent kernel over n"] = Row({n: baseline("tangent kernel", 2, n) for n in sizes})
+    return arms
 
 
 net = arm(NETWORK)
 CLAIM_DIGITS = Claim(
     id="daniely2020/digits",
-    where="beyond the text: Theorems 1 and 2 on pictures",
+    where="beyond the paper: Theorems 1 and 2 on images",
     kind="figure",
     statement=(
-        "On the parity of the sum of stacked digits a trained network beats its tangent model, "
-        "random features and tuned kernels, also one on random filters, which knows of pictures "
-        "what the network does not."
+        "On the parity of the sum of stacked digits, a trained network outperforms its "
+        "linearization, random features and tuned kernels, including one on random filters, which "
+        "uses image structure that the network does not."
     ),
     study=digits,
     checks=(
         net.test_accuracy[1] >= 90.0,
         *(
             net.test_accuracy[2] - other.test_accuracy[2] >= 3.0
-            for other in arms(TANGENT, *FIXED, FILTERS)
+            for other in arms(LINEARIZED, *FIXED, FILTERS)
         ),
         *(
             (net.test_accuracy[3] - other.test_accuracy[3] >= 3.0).at("paper")
-            for other in arms(TANGENT, *FIXED)
+            for other in arms(LINEARIZED, *FIXED)
         ),
     ),
     seeds={"smoke": 1, "laptop": 3, "paper": 5},
-    control=relabelled_arms(digits, (NETWORK, TANGENT, *FIXED)),
+    control=relabelled_arms(digits, (NETWORK, LINEARIZED, *FIXED)),
     plots=(
         Plot(
             title="Parity of the sum of k digits",
             x="digits k",
             y="test accuracy (%)",
             series=tuple(
-                PlotLine(name, "test_accuracy", name)
-                for name in (NETWORK, TANGENT, *FIXED, FILTERS)
+                PlotLine(
+                    name, "test_accuracy", "linearized network" if name == LINEARIZED else name
+                )
+                for name in (NETWORK, LINEARIZED, *FIXED, FILTERS)
             ),
-            caption="Rivals are tuned seed by seed; the settings of the network were chosen "
-            "beforehand, on other seeds.",
+            caption="Kernels and random features are tuned per seed; the settings of the network "
+            "were fixed beforehand.",
         ),
         Plot(
             title="Two digits, more examples",

@@ -1,11 +1,9 @@
-"""The price of fixed embeddings: how many features, drawn without regard to the label, express a
-parity, and how many learn it.
+"""Number of random features that express a parity, and number that learn it.
 
-Whether labels y can be separated is a question about a convex hull: some v has y_i⟨v, φ_i⟩ > 0 for
-all i exactly if no λ ≥ 0, λ ≠ 0 has Σ λ_i y_i φ_i = 0. The point of the hull that is nearest to the
-origin decides it, with a certificate either way: it is itself such a v, or it is zero and its
-weights are such a λ. It is found by non-negative least squares; where rounding leaves both open, by
-a linear program.
+Labels y are separable, y_i⟨v, φ_i⟩ > 0 for some v and all i, if and only if no λ ≥ 0, λ ≠ 0 has
+Σ λ_i y_i φ_i = 0. The point of the convex hull of y_i φ_i nearest to the origin decides this with a
+certificate: it is such a v, or it is zero and its weights are such a λ. It is computed by
+non-negative least squares, or by a linear program if rounding makes the result ambiguous.
 
 Reference: daniely2020, Theorem 1; Forster (2002).
 """
@@ -32,15 +30,13 @@ from unlazy.theory.walsh import points
 
 Kind = Literal["relu", "fourier", "tangent", "polynomial"]
 KINDS: tuple[Kind, ...] = ("relu", "fourier", "tangent", "polynomial")
-#: How weights are drawn: each by itself; or all alike in a neuron, which then looks at the sum of
-#: the bits, as after one step of descent.
+#: Weights of a neuron: independent, or all equal, as after one gradient step.
 Weights = Literal["blind", "along the sum"]
-#: A feature whose part outside of those before it is smaller than this, relative to it, adds
-#: nothing to them.
+#: A feature is dependent on earlier ones if its relative residual is below this.
 _DEPENDENT = 1e-9
-#: Below so many bits k each bit less doubles the number of embeddings that are drawn.
+#: For k below this, the number of embeddings drawn is 2^(MANY_DRAWS − k).
 MANY_DRAWS = 8
-#: Features that are made orthogonal to those before them at once.
+#: Features per block of the Gram–Schmidt process.
 _BLOCK = 64
 
 
@@ -51,11 +47,10 @@ def embedding(
     draw: np.random.Generator,
     weights: Weights = "blind",
 ) -> Float[np.ndarray, "p N"]:
-    """`count` random features of each point.
+    """Return `count` random features of each point.
 
-    Neurons max(⟨w, z⟩ + b, 0); cosines; tangents of neurons (a block of k + 1 for each); powers
-    (⟨w, z⟩ + b)^k. Polynomials of lower degree than k cannot express the parity of k bits, however
-    many there are.
+    Kinds: neurons max(⟨w, z⟩ + b, 0); cosines; gradients of neurons (k + 1 features per neuron);
+    powers (⟨w, z⟩ + b)^k. Polynomials of degree below k cannot express the parity of k bits.
     """
     k = z.shape[1]
     neurons = count if kind != "tangent" else -(-count // (k + 1))
@@ -77,21 +72,21 @@ def embedding(
 def leading_basis(
     features: Float[np.ndarray, "p N"],
 ) -> tuple[Float[np.ndarray, "p r"], Int[np.ndarray, " r"]]:
-    """An orthonormal basis of the span whose first j vectors span that of the leading features, and
-    the feature that each comes with.
+    """Return an orthonormal basis whose first j vectors span that of the leading features, and the
+    index of the feature that adds each vector.
 
-    By Gram and Schmidt, twice; features that depend on those before them give none. It ends where
-    all of the space is spanned.
+    Gram–Schmidt process, applied twice. Dependent features add no vector. It ends once the whole
+    space is spanned.
     """
     size = np.linalg.norm(features, axis=0)
     basis = np.empty((len(features), min(features.shape)))
     owners: list[int] = []
-    for start in range(0, features.shape[1], _BLOCK):
-        width = size[start : start + _BLOCK]
-        block = features[:, start : start + _BLOCK] / np.where(width > 0, width, 1)
-        known = basis[:, : len(owners)]
+    for offset in range(0, features.shape[1], _BLOCK):
+        norms = size[offset : offset + _BLOCK]
+        block = features[:, offset : offset + _BLOCK] / np.where(norms > 0, norms, 1)
+        previous = basis[:, : len(owners)]
         for _ in range(2):
-            block = block - known @ (known.T @ block)
+            block = block - previous @ (previous.T @ block)
         first = len(owners)
         for j in range(block.shape[1]):
             rest = block[:, j]
@@ -102,24 +97,24 @@ def leading_basis(
             length = np.linalg.norm(rest)
             if length > _DEPENDENT and len(owners) < basis.shape[1]:
                 basis[:, len(owners)] = rest / length
-                owners.append(start + j)
+                owners.append(offset + j)
         if len(owners) == len(features):
             break
     return basis[:, : len(owners)], np.array(owners)
 
 
 def separates(basis: Float[np.ndarray, "p r"], labels: Float[np.ndarray, " p"]) -> bool:
-    """Whether labels are the signs of some function in the span of an orthonormal basis."""
+    """Return whether labels are the signs of some function in the span of an orthonormal basis."""
     count, rank = basis.shape
     if rank == count:
         return True
     rows = labels[:, None] * basis
     stacked = np.concatenate([math.sqrt(count) * rows.T, np.ones((1, count))])
-    wanted = np.zeros(rank + 1)
-    wanted[-1] = 1
+    target = np.zeros(rank + 1)
+    target[-1] = 1
     try:
-        weights, distance = scipy.optimize.nnls(stacked, wanted, maxiter=30 * count)
-    except RuntimeError:  # it did not end
+        weights, distance = scipy.optimize.nnls(stacked, target, maxiter=30 * count)
+    except RuntimeError:  # not converged
         return _by_program(rows)
     if distance < 1e-12:
         return False
@@ -130,31 +125,31 @@ def separates(basis: Float[np.ndarray, "p r"], labels: Float[np.ndarray, " p"]) 
 
 
 def _by_program(rows: Float[np.ndarray, "p r"]) -> bool:
-    """The same by a linear program: some v has ⟨v, row⟩ ≥ 1 for all rows."""
-    found = scipy.optimize.linprog(
+    """Return by a linear program whether some v has ⟨v, row⟩ ≥ 1 for all rows."""
+    solution = scipy.optimize.linprog(
         np.zeros(rows.shape[1]),
         A_ub=-rows,
         b_ub=-np.ones(len(rows)),
         bounds=(None, None),
         method="highs",
     )
-    return bool(found.status == 0)
+    return bool(solution.status == 0)
 
 
 def separable(features: Float[np.ndarray, "p N"], labels: Float[np.ndarray, " p"]) -> bool:
-    """Whether some v has label·⟨v, features⟩ > 0 at every point."""
+    """Return whether some v has label·⟨v, features⟩ > 0 at every point."""
     return separates(leading_basis(features)[0], labels)
 
 
 def min_embedding_size(features: Float[np.ndarray, "p N"], labels: Float[np.ndarray, " p"]) -> int:
-    """The least number of leading features that separate the labels.
+    """Return the smallest number of leading features that separate the labels.
 
-    More features never hurt, so it is bisected.
+    Separability is monotone in the number of features, so bisection applies.
     """
     basis, owners = leading_basis(features)
     require(
         separates(basis, labels),
-        f"{features.shape[1]} features do not separate the labels: draw more.",
+        f"{features.shape[1]} features do not separate the labels; draw more.",
     )
     low, high = 0, len(owners)
     while high - low > 1:
@@ -163,22 +158,23 @@ def min_embedding_size(features: Float[np.ndarray, "p N"], labels: Float[np.ndar
     return int(owners[high - 1]) + 1
 
 
-def growth(k: np.ndarray, least: np.ndarray) -> dict[str, float]:
-    """How a number grows with k: `bits`, the slope of log₂ N in k; `base` = 2^bits; `degree`, the
-    slope of log N in log k over the three greatest k, that of the polynomial which they would lie
-    on; `rise`: by how much this exceeds the same over the three least k. A power of k rises by
-    zero, a polynomial of degree 2 is either below 2 or falls towards it, an exponential rises in
-    proportion to k.
+def growth(k: np.ndarray, minimal: np.ndarray) -> dict[str, float]:
+    """Return the growth of a number N with k.
+
+    `bits`: slope of log₂ N in k. `base` = 2^bits. `degree`: slope of log N in log k over the three
+    largest k. `rise`: `degree` minus the same slope over the three smallest k. For a power of k,
+    `rise` is zero. A polynomial of degree 2 has `degree` below 2, or decreasing towards 2. For an
+    exponential, `rise` grows in proportion to k.
     """
-    bits = slope(k, np.log2(least))
+    bits = slope(k, np.log2(minimal))
     ends = [
-        slope(np.log(k[part]), np.log(least[part])) for part in (slice(None, 3), slice(-3, None))
+        slope(np.log(k[part]), np.log(minimal[part])) for part in (slice(None, 3), slice(-3, None))
     ]
     return {"bits": bits, "base": 2**bits, "degree": ends[1], "rise": ends[1] - ends[0]}
 
 
 class _Embeddings(ExactComputation):
-    """Base of counts over the numbers k of bits, all for one kind of features."""
+    """Base class: number of features of one kind, over the numbers k of bits."""
 
     kind: Kind = eqx.field(static=True)
     counts: tuple[int, ...] = eqx.field(static=True)
@@ -187,28 +183,30 @@ class _Embeddings(ExactComputation):
     def __check_init__(self) -> None:
         require(
             len(self.counts) >= 3 and min(self.counts) >= 2,
-            f"Growth takes three or more k of at least 2, but they are {self.counts}.",
+            f"`counts` must contain at least three values, each at least 2, got {self.counts}.",
         )
 
     axis = "counts"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        with threadpool_limits(
-            1, user_api="blas"
-        ):  # many small products: threads would wait for each other
-            least = np.array([self._mean(k, draw) for k in self.counts], float)
+        # Many small matrix products: several threads would be slower.
+        with threadpool_limits(1, user_api="blas"):
+            minimal = np.array([self._mean(k, draw) for k in self.counts], float)
         k = np.array(self.counts, float)
         forster = np.array([parities_bound(k) for k in self.counts])
-        found = {
-            "least": least,
+        measured = {
+            "least": minimal,
             "forster": forster,
-            "over_forster": np.minimum.accumulate(least / forster),
+            "over_forster": np.minimum.accumulate(minimal / forster),
         }
-        return found | {name: np.full(len(k), value) for name, value in growth(k, least).items()}
+        fitted = growth(k, minimal)
+        return measured | {name: np.full(len(k), value) for name, value in fitted.items()}
 
     def _mean(self, k: int, draw: np.random.Generator) -> float:
-        """The geometric mean over draws; several for small k, where one varies and costs little."""
+        """Return the geometric mean over draws; small k have more, since they vary more and cost
+        less.
+        """
         return float(
             np.exp(
                 np.mean([math.log(self._one(k, draw)) for _ in range(1 << max(0, MANY_DRAWS - k))])
@@ -227,22 +225,18 @@ class _Embeddings(ExactComputation):
 
 
 class MinimalEmbedding(_Embeddings):
-    """The least number N of random features that express the parity of all k bits: that separate it
-    on the whole cube.
+    """Smallest number N of random features that separate the parity of all k bits on the cube.
 
-    `least`: N, the geometric mean over 2^(8−k) embeddings for k < 8; `forster`: Forster's bound
-    2^(k/2) for an embedding that serves all parities of k bits, from the spectral norm of the
-    matrix of their values; `over_forster`: N over it, the least so far; and its `growth`.
+    Measure "least": N, geometric mean over 2^(8−k) embeddings for k < 8. `forster`: Forster's bound
+    2^(k/2) for embeddings that realize all parities of k bits, from the spectral norm of their sign
+    matrix. `over_forster`: minimum of N/forster over all k so far. Further measures: see `growth`.
     """
 
     KEY = "LeastEmbedding"
 
     def _one(self, k: int, draw: np.random.Generator) -> int:
-        for more in (
-            1,
-            4,
-            16,
-        ):  # the first is enough but where weights look along the sum, whose ends few kinks reach
+        # 1 suffices unless weights lie along the sum, whose extreme values few kinks reach.
+        for more in (1, 4, 16):
             features, labels = self._drawn(k, draw, more)
             if separable(features, labels) or more == 16:
                 break
@@ -250,12 +244,12 @@ class MinimalEmbedding(_Embeddings):
 
 
 class LearnedEmbedding(_Embeddings):
-    """The least number N of random features by which ridge regression learns the parity of all k
-    bits, from examples·2^k uniform draws.
+    """Smallest number N of random features with which ridge regression learns the parity of all k
+    bits from examples·2^k uniform examples.
 
-    Learned means that at most a share `error` of all points of the cube is labelled wrong. The
-    ridge is chosen on a fifth of the examples. The number is bisected, as if more features never
-    hurt, down to 2 %. Measures are those of `MinimalEmbedding`.
+    Learned: at most a fraction `error` of the points of the cube is labeled wrongly. The ridge is
+    tuned on a fifth of the examples. N is found by bisection to 2 %, assuming that more features
+    never increase the error. Measures are those of `MinimalEmbedding`.
     """
 
     examples: int = eqx.field(static=True, default=8)
@@ -274,7 +268,7 @@ class LearnedEmbedding(_Embeddings):
         return int(high)
 
 
-#: Ridges that are tried, as shares of the kernel's mean diagonal.
+#: Candidate ridges, relative to the mean diagonal of the kernel.
 RIDGES = 10.0 ** np.arange(-10.0, 2.0)
 
 
@@ -284,8 +278,8 @@ def ridge_error(
     seen: Int[np.ndarray, " p"],
     held_out: Int[np.ndarray, " p"],
 ) -> float:
-    """The share of points that a tuned ridge regression labels wrong, where each point was seen and
-    held out so many times.
+    """Return the fraction of points that a tuned ridge regression labels wrongly; `seen` and
+    `held_out` are numbers of training and validation examples per point.
     """
     kernel = features @ features.T
     kernel = kernel / np.mean(np.diag(kernel))
@@ -304,8 +298,9 @@ def ridge_error(
 
 @functools.cache
 def parities_bound(k: int) -> float:
-    """Forster's bound for the matrix of all parities of k bits at all points, which is a Hadamard
-    matrix: of norm 2^(k/2).
+    """Return Forster's bound for the sign matrix of all parities of k bits.
+
+    It is a Hadamard matrix of spectral norm 2^(k/2).
     """
     return (
         forster_bound(np.prod(np.where(points(k)[:, None, :] < 0, points(k)[None], 1.0), axis=2))

@@ -1,9 +1,8 @@
-"""What the first gradient step does to all neurons at once: exact expectations, and exact shares of
-neurons under the random start.
+"""First gradient step: exact expectations, and exact probabilities over the random initialization.
 
-A neuron's first gradient depends on its ternary weights by how many in A are 1 and −1, and how many
-outside A are not 0. Their law is a product of a trinomial and a binomial one, so shares of neurons
-are sums and not samples.
+The first gradient of a neuron depends on its ternary weights only through the numbers of 1 and −1
+in A and the number of nonzero weights outside A. Their distribution is the product of a trinomial
+and a binomial distribution, so probabilities over neurons are sums and not samples.
 
 Reference: daniely2020, Section 4.1, Lemma 12.
 """
@@ -19,28 +18,28 @@ from jaxtyping import PRNGKeyArray
 from scipy.special import gammaln
 
 from unlazy.lab.trials import ExactComputation
-from unlazy.papers.daniely2020.random_start import RandomStart
+from unlazy.papers.daniely2020.initial_neurons import InitialNeurons
 from unlazy.theory.parity_gradients import FirstGradients, NeuronGradients
 
-#: Constants c and C at which Lemmas 3 and 4 are looked at.
+#: Constants c and C for which Lemmas 3 and 4 are tested.
 FACTORS = (1.5, 2.0, 4.0, 8.0, 16.0)
 
 
 class FirstStepGradients(ExactComputation):
-    """Lemmas 3, 4, 6, 7 and 12 over the number n of bits: each quantity beside its bound, over all
-    neurons of the random start.
+    """Quantities of Lemmas 3, 4, 6, 7 and 12 divided by their bounds, over the number n of bits and
+    all neurons of the random initialization.
 
-    `chance3`, `chance4`: the greatest c·P[a neuron is above c times the bound], at most 1 by the
-    lemmas; `mean3`: the mean over neurons of the gradient over the bound, at most 1 by the proof;
-    `ratio6`: the greatest deviation of Lemma 6 over (3k + 1)·√(2/(π|J|)), its bound with the sharp
-    constant of Littlewood and Offord; `good`: the share of good neurons of Lemma 7 times 14√k;
-    `least_alpha`, `greatest_alpha`: E[z_j f σ'] for j in A over good neurons; `off7`, `bias7`:
-    their gradients off A and of the bias, times u ≤ n/k, over the bounds of the proof; `ratio12`:
-    the greatest |E f σ| over k/√n.
+    `chance3`, `chance4`: maximum of c·P[a neuron exceeds c times the bound], at most 1 by the
+    lemmas. `mean3`: mean over neurons of gradient divided by bound, at most 1 by the proof.
+    `ratio6`: maximum deviation of Lemma 6 divided by (3k + 1)·√(2/(π|J|)), its bound with the sharp
+    Littlewood–Offord constant. `good`: probability of a good neuron of Lemma 7, times 14√k.
+    `least_alpha`, `greatest_alpha`: minimum and maximum of E[z_j f σ'] over j in A and good
+    neurons. `off7`, `bias7`: their gradients off A and of the bias at u = n/k, divided by the
+    bounds of the proof. `ratio12`: maximum of |E f σ| divided by k/√n.
 
-    `rate` bends the bounds: each is multiplied by n^(−rate), which makes the statements false.
-    `part`: on which part of the inputs Lemmas 3 and 4 are looked at. `only_good`: neurons whose
-    weights in A do not cancel are left out, which Lemma 7 does not need.
+    `rate` (negative control): bounds are multiplied by n^(−rate). `part`: part of the inputs for
+    Lemmas 3 and 4. `only_good`: omit neurons whose weights in A do not sum to zero, which Lemma 7
+    does not need.
     """
 
     KEY = "FirstStepLaw"
@@ -58,55 +57,56 @@ class FirstStepGradients(ExactComputation):
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def _one(self, n: int) -> dict[str, float]:
-        start, exact = (
-            RandomStart.of(n, self.k, cancelling=self.only_good),
+        neurons, exact = (
+            InitialNeurons.of(n, self.k, cancelling=self.only_good),
             FirstGradients(n, self.k, 1 / (8 * self.k)),
         )
-        uniform = exact.uniform(start.plus, start.minus, start.outside)
-        structured = exact.structured(start.plus, start.minus, start.outside)
+        uniform = exact.uniform(neurons.plus, neurons.minus, neurons.outside)
+        structured = exact.structured(neurons.plus, neurons.minus, neurons.outside)
         mixed, bend = uniform.mixed(structured), n**-self.rate
         small = bend * math.exp(-0.5 * _log_comb(n - 1, self.k))
-        looked = uniform if self.part == "uniform" else structured
-        three = np.abs(looked.off)
-        four = np.maximum(three, np.abs(looked.bias))
-        # In Lemma 3 one bit outside A is fixed, whose weight is zero for a third of the neurons.
-        chance3 = max(c * 2 / 3 * np.sum(start.share[three > c * small]) for c in FACTORS)
-        chance4 = max(c * np.sum(start.share[four > c * (n - 1) * small]) for c in FACTORS)
-        good = self._good(n, start, uniform, small)
-        mean3 = float(np.sum(start.share * np.maximum(2 / 3 * three, np.abs(looked.bias)))) / small
-        found = {
+        chosen = uniform if self.part == "uniform" else structured
+        three = np.abs(chosen.off)
+        four = np.maximum(three, np.abs(chosen.bias))
+        # Lemma 3 fixes one bit outside A; its weight is zero for a third of the neurons.
+        chance3 = max(c * 2 / 3 * np.sum(neurons.probability[three > c * small]) for c in FACTORS)
+        chance4 = max(c * np.sum(neurons.probability[four > c * (n - 1) * small]) for c in FACTORS)
+        good = self._good(n, neurons, uniform, small)
+        larger = np.maximum(2 / 3 * three, np.abs(chosen.bias))
+        mean3 = float(np.sum(neurons.probability * larger)) / small
+        measured = {
             "chance3": chance3,
             "chance4": chance4,
             "mean3": mean3,
-            "good": float(np.sum(start.share[good])) * 14 * math.sqrt(self.k) * bend,
+            "good": float(np.sum(neurons.probability[good])) * 14 * math.sqrt(self.k) * bend,
         }
         return (
-            found
-            | self._lemma6(start, mixed, exact, bend)
+            measured
+            | self._lemma6(neurons, mixed, exact, bend)
             | self._lemma7(n, good, mixed, bend)
             | self._lemma12(n, mixed, bend)
         )
 
     def _good(
-        self, n: int, start: RandomStart, uniform: NeuronGradients, small: float
+        self, n: int, neurons: InitialNeurons, uniform: NeuronGradients, small: float
     ) -> np.ndarray:
-        """The three properties in the proof of Lemma 7."""
+        """Return which neurons have the three properties in the proof of Lemma 7."""
         quiet = (
             np.maximum(np.abs(uniform.off), np.abs(uniform.bias))
             <= 14 * math.sqrt(self.k) * (n - 1) * small
         )
-        result: np.ndarray = quiet & start.cancelling & (start.outside >= (n - self.k) / 3)
+        result: np.ndarray = quiet & neurons.cancelling & (neurons.outside >= (n - self.k) / 3)
         return result
 
     def _lemma6(
-        self, start: RandomStart, mixed: NeuronGradients, exact: FirstGradients, bend: float
+        self, neurons: InitialNeurons, mixed: NeuronGradients, exact: FirstGradients, bend: float
     ) -> dict[str, float]:
-        """h(x) = z_j f(x) has mean 1/2 under the mixture, for every j in A."""
-        many = start.outside >= 1
-        inner = exact.surely_rising(start.outside)
-        bound = (3 * self.k + 1) * np.sqrt(2 / (math.pi * np.maximum(start.outside, 1))) * bend
+        """Return `ratio6`; h(x) = z_j f(x) has mean 1/2 under the mixture, for every j in A."""
+        many = neurons.outside >= 1
+        inner = exact.surely_rising(neurons.outside)
+        bound = (3 * self.k + 1) * np.sqrt(2 / (math.pi * np.maximum(neurons.outside, 1))) * bend
         values = (mixed.on_plus, mixed.on_zero, mixed.on_minus)
-        there = (start.plus > 0, start.plus + start.minus < self.k, start.minus > 0)
+        there = (neurons.plus > 0, neurons.plus + neurons.minus < self.k, neurons.minus > 0)
         return {
             "ratio6": max(
                 float(np.max((np.abs(value - inner / 2) / bound)[many & has]))
@@ -141,8 +141,8 @@ def _log_comb(n: int, k: int) -> float:
 
 
 class CancellingNeurons(ExactComputation):
-    """Lemma 5: on the all-equal part, the greatest gradient off A and of the bias over all neurons
-    whose weights in A sum to `sum`.
+    """Lemma 5: maximum gradient off A and of the bias on the all-equal part, over all neurons whose
+    weights in A sum to `sum`.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -154,17 +154,17 @@ class CancellingNeurons(ExactComputation):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = []
         for n in self.sizes:
-            start = RandomStart.of(n, self.k)
+            neurons = InitialNeurons.of(n, self.k)
             part = FirstGradients(n, self.k, 1 / (8 * self.k)).structured(
-                start.plus, start.minus, start.outside
+                neurons.plus, neurons.minus, neurons.outside
             )
-            chosen = start.plus - start.minus == self.sum
+            chosen = neurons.plus - neurons.minus == self.sum
             rows.append(
                 (
                     np.max(np.abs(part.off[chosen])),
                     np.max(np.abs(part.bias[chosen])),
-                    np.sum(start.share[chosen]),
+                    np.sum(neurons.probability[chosen]),
                 )
             )
-        off, bias, share = np.array(rows).T
-        return {"off": off, "bias": bias, "share": share}
+        off, bias, probability = np.array(rows).T
+        return {"off": off, "bias": bias, "share": probability}

@@ -1,4 +1,4 @@
-"""Rows of the ledger on fixed features: how many of them a parity takes.
+"""Claims on fixed features: the number of features that a parity needs.
 
 Reference: daniely2020, Theorem 1.
 """
@@ -13,8 +13,7 @@ from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Scale, arm, arms
 from unlazy.papers.daniely2020.embeddings import KINDS, LearnedEmbedding, MinimalEmbedding, Weights
 
-#: Bits k over which features are counted that express the parity; those that learn it are counted
-#: to one bit less.
+#: Numbers k of bits for features that express the parity; without the last for those that learn it.
 BITS: dict[Scale, tuple[int, ...]] = {
     "smoke": (3, 4, 5, 6),
     "laptop": (4, 5, 6, 7, 8, 9),
@@ -23,7 +22,7 @@ BITS: dict[Scale, tuple[int, ...]] = {
 
 
 def theorem1(scale: Scale, weights: Weights = "blind") -> dict[str, StudyArm]:
-    """Random neurons, cosines, tangents and powers."""
+    """Return random neurons, cosines, neuron gradients and powers."""
     bits = BITS[scale]
     express: dict[str, StudyArm] = {
         kind: MinimalEmbedding(kind, bits, weights, precision=64) for kind in KINDS
@@ -39,8 +38,9 @@ THEOREM1 = Claim(
     where="Theorem 1, for random embeddings",
     kind="bound",
     statement=(
-        "An embedding into N dimensions, possibly random, on which every parity of k bits is with "
-        "probability at least 1/N the sign of a linear function on all inputs, has N = 2^Ω(k)."
+        "Let an embedding into N dimensions, possibly random, be such that every parity of k bits "
+        "is, with probability at least 1/N, the sign of a linear function of it on all inputs. "
+        "Then N = 2^Ω(k)."
     ),
     study=theorem1,
     checks=tuple(
@@ -61,14 +61,14 @@ THEOREM1 = Claim(
     ),
     seeds={"smoke": 1, "laptop": 10, "paper": 10},
     control=Control(
-        "weights are drawn along the sum of the bits, as a step of descent leaves them",
+        "weights are drawn along the sum of the bits, as after one gradient step",
         lambda scale: theorem1(scale, "along the sum"),
     ),
     plots=(
         Plot(
             title="Features that separate a parity",
             x="bits k",
-            y="least number of features",
+            y="minimum number of features",
             series=(
                 *(PlotLine(kind, "least", kind) for kind in KINDS),
                 PlotLine("relu", "forster", "Forster's bound", theory=True),
@@ -78,14 +78,13 @@ THEOREM1 = Claim(
         Plot(
             title="Features by which ridge regression learns a parity",
             x="bits k",
-            y="least number of features",
+            y="minimum number of features",
             series=(
                 *(PlotLine(f"{kind}, learned", "least", kind) for kind in KINDS),
                 PlotLine("relu, learned", "forster", "Forster's bound", theory=True),
             ),
             log_y=True,
-            caption="From 8·2^k uniform examples, to an error of 5 % on the cube; the ridge is "
-            "tuned.",
+            caption="8·2^k uniform examples; error at most 5 % on the cube; tuned ridge.",
         ),
     ),
     **notes("daniely2020/theorem1"),

@@ -1,15 +1,14 @@
-"""The network of the paper and the schedules that train it: one step that forgets the start, then
-small or practical steps.
+"""Network of the paper and its schedules: one step with full decay, then small or practical steps.
 
     g(x) = Σ_{i≤2q} u_i σ(⟨w_i, x⟩ + b_i),   σ(s) = min(max(s, 0), 6),
     loss E max(1 − y·g, 0) + λ·(‖u‖² + Σ‖w_i‖²),
     step 1: η = 1, λ = 1/2, so w ← −∇_w and u ← −∇_u,
     steps t > 1: η = k²/(T√q), λ ≤ k/n (the theorem), or a practical η
 
-On n ≤ 14 bits all of it runs on the exact law, listed. For any n the first step is exact by
-`theory.parity_gradients`; what follows runs on the k + 1 numbers of ones that A can have
-(`CountedBits`): after the first step the weights are nearly equal on A and nearly zero elsewhere,
-and `AfterFirstStep` draws neurons that are exactly so.
+On n ≤ 14 bits all steps use the exact distribution, by enumeration. For any n the first step is
+exact by `theory.parity_gradients`. After it the weights are nearly equal on A and nearly zero
+elsewhere. `AfterFirstStep` draws neurons with exactly such weights, and later steps use the k + 1
+possible numbers of ones in A (`CountedBits`).
 
 Reference: daniely2020, Section 2, Theorem 2.
 """
@@ -34,25 +33,24 @@ from unlazy.learners.sources import GradientSource, PopulationGradients, SampleG
 from unlazy.networks.base import Init
 from unlazy.networks.inits import TernaryInit
 from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.daniely2020.random_start import RandomStart
+from unlazy.papers.daniely2020.initial_neurons import InitialNeurons
 from unlazy.tasks.base import Family
 from unlazy.tasks.equal_bits import EqualBits
 from unlazy.theory.parity_gradients import FirstGradients
 
-#: Which steps move the biases: all of them, all but the first, or none.
+#: Steps that train the biases: all, all but the first, or none.
 Biases = Literal["trained", "after step 1", "frozen"]
-#: Which layers move after the first step.
+#: Layers trained after the first step.
 Layers = Literal["both", "second"]
 
 
 class AfterFirstStep(Init):
-    """The network after the exact first step on n bits, as it acts along A: one weight ⟨w, e_A⟩ a
-    neuron, e_A the unit vector of A.
+    """Network after the exact first step on n bits, restricted to A: one weight ⟨w, e_A⟩ per
+    neuron, with e_A the unit vector of A.
 
-    Neurons are drawn from the random start by how many of their weights in A are 1 and −1 and how
-    many outside A are not 0; all of the step follows from that. Where the weights on A differ after
-    the step, as those of neurons with at most one zero in A do, their mean is taken; weights
-    outside A are dropped.
+    Neurons are drawn by their numbers of weights 1 and −1 in A and of nonzero weights outside A,
+    which determine the step. If the weights on A differ after the step, as for neurons with at most
+    one zero in A, their mean is used. Weights outside A are dropped.
     """
 
     n: int = eqx.field(static=True, kw_only=True)
@@ -72,15 +70,12 @@ class AfterFirstStep(Init):
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
         require(
             d == 1 and outputs is None,
-            "After the first step a network is drawn for the one coordinate of `CountedBits` "
-            "alone.",
+            "`AfterFirstStep` requires the one-dimensional inputs of `CountedBits`.",
         )
-        key_start, key_u = jax.random.split(key)
+        key_w, key_u = jax.random.split(key)
         table, number = _first_step(self.n, self.k, self.structured), jnp.result_type(float)
         half = self.neurons // 2
-        chosen = jnp.searchsorted(
-            table.cumulative, jax.random.uniform(key_start, (half,), jnp.float32)
-        )
+        chosen = jnp.searchsorted(table.cumulative, jax.random.uniform(key_w, (half,), jnp.float32))
         along, bias, output = (
             jnp.asarray(column, number)[chosen]
             for column in (table.along, table.bias, table.output)
@@ -91,10 +86,10 @@ class AfterFirstStep(Init):
             * jax.random.uniform(key_u, (half,), jnp.float32, -1.0, 1.0).astype(number)
         )
         w, b = u * along, (u * bias if self.moves_bias else jnp.zeros(half, number))
-        start = 1 / (8 * self.k)
+        initial = 1 / (8 * self.k)
         return TwoLayer(
             jnp.concatenate([w, -w])[:, None],
-            start + jnp.concatenate([b, -b]),
+            initial + jnp.concatenate([b, -b]),
             jnp.concatenate([output, output]),
             jnp.zeros((), number),
             "relu6",
@@ -102,20 +97,22 @@ class AfterFirstStep(Init):
 
 
 class ParityDescent(GradientDescent):
-    """Gradient descent from ternary pairs, which on `EqualBits` takes the k of the family: the
-    algorithm of the paper is told k, not A.
+    """Gradient descent from ternary pairs, with k from the family on `EqualBits`: the algorithm of
+    the paper knows k, but not A.
     """
 
     def suited(self, family: Family) -> GradientDescent:
-        told: GradientDescent = self
+        learner: GradientDescent = self
         if isinstance(family, EqualBits) and isinstance(self.init, TernaryInit):
-            told = dataclasses.replace(self, init=dataclasses.replace(self.init, k=family.k))
-        return told.suited_to_outputs(family.outputs)
+            learner = dataclasses.replace(self, init=dataclasses.replace(self.init, k=family.k))
+        return learner.suited_to_outputs(family.outputs)
 
 
 @dataclasses.dataclass(frozen=True)
 class _FirstStep:
-    """By composition: ⟨E[x f σ'], e_A⟩, E[f σ'], E[f σ], and its distribution function."""
+    """⟨E[x f σ'], e_A⟩, E[f σ'] and E[f σ] for all counts of a neuron, and cumulative probabilities
+    of the counts.
+    """
 
     along: np.ndarray
     bias: np.ndarray
@@ -125,25 +122,25 @@ class _FirstStep:
 
 @functools.lru_cache(maxsize=16)
 def _first_step(n: int, k: int, structured: float) -> _FirstStep:
-    start, exact = RandomStart.of(n, k), FirstGradients(n, k, 1 / (8 * k))
-    rows = (start.plus, start.minus, start.outside)
+    neurons, exact = InitialNeurons.of(n, k), FirstGradients(n, k, 1 / (8 * k))
+    rows = (neurons.plus, neurons.minus, neurons.outside)
     found = exact.uniform(*rows).mixed(exact.structured(*rows), structured)
-    zero = k - start.plus - start.minus
-    mean = (start.plus * found.on_plus + start.minus * found.on_minus + zero * found.on_zero) / k
+    zero = k - neurons.plus - neurons.minus
+    mean = (
+        neurons.plus * found.on_plus + neurons.minus * found.on_minus + zero * found.on_zero
+    ) / k
     return _FirstStep(
         mean * math.sqrt(k / n),
         found.bias,
         found.output,
-        np.minimum(np.cumsum(start.share), 1.0).astype(np.float32),
+        np.minimum(np.cumsum(neurons.probability), 1.0).astype(np.float32),
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ParitySchedule:
-    """One step that forgets, then `steps` steps of size `rate` with penalty `penalty`, on pairs of
-    neurons.
-
-    Make one with `theorem` or `practical`.
+    """One step with full decay, then `steps` steps of size `rate` with penalty `penalty`, on pairs
+    of neurons; created by `theorem` or `practical`.
     """
 
     n: int
@@ -165,8 +162,8 @@ class ParitySchedule:
 
     @classmethod
     def theorem(cls, *, n: int, k: int, q: int, T: int, **others: Any) -> Self:
-        """Theorem 2 to the letter, with the largest penalty that it allows: q pairs, η = k²/(T√q),
-        λ = k/n.
+        """Return the schedule of Theorem 2 with the largest allowed penalty: q pairs,
+        η = k²/(T√q), λ = k/n.
         """
         return cls(
             n=n,
@@ -180,20 +177,20 @@ class ParitySchedule:
 
     @classmethod
     def practical(cls, *, n: int, k: int, q: int, T: int, pace: float, **others: Any) -> Self:
-        """η = pace/q, no penalty, the biases left alone in step 1."""
+        """Return a schedule with η = pace/q, no penalty, and fixed biases in step 1."""
         return cls(
             n=n, k=k, neurons=2 * q, steps=T, rate=pace / q, **({"biases": "after step 1"} | others)
         )
 
     @property
     def first(self) -> Descent:
-        """Step 1: 2·η·λ = 1, so weights are forgotten."""
+        """Step 1: full decay, 2·η·λ = 1."""
         groups = {"w": 1.0, "a": 1.0} | ({"b": 1.0} if self.biases == "trained" else {})
         return Descent(groups, steps=1, full_decay=("w", "a"))
 
     @property
     def rest(self) -> Descent:
-        """All steps after it."""
+        """All steps after the first."""
         groups = (
             ["a"]
             if self.layers == "second"
@@ -207,14 +204,14 @@ class ParitySchedule:
     def network(
         self, source: GradientSource | None = None, *, batch: int | None = None
     ) -> GradientDescent:
-        """On n bits, with gradients from a source: by default a fixed sample.
+        """Return the learner on n bits, with gradients from `source` (default: a fixed sample).
 
-        `batch`: examples a step after the first.
+        `batch`: examples per step after the first.
         """
         rest = dataclasses.replace(self.rest, batch=batch)
-        start = TernaryInit(neurons=self.neurons, k=self.k, printed=self.printed)
+        init = TernaryInit(neurons=self.neurons, k=self.k, printed=self.printed)
         return ParityDescent(
-            start,
+            init,
             (self.first, rest),
             record=self.record,
             source=source or SampleGradients(),
@@ -222,19 +219,18 @@ class ParitySchedule:
         )
 
     def one_step(self, ridge: float = 1e-6) -> GradientDescent:
-        """Step 1 on a fixed sample, then the ridge regression of the labels on the hidden
-        features.
-        """
-        start = TernaryInit(neurons=self.neurons, k=self.k, printed=self.printed)
+        """Return step 1 on a fixed sample, then ridge regression on the hidden features."""
+        init = TernaryInit(neurons=self.neurons, k=self.k, printed=self.printed)
         return ParityDescent(
-            start, (self.first, RidgeReadout(ridge)), record=self.record, precision=64
+            init, (self.first, RidgeReadout(ridge)), record=self.record, precision=64
         )
 
     def reduced(self, structured: float = 0.5) -> GradientDescent:
-        """On `CountedBits` with its exact law; the first step is exact and already behind the
-        start, so that step t is step t + 1.
+        """Return the learner on the exact distribution of `CountedBits`.
+
+        The initialization includes the exact first step, so step t of the trace is step t + 1.
         """
-        start = AfterFirstStep(
+        init = AfterFirstStep(
             n=self.n,
             k=self.k,
             neurons=self.neurons,
@@ -242,5 +238,5 @@ class ParitySchedule:
             structured=structured,
         )
         return GradientDescent(
-            start, (self.rest,), record=self.record, source=PopulationGradients(), precision=64
+            init, (self.rest,), record=self.record, source=PopulationGradients(), precision=64
         )

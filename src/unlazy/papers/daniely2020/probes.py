@@ -1,5 +1,4 @@
-"""What is measured of the network along training: errors and margins by the number of ones, drift
-and what it does to the loss, and regret.
+"""Probes: errors and margins by number of ones, the first step, drift of the weights, and regret.
 
 Reference: daniely2020, Section 4.2.
 """
@@ -27,20 +26,20 @@ from unlazy.tasks.equal_bits import CountedBitsTask
 
 def _distribution(task: Data) -> Population:
     if task.population is None:
-        raise BadInput("This is measured on the exact law, which these data do not offer.")
+        raise BadInput("This probe requires data with an exact population.")
     result: Population = task.population()
     return result
 
 
 class CountErrors(ModelProbe):
     """On `CountedBits`: `error` on the mixture and `uniform_error` on its uniform part, in percent;
-    `margin`: the least y·g of all inputs, over the greatest |g|. `scores`: g for each number of
-    ones.
+    `margin`: minimum of y·g over all inputs, divided by the maximum of |g|; `scores`: g for each
+    number of ones.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(task, CountedBitsTask):
-            raise BadInput("Numbers of ones are the inputs of `CountedBits` alone.")
+            raise BadInput(f"`CountErrors` requires `CountedBits`, got {type(task).__name__}.")
         population, uniform = task.population(), CountedBitsTask(0.0, task.d, task.k).population()
         g = model(population.x)
         wrong = (population.y * g <= 0).astype(g.dtype)
@@ -55,9 +54,9 @@ class CountErrors(ModelProbe):
 
 
 class FullDecayStep(Probe):
-    """`start`: the greatest |g| of all inputs before the first step. `w`, `u`: how far weights
-    after it are from u·E[x f σ'] and E[f σ], over the greatest of them. The records must begin with
-    steps 0 and 1, on a law that is listed.
+    """`start`: maximum of |g| over all inputs before the first step. `w`, `u`: maximum deviation of
+    the weights after it from u·E[x f σ'] and E[f σ], divided by the maximum of these. Requires
+    recorded steps 0 and 1 and data that can be enumerated.
     """
 
     KEY = "ForgettingStep"
@@ -67,7 +66,7 @@ class FullDecayStep(Probe):
     ) -> dict[str, Array]:
         require(
             trace.steps[:2] == (0, 1),
-            "The start is measured on a trace that records steps 0 and 1.",
+            f"`FullDecayStep` requires recorded steps 0 and 1, got {trace.steps[:2]}.",
         )
         models, population = _two_layer(trace), _distribution(task)
         before, after = models.at(0), models.at(1)
@@ -85,9 +84,9 @@ class FullDecayStep(Probe):
 
 
 class Solved(Probe):
-    """`best`: the least error so far; `solved`: whether all inputs were labelled rightly at some
-    recorded step so far; `flow`: η·t at the first such step (the last record's where there is
-    none), over the k²/√q that the theorem allows. After `CountErrors`.
+    """`best`: minimum error so far. `solved`: 1 if all inputs were labeled correctly at some
+    recorded step so far, else 0. `flow`: η·t at the first such step (else at the current one),
+    divided by the k²/√q of the theorem. Runs after `CountErrors`.
     """
 
     rate: float = eqx.field(converter=float)
@@ -121,13 +120,13 @@ def _hidden(model: Model, population: Population) -> Float[Array, "p m"]:
 
 
 class LayerDrift(Probe):
-    """Lemmas 13 and 14: how far weights move from where step 1 left them, over the bounds at each
-    recorded step t.
+    """Drift of the weights since step 1, divided by the bounds of Lemmas 13 and 14 at each recorded
+    step t.
 
-    `u`, `w`, `b`: the greatest over all neurons of |u_i|, ‖w_i − w_i⁽¹⁾‖, |b_i − b_i⁽¹⁾| over their
-    bounds. `loss`: the greatest change over all inputs of the hinge loss of g_{u*}, over Lemma 14's
-    bound, where u* is the least separator on the features that step 1 left. The first record must
-    be step 1, as step 0 of reduced training is.
+    `u`, `w`, `b`: maximum over neurons of |u_i|, ‖w_i − w_i⁽¹⁾‖, |b_i − b_i⁽¹⁾|, divided by their
+    bounds. `loss`: maximum over inputs of the change of the hinge loss of g_{u*}, divided by the
+    bound of Lemma 14; u* is the minimum-norm separator on the features after step 1. The first
+    record must be after step 1, as step 0 of reduced training is.
     """
 
     n: int = eqx.field(static=True)
@@ -160,10 +159,10 @@ class LayerDrift(Probe):
 class Regret(Probe):
     """Theorem 11 for the second layer on fixed features, from a trace that records every step.
 
-    f(u) = E max(1 − y·g_u, 0) + λ‖u‖². `regret`: the greatest over u* of [mean f(u_t) − f(u*)] /
-    [‖u*‖²/(2ηT) + ‖u_1‖·mean‖∇f‖ + η·mean‖∇f‖²], at most 1 by the theorem, at every number T of
-    steps so far; u* runs over multiples of the least separator and of the last weights. `towards`:
-    the label that f wants, 1 for the true one.
+    f(u) = E max(1 − y·g_u, 0) + λ‖u‖². `regret`: maximum over u* of [mean f(u_t) − f(u*)] /
+    [‖u*‖²/(2ηT) + ‖u_1‖·mean‖∇f‖ + η·mean‖∇f‖²] at every number T of steps, at most 1 by the
+    theorem. u* runs over multiples of the minimum-norm separator and of the last weights. `towards`
+    = −1 (negative control): f has the opposite labels.
     """
 
     rate: float = eqx.field(converter=float)
@@ -184,17 +183,17 @@ class Regret(Probe):
 
         values, gradients = jax.vmap(jax.value_and_grad(f))(models.a)
         sizes = jnp.linalg.norm(gradients, axis=1)
-        least, last = pseudo_inverse(features) @ y, models.a[-1]
-        baselines = jnp.concatenate(
-            [factor * one[None] for one in (least, last) for factor in (0.0, 0.3, 1.0, 3.0)]
+        minimum_norm, last = pseudo_inverse(features) @ y, models.a[-1]
+        references = jnp.concatenate(
+            [factor * one[None] for one in (minimum_norm, last) for factor in (0.0, 0.3, 1.0, 3.0)]
         )
         T = jnp.arange(1.0, len(trace.steps) + 1)[None, :]
 
         def mean(series: Float[Array, " r"]) -> Float[Array, "1 r"]:
             return jnp.cumsum(series)[None, :] / T
 
-        allowed = jnp.sum(baselines**2, axis=1)[:, None] / (2 * self.rate * T)
-        allowed = allowed + jnp.linalg.norm(models.a[0]) * mean(sizes) + self.rate * mean(sizes**2)
+        bound = jnp.sum(references**2, axis=1)[:, None] / (2 * self.rate * T)
+        bound = bound + jnp.linalg.norm(models.a[0]) * mean(sizes) + self.rate * mean(sizes**2)
         return {
-            "regret": jnp.max((mean(values) - jax.vmap(f)(baselines)[:, None]) / allowed, axis=0)
+            "regret": jnp.max((mean(values) - jax.vmap(f)(references)[:, None]) / bound, axis=0)
         }

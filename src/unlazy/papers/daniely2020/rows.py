@@ -1,4 +1,4 @@
-"""The rows of the ledger: lemmas of the first step as exact computations.
+"""Claims on the lemmas of the first step, as exact computations.
 
 unlazy reproduce 'daniely2020/*' --scale laptop
 
@@ -16,15 +16,14 @@ from unlazy.papers.daniely2020.separators import ReadoutFeatures
 from unlazy.papers.daniely2020.setting import Mixture
 
 ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
-#: Bits n, over which the lemmas are drawn. Beyond some thousands Lemma 3's bound lies below the
-#: rounding of double precision.
+#: Numbers n of bits. Above some thousands the bound of Lemma 3 is below double precision rounding.
 SIZES: dict[Scale, tuple[int, ...]] = {
     "smoke": (51,),
     "laptop": (101, 401),
     "paper": (101, 401, 1001, 2001),
 }
-#: Bits at which Lemma 7's condition on k is met.
-MANY: dict[Scale, tuple[int, ...]] = {
+#: Numbers n of bits that meet the condition of Lemma 7 on k.
+LEMMA7_SIZES: dict[Scale, tuple[int, ...]] = {
     "smoke": (401,),
     "laptop": (155_001,),
     "paper": (155_001, 400_001),
@@ -32,13 +31,13 @@ MANY: dict[Scale, tuple[int, ...]] = {
 K = 7
 
 
-def beside(scale: Scale) -> dict[str, StudyArm]:
-    """The same for fewer bits in the parity, to be drawn beside it."""
+def smaller_k(scale: Scale) -> dict[str, StudyArm]:
+    """Return the same computation for smaller k, for the plots."""
     return {f"k = {k}": FirstStepGradients(SIZES[scale], k, precision=64) for k in (3, 5)}
 
 
 def over_bits(title: str, y: str, arm: str, measure: str) -> Plot:
-    """A quantity over the number of bits, for each k."""
+    """Return a plot of a quantity over the number of bits, for each k."""
     arms = {"k = 3": "k = 3", "k = 5": "k = 5", arm: f"k = {K}"}
     return Plot(
         title,
@@ -51,7 +50,7 @@ def over_bits(title: str, y: str, arm: str, measure: str) -> Plot:
 
 
 def task(scale: Scale, structured: float = 0.5) -> dict[str, StudyArm]:
-    """A size at which all inputs are listed."""
+    """Return the distribution at a size whose inputs can be enumerated."""
     d, k = {"smoke": (6, 3), "laptop": (10, 3), "paper": (13, 7)}[scale]
     return {"mixture": Mixture(d, k, structured, precision=64)}
 
@@ -62,27 +61,27 @@ TASK = Claim(
     where="Section 2",
     kind="task",
     statement=(
-        "The inputs are uniform in {±1/√n}^n with probability 1/2; else the bits outside A are "
-        "uniform and those in A are all equal, to 1 or −1 with probability 1/2 each. The label is "
+        "With probability 1/2 the input is uniform in {±1/√n}^n. Otherwise the bits outside A are "
+        "uniform, and those in A are all 1/√n or all −1/√n with probability 1/2 each. The label is "
         "the sign of the product of the bits in A, |A| = k odd."
     ),
     study=task,
     checks=(
-        (mixture.law <= 1e-6).by_paper(),
+        (mixture["law"] <= 1e-6).by_paper(),
         (mixture.label <= 0.0).by_paper(),
         mixture.drawn <= 5.0,
         (mixture.balance <= 1e-9).by_construction().exactly(),
         (mixture.outside <= 1e-9).by_construction().exactly(),
         mixture.inside.near(0.5, 1e-9).by_construction().exactly(),
     ),
-    control=Control("no input has equal bits but by chance", lambda scale: task(scale, 0.0)),
+    control=Control("the all-equal part is absent", lambda scale: task(scale, 0.0)),
     **notes("daniely2020/task"),
 )
 
 
 def lemma3_4(scale: Scale) -> dict[str, StudyArm]:
-    """The uniform part, over the number of bits."""
-    return {"uniform part": FirstStepGradients(SIZES[scale], K, precision=64)} | beside(scale)
+    """Return the uniform part, over the number of bits."""
+    return {"uniform part": FirstStepGradients(SIZES[scale], K, precision=64)} | smaller_k(scale)
 
 
 uniform = arm("uniform part")
@@ -92,9 +91,9 @@ LEMMA3_4 = Claim(
     kind="lemma",
     statement=(
         "On the uniform distribution, for every c > 0, with probability at least 1 − 1/c over the "
-        "weights of a neuron, |E x_j f(x) σ'| for a j outside A and |E f(x) σ'| are at most "
-        "c·C(n−1, k)^(−1/2); and with probability at least 1 − 1/C both are at most C·(n − "
-        "1)·C(n−1, k)^(−1/2) for all j outside A."
+        "weights of a neuron, |E x_j f(x) σ'| for a given j outside A and |E f(x) σ'| are at most "
+        "c·C(n−1, k)^(−1/2). With probability at least 1 − 1/C both are at most C·(n − 1)·C(n−1, "
+        "k)^(−1/2) for all j outside A."
     ),
     study=lemma3_4,
     checks=(
@@ -105,7 +104,7 @@ LEMMA3_4 = Claim(
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "the inputs are those of the all-equal part, which does tell of bits outside A",
+        "the inputs are those of the all-equal part, whose gradients off A are not small",
         lambda scale: {
             "uniform part": FirstStepGradients(SIZES[scale], K, part="structured", precision=64)
         },
@@ -113,7 +112,7 @@ LEMMA3_4 = Claim(
     plots=(
         over_bits(
             "Gradients off A on the uniform part",
-            "mean over neurons, over the bound",
+            "mean over neurons ÷ bound",
             "uniform part",
             "mean3",
         ),
@@ -123,7 +122,7 @@ LEMMA3_4 = Claim(
 
 
 def lemma5(scale: Scale) -> dict[str, StudyArm]:
-    """All neurons whose weights in A sum to zero."""
+    """Return all neurons whose weights in A sum to zero."""
     return {"weights that cancel": CancellingNeurons(SIZES[scale], K, precision=64)}
 
 
@@ -147,8 +146,8 @@ LEMMA5 = Claim(
 
 
 def lemma6(scale: Scale) -> dict[str, StudyArm]:
-    """The mixture, over the number of bits."""
-    return {"mixture": FirstStepGradients(SIZES[scale], K, precision=64)} | beside(scale)
+    """Return the mixture, over the number of bits."""
+    return {"mixture": FirstStepGradients(SIZES[scale], K, precision=64)} | smaller_k(scale)
 
 
 LEMMA6 = Claim(
@@ -156,22 +155,22 @@ LEMMA6 = Claim(
     where="Lemma 6, for the functions √n·x_j·f(x)",
     kind="lemma",
     statement=(
-        "For h supported on A, |E[h(x) σ'(⟨w, x⟩ + b)] − E[h(x)]·φ(w, b)| ≤ C·k/√|J|, where J are "
-        "the weights outside A that are not 0 and φ is the probability that Σ_J w_j x_j + b lies "
-        "between k/√n and 6 − k/√n."
+        "For h that depends only on the bits in A, |E[h(x) σ'(⟨w, x⟩ + b)] − E[h(x)]·φ(w, b)| ≤ "
+        "C·k/√|J|, where J is the set of nonzero weights outside A and φ is the probability that "
+        "Σ_J w_j x_j + b lies between k/√n and 6 − k/√n."
     ),
     study=lemma6,
     checks=((mixture.ratio6 <= 1.0).by_paper(),),
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "a bound that falls by n^(−1/2) faster",
+        "a bound that is smaller by n^(−1/2)",
         lambda scale: {"mixture": FirstStepGradients(SIZES[scale], K, 0.5, precision=64)},
     ),
     plots=(
         over_bits(
-            "Gradients on A are nearly those without the other bits",
-            "greatest deviation, over the bound",
+            "Deviation of gradients on A from φ/2",
+            "maximum deviation ÷ bound",
             "mixture",
             "ratio6",
         ),
@@ -181,10 +180,10 @@ LEMMA6 = Claim(
 
 
 def lemma7(scale: Scale) -> dict[str, StudyArm]:
-    """So many bits that the condition on k is met."""
+    """Return numbers of bits that meet the condition on k."""
     return {
-        "good neurons": FirstStepGradients(MANY[scale], K, only_good=True, precision=64)
-    } | beside(scale)
+        "good neurons": FirstStepGradients(LEMMA7_SIZES[scale], K, only_good=True, precision=64)
+    } | smaller_k(scale)
 
 
 good = arm("good neurons")
@@ -193,9 +192,9 @@ LEMMA7 = Claim(
     where="Lemma 7",
     kind="lemma",
     statement=(
-        "With probability at least 1/(14√k) over the weights of a neuron, after the first step "
-        "its weights on A are α·u/√n up to a constant, with α in [1/4, 1]; those outside A are at "
-        "most of the order 1/n, and its bias has moved by at most the order 1/√n."
+        "With probability at least 1/(14√k) over the weights of a neuron, after the first step its "
+        "weights on A are α·u/√n up to a constant, with α in [1/4, 1]; its weights outside A are "
+        "at most of order 1/n, and its bias has changed by at most order 1/√n."
     ),
     study=lemma7,
     checks=(
@@ -207,25 +206,31 @@ LEMMA7 = Claim(
     ),
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
-        Condition("k ≤ n^(1/4)/(2√2)", lambda s: K, lambda s: MANY[s][0] ** 0.25 / 8**0.5, "≤"),
-        Condition("n ≥ 9 log 7", lambda s: MANY[s][0], lambda s: 17.6),
+        Condition(
+            "k ≤ n^(1/4)/(2√2)", lambda s: K, lambda s: LEMMA7_SIZES[s][0] ** 0.25 / 8**0.5, "≤"
+        ),
+        Condition("n ≥ 9 log 7", lambda s: LEMMA7_SIZES[s][0], lambda s: 17.6),
     ),
     corrections=("daniely2020/lemma7-alpha", "daniely2020/start"),
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "bounds that fall by n^(−1/2) faster",
+        "bounds that are smaller by n^(−1/2)",
         lambda scale: {
-            "good neurons": FirstStepGradients(MANY[scale], K, 0.5, only_good=True, precision=64)
+            "good neurons": FirstStepGradients(
+                LEMMA7_SIZES[scale], K, 0.5, only_good=True, precision=64
+            )
         },
     ),
-    plots=(over_bits("Share of good neurons", "share, times 14√k", "good neurons", "good"),),
+    plots=(
+        over_bits("Probability of a good neuron", "probability times 14√k", "good neurons", "good"),
+    ),
     **notes("daniely2020/lemma7"),
 )
 
 
 def lemma8_10(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
-    """Features and separators in the number of bits that are equal."""
+    """Return features and separators for ψ_r without and with the ceiling at 6, over k."""
     counts = (3, 5) if scale == "smoke" else tuple(range(3, 32, 2))
     return {
         "ψ without ceiling": ReadoutFeatures(counts, swapped=swapped, precision=64),
@@ -239,9 +244,9 @@ LEMMA8 = Claim(
     where="Lemma 8",
     kind="lemma",
     statement=(
-        "For b = 1/(8k), α in [1/4, 1], r in {−k, −k + 2, …, k} and u uniform in [−n/k, n/k], "
-        "with probability at least ε/(8k²) the function (|r|/b)·σ(α·u·z/n + b) is within ε of "
-        "σ(−sign(r)·z + |r|) for all z in [−k, k]."
+        "For b = 1/(8k), α in [1/4, 1], r in {−k, −k + 2, …, k} and u uniform in [−n/k, n/k]: with "
+        "probability at least ε/(8k²), |(|r|/b)·σ(α·u·z/n + b) − σ(−sign(r)·z + |r|)| ≤ ε for all "
+        "z in [−k, k]."
     ),
     study=lemma8_10,
     checks=(
@@ -252,7 +257,7 @@ LEMMA8 = Claim(
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "the function that is wanted stops at 6, as printed",
+        "the target function has the printed ceiling at 6",
         lambda scale: {"ψ without ceiling": lemma8_10(scale)["ψ with ceiling"]},
     ),
     **notes("daniely2020/lemma8"),
@@ -264,9 +269,9 @@ LEMMA10 = Claim(
     where="Lemma 10, the identity Σ_r c_r ψ_r = f in its proof",
     kind="lemma",
     statement=(
-        "With v_r = 1 for |r| = k, 2.5 for |r| = 1 and 2 between, Σ_r (−1)^((k−r)/2)·v_r·ψ_r(x) = "
-        "f_A(x) for all x, where ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|): a separator of margin "
-        "1."
+        "With v_r = 1 for |r| = k, 2.5 for |r| = 1 and 2 otherwise, Σ_r (−1)^((k−r)/2)·v_r·ψ_r(x) "
+        "= f_A(x) for all x, where ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|): a separator with "
+        "margin 1."
     ),
     study=lemma8_10,
     checks=(
@@ -277,17 +282,17 @@ LEMMA10 = Claim(
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "coefficients that are for the other kind of ψ_r",
+        "the coefficients for the two kinds of ψ_r are exchanged",
         lambda scale: lemma8_10(scale, swapped=True),
     ),
     plots=(
         Plot(
             title="Margin of the explicit separator",
             x="bits k",
-            y="least margin",
+            y="minimum margin",
             series=(
                 PlotLine("ψ without ceiling", "margin", "corrected coefficients"),
-                PlotLine("ψ with ceiling", "margin", "ψ that stop at 6, own coefficients"),
+                PlotLine("ψ with ceiling", "margin", "ψ with ceiling at 6, own coefficients"),
                 PlotLine("ψ without ceiling", "printed_margin", "printed coefficients"),
             ),
         ),
@@ -297,16 +302,16 @@ LEMMA10 = Claim(
 
 
 def lemma12(scale: Scale) -> dict[str, StudyArm]:
-    """The second layer after the first step."""
-    return {"mixture": FirstStepGradients(SIZES[scale], K, precision=64)} | beside(scale)
+    """Return the second layer after the first step, over the number of bits."""
+    return {"mixture": FirstStepGradients(SIZES[scale], K, precision=64)} | smaller_k(scale)
 
 
 LEMMA12 = Claim(
     id="daniely2020/lemma12",
     where="Lemma 12",
     kind="lemma",
-    statement="With η₁ = 1 and λ₁ = 1/2, after the first step every second-layer weight is at "
-    "most k/√n in size.",
+    statement="With η₁ = 1 and λ₁ = 1/2, every second-layer weight satisfies |u_i| ≤ k/√n after "
+    "the first step.",
     study=lemma12,
     checks=((mixture.ratio12 <= 1.0).by_paper(),),
     corrections=("daniely2020/start",),
@@ -318,7 +323,7 @@ LEMMA12 = Claim(
     ),
     plots=(
         over_bits(
-            "Second layer after the first step", "greatest weight, over k/√n", "mixture", "ratio12"
+            "Second layer after the first step", "maximum of |u_i| ÷ (k/√n)", "mixture", "ratio12"
         ),
     ),
     **notes("daniely2020/lemma12"),

@@ -1,4 +1,4 @@
-"""The distribution of the paper, held against the family that all studies draw from.
+"""Distribution of the paper, compared with the task family of this package.
 
 Reference: daniely2020, Section 2.
 """
@@ -19,13 +19,13 @@ from unlazy.theory.walsh import points
 
 
 class Mixture(ExactComputation):
-    """All inputs of d bits by the definition of the paper, beside the law and the draws of
-    `EqualBits`.
+    """Distribution of the paper on all inputs of d bits, compared with `EqualBits`.
 
-    `law`: the greatest difference of a probability; `label`: labels that are not the product of the
-    bits in A; `balance`: |E y|; `inside`, `outside`: the least |E y z_j| in A and the greatest
-    outside; `drawn`: the greatest deviation of it over `examples` draws, in standard errors.
-    `structured`: the share of the all-equal part that the family is given, one half in the paper.
+    Measure "law": maximum difference of probabilities. `label`: fraction of labels that differ from
+    the product of the bits in A. `balance`: |E y|. `inside`, `outside`: minimum of |E y z_j| for j
+    in A, maximum for j outside A. `drawn`: maximum deviation of the sample mean of y z_j over
+    `examples` draws, in standard errors. `structured`: fraction of the all-equal part in the
+    family, one half in the paper.
     """
 
     d: int = eqx.field(static=True)
@@ -36,7 +36,7 @@ class Mixture(ExactComputation):
     def __check_init__(self) -> None:
         require(
             self.d <= LISTED,
-            f"All inputs of {self.d} bits are too many to list: at most {LISTED} bits.",
+            f"`d` must be at most {LISTED} to enumerate all inputs, got {self.d}.",
         )
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
@@ -44,20 +44,19 @@ class Mixture(ExactComputation):
         task = EqualBits(d=self.d, k=self.k, structured=self.structured).task(key=key_task)
         distribution = task.population
         assert distribution is not None
-        found, inside = distribution(), np.isin(np.arange(self.d), np.asarray(task.where))
+        population, inside = distribution(), np.isin(np.arange(self.d), np.asarray(task.where))
         z = points(self.d)
         bits, y = z[:, inside], np.prod(z[:, inside], axis=1)
         equal = np.abs(bits.sum(axis=1)) == self.k
         weight = 0.5 / len(z) + 0.5 * equal / np.sum(equal)
-        places = (np.asarray(found.x) < 0) @ (
-            1 << np.arange(self.d - 1, -1, -1)
-        )  # of the family's points among ours
+        # Indices of the family's points in z.
+        order = (np.asarray(population.x) < 0) @ (1 << np.arange(self.d - 1, -1, -1))
         correlation = (weight * y) @ z
         x, drawn_y = task.draw(self.examples, key_draw)
         drawn = np.asarray(drawn_y) @ np.sign(np.asarray(x)) / self.examples
         return {
-            "law": float(np.max(np.abs(np.asarray(found.weight) - weight[places]))),
-            "label": float(np.mean(np.asarray(found.y) != y[places])),
+            "law": float(np.max(np.abs(np.asarray(population.weight) - weight[order]))),
+            "label": float(np.mean(np.asarray(population.y) != y[order])),
             "balance": abs(float(weight @ y)),
             "inside": float(np.min(np.abs(correlation[inside]))),
             "outside": float(np.max(np.abs(correlation[~inside]))),

@@ -1,5 +1,5 @@
-"""Rows on training: the start, Theorem 2 with its own schedule, schedules that do reach the parity,
-and the lemmas of Section 4.2.
+"""Claims on training: initialization, Theorem 2 with its own and with practical schedules, and the
+lemmas of Section 4.2.
 
 Reference: daniely2020, Sections 2 and 4.2, Theorem 2.
 """
@@ -25,19 +25,19 @@ from unlazy.tasks.equal_bits import CountedBits, EqualBits
 
 #: δ of Theorem 2.
 DELTA = 0.1
-#: Bits at which k ≤ n^(1/10) for k = 7.
-MANY = 300_000_001
-#: Bits of schedules of our own.
+#: Number n of bits with k ≤ n^(1/10) for k = 7.
+THEOREM2_BITS = 300_000_001
+#: Number n of bits of our own schedules.
 BITS = 400
 
 
-def places(steps: int, count: int = 40) -> tuple[int, ...]:
-    """So many steps up to the last, in equal ratios, and the first."""
+def geometric_steps(steps: int, count: int = 40) -> tuple[int, ...]:
+    """Return 0 and about `count` geometrically spaced steps up to `steps`."""
     return (0, *sorted({round(steps ** (index / count)) for index in range(count + 1)}))
 
 
 def reduced(schedule: ParitySchedule, *, structured: float = 0.5) -> Arm:
-    """Training on the numbers of ones, after the exact first step."""
+    """Return training on the numbers of ones, after the exact first step."""
     allowed = schedule.k**2 / math.sqrt(schedule.neurons / 2)
     family = CountedBits(d=schedule.n, k=schedule.k, structured=structured)
     return Arm(
@@ -46,7 +46,7 @@ def reduced(schedule: ParitySchedule, *, structured: float = 0.5) -> Arm:
 
 
 def learner(scale: Scale, *, printed: bool = False) -> dict[str, StudyArm]:
-    """All inputs of few bits, the first step."""
+    """Return the first step on all inputs of few bits."""
     n, k = {"smoke": (7, 3), "laptop": (11, 5), "paper": (13, 7)}[scale]
     schedule = ParitySchedule.theorem(n=n, k=k, q=32, T=1, printed=printed, record=(0, 1))
     return {
@@ -62,23 +62,23 @@ LEARNER = Claim(
     where="Section 2",
     kind="learner",
     statement=(
-        "2q neurons σ(s) = min(max(s, 0), 6), in pairs: w_i uniform in {−1, 0, 1}^n, b_i = "
-        "1/(8k), u_i uniform in [−n/k, n/k], and their opposites, so that the network is zero at "
-        "the start. Gradient descent on the hinge loss over the distribution plus λ(‖u‖² + "
-        "Σ‖w_i‖²): its first step, with η = 1 and λ = 1/2, leaves w_i = u_i·E[x f σ'] and u_i = "
-        "E[f σ]."
+        "2q neurons with σ(s) = min(max(s, 0), 6) are initialized in pairs: w_i uniform in {−1, 0, "
+        "1}^n, b_i = 1/(8k), u_i uniform in [−n/k, n/k], and their opposites, so the initial "
+        "network is zero. Training is gradient descent on the population hinge loss plus λ(‖u‖² + "
+        "Σ‖w_i‖²). The first step, with η = 1 and λ = 1/2, gives w_i = u_i·E[x f σ'] and u_i = E[f "
+        "σ]."
     ),
     study=learner,
     checks=tuple((net[name] <= 1e-9).by_paper() for name in ("start", "w", "u")),
     corrections=("daniely2020/start",),
     control=Control(
-        "pairs as they are printed, w_{q+i} = −w_i and b_{q+i} = −b_i",
+        "pairs as printed, w_{q+i} = −w_i and b_{q+i} = −b_i",
         lambda scale: learner(scale, printed=True),
     ),
     **notes("daniely2020/learner"),
 )
 
-#: Pairs of neurons q and steps T of Theorem 2's own schedule.
+#: Pairs of neurons q and steps T for the schedule of Theorem 2.
 WIDTHS: dict[Scale, tuple[int, ...]] = {
     "smoke": (8, 16),
     "laptop": (64, 256),
@@ -88,15 +88,16 @@ STEPS: dict[Scale, int] = {"smoke": 50, "laptop": 4000, "paper": 20_000}
 
 
 def bound(q: int, n: int, T: int, k: int = K) -> float:
-    """k¹⁰/q + k⁸/√q + qk/√n + k²√q/T, with its constant taken as 1."""
+    """Return k¹⁰/q + k⁸/√q + qk/√n + k²√q/T, the bound of Theorem 2 with constant 1."""
     return k**10 / q + k**8 / math.sqrt(q) + q * k / math.sqrt(n) + k**2 * math.sqrt(q) / T
 
 
 def theorem2(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
-    """The theorem's schedule over the number of neurons."""
+    """Return the theorem's schedule over the number of neurons."""
     T = STEPS[scale]
     rows = {
-        q: ParitySchedule.theorem(n=MANY, k=K, q=q, T=T, record=places(T)) for q in WIDTHS[scale]
+        q: ParitySchedule.theorem(n=THEOREM2_BITS, k=K, q=q, T=T, record=geometric_steps(T))
+        for q in WIDTHS[scale]
     }
     return {
         "theorem": Row(
@@ -107,11 +108,11 @@ def theorem2(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
 
 
 def _change(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """Change of the least error in points from the fewest to the most neurons; the bound."""
+    """Return the minimum error at the largest width minus that at the smallest, in points."""
     return {"change": table["best"][-1] - table["best"][0]}
 
 
-def _most(scale: Scale) -> int:
+def _max_width(scale: Scale) -> int:
     return WIDTHS[scale][-1]
 
 
@@ -121,37 +122,37 @@ THEOREM2 = Claim(
     where="Theorem 2",
     kind="figure",
     statement=(
-        "With η₁ = 1, λ₁ = 1/2 and η_t = k²/(T√q), λ_t ≤ k/n after it, with probability 1 − δ "
-        "there is a t ≤ T at which the error is at most O(k¹⁰/q + k⁸/√q + qk/√n + k²√q/T): it "
-        "falls as q, n and T grow."
+        "With η₁ = 1, λ₁ = 1/2 in the first step and η_t = k²/(T√q), λ_t ≤ k/n afterwards, with "
+        "probability 1 − δ there is a t ≤ T at which the error is at most O(k¹⁰/q + k⁸/√q + qk/√n "
+        "+ k²√q/T). The error decreases as q, n and T grow."
     ),
     study=theorem2,
     checks=(theorem.best <= 1.0, theorem.change <= -1.0),
     conditions=(
         Condition("k ≥ 7", lambda s: K, lambda s: 7),
-        Condition("k ≤ n^(1/10), constant 1", lambda s: K, lambda s: MANY**0.1, "≤"),
+        Condition("k ≤ n^(1/10), constant 1", lambda s: K, lambda s: THEOREM2_BITS**0.1, "≤"),
         Condition(
-            "q ≥ k⁷·log(k/δ), constant 1, δ = 0.1", _most, lambda s: K**7 * math.log(K / DELTA)
+            "q ≥ k⁷·log(k/δ), constant 1, δ = 0.1",
+            _max_width,
+            lambda s: K**7 * math.log(K / DELTA),
         ),
         Condition(
             "the bound is below 1, constant 1",
-            lambda s: bound(_most(s), MANY, STEPS[s]),
+            lambda s: bound(_max_width(s), THEOREM2_BITS, STEPS[s]),
             lambda s: 1.0,
             "≤",
         ),
     ),
     corrections=("daniely2020/start",),
-    control=Control(
-        "no input has equal bits but by chance", lambda scale: theorem2(scale, structured=0.0)
-    ),
+    control=Control("the all-equal part is absent", lambda scale: theorem2(scale, structured=0.0)),
     plots=(
         Plot(
             title="Theorem 2 with its own step size",
             x="pairs of neurons q",
-            y="least error (%)",
+            y="error (%)",
             series=(
-                PlotLine("theorem", "best", "mixture"),
-                PlotLine("theorem", "uniform_error", "uniform part, at the end"),
+                PlotLine("theorem", "best", "mixture, minimum over steps"),
+                PlotLine("theorem", "uniform_error", "uniform part, last step"),
             ),
             log_x=True,
         ),
@@ -159,19 +160,19 @@ THEOREM2 = Claim(
     **notes("daniely2020/theorem2"),
 )
 
-#: k: pairs, steps, pace η·q, where the second layer alone is trained after step 1.
+#: k: pairs, steps and pace η·q, if only the second layer is trained after step 1.
 SECOND_LAYER: dict[int, tuple[int, int, float]] = {
     3: (32, 1000, 1e5),
     5: (64, 4000, 1e5),
     7: (256, 150_000, 1e6),
 }
-#: k: pairs, steps, pace, where both layers are.
+#: k: pairs, steps and pace, if both layers are trained.
 BOTH_LAYERS: dict[Scale, dict[int, tuple[int, int, float]]] = {
     "smoke": {3: (16, 100, 15.0), 5: (16, 100, 15.0), 7: (16, 100, 15.0)},
     "laptop": {3: (256, 2000, 15.0), 5: (256, 60_000, 15.0), 7: (256, 20_000, 15.0)},
     "paper": {3: (256, 2000, 15.0), 5: (256, 60_000, 15.0), 7: (256, 400_000, 15.0)},
 }
-#: Pairs over which the flow time that is needed is followed: steps and pace.
+#: Pairs q at which the required flow time is measured: steps and pace.
 FLOW_WIDTHS: dict[Scale, dict[int, tuple[int, float]]] = {
     "smoke": {4: (20, 15.0), 8: (20, 15.0)},
     "laptop": {64: (1000, 15.0), 1024: (1000, 60.0), 16_384: (500, 240.0)},
@@ -186,20 +187,20 @@ FLOW_WIDTHS: dict[Scale, dict[int, tuple[int, float]]] = {
 }
 
 
-#: log₁₀ of a number of neurons that nobody will have.
-NEVER = 30.0
+#: Upper limit of `enough`, a log₁₀ of a number of pairs.
+MAX_ENOUGH = 30.0
 
 
 def practical(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
-    """Second layer alone, both layers, and both layers over the width."""
+    """Return training of the second layer, of both layers, and of both layers over the width."""
 
     def schedule(
-        k: int, sizes: tuple[int, int, float], looks: int = 40, **others: Any
+        k: int, sizes: tuple[int, int, float], count: int = 40, **others: Any
     ) -> ParitySchedule:
         q, T, pace = sizes
         T = 60 if scale == "smoke" else T
         return ParitySchedule.practical(
-            n=BITS, k=k, q=q, T=T, pace=pace, record=places(T, looks), **others
+            n=BITS, k=k, q=q, T=T, pace=pace, record=geometric_steps(T, count), **others
         )
 
     second = {
@@ -211,33 +212,32 @@ def practical(scale: Scale, *, structured: float = 0.5) -> dict[str, StudyArm]:
         name: reduced(one, structured=structured) for name, one in (second | both).items()
     }
     widths = {
-        q: reduced(schedule(3, (q, *sizes), looks=160), structured=structured)
+        q: reduced(schedule(3, (q, *sizes), count=160), structured=structured)
         for q, sizes in FLOW_WIDTHS[scale].items()
     }
     return arms | {"k = 3, over width": Row(widths, summaries=(_enough,))}
 
 
 def _enough(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """log₁₀ of the q at which the flow time would be what the theorem allows, if it went on falling
-    as between the last two widths; at most `NEVER`, which stands for a flow time that does not
-    fall.
+    """Return log₁₀ of the q at which the flow time would equal that of the theorem, extrapolated
+    from the last two widths; at most `MAX_ENOUGH`, also if the flow time does not decrease.
     """
     flow = np.log(np.maximum(table["flow"], 1e-300))
     slope = (flow[-1] - flow[-2]) / math.log(widths[-1] / widths[-2])
     return {
-        "enough": min(math.log10(widths[-1]) - flow[-1] / slope / math.log(10), NEVER)
+        "enough": min(math.log10(widths[-1]) - flow[-1] / slope / math.log(10), MAX_ENOUGH)
         if slope < 0
-        else NEVER
+        else MAX_ENOUGH
     }
 
 
 over_width = arm("k = 3, over width")
 PRACTICAL = Claim(
     id="daniely2020/practical",
-    where="Theorem 2, its conclusion, with schedules of our own",
+    where="Conclusion of Theorem 2, with schedules of our own",
     kind="figure",
-    statement="After one step that forgets the start, gradient descent finds a network that "
-    "labels all inputs rightly.",
+    statement="After one step with full decay, gradient descent finds a network that labels all "
+    "inputs correctly.",
     study=practical,
     checks=(
         *((arm(f"k = {k}, second layer").solved >= 1.0).for_share(0.6) for k in SECOND_LAYER),
@@ -248,14 +248,12 @@ PRACTICAL = Claim(
     ),
     seeds={"smoke": 1, "laptop": 10, "paper": 10},
     corrections=("daniely2020/start",),
-    control=Control(
-        "no input has equal bits but by chance", lambda scale: practical(scale, structured=0.0)
-    ),
+    control=Control("the all-equal part is absent", lambda scale: practical(scale, structured=0.0)),
     plots=(
         Plot(
-            title="Flow time that is needed, over what Theorem 2 allows",
+            title="Required flow time divided by that of Theorem 2",
             x="pairs of neurons q",
-            y="times k²/√q",
+            y="η·t ÷ (k²/√q)",
             series=(PlotLine("k = 3, over width", "flow", "both layers, k = 3"),),
             log_x=True,
             log_y=True,
@@ -264,7 +262,7 @@ PRACTICAL = Claim(
     **notes("daniely2020/practical"),
 )
 
-#: Bits at which k ≤ ε^(1/4)·n^(1/8) for k = 7, ε = 1/(10k), is met last.
+#: Numbers n of bits; the last meets k ≤ ε^(1/4)·n^(1/8) for k = 7, ε = 1/(10k).
 FEATURE_BITS: dict[Scale, tuple[int, ...]] = {
     "smoke": (401,),
     "laptop": (155_001, 28_300_000_001),
@@ -273,7 +271,7 @@ FEATURE_BITS: dict[Scale, tuple[int, ...]] = {
 
 
 def lemma9(scale: Scale, tight: float = 0.0) -> dict[str, StudyArm]:
-    """All neurons whose weights in A cancel."""
+    """Return all neurons whose weights in A sum to zero."""
     return {"neurons": FeatureFraction(FEATURE_BITS[scale], K, tight, precision=64)}
 
 
@@ -284,8 +282,8 @@ LEMMA9 = Claim(
     kind="lemma",
     statement=(
         "For every r in {−k, −k + 2, …, k}, with probability at least ε/(112·k^2.5) over its "
-        "start a neuron has after the first step |(|r|/b)·σ(⟨w, x⟩ + b) − ψ_r(x)| ≤ 2ε for all x, "
-        "where ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|)."
+        "initialization, a neuron satisfies |(|r|/b)·σ(⟨w, x⟩ + b) − ψ_r(x)| ≤ 2ε for all x after "
+        "the first step, where ψ_r(x) = σ(−sign(r)·√n·Σ_{j∈A} x_j + |r|)."
     ),
     study=lemma9,
     checks=((neurons.wanted >= 1.0).by_paper(),),
@@ -308,7 +306,7 @@ LEMMA9 = Claim(
 
 
 def regret(scale: Scale, towards: float = 1.0) -> dict[str, StudyArm]:
-    """The second layer on the features that the first step left, every step recorded."""
+    """Return training of the second layer on the features after step 1, every step recorded."""
     arms: dict[str, StudyArm] = {}
     for k in (3, 7):
         T = 20 if scale == "smoke" else 400
@@ -327,8 +325,8 @@ THEOREM11 = Claim(
     where="Theorem 11",
     kind="lemma",
     statement=(
-        "Gradient descent with a fixed step η on convex functions f_t has for every θ*: mean "
-        "f_t(θ_t) ≤ mean f_t(θ*) + ‖θ*‖²/(2ηT) + ‖θ₁‖·mean‖∇f_t(θ_t)‖ + η·mean‖∇f_t(θ_t)‖²."
+        "Gradient descent with fixed step size η on convex functions f_t satisfies for every θ*: "
+        "mean f_t(θ_t) ≤ mean f_t(θ*) + ‖θ*‖²/(2ηT) + ‖θ₁‖·mean‖∇f_t(θ_t)‖ + η·mean‖∇f_t(θ_t)‖²."
     ),
     study=regret,
     checks=tuple(
@@ -337,14 +335,14 @@ THEOREM11 = Claim(
         for name in ("small steps", "large steps")
     ),
     control=Control(
-        "the functions are those of the opposite labels, which the steps climb",
+        "the functions have the opposite labels, so the steps increase them",
         lambda scale: regret(scale, -1.0),
     ),
     plots=(
         Plot(
-            title="Regret over its bound",
+            title="Regret divided by its bound",
             x="steps T",
-            y="share of the bound",
+            y="regret ÷ bound",
             series=tuple(
                 PlotLine(f"k = {k}, {name}", "regret", f"k = {k}, {name}")
                 for k in (3, 7)
@@ -358,9 +356,9 @@ THEOREM11 = Claim(
 
 
 def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
-    """The theorem's schedule; `faster`: steps are so many times as large as the bounds count."""
+    """Return the theorem's schedule; the bounds assume steps smaller by the factor `faster`."""
     T, n = {"smoke": (20, 401), "laptop": (2000, 155_001), "paper": (20_000, 155_001)}[scale]
-    one = ParitySchedule.theorem(n=n, k=K, q=128, T=T, record=places(T))
+    one = ParitySchedule.theorem(n=n, k=K, q=128, T=T, record=geometric_steps(T))
     arm = Arm(
         CountedBits(d=n, k=K), one.reduced(), 1, (LayerDrift(n, K, one.rate / faster, one.penalty),)
     )
@@ -373,8 +371,8 @@ LEMMA13_14 = Claim(
     kind="lemma",
     statement=(
         "With a fixed η and λ ≤ 1/2 after step 1: |u_i| ≤ 6ηt + k/√n, |b_i − b_i⁽¹⁾| ≤ 6η²t² + "
-        "ηt·k/√n and ‖w_i − w_i⁽¹⁾‖ ≤ 6η²t² + ηt·k/√n + 2ηtλ·n/k; and for every u* the loss of "
-        "g_{u*} changes on every input by at most 2‖u*‖₂·√‖u*‖₀·(6η²t² + ηt·k/√n + ηtλ·n/k)."
+        "ηt·k/√n and ‖w_i − w_i⁽¹⁾‖ ≤ 6η²t² + ηt·k/√n + 2ηtλ·n/k. For every u*, the loss of g_{u*} "
+        "changes on every input by at most 2‖u*‖₂·√‖u*‖₀·(6η²t² + ηt·k/√n + ηtλ·n/k)."
     ),
     study=drift,
     checks=tuple((theorem[name] <= 1.0).by_paper() for name in ("u", "w", "b", "loss")),
@@ -387,7 +385,7 @@ LEMMA13_14 = Claim(
         ),
     ),
     control=Control(
-        "steps are ten thousand times as large as the bounds count",
+        "steps are ten thousand times as large as assumed in the bounds",
         lambda scale: drift(scale, 10_000.0),
     ),
     **notes("daniely2020/lemma13-14"),

@@ -1,5 +1,5 @@
 """Radhakrishnan, Beaglehole, Pandit, Belkin (2024), "Mechanism for feature learning in neural
-networks and backpropagation-free machine learning models": recursive feature machines on tables.
+networks and backpropagation-free machine learning models".
 
 UNLAZY_UCI=uci.npz unlazy reproduce 'radhakrishnan2024/*'     a few minutes on two cores
 """

@@ -1,5 +1,4 @@
-"""Shi, Wei, Liang (2022), "A Theoretical Analysis on Feature Learning in Neural Networks": features
-emerge from the inputs.
+"""Shi, Wei, Liang (2022), "A Theoretical Analysis on Feature Learning in Neural Networks".
 
 unlazy reproduce 'shi2022/*' --scale laptop
 """
@@ -75,7 +74,7 @@ __all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TAS
 TASKS = {
     "shi2022/task": Entry(
         ParityMixture(d=500, D=100, k=5, po=0.5),
-        "Table 1: the mixture of fair coins and all-equal relevant patterns, parity labels",
+        "Table 1: mixture of uniform bits and all-equal relevant patterns, parity labels",
     ),
     "shi2022/task-interval": Entry(
         ProductPatterns(d=500, D=100, k=30, P=interval(30, 20, 30), p=2 / 3, po=0.5),
@@ -83,27 +82,27 @@ TASKS = {
     ),
     "shi2022/task-threshold": Entry(
         ProductPatterns(d=500, D=100, k=5, P=threshold(5), p=0.5, po=0.5),
-        "Example 1: independent patterns, more than half of the relevant ones",
+        "Example 1: independent patterns, majority of the relevant ones",
     ),
     "shi2022/task-unstructured": Entry(
         UnstructuredPatterns(d=500, D=100, k=5, P=parity(5)),
-        "(A1'): all patterns are fair coins, parity labels",
+        "(A1'): all patterns are uniform bits, parity labels",
     ),
     "shi2022/task-imbalanced": Entry(
         BalancedParity(d=500, D=100, k=5, structure=0.5, negative=0.8),
-        "Table 4: the data of Table 1, four fifths in the negative class",
+        "Table 4: the data of Table 1, 80 % in the negative class",
     ),
     "shi2022/task-representations": Entry(
         representation_task(REPRESENTATIONS["paper"]),
-        "Figure 15: fifty hidden vectors carry each label",
+        "Figure 15: fifty hidden vectors per label",
     ),
     "shi2022/task-gaussians": Entry(
         CubeGaussians(d=100, k=4, spread=1.0),
-        "Table 6: Gaussians at the vertices of a cube, parity labels",
+        "Table 6: Gaussian mixture at the vertices of a cube, parity labels",
     ),
     "shi2022/task-general": Entry(
         general_task(GENERAL["paper"]),
-        "Appendix F: incoherent dictionary, noise, unequal classes, dependent background of "
+        "Appendix F: incoherent dictionary, noise, unequal classes, dependent background with "
         "unequal rates",
     ),
 }
@@ -121,11 +120,11 @@ def _learner(make: Callable[[TwoStep], Learner]) -> Deferred:
 LEARNERS = {
     "shi2022/learner": Entry(
         _learner(lambda schedule: schedule.network()),
-        "two-layer network, two weight-forgetting steps, then a classifier; practical settings",
+        "two-layer network, two steps with full decay, then a classifier; practical settings",
     ),
     "shi2022/learner-theorem26": Entry(
         Deferred(lambda: verbatim(PARITY["paper"]).network()),
-        "the same with the constants of Theorem 26 to the letter",
+        "the same with the constants of Theorem 26",
     ),
     "shi2022/one-step": Entry(
         _learner(lambda schedule: schedule.frozen(1)),
@@ -145,10 +144,9 @@ LEARNERS = {
     ),
     "shi2022/random-features": Entry(
         _learner(lambda schedule: schedule.random_features()),
-        "first layer frozen at initialisation, SGD readout",
+        "first layer frozen at initialization, SGD readout",
     ),
     "shi2022/ntk": Entry(
-        _learner(lambda schedule: schedule.tangent()),
-        "tangent model of the network at initialisation, SGD",
+        _learner(lambda schedule: schedule.tangent()), "network linearized at initialization, SGD"
     ),
 }

@@ -1,9 +1,8 @@
-"""The best hinge loss of norm-bounded linear models on fixed features, certified by duality, beside
-the lower bound.
+"""Minimal hinge loss of norm-bounded linear models on fixed features, certified by duality.
 
 min over ‖w‖ ≤ B of mean max(0, 1 − y⟨Ψ(x), w⟩) is solved by accelerated projected gradient steps on
-a smoothed hinge. Every point α of the dual, max over 0 ≤ α_i ≤ 1/n of Σα_i − B‖Σ α_i y_i Ψ(x_i)‖,
-is a certified lower bound on the minimum; the distance of the two is the gap.
+a smoothed hinge loss. Every dual point 0 ≤ α_i ≤ 1/n gives the certified lower bound
+Σα_i − B‖Σ α_i y_i Ψ(x_i)‖ on the minimum. The duality gap is the difference of the two.
 
 Reference: shi2022, Theorems 2 and 28, Corollaries 3 and 30.
 """
@@ -24,20 +23,22 @@ from unlazy.core.linear_algebra import eigenvectors
 from unlazy.core.losses import hinge
 from unlazy.core.random import normal, rademacher
 from unlazy.lab.trials import ExactComputation
-from unlazy.papers.shi2022.fixed_feature_bounds import fixed_features, on_coins, shift_invariant
+from unlazy.papers.shi2022.fixed_feature_bounds import (
+    fixed_features,
+    shift_invariant,
+    uniform_bits,
+)
 from unlazy.tasks.dictionary.balance import BalancedParity
 
-#: Neurons, their tangents, cosines, kernels at fixed points; and "told", which knows A and is no
-#: fixed feature.
+#: Random neurons, their parameter gradients, random cosines, kernels at fixed points; and "told",
+#: a negative control in which one feature is the label.
 Kind = Literal["random", "tangent", "fourier", "kernel", "told"]
-#: Which data: the mixture of Theorem 2, or its part of fair coins (Theorem 29).
+#: Data: the mixture of Theorem 2, or uniform bits only (Theorem 29).
 Part = Literal["mixture", "coins"]
 
 
 class Best(NamedTuple):
-    """The minimiser found, its hinge loss, and the dual value below which no model of this norm
-    comes.
-    """
+    """Minimizer found, its hinge loss, and the dual value, a lower bound on the minimal loss."""
 
     w: Float[Array, " N"]
     loss: Float[Array, ""]
@@ -45,36 +46,36 @@ class Best(NamedTuple):
 
     @property
     def gap(self) -> Float[Array, ""]:
-        """How far the loss may be from the minimum."""
+        """Duality gap."""
         return self.loss - self.certified
 
 
 def best_hinge(
     features: Float[Array, "n N"], y: Float[Array, " n"], B: float | Array, *, iterations: int = 300
 ) -> Best:
-    """The least mean hinge loss of a linear model of norm at most B.
+    """Minimize the mean hinge loss of linear models of norm at most B.
 
-    The hinge is smoothed over a width that falls by stages from 1 to 0.01, each warm-started; FISTA
-    with restart at each stage.
+    FISTA on the hinge loss, smoothed over a width that decreases in stages from 1 to 0.01. Each
+    stage is warm-started and restarts the momentum.
     """
     n = len(y)
     signed = y[:, None] * features  # n N
-    # The largest eigenvalue of the second moment, by power iteration.
+    # Largest eigenvalue of the second moment, by power iteration.
     top = jax.lax.fori_loop(
         0, 30, lambda _, v: _unit(signed.T @ (signed @ v)), _unit(jnp.ones(features.shape[1]))
     )
     largest = 1.1 * jnp.sum((signed @ top) ** 2) / n + 1e-12
 
     def dual_point(w: Array, width: Array) -> Array:
-        """Minus the slope of the smoothed hinge, at each example."""
+        """Return the negative derivative of the smoothed hinge at each example."""
         return jnp.clip((1 - signed @ w) / width, 0, 1)
 
     def stage(w: Array, width: Array) -> tuple[Array, Array]:
         rate = width / largest
 
         def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            w, ahead = carry
-            moved = _into_ball(ahead + rate * (dual_point(ahead, width) @ signed) / n, B)
+            w, momentum = carry
+            moved = _into_ball(momentum + rate * (dual_point(momentum, width) @ signed) / n, B)
             return moved, moved + i / (i + 3.0) * (moved - w)
 
         w, _ = jax.lax.fori_loop(0, iterations, step, (w, w))
@@ -98,9 +99,10 @@ def _into_ball(w: Array, B: float | Array) -> Array:
 def draw_features(
     kind: Kind, z: Float[Array, "n D"], N: int, *, key: PRNGKeyArray
 ) -> Float[Array, "n N"]:
-    """N fixed features in [−1, 1] of inputs z with E‖z‖² = 1: truncated ReLU neurons, their
-    tangents, random cosines, or a Gaussian kernel at random points of the cube that the inputs are
-    from.
+    """Return N fixed features in [−1, 1] of inputs z with E‖z‖² = 1.
+
+    Features are truncated ReLU neurons, their gradients by first-layer weights, random cosines, or
+    a Gaussian kernel at random vertices of the scaled cube.
     """
     key_w, key_b = jax.random.split(key)
     D = z.shape[1]
@@ -113,8 +115,7 @@ def draw_features(
         return jnp.clip(z @ w.T + b[None, :], 0, 1)
     if kind == "fourier":
         return jnp.cos(z @ w.T + 2 * math.pi * b[None, :])
-    # The derivative of a neuron by its j-th weight is σ'(⟨w, x⟩ + b)·x_j; so that a neuron gives D
-    # of them.
+    # A neuron gives D features: its derivative by the j-th weight is σ'(⟨w, x⟩ + b)·x_j.
     neurons = -(-N // D)
     active = jnp.abs(z @ w[:neurons].T + b[None, :neurons] - 0.5) < 0.5  # n neurons
     scaled = z / jnp.max(jnp.abs(z), axis=0)[None, :]
@@ -122,13 +123,13 @@ def draw_features(
 
 
 class FixedFeatures(ExactComputation):
-    """The best hinge loss on N fixed features under norms B, over N, on the hardest of a few A;
-    beside ½(1 − √(2N)·B/2^k), or twice that on fair coins alone.
+    """Minimal hinge loss on N fixed features under norms B, over N, maximum over `draws` random A;
+    and the bound ½(1 − √(2N)·B/2^k), or twice that on uniform bits.
 
-    `least_excess` is the least distance of a certified loss to its bound over all N and B so far.
-    The minimum on a sample is below that of the law, so that a distance above zero is on the safe
-    side. `needed`: log₂ of the least N whose best loss under the greatest norm is at most 3/4 of
-    the trivial one, or of twice the greatest N where there is none.
+    `least_excess`: minimum over B and all N so far of the certified loss minus its bound. The
+    minimum on a sample is below that of the population, so a positive value is conservative.
+    `needed`: log₂ of the smallest N whose minimal loss under the largest norm is at most 3/4 of the
+    trivial loss, or of twice the largest N if there is none.
     """
 
     kind: Kind = eqx.field(static=True)
@@ -137,7 +138,7 @@ class FixedFeatures(ExactComputation):
     sizes: tuple[int, ...] = eqx.field(static=True)
     norms: tuple[float, ...] = eqx.field(static=True)
     n: int = eqx.field(static=True, default=2000)
-    secrets: int = eqx.field(static=True, default=2)
+    draws: int = eqx.field(static=True, default=2, metadata={"key": "secrets"})
     part: Part = eqx.field(static=True, default="mixture")
 
     def __check_init__(self) -> None:
@@ -151,16 +152,16 @@ class FixedFeatures(ExactComputation):
         family = BalancedParity(
             d=self.D, D=self.D, k=self.k, structure=0.5 if self.part == "mixture" else 0.0
         )
-        key_features, *keys = jax.random.split(key, self.secrets + 1)
+        key_features, *keys = jax.random.split(key, self.draws + 1)
         sizes, norms = jnp.array(self.sizes), jnp.array(self.norms)
-        found = [
+        solutions = [
             _solve_all(family, self.kind, max(self.sizes), self.n, sizes, norms, key_features, each)
             for each in keys
         ]
         loss, certified = (
-            np.max(np.stack([np.asarray(f[i]) for f in found]), axis=0) for i in (0, 1)
+            np.max(np.stack([np.asarray(each[i]) for each in solutions]), axis=0) for i in (0, 1)
         )  # N B
-        gap = np.max(np.stack([np.asarray(f[0] - f[1]) for f in found]), axis=(0, 2))
+        gap = np.max(np.stack([np.asarray(each[0] - each[1]) for each in solutions]), axis=(0, 2))
         bound = np.array([[self._bound(N, B) for B in self.norms] for N in self.sizes])
         measured = {f"loss, B={B:g}": loss[:, i] for i, B in enumerate(self.norms)}
         bounds = {f"bound, B={B:g}": bound[:, i] for i, B in enumerate(self.norms)}
@@ -168,16 +169,16 @@ class FixedFeatures(ExactComputation):
         trivial = 0.5 if self.part == "mixture" else 1.0
         enough = [N for N, row in zip(self.sizes, loss, strict=True) if row[-1] <= 0.75 * trivial]
         needed = math.log2(min(enough, default=2 * max(self.sizes)))
-        least = {
+        summary = {
             "least_excess": excess,
             "gap": np.maximum.accumulate(gap),
             "needed": np.full(len(self.sizes), needed),
         }
-        return measured | bounds | least
+        return measured | bounds | summary
 
     def _bound(self, N: int, B: float) -> float:
         return (
-            on_coins(N=N, B=B, k=self.k)
+            uniform_bits(N=N, B=B, k=self.k)
             if self.part == "coins"
             else fixed_features(po=0.5, N=N, B=B, k=self.k)
         )
@@ -187,26 +188,26 @@ class FixedFeatures(ExactComputation):
 def _solve_all(
     family: BalancedParity,
     kind: Kind,
-    most: int,
+    max_size: int,
     n: int,
     sizes: Array,
     norms: Array,
     key_features: PRNGKeyArray,
     key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Loss and certified loss for every number of features and every norm, on one secret.
+    """Return loss and certified loss for every number of features and every norm, for one A.
 
-    The features do not depend on the secret.
+    The features do not depend on A.
     """
     key_task, key_data = jax.random.split(key)
     z, y = family.task(key=key_task).draw(n, key_data)
-    features = draw_features("random" if kind == "told" else kind, z, most, key=key_features)
+    features = draw_features("random" if kind == "told" else kind, z, max_size, key=key_features)
     if kind == "told":
         features = features.at[:, 0].set(y)
 
     def solve(case: tuple[Array, Array]) -> tuple[Array, Array]:
         N, B = case
-        best = best_hinge(jnp.where((jnp.arange(most) < N)[None, :], features, 0), y, B)
+        best = best_hinge(jnp.where((jnp.arange(max_size) < N)[None, :], features, 0), y, B)
         return best.loss, best.certified
 
     cases = jnp.repeat(sizes, len(norms)), jnp.tile(norms, len(sizes))
@@ -215,11 +216,10 @@ def _solve_all(
 
 
 class KernelBall(ExactComputation):
-    """The best hinge loss of functions of norm at most L in the space of a Gaussian kernel, over L,
-    beside ½(1 − 2L/2^k).
+    """Minimal hinge loss of functions of norm at most L in the RKHS of a Gaussian kernel, over L,
+    and the bound ½(1 − 2L/2^k).
 
-    `told`: the kernel is that of the label instead of the input, which no kernel that is fixed
-    beforehand is.
+    `told` (negative control): the kernel is a function of the labels instead of the inputs.
     """
 
     k: int = eqx.field(static=True)
@@ -232,7 +232,7 @@ class KernelBall(ExactComputation):
     axis = "norms"
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Solve for every norm, by the representer theorem and the root of the Gram matrix."""
+        """Solve for every norm, on the square root of the Gram matrix (representer theorem)."""
         family = BalancedParity(d=self.D, D=self.D, k=self.k, structure=0.5)
         norms = jnp.array(self.norms, float)
         loss, certified = map(

@@ -1,4 +1,4 @@
-"""The lower bounds for fixed features and shift-invariant kernels.
+"""Claims on lower bounds for fixed features and shift-invariant kernels.
 
 Reference: shi2022, Section 4, Appendix C.
 """
@@ -11,14 +11,15 @@ from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arms
 from unlazy.papers.shi2022.best_hinge import FixedFeatures, KernelBall, Kind
 
-#: The kinds of features that Theorem 2 names or implies.
+#: Kinds of features to which Theorem 2 applies.
 FEATURES: tuple[Kind, ...] = ("random", "tangent", "fourier")
 SAMPLE: dict[Scale, int] = {"smoke": 200, "laptop": 800, "paper": 4000}
 
 
 def theorem2(scale: Scale, told: bool = False) -> dict[str, StudyArm]:
-    """Three kinds of features on the mixture, and k = 7; random features on its part of fair
-    coins.
+    """Return three kinds of features on the mixture, k = 7, and random features on uniform bits.
+
+    `told` (negative control): one of the features is the label.
     """
     sizes = {"smoke": (8, 16), "laptop": (16, 128), "paper": (16, 64, 256)}[scale]
     finer = {
@@ -59,11 +60,11 @@ THEOREM2 = Claim(
     where="Theorems 2, 28, 29 (Section 4, Appendix C)",
     kind="bound",
     statement=(
-        "Let Ψ: X → [−1, 1]^N be fixed before the data are seen. If 3 < k ≤ D/16 and k is odd, "
+        "Let Ψ: X → [−1, 1]^N be a data-independent feature map. If 3 < k ≤ D/16 and k is odd, "
         "there is a distribution of the family on which all models ⟨Ψ(x̃), w⟩ with ‖w‖₂ ≤ B have "
-        "a hinge loss of at least po(1 − √(2N)B/2^k). On its part of fair coins, with y = Π_{i∈A} "
-        "z_i, some A gives every such model a loss of at least 1 − √(2N)B/2^k (k odd, k ≤ D/16). "
-        "So N must grow exponentially with k."
+        "hinge loss at least po(1 − √(2N)B/2^k). On uniform bits, with y = Π_{i∈A} z_i, for some A "
+        "every such model has hinge loss at least 1 − √(2N)B/2^k (k odd, k ≤ D/16). So N must grow "
+        "exponentially with k."
     ),
     study=theorem2,
     checks=(
@@ -76,7 +77,7 @@ THEOREM2 = Claim(
     ),
     conditions=_of_theorem2(80, 5),
     control=Control(
-        "one of the features knows A: it is the label", lambda scale: theorem2(scale, True)
+        "one of the features depends on A: it is the label", lambda scale: theorem2(scale, True)
     ),
     plots=tuple(
         Plot(
@@ -86,7 +87,7 @@ THEOREM2 = Claim(
             series=(
                 *(PlotLine(arm, f"loss, B={B}", arm) for arm in _BOUNDED),
                 PlotLine("random, k=5", f"bound, B={B}", "bound, k=5", theory=True),
-                PlotLine("coins, k=5", f"bound, B={B}", "bound on coins, k=5", theory=True),
+                PlotLine("coins, k=5", f"bound, B={B}", "bound on uniform bits, k=5", theory=True),
             ),
             log_x=True,
         )
@@ -97,8 +98,8 @@ THEOREM2 = Claim(
 
 
 def corollary3(scale: Scale, told: bool = False) -> dict[str, StudyArm]:
-    """Functions of bounded norm in the space of a Gaussian kernel, and combinations of kernels at
-    fixed points.
+    """Return functions of bounded norm in the RKHS of a Gaussian kernel, and combinations of
+    kernels at fixed points.
     """
     norms = {"smoke": (1, 2), "laptop": (1, 4), "paper": (1, 2, 4)}[scale]
     n = {"smoke": 100, "laptop": 500, "paper": 4000}[scale]
@@ -118,10 +119,10 @@ COROLLARY3 = Claim(
     where="Corollaries 3 and 30 (Section 4, Appendix C)",
     kind="bound",
     statement=(
-        "Let f be a function of norm at most L in the space of a shift-invariant kernel K, or "
-        "f(x) = Σ_i α_i K(z_i, x) for some points z_i with ‖α‖₂ ≤ L. If 3 < k ≤ D/16 and k is "
-        "odd, there is a distribution of the family on which f has a hinge loss of at least po(1 "
-        "− poly(d, L)/2^k) − 1/poly(d, L)."
+        "Let f be a function of norm at most L in the RKHS of a shift-invariant kernel K, or f(x) "
+        "= Σ_i α_i K(z_i, x) for some points z_i with ‖α‖₂ ≤ L. If 3 < k ≤ D/16 and k is odd, "
+        "there is a distribution of the family on which f has hinge loss at least po(1 − poly(d, "
+        "L)/2^k) − 1/poly(d, L)."
     ),
     study=corollary3,
     checks=(
@@ -130,11 +131,12 @@ COROLLARY3 = Claim(
     ),
     conditions=_of_theorem2(80, 5),
     control=Control(
-        "the kernel, or one of the features, knows the label", lambda scale: corollary3(scale, True)
+        "the kernel, or one of the features, depends on the label",
+        lambda scale: corollary3(scale, True),
     ),
     plots=(
         Plot(
-            title="Hinge loss in the ball of a Gaussian kernel",
+            title="Minimal hinge loss in the RKHS ball of a Gaussian kernel",
             x="norm L",
             y="hinge loss",
             series=(

@@ -1,5 +1,4 @@
-"""The classifier steps: how little the first layer moves, what descent on a readout is promised,
-and the theorem they make.
+"""Claims on the classifier steps: drift of the first layer, regret bound, and Theorem 1.
 
 Reference: shi2022, Theorem 1, Lemmas 23 to 25, Theorems 26 and 27 (Appendices B.5 to B.7).
 """
@@ -30,8 +29,8 @@ from unlazy.probes.performance import Performance
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.patterns import ParityMixture
 
-#: Tasks whose inputs can all be listed, with m ≥ max(k⁴, D) pairs and T = m^(4/3) steps; n and
-#: batch play no part.
+#: Tasks whose inputs can be enumerated, with m ≥ max(k⁴, D) pairs and T = m^(4/3) steps; n and
+#: batch are not used.
 LISTABLE: dict[Scale, Size] = {
     "smoke": Size(d=6, D=6, k=3, m=8, T=20, n=64, batch=8, test=64),
     "laptop": Size(d=12, D=12, k=3, m=81, T=351, n=4096, batch=1000, test=4096),
@@ -41,7 +40,7 @@ DELTA = 0.05
 
 
 def _of_lemma23(sizes: dict[Scale, Size]) -> tuple[Condition, ...]:
-    """The conditions of Lemma 23, with δ = 0.05 and γ = 1/4."""
+    """Return the conditions of Lemma 23, with δ = 0.05 and γ = 1/4."""
     return (
         Condition(
             "k = Ω(log²(Dm/(δγ))), constant one, δ = 0.05",
@@ -61,7 +60,7 @@ def _of_lemma23(sizes: dict[Scale, Size]) -> tuple[Condition, ...]:
 
 
 def _schedule(size: Size) -> TwoStep:
-    """Theorem 26, with the first step and the noise that Lemma 23 sets."""
+    """Return the schedule of Theorem 26, with η⁽¹⁾ and σ_ξ of Lemma 23."""
     sigma = math.sqrt(size.D) / 2
     plain = TwoStep.theorem(k=size.k, m=size.m, T=size.T, gamma=0.25, sigma=sigma, batch=size.batch)
     return dataclasses.replace(
@@ -70,13 +69,12 @@ def _schedule(size: Size) -> TwoStep:
 
 
 def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
-    """The classifier steps of Theorem 26 on the exact population, without decay and with λ = 0.9,
-    beside Lemma 24 for these settings.
-    """
+    """Return the classifier steps of Theorem 26 on the exact population, with λ = 0 and λ = 0.9."""
     size = LISTABLE[scale]
     family = BalancedParity(d=size.d, D=size.D, k=size.k, structure=0.5)
     schedule = _schedule(size)
-    plain = schedule.network((2, 3, 6, *(round(size.T * share) for share in (0.1, 0.2, 0.4, 0.7))))
+    later = (round(size.T * fraction) for fraction in (0.1, 0.2, 0.4, 0.7))
+    plain = schedule.network((2, 3, 6, *later))
     *features, classifier = plain.stages
     assert isinstance(classifier, Descent)
 
@@ -94,14 +92,14 @@ def drift(scale: Scale, faster: float = 1.0) -> dict[str, StudyArm]:
 no_decay, with_decay = arms("no decay", "λ = 0.9")
 DRIFT = Claim(
     id="shi2022/lemma24",
-    label_free_reason="the drift is bounded by step sizes alone",
+    label_free_reason="the step sizes alone bound the drift",
     where="Lemmas 24 and 25 (Appendix B.6)",
     kind="lemma",
     statement=(
-        "Under the conditions of Lemma 23, with λ_a = λ_w = λ and step size η in (0, 1) and no "
-        "noise for t > 2: |a_i⁽ᵗ⁾| ≤ ηt + O(1/(km²)), ‖w_i⁽ᵗ⁾ − w_i⁽²⁾‖ ≤ O(tηλσ̃/k) + η²t² + "
-        "O(t/(km²)) and |b_i⁽ᵗ⁾ − b_i⁽²⁾| ≤ O(tηλ/k²) + η²t² + O(t/(km²)) for all i; and for "
-        "every second layer ã the loss at x differs from that after step 2 by at most "
+        "Under the conditions of Lemma 23, with λ_a = λ_w = λ, step size η in (0, 1) and no noise "
+        "for t > 2: |a_i⁽ᵗ⁾| ≤ ηt + O(1/(km²)), ‖w_i⁽ᵗ⁾ − w_i⁽²⁾‖ ≤ O(tηλσ̃/k) + η²t² + "
+        "O(t/(km²)) and |b_i⁽ᵗ⁾ − b_i⁽²⁾| ≤ O(tηλ/k²) + η²t² + O(t/(km²)) for all i. For every "
+        "second layer ã, the loss at x differs from that after step 2 by at most "
         "‖ã‖₂√‖ã‖₀·(O(tηλσ̃/k) + η²t² + O(t/(km²)))."
     ),
     study=drift,
@@ -127,7 +125,7 @@ DRIFT = Claim(
         ),
     ),
     control=Control(
-        "the classifier steps are 2000 times as large as the bound is told",
+        "the classifier steps are 2000 times as large as assumed in the bound",
         lambda scale: drift(scale, 2000.0),
     ),
     corrections=("shi2022/lemma25-norm",),
@@ -135,7 +133,7 @@ DRIFT = Claim(
         Plot(
             title="Drift of the first layer",
             x="step t",
-            y="greatest distance from step 2",
+            y="maximum distance from step 2",
             series=(
                 PlotLine("no decay", "weights", "weights"),
                 PlotLine("no decay", "bound", "bound", theory=True),
@@ -147,8 +145,8 @@ DRIFT = Claim(
 )
 
 
-#: For the linear programme.
-PROGRAMME: dict[Scale, Size] = {
+#: Sizes of the linear program.
+LINEAR_PROGRAM: dict[Scale, Size] = {
     "smoke": Size(d=5, D=5, k=3, m=20, T=0, n=0, batch=0, test=0),
     "laptop": Size(d=10, D=10, k=3, m=81, T=0, n=0, batch=0, test=0),
     "paper": Size(d=12, D=12, k=3, m=243, T=0, n=0, batch=0, test=0),
@@ -156,8 +154,8 @@ PROGRAMME: dict[Scale, Size] = {
 
 
 def lemma23(scale: Scale, steps_taken: int = 2, b_scale: float = 1.0) -> dict[str, StudyArm]:
-    """The best second layer on the features after two steps."""
-    size = PROGRAMME[scale]
+    """Return the second layer of minimum ‖ã‖_∞ on the features after two steps."""
+    size = LINEAR_PROGRAM[scale]
     return {"two steps": GoodReadout(size.D, size.k, size.m, steps_taken, b_scale)}
 
 
@@ -168,19 +166,20 @@ LEMMA23 = Claim(
     kind="lemma",
     statement=(
         "After two steps with η⁽¹⁾ = γ²σ̃/(km³), η⁽²⁾ = 1, λ_w⁽¹⁾ = 1/(2η⁽¹⁾), λ_a⁽²⁾ = λ_w⁽²⁾ = "
-        "1/(2η⁽²⁾) and σ_ξ = k^(−3/2) there is with probability at least 1 − δ a second layer ã "
+        "1/(2η⁽²⁾) and σ_ξ = k^(−3/2), with probability at least 1 − δ there is a second layer ã "
         "on the neurons w_i⁽²⁾, b_i⁽²⁾ with hinge loss 0, ‖ã‖₀ = O(m/k), ‖ã‖_∞ = O(k⁵/m), ‖ã‖₂² = "
-        "O(k⁹/m); and ‖a⁽²⁾‖_∞ = O(1/(km²)), ‖w_i⁽²⁾‖₂ = O(σ̃/k), |b_i⁽²⁾| = O(1/k²) for all i."
+        "O(k⁹/m). Moreover ‖a⁽²⁾‖_∞ = O(1/(km²)), ‖w_i⁽²⁾‖₂ = O(σ̃/k), |b_i⁽²⁾| = O(1/k²) for all "
+        "i."
     ),
     study=lemma23,
     checks=(
         (two_steps.loss <= 1e-6).by_paper().for_share(0.5),
-        (two_steps.greatest <= 256.0).by_paper().for_share(0.5),
+        (two_steps["greatest"] <= 256.0).by_paper().for_share(0.5),
         (two_steps.second <= 1.0).by_paper(),
         two_steps.weights <= math.sqrt(2 * math.log(81 / DELTA) / 3),
         two_steps.bias <= math.sqrt(2 * math.log(81 / DELTA)),
     ),
-    conditions=_of_lemma23(PROGRAMME),
+    conditions=_of_lemma23(LINEAR_PROGRAM),
     control=Control(
         "no step is taken, and biases are three times as large",
         lambda scale: lemma23(scale, 0, 3.0),
@@ -192,7 +191,7 @@ LEMMA23 = Claim(
 
 
 def regret(scale: Scale, convex: bool = True) -> dict[str, StudyArm]:
-    """Random sequences of convex functions."""
+    """Return online gradient descent on random sequences of convex functions."""
     count = {"smoke": 2, "laptop": 32, "paper": 256}[scale]
     return {
         "online descent": OnlineDescent(
@@ -216,7 +215,8 @@ THEOREM27 = Claim(
         online.tightness.between(0.02, 1.0),
     ),
     control=Control(
-        "the functions are narrow wells, not convex", lambda scale: regret(scale, False)
+        "the functions are not convex: each has a narrow minimum",
+        lambda scale: regret(scale, False),
     ),
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
     **notes("shi2022/theorem27"),
@@ -226,8 +226,8 @@ THEOREM27 = Claim(
 def error_against_width(
     widths: tuple[int, ...], n: int, *, batch: int, D: int = 30, k: int = 3
 ) -> Row:
-    """Error and hinge loss of the trained network over m, with T = m^{4/3} steps as Theorem 26
-    asks, beside its bound.
+    """Return error and hinge loss of the trained network over m, with T = m^(4/3) steps as in
+    Theorem 26, and its bound.
     """
     family = ParityMixture(d=D, D=D, k=k)
     moments = family.moments
@@ -238,15 +238,15 @@ def error_against_width(
         schedule = TwoStep.practical(k=k, m=m, T=steps[m], gamma=gamma, sigma=sigma, batch=batch)
         return Arm(family, schedule.network(), n, (Performance(20_000),))
 
-    def beside(m: int, record: Record) -> dict[str, float]:
+    def with_bound(m: int, record: Record) -> dict[str, float]:
         error, loss = 1 - record.value("test_accuracy") / 100, record.value("test_loss")
         return {"error": error, "loss": loss, "bound": error_bound(k=k, m=m, T=steps[m])}
 
-    return Row({m: arm(m) for m in widths}, summaries=(_falls,), after=beside)
+    return Row({m: arm(m) for m in widths}, summaries=(_falls,), after=with_bound)
 
 
-def _falls(widths: np.ndarray, found: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """By how much loss and error fall from each of `COMPARED` to the next, under one seed."""
+def _falls(widths: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+    """Return decreases of loss and error between successive widths in `COMPARED`, same seed."""
     pairs = [
         (narrow, wide)
         for narrow, wide in itertools.pairwise(COMPARED)
@@ -254,7 +254,7 @@ def _falls(widths: np.ndarray, found: Mapping[str, np.ndarray]) -> Mapping[str, 
     ]
     return {
         f"{measure}_fall_{narrow}_{wide}": (
-            found[measure][widths == narrow] - found[measure][widths == wide]
+            table[measure][widths == narrow] - table[measure][widths == wide]
         )[0]
         for measure in ("error", "loss")
         for narrow, wide in pairs
@@ -266,14 +266,14 @@ WIDTHS: dict[Scale, tuple[int, ...]] = {
     "laptop": (2, 8, 128),
     "paper": (2, 4, 8, 16, 32, 64, 128, 256),
 }
-#: Widths between which loss and error must fall.
+#: Widths between which loss and error must decrease.
 COMPARED = (2, 8, 128)
-#: The error ε that is asked for at the greatest width.
+#: Required loss ε at the largest width.
 EPSILON = 0.05
 
 
 def theorem1(scale: Scale) -> dict[str, StudyArm]:
-    """The trained network over its width."""
+    """Return the trained network over its width."""
     n = {"smoke": 500, "laptop": 10_000, "paper": 50_000}[scale]
     return {
         "network": error_against_width(WIDTHS[scale], n, batch=100 if scale == "smoke" else 500)
@@ -281,7 +281,7 @@ def theorem1(scale: Scale) -> dict[str, StudyArm]:
 
 
 def _theorem_rate(scale: Scale) -> float:
-    """The theorem's η⁽ᵗ⁾ at the greatest width."""
+    """Return η⁽ᵗ⁾ of Theorem 26 at the largest width."""
     m = max(WIDTHS[scale])
     return theorem_26(k=3, m=m, T=round(m ** (4 / 3)), gamma=0.25, sigma=math.sqrt(30) / 2).rest
 
@@ -295,7 +295,8 @@ THEOREM1 = Claim(
         "For δ, ε ∈ (0, 1), if k = Ω(log²(D/(δγ))), po = Ω(k²/D) and max(Ω(k¹²/ε^(3/2)), D) ≤ m ≤ "
         "poly(D), then with properly set hyperparameters (those of Theorem 26, T = m^(4/3)), with "
         "probability at least 1 − δ there is a t ∈ [T] with Pr[sign(g⁽ᵗ⁾(x)) ≠ y] ≤ L(g⁽ᵗ⁾) ≤ ε. "
-        "Theorem 26 bounds this loss by O(k⁸/m^(2/3) + k³T/m² + k²m^(2/3)/T), which falls with m."
+        "Theorem 26 bounds this loss by O(k⁸/m^(2/3) + k³T/m² + k²m^(2/3)/T), which decreases with "
+        "m."
     ),
     study=theorem1,
     checks=(
@@ -320,13 +321,13 @@ THEOREM1 = Claim(
         ),
         Condition("m ≥ D", lambda s: max(WIDTHS[s]), lambda s: 30),
         Condition(
-            "classifier steps of the first layer of size η = k²/(Tm^(1/3)), not more",
+            "step size of the first layer for t > 2 at most η = k²/(Tm^(1/3))",
             lambda s: 0.3,
             _theorem_rate,
             "≤",
         ),
         Condition(
-            "classifier steps of the second layer of size η = k²/(Tm^(1/3)), not more",
+            "step size of the second layer for t > 2 at most η = k²/(Tm^(1/3))",
             lambda s: 150 / max(WIDTHS[s]),
             _theorem_rate,
             "≤",
@@ -336,7 +337,7 @@ THEOREM1 = Claim(
     seeds={"smoke": 1, "laptop": 16, "paper": 16},
     plots=(
         Plot(
-            title="Error against width",
+            title="Error over width",
             x="pairs of neurons m",
             y="error, hinge loss",
             series=(
@@ -348,7 +349,7 @@ THEOREM1 = Claim(
         Plot(
             title="Bound of Theorem 26 with constant one",
             x="pairs of neurons m",
-            y="bound on the error",
+            y="bound on the hinge loss",
             series=(PlotLine("network", "bound", "bound", theory=True),),
             log_x=True,
             log_y=True,

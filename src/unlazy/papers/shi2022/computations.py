@@ -1,4 +1,4 @@
-"""The explicit networks as instruments: how they label, and their constants beside the lemmas'.
+"""Labels and constants of the explicit networks, compared with the lemmas.
 
 Reference: shi2022, Lemmas 5, 7, 8 and 35.
 """
@@ -24,12 +24,12 @@ from unlazy.tasks.dictionary.patterns import HiddenPatterns, PatternDistribution
 
 
 class ExplicitLabels(ExactComputation):
-    """The explicit network on `draws` random (A, P) for each k in `counts`: every number of present
-    patterns, with random backgrounds.
+    """Explicit network on `draws` random (A, P) for each k in `counts`, on inputs with every number
+    of relevant patterns and random backgrounds.
 
-    Measures the share of wrong labels, the greatest |g(x) − y|, and the constants of Lemma 5
-    relative to their bounds: the worst of all k so far. `stretch` makes them wrong: by turns, the
-    hats are scaled down by so much too much and too little.
+    Measures the fraction of wrong labels, max |g(x) − y|, and the constants of Lemma 5 divided by
+    their bounds; maximum over all k so far. `stretch` (negative control): alternately, the scale of
+    the hats is multiplied and divided by it.
     """
 
     counts: tuple[int, ...] = eqx.field(static=True)
@@ -42,15 +42,15 @@ class ExplicitLabels(ExactComputation):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = []
         for k in self.counts:
-            found = [
+            draws = [
                 self._one(k, self.stretch ** (1 - 2 * (i % 2)), generator(key, k, i))
                 for i in range(self.draws)
             ]
-            rows.append({name: max(f[name] for f in found) for name in found[0]})
+            rows.append({name: max(draw[name] for draw in draws) for name in draws[0]})
         return {name: np.maximum.accumulate([row[name] for row in rows]) for name in rows[0]}
 
     def _one(self, k: int, stretch: float, rng: np.random.Generator) -> dict[str, float]:
-        """One random A and P, and a random rate p at which the relevant patterns are present."""
+        """Draw A, P and the rate of the relevant patterns, and measure."""
         P = tuple(s for s in range(1, k + 1) if rng.random() < 0.5) or (k,)
         distribution = PatternDistribution(
             jnp.ones(1), jnp.full(1, rng.uniform(0.05, 0.95)), jnp.full(1, 0.5), self.D, k, P
@@ -61,9 +61,9 @@ class ExplicitLabels(ExactComputation):
         )
         present = rng.random((64, self.D)) < 0.5
         count = np.arange(64) % (k + 1)
-        places = np.flatnonzero(task.relevant)
+        relevant = np.flatnonzero(task.relevant)
         for row, s in enumerate(count):
-            present[row, places] = rng.permutation(k) < s
+            present[row, relevant] = rng.permutation(k) < s
         x = (
             (present - np.asarray(task.mean))
             / float(distribution.moments.sigma)
@@ -84,13 +84,13 @@ class ExplicitLabels(ExactComputation):
 
 
 class ExplicitGeneral(ExactComputation):
-    """The explicit network of the general setting on tasks of a family, over k: the share of
-    `examples` with y·g(x) < 1, and its constants.
+    """Explicit network of the general setting on tasks of a family, over k: fraction of `examples`
+    with y·g(x) < 1, and its constants.
 
-    `crowding`: (kμ/√d)·(poD/σ̃), which the lemma bounds by 1/16, with po the greatest share of
-    background patterns that an example showed. `second_layer`: |a| over 64k as printed; `doubled`:
-    over 128k. The worst of `draws` tasks and all k so far. `height` = 1 are hats that are too low
-    for inputs that are off.
+    `crowding`: (kμ/√d)·(poD/σ̃), at most 1/16 in the lemma, with po the largest fraction of
+    background patterns in one example. `second_layer`: max |a| divided by 64k, as printed;
+    `doubled`: divided by 128k. Maximum over `draws` tasks and all k so far. `height` = 1 (negative
+    control): hats that are too low if ⟨w, x⟩ deviates.
     """
 
     family: GeneralParity
@@ -104,20 +104,20 @@ class ExplicitGeneral(ExactComputation):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = []
         for k in self.counts:
-            # Half of the tasks have means that ask for shifted hats.
+            # Half of the tasks have means that require shifted hats.
             families = [
                 dataclasses.replace(self.family, k=k, negative=(0.5, 0.7)[i % 2])
                 for i in range(self.draws)
             ]
-            found = [
+            tasks = [
                 self._one(each, jax.random.fold_in(key, 100 * k + i))
                 for i, each in enumerate(families)
             ]
-            rows.append({name: max(f[name] for f in found) for name in found[0]})
+            rows.append({name: max(task[name] for task in tasks) for name in tasks[0]})
         return {name: np.maximum.accumulate([row[name] for row in rows]) for name in rows[0]}
 
     def _one(self, family: GeneralParity, key: PRNGKeyArray) -> dict[str, float]:
-        margin, share, mu, sigma, a, b = _look(family, self.height, self.examples, key)
+        margin, fraction, mu, sigma, a, b = _evaluate(family, self.height, self.examples, key)
         k, closeness = family.k, float(mu) / math.sqrt(family.d)
         return {
             "below": float(np.mean(np.asarray(margin) < 1 - 1e-4)),
@@ -125,18 +125,20 @@ class ExplicitGeneral(ExactComputation):
             "doubled": float(np.max(np.abs(a))) / (128 * k),
             "largest_bias": float(np.max(np.abs(b))) / 0.25,
             "inverse_least_bias": 1 / (64 * k * float(np.min(np.abs(b)))),
-            "crowding": k * closeness * float(share) * family.D / float(sigma),
+            "crowding": k * closeness * float(fraction) * family.D / float(sigma),
             "closeness": k * closeness,
         }
 
 
 @eqx.filter_jit
-def _look(family: GeneralParity, height: int, n: int, key: PRNGKeyArray) -> tuple[Array, ...]:
-    """y·g(x) of n examples, their greatest share of background patterns, μ, σ̃, a and b."""
+def _evaluate(family: GeneralParity, height: int, n: int, key: PRNGKeyArray) -> tuple[Array, ...]:
+    """Return y·g(x) of n examples, the largest fraction of background patterns in one of them, μ,
+    σ̃, and the network's a and b.
+    """
     key_task, key_draw = jax.random.split(key)
     task = family.task(key=key_task)
     net = explicit_general(task, height=height)
     x, y = task.draw(n, key_draw)
     present = x * task.sigma @ pseudo_inverse(task.dictionary) + task.mean[None, :]
-    share = jnp.max(jnp.mean(jnp.round(present), axis=1, where=~task.relevant[None, :]))
-    return y * net(x), share, task.mu, task.sigma, net.a, net.b
+    fraction = jnp.max(jnp.mean(jnp.round(present), axis=1, where=~task.relevant[None, :]))
+    return y * net(x), fraction, task.mu, task.sigma, net.a, net.b

@@ -1,6 +1,6 @@
-"""Constants and bounds of the two-step feature learning theorem.
+"""Constants and bounds of the theorems on two-step feature learning.
 
-Reference: shi2022, Section 3.1 (initialisation), Lemmas 15 and 24, Theorems 26 and 34.
+Reference: shi2022, Section 3.1 (initialization), Lemmas 15, 20 and 24, Theorems 26 and 34.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class TheoremConstants(NamedTuple):
 
 
 def theorem_26(*, k: int, m: int, T: int, gamma: float, sigma: float) -> TheoremConstants:
-    """σ_w = 1/k, σ_b = σ_ξ = 1/k², σ_a = σ̃²/(γk²), η⁽¹⁾ = γ²σ̃²/(km³), η⁽²⁾ = 1, η⁽ᵗ⁾ =
+    """Return σ_w = 1/k, σ_b = σ_ξ = 1/k², σ_a = σ̃²/(γk²), η⁽¹⁾ = γ²σ̃²/(km³), η⁽²⁾ = 1, η⁽ᵗ⁾ =
     k²/(T·m^{1/3}).
 
-    gamma = γ, sigma = σ̃. The decay for t > 2 is only bounded in the theorem, λ ≤ k³/(σ̃·m^{1/3});
-    zero is taken.
+    gamma = γ, sigma = σ̃. The theorem only bounds the decay for t > 2, λ ≤ k³/(σ̃·m^{1/3}); zero is
+    used.
     """
     return TheoremConstants(
         w_scale=1 / k,
@@ -44,11 +44,9 @@ def theorem_26(*, k: int, m: int, T: int, gamma: float, sigma: float) -> Theorem
 def theorem_34(
     *, k: int, m: int, T: int, D: int, gamma: float, sigma: float, p_min: float
 ) -> TheoremConstants:
-    """The general setting: η⁽¹⁾ = γ²·p_min·σ̃/(km³), σ_ξ = 1/k^{3/2}, a small σ_w; all else as in
-    Theorem 26.
+    """Return η⁽¹⁾ = γ²·p_min·σ̃/(km³), σ_ξ = 1/k^{3/2}, σ_w = σ̃/(Dm); all else as in Theorem 26.
 
-    p_min = share of the smaller class. The theorem asks for σ_w² = σ̃²/poly(Dm); σ_w = σ̃/(Dm) is
-    taken.
+    p_min = probability of the smaller class. The theorem requires σ_w² = σ̃²/poly(Dm).
     """
     return theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma)._replace(
         w_scale=sigma / (D * m), noise=k**-1.5, first=gamma**2 * p_min * sigma / (k * m**3)
@@ -56,15 +54,13 @@ def theorem_34(
 
 
 def error_bound(*, k: int, m: float, T: float) -> float:
-    """k⁸/m^{2/3} + k³T/m² + k²m^{2/3}/T: the error of Theorem 26 with the constant of its O(·)
-    taken as one.
-    """
+    """Return k⁸/m^{2/3} + k³T/m² + k²m^{2/3}/T, the bound of Theorem 26 with constant one."""
     return float(k**8 / m ** (2 / 3) + k**3 * T / m**2 + k**2 * m ** (2 / 3) / T)
 
 
 class FirstGradientBound(NamedTuple):
-    """Lemma 15 with constants one: `error` = ε_e, how far T_j on A may be from βγ/σ̃, and how large
-    it may be off A.
+    """Lemma 15 with constants one: `error` = ε_e, `relevant` bounds |T_j − βγ/σ̃| for j ∈ A,
+    `background` bounds |T_j| for j ∉ A.
     """
 
     error: float
@@ -75,8 +71,8 @@ class FirstGradientBound(NamedTuple):
 def lemma_15(
     *, D: int, k: int, m: int, po: float, sigma: float, delta: float = 0.05
 ) -> FirstGradientBound:
-    """ε_e = (k·log^{1/2}(Dm/δ) + log^{3/2}(Dm/δ)) / √(σ_φ²σ̃²(D−k)); bounds ε_e/σ̃ on A and
-    σ_φ²ε_eσ̃ off A, with σ_φ² = po(1−po)/σ̃².
+    """Return ε_e = (k·log^{1/2}(Dm/δ) + log^{3/2}(Dm/δ)) / √(σ_φ²σ̃²(D−k)), ε_e/σ̃ and σ_φ²ε_eσ̃,
+    with σ_φ² = po(1−po)/σ̃².
     """
     log = math.log(D * m / delta)
     spread = po * (1 - po) / sigma**2  # σ_φ²
@@ -85,8 +81,8 @@ def lemma_15(
 
 
 class SecondGradientBound(NamedTuple):
-    """Lemma 20 with constants one: `error` = ε_e2, how far T_j on A may be from βγ/σ̃, and how
-    large it may be off A.
+    """Lemma 20 with constants one: `error` = ε_e2, `relevant` bounds |T_j − βγ/σ̃| for j ∈ A,
+    `background` bounds |T_j| for j ∉ A.
     """
 
     error: float
@@ -106,10 +102,10 @@ def lemma_20(
     noise: float,
     delta: float = 0.05,
 ) -> SecondGradientBound:
-    """ε_e2 = η|a|k(γ + ε_e)/(σ̃²σ_ξ); bounds ε_e2/σ̃ + η/σ_ξ + η|a|ε_e/(σ̃σ_ξ) on A and σ_φ²ε_e2σ̃
-    off A, at po = ½.
+    """Return ε_e2 = η|a|k(γ + ε_e)/(σ̃²σ_ξ), ε_e2/σ̃ + η/σ_ξ + η|a|ε_e/(σ̃σ_ξ) and σ_φ²ε_e2σ̃, at
+    po = ½.
 
-    The terms exp(−Θ(k)) are left out: they stand for examples with y·g > 1 and for noise beyond 1.
+    The terms exp(−Θ(k)) are omitted: they account for examples with y·g > 1 and noise above 1.
     """
     first = lemma_15(D=D, k=k, m=m, po=0.5, sigma=sigma, delta=delta).error
     error = eta * a * k * (gamma + first) / (sigma**2 * noise)
@@ -119,8 +115,8 @@ def lemma_20(
 
 
 class DriftBound(NamedTuple):
-    """Lemma 24 with the constants of its proof: how large |a_i| may be, and how far w_i and b_i may
-    be from those after step 2.
+    """Bounds of Lemma 24 with the constants of its proof, on |a_i|, ‖w_i − w_i⁽²⁾‖ and
+    |b_i − b_i⁽²⁾|.
     """
 
     a: Any
@@ -129,11 +125,11 @@ class DriftBound(NamedTuple):
 
 
 def lemma_24(*, steps: Any, rate: Any, decay: Any, a: Any, w: Any) -> DriftBound:
-    """|a_i| ≤ ηt + |a_i⁽²⁾|, ‖Δw_i‖ ≤ 2tηλ‖w_i⁽²⁾‖ + η²t² + t·η|a_i⁽²⁾|, |Δb_i| ≤ η²t² +
-    t·η|a_i⁽²⁾|, where E‖x‖ ≤ 1.
+    """Return |a_i| ≤ ηt + |a_i⁽²⁾|, ‖Δw_i‖ ≤ 2tηλ‖w_i⁽²⁾‖ + η²t² + t·η|a_i⁽²⁾| and |Δb_i| ≤ η²t² +
+    t·η|a_i⁽²⁾|, if E‖x‖ ≤ 1.
 
-    a, w: |a_i⁽²⁾| and ‖w_i⁽²⁾‖. The lemma prints t·|a_i⁽²⁾|, without the η of its proof's last step
-    but one: for η < 1 this is the sharper.
+    a, w: |a_i⁽²⁾| and ‖w_i⁽²⁾‖. The lemma prints t·|a_i⁽²⁾| without the η of the second to last
+    step of its proof; for η < 1 the form with η is sharper.
     """
-    away = (rate * steps) ** 2 + rate * steps * a
-    return DriftBound(rate * steps + a, 2 * steps * rate * decay * w + away, away)
+    drift = (rate * steps) ** 2 + rate * steps * a
+    return DriftBound(rate * steps + a, 2 * steps * rate * decay * w + drift, drift)

@@ -1,13 +1,13 @@
-"""The explicit network that labels every input of a dictionary task: hats of three neurons, one for
-each count of patterns.
+"""Explicit network that labels every input of a dictionary task: one hat of three neurons per
+number of relevant patterns present.
 
     g(x) = Σ_{p ∈ P} δ_p(⟨w, x⟩) − Σ_{p ∉ P, 0 ≤ p ≤ k} δ_p(⟨w, x⟩),   w = σ̃ Σ_{j∈A} M_j
 
-δ_p is a hat at p − μ, with μ = Σ_{j∈A} E φ̃_j, and zero at every other count; scaled down it fits
-into the linear part of the truncated ReLU. Hats with top at the count, or shifted by ¼, are taken
-such that no bias is near zero. In the simple setting the hat is 1 high at its count, and g(x) = y
-exactly. In the general setting ⟨w, x⟩ is off by up to 1/8, and hats twice as high still give y·g(x)
-≥ 1.
+δ_p is a hat function at p − μ, with μ = Σ_{j∈A} E φ̃_j, and zero at every other count. Scaled down,
+it lies in the linear part of the truncated ReLU. Hats are centered at the count, or shifted by ¼,
+such that no bias is near zero. In the simple setting each hat equals 1 at its count, and g(x) = y
+exactly. In the general setting ⟨w, x⟩ deviates by up to 1/8, and hats twice as high still give
+y·g(x) ≥ 1.
 
 Reference: shi2022, Lemmas 5, 7, 8 and 35.
 """
@@ -24,16 +24,16 @@ from unlazy.tasks.dictionary.patterns import HiddenPatterns
 
 
 def explicit_network(task: HiddenPatterns, *, stretch: float = 1.0) -> TwoLayer:
-    """3(k + 1) truncated ReLU neurons with g(x) = y on every input.
+    """Return 3(k + 1) truncated ReLU neurons with g(x) = y on every input.
 
-    `stretch`: by which the scale 4k of the hats is missed.
+    `stretch` (negative control): factor on the scale 4k of the hats.
     """
     return _hats(task, task.distribution.moments.sigma, height=1, scale=4 * stretch)
 
 
 def explicit_general(task: GeneralPatterns, *, height: int = 2) -> TwoLayer:
-    """3(k + 1) truncated ReLU neurons with y·g(x) ≥ 1 wherever ⟨w, x⟩ is within 1/8 of the count,
-    if the hats are 2 high.
+    """Return 3(k + 1) truncated ReLU neurons with y·g(x) ≥ 1 if ⟨w, x⟩ is within 1/8 of the count
+    and `height` is 2.
     """
     return _hats(task, task.sigma, height=height, scale=8)
 
@@ -41,11 +41,11 @@ def explicit_general(task: GeneralPatterns, *, height: int = 2) -> TwoLayer:
 def _hats(
     task: HiddenPatterns | GeneralPatterns, sigma: Float[Array, ""], *, height: int, scale: float
 ) -> TwoLayer:
-    """A hat for each count, of slope 2·height, or twice that where all are shifted by ¼."""
+    """Return one hat per count, of slope 2·height, or twice that if all are shifted by ¼."""
     k, P = task.distribution.k, task.distribution.P
     mu = k * task.distribution.moments.relevant
-    # Biases μ − p + {½, 0, −½} lie on a grid of distance ½: either it or its shift by ¼ keeps away
-    # from zero by 1/8.
+    # Biases μ − p + {½, 0, −½} lie on a grid of spacing ½: the grid or its shift by ¼ has distance
+    # at least 1/8 from zero.
     off_grid = jnp.abs(jnp.mod(mu, 0.5) - 0.25) <= 0.125
     shift, slope = jnp.where(off_grid, 0.0, 0.25), height * jnp.where(off_grid, 2.0, 4.0)
     counts = np.arange(k + 1.0)

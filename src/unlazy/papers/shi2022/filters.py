@@ -1,5 +1,4 @@
-"""Table 7, Figures 20 and 21: filters of a residual network, and their gradients in the first
-steps.
+"""Table 7, Figures 20 and 21: filters of a residual network, and their early gradients.
 
 Reference: shi2022, Appendix E.4.1.
 """
@@ -29,14 +28,13 @@ from unlazy.probes.clusters import unit_rows
 from unlazy.tasks.base import Data
 from unlazy.tasks.images.families import ImageClasses
 
-#: Steps over which gradients are averaged, and how many such trunks there are.
+#: Steps per averaged gradient, and number of averages.
 TRUNK, TRUNKS = 10, 3
-#: Steps after which models are kept: with momentum, the sum of gradients over a trunk is told by
-#: its ends and the steps before them.
+#: Recorded steps: with momentum, the sum of gradients from step a + 1 to b follows from the weights
+#: at a − 1, a, b − 1 and b.
 EARLY = (0, 9, 10, 19, 20, 29, 30)
 MOMENTUM = 0.9
-#: Each of the two clusters of a block is the share of filters nearest to its centre; rounds of
-#: choosing them anew.
+#: Fraction of filters in each of the two clusters of a block, and iterations of the clustering.
 NEAREST, ROUNDS = 0.2, 20
 
 
@@ -45,21 +43,20 @@ def _rows(kernel: Float[Array, "s s i o"]) -> Float[Array, "o d"]:
 
 
 def two_clusters(units: Float[Array, "o d"]) -> tuple[Float[Array, "2 d"], Int[Array, "2 k"]]:
-    """Two centres and their members: the fifth of the filters nearest to each.
+    """Return two centers and their members, the fifth of the filters nearest to each.
 
-    They start from the main direction and its opposite.
+    The centers are initialized at the main direction and its opposite.
     """
     count = min(len(units), max(2, round(NEAREST * len(units))))
 
-    def members(centres: Float[Array, "2 d"]) -> Int[Array, "2 k"]:
-        return jax.lax.top_k(centres @ units.T, count)[1]
+    def members(centers: Float[Array, "2 d"]) -> Int[Array, "2 k"]:
+        return jax.lax.top_k(centers @ units.T, count)[1]
 
-    def again(_: Any, centres: Float[Array, "2 d"]) -> Float[Array, "2 d"]:
-        return unit_rows(jnp.mean(units[members(centres)], axis=1))
+    def update(_: Any, centers: Float[Array, "2 d"]) -> Float[Array, "2 d"]:
+        return unit_rows(jnp.mean(units[members(centers)], axis=1))
 
     gram = units @ units.T
-    # Its main eigenvector by powers; the start is the filter with the largest products, so that
-    # nothing is random.
+    # Main eigenvector by power iteration, initialized deterministically.
     vector = jax.lax.fori_loop(
         0,
         50,
@@ -67,16 +64,18 @@ def two_clusters(units: Float[Array, "o d"]) -> tuple[Float[Array, "2 d"], Int[A
         unit_rows(gram[jnp.argmax(jnp.sum(gram**2, axis=1))]),
     )
     direction = unit_rows(vector @ units)
-    centres = jax.lax.fori_loop(0, ROUNDS, again, jnp.stack([direction, -direction]))
-    return centres, members(centres)
+    centers = jax.lax.fori_loop(0, ROUNDS, update, jnp.stack([direction, -direction]))
+    return centers, members(centers)
 
 
 class FilterClusters(Probe):
-    """Clusters of filters in each residual stage, chosen at the end: `within_1`, … `within_4`, the
-    mean cosine of both clusters' members to the centre at that step; `between_1`, …, the cosine of
-    the two centres; `turned`: how far filters are from where they started, as one minus the mean
-    cosine over the filters of all four stages; `early_times_late`: their mean angle of turning a
-    step up to step 30, in multiples of that a step from the last record before the end to the end.
+    """Two clusters of filters per residual stage, found at the last step.
+
+    `within_1`, …, `within_4`: mean cosine of the members of both clusters to their center at each
+    recorded step. `between_1`, …: cosine of the two centers. `turned`: one minus the mean cosine
+    between filters and their initial values, averaged over the four stages. `early_times_late`:
+    mean rotation angle per step up to step 30, divided by that from the last recorded step before
+    the end to the end.
     """
 
     def __call__(
@@ -87,17 +86,17 @@ class FilterClusters(Probe):
         for number, units in enumerate(stages, start=1):
             _, members = two_clusters(units[-1])
             chosen = units[:, members]  # s 2 k d
-            centres = unit_rows(jnp.mean(chosen, axis=2))
+            centers = unit_rows(jnp.mean(chosen, axis=2))
             measured[f"within_{number}"] = jnp.mean(
-                jnp.einsum("sckd,scd->sck", chosen, centres), axis=(1, 2)
+                jnp.einsum("sckd,scd->sck", chosen, centers), axis=(1, 2)
             )
-            measured[f"between_{number}"] = jnp.einsum("sd,sd->s", centres[:, 0], centres[:, 1])
+            measured[f"between_{number}"] = jnp.einsum("sd,sd->s", centers[:, 0], centers[:, 1])
         turns = [
             1 - jnp.mean(jnp.einsum("sod,od->so", units, units[0]), axis=1) for units in stages
         ]
         *_, before, last = trace.steps
         early, late = (
-            _turn_a_step(stages, trace.steps, *span) for span in ((0, EARLY[-1]), (before, last))
+            _angle_per_step(stages, trace.steps, *span) for span in ((0, EARLY[-1]), (before, last))
         )
         ratio = jnp.broadcast_to(
             early / jnp.maximum(late, jnp.finfo(early.dtype).tiny), len(trace.steps)
@@ -105,10 +104,10 @@ class FilterClusters(Probe):
         return measured | {"turned": jnp.mean(jnp.stack(turns), axis=0), "early_times_late": ratio}
 
 
-def _turn_a_step(
+def _angle_per_step(
     stages: list[Float[Array, "s _ _"]], steps: tuple[int, ...], begin: int, end: int
 ) -> Float[Array, ""]:
-    """The mean angle between filters at two steps, over the steps between them."""
+    """Return the mean angle between filters at two steps, divided by their distance in steps."""
     first, second = steps.index(begin), steps.index(end)
     angles = [
         jnp.arccos(jnp.clip(jnp.sum(units[first] * units[second], axis=1), -1, 1))
@@ -119,7 +118,7 @@ def _turn_a_step(
 
 def _stages(trace: Trace) -> list[Float[Array, "s _ _"]]:
     if not isinstance(trace.models, ImageResNet):
-        raise BadInput(f"Filters are those of ResNet(m), not of {type(trace.models).__name__}.")
+        raise BadInput(f"This probe requires ResNet(m), got {type(trace.models).__name__}.")
     return [
         jax.vmap(_rows)(trace.models.filters[stage * BLOCKS + BLOCKS - 1].second)
         for stage in range(len(STAGES))
@@ -127,13 +126,12 @@ def _stages(trace: Trace) -> list[Float[Array, "s _ _"]]:
 
 
 class EarlyGradients(Probe):
-    """Cosines of the gradients of one filter, averaged over steps 1–10, 11–20 and 21–30: v₁, v₂,
-    v₃.
+    """Cosines of the gradients v₁, v₂, v₃ of one filter, averaged over steps 1–10, 11–20 and 21–30.
 
-    `mean_1_cosine`, … to their mean v̄; `pair_12_cosine`, … to each other. The filter is that of
-    the last stage which is nearest to the centre of the first cluster at the end. Gradients come
-    from the recorded models: with p ← p − η·u and u ← β·u + g, the g of the steps a+1, …, b add up
-    to −[(p_b − p_a) − β·(p_{b−1} − p_{a−1})]/η, where p_{−1} = p_0.
+    `mean_1_cosine`, …: cosine to their mean v̄. `pair_12_cosine`, …: cosines between them. The
+    filter is the one of the last stage nearest to the center of the first cluster at the end.
+    Gradients follow from the recorded weights p: with p ← p − η·u and u ← β·u + g, the sum of g
+    over steps a + 1, …, b is −[(p_b − p_a) − β·(p_{b−1} − p_{a−1})]/η, where p_{−1} = p_0.
     """
 
     momentum: float = eqx.field(converter=float, default=MOMENTUM)
@@ -143,12 +141,12 @@ class EarlyGradients(Probe):
     ) -> dict[str, Array]:
         require(
             set(EARLY) <= set(trace.steps),
-            f"The steps {EARLY} must be recorded, but {trace.steps} are.",
+            f"Steps {EARLY} must be recorded, got {trace.steps}.",
         )
         filters = _stages(trace)[-1]  # s o d
         units = unit_rows(filters[-1])
-        centres, _ = two_clusters(units)
-        path = filters[:, jnp.argmax(units @ centres[0])]  # s d
+        centers, _ = two_clusters(units)
+        path = filters[:, jnp.argmax(units @ centers[0])]  # s d
 
         def at(step: int) -> Float[Array, " d"]:
             return path[trace.steps.index(max(step, 0))]
@@ -166,9 +164,9 @@ class EarlyGradients(Probe):
 
 
 class FinalAccuracy(Probe):
-    """`final_accuracy` in percent: of the last model on `test` examples.
+    """`final_accuracy`: accuracy of the last model on `test` examples, in percent.
 
-    Looking at all recorded models would take as long as training.
+    Evaluating all recorded models would take as long as training.
     """
 
     test: int = eqx.field(static=True, default=1000)
@@ -183,9 +181,7 @@ class FinalAccuracy(Probe):
 
 
 class FilterSizes(NamedTuple):
-    """Filters m, examples, steps, batch, test examples, and the side to which images are
-    averaged.
-    """
+    """Widths m, examples, steps, batch, test examples, and side to which images are averaged."""
 
     widths: tuple[int, ...]
     n: int
@@ -201,18 +197,15 @@ FILTERS: dict[Scale, FilterSizes] = {
     "paper": FilterSizes((128, 256), 10_000, 1_560, 128, 2_000, None),
 }
 RATE = 0.1
-#: The name of the network that laptop and paper scale share in the checks; at paper scale it is the
-#: smaller of the two.
-JUDGED = "ResNet(m)"
+#: Arm that the checks use: the network of smallest m at each scale.
+TESTED = "ResNet(m)"
 
 
-def filters_gather(scale: Scale) -> dict[str, StudyArm]:
-    """ResNet(m) on airplanes and automobiles, the smallest m under the name by which it is judged,
-    the others under their own.
-    """
+def filter_clusters(scale: Scale) -> dict[str, StudyArm]:
+    """Return ResNet(m) on airplanes and automobiles: `TESTED`, and at paper scale every m."""
     size = FILTERS[scale]
     family = ImageClasses("cifar10", chosen=(0, 1), side=size.side)
-    found: dict[str, StudyArm] = {}
+    arms: dict[str, StudyArm] = {}
     for m in size.widths:
         descent = Descent(
             {g: RATE for g in RESIDUAL},
@@ -224,10 +217,10 @@ def filters_gather(scale: Scale) -> dict[str, StudyArm]:
         learner = GradientDescent(
             ImageResNetInit(m), (descent,), record=(*EARLY, size.steps * 3 // 20)
         )
-        found[f"ResNet({m})"] = Arm(
+        arms[f"ResNet({m})"] = Arm(
             family, learner, size.n, (FinalAccuracy(size.test), FilterClusters(), EarlyGradients())
         )
-    return {JUDGED: found[f"ResNet({size.widths[0]})"], **(found if scale == "paper" else {})}
+    return {TESTED: arms[f"ResNet({size.widths[0]})"], **(arms if scale == "paper" else {})}
 
 
 _COSINES = (
@@ -237,39 +230,39 @@ _COSINES = (
     "pair_23_cosine",
 )
 
-judged = arm(JUDGED)
+tested = arm(TESTED)
 TABLE7 = Claim(
     id="shi2022/table7",
     where="Table 7, Figures 20, 21 (Appendix E.4.1)",
     kind="table",
     statement=(
-        "In ResNet(m) trained on airplanes and automobiles of CIFAR-10 the gradients of a filter "
-        "in the early steps point to similar directions, filters change far more early in "
-        "training than later, and filters of all residual blocks show clusters whose members are "
-        "similar and whose centres point apart."
+        "In ResNet(m) trained on airplanes and automobiles of CIFAR-10, the gradients of a filter "
+        "in the early steps have similar directions, filters change far more early in training "
+        "than later, and the filters of every residual block form clusters whose members are "
+        "similar and whose centers have negative cosine similarity."
     ),
-    study=filters_gather,
+    study=filter_clusters,
     checks=(
-        *(judged[measure] >= 0.3 for measure in _COSINES),
-        judged.early_times_late >= 2.0,
-        *(judged[f"within_{n}"] - judged[f"within_{n}"][0] >= 0.05 for n in (1, 2, 3, 4)),
-        *(judged[f"between_{n}"] <= -0.2 for n in (1, 2, 3, 4)),
+        *(tested[measure] >= 0.3 for measure in _COSINES),
+        tested.early_times_late >= 2.0,
+        *(tested[f"within_{n}"] - tested[f"within_{n}"][0] >= 0.05 for n in (1, 2, 3, 4)),
+        *(tested[f"between_{n}"] <= -0.2 for n in (1, 2, 3, 4)),
     ),
     published=published("shi2022/table7.csv"),
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
-    control=shuffled(filters_gather),
+    control=shuffled(filter_clusters),
     plots=(
         Plot(
-            title="Filters turn early",
+            title="Rotation of filters",
             x="gradient step",
-            y="1 − mean cosine to the start",
-            series=(PlotLine(JUDGED, "turned", "all four blocks"),),
+            y="1 − mean cosine to the initial filter",
+            series=(PlotLine(TESTED, "turned", "mean of four blocks"),),
         ),
         Plot(
             title="Members of the two clusters of each block",
             x="gradient step",
-            y="mean cosine to the centre",
-            series=tuple(PlotLine(JUDGED, f"within_{n}", f"block {n}") for n in (1, 2, 3, 4)),
+            y="mean cosine to the center",
+            series=tuple(PlotLine(TESTED, f"within_{n}", f"block {n}") for n in (1, 2, 3, 4)),
         ),
     ),
     **notes("shi2022/table7"),

@@ -1,4 +1,5 @@
-"""The general setting: incoherent dictionary, noise, unequal classes, dependent background.
+"""Claims on the general setting: incoherent dictionary, noise, unequal classes, dependent
+background.
 
 Reference: shi2022, Appendix F.
 """
@@ -26,25 +27,25 @@ GENERAL: dict[Scale, Size] = {
     "laptop": Size(d=200, D=80, k=5, m=100, T=600, n=20_000, batch=1_000, test=10_000),
     "paper": Size(d=500, D=100, k=5, m=300, T=600, n=50_000, batch=1_000, test=10_000),
 }
-#: The loss ε that is asked for, and δ.
+#: Required loss ε, and δ.
 EPSILON, DELTA = 0.05, 0.05
 
 
 def general_task(size: Size) -> GeneralParity:
-    """Seven in ten examples are negative; the background's rates lie in [0.2, 0.5] and swing
+    """Return the general family: 70 % negative examples, background rates in [0.2, 0.5] that vary
     together by 0.1.
     """
     return GeneralParity(d=size.d, D=size.D, k=size.k)
 
 
 def theorem34(scale: Scale) -> dict[str, StudyArm]:
-    """The practical schedule and that of Theorem 34."""
+    """Return the practical schedule and that of Theorem 34."""
     size = GENERAL[scale]
     family, steps = general_task(size), curve_steps(size.T)
     practical = TwoStep.practical(
         k=size.k, m=size.m, T=size.T, gamma=family.gamma, sigma=family.sigma, batch=size.batch
     )
-    to_the_letter = TwoStep.general(
+    verbatim = TwoStep.general(
         k=size.k,
         m=size.m,
         T=size.T,
@@ -61,12 +62,12 @@ def theorem34(scale: Scale) -> dict[str, StudyArm]:
     return {
         "Network": arm(practical.network(steps)),
         "Two Step": arm(practical.frozen(2, steps)),
-        "Network (Theorem 34)": arm(to_the_letter.network(steps)),
+        "Network (Theorem 34)": arm(verbatim.network(steps)),
     }
 
 
 def _rate(scale: Scale) -> float:
-    """The theorem's η⁽ᵗ⁾."""
+    """Return η⁽ᵗ⁾ of Theorem 34."""
     size = GENERAL[scale]
     family = general_task(size)
     return theorem_34(
@@ -74,7 +75,7 @@ def _rate(scale: Scale) -> float:
     ).rest
 
 
-def _logarithm(scale: Scale) -> float:
+def _log_squared(scale: Scale) -> float:
     size = GENERAL[scale]
     return math.log(size.D * size.m * size.d / (DELTA * general_task(size).gamma * 0.3)) ** 2
 
@@ -90,11 +91,11 @@ THEOREM34 = Claim(
     where="Theorems 34 and 49 (Appendix F)",
     kind="figure",
     statement=(
-        "With η⁽¹⁾ = γ²p_minσ̃/(km³), η⁽²⁾ = 1, σ_ξ = k^(−3/2) in both, η⁽ᵗ⁾ = k²/(Tm^(1/3)) for "
-        "t > 2, and δ ∈ (0, O(1/k³)): if μ ≤ O(√d/D), σ_ζ ≤ O(min(1/σ̃, σ̃/√d)), k = "
+        "Let η⁽¹⁾ = γ²p_minσ̃/(km³), η⁽²⁾ = 1, σ_ξ = k^(−3/2) in both steps, η⁽ᵗ⁾ = k²/(Tm^(1/3)) "
+        "for t > 2, and δ ∈ (0, O(1/k³)). If μ ≤ O(√d/D), σ_ζ ≤ O(min(1/σ̃, σ̃/√d)), k = "
         "Ω(log²(Dmd/(δγp_min))) and m ≥ max(Ω(k⁴), D, d), then with probability at least 1 − δ "
         "there is a t ∈ [T] with Pr[sign(g⁽ᵗ⁾(x)) ≠ y] ≤ L(g⁽ᵗ⁾) = O(k⁸/m^(2/3) + k³T/m² + "
-        "k²m^(2/3)/T); at most ε for T = m^(4/3) and m ≥ max(Ω(k¹²/ε^(3/2)), D)."
+        "k²m^(2/3)/T). This is at most ε for T = m^(4/3) and m ≥ max(Ω(k¹²/ε^(3/2)), D)."
     ),
     study=theorem34,
     checks=(
@@ -119,7 +120,9 @@ THEOREM34 = Claim(
             "≤",
         ),
         Condition(
-            "k = Ω(log²(Dmd/(δγp_min))), constant one, δ = 0.05", lambda s: GENERAL[s].k, _logarithm
+            "k = Ω(log²(Dmd/(δγp_min))), constant one, δ = 0.05",
+            lambda s: GENERAL[s].k,
+            _log_squared,
         ),
         Condition(
             "m ≥ max(Ω(k⁴), D, d), constant one",
@@ -133,8 +136,7 @@ THEOREM34 = Claim(
         ),
         Condition("T = m^(4/3)", lambda s: GENERAL[s].T, lambda s: GENERAL[s].m ** (4 / 3)),
         Condition(
-            "classifier steps of the first layer of size k²/(Tm^(1/3)), not more (the arm that "
-            "classifies)",
+            "step size of the first layer for t > 2 at most k²/(Tm^(1/3)) (arm Network)",
             lambda s: 0.3,
             _rate,
             "≤",
@@ -146,8 +148,8 @@ THEOREM34 = Claim(
 )
 
 
-#: Nearly orthogonal dictionaries and little noise: Lemma 35's conditions are met.
-CLOSE: dict[Scale, tuple[GeneralParity, tuple[int, ...]]] = {
+#: Nearly orthogonal dictionaries with little noise, which meet the conditions of Lemma 35; and k.
+NEARLY_ORTHOGONAL: dict[Scale, tuple[GeneralParity, tuple[int, ...]]] = {
     "smoke": (GeneralParity(d=40, D=20, k=3, coherence=0.001, noise=0.003), (3,)),
     "laptop": (GeneralParity(d=200, D=80, k=3, coherence=0.001, noise=0.003), (5, 9)),
     "paper": (GeneralParity(d=1000, D=200, k=3, coherence=0.0005, noise=0.003), (3, 5, 9)),
@@ -155,8 +157,8 @@ CLOSE: dict[Scale, tuple[GeneralParity, tuple[int, ...]]] = {
 
 
 def lemma35(scale: Scale, height: int = 2) -> dict[str, StudyArm]:
-    """The explicit network of the general setting."""
-    family, counts = CLOSE[scale]
+    """Return the explicit network of the general setting."""
+    family, counts = NEARLY_ORTHOGONAL[scale]
     return {
         "explicit network": ExplicitGeneral(
             family, counts, draws=2, examples=2_000 if scale == "smoke" else 10_000, height=height
@@ -172,8 +174,8 @@ LEMMA35 = Claim(
     statement=(
         "If (kμ/√d)(poD/σ̃) ≤ 1/16, there is a network g* of 3(k + 1) neurons with |a_i*| ≤ 64k, "
         "1/(64k) ≤ |b_i*| ≤ 1/4 and w_i* = σ̃ Σ_{j∈A} M_j/(8k) such that Pr[y·g*(x) ≤ 1] ≤ "
-        "exp(−Ω(k)) + exp(−Ω(1/(σ_ζ²(k + k²μ/√d)))); at most exp(−Ω(k)) if kμ/√d < 1 and σ_ζ < "
-        "1/k."
+        "exp(−Ω(k)) + exp(−Ω(1/(σ_ζ²(k + k²μ/√d)))). If kμ/√d < 1 and σ_ζ < 1/k, this is at most "
+        "exp(−Ω(k))."
     ),
     study=lemma35,
     checks=(
@@ -185,10 +187,15 @@ LEMMA35 = Claim(
     conditions=(
         Condition("(kμ/√d)(poD/σ̃) ≤ 1/16", explicit.crowding, lambda s: 1 / 16, "≤"),
         Condition("kμ/√d < 1", explicit.closeness, lambda s: 1.0, "≤"),
-        Condition("σ_ζ < 1/k", lambda s: CLOSE[s][0].noise, lambda s: 1 / max(CLOSE[s][1]), "≤"),
+        Condition(
+            "σ_ζ < 1/k",
+            lambda s: NEARLY_ORTHOGONAL[s][0].noise,
+            lambda s: 1 / max(NEARLY_ORTHOGONAL[s][1]),
+            "≤",
+        ),
     ),
     control=Control(
-        "hats that are half as high: the network of Lemma 5", lambda scale: lemma35(scale, 1)
+        "hats of half the height, as in the network of Lemma 5", lambda scale: lemma35(scale, 1)
     ),
     corrections=("shi2022/lemma35-weights",),
     **notes("shi2022/lemma35"),

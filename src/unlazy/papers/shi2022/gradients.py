@@ -1,10 +1,8 @@
-"""The first and the second gradient of the population, neuron by neuron, beside the bounds of the
-lemmas on them.
+"""First and second population gradient per neuron, and the bounds of the lemmas on them.
 
-All components are computed without sampling (`population`); only the initial weights are drawn.
-`mistaken` and `mean` make worlds in which the lemmas are false: so many relevant patterns are taken
-for background patterns and as many the other way round; labels have a mean. `offset` lowers all
-biases by so many σ_w.
+All components are exact (`population`); only the initial weights are random. Three fields give
+negative controls: `mistaken` relevant patterns are exchanged with as many background patterns;
+`mean` is added to the labels; biases are lowered by `offset`·σ_w.
 
 Reference: shi2022, Lemmas 15 to 22.
 """
@@ -26,19 +24,19 @@ from unlazy.papers.shi2022.population import Components, components
 
 #: γ of the parity mixture at po = ½.
 GAMMA = 0.25
-#: The probability δ with which a lemma's typical start may be missed.
+#: Probability δ that an initialization is not typical.
 DELTA = 0.05
-#: Stands for zero where a ratio is taken.
+#: Replaces zero in ratios.
 TINY = 1e-300
 
 
 def generator(key: PRNGKeyArray, *more: int) -> np.random.Generator:
-    """Random numbers of the host by a key."""
+    """Return a NumPy generator seeded by a key and integers."""
     return np.random.default_rng([*more, *np.asarray(jax.random.key_data(key)).ravel().tolist()])
 
 
 class _PatternNeurons(ExactComputation):
-    """Base of both: neurons of the paper's initial law on a parity mixture with k of D patterns."""
+    """Neurons with the paper's initialization on the parity mixture with k relevant patterns."""
 
     k: int = eqx.field(static=True)
     m: int = eqx.field(static=True, default=8)
@@ -47,33 +45,34 @@ class _PatternNeurons(ExactComputation):
     mean: float = eqx.field(converter=float, default=0.0)
     offset: float = eqx.field(converter=float, default=0.0)
 
-    def start(self, D: int, rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
-        """q along all patterns, those of A first, b and a.
+    def initial(self, D: int, rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
+        """Draw a neuron: q along all patterns (those of A first), b and a.
 
-        Neurons of one generator differ in their background weights alone.
+        For the same generator state, b and a do not depend on D.
         """
         sigma_a = D / 4 / (GAMMA * self.k**2)
         b, a = rng.normal() / self.k**2 - self.offset / self.k, sigma_a * rng.normal()
         return rng.normal(size=D) / self.k, b, a
 
-    def look(self, q: np.ndarray, b: float, noise: float) -> Components:
-        """The components of a neuron, with the patterns that are taken for others."""
-        found = components(q[: self.k], q[self.k :], b, noise, mean=self.mean)
+    def observed(self, q: np.ndarray, b: float, noise: float) -> Components:
+        """Return the components of a neuron, with `mistaken` patterns exchanged."""
+        exact = components(q[: self.k], q[self.k :], b, noise, mean=self.mean)
         c = self.mistaken
         if not c:
-            return found
-        on, off = found.on.copy(), found.off.copy()
-        on[:c], off[:c] = found.off[:c], found.on[:c]
-        return found._replace(on=on, off=off)
+            return exact
+        on, off = exact.on.copy(), exact.off.copy()
+        on[:c], off[:c] = exact.off[:c], exact.on[:c]
+        return exact._replace(on=on, off=off)
 
 
 class FirstGradient(_PatternNeurons):
-    """T_j, T_b and T_a of the first gradient over the number D of patterns, the worst of all
-    neurons, beside Lemmas 15 to 17.
+    """T_j, T_b and T_a of the first gradient over the number D of patterns, for the worst sampled
+    neuron, divided by the bounds of Lemmas 15 to 17 with constants one.
 
-    Ratios are to the lemmas' bounds with constants one. `error`: the greatest |T_j/(βγ/σ̃) − 1| on
-    A; `share`: the greatest |T_j| off A over βγ/σ̃; `largest`, `energy`, `bias`: the start relative
-    to the bounds of G_w(δ) and G_b(δ). Exponents are over D.
+    `error`: maximum of |T_j/(βγ/σ̃) − 1| over j ∈ A. `share`: maximum of |T_j| over j ∉ A, divided
+    by βγ/σ̃. `largest`, `bias`: initial weights divided by the bounds of G_w(δ) and G_b(δ).
+    `energy`, `least_energy`: maximum and minimum of Σ_{ℓ∉A} q_ℓ² divided by its mean. Exponents are
+    slopes in log D.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True, kw_only=True)
@@ -82,26 +81,26 @@ class FirstGradient(_PatternNeurons):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rows = [self._at(D, key) for D in self.sizes]
-        found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-        sizes = np.log(self.sizes)
+        table = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        log_sizes = np.log(self.sizes)
         exponents = {
-            f"{name}_exponent": slope(sizes, np.log(found[name]))
+            f"{name}_exponent": slope(log_sizes, np.log(table[name]))
             for name in ("relevant", "background")
         }
-        return found | {name: np.full(len(sizes), value) for name, value in exponents.items()}
+        return table | {name: np.full(len(log_sizes), value) for name, value in exponents.items()}
 
     def _at(self, D: int, key: PRNGKeyArray) -> dict[str, float]:
         each = [self._one(D, generator(key, index)) for index in range(self.neurons)]
-        worst = {name: max(row[name] for row in each) for name in each[0]}
-        least = {
+        maxima = {name: max(row[name] for row in each) for name in each[0]}
+        minima = {
             name: min(row[name] for row in each) for name in ("relevant", "beta", "least_energy")
         }
-        return worst | least
+        return maxima | minima
 
     def _one(self, D: int, rng: np.random.Generator) -> dict[str, float]:
         k, sigma = self.k, math.sqrt(D) / 2
-        q, b, _ = self.start(D, rng)
-        found = self.look(q, b, k**-1.5)
+        q, b, _ = self.initial(D, rng)
+        found = self.observed(q, b, k**-1.5)
         bound = lemma_15(D=D, k=k, m=self.m, po=0.5, sigma=sigma, delta=DELTA)
         signal = found.beta * GAMMA / sigma
         relevant = float(np.min(np.abs(found.on)))
@@ -125,13 +124,13 @@ class FirstGradient(_PatternNeurons):
 
 
 class SecondGradient(_PatternNeurons):
-    """The components of the second gradient after a first step of size η⁽¹⁾ = rate·γ²σ̃/(km³),
-    beside Lemmas 19 to 22 with constants one.
+    """Components of the second gradient after a first step of size η⁽¹⁾ = rate·γ²σ̃/(km³), divided
+    by the bounds of Lemmas 19 to 22 with constants one.
 
-    The step moves all 2m neurons alike, so that few of them are looked at. `margin`: m times the
-    greatest |g⁽¹⁾(x)| that a pair can contribute at any x; below 1 every example has y·g⁽¹⁾(x) < 1,
-    and the second gradient is exactly what is computed here. `gain`: by how many powers of ten the
-    greatest component off A falls beside the least on A, from step 1 to step 2.
+    All 2m neurons have the same distribution, so a sample of them suffices. `margin`: m times the
+    largest possible contribution of a pair to |g⁽¹⁾(x)| at any x. Below 1, every example has
+    y·g⁽¹⁾(x) < 1, and the computed gradient is exact. `gain`: log₁₀ decrease from step 1 to step 2
+    of max_{j∉A} |T_j| / min_{j∈A} |T_j|.
     """
 
     D: int = eqx.field(static=True, kw_only=True)
@@ -140,20 +139,19 @@ class SecondGradient(_PatternNeurons):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         rng = generator(key, self.D)
         each = [self._one(rng) for _ in range(self.neurons)]
-        found = {name: max(row[name] for row in each) for name in each[0]}
-        found |= {name: min(row[name] for row in each) for name in ("gain", "beta")}
-        return found
+        worst = {name: max(row[name] for row in each) for name in each[0]}
+        return worst | {name: min(row[name] for row in each) for name in ("gain", "beta")}
 
     def _one(self, rng: np.random.Generator) -> dict[str, float]:
         k, D, m, noise = self.k, self.D, self.m, self.k**-1.5
         sigma = math.sqrt(D) / 2
         eta = self.rate * GAMMA**2 * sigma / (k * m**3)
-        q, b, a = self.start(D, rng)
-        first = self.look(q, b, noise)
+        q, b, a = self.initial(D, rng)
+        first = self.observed(q, b, noise)
         true = components(q[:k], q[k:], b, noise, mean=self.mean) if self.mistaken else first
         q = eta * a * np.concatenate([true.on, true.off])
         moved = eta * a * true.bias
-        found = self.look(q, b + moved, noise)
+        found = self.observed(q, b + moved, noise)
         beta = components(np.zeros(k), np.zeros(1), b, noise).beta  # P(b + ξ ∈ (0, 1))
         reach = float(np.sum(np.abs(q))) / (2 * sigma)  # |⟨w⁽¹⁾, x⟩| at any x
         pair = 2 * eta * abs(true.second) * min(1.0, reach + abs(b + moved) + noise)
@@ -163,7 +161,7 @@ class SecondGradient(_PatternNeurons):
         )
         signal = beta * GAMMA / sigma
 
-        def share(of: Components) -> float:
+        def off_to_on(of: Components) -> float:
             return float(
                 np.max(np.abs(of.off), initial=TINY) / max(float(np.min(np.abs(of.on))), TINY)
             )
@@ -176,6 +174,6 @@ class SecondGradient(_PatternNeurons):
             "background_ratio": float(np.max(np.abs(found.off))) / bound.background,
             "bias_ratio": abs(found.bias) / bound.error,
             "second_ratio": abs(found.second) / (eta * sigma / GAMMA),
-            "gain": math.log10(share(first) / share(found)),
+            "gain": math.log10(off_to_on(first) / off_to_on(found)),
             "error": bound.error,
         }

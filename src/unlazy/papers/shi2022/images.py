@@ -1,4 +1,4 @@
-"""Figures 17 to 19: neurons of a two-layer network on real images gather.
+"""Figures 17 to 19: neurons of a two-layer network on images form clusters.
 
 Reference: shi2022, Figure 3 and Appendix E.4.
 """
@@ -27,35 +27,35 @@ class ImageStudySizes(NamedTuple):
     test: int
 
 
-PICTURES: dict[Scale, ImageStudySizes] = {
+SIZES: dict[Scale, ImageStudySizes] = {
     "smoke": ImageStudySizes(60, 20, 50),
     "laptop": ImageStudySizes(10_000, 300, 2_000),
     "paper": ImageStudySizes(10_000, 3_000, 2_000),
 }
-#: Neurons, momentum and batch: the first two are the paper's.
+#: Neurons, momentum and batch; the first two are from the paper.
 M, MOMENTUM, BATCH = 50, 0.95, 100
-#: Initial weights as a multiple of 1/√d, and the step size.
-SMALL, RATE = 0.1, 0.003
-#: The share of all neurons from which on a set of neighbours is a cluster.
-SHARE = 0.15
-#: Few steps, after which features are to be seen.
-FEW = 30
+#: Initial scale as a multiple of 1/√d, and step size.
+INITIAL_SCALE, RATE = 0.1, 0.003
+#: Minimum fraction of all neurons in a cluster.
+CLUSTER_FRACTION = 0.15
+#: Step at which the early emergence of features is checked.
+EARLY_STEP = 30
 PAIRS = {"MNIST": ("mnist", (0, 1)), "CIFAR-10": ("cifar10", (0, 1)), "SVHN": ("svhn", (0, 1))}
 
 
-def gathering(scale: Scale, names: tuple[str, ...]) -> dict[str, StudyArm]:
-    """The network on two classes of each set, from small weights; and beside it from weights of the
-    usual size.
+def cluster_arms(scale: Scale, names: tuple[str, ...]) -> dict[str, StudyArm]:
+    """Return the network on two classes of each dataset, with small and with usual initial
+    weights.
     """
-    size = PICTURES[scale]
-    found: dict[str, StudyArm] = {}
+    size = SIZES[scale]
+    arms: dict[str, StudyArm] = {}
     for name in names:
         data, chosen = PAIRS[name]
         family = ImageClasses(data, chosen=chosen, flat=True)
-        for suffix, start in (("", SMALL), (", usual start", 1.0)):
+        for suffix, initial in (("", INITIAL_SCALE), (", usual start", 1.0)):
             init = PlainInit(
                 m=M,
-                w_scale=start / math.sqrt(family.dimension),
+                w_scale=initial / math.sqrt(family.dimension),
                 b_scale=0.0,
                 a_scale=1 / math.sqrt(M),
             )
@@ -66,24 +66,27 @@ def gathering(scale: Scale, names: tuple[str, ...]) -> dict[str, StudyArm]:
                 loss="logistic",
                 momentum=MOMENTUM,
             )
-            learner = GradientDescent(init, (descent,), record=(0, 3, 10, FEW, 100))
-            found[name + suffix] = Arm(
+            learner = GradientDescent(init, (descent,), record=(0, 3, 10, EARLY_STEP, 100))
+            arms[name + suffix] = Arm(
                 family,
                 learner,
                 size.n,
-                (Performance(size.test), WeightClusters(share=SHARE, picture=family.picture)),
+                (
+                    Performance(size.test),
+                    WeightClusters(share=CLUSTER_FRACTION, picture=family.picture),
+                ),
             )
-    return found
+    return arms
 
 
-def images_gather(scale: Scale) -> dict[str, StudyArm]:
-    """MNIST and CIFAR-10."""
-    return gathering(scale, ("MNIST", "CIFAR-10"))
+def image_clusters(scale: Scale) -> dict[str, StudyArm]:
+    """Return the arms of MNIST and CIFAR-10."""
+    return cluster_arms(scale, ("MNIST", "CIFAR-10"))
 
 
 def svhn_clusters(scale: Scale) -> dict[str, StudyArm]:
-    """SVHN."""
-    return gathering(scale, ("SVHN",))
+    """Return the arms of SVHN."""
+    return cluster_arms(scale, ("SVHN",))
 
 
 def _checks(name: str, clusters: int) -> tuple[Check, ...]:
@@ -93,7 +96,7 @@ def _checks(name: str, clusters: int) -> tuple[Check, ...]:
         net.gathered - net.gathered[0] >= 0.3,
         net.within >= 0.5,
         net.between <= 0.0,
-        net.towards[FEW] - net.towards[0] >= 0.2,
+        net.towards[EARLY_STEP] - net.towards[0] >= 0.2,
     )
 
 
@@ -107,8 +110,8 @@ def _plots(names: tuple[str, ...]) -> tuple[Plot, ...]:
             series=tuple(PlotLine(arm, measure, arm) for arm in arms),
         )
         for title, axis, measure in (
-            ("Neurons in clusters", "share of neurons", "gathered"),
-            ("On the way to the final clusters", "mean cosine to the final centre", "towards"),
+            ("Neurons in clusters", "fraction of neurons", "gathered"),
+            ("Alignment with the final clusters", "mean cosine to the final center", "towards"),
         )
     )
 
@@ -118,14 +121,14 @@ FIGURES17_18 = Claim(
     where="Figures 3, 17, 18 (Section 6, Appendix E.4)",
     kind="figure",
     statement=(
-        "In a two-layer network of m = 50 neurons, trained by SGD with momentum 0.95 on two "
-        "classes of MNIST (0/1) and of CIFAR-10 (airplane/automobile), effective features emerge "
+        "In a two-layer network with m = 50 neurons, trained by SGD with momentum 0.95 on two "
+        "classes of MNIST (0/1) or of CIFAR-10 (airplane/automobile), effective features emerge "
         "after a few steps and then improve to form two clusters."
     ),
-    study=images_gather,
+    study=image_clusters,
     checks=(*_checks("MNIST", 2), *_checks("CIFAR-10", 2)),
     seeds={"smoke": 1, "laptop": 20, "paper": 20},
-    control=shuffled(images_gather),
+    control=shuffled(image_clusters),
     plots=_plots(("MNIST", "CIFAR-10")),
     **notes("shi2022/figures17-19"),
 )
@@ -134,7 +137,7 @@ FIGURE19 = Claim(
     id="shi2022/figure19",
     where="Figure 19 (Appendix E.4)",
     kind="figure",
-    statement="In the same network trained on SVHN with labels 0/1 the weights gradually form "
+    statement="In the same network, trained on SVHN with labels 0/1, the weights gradually form "
     "four clusters.",
     study=svhn_clusters,
     checks=_checks("SVHN", 4),

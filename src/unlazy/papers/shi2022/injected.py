@@ -1,9 +1,8 @@
-"""Real inputs mixed with others, all labelled by a teacher: how the structure of inputs acts on
-learning.
+"""Mixtures of real and injected inputs, labeled by a teacher.
 
-A teacher is trained on the labelled images L, with a regulariser on inputs U without labels; it
-then labels both, and a student learns from a mixture in which a share α of the inputs is from U.
-The teacher is trained when the task is drawn, in the one training loop.
+A teacher is trained on labeled images L, with a regularizer on unlabeled inputs U. It then labels
+both. A student learns from a mixture with a fraction α of inputs from U. The teacher is trained
+when the task is drawn, in the shared training loop.
 
 Reference: shi2022, Algorithm 1 and Appendix E.5, Equations (291) to (293).
 """
@@ -29,44 +28,42 @@ from unlazy.probes.base import Probe
 from unlazy.tasks.base import Batch, Data, Sampler
 from unlazy.tasks.images.families import ImageClasses, ImageFamily, ImagePool, labels_of, outputs_of
 
-#: What is injected where it is no set of images.
+#: Value of `injected` for Gaussian inputs.
 GAUSSIAN = "gaussian"
 
 
 def balance(
     score: Float[Array, "n o"], y: Float[Array, "n o"], trade: Float[Array, ""] | float
 ) -> Float[Array, ""]:
-    """R₁ + trade·R₂ over the rows without a label, which are rows of zeros in y; f are the
-    probabilities by softmax.
+    """Return R₁ + trade·R₂ over the unlabeled examples, whose rows in y are zero.
 
-    R₁ = Σ_j f̄_j·ln f̄_j for the mean f̄ over these rows is least where all classes are equally
-    frequent; R₂ = −mean Σ_j f_j·ln f_j is least where each row is sure of its class.
+    f: softmax probabilities; f̄: their mean over these examples. R₁ = Σ_j f̄_j·ln f̄_j is minimal if
+    all classes are equally frequent. R₂ = −mean Σ_j f_j·ln f_j is minimal if f is one-hot for each
+    example.
     """
-    bare = (jnp.sum(jnp.abs(y), axis=1) == 0).astype(score.dtype)
-    share = bare / jnp.maximum(jnp.sum(bare), 1)
+    unlabeled = (jnp.sum(jnp.abs(y), axis=1) == 0).astype(score.dtype)
+    weight = unlabeled / jnp.maximum(jnp.sum(unlabeled), 1)
     logs = jax.nn.log_softmax(score, axis=1)
-    mean = share @ jnp.exp(logs)
+    mean = weight @ jnp.exp(logs)
     evenness = jnp.sum(jnp.where(mean > 0, mean * jnp.log(jnp.where(mean > 0, mean, 1)), 0))
-    return evenness - trade * share @ jnp.sum(jnp.exp(logs) * logs, axis=1)
+    return evenness - trade * weight @ jnp.sum(jnp.exp(logs) * logs, axis=1)
 
 
 class TeacherDescent(Descent):
-    """Descent on the mean loss of the examples with a label plus R₁ + trade·R₂ of those without."""
+    """Descent on the mean loss of the labeled examples plus R₁ + trade·R₂ of the unlabeled ones."""
 
     trade: float = eqx.field(converter=float, default=0.5, kw_only=True)
 
     def mean_loss(self, score: Array, y: Array, weight: Float[Array, " n"]) -> Float[Array, ""]:
-        labelled = jnp.mean(jnp.any(y != 0, axis=1).astype(score.dtype))
-        # Rows of zeros have no softmax loss: the mean is taken over those that have a label.
+        labeled = jnp.mean(jnp.any(y != 0, axis=1).astype(score.dtype))
+        # Rows of zeros have softmax loss zero: the mean is over the labeled examples.
         return jnp.mean(weight * example_losses(self.loss, score, y)) / jnp.maximum(
-            labelled, 1e-6
+            labeled, 1e-6
         ) + balance(score, y, self.trade)
 
 
 class Sources(eqx.Module):
-    """The labelled images, and what is injected: other images, or Gaussians with independent pixels
-    of mean 0 and variance 1.
-    """
+    """Labeled images, and injected inputs: other images, or independent standard normal pixels."""
 
     pool: ImagePool
     other: ImagePool | None
@@ -75,20 +72,20 @@ class Sources(eqx.Module):
     def original(
         self, n: int, key: PRNGKeyArray, *, held: bool
     ) -> tuple[Float[Array, "n *d"], Array]:
-        """Images of L with the numbers of their classes."""
+        """Draw images of L with their class indices."""
         rows = self.pool.any((n,), key, held=held)
         return self.pool.pixels(rows).reshape(n, *self.size), self.pool.classes(rows)
 
     def injected(self, n: int, key: PRNGKeyArray, *, held: bool) -> Float[Array, "n *d"]:
-        """Inputs of U."""
+        """Draw inputs of U."""
         if self.other is None:
             return normal(key, (n, *self.size))
         return self.other.pixels(self.other.any((n,), key, held=held)).reshape(n, *self.size)
 
 
 class Lesson(eqx.Module):
-    """What a teacher sees: half of the examples are images with their class, half are inputs of U
-    without one, a row of zeros.
+    """Training examples of a teacher: half are labeled images, half are unlabeled inputs of U,
+    whose labels are rows of zeros.
     """
 
     sources: Sources
@@ -96,8 +93,8 @@ class Lesson(eqx.Module):
 
     def __call__(self, n: int, key: PRNGKeyArray) -> Batch:
         key_original, key_injected = jax.random.split(key)
-        labelled = n - n // 2
-        x, classes = self.sources.original(labelled, key_original, held=False)
+        labeled = n - n // 2
+        x, classes = self.sources.original(labeled, key_original, held=False)
         y = labels_of(classes, self.kinds)
         return Batch(
             jnp.concatenate([x, self.sources.injected(n // 2, key_injected, held=False)]),
@@ -106,9 +103,7 @@ class Lesson(eqx.Module):
 
 
 class InjectedTask(Data):
-    """A mixture of images and injected inputs, with the teacher's most likely class as the
-    label.
-    """
+    """Mixture of images and injected inputs, labeled with the most likely class of the teacher."""
 
     sources: Sources
     teacher: Model
@@ -124,11 +119,11 @@ class InjectedTask(Data):
         return outputs_of(self.kinds)
 
     def labels(self, x: Float[Array, "n *d"]) -> Float[Array, "n o"]:
-        """What the teacher says."""
+        """Return the labels of the teacher."""
         return labels_of(jnp.argmax(self.teacher(x), axis=1), self.kinds)
 
     def part(self, n: int, key: PRNGKeyArray, *, injected: bool) -> Batch:
-        """Examples of one part to be judged by."""
+        """Draw test examples of one part."""
         x = (
             self.sources.injected(n, key, held=True)
             if injected
@@ -137,11 +132,12 @@ class InjectedTask(Data):
         return Batch(x, self.labels(x))
 
     def _mixture(self, n: int, key: PRNGKeyArray, *, held: bool) -> Batch:
-        key_original, key_injected, key_coin = jax.random.split(key, 3)
+        key_original, key_injected, key_choice = jax.random.split(key, 3)
         original, _ = self.sources.original(n, key_original, held=held)
         injected = self.sources.injected(n, key_injected, held=held)
-        coin = bernoulli(key_coin, jnp.broadcast_to(jnp.asarray(self.alpha, jnp.float32), (n,)))
-        x = jnp.where(coin.reshape(n, *(1 for _ in self.sources.size)), injected, original)
+        alpha = jnp.broadcast_to(jnp.asarray(self.alpha, jnp.float32), (n,))
+        choice = bernoulli(key_choice, alpha)
+        x = jnp.where(choice.reshape(n, *(1 for _ in self.sources.size)), injected, original)
         return Batch(x, self.labels(x))
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
@@ -152,11 +148,11 @@ class InjectedTask(Data):
 
 
 class InjectedImages(ImageFamily):
-    """Images of `data` and a share `alpha` of inputs that are `injected` ("gaussian", or another
-    set), labelled by a teacher.
+    """Images of `data` with a fraction `alpha` of `injected` inputs ("gaussian", or another
+    dataset), labeled by a teacher.
 
-    `teacher`: how the teacher is trained, on `taught` examples, of which half are injected and have
-    no label.
+    `teacher`: training of the teacher, on `taught` examples; half of them are injected and
+    unlabeled.
     """
 
     injected: str = eqx.field(static=True, default=GAUSSIAN, kw_only=True)
@@ -166,10 +162,8 @@ class InjectedImages(ImageFamily):
     flat: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(0 <= self.alpha <= 1, f"alpha is a share, between 0 and 1, but is {self.alpha}.")
-        require(
-            self.taught > 1, f"A teacher needs at least two examples, but taught is {self.taught}."
-        )
+        require(0 <= self.alpha <= 1, f"`alpha` must lie in [0, 1], got {self.alpha}.")
+        require(self.taught > 1, f"`taught` must be at least 2, got {self.taught}.")
 
     @property
     def _other(self) -> ImageClasses | None:
@@ -198,11 +192,11 @@ class InjectedImages(ImageFamily):
 
     @property
     def most_examples(self) -> int | None:
-        """Images are drawn anew for each example."""
+        """None: images are drawn with replacement."""
         return None
 
     def task(self, *, key: PRNGKeyArray) -> InjectedTask:
-        require(self.kinds > 2, "A teacher's labels are classes: choose more than two.")
+        require(self.kinds > 2, f"A teacher requires more than two classes, got {self.kinds}.")
         key_cut, key_other, key_teacher = jax.random.split(key, 3)
         other = None if self._other is None else self._other.catalog.cut(key_other)
         size = (self.dimension,) if self.flat else self.picture
@@ -213,9 +207,10 @@ class InjectedImages(ImageFamily):
 
 
 class PartAccuracies(Probe):
-    """In percent, against the teacher's labels: `original_accuracy` and `injected_accuracy` on
-    `test` examples of each part that nobody was trained on, `whole_accuracy` of the mixture; and
-    `share_of_largest`: the share of the most frequent label among injected inputs.
+    """Agreement with the teacher's labels in percent: `original_accuracy` and `injected_accuracy`
+    on `test` held-out examples of each part, and `whole_accuracy` on the mixture.
+
+    `share_of_largest`: fraction of the most frequent label among injected inputs.
     """
 
     test: int = eqx.field(static=True, default=1000)
@@ -224,24 +219,25 @@ class PartAccuracies(Probe):
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         if not isinstance(task, InjectedTask):
-            raise BadInput(f"{type(task).__name__} has no injected part.")
+            name = type(task).__name__
+            raise BadInput(f"`PartAccuracies` requires a task with injected inputs, got {name}.")
         keys = jax.random.split(key)
         original, injected = (
             task.part(self.test, k, injected=which)
             for k, which in zip(keys, (False, True), strict=True)
         )
-        shares = jnp.mean(injected.y, axis=0)
+        fractions = jnp.mean(injected.y, axis=0)
 
-        def judged(part: Batch) -> Array:
+        def accuracies(part: Batch) -> Array:
             result: Array = jax.lax.map(
                 lambda score: 100 * jnp.mean(right(score, part.y)), trace.models.scores(part.x)
             )
             return result
 
-        own, other = judged(original), judged(injected)
+        own, other = accuracies(original), accuracies(injected)
         return {
             "original_accuracy": own,
             "injected_accuracy": other,
             "whole_accuracy": (1 - task.alpha) * own + task.alpha * other,
-            "share_of_largest": jnp.broadcast_to(jnp.max(shares), own.shape),
+            "share_of_largest": jnp.broadcast_to(jnp.max(fractions), own.shape),
         }

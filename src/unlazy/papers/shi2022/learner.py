@@ -1,10 +1,10 @@
-"""Two-step feature learning: two weight-forgetting steps find the features, the steps after them
-learn a classifier.
+"""Two-step feature learning: two steps with full decay learn features, later steps a classifier.
 
-Step 1 forgets the first layer, w ← −η₁∇, and finds the hidden direction; step 2 forgets both layers
-and improves it; the remaining steps train everything without noise. `TwoStep` holds one set of
-numbers for all members of the contest, each on the same initial network: the network itself, frozen
-features after one or two steps, random features, and the tangent model.
+Full decay, λ = 1/(2η), replaces weights by the negative gradient. Step 1 applies it to the first
+layer, w ← −η₁∇, which finds the hidden direction. Step 2 applies it to both layers and improves the
+direction. The remaining steps train all parameters without noise. `TwoStep` holds the
+hyperparameters of all methods of the comparison, with the same initialization: the network, frozen
+features after one or two steps, random features, and the linearized network.
 
 Reference: shi2022, Section 3.1, Theorem 26, Appendix E.1.
 """
@@ -23,14 +23,14 @@ from unlazy.papers.shi2022.constants import TheoremConstants, theorem_26, theore
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TwoStep:
-    """All settings of the staged schedule. Make one with `theorem`, `general` or `practical`.
+    """Hyperparameters of the schedule; created by `theorem`, `general` or `practical`.
 
-    m: pairs of mirrored neurons, T: steps in all, batch: examples a step after the first two, which
-    see the whole sample. first, second: η₁, η₂ (`spread` given: η₂ of w is set from the sample, see
-    `Descent`); noise: σ_ξ of steps 1 and 2. w_rate, a_rate: steps t > 2 for the first layer
-    (weights and biases) and the second; drop: where they fall to a tenth, as a share of the
-    remaining steps (1: never). features_rate, tangent_rate: step sizes of the random features and
-    of the tangent model.
+    m: antisymmetric pairs of neurons. T: total number of steps. batch: examples per step after the
+    first two steps, which use the whole sample. first, second: η₁, η₂; if `spread` is given, η₂ of
+    w is set from the sample, see `Descent`. noise: σ_ξ of steps 1 and 2. w_rate, a_rate: step sizes
+    for t > 2 of the first layer (weights and biases) and the second. drop: fraction of the
+    remaining steps after which step sizes are divided by ten (1: never). features_rate,
+    tangent_rate: step sizes of random features and linearized network.
     """
 
     m: int
@@ -54,8 +54,9 @@ class TwoStep:
     def theorem(
         cls, *, k: int, m: int, T: int, gamma: float, sigma: float, batch: int = 1000
     ) -> Self:
-        """The constants of Theorem 26 to the letter (its population gradient replaced by the
-        sample's).
+        """Return the constants of Theorem 26 exactly as stated.
+
+        Deviation: the gradient of the sample replaces the population gradient.
         """
         return cls._verbatim(
             theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma), m, T, batch, class_weighted=False
@@ -74,8 +75,8 @@ class TwoStep:
         p_min: float,
         batch: int = 1000,
     ) -> Self:
-        """The constants of Theorem 34 to the letter: small initial weights, and classes weighted
-        equally in steps 1 and 2.
+        """Return the constants of Theorem 34: small initial weights, and classes weighted equally
+        in steps 1 and 2.
         """
         c = theorem_34(k=k, m=m, T=T, D=D, gamma=gamma, sigma=sigma, p_min=p_min)
         return cls._verbatim(c, m, T, batch, class_weighted=True)
@@ -107,14 +108,14 @@ class TwoStep:
     def practical(
         cls, *, k: int, m: int, T: int, gamma: float, sigma: float, batch: int = 1000
     ) -> Self:
-        """Settings under which the published tables come out at published sizes, chosen on seeds
+        """Return settings that reproduce the published tables at published sizes, chosen on seeds
         0–4.
 
         Deviation: σ_b = σ_ξ = 0.5 instead of 1/k². Deviation: η₂ of w is set so that ⟨w_i, x⟩ has
         root mean square σ_b, instead of η₂ = 1. Deviation: steps t > 2 use 0.3 (first layer) and
         150/m (second), a tenth of it in the last third, instead of k²/(T·m^{1/3}). Deviation: steps
         1 and 2 weight the classes equally. Deviation: random features use step size 15/m and the
-        tangent model 3/m, both a tenth of it in the last third; the paper gives none.
+        linearized network 3/m, a tenth of it in the last third; the paper gives none.
         """
         c = theorem_26(k=k, m=m, T=T, gamma=gamma, sigma=sigma)
         return cls(
@@ -137,25 +138,18 @@ class TwoStep:
         )
 
     def __post_init__(self) -> None:
-        require(
-            self.T > 3,
-            "T must leave steps for the classifier after the first two: T > 3 is expected, but "
-            f"T={self.T}.",
-        )
-        require(
-            0 < self.drop <= 1,
-            f"drop is a share of the classifier steps, in (0, 1], but is {self.drop}.",
-        )
+        require(self.T > 3, f"`T` must be greater than 3, got {self.T}.")
+        require(0 < self.drop <= 1, f"`drop` must lie in (0, 1], got {self.drop}.")
 
     @property
     def init(self) -> AntisymmetricInit:
-        """The initial network that all members share."""
+        """Initialization that all methods share."""
         return AntisymmetricInit(
             m=self.m, w_scale=self.w_scale, b_scale=self.b_scale, a_scale=self.a_scale
         )
 
     def network(self, record: tuple[int, ...] = ()) -> GradientDescent:
-        """The whole schedule, both layers."""
+        """Return the network, trained by the whole schedule."""
         rates = {"w": self.w_rate, "b": self.w_rate, "a": self.a_rate}
         return GradientDescent(
             self.init, (*self._features(2), self._classifier(self.T - 2, rates)), record=record
@@ -168,11 +162,11 @@ class TwoStep:
         *,
         readout: Literal["sgd", "converged"] = "sgd",
     ) -> GradientDescent:
-        """One Step and Two Step: the first layer is frozen after that step, and a classifier is
-        learned on top.
+        """Return One Step or Two Step: the first layer is frozen after step `after`, and a
+        classifier is trained on it.
 
         The converged readout runs in double precision: after one step of the theorem's size,
-        features differ from their mean by 1e-8.
+        features differ from their means by 1e-8.
         """
         if readout == "converged":
             return GradientDescent(
@@ -182,8 +176,9 @@ class TwoStep:
         return GradientDescent(self.init, (*self._features(after), classifier), record=record)
 
     def literal_step(self) -> GradientDescent:
-        """The first step as it is written, w − η(∇ + 2λw) with 2λη = 1, in single precision:
-        rounding leaves some of w over.
+        """Return the first step computed literally, w − η(∇ + 2λw) with 2λη = 1.
+
+        In single precision, rounding leaves a remainder of w.
         """
         first = dataclasses.replace(
             self._features(1)[0], full_decay=(), decay={"w": 1 / (2 * self.first)}
@@ -193,7 +188,7 @@ class TwoStep:
     def random_features(
         self, record: tuple[int, ...] = (), *, readout: Literal["sgd", "converged"] = "sgd"
     ) -> GradientDescent:
-        """The first layer is frozen from the start."""
+        """Return random features: the first layer is frozen at initialization."""
         if readout == "converged":
             return GradientDescent(self.init, (RidgeReadout(),), record=record, precision=64)
         return GradientDescent(
@@ -201,14 +196,14 @@ class TwoStep:
         )
 
     def tangent(self, record: tuple[int, ...] = (), *, longer: int = 1) -> GradientDescent:
-        """The network's tangent model at initialisation (NTK), trained so many times as long."""
+        """Return the network linearized at initialization (NTK), trained for `longer`·T steps."""
         rates = dict.fromkeys(("w", "b", "a"), self.tangent_rate)
         return GradientDescent(
             TangentInit(self.init), (self._classifier(longer * self.T, rates),), record=record
         )
 
     def _features(self, after: Literal[1, 2]) -> tuple[Descent, ...]:
-        """The first one or two steps, on the whole sample."""
+        """Return the first one or two steps, on the whole sample."""
         first = Descent(
             dict.fromkeys(("w", "b", "a"), self.first),
             steps=1,
@@ -227,7 +222,7 @@ class TwoStep:
         return (first, second)[:after]
 
     def _classifier(self, steps: int, rates: dict[str, float]) -> Descent:
-        """Minibatch steps without noise and decay; the step sizes fall to a tenth at `drop`."""
+        """Return minibatch steps without noise or decay; step sizes are divided by 10 at `drop`."""
         return Descent(
             rates, steps=steps, batch=self.batch, drop=self.drop if self.drop < 1 else None
         )

@@ -1,5 +1,4 @@
-"""The lemmas behind the theorem, each as exact as it can be computed: the explicit network, the
-first and the second gradient.
+"""Claims on the lemmas behind Theorem 1: explicit network, first and second gradient.
 
 Reference: shi2022, Section 5.1, Appendix B.
 """
@@ -20,7 +19,7 @@ ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 
 
 def lemma5(scale: Scale, stretch: float = 1.0) -> dict[str, StudyArm]:
-    """Random A, P and rates for k up to 15."""
+    """Return the explicit network for random A, P and rates, over k."""
     counts = {"smoke": (1, 3), "laptop": (1, 4, 9, 15), "paper": (1, 2, 3, 5, 8, 13, 20, 30)}[scale]
     draws = {"smoke": 4, "laptop": 10, "paper": 40}[scale]
     return {
@@ -37,8 +36,8 @@ LEMMA5 = Claim(
     kind="lemma",
     statement=(
         "For every distribution of the family there is a network g* of n = 3(k + 1) truncated "
-        "ReLU neurons with g*(x) = y for all inputs, where |a_i*| ≤ 32k, 1/(32k) ≤ |b_i*| ≤ 1/2, "
-        "w_i* = σ̃ Σ_{j∈A} M_j/(4k), and |⟨w_i*, x⟩ + b_i*| ≤ 1 for all inputs."
+        "ReLU neurons with g*(x) = y for all inputs, |a_i*| ≤ 32k, 1/(32k) ≤ |b_i*| ≤ 1/2, w_i* = "
+        "σ̃ Σ_{j∈A} M_j/(4k), and |⟨w_i*, x⟩ + b_i*| ≤ 1 for all inputs."
     ),
     study=lemma5,
     checks=(
@@ -50,7 +49,8 @@ LEMMA5 = Claim(
         (explicit.reach <= 1.0).by_paper(),
     ),
     control=Control(
-        "the hats are scaled ten times too much or too little", lambda scale: lemma5(scale, 10.0)
+        "the scale of the hats is ten times too large or too small",
+        lambda scale: lemma5(scale, 10.0),
     ),
     seeds=ONE_RUN,
     min_seeds=1,
@@ -59,25 +59,25 @@ LEMMA5 = Claim(
 
 
 class Sizes(NamedTuple):
-    """k relevant patterns, the numbers D of all patterns, m pairs of neurons, and how many of them
-    are looked at.
+    """k relevant patterns, numbers D of all patterns, m pairs of neurons, and number of sampled
+    neurons.
     """
 
     k: int
     D: tuple[int, ...]
     m: int
-    looked: int
+    sampled: int
 
 
-#: Sizes at which Lemma 15's conditions are met with constants one: D ≥ 2k², and k ≥ log²(Dm/δ) at
-#: the greatest D.
-INSIDE: dict[Scale, Sizes] = {
+#: Sizes that meet the conditions of Lemma 15 with constants one: D ≥ 2k², and k ≥ log²(Dm/δ) at
+#: the largest D.
+MEETING_CONDITIONS: dict[Scale, Sizes] = {
     "smoke": Sizes(5, (60, 120), 2, 2),
     "laptop": Sizes(361, (2 * 361**2, 4 * 361**2, 8 * 361**2), 8, 4),
     "paper": Sizes(441, (2 * 441**2, 8 * 441**2, 32 * 441**2), 8, 8),
 }
-#: Few relevant patterns among so many that the bounds are small.
-MANY: dict[Scale, Sizes] = {
+#: Sizes with few relevant and many background patterns, for which the bounds are small.
+SMALL_BOUNDS: dict[Scale, Sizes] = {
     "smoke": Sizes(5, (200, 400), 2, 2),
     "laptop": Sizes(5, (10**4, 10**5, 10**6, 10**7), 8, 1),
     "paper": Sizes(5, (10**4, 10**5, 10**6, 10**7, 3 * 10**7), 8, 4),
@@ -89,18 +89,18 @@ def _first(
 ) -> dict[str, StudyArm]:
     return {
         "first gradient": FirstGradient(
-            sizes.k, sizes.m, sizes.looked, mistaken, mean, offset, sizes=sizes.D
+            sizes.k, sizes.m, sizes.sampled, mistaken, mean, offset, sizes=sizes.D
         )
     }
 
 
 def _conditions(sizes: dict[Scale, Sizes]) -> tuple[Condition, ...]:
-    """Those of Lemmas 6 and 15, at the sizes where they are hardest."""
+    """Return the conditions of Lemmas 6 and 15, each at the D for which it is most restrictive."""
 
-    def logarithm(scale: Scale) -> float:
+    def log_squared(scale: Scale) -> float:
         return math.log(max(sizes[scale].D) * sizes[scale].m / DELTA) ** 2
 
-    start = arm("first gradient")
+    initial = arm("first gradient")
     return (
         Condition(
             "po = Ω(k²/D), constant one",
@@ -108,28 +108,28 @@ def _conditions(sizes: dict[Scale, Sizes]) -> tuple[Condition, ...]:
             lambda scale: sizes[scale].k ** 2 / min(sizes[scale].D),
         ),
         Condition(
-            "k = Ω(log²(Dm/δ)), constant one, δ = 0.05", lambda scale: sizes[scale].k, logarithm
+            "k = Ω(log²(Dm/δ)), constant one, δ = 0.05", lambda scale: sizes[scale].k, log_squared
         ),
         Condition(
             "σ_ξ < 1/k", lambda scale: sizes[scale].k ** -1.5, lambda scale: 1 / sizes[scale].k, "≤"
         ),
-        Condition("w ∈ G_w(δ): max |q_ℓ| over its bound", start.largest, lambda scale: 1.0, "≤"),
+        Condition("w ∈ G_w(δ): max |q_ℓ| ÷ its bound", initial.largest, lambda scale: 1.0, "≤"),
         Condition(
-            "w ∈ G_w(δ): Σ q_ℓ² off A over its mean, from above",
-            start.energy,
+            "w ∈ G_w(δ): maximum of Σ_{ℓ∉A} q_ℓ² ÷ its mean",
+            initial.energy,
             lambda scale: 1.5,
             "≤",
         ),
         Condition(
-            "w ∈ G_w(δ): Σ q_ℓ² off A over its mean, from below",
-            start.least_energy,
+            "w ∈ G_w(δ): minimum of Σ_{ℓ∉A} q_ℓ² ÷ its mean",
+            initial.least_energy,
             lambda scale: 0.5,
         ),
-        Condition("b ∈ G_b(δ): |b| over its bound", start.bias, lambda scale: 1.0, "≤"),
+        Condition("b ∈ G_b(δ): |b| ÷ its bound", initial.bias, lambda scale: 1.0, "≤"),
     )
 
 
-_MISTAKEN = "one relevant pattern is taken for a background pattern and one the other way round"
+_MISTAKEN = "one relevant and one background pattern are exchanged"
 
 
 first = arm("first gradient")
@@ -138,11 +138,11 @@ LEMMA6 = Claim(
     where="Lemma 6 (Section 5.1), within the conditions of Lemma 15",
     kind="lemma",
     statement=(
-        "With high probability ∂L/∂w_i of the first step is −a_i Σ_j M_j T_j, where for a small "
-        "ε_e: |T_j − βγ/σ̃| ≤ O(ε_e/σ̃) with β ∈ [Ω(1), 1] for j ∈ A, and |T_j| ≤ O(σ_φ²ε_eσ̃) "
-        "for j ∉ A."
+        "With high probability, ∂L/∂w_i in the first step is −a_i Σ_j M_j T_j, and for a small "
+        "ε_e: |T_j − βγ/σ̃| ≤ O(ε_e/σ̃) with β ∈ [Ω(1), 1] for j ∈ A, and |T_j| ≤ O(σ_φ²ε_eσ̃) for j "
+        "∉ A."
     ),
-    study=lambda scale: _first(INSIDE[scale]),
+    study=lambda scale: _first(MEETING_CONDITIONS[scale]),
     checks=(
         first.error <= 0.01,
         first.share <= 0.01,
@@ -150,19 +150,19 @@ LEMMA6 = Claim(
         first.relevant_exponent.between(-0.55, -0.45),
         first.background_exponent <= -0.9,
     ),
-    conditions=_conditions(INSIDE),
+    conditions=_conditions(MEETING_CONDITIONS),
     control=Control(
         _MISTAKEN + ", and biases are lowered by 3σ_w",
-        lambda scale: _first(INSIDE[scale], mistaken=1, offset=3.0),
+        lambda scale: _first(MEETING_CONDITIONS[scale], mistaken=1, offset=3.0),
     ),
     plots=(
         Plot(
             title="Components of the first gradient",
             x="number of patterns D",
-            y="size of T_j",
+            y="|T_j|",
             series=(
-                PlotLine("first gradient", "relevant", "on A: least"),
-                PlotLine("first gradient", "background", "off A: greatest"),
+                PlotLine("first gradient", "relevant", "j ∈ A: minimum"),
+                PlotLine("first gradient", "background", "j ∉ A: maximum"),
             ),
             log_x=True,
             log_y=True,
@@ -182,26 +182,26 @@ LEMMA15 = Claim(
         "|T_j| ≤ O(σ_φ²ε_eσ̃) for j ∉ A; ∂L/∂b_i = −a_i T_b with |T_b| ≤ O(ε_e); ∂L/∂a_i = −T_a "
         "with |T_a| ≤ O(max_ℓ q_{i,ℓ})."
     ),
-    study=lambda scale: _first(MANY[scale]),
+    study=lambda scale: _first(SMALL_BOUNDS[scale]),
     checks=(
         (first.relevant_ratio <= 1.0).by_paper(),
         (first.background_ratio <= 1.0).by_paper(),
         (first.bias_ratio <= 1.0).by_paper(),
         first.second_ratio <= 0.05,
     ),
-    conditions=_conditions(MANY),
+    conditions=_conditions(SMALL_BOUNDS),
     control=Control(
-        _MISTAKEN + ", and all labels are raised by 1",
-        lambda scale: _first(MANY[scale], mistaken=1, mean=1.0),
+        _MISTAKEN + ", and 1 is added to all labels",
+        lambda scale: _first(SMALL_BOUNDS[scale], mistaken=1, mean=1.0),
     ),
     plots=(
         Plot(
-            title="First gradient over its bounds",
+            title="First gradient divided by its bounds",
             x="number of patterns D",
             y="ratio, constants one",
             series=(
-                PlotLine("first gradient", "relevant_ratio", "on A"),
-                PlotLine("first gradient", "background_ratio", "off A"),
+                PlotLine("first gradient", "relevant_ratio", "j ∈ A"),
+                PlotLine("first gradient", "background_ratio", "j ∉ A"),
                 PlotLine("first gradient", "bias_ratio", "bias"),
             ),
             log_x=True,
@@ -212,8 +212,8 @@ LEMMA15 = Claim(
 )
 
 
-#: Lemma 20's conditions are met with constants one: D = 2k², and m so large that η⁽¹⁾ is small
-#: enough.
+#: Sizes that meet the conditions of Lemma 20 with constants one: D ≥ 2k², and m so large that η⁽¹⁾
+#: is small enough.
 SECOND: dict[Scale, Sizes] = {
     "smoke": Sizes(5, (60,), 8, 2),
     "laptop": Sizes(501, (2 * 501**2,), 512, 4),
@@ -224,24 +224,22 @@ SECOND: dict[Scale, Sizes] = {
 def step2(
     scale: Scale, mistaken: int = 0, mean: float = 0.0, rate: float = 1.0, offset: float = 0.0
 ) -> dict[str, StudyArm]:
-    """The second gradient, and how far the network is from the kink of the loss after the first
-    step.
-    """
-    k, (D,), m, looked = SECOND[scale]
+    """Return the second gradient, and the margin after the first step."""
+    k, (D,), m, sampled = SECOND[scale]
     return {
-        "second gradient": SecondGradient(k, m, looked, mistaken, mean, D=D),
-        "margin": SecondGradient(k, m, looked, offset=offset, D=D, rate=rate),
+        "second gradient": SecondGradient(k, m, sampled, mistaken, mean, D=D),
+        "margin": SecondGradient(k, m, sampled, offset=offset, D=D, rate=rate),
     }
 
 
 def _first_rate(scale: Scale) -> float:
-    """η⁽¹⁾ = γ²σ̃/(km³)."""
+    """Return η⁽¹⁾ = γ²σ̃/(km³)."""
     k, (D,), m, _ = SECOND[scale]
     return GAMMA**2 * math.sqrt(D) / 2 / (k * m**3)
 
 
 def _rate_allowed(scale: Scale) -> float:
-    """γ/(kmσ_a), with σ_a = σ̃²/(γk²)."""
+    """Return γ/(kmσ_a), with σ_a = σ̃²/(γk²)."""
     k, (D,), m, _ = SECOND[scale]
     return GAMMA**2 * k / (m * D / 4)
 
@@ -252,12 +250,12 @@ STEP2 = Claim(
     where="Lemmas 19 to 22 (Appendix B.5); improvement in the second step (Section 5.1)",
     kind="lemma",
     statement=(
-        "After a first step with η⁽¹⁾ = O(γ/(kmσ_a)), σ_a ≤ σ̃²/(γk²), y·g⁽¹⁾(x; σ_ξ) < 1 but for "
-        "a share exp(−Θ(k)) of examples. With  ε_e2 = O(η⁽¹⁾|a_i|k(γ + ε_e)/(σ̃²σ_ξ)) + "
+        "After a first step with η⁽¹⁾ = O(γ/(kmσ_a)), σ_a ≤ σ̃²/(γk²), y·g⁽¹⁾(x; σ_ξ) < 1 except "
+        "for a fraction exp(−Θ(k)) of examples. With ε_e2 = O(η⁽¹⁾|a_i|k(γ + ε_e)/(σ̃²σ_ξ)) + "
         "exp(−Θ(k)) and σ_ξ = k^(−3/2), the second gradient has |T_j − βγ/σ̃| ≤ O(ε_e2/σ̃ + "
-        "η⁽¹⁾/σ_ξ + η⁽¹⁾|a_i|ε_e/(σ̃σ_ξ)), β ∈ [Ω(1), 1], on A, |T_j| ≤ exp(−Θ(k))/σ̃ + "
-        "O(σ_φ²ε_e2σ̃) off A, |T_b| ≤ exp(−Ω(k)) + O(ε_e2), and |T_a| = O(η⁽¹⁾σ̃/γ) + "
-        "exp(−Ω(k))·poly(Dm). So the ratio of the T_j off A to those on A improves in the second "
+        "η⁽¹⁾/σ_ξ + η⁽¹⁾|a_i|ε_e/(σ̃σ_ξ)), β ∈ [Ω(1), 1], for j ∈ A, |T_j| ≤ exp(−Θ(k))/σ̃ + "
+        "O(σ_φ²ε_e2σ̃) for j ∉ A, |T_b| ≤ exp(−Ω(k)) + O(ε_e2), and |T_a| = O(η⁽¹⁾σ̃/γ) + "
+        "exp(−Ω(k))·poly(Dm). So the ratio of T_j, j ∉ A, to T_j, j ∈ A, improves in the second "
         "step."
     ),
     study=step2,
@@ -283,8 +281,8 @@ STEP2 = Claim(
     ),
     control=Control(
         _MISTAKEN
-        + ", and all labels are raised by 1; for the margin, the first step is 10¹² times too "
-        "large and biases are lowered by 3σ_w",
+        + ", and 1 is added to all labels; for the margin, the first step is 10¹² times too large "
+        "and biases are lowered by 3σ_w",
         lambda scale: step2(scale, 1, 1.0, 1e3 if scale == "smoke" else 1e12, 3.0),
     ),
     **notes("shi2022/step2"),

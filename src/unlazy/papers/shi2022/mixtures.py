@@ -1,4 +1,4 @@
-"""Other data on which neurons gather: labels by hidden representation, and mixtures of Gaussians.
+"""Claims on clusters of neurons: labels by hidden representation, and Gaussian mixtures.
 
 Reference: shi2022, Appendix E.3.
 """
@@ -35,12 +35,12 @@ REPRESENTATIONS: dict[Scale, Size] = {
 
 
 def representation_task(size: Size) -> HiddenRepresentations:
-    """As many codes for each label as there are relevant patterns."""
+    """Return hidden representations with k codes per label."""
     return HiddenRepresentations(d=size.d, D=size.D, k=size.k, codes=size.k)
 
 
 def figure15(scale: Scale) -> dict[str, Arm]:
-    """The practical schedule of Table 1."""
+    """Return the network with the practical schedule of Table 1."""
     size = REPRESENTATIONS[scale]
     schedule = TwoStep.practical(
         k=size.k, m=size.m, T=size.T, gamma=0.25, sigma=(size.D / 4) ** 0.5, batch=size.batch
@@ -59,8 +59,8 @@ FIGURE15 = Claim(
     where="Figure 15 (Appendix E.3.1)",
     kind="figure",
     statement=(
-        "Where 50 random hidden vectors carry each label, features are learned as on the data of "
-        "Table 1: the first two steps update the weights to form clusters."
+        "With 50 random hidden vectors per label, features are learned as on the data of Table 1: "
+        "the first two steps update the weights to form clusters."
     ),
     study=figure15,
     checks=(net.clustered[1] - net.clustered[0] >= 0.9, net.clustered[2] - net.clustered[0] >= 0.9),
@@ -69,14 +69,14 @@ FIGURE15 = Claim(
         Plot(
             title="Neurons in the clusters",
             x="gradient step",
-            y="share of neurons within cosine 0.9",
+            y="fraction of neurons with |cosine| ≥ 0.9",
             series=(PlotLine("Network", "clustered", "clustered"),),
         ),
     ),
     **notes("shi2022/figure15"),
 )
 
-#: Dimension, k and spread of the three experiments.
+#: Dimension d, k and spread of the three experiments.
 SETTINGS = {
     "Experiment 1": (100, 4, 1.0),
     "Experiment 2": (25, 4, 0.7),
@@ -84,8 +84,8 @@ SETTINGS = {
 }
 
 
-def mixtures(scale: Scale, start: Literal["standard", "small"]) -> dict[str, Arm]:
-    """The three mixtures, from the initial scales that libraries take by default, or from small
+def mixtures(scale: Scale, initial: Literal["standard", "small"]) -> dict[str, Arm]:
+    """Return the three mixtures, with the default initial scales of common libraries or with small
     ones.
     """
     m, n, steps, batch = {
@@ -93,7 +93,7 @@ def mixtures(scale: Scale, start: Literal["standard", "small"]) -> dict[str, Arm
         "laptop": (400, 10_000, 400, 250),
         "paper": (400, 10_000, 800, 250),
     }[scale]
-    record = tuple(sorted({0, *(round(steps * share) for share in (0.05, 0.1, 0.2, 0.5))}))
+    record = tuple(sorted({0, *(round(steps * fraction) for fraction in (0.05, 0.1, 0.2, 0.5))}))
     probes = (
         Performance(500 if scale == "smoke" else 5_000, "logistic"),
         Alignment(),
@@ -103,10 +103,9 @@ def mixtures(scale: Scale, start: Literal["standard", "small"]) -> dict[str, Arm
     )
     arms = {}
     for name, (d, k, spread) in SETTINGS.items():
-        small = start == "small"
         w, b, a = (
             (0.001, 0.001, 0.03)
-            if small
+            if initial == "small"
             else (1 / math.sqrt(3 * d), 1 / math.sqrt(3 * d), 1 / math.sqrt(6 * m))
         )
         init = AntisymmetricInit(m=m, w_scale=w, b_scale=b, a_scale=a, activation="relu")
@@ -121,19 +120,19 @@ def mixtures(scale: Scale, start: Literal["standard", "small"]) -> dict[str, Arm
 
 
 def table6(scale: Scale) -> dict[str, Arm]:
-    """The three mixtures from standard initial weights."""
+    """Return the three mixtures with standard initial weights."""
     return mixtures(scale, "standard")
 
 
 def table6_small(scale: Scale) -> dict[str, Arm]:
-    """The three mixtures from small initial weights."""
+    """Return the three mixtures with small initial weights."""
     return mixtures(scale, "small")
 
 
 _MIXTURE = (
-    "On 16, 16 and 32 Gaussians at the vertices of a cube with parity labels, some neurons of a "
-    "two-layer network of m = 800 neurons learn directions of centres, and each centre is covered "
-    "by some neurons."
+    "On mixtures of 16, 16 and 32 Gaussians at the vertices of a cube with parity labels, some "
+    "neurons of a two-layer network with m = 800 neurons learn directions of centers, and each "
+    "center is covered by some neurons."
 )
 _MIXTURE_CHECKS = tuple(
     check
@@ -153,8 +152,8 @@ _MIXTURE_PLOTS = tuple(
         series=tuple(PlotLine(name, measure, name) for name in SETTINGS),
     )
     for title, axis, measure in (
-        ("Centres covered", "share of centres", "covered"),
-        ("Neurons near centres", "share of neurons", "clustered"),
+        ("Centers covered", "fraction of centers", "covered"),
+        ("Neurons near centers", "fraction of neurons", "clustered"),
     )
 )
 
@@ -184,11 +183,11 @@ TABLE6_SMALL = Claim(
 
 
 class CenterNetwork(ExactComputation):
-    """The network Σ_i a_i·ReLU(⟨c_i, x⟩) over all centres c_i of a cube, with a_i the label of c_i
-    (times `sign`), at the centres.
+    """Network Σ_i a_i·ReLU(⟨c_i, x⟩) over all centers c_i of a cube, with a_i = `sign` times the
+    label of c_i, evaluated at the centers.
 
-    `right`: the share of centres to which it gives their label; `value`: the mean of label times
-    output.
+    `right`: fraction of centers at which the output has the sign of the label; `value`: mean of
+    label times output.
     """
 
     KEY = "CentreNetwork"
@@ -197,35 +196,35 @@ class CenterNetwork(ExactComputation):
     sign: float = eqx.field(static=True, default=1.0)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        centres = np.array(list(itertools.product((-1.0, 1.0), repeat=self.k)))
-        labels = centres.prod(axis=1)
-        output = np.maximum(centres @ centres.T / self.k, 0.0) @ (self.sign * labels)
+        centers = np.array(list(itertools.product((-1.0, 1.0), repeat=self.k)))
+        labels = centers.prod(axis=1)
+        output = np.maximum(centers @ centers.T / self.k, 0.0) @ (self.sign * labels)
         return {
             "right": float(np.mean(output * labels > 1e-9)),
             "value": float(np.mean(output * labels)),
         }
 
 
-def centre_signs(scale: Scale) -> dict[str, StudyArm]:
-    """The printed network for the two cubes of Table 6."""
+def center_signs(scale: Scale) -> dict[str, StudyArm]:
+    """Return the printed network for the two cubes of Table 6."""
     return {f"k={k}": CenterNetwork(k, precision=64) for k in (4, 5)}
 
 
 SIGNS = Claim(
     id="shi2022/table6-signs",
-    where="Appendix E.3.2, the labelling function as a network",
+    where="Appendix E.3.2, the labeling function as a network",
     kind="lemma",
     statement=(
-        "The label of a Gaussian mixture at the vertices of a cube is roughly Σ_i a_i·ReLU(⟨c_i, "
-        "x⟩) over the centres c_i, with a_i in proportion to 1 for centres of label 1 and to −1 "
-        "for those of label −1."
+        "The label of a Gaussian mixture at the vertices of a cube is approximately Σ_i "
+        "a_i·ReLU(⟨c_i, x⟩) over the centers c_i, with a_i ∝ 1 for centers of label 1 and a_i ∝ −1 "
+        "for centers of label −1."
     ),
-    study=centre_signs,
+    study=center_signs,
     checks=tuple(arm(f"k={k}").right >= 1.0 for k in (4, 5)),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     min_seeds=1,
     control=Control(
-        "a cube of odd k with the opposite signs, where the sum vanishes as well",
+        "a cube of odd k with opposite signs, for which the sum also vanishes",
         lambda scale: {"k=5": CenterNetwork(5, -1.0, precision=64)},
     ),
     **notes("shi2022/table6-signs"),

@@ -1,4 +1,4 @@
-"""Statements of shi2022 that nothing here runs yet."""
+"""Statements of shi2022 without a claim."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ NOT_RUN = (
         where="Lemmas 36 to 48 (Appendix F.5 to F.8)",
         kind="lemma",
         statement=(
-            "The lemmas on initialisation, first and second gradient carry over to an incoherent "
+            "The lemmas on initialization, first and second gradient extend to an incoherent "
             "dictionary with noise, unequal classes and a dependent background, with ε_e and an "
-            "error ν outside of the span of the patterns."
+            "error ν outside the span of the patterns."
         ),
-        reason="Their exact gradients need the law of a dependent background under correlated "
-        "patterns, which nothing here has yet.",
+        reason="Their exact gradients need the distribution of a dependent background under "
+        "correlated patterns, which is not implemented.",
     ),
 )

@@ -1,5 +1,4 @@
-"""The lemmas on chance, exactly: how likely a typical start is, and how little a few patterns move
-a sum of many.
+"""Exact probabilities: typical initialization, and sums over background patterns.
 
 Reference: shi2022, Lemmas 9, 10, 11 and 13.
 """
@@ -18,21 +17,21 @@ from unlazy.lab.trials import ExactComputation
 from unlazy.papers.shi2022.gradients import generator
 from unlazy.papers.shi2022.setting import all_bits
 
-#: −log of the chance that Σq² of n numbers leaves [½, 3/2]·n, over n, as n grows: ½(x − 1 − log x)
-#: at x = 3/2.
+#: Rate of P(Σq² of n standard normals ∉ [½, 3/2]·n) as n → ∞: ½(x − 1 − log x) at x = 3/2.
 ENERGY = 0.5 * (0.5 - math.log(1.5))
 
 
-class TypicalStart(ExactComputation):
-    """The exact chances that a start is not typical, over δ or 2·exp(−c(D − k)), c = ½(½ − log
-    3/2): the worst of all δ and D so far.
+class TypicalInitialization(ExactComputation):
+    """Exact probabilities that an initialization is not typical, divided by δ or by
+    2·exp(−c(D − k)), c = ½(½ − log 3/2); maximum over δ and all D so far.
 
-    `largest`: P(max_ℓ |q_ℓ| > σ_w√(2 log(D/δ))) over δ; `energy`: P(Σ_{ℓ∉A} q_ℓ² outside [½,
-    3/2]·σ_w²(D − k)) over 2·exp(−c(D − k)); `bias`: P(|b| > σ_b√(2 log(1/δ))) over δ;
-    `all_largest`, `all_bias`: the same for m neurons with m in the logarithm. `drawn`: how far a
-    sample of weights is from the first, in standard errors. `wider`: by which weights and biases
-    are too large.
+    `largest`: P(max_ℓ |q_ℓ| > σ_w√(2 log(D/δ)))/δ. `energy`: P(Σ_{ℓ∉A} q_ℓ² ∉ [½, 3/2]·σ_w²(D − k))
+    ÷ 2·exp(−c(D − k)). `bias`: P(|b| > σ_b√(2 log(1/δ)))/δ. `all_largest`, `all_bias`: the same for
+    m neurons, with m in the logarithm. `drawn`: deviation of the sampled frequency from the first
+    probability, in standard errors. `wider` (negative control): factor on weights and biases.
     """
+
+    KEY = "TypicalStart"
 
     sizes: tuple[int, ...] = eqx.field(static=True)
     k: int = eqx.field(static=True, default=5)
@@ -51,42 +50,44 @@ class TypicalStart(ExactComputation):
         return {name: np.maximum.accumulate([row[name] for row in rows]) for name in rows[0]}
 
     def _beyond(self, logarithm: float) -> float:
-        """P(|N(0, 1)| > √(2·logarithm)/wider)."""
+        """Return P(|N(0, 1)| > √(2·logarithm)/wider)."""
         return float(2 * scipy.stats.norm.sf(math.sqrt(2 * logarithm) / self.wider))
 
     def _at(self, D: int, delta: float) -> dict[str, float]:
         n, width = D - self.k, self.wider**2
         outside = scipy.stats.chi2.cdf(n / 2 / width, n) + scipy.stats.chi2.sf(1.5 * n / width, n)
 
-        def some(chance: float, of: int) -> float:
-            return -math.expm1(of * math.log1p(-chance))
+        def any_of(count: int, probability: float) -> float:
+            return -math.expm1(count * math.log1p(-probability))
 
         return {
-            "largest": some(self._beyond(math.log(D / delta)), D) / delta,
+            "largest": any_of(D, self._beyond(math.log(D / delta))) / delta,
             "energy": float(outside) / (2 * math.exp(-ENERGY * n)),
             "bias": self._beyond(math.log(1 / delta)) / delta,
-            "all_largest": some(self._beyond(math.log(D * self.m / delta)), D * self.m) / delta,
-            "all_bias": some(self._beyond(math.log(self.m / delta)), self.m) / delta,
+            "all_largest": any_of(D * self.m, self._beyond(math.log(D * self.m / delta))) / delta,
+            "all_bias": any_of(self.m, self._beyond(math.log(self.m / delta))) / delta,
         }
 
     def _drawn(self, D: int, delta: float, rng: np.random.Generator) -> float:
         runs = 2000
         largest = self.wider * np.abs(rng.normal(size=(runs, D))).max(axis=1)
-        chance = -math.expm1(D * math.log1p(-self._beyond(math.log(D / delta))))
-        found = float(np.mean(largest > math.sqrt(2 * math.log(D / delta))))
-        return abs(found - chance) / math.sqrt(chance * (1 - chance) / runs)
+        exact = -math.expm1(D * math.log1p(-self._beyond(math.log(D / delta))))
+        frequency = float(np.mean(largest > math.sqrt(2 * math.log(D / delta))))
+        return abs(frequency - exact) / math.sqrt(exact * (1 - exact) / runs)
 
 
-class FewOfMany(ExactComputation):
-    """Lemmas 11 and 13 for random q on all 2^n backgrounds of n patterns that are present with
-    probability po, over n.
+class BackgroundSums(ExactComputation):
+    """Lemmas 11 and 13 for random q on all 2^n backgrounds of n patterns, each present with
+    probability po; over n.
 
-    `shift`: the greatest |Pr{⟨φ, q⟩ ≥ b} − Pr{⟨φ_{−B}, q_{−B}⟩ ≥ b}| over all b, for ⟨φ_B, q_B⟩ = t
-    of half a deviation or a tenth, over the bound t/(σ_φ‖q_{−B}‖₂) + ‖q_{−B}‖₃³/(σ̃σ_φ‖q_{−B}‖₂³);
-    `tail`: |Pr{⟨φ, q⟩ ≥ half a deviation} − its Gaussian value| over 0.56 of the second term, Berry
-    and Esseen's; `least`: that probability. The worst of `draws`. `together`: the background comes
-    all at once or not at all.
+    `shift`: maximum over b of |Pr{⟨φ, q⟩ ≥ b} − Pr{⟨φ_{−B}, q_{−B}⟩ ≥ b}| for ⟨φ_B, q_B⟩ = t of 0.1
+    or 0.5 standard deviations, divided by t/(σ_φ‖q_{−B}‖₂) + ‖q_{−B}‖₃³/(σ̃σ_φ‖q_{−B}‖₂³).
+    "least": Pr{⟨φ, q⟩ ≥ half a standard deviation}. `tail`: deviation of this probability from its
+    Gaussian value, divided by 0.56 times the second term (Berry–Esseen). Each is the worst of
+    `draws`. `together` (negative control): all background patterns are present, or none.
     """
+
+    KEY = "FewOfMany"
 
     sizes: tuple[int, ...] = eqx.field(static=True)
     po: float = eqx.field(static=True, default=0.3)
@@ -111,7 +112,7 @@ class FewOfMany(ExactComputation):
         if self.together:
             count = bits.sum(axis=1)
             p = po * (count == n) + (1 - po) * (count == 0)
-        # In units where σ̃ = 1: φ = φ̃ − po, σ_φ² = po(1 − po).
+        # In units with σ̃ = 1: φ = φ̃ − po, σ_φ² = po(1 − po).
         value = (bits - po) @ q
         order = np.argsort(value)
         value, below = value[order], np.cumsum(p[order])
@@ -120,20 +121,21 @@ class FewOfMany(ExactComputation):
         third = float(np.sum(np.abs(q) ** 3)) / (spread * float(np.linalg.norm(q)) ** 3)
 
         def less(b: np.ndarray) -> np.ndarray:
-            """Pr{value < b}."""
-            place = np.searchsorted(value, b, side="left")
-            return np.where(place > 0, below[np.maximum(place - 1, 0)], 0.0)
+            """Return Pr{value < b}."""
+            index = np.searchsorted(value, b, side="left")
+            return np.where(index > 0, below[np.maximum(index - 1, 0)], 0.0)
 
-        found = []
-        for share in (0.1, 0.5):
-            t = share * deviation
+        shifts = []
+        for multiple in (0.1, 0.5):
+            t = multiple * deviation
             edges = np.concatenate(
                 [value, value + t, np.nextafter(value, np.inf), np.nextafter(value + t, np.inf)]
             )
-            found.append(float(np.max(np.abs(less(edges) - less(edges - t)))) / (share + third))
+            change = float(np.max(np.abs(less(edges) - less(edges - t))))
+            shifts.append(change / (multiple + third))
         tail = 1 - float(less(np.array([deviation / 2]))[0])
         return {
-            "shift": max(found),
+            "shift": max(shifts),
             "tail": abs(tail - scipy.stats.norm.sf(0.5)) / (0.56 * third),
             "least": tail,
         }

@@ -1,5 +1,4 @@
-"""What the lemmas on the classifier steps say of the weights, measured along a training run; and
-the incoherence of a dictionary.
+"""Probes: drift of the weights in the classifier steps, and incoherence of a dictionary.
 
 Reference: shi2022, Lemmas 24 and 25, Appendix F.1.
 """
@@ -26,15 +25,15 @@ from unlazy.tasks.dictionary.incoherent import GeneralPatterns
 
 
 class Drift(Probe):
-    """How far a network moves in the classifier steps of size `rate` and decay `decay` after step
-    2, beside Lemmas 24 and 25.
+    """Drift of a network since step 2, in classifier steps of size `rate` and decay `decay`,
+    divided by the bounds of Lemmas 24 and 25.
 
-    `second_ratio`, `weights_ratio`, `biases_ratio`: |a_i|, ‖w_i − w_i⁽²⁾‖ and |b_i − b_i⁽²⁾| over
-    Lemma 24's bounds, the greatest of all neurons so far. `sharp_ratio`: ‖w_i − w_i⁽²⁾‖ over the
-    same sum of steps where a second-layer weight moves by at most η times the greatest feature that
-    was seen, instead of η. `loss_ratio`: how far the hinge loss at an example seen is from that
-    after step 2, with any second layer (all ones, and a random one), over Lemma 25's bound with
-    Lemma 24's; `norm`: the greatest ‖x‖ of these examples.
+    `second_ratio`, `weights_ratio`, `biases_ratio`: maximum over neurons and recorded steps so far
+    of |a_i|, ‖w_i − w_i⁽²⁾‖ and |b_i − b_i⁽²⁾|, divided by the bounds of Lemma 24. `sharp_ratio`:
+    as `weights_ratio`, but a second-layer weight moves by at most η times the largest observed
+    feature per step, instead of η. `loss_ratio`: maximum over training examples and two second
+    layers (all ones, random) of the change of the hinge loss since step 2, divided by the bound of
+    Lemma 25. `norm`: maximum of ‖x‖ over these examples.
     """
 
     rate: float = eqx.field(converter=float)
@@ -46,11 +45,10 @@ class Drift(Probe):
         models = trace.models
         if not isinstance(models, TwoLayer):
             name = type(models).__name__
-            raise BadInput(f"The drift is that of a two-layer network, not of {name}.")
+            raise BadInput(f"`Drift` requires a two-layer network, got {name}.")
         require(
             trace.steps[0] == 2,
-            "The drift is measured from step 2 on, but the first recorded step is "
-            f"{trace.steps[0]}.",
+            f"`Drift` requires step 2 as the first recorded step, got {trace.steps[0]}.",
         )
         w, a = models.first_layer, jnp.abs(models.a)  # r m d, r m
         weights = jnp.linalg.norm(w - w[:1], axis=2)
@@ -61,28 +59,26 @@ class Drift(Probe):
         )
         x, y = trace.seen.x, trace.seen.y
         features = jnp.clip(jnp.einsum("nd,rmd->rnm", x, w) + models.b[:, None], 0, 1)
-        feature = jnp.maximum.accumulate(jnp.max(features, axis=(1, 2)))[
-            :, None
-        ]  # the greatest so far
-        sharp = bound.w - (self.rate * taken) ** 2 * (1 - feature / 2)
+        largest = jnp.maximum.accumulate(jnp.max(features, axis=(1, 2)))[:, None]
+        sharp = bound.w - (self.rate * taken) ** 2 * (1 - largest / 2)
         layers = jnp.stack([jnp.ones_like(a[0]), normal(key, a[0].shape)])  # 2 m
         losses = hinge(jnp.einsum("rnm,lm->lrn", features, layers), y[None, None, :])
         moved = jnp.max(jnp.abs(losses - losses[:, :1]), axis=2)  # 2 r
         allowed = jnp.linalg.norm(layers, axis=1) * jnp.sqrt(a.shape[1])
         farthest = jnp.max(bound.w, axis=1) + jnp.max(bound.b, axis=1)
 
-        def greatest(value: Array, limit: Array) -> Array:
+        def max_ratio(value: Array, limit: Array) -> Array:
             ratio = jnp.where(taken > 0, value / jnp.where(taken > 0, limit, 1.0), 0.0)
             return jnp.maximum.accumulate(jnp.max(ratio, axis=1))
 
         return {
             "weights": jnp.max(weights, axis=1),
             "bound": jnp.max(bound.w, axis=1),
-            "second_ratio": greatest(a, bound.a),
-            "weights_ratio": greatest(weights, bound.w),
-            "biases_ratio": greatest(biases, bound.b),
-            "sharp_ratio": greatest(weights, sharp),
-            "loss_ratio": greatest(
+            "second_ratio": max_ratio(a, bound.a),
+            "weights_ratio": max_ratio(weights, bound.w),
+            "biases_ratio": max_ratio(biases, bound.b),
+            "sharp_ratio": max_ratio(weights, sharp),
+            "loss_ratio": max_ratio(
                 jnp.max(moved / allowed[:, None], axis=0)[:, None], farthest[:, None]
             ),
             "norm": jnp.full(len(trace.steps), jnp.max(jnp.linalg.norm(x, axis=1))),
@@ -90,13 +86,14 @@ class Drift(Probe):
 
 
 class Incoherence(Probe):
-    """`mu`: the dictionary's μ; `crowding`: Dμ/√d, which Lemma 36 bounds by 1/16."""
+    """`mu`: incoherence μ of the dictionary; `crowding`: Dμ/√d, at most 1/16 in Lemma 36."""
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         if not isinstance(task, GeneralPatterns):
-            raise BadInput(f"Incoherence is that of a dictionary, not of {type(task).__name__}.")
+            name = type(task).__name__
+            raise BadInput(f"`Incoherence` requires a task with a dictionary, got {name}.")
         D, d = task.dictionary.shape
         mu = jnp.full(len(trace.steps), task.mu)
         return {"mu": mu, "crowding": D * mu / d**0.5}

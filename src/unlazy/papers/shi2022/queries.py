@@ -1,5 +1,5 @@
-"""Statistical queries: the dimension of sparse parities, what queries can rule out, and learners
-behind an oracle.
+"""Claims on statistical queries: SQ dimension of sparse parities, elimination of parities by
+queries, and learners with a query oracle.
 
 Reference: shi2022, Section 4 (Theorem 4 and the remark after it), Appendix D.
 """
@@ -38,19 +38,21 @@ from unlazy.theory.statistical_queries import (
 
 
 def _weights(D: int, rate: float) -> np.ndarray:
-    """Probabilities of all 2^D inputs, in the order of `parities`; a bit is 1 with this `rate`."""
+    """Return the probabilities of all 2^D inputs, in the order of `parities`, if every bit is 1
+    with probability `rate`.
+    """
     count = np.array(list(itertools.product((0, 1), repeat=D))).sum(axis=1)
     result: np.ndarray = rate**count * (1 - rate) ** (D - count)
     return result
 
 
 class QueryDimension(ExactComputation):
-    """SQ-DIM of all C(D, k) parities, by Definition 31: the correlation of every pair over all
-    inputs, and a search for the largest clique.
+    """SQ-DIM of all C(D, k) parities by Definition 31, from the correlations of all pairs over all
+    inputs and a search for the largest clique.
 
-    `share`: the dimension over C(D, k); `correlation`: the greatest of a pair; `labels`: the share
-    of inputs on which the printed formula I[Σ_{j∈A} (1 − φ̃_j) is odd] is the product of the signs.
-    Bits are 1 with probability `rate`.
+    `share`: the dimension divided by C(D, k). `correlation`: maximum over pairs. `labels`: fraction
+    of inputs on which the printed formula I[Σ_{j∈A} (1 − φ̃_j) is odd] equals the product of the
+    signs. Bits are 1 with probability `rate`.
     """
 
     D: int = eqx.field(static=True)
@@ -58,28 +60,28 @@ class QueryDimension(ExactComputation):
     rate: float = eqx.field(static=True, default=0.5)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Exactly; the key plays no part."""
+        """Return exact values; the key is not used."""
         concepts = parities(self.D, self.k)
-        found = correlations(concepts.astype(float), _weights(self.D, self.rate))
-        pairs = found[~np.eye(len(found), dtype=bool)]
+        matrix = correlations(concepts.astype(float), _weights(self.D, self.rate))
+        pairs = matrix[~np.eye(len(matrix), dtype=bool)]
         bits = np.array(list(itertools.product((0, 1), repeat=self.D)))
         printed = np.where((1 - bits[:, : self.k]).sum(axis=1) % 2 == 1, 1, -1)
         return {
-            "share": query_dimension(found) / parity_dimension(self.D, self.k),
+            "share": query_dimension(matrix) / parity_dimension(self.D, self.k),
             "correlation": float(pairs.max()),
             "labels": float(np.mean(printed == concepts[0])),
         }
 
 
 class Elimination(ExactComputation):
-    """How many queries it takes to single out one of the C(D, k) parities, where the oracle may
-    answer within τ = 2/C(D, k)^(1/3).
+    """Number of queries that identify one of the C(D, k) parities if the oracle has tolerance
+    τ = 2/C(D, k)^(1/3).
 
-    The oracle always gives the answer of a label without any relation to the input, as long as a
-    parity agrees with it within τ. The learner asks whether the label is +1, and then for the
-    majorities of so many remaining parities as a query can rule out at once. `queries_over_needed`:
-    queries until at most one parity is left, over ½·C(D, k)^(1/3); `most_at_once`: the most that
-    one query ruled out, over 1/(4τ²), by which Parseval's identity bounds it. Bits are 1 with
+    The oracle answers as for a label independent of the input; a query excludes the parities whose
+    answer differs by more than τ. The first query is Pr[y = +1]. Every later query is the
+    majority of as many remaining parities as one query can exclude. `queries_over_needed`: number
+    of queries until at most one parity is left, divided by ½·C(D, k)^(1/3). `most_at_once`: maximum
+    number of parities excluded by one query, divided by its Parseval bound 1/(4τ²). Bits are 1 with
     probability `rate`.
     """
 
@@ -93,7 +95,7 @@ class Elimination(ExactComputation):
         count, rng = len(concepts), generator(key, self.D)
         tolerance = 1 / queries_needed(count)
         group = max(1, int(2 / (math.pi * (2 * tolerance) ** 2)))
-        left, asked, most = np.ones(count, bool), 0, 0
+        left, asked, largest = np.ones(count, bool), 0, 0
         while left.sum() > 1 and asked < 4 * count:
             majority = np.ones(concepts.shape[1], np.float32)
             if asked:
@@ -101,14 +103,14 @@ class Elimination(ExactComputation):
                 majority = np.sign(concepts[chosen].sum(axis=0))
             # Pr[y = majority] differs from ½ by half the correlation.
             out = left & (np.abs(concepts @ (weight * majority)) / 2 > tolerance * (1 - 1e-6))
-            left, asked, most = left & ~out, asked + 1, max(most, int(out.sum()))
+            left, asked, largest = left & ~out, asked + 1, max(largest, int(out.sum()))
         return {
             "queries_over_needed": asked / queries_needed(count),
-            "most_at_once": most * 4 * tolerance**2,
+            "most_at_once": largest * 4 * tolerance**2,
         }
 
 
-#: D and k of the exact computations: of the dimension, and of the elimination.
+#: (D, k) of the dimension and of the elimination.
 EXACT: dict[Scale, tuple[tuple[int, int], tuple[int, int]]] = {
     "smoke": ((5, 3), (6, 3)),
     "laptop": ((10, 3), (12, 5)),
@@ -117,7 +119,7 @@ EXACT: dict[Scale, tuple[tuple[int, int], tuple[int, int]]] = {
 
 
 def theorem4(scale: Scale, rate: float = 0.5) -> dict[str, StudyArm]:
-    """The dimension, and the elimination of parities by queries."""
+    """Return the SQ dimension, and the elimination of parities by queries."""
     dimension, elimination = EXACT[scale]
     return {
         "dimension": QueryDimension(*dimension, rate),
@@ -131,10 +133,10 @@ THEOREM4 = Claim(
     where="Theorem 4, Definition 31, Theorems 32 and 33 (Section 4, Appendix D)",
     kind="bound",
     statement=(
-        "The k-sparse parities of D fair bits have SQ-DIM ≥ C(D, k). So every algorithm in the "
+        "The k-sparse parities of D uniform bits have SQ-DIM ≥ C(D, k). So every algorithm in the "
         "statistical query model that learns the family without input structure to an error below "
-        "1/2 − C(D, k)^(−3) needs at least ½·C(D, k)^(1/3) queries, or a tolerance with 1/τ at "
-        "least as large."
+        "1/2 − C(D, k)^(−3) needs at least ½·C(D, k)^(1/3) queries, or a tolerance τ with 1/τ "
+        "at least that large."
     ),
     study=theorem4,
     checks=(
@@ -145,7 +147,7 @@ THEOREM4 = Claim(
         eliminated.most_at_once <= 1.0,
     ),
     control=Control(
-        "every bit is 1 with probability 0.97, so that parities are alike",
+        "every bit is 1 with probability 0.97, so that parities are correlated",
         lambda scale: theorem4(scale, 0.97),
     ),
     corrections=("shi2022/theorem33-class",),
@@ -157,7 +159,7 @@ Asker = Literal["correlation", "search", "descent"]
 
 
 def query_descent(tolerance: float, mode: Mode, k: int) -> GradientDescent:
-    """Two weight-forgetting steps, then gradient descent on both layers, where every coordinate of
+    """Return two steps with full decay, then gradient descent on both layers; every coordinate of
     every gradient is a query.
     """
     bias, m = 0.5, 10
@@ -171,7 +173,7 @@ def query_descent(tolerance: float, mode: Mode, k: int) -> GradientDescent:
 
 
 def asking(learner: Asker, tolerance: float, mode: Mode, k: int) -> Learner:
-    """A learner behind an oracle."""
+    """Return a learner that accesses the data through an oracle."""
     if learner == "descent":
         return query_descent(tolerance, mode, k)
     return {"correlation": CorrelationQueries, "search": ParitySearch}[learner](
@@ -182,13 +184,15 @@ def asking(learner: Asker, tolerance: float, mode: Mode, k: int) -> Learner:
 def query_learning(
     learner: Asker, family: BalancedParity, inverses: tuple[int, ...], mode: Mode = "adversarial"
 ) -> Row:
-    """Accuracy, number of queries, and the greater of it and 1/τ over the lower bound without
-    structure, over the inverse tolerance 1/τ.
+    """Return accuracy, number of queries and `effort` over the inverse tolerance 1/τ.
+
+    `effort`: the larger of the number of queries and 1/τ, divided by the lower bound without
+    structure.
     """
     needed = queries_needed(parity_dimension(family.D, family.k))
     points = 1 << family.D if family.D <= LISTED else POINTS
 
-    def beside(inverse: int, record: Record) -> dict[str, float]:
+    def effort(inverse: int, record: Record) -> dict[str, float]:
         return {"needed": needed, "effort": max(record.value("queries"), inverse) / needed}
 
     arms = {
@@ -197,12 +201,12 @@ def query_learning(
         )
         for each in inverses
     }
-    return Row(arms, after=beside)
+    return Row(arms, after=effort)
 
 
 def oracle(scale: Scale, swapped: bool = False) -> dict[str, StudyArm]:
-    """Learners behind an oracle, with and without input structure; the correlation learner at the
-    size of Table 1.
+    """Return learners with a query oracle, with and without input structure; the correlation
+    learner at the size of Table 1.
     """
     tolerances = {"smoke": (10,), "laptop": (20, 50), "paper": (5, 10, 20, 50, 100)}[scale]
 
@@ -234,9 +238,9 @@ ORACLE = Claim(
     where="Section 4, remark after Theorem 4",
     kind="bound",
     statement=(
-        "Without input structure no polynomial algorithm in the statistical query model does "
-        "better than guessing, where with it such algorithms learn: the comparison shows that the "
-        "input structure is crucial for learning."
+        "Without input structure, no polynomial algorithm in the statistical query model does "
+        "better than guessing; with input structure, such algorithms learn. The comparison shows "
+        "that the input structure is crucial for learning."
     ),
     study=oracle,
     checks=(
@@ -252,7 +256,7 @@ ORACLE = Claim(
     seeds={"smoke": 1, "laptop": 8, "paper": 8},
     plots=(
         Plot(
-            title="Accuracy through the oracle",
+            title="Accuracy with a query oracle",
             x="inverse tolerance 1/τ",
             y="accuracy (%)",
             series=tuple(PlotLine(arm, "accuracy", arm) for arm in oracle("laptop")),

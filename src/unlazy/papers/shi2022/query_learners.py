@@ -1,9 +1,8 @@
-"""Learners that see the data through a statistical query oracle alone: no examples, only averages
-within a tolerance.
+"""Learners that access the data only through a statistical query oracle: expectations within a
+tolerance, no examples.
 
-Both ask about inputs by their coordinates in the dictionary, which they are thus told; what is
-hidden is which patterns matter. Inputs are centred, so that a pattern is present where its
-coordinate is positive.
+Queries use the coordinates of inputs in the dictionary, which the learners know; the relevant
+patterns are hidden. Inputs are centered, so a pattern is present if its coordinate is positive.
 
 Reference: shi2022, Theorems 4 and 33.
 """
@@ -30,9 +29,9 @@ from unlazy.tasks.base import Population, Sampler
 
 
 class PatternModel(Model):
-    """A model that reads off an input which patterns are present.
+    """Model of the signs of the patterns in an input.
 
-    `dictionary`: one row a pattern; None: inputs are coordinates.
+    `dictionary`: patterns as rows; None: inputs are coordinates.
     """
 
     dictionary: Float[Array, "D d"] | None
@@ -42,7 +41,7 @@ class PatternModel(Model):
 
     @abstractmethod
     def score(self, signs: Float[Array, "n D"]) -> Float[Array, " n"]:
-        """Scores by signs: +1 where a pattern is present, −1 where it is not."""
+        """Return scores; signs are +1 for patterns that are present, −1 for the others."""
 
     def enter(self, basis: Float[Array, "r d"]) -> Self:
         inner = basis.T if self.dictionary is None else self.dictionary @ basis.T  # D r
@@ -53,9 +52,9 @@ class PatternModel(Model):
 
 
 class CountLabels(PatternModel):
-    """A label for each number of `chosen` patterns that are present.
+    """Label as a function of the number of `chosen` patterns that are present.
 
-    `answers` = what the oracle said of every pattern's correlation.
+    `answers` = answers of the oracle on the correlation of each pattern with the label.
     """
 
     answers: Float[Array, " D"]
@@ -67,9 +66,9 @@ class CountLabels(PatternModel):
 
 
 class ParityLabel(PatternModel):
-    """The product of the signs of the patterns in `subset`.
+    """Product of the signs of the patterns in `subset`.
 
-    `answer` = what the oracle said of its correlation with the label.
+    `answer` = answer of the oracle on its correlation with the label.
     """
 
     subset: Int[Array, " k"]
@@ -80,16 +79,14 @@ class ParityLabel(PatternModel):
 
 
 def counts(
-    signs: Float[Array, "n D"], chosen: Float[Array, " D"], most: int
-) -> Float[Array, "n most"]:
-    """Which of the numbers 0 … most − 1 of chosen patterns are present."""
-    return jax.nn.one_hot(jnp.round((signs + 1) / 2 @ chosen).astype(int), most)
+    signs: Float[Array, "n D"], chosen: Float[Array, " D"], size: int
+) -> Float[Array, "n size"]:
+    """Return the number of chosen patterns present, 0 to size − 1, in one-hot form."""
+    return jax.nn.one_hot(jnp.round((signs + 1) / 2 @ chosen).astype(int), size)
 
 
 class QueryLearner(Learner):
-    """Base of learners that ask an `oracle` about data with k relevant patterns; `n` examples are
-    never looked at.
-    """
+    """Base class of learners with a query `oracle`, for k relevant patterns, without examples."""
 
     oracle: QueryOracle
     k: int = eqx.field(static=True)
@@ -101,17 +98,17 @@ class QueryLearner(Learner):
     def learn(
         self, population: Population, dictionary: Float[Array, "D d"] | None, *, key: PRNGKeyArray
     ) -> tuple[PatternModel, int]:
-        """The model, and the number of queries."""
+        """Return the model and the number of queries."""
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         _, key_data, key_answers = keys_of(key)
         population = self.oracle.population(sampler, key_data)
         require(
             self.k <= population.x.shape[1],
-            f"k={self.k} of {population.x.shape[1]} patterns cannot be relevant.",
+            f"`k` must be at most the number {population.x.shape[1]} of patterns, got {self.k}.",
         )
         model, asked = self.learn(population, sampler.basis, key=key_answers)
-        # No examples were seen: fresh ones stand for them.
+        # No examples were used; traces need some, so fresh ones are drawn.
         seen = sampler.draw(min(n, SEEN), key_data)
         notes = {"queries": jnp.full(1, float(asked))}
         return Trace(
@@ -124,9 +121,10 @@ class QueryLearner(Learner):
 
 
 class CorrelationQueries(QueryLearner):
-    """Asks for the correlation E[y·s_j] of every pattern's sign with the label, keeps the k
-    greatest that stand out from the tolerance, and asks for the label of each number of them: D + k
-    + 1 queries.
+    """Learner with D + k + 1 queries.
+
+    It queries the correlation E[y·s_j] of every pattern's sign with the label, and keeps the k
+    largest of those above twice the tolerance. It then queries the label for each number of them.
     """
 
     def learn(
@@ -136,7 +134,7 @@ class CorrelationQueries(QueryLearner):
         signs = jnp.sign(population.x)
         answers = self.oracle.ask(lambda x, y: y[:, None] * signs, population, key=key_patterns)
         _, best = jax.lax.top_k(answers, self.k)
-        # Beyond twice the tolerance: an answer of at most τ may hide a correlation of zero.
+        # Twice the tolerance: the answer to a correlation of zero is at most τ.
         certain = (answers[best] > 2 * self.oracle.tolerance).astype(answers.dtype)
         chosen = jnp.zeros_like(answers).at[best].set(certain)
         present = counts(signs, chosen, self.k + 1)
@@ -145,14 +143,13 @@ class CorrelationQueries(QueryLearner):
 
 
 class ParitySearch(QueryLearner):
-    """Asks for the correlation of the label with each of the C(D, k) parities, and keeps the
-    greatest.
+    """Learner that queries the correlation of the label with each of the C(D, k) parities, and
+    keeps the largest.
     """
 
     def __check_init__(self) -> None:
-        require(
-            self.k % 2 == 1, f"The label is the product of k signs for odd k only, but k={self.k}."
-        )
+        # For even k the product of signs is the opposite of the label.
+        require(self.k % 2 == 1, f"`k` must be odd, got {self.k}.")
 
     def work(self, n: int, r: int) -> float:
         return float(n) * self.k * math.comb(r, self.k)

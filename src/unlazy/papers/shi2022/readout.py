@@ -1,5 +1,4 @@
-"""What the features after two steps can do, and what online gradient descent on a readout is
-promised: as instruments.
+"""Best readout on the features after two steps, and the regret of online gradient descent.
 
 Reference: shi2022, Lemma 23, Theorem 27.
 """
@@ -24,13 +23,13 @@ from unlazy.papers.shi2022.population import components
 
 
 class GoodReadout(ExactComputation):
-    """The second layer ã of least greatest weight with y·g̃(x) ≥ 1 on all 2^D inputs, on the
-    features after two steps of the population.
+    """Second layer ã of minimum ‖ã‖_∞ with y·g̃(x) ≥ 1 on all 2^D inputs, on the features after two
+    population steps.
 
-    `loss`: the hinge loss that is left (0 where such an ã exists); `greatest`: ‖ã‖_∞ over k⁵/m; and
-    of the network itself: `second`, ‖a⁽²⁾‖_∞ over 1/(km²), `weights`, the greatest ‖w_i⁽²⁾‖ over
-    σ̃/k, `bias`, the greatest |b_i⁽²⁾| over 1/k². `steps_taken` = 0 are random features; `b_scale`:
-    initial biases of so many times their size.
+    `loss`: minimum over ã of the largest hinge loss; 0 if such an ã exists. "greatest": ‖ã‖_∞
+    divided by k⁵/m. Of the network itself: `second`, ‖a⁽²⁾‖_∞ divided by 1/(km²); `weights`, max
+    ‖w_i⁽²⁾‖ divided by σ̃/k; `bias`, max |b_i⁽²⁾| divided by 1/k². `steps_taken` = 0 gives random
+    features; `b_scale`: factor on the initial biases.
     """
 
     D: int = eqx.field(static=True)
@@ -45,19 +44,18 @@ class GoodReadout(ExactComputation):
         z = np.array(list(itertools.product((-1.0, 1.0), repeat=self.D)))
         y = np.prod(z[:, : self.k], axis=1)
         features = np.clip(z @ q.T / (2 * sigma) + b, 0, 1)  # 2^D 2m
-        loss, greatest = least_weights(y[:, None] * features)
-        found = {
+        loss, largest = min_max_weight(y[:, None] * features)
+        return {
             "loss": loss,
-            "greatest": greatest * self.m / self.k**5,
+            "greatest": largest * self.m / self.k**5,
             "second": float(np.max(np.abs(a))) * self.k * self.m**2,
             "weights": float(np.max(np.linalg.norm(q, axis=1))) * self.k / sigma,
             "bias": float(np.max(np.abs(b))) * self.k**2,
         }
-        return found
 
     def two_steps(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """w along the patterns, b and a of all 2m neurons after the two steps that Lemma 23 sets, A
-        being the first k patterns.
+        """Return w along the patterns, b and a of all 2m neurons after the two steps of Lemma 23,
+        with A = {1, …, k}.
         """
         k, m, D, noise = self.k, self.m, self.D, self.k**-1.5
         sigma = math.sqrt(D) / 2
@@ -66,30 +64,30 @@ class GoodReadout(ExactComputation):
         a = sigma**2 / (GAMMA * k**2) * rng.normal(size=m)
         q, b, a = np.concatenate([q, q]), np.concatenate([b, b]), np.concatenate([a, -a])
         for step, rate in enumerate((eta, 1.0)[: self.steps_taken]):
-            found = [
+            neurons = [
                 components(w[:k], w[k:], float(bias), noise) for w, bias in zip(q, b, strict=True)
             ]
             q = (
                 rate
                 * a[:, None]
-                * np.array([np.concatenate([each.on, each.off]) for each in found])
+                * np.array([np.concatenate([each.on, each.off]) for each in neurons])
             )
-            kept = 1.0 - step  # the second step forgets a as well
+            kept = 1.0 - step  # the second step has full decay of a as well
             b, a = (
-                b + rate * a * [each.bias for each in found],
-                kept * a + rate * np.array([each.second for each in found]),
+                b + rate * a * [each.bias for each in neurons],
+                kept * a + rate * np.array([each.second for each in neurons]),
             )
         return q, b, a
 
 
-def least_weights(signed: np.ndarray) -> tuple[float, float]:
-    """(0, min ‖a‖_∞ with signed·a ≥ 1), or where there is no such a, (the least greatest shortfall
-    from 1 with |a| ≤ 10⁶, 10⁶).
+def min_max_weight(signed: np.ndarray) -> tuple[float, float]:
+    """Return (0, min ‖a‖_∞ subject to signed·a ≥ 1). If no such a exists, return (minimum over
+    ‖a‖_∞ ≤ 10⁶ of the largest shortfall from 1, 10⁶).
     """
     rows, columns = signed.shape
     ones, zeros = np.ones((columns, 1)), np.zeros((columns, 1))
     identity = np.eye(columns)
-    # Variables a, t: minimise t with −t ≤ a ≤ t.
+    # Variables a, t: minimize t subject to −t ≤ a ≤ t.
     solved = scipy.optimize.linprog(
         np.r_[np.zeros(columns), 1.0],
         A_ub=np.block([[-signed, np.zeros((rows, 1))], [identity, -ones], [-identity, -ones]]),
@@ -98,7 +96,7 @@ def least_weights(signed: np.ndarray) -> tuple[float, float]:
     )
     if solved.status == 0:
         return 0.0, float(solved.fun)
-    most = 1e6
+    max_weight = 1e6
     short = scipy.optimize.linprog(
         np.r_[np.zeros(columns), 1.0],
         A_ub=np.block(
@@ -108,20 +106,20 @@ def least_weights(signed: np.ndarray) -> tuple[float, float]:
                 [np.hstack([-identity, zeros])],
             ]
         ),
-        b_ub=np.r_[-np.ones(rows), np.full(2 * columns, most)],
+        b_ub=np.r_[-np.ones(rows), np.full(2 * columns, max_weight)],
         bounds=[(None, None)] * columns + [(0, None)],
     )
-    return float(short.fun) if short.status == 0 else 1.0, most
+    return float(short.fun) if short.status == 0 else 1.0, max_weight
 
 
 class OnlineDescent(ExactComputation):
-    """Theorem 27 on random sequences of hinge and squared losses, for every θ* among the origin,
-    the start, the path and random points.
+    """Theorem 27 on random sequences of hinge and squared losses; θ* runs over the origin, points
+    of the trajectory (including θ_1), a fixed point and random points.
 
-    `broken`: the share of sequences and step sizes where (1/T)Σf_t(θ_t) is above the promised bound
-    for some θ*; `tightness`: the greatest left side over right side, each less the mean of f_t(θ*),
-    exceeded by one in ten. Where not `convex`, the functions are narrow wells 1 − exp(−‖θ − c‖²)
-    far from the start, in which nothing tells descent where to go.
+    `broken`: fraction of sequences and step sizes for which the regret (1/T)Σ(f_t(θ_t) − f_t(θ*))
+    exceeds its bound for some θ*. `tightness`: 90 % quantile of the maximum over θ* of the regret
+    divided by its bound. `convex` = False (negative control): the functions are
+    1 − exp(−‖θ − c‖²), with minimum c far from the initial point, where their gradients vanish.
     """
 
     T: int = eqx.field(static=True, default=200)
@@ -143,7 +141,7 @@ class OnlineDescent(ExactComputation):
     def _one(self, rate: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
         key_v, key_s, key_w, key_k, key_p = jax.random.split(key, 5)
         v = normal(key_v, (self.T, self.d)) / math.sqrt(self.d)
-        # Labels that mostly follow one direction, so that descent has something to learn.
+        # Most labels follow one direction, so that the losses can decrease.
         y = jnp.sign(v @ normal(key_w, (self.d,)) + 0.3 * normal(key_k, (self.T,)))
         squared = jnp.arange(self.T) % 2 == 1
 
@@ -158,12 +156,12 @@ class OnlineDescent(ExactComputation):
             )
 
         def step(theta: Array, t: Array) -> tuple[Array, tuple[Array, Array, Array]]:
-            loss, slope = jax.value_and_grad(value)(theta, t)
-            return theta - rate * slope, (theta, loss, jnp.linalg.norm(slope))
+            loss, gradient = jax.value_and_grad(value)(theta, t)
+            return theta - rate * gradient, (theta, loss, jnp.linalg.norm(gradient))
 
-        start = normal(key_s, (self.d,))
-        _, (path, losses, slopes) = jax.lax.scan(step, start, jnp.arange(self.T))
-        baselines = jnp.concatenate(
+        initial = normal(key_s, (self.d,))
+        _, (path, losses, sizes) = jax.lax.scan(step, initial, jnp.arange(self.T))
+        references = jnp.concatenate(
             [
                 jnp.zeros((1, self.d)),
                 well[None],
@@ -171,10 +169,10 @@ class OnlineDescent(ExactComputation):
                 3 * normal(key_p, (20, self.d)),
             ]
         )
-        of_baselines = jax.vmap(
+        of_references = jax.vmap(
             lambda theta: jnp.mean(jax.vmap(lambda t: value(theta, t))(jnp.arange(self.T)))
-        )(baselines)
-        more = jnp.sum(baselines**2, axis=1) / (2 * rate * self.T)
-        more = more + jnp.linalg.norm(start) * jnp.mean(slopes) + rate * jnp.mean(slopes**2)
-        regret = jnp.mean(losses) - of_baselines
-        return jnp.max(regret - more), jnp.max(regret / jnp.maximum(more, 1e-9))
+        )(references)
+        bound = jnp.sum(references**2, axis=1) / (2 * rate * self.T)
+        bound = bound + jnp.linalg.norm(initial) * jnp.mean(sizes) + rate * jnp.mean(sizes**2)
+        regret = jnp.mean(losses) - of_references
+        return jnp.max(regret - bound), jnp.max(regret / jnp.maximum(bound, 1e-9))

@@ -1,5 +1,4 @@
-"""What does not come out as printed: the theorem's schedule to the letter, one step with the best
-classifier, memorised labels.
+"""Claims on Theorem 26 with its own schedule, One Step with the best classifier, and memorization.
 
 Reference: shi2022, Theorem 26, Table 1.
 """
@@ -27,8 +26,8 @@ from unlazy.probes.performance import Performance
 
 
 def theorem26(scale: Scale) -> dict[str, Arm]:
-    """The data of Table 1 with the constants of Theorem 26, and the best readout on its features;
-    beside them the practical schedule.
+    """Return the data of Table 1 with the constants of Theorem 26, the best readout on its
+    features, and the practical schedule.
     """
     size, task = PARITY[scale], parity_task(PARITY[scale])
     probes = (Performance(size.test), Alignment(), Kinks())
@@ -44,7 +43,7 @@ def theorem26(scale: Scale) -> dict[str, Arm]:
 
 
 def _log_squared(size: Size, delta: float = 0.05) -> float:
-    """log²(D/(δγ))."""
+    """Return log²(D/(δγ))."""
     return math.log(size.D / (delta * float(parity_task(size).moments.gamma))) ** 2
 
 
@@ -55,7 +54,7 @@ THEOREM26 = Claim(
     kind="learner",
     statement=(
         "With the constants of Theorem 26 and T = m^(4/3), for any ε in (0, 1) there is a step at "
-        "which the hinge loss, and with it the error, is at most ε, if po = Ω(k²/D), k = "
+        "which the hinge loss, and therefore the error, is at most ε, if po = Ω(k²/D), k = "
         "Ω(log²(D/(δγ))) and max{Ω(k¹²/ε^(3/2)), D} ≤ m ≤ poly(D)."
     ),
     study=theorem26,
@@ -85,8 +84,8 @@ THEOREM26 = Claim(
 
 
 def one_step(scale: Scale) -> dict[str, Arm]:
-    """Features after one step: with the best readout, from a larger first step, and by the step as
-    it is written.
+    """Return features after one step: with the best readout, after a larger first step, and after
+    the step computed literally.
     """
     best, schedule = table1(scale)["One Step (converged)"], practical(PARITY[scale])
     larger = dataclasses.replace(schedule, first=1.0).frozen(1, readout="converged")
@@ -100,7 +99,7 @@ def one_step(scale: Scale) -> dict[str, Arm]:
 
 
 def after_two_steps(scale: Scale) -> dict[str, Arm]:
-    """The same readouts where the features are as good as they get."""
+    """Return the negative control: features after two steps."""
     two = table1(scale)["Two Step (converged)"]
     return {
         "converged readout": two,
@@ -116,11 +115,11 @@ converged, larger_step, literal = arms(
 )
 ONE_STEP = Claim(
     id="shi2022/one-step",
-    where="Table 1, column One Step: what its failure rests on",
+    where="Table 1, column One Step: causes of its low accuracy",
     kind="table",
     statement=(
-        "The best classifier on the features after one gradient step has a test accuracy of about "
-        "52 %: the features that emerge in the first step must be improved in the second."
+        "The best classifier on the features after one gradient step has about 52 % test accuracy: "
+        "the features that emerge in the first step must be improved in the second."
     ),
     study=one_step,
     checks=(
@@ -133,8 +132,8 @@ ONE_STEP = Claim(
 )
 
 
-def memorising(scale: Scale) -> dict[str, Arm]:
-    """Labels without input structure, with the published number of examples and with few."""
+def memorizing(scale: Scale) -> dict[str, Arm]:
+    """Return labels without input structure, with the published number of examples and with 250."""
     size, everything = PARITY[scale], table1(scale)["Network w/o structure"]
     longer = dataclasses.replace(practical(size), w_rate=3.0).network(curve_steps(size.T))
     return {
@@ -146,23 +145,23 @@ def memorising(scale: Scale) -> dict[str, Arm]:
 
 
 def with_structure(scale: Scale) -> dict[str, Arm]:
-    """The same with input structure, where nothing need be memorised."""
+    """Return the negative control: input structure, so that labels need not be memorized."""
     structured = parity_task(PARITY[scale])
     return {
-        name: dataclasses.replace(arm, family=structured) for name, arm in memorising(scale).items()
+        name: dataclasses.replace(arm, family=structured) for name, arm in memorizing(scale).items()
     }
 
 
 all_examples, few_examples = arms("all examples", "250 examples")
-MEMORISING = Claim(
+MEMORIZING = Claim(
     id="shi2022/memorising",
     where="Table 1, column Network w/o structure: training accuracy",
     kind="table",
     statement=(
-        "Without input structure the network of Table 1 fits its training labels to 100 % within "
-        "T steps, and is at 52 % on fresh inputs."
+        "Without input structure, the network of Table 1 reaches 100 % training accuracy within T "
+        "steps, and 52 % test accuracy."
     ),
-    study=memorising,
+    study=memorizing,
     checks=(
         all_examples.train_accuracy >= 97.0,
         few_examples.train_accuracy >= 97.0,
@@ -172,4 +171,4 @@ MEMORISING = Claim(
     **notes("shi2022/memorising"),
 )
 
-SCHEDULES = (THEOREM26, ONE_STEP, MEMORISING)
+SCHEDULES = (THEOREM26, ONE_STEP, MEMORIZING)

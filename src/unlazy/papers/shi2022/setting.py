@@ -1,5 +1,4 @@
-"""The data and the update rule as the paper writes them, in plain NumPy, beside what this package
-draws and does: as instruments.
+"""Data and update rule as in the paper, in NumPy, compared with this package.
 
 Reference: shi2022, Section 3 (A0 to A2, A1'), Section 3.1, Lemmas 12, 14 and 39, Appendix F.1.
 """
@@ -28,15 +27,15 @@ from unlazy.tasks.dictionary.patterns import ParityMixture, UnstructuredPatterns
 
 
 def all_bits(D: int) -> np.ndarray:
-    """All hidden vectors, one a row."""
+    """Return all 2^D hidden vectors as rows."""
     return (np.arange(1 << D)[:, None] >> np.arange(D)[::-1]) & 1
 
 
 def mixture(bits: np.ndarray, k: int, po: float, skew: float = 0.0) -> np.ndarray:
-    """po·D⁽⁰⁾ + (1 − po)·D⁽¹⁾ as Appendix C prints it, with A the first k patterns.
+    """Return the probabilities under po·D⁽⁰⁾ + (1 − po)·D⁽¹⁾ of Appendix C, with A = {1, …, k}.
 
-    `skew` makes "all present" likelier and its background louder, and takes the first relevant
-    pattern out of it.
+    `skew` (negative control) raises the probability of "all present" and its background rate, and
+    removes the first relevant pattern from it.
     """
     D, on = bits.shape[1], bits[:, :k].sum(axis=1)
     quiet = po / (2 - 2 * po)
@@ -54,13 +53,13 @@ def mixture(bits: np.ndarray, k: int, po: float, skew: float = 0.0) -> np.ndarra
 
 
 class Assumptions(ExactComputation):
-    """(A0) to (A2), the normalisation and Lemma 14 on all hidden vectors of the printed law; and
-    how far the family of this package is off.
+    """(A0) to (A2), normalization and Lemma 14 on all hidden vectors of the printed distribution,
+    and deviations of this package's family from it.
 
-    `structured` = False is (A1'), fair coins. `dependence`: the greatest distance in total
-    variation of the law from one in which a background pattern is independent of all others;
-    `agreement`: the greatest difference of moments and of probabilities; `drawn`: the greatest
-    deviation of means over `examples` draws, in standard errors.
+    `structured` = False: (A1'), uniform bits. `dependence`: maximum over background patterns of the
+    total variation distance to the distribution with that pattern made independent. `agreement`:
+    maximum difference of moments and probabilities. `drawn`: maximum deviation of means over
+    `examples` draws, in standard errors.
     """
 
     D: int = eqx.field(static=True)
@@ -74,9 +73,8 @@ class Assumptions(ExactComputation):
         k, D = self.k, self.D
         bits = all_bits(D)
         signs = 2 * bits - 1
-        tied = signs[:, -1] * (
-            1 + 0.5 * signs[:, -2]
-        )  # where skewed, the last pattern is likelier, and tied to another
+        # With skew, the last pattern is more likely and depends on the one before it.
+        tied = signs[:, -1] * (1 + 0.5 * signs[:, -2])
         p = (
             mixture(bits, k, self.po, self.skew)
             if self.structured
@@ -115,7 +113,7 @@ class Assumptions(ExactComputation):
         }
 
     def _dependence(self, bits: np.ndarray, p: np.ndarray, j: int) -> float:
-        """½Σ|p(φ̃) − p(φ̃_j)·p(φ̃_{−j})|."""
+        """Return ½Σ|p(φ̃) − p(φ̃_j)·p(φ̃_{−j})|."""
         table = p.reshape((2,) * self.D)
         own = table.sum(axis=tuple(i for i in range(self.D) if i != j), keepdims=True)
         return float(0.5 * np.abs(table - own * table.sum(axis=j, keepdims=True)).sum())
@@ -123,7 +121,7 @@ class Assumptions(ExactComputation):
     def _package(
         self, family: Any, bits: np.ndarray, p: np.ndarray, y: np.ndarray, key: PRNGKeyArray
     ) -> dict[str, float]:
-        """The family's moments and probabilities, and means of what it draws."""
+        """Return `agreement` and `drawn` of this package's family."""
         key_task, key_draw = jax.random.split(key)
         task, moments = family.task(key=key_task), family.moments
         on, off = bits[:, : self.k].sum(axis=1), bits[:, self.k :].sum(axis=1)
@@ -154,21 +152,21 @@ class Assumptions(ExactComputation):
 
 
 class GeneralAssumptions(ExactComputation):
-    """Appendix F.1 on tasks of the general family: unit patterns, γ, class shares, noise,
+    """Appendix F.1 on tasks of the general family: unit patterns, γ, class fractions, noise,
     independence, and the variance of the data.
 
-    `variance`: |E‖x̃ − E x̃‖²/σ̃² − 1| for the printed σ̃² = ΣVar φ̃_j + dσ_ζ²; what is exact adds
-    the covariances of the patterns times their inner products, and `corrected` is how far the mean
-    of ‖x̃ − E x̃‖² over draws is from it. `drawn`: the greatest deviation of means over `examples`
-    draws, in standard errors: of the label, of its product with a relevant pattern, of products of
-    relevant with background patterns, and of the squared noise outside of the span of the patterns.
-    `slip` is added to the class share and to γ, and lengthens patterns and noise, where they are
-    compared.
+    `variance`: |E‖x̃ − E x̃‖²/σ̃² − 1| for the printed σ̃² = ΣVar φ̃_j + dσ_ζ². `corrected`: relative
+    deviation of the sample mean of ‖x̃ − E x̃‖² from the exact variance, which adds covariances of
+    patterns times their inner products. `drawn`: maximum deviation of means over `examples` draws,
+    in standard errors: of the label, of its product with a relevant pattern, of products of
+    relevant and background patterns, and of the squared noise outside the span of the patterns.
+    `error` (negative control) is added to class fraction and γ, and scales patterns and noise by
+    1 + error.
     """
 
     family: GeneralParity
     examples: int = eqx.field(static=True, default=50_000)
-    slip: float = eqx.field(static=True, default=0.0)
+    error: float = eqx.field(static=True, default=0.0, metadata={"key": "slip"})
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         key_task, key_draw = jax.random.split(key)
@@ -186,42 +184,41 @@ class GeneralAssumptions(ExactComputation):
         )
         np.fill_diagonal(covariance, np.where(relevant, p * (1 - p), rates * (1 - rates)))
         printed = float(np.trace(covariance)) + family.d * noise**2
-        gram = (1 + self.slip) ** 2 * M @ M.T
-        true = float(np.sum(gram * covariance)) + family.d * noise**2
+        gram = (1 + self.error) ** 2 * M @ M.T
+        exact = float(np.sum(gram * covariance)) + family.d * noise**2
         within = [
             float(counts[y == v] @ s[y == v]) / k / float(counts[y == v].sum()) for v in (1, -1)
         ]
         x, labels = (np.asarray(each, float) for each in task.draw(self.examples, key_draw))
         raw = x * math.sqrt(printed)
-        hidden = raw @ np.linalg.pinv(M)  # φ̃ − E φ̃, and noise
+        hidden = raw @ np.linalg.pinv(M)  # φ̃ − E φ̃, plus noise
         rest = raw - hidden @ M
-        places = np.flatnonzero(relevant), np.flatnonzero(~relevant)
-        shares = labels - (1 - 2 * (family.negative + self.slip))
+        on, off = np.flatnonzero(relevant), np.flatnonzero(~relevant)
+        label = labels - (1 - 2 * (family.negative + self.error))
         alpha = np.where(labels > 0, 0.5 / (1 - family.negative), 0.5 / family.negative)
         # E[α_y y φ̃_i] = γ
-        signal = (alpha * labels)[:, None] * hidden[:, places[0]] - family.gamma
-        cross = hidden[:, places[0][:1]] * hidden[:, places[1]]
-        spare = np.sum(rest**2, axis=1) / (family.d - family.D) - (noise * (1 + self.slip)) ** 2
-        means = np.column_stack([shares, signal, cross, spare])
+        signal = (alpha * labels)[:, None] * hidden[:, on] - family.gamma
+        cross = hidden[:, on[:1]] * hidden[:, off]
+        excess = np.sum(rest**2, axis=1) / (family.d - family.D) - (noise * (1 + self.error)) ** 2
+        zero_mean = np.column_stack([label, signal, cross, excess])
+        standard_error = zero_mean.std(axis=0) / math.sqrt(self.examples)
         return {
             "length": float(np.max(np.abs(np.sqrt(np.diag(gram)) - 1))),
-            "gamma": abs((within[0] - within[1]) / 2 + self.slip - family.gamma),
-            "variance": abs(true / printed - 1),
-            "corrected": abs(float(np.mean(np.sum(raw**2, axis=1))) / true - 1),
-            "drawn": float(
-                np.max(np.abs(means.mean(axis=0)) / (means.std(axis=0) / math.sqrt(self.examples)))
-            ),
+            "gamma": abs((within[0] - within[1]) / 2 + self.error - family.gamma),
+            "variance": abs(exact / printed - 1),
+            "corrected": abs(float(np.mean(np.sum(raw**2, axis=1))) / exact - 1),
+            "drawn": float(np.max(np.abs(zero_mean.mean(axis=0)) / standard_error)),
         }
 
 
 class UpdateRule(ExactComputation):
-    """The update (4) of Section 3.1 in plain NumPy, with the gradients of Lemma 12, beside the
-    learner, step by step on the exact law.
+    """Learner versus a NumPy reference of update (4) with the gradients of Lemma 12, step by step
+    on the exact population.
 
-    `weights`, `biases`, `second`: the greatest difference after any step, over the greatest entry.
-    `zero`: the greatest |g⁽⁰⁾(x)|. `kept` is a share of the old weights that the reference keeps
-    where λ = 1/(2η) forgets them; `printed` leaves ξ out of the gradient of b, as Lemma 12 prints
-    it.
+    `weights`, `biases`, `second`: maximum over steps of the largest difference, divided by the
+    largest entry. `zero`: maximum of |g⁽⁰⁾(x)|. Negative controls: `kept` is the fraction of the
+    old weights that the reference keeps in the steps with full decay, λ = 1/(2η); `printed` omits ξ
+    in the gradient of b, as printed in Lemma 12.
     """
 
     D: int = eqx.field(static=True, default=8)
@@ -233,7 +230,7 @@ class UpdateRule(ExactComputation):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         family = BalancedParity(d=self.D + 3, D=self.D, k=self.k, structure=0.5)
-        # Steps large enough for every part of the rule to be seen.
+        # Step sizes large enough for every term of the update to matter.
         schedule = dataclasses.replace(
             TwoStep.theorem(k=self.k, m=self.m, T=self.T, gamma=0.25, sigma=math.sqrt(self.D) / 2),
             first=0.5,
@@ -254,25 +251,25 @@ class UpdateRule(ExactComputation):
         x, y, weight = self._distribution(task)
         models = trace.models
         assert isinstance(models, TwoLayer)
-        found = [np.asarray(each, float) for each in (models.w, models.b, models.a)]
-        w, b, a = (each[0] for each in found)
+        recorded = [np.asarray(each, float) for each in (models.w, models.b, models.a)]
+        w, b, a = (each[0] for each in recorded)
         zero = float(np.max(np.abs(np.clip(x @ w.T + b, 0, 1) @ a)))
         gaps = np.zeros(3)
         rates = (schedule.first, schedule.second, *(0.2,) * (self.T - 2))
         for step, rate in enumerate(rates, start=1):
             noise = schedule.noise if step <= 2 else 0.0
-            slopes = gradients(w, b, a, x, y, weight, noise, printed=self.printed)
+            grad = gradients(w, b, a, x, y, weight, noise, printed=self.printed)
             lam_w = (1 - self.kept) / (2 * rate) if step <= 2 else decay
             lam_a = 0.0 if step == 1 else (1 - self.kept) / (2 * rate) if step == 2 else decay
             w, b, a = (
-                w - rate * (slopes[0] + 2 * lam_w * w),
-                b - rate * slopes[1],
-                a - rate * (slopes[2] + 2 * lam_a * a),
+                w - rate * (grad[0] + 2 * lam_w * w),
+                b - rate * grad[1],
+                a - rate * (grad[2] + 2 * lam_a * a),
             )
-            pairs = zip((w, b, a), (each[step] for each in found), strict=True)
+            pairs = zip((w, b, a), (each[step] for each in recorded), strict=True)
             gaps = np.maximum(
                 gaps,
-                [np.max(np.abs(mine - theirs)) / np.max(np.abs(theirs)) for mine, theirs in pairs],
+                [np.max(np.abs(own - learned)) / np.max(np.abs(learned)) for own, learned in pairs],
             )
         return {
             "weights": float(gaps[0]),
@@ -282,7 +279,7 @@ class UpdateRule(ExactComputation):
         }
 
     def _distribution(self, task: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All inputs of Section 3, their labels and their probabilities at po = ½."""
+        """Return all inputs of Section 3 with labels and probabilities at po = ½."""
         bits = all_bits(self.D)
         order = np.argsort(~np.asarray(task.relevant), kind="stable")
         patterns = np.asarray(task.dictionary, float)[order]
@@ -301,11 +298,11 @@ def gradients(
     *,
     printed: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """∂L/∂w, ∂L/∂b, ∂L/∂a of Lemma 12; `printed`: without ξ in that of b, as (24) stands."""
+    """Return ∂L/∂w, ∂L/∂b, ∂L/∂a of Lemma 12; `printed`: without ξ in that of b, as in (24)."""
     u = x @ w.T + b  # n 2m
 
     def ramp(v: np.ndarray) -> np.ndarray:
-        """E max(0, v + ξ)."""
+        """Return E max(0, v + ξ)."""
         if not noise:
             sharp: np.ndarray = np.maximum(v, 0)
             return sharp

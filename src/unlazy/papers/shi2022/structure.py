@@ -1,4 +1,4 @@
-"""Figures 22 to 25: a student on a mixture of real and injected inputs, labelled by a teacher.
+"""Figures 22 to 25: a student on a mixture of real and injected inputs, labeled by a teacher.
 
 Reference: shi2022, Figure 4 and Appendix E.5.2, E.5.3.
 """
@@ -21,13 +21,13 @@ from unlazy.papers.shi2022.injected import GAUSSIAN, InjectedImages, PartAccurac
 
 #: Trained groups of FC(m) and of ResNet(m).
 DENSE, RESIDUAL = ("w", "b", "a", "c"), ("stem", "filters", "norms", "a", "c")
-#: Weight λ of R₂ beside R₁.
+#: Weight λ in the regularizer R₁ + λ·R₂.
 TRADE = 0.5
 
 
 class Setting(NamedTuple):
-    """Filters or neurons of teacher and student, steps of each, batch, examples of each, test
-    examples, side of an image.
+    """Filters or neurons, steps and examples of teacher (`teacher`, `taught_steps`, `taught`) and
+    student; batch; test examples; image side in pixels.
     """
 
     teacher: int
@@ -46,17 +46,17 @@ MNIST_SETTINGS: dict[Scale, Setting] = {
     "laptop": Setting(9, 9, 1_000, 1_000, 100, 20_000, 10_000, 2_000),
     "paper": Setting(9, 9, 10_000, 10_000, 100, 120_000, 60_000, 10_000),
 }
-COLOUR_SETTINGS: dict[Scale, Setting] = {
+COLOR_SETTINGS: dict[Scale, Setting] = {
     "smoke": Setting(1, 2, 4, 4, 8, 40, 40, 20, 8),
     "laptop": Setting(5, 9, 200, 200, 64, 10_000, 6_400, 500, 16),
     "paper": Setting(5, 9, 8_000, 8_000, 128, 100_000, 50_000, 5_000),
 }
-#: Teachers and students of ResNet(m) by set, as published.
+#: Dataset, m of the teacher and m of the student in ResNet(m), as published.
 RESNETS = {"CIFAR-10": ("cifar10", 5, 9), "SVHN": ("svhn", 2, 8)}
 
 
 def quadratic(m: int, d: int) -> PlainInit:
-    """FC(m): one hidden layer of m neurons with quadratic activation."""
+    """Return FC(m): one hidden layer of m neurons with quadratic activation."""
     return PlainInit(
         m=m,
         w_scale=1 / math.sqrt(d),
@@ -82,7 +82,7 @@ def _descent(
 def taught_by(
     init: Init, groups: tuple[str, ...], rate: float, steps: int, batch: int
 ) -> GradientDescent:
-    """How a teacher is trained."""
+    """Return the training of a teacher."""
     return GradientDescent(
         init, (_descent(TeacherDescent, groups, rate, steps, batch, trade=TRADE),)
     )
@@ -91,8 +91,8 @@ def taught_by(
 def student(
     init: Init, groups: tuple[str, ...], rate: float, steps: int, batch: int
 ) -> GradientDescent:
-    """How a student is trained, with looks along the way."""
-    record = tuple(sorted({0, *(round(steps * share) for share in (0.05, 0.1, 0.25, 0.5))}))
+    """Return the training of a student, with recorded steps for the curves."""
+    record = tuple(sorted({0, *(round(steps * fraction) for fraction in (0.05, 0.1, 0.25, 0.5))}))
     return GradientDescent(init, (_descent(Descent, groups, rate, steps, batch),), record=record)
 
 
@@ -106,9 +106,9 @@ def _digits_arm(scale: Scale, m: int, alpha: float, injected: str = GAUSSIAN) ->
     return Arm(family, learner, size.n, (PartAccuracies(size.test),))
 
 
-def _colour_arm(scale: Scale, name: str, alpha: float, injected: str) -> Arm:
+def _color_arm(scale: Scale, name: str, alpha: float, injected: str) -> Arm:
     data, m_teacher, m_student = RESNETS[name]
-    size, rate = COLOUR_SETTINGS[scale], 2e-3
+    size, rate = COLOR_SETTINGS[scale], 2e-3
     if scale == "smoke":
         m_teacher, m_student = size.teacher, size.student
     teacher = taught_by(ImageResNetInit(m_teacher), RESIDUAL, rate, size.taught_steps, size.batch)
@@ -125,61 +125,59 @@ def _colour_arm(scale: Scale, name: str, alpha: float, injected: str) -> Arm:
     return Arm(family, learner, size.n, (PartAccuracies(size.test),))
 
 
-#: Shares of injected inputs; 0 is training on the original inputs.
+#: Fractions of injected inputs; 0 is training on the original inputs.
 ALPHAS = (0.0, 0.25, 0.5, 0.75)
 
 
-def _mixture(name: str, alpha: float, what: str = "Gaussian") -> str:
-    return f"{name}, original" if alpha == 0 else f"{name} + {what}, α = {alpha:g}"
+def _mixture(name: str, alpha: float, injected: str = "Gaussian") -> str:
+    return f"{name}, original" if alpha == 0 else f"{name} + {injected}, α = {alpha:g}"
 
 
 def digits_mixed(scale: Scale) -> dict[str, StudyArm]:
-    """MNIST with Gaussians, and students of two sizes."""
+    """Return MNIST with Gaussians, for students of two sizes."""
     wide = 5 if scale == "smoke" else 50
-    found: dict[str, StudyArm] = {
+    narrow: dict[str, StudyArm] = {
         _mixture("MNIST", alpha): _digits_arm(scale, MNIST_SETTINGS[scale].student, alpha)
         for alpha in (0.0, 0.5)
     }
-    return found | {
+    return narrow | {
         _mixture("MNIST, m = 50", alpha): _digits_arm(scale, wide, alpha) for alpha in (0.0, 0.5)
     }
 
 
-def colours_mixed(scale: Scale, name: str) -> dict[str, StudyArm]:
-    """A set of colour images with Gaussians, in several shares where it is CIFAR-10, and with Tiny
-    ImageNet.
-    """
+def colors_mixed(scale: Scale, name: str) -> dict[str, StudyArm]:
+    """Return color images mixed with Gaussians (CIFAR-10: several fractions) and Tiny ImageNet."""
     alphas = ALPHAS if name == "CIFAR-10" else (0.0, 0.5)
-    found: dict[str, StudyArm] = {
-        _mixture(name, alpha): _colour_arm(scale, name, alpha, GAUSSIAN) for alpha in alphas
+    gaussian: dict[str, StudyArm] = {
+        _mixture(name, alpha): _color_arm(scale, name, alpha, GAUSSIAN) for alpha in alphas
     }
-    return found | {
-        _mixture(name, 0.5, "Tiny ImageNet"): _colour_arm(scale, name, 0.5, "tinyimagenet")
+    return gaussian | {
+        _mixture(name, 0.5, "Tiny ImageNet"): _color_arm(scale, name, 0.5, "tinyimagenet")
     }
 
 
 def mixed(scale: Scale) -> dict[str, StudyArm]:
-    """MNIST and CIFAR-10."""
-    return {**digits_mixed(scale), **colours_mixed(scale, "CIFAR-10")}
+    """Return the arms of MNIST and CIFAR-10."""
+    return {**digits_mixed(scale), **colors_mixed(scale, "CIFAR-10")}
 
 
 def _with_itself(study: dict[str, StudyArm]) -> dict[str, StudyArm]:
-    """The same where what is injected are images of the same set."""
-    found: dict[str, StudyArm] = {}
+    """Return the same arms with images of the same dataset injected."""
+    changed: dict[str, StudyArm] = {}
     for name, each in study.items():
         assert isinstance(each, Arm) and isinstance(each.family, InjectedImages)
-        found[name] = dataclasses.replace(
+        changed[name] = dataclasses.replace(
             each, family=dataclasses.replace(each.family, injected=each.family.data)
         )
-    return found
+    return changed
 
 
 def _gap(name: str, lower: float) -> Check:
-    """The original part is learned better than the injected one."""
+    """Check that the original part is learned better than the injected one."""
     return arm(name).original_accuracy - arm(name).injected_accuracy >= lower
 
 
-def _colour_checks(name: str, alphas: tuple[float, ...]) -> tuple[Check, ...]:
+def _color_checks(name: str, alphas: tuple[float, ...]) -> tuple[Check, ...]:
     half, tiny, original = arms(
         _mixture(name, 0.5),
         _mixture(name, 0.5, "Tiny ImageNet"),
@@ -213,17 +211,18 @@ FIGURES22_25 = Claim(
     where="Figures 4, 22 to 25 (Section 6, Appendix E.5.2, E.5.3)",
     kind="figure",
     statement=(
-        "On an equal mixture of CIFAR-10 images and Gaussians, labelled by a teacher, a student "
+        "On an equal mixture of CIFAR-10 images and Gaussians, labeled by a teacher, a student "
         "learns the images about as well as without the Gaussians, and the Gaussian part slower "
-        "and worse, so that the whole is below training on the original; for other mixtures it is "
-        "the same; the part of Tiny ImageNet is learned better than the Gaussian one. On MNIST "
-        "with 50 neurons the MNIST part is learned better than the Gaussian one."
+        "and worse, so accuracy on the mixture is below that of training on the original data. "
+        "Other mixing fractions give the same trend. The Tiny ImageNet part is learned better than "
+        "the Gaussian part. On MNIST with 50 neurons the MNIST part is learned better than the "
+        "Gaussian part."
     ),
     study=mixed,
-    checks=(_gap(_mixture("MNIST, m = 50", 0.5), 2.0), *_colour_checks("CIFAR-10", ALPHAS[1:])),
+    checks=(_gap(_mixture("MNIST, m = 50", 0.5), 2.0), *_color_checks("CIFAR-10", ALPHAS[1:])),
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
     control=Control(
-        "what is injected are images of the same set",
+        "the injected inputs are images of the same dataset",
         lambda scale: _with_itself(
             {
                 name: arm
@@ -246,14 +245,14 @@ FIGURES22_23_SVHN = Claim(
     id="shi2022/figures22-23-svhn",
     where="Figures 22(c), 23(b) (Appendix E.5.2)",
     kind="figure",
-    statement="On SVHN mixed with Gaussians or with Tiny ImageNet the trends are those of "
+    statement="On SVHN mixed with Gaussians or with Tiny ImageNet, the trends are those of "
     "CIFAR-10.",
-    study=lambda scale: colours_mixed(scale, "SVHN"),
-    checks=_colour_checks("SVHN", (0.5,)),
+    study=lambda scale: colors_mixed(scale, "SVHN"),
+    checks=_color_checks("SVHN", (0.5,)),
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
     control=Control(
-        "what is injected are images of the same set",
-        lambda scale: _with_itself(colours_mixed(scale, "SVHN")),
+        "the injected inputs are images of the same dataset",
+        lambda scale: _with_itself(colors_mixed(scale, "SVHN")),
     ),
     plots=_part_plots((_mixture("SVHN", 0.5), _mixture("SVHN", 0.5, "Tiny ImageNet"))),
     **notes("shi2022/figures22-23-svhn"),

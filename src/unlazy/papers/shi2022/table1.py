@@ -2,9 +2,8 @@
 
 unlazy reproduce shi2022/table1 --scale paper     a few minutes on two cores
 
-All data here and in Tables 3 to 5 are one family whose structure and class balance are numbers, so
-that the network with and without input structure, and all class balances, run in the same compiled
-programs.
+All data here and in Tables 3 to 5 belong to one family with numeric structure and class balance.
+All of its members therefore run in the same compiled programs.
 
 Reference: shi2022, Section 6, Appendix E.1.1.
 """
@@ -30,7 +29,7 @@ from unlazy.tasks.dictionary.patterns import PatternFamily
 
 
 class Size(NamedTuple):
-    """Sizes of a simulation."""
+    """Sizes of a simulation: m neuron pairs, T steps, n examples, `test` test examples."""
 
     d: int
     D: int
@@ -50,12 +49,12 @@ PARITY: dict[Scale, Size] = {
 
 
 def parity_task(size: Size, *, negative: float = 0.5) -> BalancedParity:
-    """The structured data of Table 1, with a share of the class −1."""
+    """Return the structured data of Table 1; `negative` = Pr[y = −1]."""
     return BalancedParity(d=size.d, D=size.D, k=size.k, structure=0.5, negative=negative)
 
 
 def without_structure(task: BalancedParity) -> BalancedParity:
-    """The same where all patterns are fair coins."""
+    """Return the same task with uniform bits as patterns."""
     return dataclasses.replace(task, structure=0.0)
 
 
@@ -66,33 +65,29 @@ def scheduled(make: Callable[..., TwoStep], size: Size, task: PatternFamily) -> 
 
 
 def practical(size: Size) -> TwoStep:
-    """The practical schedule for the data of Table 1. Its constants γ and σ̃ are those of the
-    structured data throughout.
+    """Return the practical schedule for the data of Table 1.
 
-    Deviation: without input structure γ = 0 and σ_a would be infinite; the values of the structured
-    data are used there too.
+    Deviation: without input structure γ = 0 and σ_a would be infinite; γ and σ̃ of the structured
+    data are used instead.
     """
     return scheduled(TwoStep.practical, size, parity_task(size))
 
 
 def verbatim(size: Size) -> TwoStep:
-    """The schedule of Theorem 26 to the letter for the data of Table 1."""
+    """Return the schedule of Theorem 26, exactly as stated, for the data of Table 1."""
     return scheduled(TwoStep.theorem, size, parity_task(size))
 
 
 def curve_steps(T: int) -> tuple[int, ...]:
-    """Recorded steps: 0, 1, 2, and a few that are spread over the rest."""
-    return tuple(
-        sorted({0, 1, 2, *(round(T * share) for share in (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75))})
-    )
+    """Return the recorded steps: 0, 1, 2 and seven fractions of T."""
+    fractions = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75)
+    return tuple(sorted({0, 1, 2, *(round(T * fraction) for fraction in fractions)}))
 
 
 def benchmark(
     size: Size, schedule: TwoStep, structured: Family, unstructured: Family
 ) -> dict[str, Arm]:
-    """The six methods of a table, and NTK and RF without input structure, of which its text and
-    figures speak.
-    """
+    """Return the six methods of a table, and NTK and RF without input structure."""
     steps = curve_steps(size.T)
     measure = (Performance(size.test), Alignment())
     learners: dict[str, Learner] = {
@@ -107,35 +102,31 @@ def benchmark(
         f"{name} w/o structure": dataclasses.replace(arms[name], family=unstructured)
         for name in ("Network", "NTK", "RF")
     }
-    drawn = {
+    plotted = {
         name: dataclasses.replace(arms[name], probes=(*measure, Silhouette()))
         for name in ("Network", "Network w/o structure")
     }
-    return arms | drawn
+    return arms | plotted
 
 
 def table1(scale: Scale) -> dict[str, Arm]:
-    """The methods of Table 1, readouts trained by SGD beside the best ones, and rivals whose
-    training went on.
-    """
+    """Return the methods of Table 1, readouts trained by SGD, and baselines trained longer."""
     size = PARITY[scale]
     task, schedule, steps = parity_task(size), practical(size), curve_steps(PARITY[scale].T)
     arms = benchmark(size, schedule, task, without_structure(task))
-    beside = {
+    further = {
         "One Step": schedule.frozen(1, steps),
         "Two Step": schedule.frozen(2, steps),
         "RF (converged)": schedule.random_features(readout="converged"),
         "NTK (ten times the steps)": schedule.tangent(longer=10),
     }
     return arms | {
-        name: dataclasses.replace(arms["RF"], learner=learner) for name, learner in beside.items()
+        name: dataclasses.replace(arms["RF"], learner=learner) for name, learner in further.items()
     }
 
 
 def like_paper(difference: Quantity, table: tuple[Published, ...]) -> Check:
-    """Check that one number exceeds another by half to three halves of the published difference
-    (our band).
-    """
+    """Check that a difference is half to three halves of the published one (range is ours)."""
     printed = {number.quantity: Decimal(number.printed) for number in table}
     assert difference.minus is not None
     gap = float(printed[dataclasses.replace(difference, minus=None)] - printed[difference.minus])
@@ -143,35 +134,33 @@ def like_paper(difference: Quantity, table: tuple[Published, ...]) -> Check:
 
 
 def near_chance(*names: ArmName) -> tuple[Check, ...]:
-    """Check that methods are no better than guessing between two equal classes, within three points
-    (our band).
-    """
+    """Check that accuracies are within three points of 50 % (range is ours)."""
     return tuple(name.test_accuracy.between(47.0, 53.0) for name in names)
 
 
 def negative_control(study: Callable[[Scale], Mapping[str, StudyArm]]) -> Control:
-    """The control of a table: methods on structured inputs see labels of other inputs, and those
-    without structure are given it.
+    """Return the control of a table: shuffled labels on structured inputs, and input structure for
+    the arms without it.
     """
 
-    def world(scale: Scale) -> dict[str, StudyArm]:
-        found: dict[str, StudyArm] = {}
+    def violated(scale: Scale) -> dict[str, StudyArm]:
+        changed: dict[str, StudyArm] = {}
         for name, each in study(scale).items():
             if (
                 isinstance(each, Arm)
                 and isinstance(each.family, BalancedParity)
                 and each.family.structure == 0
             ):
-                found[name] = dataclasses.replace(
+                changed[name] = dataclasses.replace(
                     each, family=dataclasses.replace(each.family, structure=0.5)
                 )
             else:
-                found[name] = shuffled_labels(each) or each
-        return found
+                changed[name] = shuffled_labels(each) or each
+        return changed
 
     return Control(
-        "learners see labels of other inputs; those meant to go without input structure have it",
-        world,
+        "labels are shuffled; arms without input structure have it",
+        violated,
     )
 
 
@@ -186,19 +175,19 @@ TABLE1 = Claim(
     where="Table 1, Figures 1, 2, 5, 6 (Section 6, Appendix E.1.1)",
     kind="table",
     statement=(
-        "On parity labels of hidden patterns the network has high test accuracy, and NTK and "
-        "random features a significantly lower one; without input structure all three are about "
-        "as good as guessing, and the network overfits. After one step some weights gather around "
-        "the sum of the relevant patterns, yet the best classifier on them is at about 52 %; the "
-        "second step improves them to a cosine above 0.99, and the best classifier is at about "
-        "100 %."
+        "On parity labels of hidden patterns, the network has high test accuracy, and NTK and "
+        "random features have significantly lower test accuracy. Without input structure all "
+        "three are about as good as guessing, and the network overfits. After one step some "
+        "weights cluster around the sum of the relevant patterns, yet the best classifier on them "
+        "has about 52 % test accuracy. The second step improves the weights to a cosine above "
+        "0.99, and the best classifier has about 100 %."
     ),
     study=table1,
     checks=(
         net.test_accuracy >= 99.0,
         like_paper(net.test_accuracy - ntk.test_accuracy, PRINTED),
         like_paper(net.test_accuracy - rf.test_accuracy, PRINTED),
-        # Rivals whose training went on may be farther behind, but not nearer.
+        # Baselines trained longer may have a larger difference, but not a smaller one.
         net.test_accuracy - ntk_longer.test_accuracy >= 6.8,
         net.test_accuracy - rf_converged.test_accuracy >= 12.0,
         *near_chance(*without),

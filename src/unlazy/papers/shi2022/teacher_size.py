@@ -1,5 +1,4 @@
-"""Algorithm 1 and Figure 26: the size of a teacher by the first minimum of its loss over sizes, and
-the students' curves.
+"""Algorithm 1 and Figure 26: test loss over network size, for teachers and students.
 
 Reference: shi2022, Algorithm 1, Appendix E.5.1 and E.5.4.
 """
@@ -23,8 +22,8 @@ from unlazy.tasks.images.families import ImageClasses
 
 
 class CurveSizes(NamedTuple):
-    """Sizes of networks, of teachers whose students are looked at; examples and steps of teachers'
-    and students' curves; test examples.
+    """Network sizes of teachers and students, teachers of students, examples and steps of both
+    curves, and test examples.
     """
 
     sizes: tuple[int, ...]
@@ -66,29 +65,28 @@ TAUGHT, TAUGHT_STEPS = 20_000, 500
 
 
 def first_minimum(losses: np.ndarray) -> int:
-    """The place of the minimum in the classical regime: the first loss that is below the one before
-    and not above the next two.
+    """Return the index of the minimum in the classical regime: the first loss below the previous
+    one and not above the next two.
 
-    Where the losses fall to the end, it is the last place; where they rise from the start, the
-    first.
+    This is the last index if the losses decrease, and the first if they increase.
     """
-    for place in range(len(losses)):
-        after = losses[place + 1 : place + 3]
-        if (place == 0 or losses[place] < losses[place - 1]) and np.all(losses[place] <= after):
-            return place
+    for index in range(len(losses)):
+        after = losses[index + 1 : index + 3]
+        if (index == 0 or losses[index] < losses[index - 1]) and np.all(losses[index] <= after):
+            return index
     return int(np.argmin(losses))
 
 
-def chosen_size(places: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-    """`chosen_size`, at the first minimum of the test loss over sizes; `rise`: how far the loss is
-    above it at its worst behind it.
+def chosen_size(sizes: np.ndarray, table: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+    """Return `chosen_size` at the first minimum of the test loss, its log₂ (`log_size`), and
+    `rise`, the largest later loss minus this minimum.
     """
     losses = table["test_loss"]
-    place = first_minimum(losses)
+    index = first_minimum(losses)
     return {
-        "chosen_size": places[place],
-        "log_size": np.log2(places[place]),
-        "rise": np.max(losses[place:]) - losses[place],
+        "chosen_size": sizes[index],
+        "log_size": np.log2(sizes[index]),
+        "rise": np.max(losses[index:]) - losses[index],
     }
 
 
@@ -100,46 +98,44 @@ def _network(m: int, steps: int) -> GradientDescent:
 
 
 def curves(scale: Scale) -> dict[str, StudyArm]:
-    """The loss over sizes: of teachers on MNIST, and of students of each teacher on Gaussians."""
+    """Return the loss over sizes of teachers on MNIST, and of their students on Gaussians."""
     size = CURVES[scale]
-    looks = (Performance(size.test),)
+    probes = (Performance(size.test),)
     mnist = ImageClasses("mnist", flat=True)
-    found: dict[str, StudyArm] = {
+    arms: dict[str, StudyArm] = {
         "teachers": Row(
-            {m: Arm(mnist, _network(m, size.steps), size.n, looks) for m in size.sizes},
+            {m: Arm(mnist, _network(m, size.steps), size.n, probes) for m in size.sizes},
             summaries=(chosen_size,),
         )
     }
-    for place, t in enumerate(size.teachers):
-        found[_students(place)] = students(size, t)
-    return found
+    return arms | {_students(i): students(size, t) for i, t in enumerate(size.teachers)}
 
 
-def _students(place: int) -> str:
-    return f"students of {('the chosen', 'a larger', 'the largest')[place]} teacher"
+def _students(index: int) -> str:
+    return f"students of {('the chosen', 'a larger', 'the largest')[index]} teacher"
 
 
 def students(size: CurveSizes, t: int) -> Row:
-    """Students of all sizes on Gaussians that a teacher FC(t) labels."""
+    """Return students of all sizes on Gaussians labeled by a teacher FC(t)."""
     teacher = taught_by(quadratic(t, 784), DENSE, RATE, TAUGHT_STEPS, BATCH)
     family = InjectedImages(
         "mnist", alpha=1.0, teacher=teacher, taught=min(TAUGHT, size.n_students), flat=True
     )
-    looks = (Performance(size.test),)
+    probes = (Performance(size.test),)
     arms = {
-        m: Arm(family, _network(m, size.student_steps), size.n_students, looks)
+        m: Arm(family, _network(m, size.student_steps), size.n_students, probes)
         for m in size.student_sizes
     }
     return Row(arms, summaries=(chosen_size,))
 
 
 def swapped(scale: Scale) -> dict[str, StudyArm]:
-    """The curves of the students with the teachers exchanged."""
-    found = curves(scale)
+    """Return the curves with the students of the first two teachers exchanged."""
+    arms = curves(scale)
     return {
-        "teachers": found["teachers"],
-        _students(0): found[_students(1)],
-        _students(1): found[_students(0)],
+        "teachers": arms["teachers"],
+        _students(0): arms[_students(1)],
+        _students(1): arms[_students(0)],
     }
 
 
@@ -149,9 +145,9 @@ ALGORITHM1 = Claim(
     where="Algorithm 1, Figure 26 (Appendix E.5.1, E.5.4)",
     kind="learner",
     statement=(
-        "The test loss of teachers FC(m) on MNIST has a minimum in the classical regime, at m = "
-        "9. Students on Gaussians that this teacher labels have theirs at roughly the same size, "
-        "and it becomes larger when the teacher gets larger."
+        "The test loss of teachers FC(m) on MNIST has a minimum in the classical regime, at m = 9. "
+        "Students on Gaussians labeled by this teacher have their minimum at roughly the same "
+        "size; with a larger teacher it moves to a larger size."
     ),
     study=curves,
     checks=(
@@ -162,18 +158,17 @@ ALGORITHM1 = Claim(
     ),
     seeds={"smoke": 1, "laptop": 5, "paper": 3},
     control=Control(
-        "the teachers are exchanged: students of FC(50) stand for those of FC(9), and the other "
-        "way round",
+        "the students of FC(9) and of FC(50) are exchanged",
         swapped,
     ),
     plots=(
         Plot(
-            title="Test loss over the size of the network",
+            title="Test loss over network size",
             x="hidden neurons m",
             y="test loss",
             series=tuple(
                 PlotLine(arm, "test_loss", arm)
-                for arm in ("teachers", *(_students(place) for place in range(3)))
+                for arm in ("teachers", *(_students(index) for index in range(3)))
             ),
             log_x=True,
         ),

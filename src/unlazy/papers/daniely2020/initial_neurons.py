@@ -1,4 +1,4 @@
-"""The random start, neuron by neuron: all that a first gradient depends on, with exact
+"""Random initialization per neuron: the counts that determine a first gradient, with exact
 probabilities.
 
 Reference: daniely2020, Section 2.
@@ -14,28 +14,31 @@ import scipy.stats
 from jaxtyping import Float, Int
 from scipy.special import gammaln
 
-#: Of so many numbers of weights that are not 0 outside A, all are kept.
-MOST = 10_000
+#: Maximum number of values of `outside`.
+MAX_VALUES = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomStart:
-    """The compositions of a random ternary neuron, with their probabilities; outside A twelve
-    standard deviations are kept.
+class InitialNeurons:
+    """Counts of the weights of a random ternary neuron, with their probabilities.
 
-    Above `most` numbers of weights ≠ 0 outside A, every s-th of them stands for s neighbours, s odd
-    so that both parities are met: first gradients are smooth in that number.
+    plus, minus: numbers of weights 1 and −1 in A. outside: number of nonzero weights outside A,
+    within twelve standard deviations of its mean. If it has more than `max_values` values, every
+    s-th represents s neighbors, with s odd so that both parities occur: first gradients are smooth
+    in that number.
     """
 
     plus: Int[np.ndarray, " c"]
     minus: Int[np.ndarray, " c"]
     outside: Int[np.ndarray, " c"]
-    share: Float[np.ndarray, " c"]
+    probability: Float[np.ndarray, " c"]
 
     @classmethod
-    def of(cls, n: int, k: int, *, cancelling: bool = False, most: int = MOST) -> RandomStart:
-        """All compositions of n weights, k of them in A; or those alone whose weights in A sum to
-        zero.
+    def of(
+        cls, n: int, k: int, *, cancelling: bool = False, max_values: int = MAX_VALUES
+    ) -> InitialNeurons:
+        """Return all counts for n weights, k of them in A; `cancelling`: only those whose weights
+        in A sum to zero.
         """
         rest = n - k
         spread = 12 * math.sqrt(rest * 2 / 9) + 1
@@ -46,7 +49,7 @@ class RandomStart:
         pairs = np.array(
             [(p, m) for p in range(k + 1) for m in range(k + 1 - p) if p == m or not cancelling]
         )
-        stride = (high - low) // most // 2 * 2 + 1
+        stride = (high - low) // max_values // 2 * 2 + 1
         M = np.arange(low, high + 1, stride)
         zeros = k - pairs.sum(axis=1)
         within = np.exp(
@@ -56,10 +59,10 @@ class RandomStart:
             - gammaln(zeros + 1)
             - k * math.log(3)
         )
-        share = within[:, None] * scipy.stats.binom.pmf(M, rest, 2 / 3) * stride
-        grid = np.broadcast_to(M, share.shape).reshape(-1)
+        probability = within[:, None] * scipy.stats.binom.pmf(M, rest, 2 / 3) * stride
+        outside = np.broadcast_to(M, probability.shape).reshape(-1)
         plus, minus = (np.repeat(pairs[:, side], len(M)) for side in (0, 1))
-        return cls(plus, minus, grid, share.reshape(-1))
+        return cls(plus, minus, outside, probability.reshape(-1))
 
     @property
     def cancelling(self) -> np.ndarray:
