@@ -154,7 +154,7 @@ def test_power_tells_how_many_seeds_decide():
         count = seeds_for(distance)
         held = [estimate(draw.normal(distance, 1.0, size=count)).low > 0 for _ in range(2000)]
         assert 0.88 < np.mean(held) < 0.96
-    assert "seeds would decide" in judge(claim(), "paper", records(98.8, 99.1, 99.4)).reason
+    assert "seeds would be conclusive" in judge(claim(), "paper", records(98.8, 99.1, 99.4)).reason
 
 
 def test_looking_again_and_again_keeps_the_error():
@@ -199,11 +199,11 @@ def test_pairs_are_compared_seed_by_seed():
 
 
 def test_an_identity_does_not_count_and_a_broken_one_stops_the_verdict():
-    digest = Check(ACCURACY, lower=99.0, origin="identity")
-    assert outcome(99.5, 99.6, 99.7, checks=(digest,)) == "undecided"
+    identity = Check(ACCURACY, lower=99.0, origin="identity")
+    assert outcome(99.5, 99.6, 99.7, checks=(identity,)) == "undecided"
     other = Check(ACCURACY, lower=80.0)
-    assert outcome(99.5, 99.6, 99.7, checks=(digest, other)) == "holds"
-    verdict = judge(claim(checks=(digest, other)), "paper", records(90, 90.1, 89.9))
+    assert outcome(99.5, 99.6, 99.7, checks=(identity, other)) == "holds"
+    verdict = judge(claim(checks=(identity, other)), "paper", records(90, 90.1, 89.9))
     assert verdict.outcome == "undecided" and "identity" in verdict.reason
 
 
@@ -212,9 +212,9 @@ def test_outside_its_conditions_a_theorem_is_neither_confirmed_nor_refuted():
     for values, seen in (((99.5, 99.6, 99.7), "holds"), ((90, 90.1, 89.9), "fails")):
         verdict = judge(claim(conditions=(wide,)), "paper", records(*values))
         assert (
-            verdict.outcome == "outside hypotheses"
+            verdict.outcome == "assumptions not met"
             and verdict.seen == seen
-            and "missed 3.12-fold" in verdict.reason
+            and "missed by a factor of 3.12" in verdict.reason
         )
     assert verdict.to_json()["hypotheses"][0]["factor"] == pytest.approx(3.125)
     met = Condition("accuracy ≤ 100", ACCURACY, lambda scale: 100.0, "≤")
@@ -253,7 +253,7 @@ def test_one_failing_check_fails_the_claim():
 
 def test_a_scale_without_checks_decides_nothing():
     verdict = judge(claim(), "smoke", records(100, 100, 100))
-    assert verdict.outcome == "undecided" and "only shows that everything runs" in verdict.reason
+    assert verdict.outcome == "undecided" and "only tests that everything runs" in verdict.reason
 
 
 def test_published_values_are_met_missed_or_open():
@@ -391,7 +391,7 @@ def test_a_network_at_ninety_percent_fails_table_1():
     verdict = judge(CLAIMS["shi2022/table1"], "paper", planted)
     assert (
         verdict.outcome == "fails"
-        and "Network test_accuracy ≥ 99, but 90 was measured" in verdict.reason
+        and "Network test_accuracy ≥ 99, but measured 90" in verdict.reason
     )
 
 

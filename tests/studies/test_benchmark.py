@@ -176,9 +176,10 @@ def test_differences_are_paired():
     leader, ((other, ahead, decided),) = outcome.differences(100)
     assert (leader, other, decided) == ("a", "b", True)
     assert ahead.mean == pytest.approx(1.04) and ahead.half < 0.1 < outcome.mean("a", 100).half
-    assert "a (74.04 %) is ahead of b by 1.04" in outcome.conclusion(100) and outcome.conclusion(
-        100
-    ).endswith("decided.")
+    assert outcome.conclusion(100) == (
+        f"At n = 100, a is best (74.04 %): +1.04 ± {ahead.half:.3g} points over b (significant, "
+        "5 paired seeds)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,17 +187,33 @@ def test_differences_are_paired():
     [
         (
             {"a": [90.0, 91, 92], "b": [91.0, 90, 91.5]},
-            "a (91.00 %) has the greatest mean, but its lead over b is not decided",
+            "a has the highest mean (91.00 %), but is not significantly better than b (+0.167 ± ",
         ),
-        ({"a": [90.0], "b": [50.0]}, "is not decided (40.00 points, 1 seed)"),
-        ({"a": [90.0, 91]}, "a has 90.50 %; it is alone"),
+        ({"a": [90.0], "b": [50.0]}, "is not significantly better than b (+40 points, 1 seed)."),
+        ({"a": [90.0, 91]}, "a has 90.50 % (no other learner)."),
         (
             {"a": [99.0, 99, 99], "b": [98.9, 99, 99], "c": [50.0, 51, 52]},
-            "it is ahead of 1 other, decided",
+            "; significantly better than 1 other.",
         ),
         (
             {"a": [99.0, 99.1, 99], "b": [80.0, 80, 80], "c": [50.0, 51, 52]},
-            "is ahead of b, and farther ahead of the others, by 19",
+            "a is best (99.03 %): +19",
+        ),
+        (
+            {"a": [99.0, 99.1, 99], "b": [80.0, 80, 80], "c": [50.0, 51, 52]},
+            " points over b, the runner-up (significant, 3 paired seeds).",
+        ),
+        (
+            {"sgd": [100.0, 100], "ntk": [100.0, 100], "rbf": [100.0, 100]},
+            "At n = 100, sgd, ntk and rbf tie at 100.00 %.",
+        ),
+        (
+            {"a": [100.0, 99, 98], "b": [98.0, 99, 100], "c": [50.0, 51, 52]},
+            "a and b tie at 99.00 %; significantly better than 1 other.",
+        ),
+        (
+            {"a": [100.0, 100], "b": [100.0, 100], "c": [90.0, 100]},
+            "a and b tie at 100.00 %; not significantly better than c (+5 ± ",
         ),
     ],
 )

@@ -22,7 +22,7 @@ from unlazy.lab.store import Store
 from unlazy.learners.features import FeatureRidge
 from unlazy.report.scaling import table
 from unlazy.report.view import view_of
-from unlazy.studies.scaling import EASIER, START, TARGET, Scaling, places_of, sizes_to_try
+from unlazy.studies.scaling import EASIER_TARGETS, FIRST_N, TARGET, Scaling, places_of, sizes_to_try
 from unlazy.tasks.multi_index import MultiIndex
 
 LINEAR = FeatureRidge(RawFeatures())
@@ -53,7 +53,7 @@ def test_bad_places_are_refused(text):
         places_of(family_of("shi2022/task"), text, "shi2022/task")
 
 
-def asked(error, start=START, max_n=1000, target=0.1):
+def asked(error, start=FIRST_N, max_n=1000, target=0.1):
     """All sizes that a search asks for, where the seeds' errors at n are `error(n)`."""
     search, found = sizes_to_try(start, most, target), []
     try:
@@ -133,12 +133,14 @@ def test_sentences_tell_exponents_crossings_and_what_was_not_reached():
     slow, quick = hand_row("slow", (64, 256, 1024)), hand_row("quick", (128, 256 * 0.8, 512))
     never, partly = hand_row("never", (None,) * 3), hand_row("partly", (100, 200, None))
     told = hand_outcome(slow, quick, never, partly).sentences
-    assert any("slow needs about d^2.00 examples (95 % interval" in each for each in told)
+    assert any("slow needs about d^2.00 examples (95 % CI" in each for each in told)
     assert (
-        "never at d = 16, not reached: error 0.156 at n = 1,000: so it has no exponent there."
+        "never at d = 16: target not reached (error 0.156 at n = 1,000); excluded from the fit."
         in told
     )
-    assert any("partly needs about d^1.00" in each and "at d = 8, 16" in each for each in told)
+    assert any(
+        "partly needs about d^1.00" in each and "fitted at d = 8, 16" in each for each in told
+    )
     assert any("quick needs fewer examples than slow above d ≈ 1" in each for each in told)
     assert never.power_law is None and not any("never needs" in each for each in told)
     alike = hand_outcome(hand_row("a", (64, 256, 1024)), hand_row("b", (65, 255, 1020))).sentences
@@ -160,7 +162,7 @@ def test_an_outcome_survives_the_store_and_is_drawn():
     names = ["kernel", "kernel, predicted (ridgeless)", "never"]
     assert [row[0] for row in rows] == names and header[-1] == "d = 32"
     assert rows[0][1].startswith("2.00 [")
-    assert rows[2][-1] == "not reached: error 0.156 at n = 1,000"
+    assert rows[2][-1] == "not reached (error 0.156 at n = 1,000)"
     shown = view_of(again)
     assert "squared error" in shown.plots[0].y
     assert shown.plots[0].series[-2].name == "kernel, predicted (ridgeless)"
@@ -252,7 +254,7 @@ def test_where_the_usual_target_is_too_hard_all_are_asked_for_an_easier_one(tmp_
     worst = outcome.rows[0].cells[0].last_error
     assert (
         worst > 0.05
-        and outcome.target in EASIER
+        and outcome.target in EASIER_TARGETS
         and worst <= outcome.target
         and outcome.rows[0].cells[0].whole
     )

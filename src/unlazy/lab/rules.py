@@ -302,11 +302,9 @@ class Met:
         return math.inf if below <= 0 < above else above / below if below else 0.0
 
     def __str__(self) -> str:
-        told = (
-            f"{self.condition.text}: {self.value:.3g} where {self.condition.sense} "
-            f"{self.needed:.3g} is asked"
-        )
-        return told + ("" if self.met else f", missed {self.factor:.3g}-fold")
+        required = f"{self.condition.text}: {self.value:.3g}, required {self.condition.sense} "
+        missed = "" if self.met else f" (missed by a factor of {self.factor:.3g})"
+        return f"{required}{self.needed:.3g}{missed}"
 
 
 @dataclasses.dataclass(frozen=True)
