@@ -83,7 +83,7 @@ class ScalingRow:
 
     @property
     def places(self) -> Float[np.ndarray, " p"]:
-        """Values at which the target was reached for every seed; the exponent is fitted to these."""
+        """Values at which every seed reached the target; the exponent is fitted to these."""
         return np.array([cell.place for cell in self.cells if cell.whole], float)
 
     @property

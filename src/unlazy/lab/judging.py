@@ -11,10 +11,10 @@
 A statement holds if all its checks hold, and fails if one fails. If an assumption of its theorem is
 not met, the outcome is "assumptions not met", and the results of the checks are reported.
 
-*The numbers.* A published value is reproduced if the whole 90 % interval of the mean lies within its
-margin (two one-sided tests at 5 %).
+*The numbers.* A published value is reproduced if the whole 90 % interval of the mean lies within
+its margin (two one-sided tests at 5 %).
 
-*Interim analyses.* If seeds are added until the outcome is conclusive, the j-th analysis spends a
+*Interim analysis.* If seeds are added until the outcome is conclusive, the j-th analysis spends a
 fraction 2^−j of the error, so that the total error stays at its level.
 """
 
@@ -34,9 +34,9 @@ from unlazy.lab.showing import Shown
 from unlazy.lab.statistics import (
     LEVEL,
     Estimate,
-    chance_of_mean,
     estimate,
     holm,
+    p_value_of_mean,
     runs_for_share,
     seeds_for,
     share_interval,
@@ -109,10 +109,10 @@ class ControlVerdict:
 class Verdict(Shown):
     """The outcome of a claim, with everything it is based on.
 
-    `seen`: outcome of the checks alone, regardless of the assumptions of the theorem. `look`: number
-    of the interim analysis, or 0 if the number of seeds was fixed. `older`: number of records made
-    by other code, libraries or data. `older_than_rule`: number of records made before the
-    acceptance criteria were registered in the store.
+    `seen`: outcome of the checks alone, regardless of the assumptions of the theorem. `look`:
+    number of the interim analysis, or 0 if the number of seeds was fixed. `older`: number of
+    records made by other code, libraries or data. `older_than_rule`: number of records made before
+    the acceptance criteria were registered in the store.
     """
 
     claim: Claim
@@ -257,7 +257,7 @@ def _try(
     return result(
         "undecided",
         reason,
-        1.0 if check.allows(measured.mean) else chance_of_mean(measured, nearest),
+        1.0 if check.allows(measured.mean) else p_value_of_mean(measured, nearest),
     )
 
 
@@ -406,8 +406,9 @@ def judge(
     """Compute the verdict on a claim from the records of each arm.
 
     A diverged run counts with its measured values; it is never dropped. `registered`: time at which
-    the acceptance criteria were registered. `older`: number of records made by other code, libraries
-    or data. Neither changes the outcome. `control`: records of the negative control, if it was run.
+    the acceptance criteria were registered. `older`: number of records made by other code,
+    libraries or data. Neither changes the outcome. `control`: records of the negative control, if
+    it was run.
     """
     all_records = [record for arm in records.values() for record in arm]
     level = level_of(look)

@@ -263,9 +263,7 @@ class Audit:
                 for name in standings.names
             ),
             selected={
-                group: float(
-                    np.mean([result.loss for result in standings.selected(group)])
-                )
+                group: float(np.mean([result.loss for result in standings.selected(group)]))
                 for group in GROUPS
                 if any(AUDIT[name].group == group for name in standings.names)
             },
@@ -322,7 +320,11 @@ def plan(problem: Problem) -> str:
 def fitting(problem: Problem, seconds: float | None) -> Problem:
     """Return the problem, or a random subset of its rows if the time is too short for all."""
     rows = len(problem)
-    while seconds is not None and rows > MIN_ROWS and benchmark_seconds(rows) > COMPARISON_FRACTION * seconds:
+    while (
+        seconds is not None
+        and rows > MIN_ROWS
+        and benchmark_seconds(rows) > COMPARISON_FRACTION * seconds
+    ):
         rows = max(MIN_ROWS, int(0.8 * rows))
     if rows == len(problem):
         return problem

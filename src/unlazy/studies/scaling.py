@@ -90,9 +90,9 @@ def numeric(field: str, values: Sequence[Any]) -> tuple[float, ...]:
 class Scaling:
     """Learners on a family whose `field` takes several values.
 
-    `places`: the values. `max_n`: the largest number of examples per learner. Other fields are as in
-    `Benchmark`. The default `target` is `TARGET`. If a learner does not reach it at the first value,
-    it is the smallest of `EASIER_TARGETS` that all learners reach there.
+    `places`: the values. `max_n`: the largest number of examples per learner. Other fields are as
+    in `Benchmark`. The default `target` is `TARGET`. If a learner does not reach it at the first
+    value, it is the smallest of `EASIER_TARGETS` that all learners reach there.
     """
 
     family: Family
@@ -215,7 +215,9 @@ class Scaling:
         if not isinstance(learner, GradientDescent):
             raise TypeError(f"{name} does not train on fresh examples")
         last = learner.recorded(n)[-1]
-        record = tuple(dict.fromkeys(round(last ** (i / (RECORDED_STEPS - 1))) for i in range(RECORDED_STEPS)))
+        record = tuple(
+            dict.fromkeys(round(last ** (i / (RECORDED_STEPS - 1))) for i in range(RECORDED_STEPS))
+        )
         recorded = dataclasses.replace(learner, record=record)
         measure = (Performance(self.test),)
         return [Trial(self.at(place), recorded, n, seed, measure) for seed in self.seeds]
