@@ -153,8 +153,9 @@ class BenchmarkResult(Shown):
         unclear = [each for each in differences if not each.decided and each.ahead.mean != 0]
         if not tied and not unclear:
             runner_up = ", the runner-up" if len(worse) > 1 else ""
+            over = "over" if self.metric.higher else "versus"
             return (
-                f"{at}{leader} is best ({best}): {self._difference(worse[0].ahead)} over "
+                f"{at}{leader} is best ({best}): {self._difference(worse[0].ahead)} {over} "
                 f"{worse[0].other}{runner_up} (significant, {seeds})."
             )
         parts = [f"{_listed([leader, *tied])} tie at {best}" if tied else ""]

@@ -48,13 +48,21 @@ BOOTSTRAP = 8
 class _View:
     """Encoded training and test rows of the first fold, with targets ±1 or standardized."""
 
-            def __init__(self, problem: Problem) -> None: self.problem = problem self.data =
-            Encoded(problem, problem.folds(0)[0]) draw = np.random.default_rng(0) train, test = (
-            np.sort(draw.permutation(len(y))[:MAX_USED_ROWS]) for y in (self.data.y,
-            self.data.y_test) ) self.x, self.y = self.data.x[train], self.data.y[train] self.x_test,
-            self.y_test = self.data.x_test[test], self.data.y_test[test] self.center, self.size = (
-            (0.0, 1.0) if problem.kind == "classification" else (float(self.y.mean()),
-            float(self.y.std()) or 1.0) )
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.data = Encoded(problem, problem.folds(0)[0])
+        draw = np.random.default_rng(0)
+        train, test = (
+            np.sort(draw.permutation(len(y))[:MAX_USED_ROWS])
+            for y in (self.data.y, self.data.y_test)
+        )
+        self.x, self.y = self.data.x[train], self.data.y[train]
+        self.x_test, self.y_test = self.data.x_test[test], self.data.y_test[test]
+        self.center, self.size = (
+            (0.0, 1.0)
+            if problem.kind == "classification"
+            else (float(self.y.mean()), float(self.y.std()) or 1.0)
+        )
 
     @property
     def columns(self) -> np.ndarray:
@@ -165,8 +173,8 @@ def output_scale(problem: Problem) -> Explanation:
     lazier = losses[-1] - losses[best_scale]
     says = (
         f"Two-layer network: {losses[best_scale]:.1f} {unit(problem)} at the best output scale, "
-        f"{losses[-1]:.1f} in the lazy regime (difference {lazier:.1f} points). Ridge regression on "
-        f"its tangent kernel: {before:.1f} before training, {after:.1f} after."
+        f"{losses[-1]:.1f} in the lazy regime (difference {lazier:.1f} points). Ridge regression "
+        f"on its tangent kernel: {before:.1f} before training, {after:.1f} after."
         + (f" {diverged} of {len(settings)} training runs diverged." if diverged else "")
     )
     data = {
@@ -190,25 +198,45 @@ def kernel_alignment(problem: Problem) -> Explanation:
     """Return the fraction of the target in leading eigenvectors of fixed kernels and of a learned
     one, and the estimated risk.
     """
-    view = _View(problem) x, d = view.x, view.x.shape[1] y = view.columns -
-    view.columns.mean(axis=0) machine = RecursiveFeatureMachineRegressor().fit(x, y if y.shape[1] >
-    1 else y[:, 0]) laplace = kernel_named("laplace", gamma=d**-0.5) grams = { "RBF kernel":
-    double_gram(kernel_named("rbf", gamma=1 / d), x), "Laplace kernel": double_gram(laplace, x),
-    "NTK": double_gram(kernel_named("ntk"), x), "learned kernel (RFM)": double_gram(laplace, x @
-    machine._root), } ranks = sorted( {max(1, round(len(x) * fraction)) for fraction in (0.005,
-    0.01, 0.02, 0.05, 0.1, 0.2, 0.5)} ) fractions, risks = {}, {} for name, K in grams.items():
-    centered = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() values, vectors =
-    eigh(centered) values, along = np.maximum(values[::-1], 0), np.square(vectors[:, ::-1].T @
-    y).sum(axis=1) along = along / along.sum() fractions[name] = [float(along[:rank].sum()) for rank
-    in ranks] scale = float(values.sum()) / len(x) risks[name] = min( _kare(values / len(x), along,
-    ridge * scale) for ridge in np.logspace(-6, 1, 22) ) fixed = min( (name for name in risks if
-    name != "learned kernel (RFM)"), key=lambda name: risks[name] ) tenth = ranks.index(max(1,
-    round(len(x) * 0.1))) says = ( f"The top 10 % of eigenvectors capture
-    {fractions[fixed][tenth]:.0%} of the target for the " f"{fixed} and {fractions['learned kernel
-    (RFM)'][tenth]:.0%} for the learned kernel; " f"estimated unexplained fraction (KARE):
-    {risks[fixed]:.2f} and " f"{risks['learned kernel (RFM)']:.2f}. The learned kernel was fitted to
-    these labels, so " "its numbers are optimistic." ) return Explanation("kernel alignment", says,
-    {"ranks": ranks, "shares": fractions, "kare": risks})
+    view = _View(problem)
+    x, d = view.x, view.x.shape[1]
+    y = view.columns - view.columns.mean(axis=0)
+    machine = RecursiveFeatureMachineRegressor().fit(x, y if y.shape[1] > 1 else y[:, 0])
+    laplace = kernel_named("laplace", gamma=d**-0.5)
+    grams = {
+        "RBF kernel": double_gram(kernel_named("rbf", gamma=1 / d), x),
+        "Laplace kernel": double_gram(laplace, x),
+        "NTK": double_gram(kernel_named("ntk"), x),
+        "learned kernel (RFM)": double_gram(laplace, x @ machine._root),
+    }
+    ranks = sorted(
+        {max(1, round(len(x) * fraction)) for fraction in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)}
+    )
+    fractions, risks = {}, {}
+    for name, K in grams.items():
+        centered = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+        values, vectors = eigh(centered)
+        values, along = np.maximum(values[::-1], 0), np.square(vectors[:, ::-1].T @ y).sum(axis=1)
+        along = along / along.sum()
+        fractions[name] = [float(along[:rank].sum()) for rank in ranks]
+        scale = float(values.sum()) / len(x)
+        risks[name] = min(
+            _kare(values / len(x), along, ridge * scale) for ridge in np.logspace(-6, 1, 22)
+        )
+    fixed = min(
+        (name for name in risks if name != "learned kernel (RFM)"), key=lambda name: risks[name]
+    )
+    tenth = ranks.index(max(1, round(len(x) * 0.1)))
+    says = (
+        f"The top 10 % of eigenvectors capture {fractions[fixed][tenth]:.0%} of the target for the "
+        f"{fixed} and {fractions['learned kernel (RFM)'][tenth]:.0%} for the learned kernel; "
+        f"estimated unexplained fraction (KARE): {risks[fixed]:.2f} and "
+        f"{risks['learned kernel (RFM)']:.2f}. The learned kernel was fitted to these labels, so "
+        "its numbers are optimistic."
+    )
+    return Explanation(
+        "kernel alignment", says, {"ranks": ranks, "shares": fractions, "kare": risks}
+    )
 
 
 def _kare(values: np.ndarray, along: np.ndarray, ridge: float) -> float:
@@ -246,8 +274,8 @@ def gradient_spectrum(problem: Problem) -> Explanation:
     count = int(np.searchsorted(np.cumsum(mean), 0.9) + 1)
     top = np.argsort(-columns.mean(axis=0))[:10]
     says = (
-        f"{count} of {view.x.shape[1]} directions contain 90 % of the squared gradients of a learned "
-        "kernel; the leading columns are "
+        f"{count} of {view.x.shape[1]} directions contain 90 % of the squared gradients of a "
+        "learned kernel; the leading columns are "
         + ", ".join(
             f"{problem.names[index]} ({columns.mean(axis=0)[index]:.0%})" for index in top[:3]
         )

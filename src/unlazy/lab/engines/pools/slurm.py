@@ -172,8 +172,8 @@ class SlurmEngine(Engine):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BadInput(
-                    f"Another coordinator waits for the SLURM jobs of {self.folder}. Wait for it or "
-                    "stop it."
+                    f"Another coordinator waits for the SLURM jobs of {self.folder}. Wait for "
+                    "it or stop it."
                 ) from None
             except OSError:
                 pass  # a file system without locks
@@ -233,8 +233,8 @@ class SlurmEngine(Engine):
                         failed = 0 if each.answers else failed + 1
                         require(
                             failed < MAX_FAILED_SUBMISSIONS,
-                            f"{MAX_FAILED_SUBMISSIONS} consecutive SLURM submissions ended without an "
-                            f"answer. Their logs are in {self.folder / 'logs'}.",
+                            f"{MAX_FAILED_SUBMISSIONS} consecutive SLURM submissions ended without "
+                            f"an answer. Their logs are in {self.folder / 'logs'}.",
                         )
 
     def _earlier_submissions(self, by_id: dict[str, Runnable]) -> Iterator[_Submission]:
