@@ -1,7 +1,6 @@
-"""Write the notebooks, one a paper, from what is said here: `python scripts/notebooks.py`. Their
-code is run by the tests.
+"""Write the notebooks, one per paper: `python scripts/notebooks.py`. Tests run their code.
 
-They are kept without outputs, so that they differ only where their text does.
+They are stored without outputs, so that diffs show only changes of text.
 """
 
 from __future__ import annotations
@@ -14,20 +13,18 @@ from unlazy.lab import registry
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 
-#: Scales, by what is said of them.
+#: Notes on scales.
 SCALES = {
     "laptop": "",
-    "smoke": "\n\nAt smoke scale, which only shows that everything "
-    "runs: `laptop` decides, and takes "
-    "longer.",
+    "smoke": "\n\nThe smoke scale only tests that everything runs; the `laptop` scale gives a verdict "
+    "and takes longer.",
 }
-#: By paper: a claim that takes seconds and the scale at which it does; and a short study, with a
-#: sentence before it.
+#: By paper: a claim, a scale at which it takes seconds, and a short study with an introduction.
 STUDIES = {
     "shi2022": (
         "shi2022/table6-signs",
         "laptop",
-        "Two steps that forget the initial weights: where neurons point before and after.",
+        "Two steps with full decay of the initial weights: directions of neurons before and after.",
         """from unlazy import LocalEngine, ParityMixture, Performance, Trial
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.probes.neurons import Silhouette
@@ -47,8 +44,7 @@ draw(neuron_plot(record))""",
     "glasgow2023": (
         "glasgow2023/task",
         "smoke",
-        "SGD on fresh examples finds the two hidden directions: the greatest cosine, and the "
-        "error.",
+        "SGD on fresh examples finds the two hidden directions: the largest cosine, and the error.",
         """from unlazy import Alignment, LocalEngine, MultiIndex, Performance, Trial
 from unlazy.learners.mean_field import mean_field_sgd
 
@@ -58,7 +54,7 @@ trial = Trial(MultiIndex(d=12), learner, 3200, 10, (Performance(1000), Alignment
 (record,) = LocalEngine().run([trial])
 accuracies, cosines = record.measurements["test_accuracy"], record.measurements["cosine"]
 for step, accuracy, cosine in zip(record.steps, accuracies, cosines):
-    print(f"step {step:3d}: accuracy {accuracy:5.1f} %, greatest cosine {cosine:.2f}")""",
+    print(f"step {step:3d}: accuracy {accuracy:5.1f} %, largest cosine {cosine:.2f}")""",
     ),
     "malach2019": (
         "malach2019/circuit-count",
@@ -119,31 +115,31 @@ for step in (0, 20, 60, 120, 240, 360):
 
 
 def notebook(paper: str) -> dict[str, Any]:
-    """What a paper's notebook holds."""
+    """Return the notebook of a paper."""
     claim, scale, sentence, code = STUDIES[paper]
     walkthrough = (
         (FOLDER.parent / "docs" / "summaries" / f"{paper}.md").read_text(encoding="utf-8").strip()
     )
     statement = registry.claims()[claim].statement
-    judged = f'(verdict,) = unlazy.reproduce("{claim}", scale="{scale}", first_seed=10)'
-    judged = f"import unlazy\n\n{judged}\nprint(verdict.outcome, verdict.reason)"
+    run = f'(verdict,) = unlazy.reproduce("{claim}", scale="{scale}", first_seed=10)'
+    run = f"import unlazy\n\n{run}\nprint(verdict.outcome, verdict.reason)"
     cells = [
         ("markdown", f"# `{paper}`\n\n{walkthrough}"),
-        ("markdown", f"## A claim, run and judged\n\n`{claim}`: {statement}{SCALES[scale]}"),
+        ("markdown", f"## Run a claim\n\n`{claim}`: {statement}{SCALES[scale]}"),
         (
             "code",
-            judged,
+            run,
         ),
         ("markdown", f"## A short study\n\n{sentence}"),
         ("code", code),
         (
             "markdown",
-            f"Go on: `unlazy play {paper}`, `unlazy reproduce '{paper}/*'`, and the page of "
+            f"Next: `unlazy play {paper}`, `unlazy reproduce '{paper}/*'`, and the page of "
             "this paper in the documentation.",
         ),
     ]
     return {
-        "cells": [_cell(place, kind, text) for place, (kind, text) in enumerate(cells)],
+        "cells": [_cell(index, kind, text) for index, (kind, text) in enumerate(cells)],
         "metadata": {
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
         },
@@ -152,10 +148,10 @@ def notebook(paper: str) -> dict[str, Any]:
     }
 
 
-def _cell(place: int, kind: str, text: str) -> dict[str, Any]:
+def _cell(index: int, kind: str, text: str) -> dict[str, Any]:
     cell: dict[str, Any] = {
         "cell_type": kind,
-        "id": f"cell-{place}",
+        "id": f"cell-{index}",
         "metadata": {},
         "source": text.splitlines(keepends=True),
     }
@@ -163,7 +159,7 @@ def _cell(place: int, kind: str, text: str) -> dict[str, Any]:
 
 
 def written(paper: str) -> str:
-    """The text of a notebook's file."""
+    """Return the file content of a notebook."""
     return json.dumps(notebook(paper), indent=1, ensure_ascii=False) + "\n"
 
 

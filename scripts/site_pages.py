@@ -1,7 +1,7 @@
-"""Pages of the documentation that are made, not written: one a paper from results/ and the
-registry, and the interface from docstrings.
+"""Generated pages of the documentation: one per paper from results/ and the registry, and the API
+reference from docstrings.
 
-`docs/conf.py` calls `write` before each build; nothing of it is kept in the repository.
+`docs/conf.py` calls `write` before each build; the pages are not in the repository.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from unlazy.report.labels import MARKS
 from unlazy.report.view import slug
 
 ROOT = Path(__file__).parent.parent
-#: Rooms of the public names, in the order of the data: title and the modules whose names are shown
-#: there.
-LAYERS = {
+#: Pages of the API reference: title, and modules whose public names are shown.
+PAGES = {
     "Functions": ("unlazy.api",),
     "Tasks and data": ("unlazy.tasks", "unlazy.core.metrics", "unlazy.core.random"),
     "Networks": ("unlazy.networks", "unlazy.core.activations"),
@@ -33,7 +32,7 @@ LAYERS = {
     "Learners": ("unlazy.learners",),
     "Probes": ("unlazy.probes",),
     "Tables": ("unlazy.tables",),
-    "The laboratory": ("unlazy.lab", "unlazy.studies", "unlazy.core"),
+    "Trials and studies": ("unlazy.lab", "unlazy.studies", "unlazy.core"),
 }
 
 
@@ -46,12 +45,12 @@ def _script(name: str) -> Any:
 
 
 def papers() -> list[str]:
-    """All papers, in the order of the package."""
+    """Return all papers, in the order of the package."""
     return list(importlib.import_module("unlazy.papers").PAPERS)
 
 
 def paper_page(paper: str) -> str:
-    """What a paper says, what was run, verdicts, errata, figures."""
+    """Return the page of a paper: summary, verdicts, errata, figures."""
     readme = _script("readme")
     module = importlib.import_module(f"unlazy.papers.{paper}")
     found = [v for v in readme.verdicts() if v["id"].startswith(f"{paper}/")]
@@ -64,10 +63,10 @@ def paper_page(paper: str) -> str:
         if walkthrough.exists()
         else (module.__doc__ or "").splitlines()[0]
     )
-    parts.append(f"## What became of it\n\n{tally(ran)}\n\n{verdict_table(ran)}")
+    parts.append(f"## Results\n\n{tally(ran)}\n\n{verdict_table(ran)}")
     told = readme.reasons(ran)
     if told:
-        parts.append(f"### Why a statement does not stand\n\n{told}")
+        parts.append(f"### Why a statement does not hold\n\n{told}")
     waiting = [v for v in found if v["verdict"] == "not run"]
     if waiting:
         parts.append(
@@ -101,15 +100,15 @@ def paper_page(paper: str) -> str:
 
 
 def title_of(module: Any) -> str:
-    """A paper's title as its BibTeX has it."""
+    """Return the title of a paper from its BibTeX."""
     found = re.search(r"title = \{(.*?)\},\n", module.BIBTEX, re.DOTALL)
     assert found is not None, f"{module.__name__} has a BIBTEX without a title"
     return " ".join(found[1].replace("{", "").replace("}", "").split())
 
 
 def tally(found: list[dict[str, Any]]) -> str:
-    """Verdicts in a sentence."""
-    best = {v["id"]: v for v in found}  # the larger scale, where a claim was run at two
+    """Return the verdicts in one sentence."""
+    best = {v["id"]: v for v in found}  # the larger scale, if a claim was run at two
     counts = Counter(MARKS[v["verdict"]] for v in best.values())
     return (
         f"{len(best)} statements were run: "
@@ -119,9 +118,7 @@ def tally(found: list[dict[str, Any]]) -> str:
 
 
 def verdict_table(found: list[dict[str, Any]]) -> str:
-    """One row a claim: verdicts by scale, each with the way to all of it, and what the paper
-    asserts.
-    """
+    """Return one row per claim: verdicts by scale with links to details, and the statement."""
     readme = _script("readme")
     lines = ["| claim | verdict | numbers | what the paper asserts |", "|---|---|---|---|"]
     for name in dict.fromkeys(v["id"] for v in found):
@@ -139,7 +136,7 @@ def verdict_table(found: list[dict[str, Any]]) -> str:
 
 
 def index_table(paper: str) -> str:
-    """Every numbered statement of a paper: its claims, their code, and a test."""
+    """Return every numbered statement of a paper with its claims, their code, and a test."""
     lines = ["| statement | about | claims | code | test |", "|---|---|---|---|---|"]
     for entry in index([paper]):
         first, said = entry.rows[:1], entry.statement
@@ -155,7 +152,7 @@ def index_table(paper: str) -> str:
 
 
 def quantities(paper: str) -> str:
-    """Definitions of what the claims of a paper measure, in words and in its notation."""
+    """Return definitions of measured quantities, in words and in the paper's notation."""
     return "\n\n".join(
         f"`{each.measure}`{f' ({each.claim})' if each.claim else ''}\n: {each.definition}"
         f"{'' if each.unit == '1' else f' Unit: {each.unit}.'}\n  {{math}}`{each.notation}`"
@@ -164,7 +161,7 @@ def quantities(paper: str) -> str:
 
 
 def figures(paper: str) -> list[str]:
-    """The figures that the tool made for a paper."""
+    """Return the figures of a paper."""
     found = sorted((ROOT / "results" / "figures").glob(f"{paper}-*.png"))
     if not found:
         return []
@@ -179,10 +176,10 @@ def figures(paper: str) -> list[str]:
 
 
 def interface() -> dict[str, str]:
-    """A page for each room of the public names."""
+    """Return the pages of the API reference by name."""
     left = dict(sorted(unlazy._HOMES.items()))
     pages = {}
-    for title, modules in LAYERS.items():
+    for title, modules in PAGES.items():
         names = [
             name
             for name, home in left.items()
@@ -191,50 +188,47 @@ def interface() -> dict[str, str]:
         for name in names:
             del left[name]
         pages[slug(title)] = "\n\n".join([f"# {title}", *(_entry(name) for name in names)]) + "\n"
-    assert not left, f"these names have no page: {left}"
+    assert not left, f"names without a page: {left}"
     return pages
 
 
 def _entry(name: str) -> str:
-    thing = getattr(unlazy, name)
-    if isinstance(thing, type):
+    value = getattr(unlazy, name)
+    if isinstance(value, type):
         return f"```{{eval-rst}}\n.. autoclass:: unlazy.{name}\n```"
-    if callable(thing):
+    if callable(value):
         return f"```{{eval-rst}}\n.. autofunction:: unlazy.{name}\n```"
     return f"```{{eval-rst}}\n.. autodata:: unlazy.{name}\n   :no-value:\n```"
 
 
 def bare_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """Figures that the tool makes: pyplot does not know of them, so the gallery is told.
-
-    One that was shown is not shown again.
-    """
+    """Save figures that were not made by pyplot for the gallery, each once."""
     from matplotlib.figure import Figure
     from sphinx_gallery.scrapers import figure_rst
 
     paths = []
-    for thing in block_vars["example_globals"].values():
+    for value in block_vars["example_globals"].values():
         if (
-            isinstance(thing, Figure)
-            and thing.canvas.manager is None
-            and not getattr(thing, "_shown_in_gallery", False)
+            isinstance(value, Figure)
+            and value.canvas.manager is None
+            and not getattr(value, "_shown_in_gallery", False)
         ):
             path = next(block_vars["image_path_iterator"])
-            thing.savefig(path, dpi=120)
-            thing._shown_in_gallery = True  # type: ignore[attr-defined]
+            value.savefig(path, dpi=120)
+            value._shown_in_gallery = True  # type: ignore[attr-defined]
             paths.append(path)
     return figure_rst(paths, gallery_conf["src_dir"])
 
 
 def commands() -> str:
-    """The page of all commands, from their own help."""
+    """Return the page of all commands, from their help."""
     import click
 
     from unlazy.cli.main import main
 
     parts = [
         "# Commands",
-        "Every command explains itself with `--help`. `unlazy --help` names them all.",
+        "`unlazy --help` lists all commands, and `unlazy COMMAND --help` describes one.",
     ]
     for name, command in main.commands.items():
         with click.Context(
@@ -245,7 +239,7 @@ def commands() -> str:
 
 
 def numbers_of_today() -> str:
-    """How many claims, tasks and learners there are, for the first page."""
+    """Return the numbers of claims, tasks and learners, for the first page."""
     kinds = (
         ("claims", registry.claims),
         ("tasks", registry.tasks),
@@ -256,7 +250,7 @@ def numbers_of_today() -> str:
 
 
 def write(docs: Path) -> None:
-    """All made pages into the folder of the documentation."""
+    """Write all generated pages into the folder of the documentation."""
     for name in ("papers", "interface", "figures"):
         shutil.rmtree(docs / name, ignore_errors=True)
         (docs / name).mkdir()
