@@ -48,8 +48,8 @@ def linear(draw: np.random.Generator, rows: int) -> Made:
 
 
 def rbf(draw: np.random.Generator, rows: int) -> Made:
-    """Return a random function of the RKHS of an RBF kernel on five columns, with noise of a fifth of
-    its variance.
+    """Return a random function of the RKHS of an RBF kernel on five columns, with noise of a fifth
+    of its variance.
     """
     x = draw.standard_normal((rows, 5))
     centers = draw.standard_normal((200, 5))

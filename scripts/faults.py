@@ -147,8 +147,8 @@ class Suite:
 
 
 def full_disk(folder: Path) -> str:
-    """Fill a file system of 1 MB: finished records must be kept, and the run must resume after space
-    is freed.
+    """Fill a file system of 1 MB: finished records must be kept, and the run must resume after
+    space is freed.
     """
     place = folder / "small"
     place.mkdir()

@@ -16,8 +16,8 @@ FOLDER = Path(__file__).parent.parent / "notebooks"
 #: Notes on scales.
 SCALES = {
     "laptop": "",
-    "smoke": "\n\nThe smoke scale only tests that everything runs; the `laptop` scale gives a verdict "
-    "and takes longer.",
+    "smoke": "\n\nThe smoke scale only tests that everything runs; the `laptop` scale gives a "
+    "verdict and takes longer.",
 }
 #: By paper: a claim, a scale at which it takes seconds, and a short study with an introduction.
 STUDIES = {

@@ -1,8 +1,7 @@
-"""The type checker of jaxtyping's import hook: every call is compared with its annotations of
-arrays.
+"""Type checker for jaxtyping's import hook: every call is checked against its array annotations.
 
-Other annotations are mypy's. As in JAX itself, a NumPy array may stand for a JAX array; its axes
-and the kind of its numbers are checked all the same.
+mypy checks other annotations. As in JAX, a NumPy array is accepted for a JAX array; its shape and
+dtype are checked.
 """
 
 import collections.abc
@@ -16,12 +15,12 @@ import numpy as np
 from beartype import BeartypeConf, beartype
 from jaxtyping import AbstractArray
 
-#: An int is a float, as type checkers have it.
+#: Type checkers accept an int for a float.
 _check = beartype(conf=BeartypeConf(is_pep484_tower=True))
 
 
 def of_arrays(hint):
-    """Whether an annotation names arrays, not counting those that a function would take."""
+    """Return whether an annotation contains arrays, except in arguments of callables."""
     if typing.get_origin(hint) is collections.abc.Callable:
         return False
     if isinstance(hint, type) and not typing.get_args(hint):
@@ -30,7 +29,7 @@ def of_arrays(hint):
 
 
 def widened(hint):
-    """The annotation with NumPy arrays beside JAX arrays."""
+    """Return the annotation with NumPy arrays added to JAX arrays."""
     if hint is jax.Array:
         return jax.Array | np.ndarray
     if isinstance(hint, type) and issubclass(hint, AbstractArray):
@@ -47,7 +46,7 @@ def widened(hint):
 
 
 def checked(function):
-    """`function` with its annotations of arrays checked by beartype."""
+    """Return `function` with its array annotations checked by beartype."""
     hints = function.__annotations__
     if not any(map(of_arrays, hints.values())):
         return function

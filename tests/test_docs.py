@@ -1,4 +1,4 @@
-"""Documents that cannot rot: their code runs, their links and generated parts are true."""
+"""Documents: their code runs, and their links and generated parts are correct."""
 
 import importlib
 import importlib.util
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def run_blocks(document):
-    """Run the Python blocks of a document one after the other; returns the names they define."""
+    """Run the Python blocks of a document in order; return the names they define."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
     assert blocks
     names: dict = {}
@@ -51,13 +51,13 @@ def test_the_code_on_python_does_what_it_shows(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-#: Written by hand; what `make docs` makes stands in folders of its own.
+#: Pages that are not generated.
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for place in ("docs", "docs/howto", "docs/summaries")
     for path in (ROOT / place).glob("*.md")
 )
-#: Folders that `make docs` fills.
+#: Folders of generated pages.
 MADE = ("papers/", "interface/", "examples/", "figures/")
 LEDGER, ERRATA = "docs/ledger.md", "docs/errata.md"
 WITH_CODE = [page for page in PAGES if "```python" in (ROOT / page).read_text(encoding="utf-8")]
@@ -75,7 +75,7 @@ def test_the_code_in_the_pages_runs(document):
 
 
 def commands_in(document):
-    """All calls of unlazy in blocks that are not Python, without comments."""
+    """Return all calls of unlazy in blocks that are not Python, without comments."""
     for kind, block in re.findall(
         r"```(\w*)\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), re.DOTALL
     ):
@@ -97,7 +97,7 @@ def commands_in(document):
     ],
 )
 def test_the_commands_in_documents_are_commands(document):
-    """Options and choices are those that there are, and names of the registry lead somewhere."""
+    """Options, choices and registered names exist."""
     for _, verb, *words in commands_in(document):
         with main.commands[verb].make_context(verb, words) as context:
             for name in context.params.get("names", ()):
@@ -111,7 +111,7 @@ def test_the_commands_in_documents_are_commands(document):
 
 
 def test_a_wrong_command_in_a_document_would_be_seen(tmp_path, monkeypatch):
-    (tmp_path / "page.md").write_text("```\nunlazy compare parity --lerner ntk   # a slip\n```\n")
+    (tmp_path / "page.md").write_text("```\nunlazy compare parity --lerner ntk   # a typo\n```\n")
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     (found,) = commands_in("page.md")
     with pytest.raises(click.NoSuchOption):
@@ -139,8 +139,8 @@ def script(name):
     return found
 
 
-#: Of the claims in notebooks that are decided: what the ledger says of them.
-WHAT_BECAME = {
+#: Verdicts in the results.
+VERDICTS = {
     v["id"]: v["verdict"]
     for path in (ROOT / "results").glob("*-laptop.json")
     for v in json.loads(path.read_text(encoding="utf-8"))
@@ -159,19 +159,19 @@ def test_every_paper_has_a_notebook_that_runs(paper):
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), paper, "exec"), names)
     assert names["verdict"].outcome == (
-        "undecided" if names["verdict"].scale == "smoke" else WHAT_BECAME[names["verdict"].claim.id]
+        "undecided" if names["verdict"].scale == "smoke" else VERDICTS[names["verdict"].claim.id]
     )
 
 
 def test_every_public_name_and_paper_has_a_page():
-    """What `make docs` makes: no name without a room, no paper without its story."""
+    """`make docs` generates a page for every public name and every paper."""
     pages = script("site_pages")
     assert sum(text.count("```{eval-rst}") for text in pages.interface().values()) == len(
         unlazy._HOMES
     )
     for paper in pages.papers():
         text = pages.paper_page(paper)
-        assert "## What it says" in text and "## What became of it" in text and f"`{paper}/" in text
+        assert "## What it says" in text and "## Results" in text and f"`{paper}/" in text
 
 
 @pytest.mark.slow
@@ -185,7 +185,7 @@ def test_the_code_on_estimators_does_what_it_shows():
 @pytest.mark.parametrize(
     "document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", *PAGES]
 )
-def test_local_links_lead_somewhere(document):
+def test_local_links_exist(document):
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text()):
         made = target.startswith(MADE)
         assert (
@@ -194,7 +194,7 @@ def test_local_links_lead_somewhere(document):
 
 
 def test_generated_tables_are_those_of_the_results():
-    """`python scripts/readme.py` writes them; nobody edits them by hand."""
+    """`python scripts/readme.py` writes them."""
     readme = script("readme")
     for name in readme.PARTS:
         assert readme.updated(name) == (ROOT / name).read_text()
@@ -202,15 +202,15 @@ def test_generated_tables_are_those_of_the_results():
     assert readme.errata() == (ROOT / ERRATA).read_text()
 
 
-def test_results_were_made_by_rules_that_stand():
-    """A verdict that is quoted was reached under the rule that the claim has now."""
+def test_results_were_made_by_the_current_criteria():
+    """Stored verdicts have the current acceptance criteria."""
     for path in (ROOT / "results").glob("*.json"):
         if path.name != "benchmarks.json":
             for verdict in json.loads(path.read_text()):
                 if verdict["verdict"] == "not run":
                     continue
                 assert verdict["seeds"][0] >= registry.claims()[verdict["id"]].first_seed, (
-                    f"{verdict['id']} was not judged on judging seeds"
+                    f"{verdict['id']} was not tested on held-out seeds"
                 )
                 assert verdict["rule"] == registry.claims()[verdict["id"]].rule, (
                     f"{path.name}: run `{verdict['command']}` again"

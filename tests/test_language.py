@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 #: Pattern: replacement.
 TERMS = {
-    r"(?<!power )(?<!power-)(?<!scaling )(?<!zero-one )\blaws?\b(?! of large numbers)": "distribution",
+    r"(?<!power )(?<!power-)(?<!scaling )(?<!zero-one )\blaws?\b"
+    r"(?! of large numbers)": "distribution",
     r"\bsecrets?\b": "ground truth, hidden directions",
     r"\bcontests?\b": "comparison, benchmark",
     r"\bcontenders?\b|\bentrants?\b": "method",
@@ -68,7 +69,8 @@ TERMS = {
 }
 #: Lines that keep a former name on purpose.
 KEPT = re.compile(
-    r'KEY = "|metadata=\{"key"|renamed_parameters\(|"(instrument|contenders|law|optimiser)"'
+    r'KEY = "|metadata=\{"key"|renamed_parameters\(|"(instrument|contenders|contest|law|optimiser)"'
+    r"|real world classification problems|\"CANCELLED\"|array_parallelism="
 )
 FILES = sorted(
     path

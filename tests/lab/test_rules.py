@@ -49,7 +49,7 @@ def test_comparisons_are_checks(check, expected):
     assert check == expected
 
 
-def test_what_would_be_misunderstood_is_refused():
+def test_ambiguous_expressions_are_refused():
     with pytest.raises(TypeError, match="between"):
         _ = 1 <= NET.gap <= 2
     with pytest.raises(TypeError):

@@ -170,11 +170,11 @@ class Check:
         )
         require(
             self.lower > low or self.upper < high,
-            f"{self.quantity} lies in [{low:g}, {high:g}] anyway: this check cannot fail.",
+            f"{self.quantity} always lies in [{low:g}, {high:g}]: this check cannot fail.",
         )
         require(
             self.share is None or 0 < self.share < 1,
-            f"{self.quantity}: a share lies between 0 and 1, but is {self.share}.",
+            f"{self.quantity}: `share` must lie between 0 and 1, got {self.share}.",
         )
 
     def __bool__(self) -> bool:

@@ -232,7 +232,7 @@ def kernel_alignment(problem: Problem) -> Explanation:
         f"{fixed} and {fractions['learned kernel (RFM)'][tenth]:.0%} for the learned kernel; "
         f"estimated unexplained fraction (KARE): {risks[fixed]:.2f} and "
         f"{risks['learned kernel (RFM)']:.2f}. The learned kernel was fitted to these labels, so "
-        "its numbers are optimistic."
+        "its numbers are biased upwards."
     )
     return Explanation(
         "kernel alignment", says, {"ranks": ranks, "shares": fractions, "kare": risks}
