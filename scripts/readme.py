@@ -289,8 +289,9 @@ def real_audits() -> list[str]:
     for path in sorted((RESULTS / "tables").glob("audit-*.json")):
         v = read(path)
         unit = "% error" if v["task"] == "classification" else "% of the variance left"
-        sides = ("with fixed features", "with learned features", "plain method")
-        best = [v[f"best {side}"] for side in sides]
+        groups = ("with fixed features", "with learned features", "plain method")
+        best = [v[f"best {group}"] for group in groups]
+        methods = v["methods"] if "methods" in v else v["contenders"]
         gap = v["gap"]
         rows.append(
             (
@@ -298,7 +299,7 @@ def real_audits() -> list[str]:
                 f"{v['rows']:,} × {v['columns']}",
                 v["decision"],
                 f"{gap['mean']:+.1f} ({gap['low']:+.1f} to {gap['high']:+.1f})",
-                *(f"{name} ({v['methods'][name]['loss']:.1f} {unit})" for name in best),
+                *(f"{name} ({methods[name]['loss']:.1f} {unit})" for name in best),
             )
         )
         took = f"{v['folds']} folds, {v['seconds'] / 60:.1f} min"

@@ -309,15 +309,15 @@ def test_the_prediction_is_shown_for_its_kernel():
 
 
 def test_learners_are_labeled():
-    assert list(api.labelled("ntk")) == ["ntk"] and list(
-        api.labelled([LINEAR, small_learner()])
+    assert list(api.labeled("ntk")) == ["ntk"] and list(
+        api.labeled([LINEAR, small_learner()])
     ) == ["FeatureRidge", "GradientDescent"]
-    assert list(api.labelled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
+    assert list(api.labeled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
         "FeatureRidge 1",
         "FeatureRidge 2",
     ]
     with pytest.raises(BadInput, match="given twice"):
-        api.labelled(["ntk", "ntk"])
+        api.labeled(["ntk", "ntk"])
 
 
 def test_a_study_of_names_has_its_command():
