@@ -174,7 +174,7 @@ def test_differences_are_paired():
     assert (leader, other, decided) == ("a", "b", True)
     assert ahead.mean == pytest.approx(1.04) and ahead.half < 0.1 < outcome.mean("a", 100).half
     assert outcome.conclusion(100) == (
-        f"At n = 100, a is best (74.04 %): +1.04 ± {ahead.half:.3g} points over b (significant, "
+        f"At n = 100, a is best (74.04 %): +1.04 ± {ahead.half:.2f} points over b (significant, "
         "5 paired seeds)."
     )
 
@@ -184,9 +184,9 @@ def test_differences_are_paired():
     [
         (
             {"a": [90.0, 91, 92], "b": [91.0, 90, 91.5]},
-            "a has the highest mean (91.00 %), but is not significantly better than b (+0.167 ± ",
+            "a has the highest mean (91.00 %), but is not significantly better than b (+0.17 ± ",
         ),
-        ({"a": [90.0], "b": [50.0]}, "is not significantly better than b (+40 points, 1 seed)."),
+        ({"a": [90.0], "b": [50.0]}, "is not significantly better than b (+40.0 points, 1 seed)."),
         ({"a": [90.0, 91]}, "a has 90.50 % (no other learner)."),
         (
             {"a": [99.0, 99, 99], "b": [98.9, 99, 99], "c": [50.0, 51, 52]},
@@ -210,7 +210,7 @@ def test_differences_are_paired():
         ),
         (
             {"a": [100.0, 100], "b": [100.0, 100], "c": [90.0, 100]},
-            "a and b tie at 100.00 %; not significantly better than c (+5 ± ",
+            "a and b tie at 100.00 %; not significantly better than c (+5.00 ± ",
         ),
     ],
 )

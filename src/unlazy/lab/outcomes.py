@@ -183,8 +183,9 @@ class BenchmarkResult(Shown):
     def _difference(self, e: Estimate) -> str:
         """Return such as "+15.4 ± 10.8 points", with the sign of the metric."""
         sign, unit = "+" if self.metric.higher else "−", " points" * (self.metric.unit == "%")
-        spread = f" ± {e.half:.3g}" if e.half < float("inf") else ""
-        return f"{sign}{e.mean:.3g}{spread}{unit}"
+        digits = ".3g" if not unit else ".1f" if e.mean >= 10 else ".2f"
+        spread = f" ± {e.half:{digits}}" if e.half < float("inf") else ""
+        return f"{sign}{e.mean:{digits}}{spread}{unit}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as JSON data."""
