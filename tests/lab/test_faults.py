@@ -135,7 +135,7 @@ def test_a_full_disk_says_so_and_keeps_what_was_finished(tmp_path, undisturbed):
 def test_a_store_that_cannot_be_written_is_refused_before_anything_runs(tmp_path):
     path = tmp_path / "store.sqlite"
     Store(path).close()
-    with Store(path, read_only=True) as store, pytest.raises(StoreError, match="cannot be written"):
+    with Store(path, read_only=True) as store, pytest.raises(StoreError, match="not writable"):
         store.add_failure(Failure("a", {}, "why", {}, "2026"))
 
 

@@ -63,10 +63,10 @@ def test_a_description_that_was_changed_is_refused():
     trial = trials_of("shi2022/table1")[0]
     told = trial.describe()
     for change, said in (
-        ({"seed": 11}, "no longer what they were"),
+        ({"seed": 11}, "its classes or the record have changed"),
         ({"family": {"type": "NoSuchFamily"}}, "there is no class NoSuchFamily"),
         ({"family": {"type": "Popen", "args": "true"}}, "there is no class Popen"),
-        ({"family": {"array": "0"}}, "a record keeps only a hash"),
+        ({"family": {"array": "0"}}, "a record has only a hash"),
         ({"surplus": 1}, "TypeError"),
     ):
         with pytest.raises(BadInput, match=said):

@@ -73,7 +73,7 @@ def test_an_intact_store_has_no_problems_and_a_damaged_one_lists_them(path):
     changed_by_hand(path, BY_HAND["value"])
     changed_by_hand(path, "UPDATE arrays SET dtype = '|O' WHERE id = 'k0.f'")
     problems = check(path).problems
-    assert len(problems) == 2 and any("'|O' is no kind of number" in each for each in problems)
+    assert len(problems) == 2 and any("'|O' is not a numeric dtype" in each for each in problems)
     found = CliRunner().invoke(main, command)
     assert found.exit_code == 1 and "2 problems" in found.output
 

@@ -29,7 +29,7 @@ def pool(monkeypatch):
 
 
 def hears(pool, name, message):
-    pool._told.put((name, message))
+    pool._inbox.put((name, message))
     return pool.news(0.0)
 
 

@@ -56,7 +56,7 @@ def test_ambiguous_expressions_are_refused():
         list(NET.gap)
     with pytest.raises(BadInput, match="its own step"):
         _ = (NET.gap - NTK.gap)[2]
-    with pytest.raises(BadInput, match="difference already"):
+    with pytest.raises(BadInput, match="already a difference"):
         _ = NET.gap - NTK.gap - NTK.gap
     with pytest.raises(BadInput, match="a measure is a name"):
         _ = NET[2]

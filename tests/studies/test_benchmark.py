@@ -109,7 +109,7 @@ class Greedy(KernelRidge):
 
 def test_a_learner_that_exceeds_the_budget_is_refused():
     benchmark = dataclasses.replace(BENCHMARK, learners={"greedy": Greedy(RBF(1.0))})
-    with pytest.raises(BadInput, match="greedy tries 5 settings, but only 4 are allowed"):
+    with pytest.raises(BadInput, match="greedy has 5 settings, but the budget is 4"):
         benchmark.rehearsals(benchmark.cells[0])
 
 
