@@ -150,8 +150,7 @@ def test_too_little_memory_makes_smaller_chunks_or_a_failure(monkeypatch):
     found = outcomes(FakePool(), trials, memory=1)
     assert (
         all(
-            isinstance(one, Failure) and "increase --memory" in one.reason
-            for one in found.values()
+            isinstance(one, Failure) and "increase --memory" in one.reason for one in found.values()
         )
         and len(found) == 4
     )

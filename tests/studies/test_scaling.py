@@ -309,9 +309,10 @@ def test_the_prediction_is_shown_for_its_kernel():
 
 
 def test_learners_are_labeled():
-    assert list(api.labeled("ntk")) == ["ntk"] and list(
-        api.labeled([LINEAR, small_learner()])
-    ) == ["FeatureRidge", "GradientDescent"]
+    assert list(api.labeled("ntk")) == ["ntk"] and list(api.labeled([LINEAR, small_learner()])) == [
+        "FeatureRidge",
+        "GradientDescent",
+    ]
     assert list(api.labeled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
         "FeatureRidge 1",
         "FeatureRidge 2",
