@@ -1,9 +1,8 @@
-"""Boolean circuits: packed bits against one byte a bit in NumPy, and how long a circuit of 1024
-inputs takes to learn.
+"""Boolean circuits: packed bits versus one byte per bit in NumPy, and the time to learn a circuit
+of 1024 inputs.
 
-The peer draws with `Generator.random` and looks gates up in their tables, one byte a bit, as one
-would write it in NumPy. Both sides work on the same number of examples, in chunks of the size that
-suits them.
+The peer draws with `Generator.random` and looks gates up in their tables, with one byte per bit.
+Both process the same number of examples, in chunks of their best size.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from unlazy.tasks.circuits.recovery import PopulationStatistics, recovery
 
 N = 1024
 SAMPLE = 16_384
-#: Examples at a time: 256 words a row, or a thousand bytes a column.
+#: Examples per chunk: 256 words per row, or a thousand bytes per column.
 CHUNK = {"packed": 16_384, "bytes": 1024}
 ROUNDS = 3
 TARGET = 20.0
@@ -31,8 +30,8 @@ POPULATION_SECONDS, STREAM_SECONDS, STREAM = 5.0, 60.0, 250_000
 
 
 def draw_bytes(circuit: Circuit, count: int, rng: np.random.Generator) -> np.ndarray:
-    """The generative law with one byte a bit: for each gate a uniform pattern among those that give
-    its value.
+    """Draw from the generative distribution with one byte per bit: for each gate, a uniform pattern
+    among those that give its value.
     """
     nodes = (rng.random((count, 1)) < 0.5).astype(np.int8)
     for gates in circuit.levels:
@@ -49,14 +48,14 @@ def draw_bytes(circuit: Circuit, count: int, rng: np.random.Generator) -> np.nda
 
 
 def evaluate_bytes(circuit: Circuit, x: np.ndarray) -> np.ndarray:
-    """All gates by table look-up, one byte a bit."""
+    """Evaluate all gates by table lookup, with one byte per bit."""
     for gates in reversed(circuit.levels):
         x = TABLE.astype(np.int8)[gates, 2 * x[:, 0::2] + x[:, 1::2]]
     return x[:, 0]
 
 
 def compare(what: str, ours, peer) -> Comparison:
-    """Seconds for `SAMPLE` examples."""
+    """Return the seconds for `SAMPLE` examples."""
     times = interleaved(
         {"packed": lambda: seconds(ours), "bytes": lambda: seconds(peer)}, ROUNDS, what
     )
@@ -70,7 +69,7 @@ def compare(what: str, ours, peer) -> Comparison:
 
 
 def learning(circuit: Circuit, distribution: GenerativeDistribution) -> list[Comparison]:
-    """Seconds of learning against the time allowed, after one run that compiles."""
+    """Compare the seconds of learning with the target, after one run that compiles."""
     found = []
     for what, allowed, statistics in (
         (
@@ -115,7 +114,7 @@ def learning(circuit: Circuit, distribution: GenerativeDistribution) -> list[Com
 
 
 def run() -> list[Comparison]:
-    """Evaluation, sampling, learning."""
+    """Run the benchmarks of evaluation, sampling and learning."""
     circuit = random_circuit(N, np.random.default_rng(0))
     distribution = GenerativeDistribution(circuit)
     fast, slow = np.random.Generator(np.random.SFC64(1)), np.random.Generator(np.random.SFC64(1))

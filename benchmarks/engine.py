@@ -1,11 +1,11 @@
-"""The engine against `jax.jit(jax.vmap(scan))` written by hand for this one computation.
+"""The engine versus `jax.jit(jax.vmap(scan))` written by hand for this one computation.
 
-Both draw the same tasks, samples and initial networks from the same seeds and shuffle the sample
-anew each epoch, the hand-written program by `jax.random.permutation`; that they train the same
-networks is checked first, on whole-sample batches, where the order does not matter. Differences
-that remain favour the hand-written program: it is called with ready arguments, knows its one loss,
-its groups and whole epochs, and returns bare parameters, while the engine's time also holds
-planning, stacking of inputs and the making of records.
+Both draw the same tasks, samples and initial networks from the same seeds, and shuffle the sample
+in each epoch (the manual program by `jax.random.permutation`). First, a check on full-batch steps,
+which do not depend on the order, shows that both train the same networks. Remaining differences
+favor the manual program: its arguments are prepared, its loss and groups are fixed, and it returns
+parameters only. The time of the engine includes planning, stacking of inputs and building of
+records.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ ROUNDS = 5
 
 
 def by_hand(workload: Workload) -> Callable[[jax.Array], Any]:
-    """One network's training as a function of its seed: an epoch is one shuffle and one scan over
-    its minibatches.
+    """Return the training of one network as a function of its seed.
+
+    An epoch is one shuffle and one scan over its minibatches.
     """
     d, m, n, batch = workload.d, workload.pairs, workload.n, workload.batch
     rate = dict(workload.rates)
@@ -83,9 +84,7 @@ def by_hand(workload: Workload) -> Callable[[jax.Array], Any]:
 
 
 def check_same_training(workload: Workload) -> None:
-    """Raise unless both programs train the same networks: equal mean losses over a few steps on the
-    whole sample.
-    """
+    """Raise an error unless both programs have equal mean losses over a few full-batch steps."""
     few = dataclasses.replace(workload, nets=2, n=workload.batch, steps=20)
     engine = EngineRun(few)
     engine()
@@ -131,7 +130,7 @@ def compare(workload: Workload, rounds: int = ROUNDS) -> Comparison:
 
 
 def run() -> list[Comparison]:
-    """All workloads, with an empty cache of compiled programs."""
+    """Run all workloads, with an empty cache of compiled programs."""
     use_own_program_cache()
     say("Engine: checking that both programs train the same networks …")
     check_same_training(SMALL)

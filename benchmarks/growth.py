@@ -1,9 +1,8 @@
-"""How cost grows: training timed along rows of widths, dimensions and batch sizes, its power fitted
-and compared with the expected one; and the share of the machine's matrix product that a large
-network reaches.
+"""Growth of training time with width, dimension and batch size, and the fraction of the machine's
+peak that a large network reaches.
 
-A step of a two-layer network takes 2·batch·d·neurons multiply-adds, so that each power should be 1
-where products dominate. A fitted power above that says that something grows faster than it must.
+A step of a two-layer network takes 2·batch·d·neurons multiply-adds, so each fitted exponent should
+be 1 if matrix products dominate. A larger exponent shows an overhead that grows faster.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ PEAK_TARGET = 0.35
 
 
 def growth(field: str) -> Comparison:
-    """The power of a size in the time of training, over the expected one."""
+    """Return the fitted exponent of a size in the training time, over the expected one."""
     sizes = ROWS[field]
     runs = {str(size): EngineRun(dataclasses.replace(BASE, **{field: size})) for size in sizes}
     for size, each in runs.items():
@@ -53,22 +52,20 @@ def growth(field: str) -> Comparison:
 
 
 def peak() -> Comparison:
-    """Multiply-adds a second of a large network's training, over those of a plain matrix
-    product.
-    """
+    """Return the multiply-adds per second of a large network over those of a matrix product."""
     large = Workload("large", nets=1, d=1024, pairs=512, batch=1024, n=4_096, steps=60)
     ours = EngineRun(large)
     a = jnp.ones((SIDE, SIDE), jnp.float32)
     product = jax.jit(lambda x: x @ a)
     product(a).block_until_ready()
-    say("Share of the peak: compiling …")
+    say("Fraction of the peak: compiling …")
     ours()
-    # The first layer forwards, and its gradient: the inputs need none, and the last layer is small.
+    # The first layer and its gradient; inputs need no gradient, and the last layer is small.
     work = large.steps * 2 * large.batch * large.d * 2 * large.pairs
     times = interleaved(
         {"training": ours, "product": lambda: seconds(lambda: product(a).block_until_ready())},
         ROUNDS,
-        "Share of the machine's peak",
+        "Fraction of the machine's peak",
     )
     return Comparison(
         "training of a large network / plain matrix product, multiply-adds a second",
@@ -85,6 +82,6 @@ def peak() -> Comparison:
 
 
 def run() -> list[Comparison]:
-    """All rows, and the peak."""
+    """Run all sizes, and the peak."""
     use_own_program_cache()
     return [*(growth(field) for field in ROWS), peak()]

@@ -1,10 +1,10 @@
-"""A grid of step sizes and decays for the three-layer ResNet, trained as one program, against the
-same grid in a plain PyTorch loop.
+"""A grid of learning rates and decays for the three-layer ResNet, trained as one program, versus
+the same grid in a PyTorch loop.
 
 Width 100, N = 500, minibatches of 50, momentum and decay, as in Figure 2(a) of allenzhu2019. Both
-are timed per gradient step of one network; the engine's time also holds the drawing of the data,
-the test error and the making of the records. PyTorch trains one cell after the other, with the
-thread count that is faster.
+are timed per gradient step of one network. The time of the engine includes drawing the data, the
+test error and building records. PyTorch trains one cell after the other, with its faster thread
+count.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from unlazy.tasks.hierarchy import PairHierarchy
 TARGET = 8.0
 ROUNDS = 5
 WIDTH, EXAMPLES, BATCH = 100, 500, 50
-#: Epochs of the engine's grid and of each of PyTorch's cells: enough to average over, few enough to
-#: be quick.
+#: Epochs of the engine's grid, and of each of PyTorch's cells.
 EPOCHS, TORCH_EPOCHS = 400, 10
 STEPS = EXAMPLES // BATCH
 INPUTS, OUTPUTS = 30, 15
 
 
 class GridRun:
-    """The grid in the engine, again and again, without the time for compiling."""
+    """The grid in the engine, timed repeatedly without compilation."""
 
     def __init__(self) -> None:
         family = PairHierarchy()
@@ -55,9 +54,7 @@ class GridRun:
 
 
 def torch_grid() -> Any:
-    """A function that trains all cells of the grid, one after the other, and returns the
-    seconds.
-    """
+    """Return a function that trains all cells of the grid in sequence and returns the seconds."""
     import torch
 
     class Net(torch.nn.Module):
@@ -72,7 +69,7 @@ def torch_grid() -> Any:
                 torch.nn.init.normal_(parameter, 0, WIDTH**-0.5)
 
         def forward(self, x: Any) -> Any:
-            """Outputs of a batch."""
+            """Return the outputs of a batch."""
             base = self.last(torch.relu(self.first(x)))
             return base + self.last(torch.relu(self.second(base)))
 
@@ -96,7 +93,7 @@ def torch_grid() -> Any:
 
 
 def run() -> list[Comparison]:
-    """The grid both ways; nothing where PyTorch is not installed."""
+    """Time the grid in both; empty if PyTorch is not installed."""
     try:
         import torch
     except ImportError:

@@ -1,8 +1,8 @@
-"""Kernels and solvers against scikit-learn, and the tangent kernel of a finite network against its
+"""Kernels and solvers versus scikit-learn, and the tangent kernel of a finite network versus its
 Jacobian.
 
-LAPACK with several threads can be slower than with one where cores are shared; both sides get the
-thread count that is faster for them. The large fit (`run_large`) takes some minutes.
+On shared cores LAPACK can be slower with several threads than with one; each side gets its faster
+thread count. The large fit (`run_large`) takes some minutes.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from unlazy.solvers.krylov import krylov_path
 THREADS = (1, 2)
 RIDGES = np.logspace(-3, 2, 20)
 LARGE_RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-#: Products with the kernel of the large fit. Small ridges are not solved to the end by so few;
-#: validation points judge what they found.
+#: Kernel products of the large fit. Small ridges do not converge within these; validation points
+#: select among the results.
 PRODUCTS = 30
 
 
 def with_threads(threads: int, work: Callable[[], object]) -> Candidate:
-    """The seconds of `work` with so many threads in BLAS and LAPACK."""
+    """Return the seconds of `work` with this number of threads in BLAS and LAPACK."""
 
     def run() -> float:
         with threadpool_limits(threads):
@@ -55,13 +55,13 @@ def with_threads(threads: int, work: Callable[[], object]) -> Candidate:
 
 
 def fastest(times: dict[str, list[float]], name: str) -> tuple[int, list[float]]:
-    """The thread count with the best median, and its times."""
+    """Return the thread count with the best median, and its times."""
     best = min(THREADS, key=lambda threads: statistics.median(times[f"{name} ({threads})"]))
     return best, times[f"{name} ({best})"]
 
 
 def gram_matrix(double: bool, n: int = 10_000, d: int = 100, rounds: int = 5) -> Comparison:
-    """The Gram matrix of the NTK of a ReLU network of one hidden layer beside that of an RBF."""
+    """Time the Gram matrix of the NTK of a ReLU network with one hidden layer versus an RBF."""
     name = "float64" if double else "float32"
     x = np.random.default_rng(0).standard_normal((n, d)).astype(name)
     with jax.enable_x64(double):
@@ -83,7 +83,7 @@ def gram_matrix(double: bool, n: int = 10_000, d: int = 100, rounds: int = 5) ->
 
 
 def ridges(n: int = 3_000, d: int = 100, rounds: int = 2) -> Comparison:
-    """Twenty ridges by leaving one out beside a grid search over the same ridges by 5 folds."""
+    """Time twenty ridges by leave-one-out versus a 5-fold grid search over the same ridges."""
     draw = np.random.default_rng(0)
     x = draw.standard_normal((n, d))
     y = np.tanh(x[:, 0]) + 0.1 * draw.standard_normal(n)
@@ -123,8 +123,8 @@ def ridges(n: int = 3_000, d: int = 100, rounds: int = 2) -> Comparison:
 
 
 def max_difference(K: np.ndarray, y: np.ndarray) -> float:
-    """Between coefficients and those of scikit-learn, at the least, a middle and the greatest
-    ridge.
+    """Return the differences to scikit-learn's coefficients at the smallest, a middle and the
+    largest ridge.
     """
     found = ridge_path(K, y, RIDGES).coefficients
     gaps = [
@@ -151,7 +151,7 @@ def network(width: int, d: int) -> ThreeLayerResNet:
 
 
 def by_jacobian(net: ThreeLayerResNet, x: jax.Array) -> jax.Array:
-    """The tangent kernel from the whole Jacobian."""
+    """Return the tangent kernel from the full Jacobian."""
     J = jax.jacobian(lambda net: net(x))(net)
     return sum(
         (leaf.reshape(len(x), -1) @ leaf.reshape(len(x), -1).T for leaf in jax.tree.leaves(J)),
@@ -160,9 +160,7 @@ def by_jacobian(net: ThreeLayerResNet, x: jax.Array) -> jax.Array:
 
 
 def finite_tangent(n: int = 1_000, width: int = 200, d: int = 100, rounds: int = 3) -> Comparison:
-    """The tangent kernel of a three-layer network beside the product of its Jacobian with
-    itself.
-    """
+    """Time the tangent kernel of a three-layer network versus the product of its Jacobians."""
     with jax.enable_x64(True):
         net, x = network(width, d), jnp.asarray(np.random.default_rng(1).standard_normal((n, d)))
         naive = jax.jit(by_jacobian)
@@ -184,9 +182,7 @@ def finite_tangent(n: int = 1_000, width: int = 200, d: int = 100, rounds: int =
 
 
 def peak(name: str) -> float:
-    """Peak memory in megabytes of a process of its own that does `name` once, above one that only
-    imports.
-    """
+    """Return the peak memory in MB of a process that runs `name` once, minus that of imports."""
     sizes = [
         json.loads(
             subprocess.run(
@@ -202,10 +198,9 @@ def peak(name: str) -> float:
 
 
 def high_water() -> float:
-    """The most memory that this process has held, in megabytes; not a number where the system does
-    not say.
+    """Return the peak memory of this process in MB; NaN if the system does not report it.
 
-    Not `getrusage`: on Linux its figure starts from that of the process that started this one.
+    On Linux `getrusage` would include the peak of the parent process.
     """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -217,8 +212,8 @@ def high_water() -> float:
 
 
 def large(n: int = 50_000, d: int = 100) -> dict[str, Any]:
-    """The NTK with the ridge of six that is best on validation points, all from one Krylov space
-    and a kernel that is never stored.
+    """Fit the NTK with the best of six ridges on validation points, from one Krylov space and
+    without storing the kernel.
     """
     x, y, z, truth = large_data(n, d)
     kernel, held = NTK(1, "relu", 1.0, 0.1), len(z) // 2
@@ -243,7 +238,7 @@ def large(n: int = 50_000, d: int = 100) -> dict[str, Any]:
 
 
 def large_nystroem(n: int = 50_000, d: int = 100, components: int = 2_000) -> dict[str, Any]:
-    """scikit-learn's Nystroem features and a linear ridge regression, the best of three bandwidths
+    """Fit ridge regression on scikit-learn's Nystroem features, with the best of three bandwidths
     and six ridges on validation points.
     """
     x, y, z, truth = large_data(n, d)
@@ -269,7 +264,7 @@ def large_nystroem(n: int = 50_000, d: int = 100, components: int = 2_000) -> di
 def chosen_on_validation(
     scores: np.ndarray, truth: np.ndarray, held: int, ridges: tuple[float, ...]
 ) -> dict[str, Any]:
-    """The ridge with the least error on the first `held` points, and its error on the others."""
+    """Return the ridge with the smallest error on the first `held` points, and its other error."""
     errors = np.mean(np.square(scores - truth[:, None])[:held], axis=0)
     best = int(np.argmin(errors))
     test = float(np.mean(np.square(scores[held:, best] - truth[held:])))
@@ -277,7 +272,7 @@ def chosen_on_validation(
 
 
 def large_data(n: int, d: int) -> tuple[np.ndarray, ...]:
-    """Single-precision points with noisy targets, and clean test points."""
+    """Return single-precision points with noisy targets, and noiseless test points."""
     draw = np.random.default_rng(0)
     x, z = (
         draw.standard_normal((n, d)).astype(np.float32),
@@ -292,7 +287,7 @@ def large_data(n: int, d: int) -> tuple[np.ndarray, ...]:
 
 
 def run_large() -> list[Comparison]:
-    """The fit to 50,000 points, each side once in a process of its own. Many minutes."""
+    """Run the fit to 50,000 points, once per side in separate processes. Takes many minutes."""
     results = {}
     for job in ("nothing", "large", "large_nystroem"):
         done = subprocess.run(
@@ -323,12 +318,12 @@ def run_large() -> list[Comparison]:
 
 
 def run() -> list[Comparison]:
-    """All but the large fit, which is `run_large`."""
+    """Run all benchmarks except the large fit (`run_large`)."""
     return [gram_matrix(True), gram_matrix(False), finite_tangent(), ridges()]
 
 
 def job(name: str) -> dict[str, Any]:
-    """What a process that measures its memory does."""
+    """Run the fit of a process that measures its memory."""
     if name in ("tangent", "jacobian"):
         with jax.enable_x64(True):
             net, x = (

@@ -1,4 +1,4 @@
-"""The last run: what was measured before, and what has fallen since."""
+"""Comparison with the last run: ratios that became worse."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import Any
 
 from benchmarks.timing import Comparison
 
-#: A ratio that is worse by more than this part has fallen.
+#: Relative change from which a ratio counts as worse.
 FALL = 0.2
 
 
 def measured(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """What earlier runs found, by what was compared; of several the one in the file that was
-    written last.
-    """
+    """Return results of earlier runs by name, from the newest file that has them."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(paths, key=lambda each: each.stat().st_mtime):
         found |= {one["what"]: one for one in json.loads(path.read_text())["comparisons"]}
@@ -24,7 +22,7 @@ def measured(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
 
 
 def fallen(comparisons: Iterable[Comparison], before: dict[str, dict[str, Any]]) -> list[str]:
-    """A sentence for each ratio that has become worse by more than a fifth."""
+    """Return a sentence for each ratio that became worse by more than a fifth."""
     said = []
     for one in comparisons:
         old = before.get(one.what)
@@ -42,6 +40,6 @@ def fallen(comparisons: Iterable[Comparison], before: dict[str, dict[str, Any]])
 def joined(
     comparisons: Iterable[Comparison], before: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What was measured now, and of everything else what was measured last."""
+    """Return the new measurements, and the last ones of other benchmarks."""
     now = {one.what: one.summary() for one in comparisons}
     return [*now.values(), *(one for what, one in before.items() if what not in now)]

@@ -1,4 +1,4 @@
-"""One HTML page of the ratios: `results/benchmarks/index.html`. It needs no network."""
+"""A self-contained HTML page of the ratios: `results/benchmarks/index.html`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STYLE = (
 
 
 def page(report: dict[str, Any]) -> str:
-    """The table, and on what machine it was measured."""
+    """Return the page with the table and the machine."""
     machine = {
         **report["machine"],
         **{name: value for name, value in report["versions"].items() if value},
@@ -28,10 +28,10 @@ def page(report: dict[str, Any]) -> str:
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" '
         'content="width=device-width">'
         f"<title>unlazy: speed</title><style>{STYLE}</style><h1>Speed, as ratios</h1><p>Higher "
-        "is better where the target is ≥, lower "
-        "where it is ≤. Each ratio is the median over rounds in which both sides ran one after "
+        "is better if the target is ≥, lower "
+        "if it is ≤. Each ratio is the median over rounds; in a round both ran one after "
         "the other.</p><table><thead><tr>"
-        "<th>what</th><th>ratio</th><th>least</th><th>greatest</th><th>target</th><th>met</th></tr></thead>"
+        "<th>what</th><th>ratio</th><th>minimum</th><th>maximum</th><th>target</th><th>met</th></tr></thead>"
         f"<tbody>{rows}</tbody></table><h2>Machine</h2><ul>{facts}</ul>"
         f"<p>Made by <code>{escape(report['command'])}</code>.</p></html>\n"
     )

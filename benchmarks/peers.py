@@ -1,9 +1,9 @@
-"""Further peers: convolutions against PyTorch, recursive feature machines against xRFM, wide
-kernels against neural-tangents.
+"""Further peers: convolutions versus PyTorch, recursive feature machines versus xRFM, wide kernels
+versus neural-tangents.
 
-xRFM is optional (`pip install xrfm`). neural-tangents needs a JAX of its own: name a Python with
-both in `UNLAZY_NEURAL_TANGENTS`; it is timed in that process, in the same rounds. Whoever is not
-there is named and left out.
+xRFM is optional (`pip install xrfm`). neural-tangents needs its own version of JAX: name a Python
+with both in `UNLAZY_NEURAL_TANGENTS`; it is timed in that process, in the same rounds. Missing
+peers are reported and skipped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Pixels(Task):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of an input."""
+        """Shape of an input."""
         return (self.side, self.side, 1)
 
     @property
@@ -56,7 +56,7 @@ class Pixels(Task):
         return self.side**2
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Images and their labels."""
+        """Draw images and their labels."""
         x = normal(key, (n, *self.shape))
         return Batch(x, self.target(x))
 
@@ -78,7 +78,7 @@ class Pixels(Task):
 
 
 class PixelsFamily(Family):
-    """One task, without a secret."""
+    """One task without hidden parameters."""
 
     side: int = eqx.field(static=True, default=SIDE)
 
@@ -93,7 +93,7 @@ class PixelsFamily(Family):
 
 
 def torch_convolutions() -> Callable[[], float]:
-    """One network of the same layers, trained for as many steps in a plain loop."""
+    """Train one network with the same layers and steps in a PyTorch loop."""
     import torch
 
     first, second = CHANNELS
@@ -117,7 +117,7 @@ def torch_convolutions() -> Callable[[], float]:
 
 
 def convolutions() -> list[Comparison]:
-    """Networks in the engine, per step of one network."""
+    """Time networks in the engine, per step of one network."""
     try:
         import torch
     except ImportError:
@@ -159,7 +159,7 @@ def convolutions() -> list[Comparison]:
 
 
 def feature_machines() -> list[Comparison]:
-    """The same number of points and iterations with a Laplace kernel and one ridge."""
+    """Time both with the same points and iterations, a Laplace kernel and one ridge."""
     try:
         import torch
         from xrfm import RFM
@@ -213,7 +213,7 @@ def feature_machines() -> list[Comparison]:
     ]
 
 
-#: What the other Python runs: compile, then one time for each line that it is sent.
+#: Program of the other Python: compile, then time one run per input line.
 _TANGENTS = f"""
 import json, sys, time
 import jax
@@ -234,7 +234,7 @@ for _ in sys.stdin:
 
 
 def wide_kernels() -> list[Comparison]:
-    """The tangent kernel of a deep wide ReLU network, in double precision."""
+    """Time the tangent kernel of a deep wide ReLU network in double precision."""
     python = os.environ.get("UNLAZY_NEURAL_TANGENTS")
     if not python:
         say("neural-tangents is left out: name a Python that has it in UNLAZY_NEURAL_TANGENTS.")
@@ -268,5 +268,5 @@ def wide_kernels() -> list[Comparison]:
 
 
 def run() -> list[Comparison]:
-    """Those that are there."""
+    """Run the benchmarks of available peers."""
     return [*convolutions(), *feature_machines(), *wide_kernels()]

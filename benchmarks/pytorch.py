@@ -1,9 +1,8 @@
-"""The engine against a plain PyTorch loop that trains the same networks one at a time, in time per
+"""The engine versus a PyTorch loop that trains the same networks one at a time, in time per
 gradient step of one network.
 
-PyTorch runs eagerly, with the thread count that is faster for the network, and is timed in the
-training loop alone; the engine's time also holds the drawing of the data and the making of the
-records.
+PyTorch runs eagerly with its faster thread count, and only its training loop is timed. The time of
+the engine includes drawing the data and building records.
 """
 
 from __future__ import annotations
@@ -14,24 +13,21 @@ from typing import Any
 from benchmarks.timing import Comparison, interleaved, say, seconds
 from benchmarks.workloads import LARGE, SMALL, EngineRun, Workload, use_own_program_cache
 
-#: The engine should be so many times faster per step: many small networks at once, and one large
-#: one.
+#: Target speedup per step: many small networks in parallel, and one large one.
 TARGETS = {SMALL: 8.0, LARGE: 1.0}
 ROUNDS = 5
-#: Steps that PyTorch is timed for: enough to average over, few enough to be quick.
+#: Number of timed steps of PyTorch.
 TORCH_STEPS = {SMALL: 1_000, LARGE: 100}
 THREADS = (1, 2)
 MISSING = "PyTorch is not installed: skipped. Install it with `pip install -e .[bench]`."
 
 
 def torch_training(workload: Workload, steps: int) -> Any:
-    """A function that trains one freshly drawn network for `steps` steps and returns the
-    seconds.
-    """
+    """Return a function that trains one new network for `steps` steps and returns the seconds."""
     import torch
 
     class Net(torch.nn.Module):
-        """Σ_i a_i · clip(⟨w_i, x⟩ + b_i, 0, 1) with mirrored pairs at first."""
+        """Σ_i a_i · clip(⟨w_i, x⟩ + b_i, 0, 1) with antisymmetric initialization."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -47,7 +43,7 @@ def torch_training(workload: Workload, steps: int) -> Any:
                 self.second.weight.copy_(torch.cat([a, -a]).T)
 
         def forward(self, x: Any) -> Any:
-            """Scores of a batch."""
+            """Return the scores of a batch."""
             return self.second(torch.clamp(self.first(x), 0, 1))[:, 0]
 
     x = torch.randn(workload.n, workload.d) / workload.d**0.5
@@ -80,7 +76,7 @@ def torch_training(workload: Workload, steps: int) -> Any:
 
 
 def with_threads(threads: int, train: Any) -> Any:
-    """`train` with so many threads."""
+    """Run `train` with this number of threads."""
     import torch
 
     def run() -> float:
@@ -118,7 +114,7 @@ def compare(workload: Workload, rounds: int = ROUNDS) -> Comparison:
 
 
 def run() -> list[Comparison]:
-    """All workloads; none where PyTorch is not installed."""
+    """Run all workloads; none if PyTorch is not installed."""
     try:
         import torch  # noqa: F401
     except ImportError:

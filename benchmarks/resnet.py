@@ -1,7 +1,7 @@
-"""One training step of ResNet(16) on 32 × 32 colour images, batch 128, against the same network in
+"""One training step of ResNet(16) on 32 × 32 color images, batch 128, versus the same network in
 PyTorch, both on all cores.
 
-Both normalise groups of channels, and take a step of SGD on the logistic loss.
+Both use group normalization, and take a step of SGD on the logistic loss.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.pytorch import MISSING
 from benchmarks.timing import Comparison, interleaved, say, seconds
 from unlazy.networks.image_resnet import BLOCKS, STAGES, ImageResNetInit
 
-#: A step should take at most so many times PyTorch's.
+#: Target time per step over PyTorch's.
 TARGET = 1.3
 ROUNDS, STEPS = 5, 3
 M, BATCH, SIDE, RATE = 16, 128, 32, 0.01
@@ -26,7 +26,7 @@ GROUPS = 4
 
 
 def ours() -> Any:
-    """A function that takes a few steps and returns the seconds."""
+    """Return a function that takes a few steps and returns the seconds."""
     network = ImageResNetInit(M)((SIDE, SIDE, 3), key=jax.random.key(0))
     x = jax.random.normal(jax.random.key(1), (BATCH, SIDE, SIDE, 3))
     y = jnp.where(x[:, 0, 0, 0] > 0, 1.0, -1.0)
@@ -38,8 +38,7 @@ def ours() -> Any:
 
         return jax.tree.map(lambda p, g: p - RATE * g, arrays, jax.grad(loss)(arrays))
 
-    # In a loop of the program, as training runs them: there a convolution may cost many times what
-    # it does alone.
+    # In a compiled loop, as in training: a convolution may cost many times more there than alone.
     steps = jax.jit(lambda start: jax.lax.fori_loop(0, STEPS, lambda _, now: step(now), start))
 
     def train() -> None:
@@ -50,7 +49,7 @@ def ours() -> Any:
 
 
 def theirs() -> Any:
-    """The same in PyTorch."""
+    """Return the same in PyTorch."""
     import torch
     from torch import nn
 
@@ -76,7 +75,7 @@ def theirs() -> Any:
             )
 
         def forward(self, x: Any) -> Any:
-            """One block."""
+            """Apply one block."""
             return torch.relu(self.inner(x) + self.skip(x))
 
     sizes = [M, *(stage * M for stage in STAGES for _ in range(BLOCKS))]
@@ -100,7 +99,7 @@ def theirs() -> Any:
 
 
 def run() -> list[Comparison]:
-    """Nothing where PyTorch is not installed."""
+    """Run the benchmark; empty if PyTorch is not installed."""
     try:
         import torch
     except ImportError:

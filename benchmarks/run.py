@@ -1,7 +1,7 @@
-"""Runs all benchmarks and prints one table of ratios: `python -m benchmarks.run [--out
-results/benchmarks.json]` from the project's folder.
+"""Run all benchmarks and print one table of ratios: `python -m benchmarks.run [--out
+results/benchmarks.json]` in the project's folder.
 
-Speed is measured here, not tested: a missed target is shown, and the exit status is 0 all the same.
+A missed target is shown, but the exit status is 0.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ PACKAGES = ("unlazy", "jax", "jaxlib", "numpy", "torch", "xrfm")
 
 
 def duration(seconds: float) -> str:
-    """A time with a fitting unit."""
+    """Format a time with a suitable unit."""
     units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
     unit, size = next((entry for entry in units if seconds >= entry[1]), units[-1])
     return f"{seconds / size:.3g} {unit}"
 
 
 def table(comparisons: list[Comparison]) -> Table:
-    """One row a comparison."""
+    """Return one row per comparison."""
     result = Table(title="Ours against a peer, medians over interleaved rounds")
     for name in ("what", "per", "ours", "peer", "ratio", "by round", "target", "met"):
         result.add_column(name, justify="left" if name in ("what", "per", "met") else "right")
@@ -87,7 +87,7 @@ def table(comparisons: list[Comparison]) -> Table:
 
 
 def version(package: str) -> str | None:
-    """The installed version, or None."""
+    """Return the installed version, or None."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -95,7 +95,7 @@ def version(package: str) -> str | None:
 
 
 def processor() -> str:
-    """The processor's name as the system gives it."""
+    """Return the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -107,7 +107,7 @@ def processor() -> str:
 
 
 def report(comparisons: list[dict[str, Any]], arguments: list[str]) -> dict[str, Any]:
-    """All that was found, as plain data."""
+    """Return all results as JSON data."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "command": shlex.join(["python", "-m", "benchmarks.run", *arguments]),
@@ -126,7 +126,7 @@ def report(comparisons: list[dict[str, Any]], arguments: list[str]) -> dict[str,
 
 
 def main(arguments: list[str]) -> None:
-    """Run what was asked for."""
+    """Run the selected benchmarks."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.run", description="Measure this package against its peers."
     )
@@ -135,8 +135,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        help="also write the ratios to this JSON file, and a page beside it; what was not run is "
-        "kept",
+        help="also write the ratios to this JSON file and a page next to it; results of benchmarks "
+        "that were not run are kept",
     )
     parser.add_argument(
         "--since",
@@ -162,7 +162,7 @@ def main(arguments: list[str]) -> None:
     comparisons: list[Comparison] = []
     for name in options.names or BENCHMARKS:
         comparisons += known[name]()
-        if options.out is not None:  # at once: a benchmark that fails later takes nothing with it
+        if options.out is not None:  # after each benchmark, in case a later one fails
             options.out.parent.mkdir(parents=True, exist_ok=True)
             found = report(joined(comparisons, kept), arguments)
             options.out.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")

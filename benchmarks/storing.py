@@ -1,8 +1,7 @@
-"""Storing records against bare `sqlite3` inserts of the same rows, one transaction each, in a file
-of the same schema and settings.
+"""The store versus direct `sqlite3` inserts of the same rows, one transaction each, in a file of
+the same schema and settings.
 
-The bare inserts are handed rows that were made beforehand; the store makes its rows from records
-within the time.
+Rows of the direct inserts are prepared; the time of the store includes building rows from records.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ TARGET = 1.5
 ROUNDS = 5
 RECORDS = 10_000
 MEASURES = 12
-#: Records that are made at a time, outside the clock: both sides find their input fresh in memory,
-#: as in a run.
+#: Records per batch; they are built before the clock starts, so that both find them in memory.
 CHUNK = 64
 STEPS = (0, 1, 2, 12, 30, 60, 120, 300, 450, 600)
 NEURONS = 16
@@ -43,8 +41,8 @@ def record_key(seed: int) -> str:
 
 
 def records(seeds: range, *, with_array: bool) -> list[Record]:
-    """Records as a study makes them: a dozen single-precision measurements at ten steps, perhaps
-    with a small array.
+    """Return records with a dozen single-precision measurements at ten steps, and optionally a
+    small array.
     """
     trial, origin = SMALL.trials()[0].describe(), provenance()
 
@@ -72,9 +70,7 @@ def records(seeds: range, *, with_array: bool) -> list[Record]:
 
 
 class BareFile:
-    """A new file of the store's schema and settings, and rows that were prepared for it in another
-    file.
-    """
+    """A new file with the store's schema and settings, and rows prepared in another file."""
 
     def __init__(self, path: Path, prepared: Path) -> None:
         Store(path).close()
@@ -88,7 +84,7 @@ class BareFile:
         )
 
     def rows(self, seed: int) -> list[tuple[str, Row]]:
-        """What the store writes for a record: a statement and its values for each row."""
+        """Return the statement and the values of each row that the store writes for a record."""
         return [
             (insertion(table, len(row)), row)
             for table in ("records", "arrays")
@@ -98,7 +94,7 @@ class BareFile:
         ]
 
     def insert(self, entries: list[list[tuple[str, Row]]]) -> None:
-        """One transaction a record."""
+        """Insert records, one transaction per record."""
         for rows in entries:
             self.target.execute("BEGIN IMMEDIATE")
             for statement, row in rows:
@@ -113,15 +109,15 @@ class BareFile:
 
 @functools.cache
 def insertion(table: str, columns: int) -> str:
-    """The statement that inserts a row, always the same string."""
+    """Return the statement that inserts a row, cached as one string."""
     return f"INSERT OR IGNORE INTO {table} VALUES ({','.join('?' * columns)})"
 
 
 def fill(
     store: Store, bare: BareFile | None, count: int, *, with_array: bool
 ) -> tuple[float, float]:
-    """Seconds of the store and of the bare inserts; they take turns, a chunk of records each, so
-    that both meet the same machine.
+    """Return the seconds of the store and of direct inserts, which alternate by batch, so that the
+    load of the machine affects both.
     """
     by_store = by_hand = 0.0
     for start in range(0, count, CHUNK):
@@ -160,5 +156,5 @@ def compare(with_array: bool, rounds: int = ROUNDS, count: int = RECORDS) -> Com
 
 
 def run() -> list[Comparison]:
-    """Records without and with arrays."""
+    """Run the benchmark for records without and with arrays."""
     return [compare(with_array) for with_array in (False, True)]

@@ -1,8 +1,8 @@
-"""Estimators on one table of 8,000 rows and 10 columns: against one Cholesky factorisation,
+"""Estimators on one table of 8,000 rows and 10 columns: versus one Cholesky factorization,
 scikit-learn's network, and xRFM.
 
-xRFM is measured where it can be imported (`pip install xrfm`). Notes hold the accuracies on 4,000
-further rows.
+xRFM is measured if it is installed (`pip install xrfm`). Notes contain the accuracies on 4,000
+other rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROWS, COLUMNS, TESTED = 8_000, 10, 4_000
 
 
 def made_table(seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Labels by a smooth function of three directions among ten columns, with noise."""
+    """Return labels of a smooth function of three directions in ten columns, with noise."""
     draw = np.random.default_rng(seed)
     x = draw.standard_normal((ROWS + TESTED, COLUMNS))
     u = np.linalg.qr(draw.standard_normal((COLUMNS, 3)))[0]
@@ -47,7 +47,7 @@ def made_table(seed: int = 0) -> tuple[np.ndarray, ...]:
 def fitting(
     make: Callable[[], Any], notes: dict[str, float | str], name: str
 ) -> Callable[[], float]:
-    """Seconds of a fit; its accuracy becomes a note."""
+    """Return the seconds of a fit; its accuracy is added to the notes."""
     x, y, x_test, y_test = made_table()
 
     def run() -> float:
@@ -64,7 +64,7 @@ def fitting(
 
 
 def cholesky_time() -> float:
-    """One factorisation in double precision."""
+    """Run one factorization in double precision."""
     matrix = np.eye(ROWS) * ROWS + np.random.default_rng(0).standard_normal((ROWS, 1)) ** 2
     matrix = (matrix + matrix.T) / 2
     begin = time.perf_counter()
@@ -73,7 +73,7 @@ def cholesky_time() -> float:
 
 
 class _XRFM:
-    """xRFM as its documentation uses it: a fifth of the rows validates."""
+    """xRFM as in its documentation, with a fifth of the rows for validation."""
 
     def fit(self, x: np.ndarray, y: np.ndarray) -> None:
         """Fit on four fifths."""
@@ -84,7 +84,7 @@ class _XRFM:
         self.machine.fit(x[:cut].astype(np.float32), y[:cut], x[cut:].astype(np.float32), y[cut:])
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """Classes."""
+        """Return the predicted classes."""
         return np.asarray(self.machine.predict(x.astype(np.float32))).ravel()
 
 
@@ -95,7 +95,7 @@ def against(
     target: float,
     rounds: int = 2,
 ) -> Comparison:
-    """Our fit against a factorisation (a function that takes its own time) or a peer's fit."""
+    """Compare our fit with a factorization (a function that times itself) or a peer's fit."""
     notes: dict[str, float | str] = {}
     other = cholesky_time if peer is cholesky_time else fitting(peer, notes, "peer")
     mine = fitting(ours, notes, "ours")
@@ -108,7 +108,7 @@ def run() -> list[Comparison]:
     size = f"{ROWS:,} × {COLUMNS}"
     found = [
         against(
-            f"NTKClassifier / one Cholesky factorisation: {size}", NTKClassifier, cholesky_time, 8.0
+            f"NTKClassifier / one Cholesky factorization: {size}", NTKClassifier, cholesky_time, 8.0
         )
     ]
     for network in (TwoLayerClassifier, ThreeLayerResNetClassifier, DeepMLPClassifier):

@@ -1,6 +1,4 @@
-"""Timing of contenders in one run: interleaved rounds, so that what else the machine does cancels
-in the ratio.
-"""
+"""Timing in interleaved rounds, so that the load of the machine cancels in the ratio."""
 
 from __future__ import annotations
 
@@ -15,26 +13,26 @@ from rich.console import Console
 #: Progress goes to standard error: standard output is for results.
 _PROGRESS = Console(stderr=True, highlight=False)
 
-#: Does its work once and returns the seconds that count.
+#: Runs once and returns the seconds to count.
 Candidate = Callable[[], float]
 
 
 def say(text: str) -> None:
-    """A line of progress."""
+    """Print a line of progress."""
     _PROGRESS.print(text, style="dim", soft_wrap=True, markup=False)
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Wall time of one call."""
+    """Return the wall time of one call."""
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
 
 
 def interleaved(methods: dict[str, Candidate], rounds: int, what: str) -> dict[str, list[float]]:
-    """Seconds of each contender in each round.
+    """Return the seconds of each method in each round.
 
-    Every other round runs in reverse order, so that none always goes first.
+    Every other round runs in reverse order, so that none is always first.
     """
     times: dict[str, list[float]] = {name: [] for name in methods}
     names = list(methods)
@@ -48,11 +46,11 @@ def interleaved(methods: dict[str, Candidate], rounds: int, what: str) -> dict[s
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Ours against a peer at the same work.
+    """Our time versus a peer's for the same work.
 
-    `ours`, `peer`: seconds of each round, per `unit` of work. `better` says which way the ratio
-    should go: with "higher" the ratio is our speed over the peer's speed and should reach `target`,
-    with "lower" it is our time over the peer's time and should not exceed it.
+    `ours`, `peer`: seconds of each round, per `unit` of work. If `better` is
+    "higher", the ratio is our speed over the peer's and should reach `target`; if "lower", it is
+    our time over the peer's and should not exceed `target`.
     """
 
     what: str
@@ -73,18 +71,16 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """The median over rounds: both sides of a round ran at nearly the same time, on an equally
-        busy machine.
-        """
+        """Median ratio over rounds."""
         return statistics.median(self.by_round)
 
     @property
     def met(self) -> bool:
-        """Whether the target was met in this run."""
+        """Whether the target is met."""
         return self.ratio >= self.target if self.better == "higher" else self.ratio <= self.target
 
     def summary(self) -> dict[str, object]:
-        """The comparison as plain data."""
+        """Return the comparison as JSON data."""
         rounds = self.by_round
         return {
             "what": self.what,

@@ -1,8 +1,7 @@
-"""The Walsh–Hadamard transform of 2^20 numbers against the butterfly as one writes it in NumPy: a
-loop over the stages, with slices.
+"""The Walsh–Hadamard transform of 2^20 numbers versus a NumPy loop over the butterfly stages.
 
-Both work in double precision and must agree to rounding. The loop is also timed in the form that
-suits memory best, with even and odd places in place of halves, for comparison.
+Both use double precision and must agree up to rounding. The loop is also timed in its most
+cache-friendly form, with even and odd indices instead of halves.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ TARGET = 10.0
 
 
 def by_stages(values: np.ndarray) -> np.ndarray:
-    """Sums and differences of neighbouring halves, stage by stage, in place."""
+    """Compute sums and differences of adjacent halves, stage by stage, in place."""
     v, half = values.copy(), 1
     while half < len(v):
         pairs = v.reshape(-1, 2, half)
@@ -29,9 +28,7 @@ def by_stages(values: np.ndarray) -> np.ndarray:
 
 
 def by_even_and_odd(values: np.ndarray) -> np.ndarray:
-    """Sums and differences of even and odd places, laid one behind the other: the same stages in an
-    order of equal strides.
-    """
+    """Compute sums and differences of even and odd indices: the same stages with equal strides."""
     v = values
     for _ in range(M):
         even, odd = v[0::2], v[1::2]
@@ -40,7 +37,7 @@ def by_even_and_odd(values: np.ndarray) -> np.ndarray:
 
 
 def run() -> list[Comparison]:
-    """Ours against both loops."""
+    """Compare our transform with both loops."""
     values = np.random.default_rng(0).normal(size=1 << M)
     ours, peer = walsh_hadamard(values), by_stages(values)
     wrong = float(np.max(np.abs(ours - peer)) / np.max(np.abs(peer)))

@@ -1,10 +1,9 @@
-"""Worker processes: how a compute-bound sweep gains from a second one, and what a trial costs
-beyond its computing.
+"""Worker processes: speedup of a compute-bound sweep by a second worker, and overhead per trial.
 
-The sweep is many small networks in groups of different shapes, each long enough to keep one core
-busy. Both numbers of workers compute the same records; starting and compiling are done before the
-clock starts. The overhead is that of 10,000 trials of a few multiply-adds each, with planning,
-sending, and writing to the store, less the time in which programs ran.
+The sweep has many small networks in groups of different shapes, each long enough to keep one core
+busy. One and two workers compute the same records; workers start and compile before the clock
+starts. The overhead is measured with 10,000 trials of a few multiply-adds each. It includes
+planning, sending and storing, without the run time of programs.
 """
 
 from __future__ import annotations
@@ -26,27 +25,27 @@ from unlazy.networks.inits import AntisymmetricInit
 
 ROUNDS = 3
 TARGET = 1.7
-#: Seconds over pure compute that a trial may take.
+#: Target overhead per trial in seconds.
 ALLOWED = 5e-3
 TINY = 10_000
 
 
 def ran(engine: Engine, trials: list[Trial]) -> None:
-    """Run all trials; one that failed would be fast."""
+    """Run all trials; raise an error if one fails."""
     for found in engine.run(trials, NullCallback()):
         if isinstance(found, Failure):
             raise RuntimeError(f"A trial of the benchmark failed: {found.reason}")
 
 
 def sweep() -> list[Trial]:
-    """Eight shapes of the same work: a worker has always something of its own to do."""
+    """Return eight shapes of equal work, so that all workers are busy."""
     shape = Workload("", nets=8, d=30, pairs=50, batch=50, n=2_000, steps=1_500)
     shapes = [dataclasses.replace(shape, n=shape.n + 50 * place) for place in range(8)]
     return [trial for each in shapes for trial in each.trials()]
 
 
 def gain() -> Comparison:
-    """One worker against two."""
+    """Compare one worker with two."""
     use_own_program_cache()
     trials = sweep()
     with engine_named("processes", workers=1) as one, engine_named("processes", workers=2) as two:
@@ -55,7 +54,7 @@ def gain() -> Comparison:
             say(f"Workers: starting {name} and compiling …")
             for _ in range(
                 2
-            ):  # a worker may meet a shape in the second run that another had in the first
+            ):  # a worker may get a shape in the second run that another had in the first
                 ran(engine, trials)
             methods[name] = lambda engine=engine: seconds(lambda: ran(engine, trials))
         times = interleaved(methods, ROUNDS, "Workers")
@@ -69,7 +68,7 @@ def gain() -> Comparison:
 
 
 def tiny() -> list[Trial]:
-    """Trials that compute next to nothing."""
+    """Return trials with very little computation."""
     learner = GradientDescent(
         AntisymmetricInit(m=2, w_scale=1.0, b_scale=0.1, a_scale=0.1),
         (Descent({"w": 0.1}, steps=2, batch=4),),
@@ -91,7 +90,7 @@ class Sweep:
 
 
 def overhead(name: str, engine: Engine) -> Comparison:
-    """Seconds of a trial over pure compute, against those that are allowed."""
+    """Return the overhead per trial in seconds, versus the target."""
     trials = tiny()
     ran(engine, trials[:10])
     spent: list[float] = []
@@ -116,7 +115,7 @@ def overhead(name: str, engine: Engine) -> Comparison:
 
 
 def run() -> list[Comparison]:
-    """The gain, and the overhead in this process and with workers."""
+    """Run the speedup, and the overhead in this process and with workers."""
     found = [gain()]
     for name in ("local", "processes"):
         with engine_named(name, workers=None if name == "local" else 2) as engine:

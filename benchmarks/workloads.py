@@ -1,6 +1,4 @@
-"""The work that is timed: a plain task in the full input space, and the two sizes at which a
-two-layer network is trained on it.
-"""
+"""Workloads: a task in the full input space, and two sizes of two-layer networks trained on it."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ class HiddenProduct(Task):
         return self.d
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Gaussian inputs and their labels."""
+        """Draw Gaussian inputs and their labels."""
         x = normal(key, (n, self.d)) / jnp.sqrt(self.d)
         return Batch(x, self.target(x))
 
@@ -91,7 +89,7 @@ class Workload:
         return self.nets * self.steps
 
     def trials(self) -> list[Trial]:
-        """The workload for the engine: no recorded steps but the last, and nothing measured."""
+        """Return the trials: only the last step is recorded, and nothing is measured."""
         w, b, a = self.scales
         learner = GradientDescent(
             AntisymmetricInit(m=self.pairs, w_scale=w, b_scale=b, a_scale=a),
@@ -102,7 +100,7 @@ class Workload:
         ]
 
 
-#: Many small networks at once, and one network that fills the cores alone.
+#: Many small networks in parallel, and one network that uses all cores.
 SMALL = Workload(
     "64 nets, d=30, 100 neurons, batch 50", nets=64, d=30, pairs=50, batch=50, n=5_000, steps=1_000
 )
@@ -119,9 +117,7 @@ WORKLOADS = (SMALL, LARGE)
 
 
 class EngineRun:
-    """Runs a workload in the engine again and again; `compile_seconds` keeps what compiling took in
-    each run.
-    """
+    """Repeated runs of a workload in the engine; `compile_seconds`: time of compilation per run."""
 
     def __init__(self, workload: Workload) -> None:
         self.trials = workload.trials()
@@ -129,8 +125,8 @@ class EngineRun:
         self.records: list[Record] = []
 
     def __call__(self) -> float:
-        """Seconds of one run without compiling, all else included: planning, drawing the data,
-        training, making the records.
+        """Return the seconds of one run without compilation, including planning, drawing the data
+        and building records.
         """
         engine = LocalEngine()
         total = seconds(lambda: self._run(engine))
@@ -143,8 +139,8 @@ class EngineRun:
 
 @functools.cache
 def use_own_program_cache() -> None:
-    """Keep this process's compiled programs in a new folder: first compiles are timed as such, and
-    the user's cache is left alone.
+    """Keep compiled programs in a new folder, so that compilation is timed and the user's cache is
+    not changed.
     """
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)

@@ -1,8 +1,8 @@
-"""SGD on XOR: the share of time that drawing the data takes, and the same loop in PyTorch.
+"""SGD on XOR: the fraction of time for drawing the data, and the same loop in PyTorch.
 
-Examples are drawn as bits inside the compiled loop. The share is what fresh examples add to
-training on a fixed batch of the same size. PyTorch runs eagerly, one network at a time, with the
-thread count that is faster, and draws its signs in the loop as well.
+Examples are drawn as bits inside the compiled loop. The fraction is the time that fresh
+examples add to training on a fixed batch of the same size. PyTorch runs eagerly, one network at a
+time, with its faster thread count, and also draws its signs in the loop.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.tasks.multi_index import MultiIndex
 
-#: Drawing should take less than a fifth of the time: fresh examples cost at most 1/(1 − 0.2) of
-#: fixed ones.
+#: Target: drawing takes less than a fifth of the time, so fresh examples cost at most 1/(1 − 0.2)
+#: of fixed ones.
 DRAW_TARGET = 1.25
 TORCH_TARGET = 5.0
 ROUNDS = 5
@@ -29,7 +29,7 @@ WIDTH = 128
 
 
 def program(learner: GradientDescent, d: int, n: int, models: int) -> Any:
-    """A function that trains so many networks in one compiled program and returns the seconds."""
+    """Return a function that trains networks in one compiled program and returns the seconds."""
 
     def train(key: jax.Array) -> Any:
         key_task, key_learner = jax.random.split(key)
@@ -42,7 +42,7 @@ def program(learner: GradientDescent, d: int, n: int, models: int) -> Any:
 
 
 def drawing(d: int = 1024, steps: int = 40) -> Comparison:
-    """Fresh examples against one fixed batch."""
+    """Compare fresh examples with one fixed batch."""
     fresh = mean_field_sgd(width=WIDTH, batch=d, steps=steps)
     stage = fresh.stages[0]
     assert isinstance(stage, Descent)
@@ -50,7 +50,7 @@ def drawing(d: int = 1024, steps: int = 40) -> Comparison:
     say(f"XOR, d={d}: compiling both programs …")
     methods = {"fresh": program(fresh, d, steps * d, 1), "fixed": program(fixed, d, d, 1)}
     times = interleaved(methods, 2 * ROUNDS - 1, f"XOR, d={d}")
-    share = 1 - statistics.median(
+    fraction = 1 - statistics.median(
         b / a for a, b in zip(times["fresh"], times["fixed"], strict=True)
     )
     return Comparison(
@@ -60,12 +60,12 @@ def drawing(d: int = 1024, steps: int = 40) -> Comparison:
         [t / steps for t in times["fixed"]],
         DRAW_TARGET,
         better="lower",
-        notes={"share_of_drawing": round(share, 3)},
+        notes={"share_of_drawing": round(fraction, 3)},
     )
 
 
 def torch_training(d: int, steps: int) -> Any:
-    """The same loop in PyTorch: draw signs, forward, backward, step."""
+    """Run the same loop in PyTorch: draw signs, forward, backward, step."""
     import torch
 
     def train() -> None:
@@ -113,7 +113,7 @@ def against_torch(d: int = 128, steps: int = 100, models: int = 16) -> Compariso
 
 
 def run() -> list[Comparison]:
-    """Both; the second only where PyTorch is installed."""
+    """Run both; the second only if PyTorch is installed."""
     use_own_program_cache()
     found = [drawing()]
     try:

@@ -1,11 +1,10 @@
-"""Does an audit give the right answer? `python scripts/audits.py [--seeds 20] [--out
+"""Validate audits on tables with a known answer: `python scripts/audits.py [--seeds 20] [--out
 results/tables/audits.json]`.
 
-Tables are made whose answer is known: labels that are a parity of three columns (features must be
-learned: a kernel needs about as many rows as there are triples of columns), targets of a linear and
-of an RBF teacher (a kernel is enough), and parities with permuted labels (nothing to learn, so no
-lead of either side may be found). The seeds are judging seeds. Folds are kept in a store: a run
-that was stopped resumes.
+Tables: labels that are a parity of three columns (feature learning helps: a kernel needs about as
+many rows as there are triples of columns); targets of a linear and of an RBF teacher (a kernel is
+enough); parities with permuted labels (no signal). Seeds are held-out seeds. Folds are stored, so
+an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -30,36 +29,36 @@ Made = tuple[np.ndarray, np.ndarray]
 
 
 def parity(draw: np.random.Generator, rows: int) -> Made:
-    """The product of three of twenty signs."""
+    """Return the product of three of twenty signs."""
     x = draw.choice([-1.0, 1.0], (rows, 20))
     return x, x[:, :3].prod(axis=1) > 0
 
 
 def permuted(draw: np.random.Generator, rows: int) -> Made:
-    """The same labels, each beside a row that is not its own."""
+    """Return the same with permuted labels."""
     x, y = parity(draw, rows)
     return x, draw.permutation(y)
 
 
 def linear(draw: np.random.Generator, rows: int) -> Made:
-    """A sum of ten columns with random weights, and noise of a fifth of its variance."""
+    """Return a random linear function of ten columns, with noise of a fifth of its variance."""
     x = draw.standard_normal((rows, 10))
     y = x @ draw.standard_normal(10)
     return x, y + np.sqrt(0.2) * y.std() * draw.standard_normal(rows)
 
 
 def rbf(draw: np.random.Generator, rows: int) -> Made:
-    """A random function of the space of an RBF kernel on five columns, and noise of a fifth of its
-    variance.
+    """Return a random function of the RKHS of an RBF kernel on five columns, with noise of a fifth
+    of its variance.
     """
     x = draw.standard_normal((rows, 5))
-    centres = draw.standard_normal((200, 5))
-    squared = np.sum(np.square(x[:, None] - centres), axis=2)
+    centers = draw.standard_normal((200, 5))
+    squared = np.sum(np.square(x[:, None] - centers), axis=2)
     y = np.exp(-squared / 5) @ draw.standard_normal(200)
     return x, y + np.sqrt(0.2) * y.std() * draw.standard_normal(rows)
 
 
-#: How each table is made, and the answers that are right for it.
+#: Generator of each table, and its correct decisions.
 TABLES: dict[str, tuple[Callable[[np.random.Generator, int], Made], tuple[str, ...]]] = {
     "parity": (parity, ("learn features",)),
     "linear teacher": (linear, ("a kernel is enough",)),
@@ -69,7 +68,7 @@ TABLES: dict[str, tuple[Callable[[np.random.Generator, int], Made], tuple[str, .
 
 
 def audited(name: str, seed: int, rows: int, store: Path) -> dict[str, Any]:
-    """Audit one table with all contenders and without explanations."""
+    """Audit one table with all methods and without diagnostics."""
     x, y = TABLES[name][0](np.random.default_rng(seed), rows)
     outcome = unlazy.audit(x, y, explain=False, store=store, name=f"{name}, seed {seed}")
     found = outcome.to_json()
@@ -83,12 +82,12 @@ def audited(name: str, seed: int, rows: int, store: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Audit all tables of all seeds, and count right answers."""
-    parser = argparse.ArgumentParser(description="Audit tables whose answer is known.")
+    """Audit all tables for all seeds, and count correct decisions."""
+    parser = argparse.ArgumentParser(description="Audit tables with a known answer.")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=800)
-    parser.add_argument("--tables", default=",".join(TABLES), help="with commas between")
+    parser.add_argument("--tables", default=",".join(TABLES), help="comma-separated")
     parser.add_argument("--store", type=Path, default=Path("out/audits.sqlite"))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -99,13 +98,13 @@ def main() -> None:
             begin = time.monotonic()
             found[seed] = audited(name, seed, options.rows, options.store)
             gap = found[seed]["gap"]
-            told = (
-                f"{found[seed]['decision']} (lead {gap['mean']:+.1f}, {gap['low']:+.1f} to "
+            text = (
+                f"{found[seed]['decision']} (gain {gap['mean']:+.1f}, {gap['low']:+.1f} to "
                 f"{gap['high']:+.1f})"
             )
-            print(f"{name}, seed {seed}: {told}, {time.monotonic() - begin:.0f} s", flush=True)
+            print(f"{name}, seed {seed}: {text}, {time.monotonic() - begin:.0f} s", flush=True)
         count = sum(each["decision"] in right for each in found.values())
-        print(f"{name}: {count} of {options.seeds} right", flush=True)
+        print(f"{name}: {count} of {options.seeds} correct", flush=True)
         decisions = Counter(each["decision"] for each in found.values())
         results[name] = {
             "right": count,

@@ -1,10 +1,10 @@
-"""The fault suite in full: `make faults`, or `python scripts/faults.py [--kills 50] [--engines
+"""The full fault suite: `make faults`, or `python scripts/faults.py [--kills 50] [--engines
 processes,dask,slurm]`.
 
-Real processes on this machine are killed by kill −9 at random moments: workers, coordinators, the
-scheduler of a Dask cluster, SLURM jobs. After each kill the work goes on or is taken up again, and
-in the end the store is compared with an undisturbed one: none missing, none twice, equal numbers.
-Then the disk is full, and a SLURM job runs out of time.
+Processes on this machine are killed by SIGKILL at random times: workers, coordinators, the
+scheduler of a Dask cluster, SLURM jobs. After each kill the run continues or is resumed. At the end
+the store is compared with that of an undisturbed run: no record missing, none twice, equal numbers.
+Further tests: a full disk, and a SLURM job that exceeds its time limit.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ import faulty
 from unlazy.lab.maintenance import check
 from unlazy.lab.store import Store
 
-#: Trials of a round, and seconds that each of them waits.
+#: Trials per round, and seconds per trial.
 COUNT, WAIT = 40, 0.05
 ALL = COUNT + 3
 
 
 class Suite:
-    """Rounds of one kind, and what came of them."""
+    """Rounds of one kind, and their results."""
 
     def __init__(self, folder: Path, kills: int, rng: random.Random) -> None:
         self.folder, self.kills, self.rng = folder, kills, rng
@@ -43,7 +43,7 @@ class Suite:
         self.found: dict[str, Counter[str]] = {}
 
     def compare(self, what: str, path: Path) -> None:
-        """Count what is lost, doubled or different in a store."""
+        """Count lost, duplicate and different records in a store."""
         count = self.found.setdefault(what, Counter())
         with (
             Store(path, read_only=True) as store,
@@ -60,7 +60,7 @@ class Suite:
             print(f"{what}: {error}", flush=True)
 
     def until_killed(self, what: str, one_round) -> None:
-        """Rounds until there were so many kills."""
+        """Run rounds until this number of kills."""
         count = self.found.setdefault(what, Counter())
         begin = time.monotonic()
         while count["kills"] < self.kills:
@@ -77,7 +77,7 @@ class Suite:
             )
 
     def kill_workers(self, engine: str, path: Path) -> int:
-        """Workers die one after the other; the coordinator finishes all the same."""
+        """Kill workers one after the other; the coordinator must finish."""
         process = faulty.start(engine, path, COUNT, WAIT)
         kills = 0
         for records in sorted(self.rng.sample(range(ALL - 1), 5)):
@@ -88,7 +88,7 @@ class Suite:
         return kills
 
     def kill_coordinators(self, engine: str, path: Path) -> int:
-        """Coordinators die one after the other; the last one is left alone."""
+        """Kill coordinators one after the other, except the last."""
         kills = 0
         for records in sorted(self.rng.sample(range(ALL - 1), 4)):
             process = faulty.start(engine, path, COUNT, WAIT)
@@ -99,8 +99,8 @@ class Suite:
         return kills
 
     def kill_scheduler(self, path: Path) -> int:
-        """The scheduler of a cluster that was started by hand dies, and the coordinator says so;
-        the next cluster goes on.
+        """Kill the scheduler of a manually started cluster, which the coordinator must report; the
+        run resumes on the next cluster.
         """
         kills = 0
         for records in (self.rng.randrange(ALL - 1), None):
@@ -114,9 +114,7 @@ class Suite:
         return kills
 
     def kill_jobs(self, path: Path) -> int:
-        """SLURM jobs are killed, by kill −9 of their processes or by scancel; the coordinator
-        submits them again.
-        """
+        """Kill SLURM jobs by SIGKILL or scancel; the coordinator must submit them again."""
         process = faulty.start("slurm", path, COUNT, WAIT)
         kills = 0
         for records in sorted(self.rng.sample(range(ALL - 1), 3)):
@@ -149,8 +147,8 @@ class Suite:
 
 
 def full_disk(folder: Path) -> str:
-    """A store on a file system of a megabyte: what was finished stays, and after making room the
-    same command goes on.
+    """Fill a file system of 1 MB: finished records must be kept, and the run must resume after
+    space is freed.
     """
     place = folder / "small"
     place.mkdir()
@@ -160,7 +158,7 @@ def full_disk(folder: Path) -> str:
             ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], check=False
         ).returncode
     ):
-        return "not run: mounting a small file system takes root"
+        return "not run: mounting a file system needs root"
     try:
         path = place / "store.sqlite"
         (place / "ballast").write_bytes(b"0" * (780 << 10))
@@ -170,21 +168,21 @@ def full_disk(folder: Path) -> str:
         problems = check(path).problems if kept else ()
         (place / "ballast").unlink()
         again = faulty.start("local", path, COUNT, 0.0).wait(300)
-        after = f"after making room status {again}, {faulty.stored(path)} records"
+        after = f"after freeing space status {again}, {faulty.stored(path)} records"
         return f"ended with status {status}, {kept} records kept, {len(problems)} problems; {after}"
     finally:
         subprocess.run(["umount", place], check=False)
 
 
 def out_of_time(folder: Path) -> str:
-    """A SLURM job of two minutes for work of four: it is put back into the queue, and goes on."""
+    """Run four minutes of work in a SLURM job of two: it must be requeued and resume."""
     path = folder / "late.sqlite"
     code = (
         "import faulty; from unlazy.lab.engines.choice import engine_named; from toys import keep; "
         "from unlazy.lab.store import Store; import unlazy.lab.engines.pools.slurm as s; "
         "s.MIN_SECONDS = 1e9; "
         f"store = Store({str(path)!r}); "
-        "keep(faulty.errands(30, 8.0), store, engine_named('slurm', slurm='time=2', workers=1, "
+        "keep(faulty.jobs(30, 8.0), store, engine_named('slurm', slurm='time=2', workers=1, "
         f"store={str(path)!r}))"
     )
     environment = os.environ | {
@@ -201,7 +199,7 @@ def out_of_time(folder: Path) -> str:
 
 
 def main() -> None:
-    """Run what was asked for, and print the counts."""
+    """Run the selected tests, and print the counts."""
     parser = argparse.ArgumentParser(
         description="Kill processes at random moments, and count what is lost."
     )

@@ -1,6 +1,6 @@
-"""Fuzzing in full: `make fuzz`, or `python scripts/fuzz.py [--inputs 100000]`.
+"""The full fuzzing run: `make fuzz`, or `python scripts/fuzz.py [--inputs 100000]`.
 
-Each target gets its share, and the counts are printed.
+Inputs are distributed over all targets, and the counts are printed.
 """
 
 from __future__ import annotations

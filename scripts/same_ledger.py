@@ -1,9 +1,8 @@
-"""Two ledgers side by side: `python scripts/same_ledger.py A.json B.json [B2.json …]`, as `unlazy
-reproduce --json` writes them.
+"""Compare two ledgers: `python scripts/same_ledger.py A.json B.json [B2.json …]`, as written by
+`unlazy reproduce --json`.
 
-Says for which claims of A the verdict, the count of reproduced numbers or a measured number is
-another one in B, as after a run on another engine. Ends with status 1 where a verdict or a count
-differs.
+Lists claims of A whose verdict, count of reproduced numbers or measured numbers differ in B, for
+example after a run on another engine. The exit status is 1 if a verdict or a count differs.
 """
 
 from __future__ import annotations
@@ -14,25 +13,25 @@ import sys
 from pathlib import Path
 from typing import Any
 
-#: Numbers that differ by less, relative to the greater of them or to 1, are rounding.
+#: Differences below this, relative to the larger number or to 1, are rounding.
 ROUNDING = 1e-4
 
 
 def entries(paths: list[Path]) -> dict[str, dict[str, Any]]:
-    """All claims that were run, by their names."""
+    """Return all claims that were run, by id."""
     found = [entry for path in paths for entry in json.loads(path.read_text(encoding="utf-8"))]
     return {entry["id"]: entry for entry in found if entry["verdict"] != "not run"}
 
 
 def far(a: Any, b: Any) -> float:
-    """How far two measured values lie apart, relative to their size or to 1."""
+    """Return the difference of two values, relative to their size or to 1."""
     if a is None or b is None:
         return 0.0 if a is b else float("inf")
     return abs(a - b) / max(abs(a), abs(b), 1.0)
 
 
 def main() -> None:
-    """Compare, and count."""
+    """Compare the files, and print the differences."""
     parser = argparse.ArgumentParser(description="Compare what two runs of the same claims found.")
     parser.add_argument("one", type=Path)
     parser.add_argument("other", type=Path, nargs="+")

@@ -1,9 +1,8 @@
-"""Try a wheel as a user would: in a fresh environment of each Python that is here, outside of the
-checkout.
+"""Test a wheel in a new environment of each installed Python, outside of the checkout.
 
 python scripts/try_wheel.py dist [--python 3.12] [--lowest]
 
-Runs `unlazy --version`, `list`, `demo` and `compare` at small sizes, and `play --check`; fails with
+Runs `unlazy --version`, `list`, `demo` and `compare` at small sizes, and `play --check`; stops at
 the first command that fails.
 """
 
@@ -48,8 +47,8 @@ COMMANDS = (
 
 
 def check_contents(wheel: Path) -> None:
-    """The package, its page, templates and marks of types; nothing of tests, documents or
-    results.
+    """Check that the wheel has the package, its page, templates and type markers, and no tests,
+    documents or results.
     """
     names = zipfile.ZipFile(wheel).namelist()
     outside = [name for name in names if not name.startswith(("unlazy/", "unlazy-"))]
@@ -74,7 +73,7 @@ def check_contents(wheel: Path) -> None:
 
 
 def interpreter(version: str) -> str | None:
-    """A Python of that version that really is one: a shim may be there without it."""
+    """Return a working Python of this version; a shim may exist without one."""
     for name in (
         f"python{version}",
         *sorted(map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))),
@@ -87,7 +86,7 @@ def interpreter(version: str) -> str | None:
 
 
 def attempt(python: str, version: str, wheel: Path, constraints: Path | None) -> None:
-    """All commands in a fresh environment."""
+    """Run all commands in a new environment."""
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         place = Path(folder)
@@ -130,7 +129,7 @@ def attempt(python: str, version: str, wheel: Path, constraints: Path | None) ->
 
 
 def main() -> None:
-    """Read the command line."""
+    """Parse the command line and run the tests."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", action="append", help="only these versions")

@@ -24,7 +24,7 @@ import numpy as np
 from beartype import BeartypeConf, beartype
 from jaxtyping import AbstractArray
 
-#: An int is a float, as type checkers have it.
+#: Type checkers accept an int for a float.
 _check = beartype(conf=BeartypeConf(is_pep484_tower=True))
 #: Functions' codes, and whether their annotations name arrays.
 _takes_arrays = {}
@@ -74,7 +74,7 @@ def _decorator(name, node):
 
 
 def of_arrays(hint):
-    """Whether an annotation names arrays, not counting those that a function would take."""
+    """Return whether an annotation contains arrays, except in arguments of callables."""
     if typing.get_origin(hint) is collections.abc.Callable:
         return False
     if isinstance(hint, type) and not typing.get_args(hint):
@@ -83,7 +83,7 @@ def of_arrays(hint):
 
 
 def widened(hint):
-    """The annotation with NumPy arrays beside JAX arrays."""
+    """Return the annotation with NumPy arrays added to JAX arrays."""
     if hint is jax.Array:
         return jax.Array | np.ndarray
     if isinstance(hint, type) and issubclass(hint, AbstractArray):

@@ -16,24 +16,21 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Other caches of the package are the suite's own, too.
 os.environ["XDG_CACHE_HOME"] = str(_CACHE.parent / "cache")
-# Tests compile much and compute little: code that is not optimised, and fusions by the plainer of
-# two emitters, take a third of the time. The price: two programs that draw the same numbers may
-# differ in their last bit.
+# Tests compile much and compute little: unoptimized code and the simpler fusion emitter take a
+# third of the time. Two programs that draw the same numbers may then differ in their last bit.
 QUICK = (
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
     "--xla_cpu_parallel_codegen_split_count=1 "
     "--xla_llvm_disable_expensive_passes=true"
 )
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
-# A forgotten axis, and a mix of dtypes by accident, are errors: also in subprocesses, and in the
-# formulas of the tests.
+# Implicit rank promotion and mixed dtypes are errors, also in subprocesses and in test formulas.
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
-# Workers share the cores: threads of several of them would mostly wait for each other.
+# Workers share the cores, so each has one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Sets of images beside the project, where they are; tests that need them are skipped elsewhere, and
-# say what is missing.
+# Folder of image datasets next to the project; tests that need missing ones are skipped.
 _IMAGES = Path(__file__).parent.parent.parent / "shared" / "data"
 if _IMAGES.is_dir():
     os.environ.setdefault("UNLAZY_DATA", str(_IMAGES))
@@ -44,7 +41,7 @@ import pytest  # noqa: E402
 
 import checked_types  # noqa: E402
 
-#: The folders that compute: their annotations of arrays are checked at every call.
+#: Folders whose array annotations are checked at every call.
 COMPUTING = (
     *("core", "tasks", "networks", "kernels", "solvers", "learners", "probes", "theory"),
     *("papers", "estimators"),
@@ -114,7 +111,7 @@ def _return_freed_memory():
 
 @pytest.fixture
 def unchecked():
-    """For tests of what a function says of wrong arrays: its annotations are not checked."""
+    """Disable the check of annotations, for tests of error messages on wrong arrays."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
@@ -122,9 +119,7 @@ def unchecked():
 
 @pytest.fixture(autouse=True)
 def _folder_of_before():
-    """A command that is run in this process with --data names its folder to all that comes after
-    it.
-    """
+    """Restore the data folder, which a command with --data changes for this process."""
     before = os.environ.get("UNLAZY_DATA")
     yield
     if before is None:
@@ -133,7 +128,7 @@ def _folder_of_before():
         os.environ["UNLAZY_DATA"] = before
 
 
-#: The longest files, longest first: they start first, so that both workers end together.
+#: The longest files, in CPU seconds; they start first, so that both workers end together.
 LONG = (
     "learners/test_contract.py",
     "cli/test_cli.py",
@@ -175,8 +170,6 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(items):
-    """Workers take files in this order (`--no-loadscope-reorder`; by default they would take those
-    with most tests first).
-    """
+    """Sort files for the workers (`--no-loadscope-reorder`), the longest first."""
     places = {f"tests/{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))

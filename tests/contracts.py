@@ -1,7 +1,4 @@
-"""What every task and every learner must satisfy.
-
-A new one inherits all of it; planted failures show that each check can fail.
-"""
+"""Contracts of tasks and learners; deliberate violations show that each check can fail."""
 
 from __future__ import annotations
 
@@ -22,15 +19,13 @@ from unlazy.tasks.images.families import ImageFamily
 
 
 def skip_without_data(family):
-    """Leave a test whose data are not there, saying which."""
+    """Skip a test whose data are missing."""
     if family.missing is not None:
         pytest.skip(family.missing)
 
 
 def check_family(family, *, n=2000):
-    """Shapes, labels, hidden directions, chance, determinism, and a secret that depends on the
-    key.
-    """
+    """Check shapes, labels, hidden directions, chance, determinism, and dependence on the key."""
     skip_without_data(family)
     n = min(n, family.most_examples or n)
     drawn = _drawing(family, n)
@@ -57,21 +52,19 @@ def check_family(family, *, n=2000):
             "the family counts other coordinates than its basis has"
         )
 
-    # Traced again, because hidden state would be a constant of the first program.
+    # Traced again: hidden state would be a constant of the first program.
     again = _drawing(family, n)(family, jax.random.key(0), jax.random.key(1))
     np.testing.assert_array_equal(again.batch.x, x, err_msg="the same keys gave another sample")
     other = drawn(family, jax.random.key(2), jax.random.key(1))
     if isinstance(task, Task):
-        check_secret(facts)
-        assert not np.allclose(other.features, facts.features), "another key gave the same secret"
+        check_ground_truth(facts)
+        assert not np.allclose(other.features, facts.features), "another key gave the same features"
     else:
         assert not np.array_equal(other.batch.x, x), "another key gave the same split"
 
 
 class Facts(NamedTuple):
-    """A drawn task, a sample of it, and its arrays; without a ground truth the last three are
-    None.
-    """
+    """A drawn task, a sample, and its arrays; the last three are None without ground truth."""
 
     task: Data
     batch: Batch
@@ -82,10 +75,9 @@ class Facts(NamedTuple):
 
 
 def _drawing(family, n):
-    """Return a function that draws a task and `n` examples.
+    """Return a function that draws one task and `n` examples.
 
-    It is one program, as in an engine: eagerly, every operation would be compiled by itself. Images
-    are drawn eagerly, because their data set would be a constant of the program.
+    It is one compiled program, except for images, whose dataset would be a constant of it.
     """
 
     def drawing(family, key, sample_key):
@@ -102,7 +94,7 @@ def _drawing(family, n):
 
 
 def check_labels(y, n, outputs):
-    """Labels are what `outputs` says."""
+    """Check that labels agree with `outputs`."""
     assert y.shape == ((n,) if outputs.count is None else (n, outputs.count)), (
         "labels have another shape than outputs says"
     )
@@ -116,9 +108,9 @@ def check_labels(y, n, outputs):
         assert np.all(np.isfinite(y)), "a label is not finite"
 
 
-def check_secret(facts):
-    """The target gives the labels, the features are directions, and chance is the risk of the best
-    constant.
+def check_ground_truth(facts):
+    """Check that the target gives the labels, features are directions, and chance is the risk of
+    the best constant.
     """
     task, y, features = facts.task, facts.batch.y, np.asarray(facts.features)
     np.testing.assert_array_equal(
@@ -145,7 +137,7 @@ def check_secret(facts):
 
 
 class CountingDraw:
-    """A sampler's draw that counts the examples it hands out."""
+    """A sampler's draw that counts the examples."""
 
     def __init__(self, draw):
         self.inner, self.examples = draw, 0
@@ -155,13 +147,13 @@ class CountingDraw:
         return self.inner(n, key)
 
 
-#: One program, as in an engine: drawing a task may be training a teacher.
+#: One compiled program, since drawing a task may train a teacher.
 drawn_task = eqx.filter_jit(lambda family, key: family.task(key=key))
 
 
 def check_learner(learner, family, n):
-    """Recorded steps, finite stacked models, determinism, no more examples than allowed; from a
-    bare sampler without a task.
+    """Check recorded steps, finite stacked models, determinism and the number of examples, with a
+    sampler only.
     """
     skip_without_data(family)
     learner = learner.suited(family)
@@ -201,7 +193,7 @@ def _scores(model, basis, x):
 
 
 def check_computation(computation):
-    """Increasing steps, one finite entry for each, names that do not change, determinism."""
+    """Check increasing steps, one finite entry per step, fixed names, and determinism."""
     assert tuple(sorted(set(computation.steps))) == computation.steps, "steps do not increase"
     engine = LocalEngine()
     first, second = (next(iter(engine.run([Measurement(computation, 3)]))) for _ in range(2))
@@ -211,6 +203,6 @@ def check_computation(computation):
 
 
 def is_close(a, b, tolerance):
-    """Whether two pytrees of arrays agree."""
+    """Return whether two pytrees of arrays agree."""
     pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
     return all(np.allclose(x, y, rtol=tolerance, atol=tolerance) for x, y in pairs)

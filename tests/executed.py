@@ -1,4 +1,4 @@
-"""Which functions of the package run, to compare with what a fingerprint covers."""
+"""Functions of the package that run, to compare with the coverage of a fingerprint."""
 
 import ast
 import contextlib
@@ -48,11 +48,11 @@ def executed():
 
 
 def uncovered(seen, trial):
-    """Functions that ran although the trial's fingerprint does not cover their definitions."""
+    """Return functions that ran but are not covered by the fingerprint of the trial."""
     parts = Ingredients()
     trial._described(brief=True, parts=parts)
     if any(is_users(thing) for thing in parts.things):
-        return set()  # then the whole computing part of the package counts
+        return set()  # then all computing modules are covered
     roots = [
         (thing.__module__, thing.__qualname__.split(".")[0])
         for thing in parts.things
@@ -75,7 +75,7 @@ def _span(node):
 
 
 def _name_at(module, line):
-    """The definition around a line; None for the module's own code, which runs on import."""
+    """Return the definition around a line; None for module code, which runs on import."""
     for name, entries in module_of(module).definitions.items():
         for entry in entries:
             first, last = _span(entry.node)

@@ -1,6 +1,4 @@
-"""Trials and coordinators for the fault suite: real processes that are killed, and stores that are
-compared afterwards.
-"""
+"""Trials and coordinators for the fault suite, and comparison of stores."""
 
 from __future__ import annotations
 
@@ -31,10 +29,10 @@ HERE = Path(__file__).parent
 
 
 class Job(ExactComputation):
-    """A number that depends on the seed, after some waiting; the seed that is `deadly` kills its
-    process, one that is `wrong` raises.
+    """A number that depends on the seed, after a delay.
 
-    `greedy` takes all memory; `claimed` are seconds that it pretends to take.
+    The seed `deadly` kills its process, `wrong` raises an error, `greedy` uses all memory.
+    `claimed`: reported seconds.
     """
 
     wait: float = eqx.field(static=True, default=0.0)
@@ -63,9 +61,7 @@ def key_data(key):
 
 
 def hoard():
-    """Take memory until there is no more: under a limit of its own, so that only this process finds
-    out.
-    """
+    """Use all memory, under a limit for this process."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
@@ -75,14 +71,14 @@ def hoard():
 
 
 def jobs(count=24, wait=0.1, **options):
-    """So many, and a few that are compiled."""
+    """Return `count` trials, and a few compiled ones."""
     return [Measurement(Job(wait, **options), seed) for seed in range(count)] + [
         toy_trial(seed) for seed in range(3)
     ]
 
 
 def coordinate(engine: str, path: str, count: int, wait: float, workers: int = 2) -> None:
-    """Run all errands into a store."""
+    """Run all jobs into a store."""
     with stoppable(), Store(path) as store:
         try:
             with engine_named(
@@ -98,7 +94,7 @@ def coordinate(engine: str, path: str, count: int, wait: float, workers: int = 2
 def start(
     engine: str, path: Path, count: int = 24, wait: float = 0.1, workers: int = 2
 ) -> subprocess.Popen:
-    """A coordinator in a process of its own."""
+    """Start a coordinator in a separate process."""
     code = (
         f"import faulty; faulty.coordinate({engine!r}, {str(path)!r}, {count}, {wait}, {workers})"
     )
@@ -107,7 +103,7 @@ def start(
 
 
 def stored(path: Path) -> int:
-    """How many records a store holds; 0 before there is one."""
+    """Return the number of records in a store; 0 if it does not exist."""
     with contextlib.suppress(sqlite3.Error):
         db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)
         try:
@@ -118,7 +114,7 @@ def stored(path: Path) -> int:
 
 
 def workers_of(pid: int) -> list[int]:
-    """Ids of the worker processes of a coordinator."""
+    """Return the ids of the worker processes of a coordinator."""
     found = []
     with contextlib.suppress(OSError):
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
@@ -130,7 +126,7 @@ def workers_of(pid: int) -> list[int]:
 
 
 def wait_until(condition, seconds: float = 120.0, pause: float = 0.02):
-    """Poll until something is true."""
+    """Poll until a condition is true."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "nothing happened for too long"
@@ -140,8 +136,9 @@ def wait_until(condition, seconds: float = 120.0, pause: float = 0.02):
 def kill_at(
     process: subprocess.Popen, path: Path, records: int, choose, rng: random.Random
 ) -> bool:
-    """kill −9 of what `choose` names, once so many records are there and a random moment after;
-    False where all was done before.
+    """Kill the process that `choose` returns, at a random time after a number of records.
+
+    Return False if the run was finished before.
     """
     wait_until(lambda: stored(path) >= records or process.poll() is not None)
     time.sleep(rng.random() * 0.2)
@@ -154,7 +151,7 @@ def kill_at(
 
 
 def expected(folder: Path, count: int = 24, wait: float = 0.0) -> Path:
-    """The undisturbed store, by the local engine."""
+    """Return the store of an undisturbed run, by the local engine."""
     path = folder / f"undisturbed-{count}.sqlite"
     if not path.exists():
         with Store(path) as store:
@@ -163,7 +160,7 @@ def expected(folder: Path, count: int = 24, wait: float = 0.0) -> Path:
 
 
 def compare(path: Path, undisturbed: Path) -> None:
-    """None missing, none twice, equal numbers, and a store that is whole."""
+    """Check that no record is missing or duplicate, numbers are equal, and the store is intact."""
     checked = check(path)
     assert checked.problems == (), checked
     with Store(path, read_only=True) as store:
@@ -176,7 +173,7 @@ def compare(path: Path, undisturbed: Path) -> None:
 
 
 class Cluster:
-    """A Dask cluster as one would start it by hand: a scheduler and workers, each a process."""
+    """A manually started Dask cluster: a scheduler and workers, each a process."""
 
     def __init__(self, port: int) -> None:
         self.address = f"tcp://127.0.0.1:{port}"
@@ -200,7 +197,7 @@ class Cluster:
         )
 
     def hire(self) -> None:
-        """One more worker."""
+        """Start one more worker."""
         options = (
             "--no-nanny",
             "--nthreads",
@@ -218,7 +215,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(workers: int):
-    """A cluster on a free port of loopback."""
+    """Start a cluster on a free port of loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -234,7 +231,7 @@ def cluster(workers: int):
 
 
 def job_names(path: Path) -> str:
-    """The names of the SLURM jobs that were submitted for a store, with commas between."""
+    """Return the names of SLURM jobs of a store, comma-separated."""
     folder = path.with_name(f"{path.name}.slurm")
     return ",".join(
         f"unlazy-{entry.name}" for entry in folder.iterdir() if entry.name not in ("logs", "lock")

@@ -1,8 +1,8 @@
-"""Damaged and hostile inputs for everything that is read: whatever they are, there is an answer or
-one of our errors, and no code is run.
+"""Damaged and hostile inputs for everything that is read: the result is valid or one of our errors,
+and no code is run.
 
-Each target takes what Hypothesis draws. `tests/test_fuzz.py` runs a few hundred inputs, `make fuzz`
-a hundred thousand.
+Each target takes inputs drawn by Hypothesis. `tests/test_fuzz.py` runs a few hundred inputs, `make
+fuzz` a hundred thousand.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from unlazy.tasks.images.readers import read_idx, read_npz
 from unlazy.tasks.tables.files import read_table
 from unlazy.theory.diagnosis import diagnose_file
 
-#: A file that would be made if any text that is read were run.
+#: A file that would be created if any input were executed.
 MARK = Path(tempfile.gettempdir()) / f"unlazy-fuzz-{os.getpid()}"
 HOSTILE = (
     f"__import__('pathlib').Path({str(MARK)!r}).touch()",
@@ -72,7 +72,7 @@ documents = st.recursive(
 
 
 def edited(data: bytes, changes) -> bytes:
-    """Some bytes overwritten, put in, or cut off."""
+    """Overwrite, insert or cut off some bytes."""
     for place, new, insert in changes:
         at = int(place * (len(data) + 1))
         data = data[:at] if not new else data[:at] + new + data[at if insert else at + len(new) :]
@@ -81,7 +81,7 @@ def edited(data: bytes, changes) -> bytes:
 
 @functools.cache
 def folder() -> Path:
-    """One for this process, which is removed with it."""
+    """Return a temporary folder of this process."""
     found = tempfile.TemporaryDirectory()
     _kept.append(found)
     return Path(found.name)
@@ -92,7 +92,7 @@ _kept: list[tempfile.TemporaryDirectory] = []
 
 @functools.cache
 def whole_store() -> bytes:
-    """A small store with some of everything."""
+    """Return a small store with every kind of row."""
     path = folder() / "whole.sqlite"
     with Store(path) as store:
         for seed in range(3):
@@ -121,7 +121,7 @@ def whole_store() -> bytes:
 
 
 def read_all(path: Path) -> None:
-    """All that is ever read of a store."""
+    """Read everything from a store."""
     with Store(path, read_only=True) as store:
         for read in (
             lambda: list(store.records(arrays=True)),
@@ -139,7 +139,7 @@ def read_all(path: Path) -> None:
 
 
 def store_file(changes) -> None:
-    """A store whose bytes were changed."""
+    """Read a store with changed bytes."""
     path = folder() / "damaged.sqlite"
     for extra in ("", "-wal", "-shm"):
         Path(f"{path}{extra}").unlink(missing_ok=True)
@@ -176,7 +176,7 @@ values = st.one_of(
 
 
 def store_row(place, value) -> None:
-    """A store whose file is whole, and in which one column holds something else."""
+    """Read an intact store in which one column has another value."""
     path = folder() / "rows.sqlite"
     for extra in ("", "-wal", "-shm"):
         Path(f"{path}{extra}").unlink(missing_ok=True)
@@ -197,7 +197,7 @@ def store_row(place, value) -> None:
 
 @functools.cache
 def whole_answer() -> bytes:
-    """A file of records."""
+    """Return a file of records."""
     record = hand_record("a", loss=(1.0, 2.0), arrays={"w": np.arange(6.0).reshape(2, 3)})
     return messages.written(
         messages.Reply(
@@ -207,7 +207,7 @@ def whole_answer() -> bytes:
 
 
 def record_file(changes, signed) -> None:
-    """A file of records that was changed; with a right checksum, as an enemy would write it."""
+    """Read a changed file of records, with a valid checksum as in an attack."""
     data = edited(whole_answer(), changes)
     if signed and len(data) > 40:
         data = messages.MAGIC + hashlib.sha256(data[40:]).digest() + data[40:]
@@ -216,7 +216,7 @@ def record_file(changes, signed) -> None:
 
 
 def table_file(lines, changes) -> None:
-    """A data set."""
+    """Read a text dataset."""
     path = folder() / "table.csv"
     path.write_bytes(
         edited("\n".join(",".join(row) for row in lines).encode("utf-8", "surrogatepass"), changes)
@@ -232,7 +232,7 @@ def table_file(lines, changes) -> None:
 
 @functools.cache
 def whole_data(kind: str) -> bytes:
-    """A small data set in a binary form."""
+    """Return a small dataset in a binary format."""
     path = folder() / f"whole{kind}"
     x, y = np.arange(24, dtype=np.uint8).reshape(3, 8), np.array([0, 1, 0])
     if kind == ".npz":
@@ -247,7 +247,7 @@ def whole_data(kind: str) -> bytes:
 
 
 def data_file(kind, changes) -> None:
-    """A data set in a binary form that was changed."""
+    """Read a changed dataset in a binary format."""
     path = folder() / f"data{kind}"
     path.write_bytes(edited(whole_data(kind), changes))
     for read in (
@@ -306,7 +306,7 @@ arguments = st.lists(
 
 
 def command_line(arguments) -> None:
-    """A command line; nothing that could run for long is named in it."""
+    """Run a command line without long computations."""
     with contextlib.chdir(folder()):
         found = CliRunner().invoke(
             main, arguments, env={"UNLAZY_STORE": str(folder() / "none.sqlite")}
@@ -322,10 +322,7 @@ texts = st.one_of(words, st.binary(max_size=60), st.sampled_from(BROKEN))
 
 
 def plug_in(text, name) -> None:
-    """A file that somebody names as a plug-in, and a name in it.
-
-    Its code is the user's and runs; what is no code must not crash.
-    """
+    """Load a plug-in file and a name in it; invalid code must not crash."""
     if isinstance(text, str) and ("touch" in text or "system" in text):
         text = repr(text)
     path = folder() / "own.py"
@@ -342,7 +339,7 @@ def plug_in(text, name) -> None:
 
 @functools.cache
 def described() -> tuple[str, dict]:
-    """A trial's key and its description."""
+    """Return the key and the description of a trial."""
     study = claim_study(claims()["shi2022/table1"], "smoke", seeds=1, first_seed=10)
     trials = [trial for arm in study.trials["claim"].values() for trial in arm]
     trial = min(trials, key=lambda each: each.work)
@@ -350,7 +347,7 @@ def described() -> tuple[str, dict]:
 
 
 def description(path, value) -> None:
-    """A record's description in which one place was changed."""
+    """Rebuild a trial from a description with one change."""
     key, told = described()
     told = json.loads(json.dumps(told))
     here = told
@@ -366,7 +363,7 @@ def description(path, value) -> None:
 
 
 def option_text(text) -> None:
-    """What options are written as."""
+    """Parse values of options."""
     family = toy_trial().family
     for read in (
         lambda: resources_of(text),
@@ -378,7 +375,7 @@ def option_text(text) -> None:
             read()
 
 
-#: Targets, what they are given, and their shares of the inputs.
+#: Targets, their inputs, and their fractions of all inputs.
 TARGETS = {
     "store files": (store_file, {"changes": edits}, 0.2),
     "store rows": (store_row, {"place": places, "value": values}, 0.1),
@@ -397,9 +394,7 @@ TARGETS = {
 
 
 def fuzz(name: str, inputs: int, *, seeded: bool) -> None:
-    """Give a target so many inputs; the first that it cannot take is shown, as small as
-    possible.
-    """
+    """Run a target on `count` inputs; a failing input is minimized and shown."""
     target, strategies, _ = TARGETS[name]
     quiet = settings(
         max_examples=inputs,

@@ -1,4 +1,4 @@
-"""Small files of images in every form in which sets are published, made for tests."""
+"""Small image files in every published format, for tests."""
 
 import gzip
 import pickle
@@ -77,5 +77,5 @@ def write_images(folder, names=("cat", "dog"), n=6, shape=(8, 8, 3), inner=""):
     for place, name in enumerate(names):
         where = folder / name / inner
         where.mkdir(parents=True)
-        for index, picture in enumerate(pixels(n, shape, place)):
-            Image.fromarray(picture.squeeze()).save(where / f"{index}.png")
+        for index, image in enumerate(pixels(n, shape, place)):
+            Image.fromarray(image.squeeze()).save(where / f"{index}.png")

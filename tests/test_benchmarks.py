@@ -1,4 +1,4 @@
-"""What `make bench` says of earlier runs, and its page."""
+"""Comparison of `make bench` with earlier runs, and its page."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ def bench(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
 
 
-def test_what_fell_by_more_than_a_fifth_is_named(bench, tmp_path):
+def test_a_ratio_that_became_worse_by_a_fifth_is_named(bench, tmp_path):
     of = bench("timing").Comparison
     last = bench("last")
     fast, slow = of("a / b", "run", [1.0], [2.0], 1.0), of("a / b", "run", [1.0], [1.5], 1.0)

@@ -1,4 +1,4 @@
-"""Documents: code blocks run, commands parse, links exist, generated parts are up to date."""
+"""Documents: their code runs, and their links and generated parts are correct."""
 
 import importlib
 import importlib.util
@@ -51,7 +51,7 @@ def test_the_code_on_the_python_page_gives_its_results(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-#: Pages written by hand; `make docs` generates others in separate folders.
+#: Pages that are not generated.
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for folder in ("docs", "docs/howto", "docs/summaries")
@@ -75,7 +75,7 @@ def test_the_code_in_the_pages_runs(document):
 
 
 def commands_in(document):
-    """Yield all calls of unlazy in blocks without a language, without comments."""
+    """Return all calls of unlazy in blocks that are not Python, without comments."""
     for kind, block in re.findall(
         r"```(\w*)\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), re.DOTALL
     ):
@@ -97,7 +97,7 @@ def commands_in(document):
     ],
 )
 def test_the_commands_in_documents_are_commands(document):
-    """Options and choices exist, and names are registered."""
+    """Options, choices and registered names exist."""
     for _, verb, *words in commands_in(document):
         with main.commands[verb].make_context(verb, words) as context:
             for name in context.params.get("names", ()):
@@ -139,7 +139,7 @@ def script(name):
     return module
 
 
-#: Stored verdicts at laptop scale by claim.
+#: Verdicts in the results.
 VERDICTS = {
     v["id"]: v["verdict"]
     for path in (ROOT / "results").glob("*-laptop.json")
@@ -164,7 +164,7 @@ def test_every_paper_has_a_notebook_that_runs(paper):
 
 
 def test_every_public_name_and_paper_has_a_page():
-    """`make docs` generates an entry per public name and a page per paper."""
+    """`make docs` generates a page for every public name and every paper."""
     pages = script("site_pages")
     assert sum(text.count("```{eval-rst}") for text in pages.interface().values()) == len(
         unlazy._HOMES

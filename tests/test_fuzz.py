@@ -1,4 +1,4 @@
-"""Fuzzing in short: see `fuzzing`."""
+"""A short fuzzing run; see `fuzzing`."""
 
 import pickle
 
@@ -16,7 +16,7 @@ def test_no_input_crashes_anything_or_runs_code(name):
     fuzzing.fuzz(name, max(10, int(INPUTS * fuzzing.TARGETS[name][2])), seeded=True)
 
 
-def test_a_pickle_in_the_place_of_records_is_not_loaded():
+def test_a_pickle_instead_of_records_is_not_loaded():
     class Trap:
         def __reduce__(self):
             return (fuzzing.MARK.touch, ())

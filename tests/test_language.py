@@ -68,7 +68,7 @@ TERMS = {
 }
 #: Lines that keep a former name on purpose.
 KEPT = re.compile(
-    r'KEY = "|metadata=\{"key"|renamed_parameters\(|"(instrument|contenders|law|optimiser)"'
+    r'KEY = "|metadata=\{"key"|renamed_parameters\(|"(instrument|contenders|contest|law|optimiser)"'
     # An erratum's id, arms, a measure, and a field of BibTeX.
     r'|malach2019/regulariser|(generative|parity|\{kind\}), least sample"|["`]least["`]'
     r'|^least,corollary10,|"(least|greatest) margin"|"SGD beside the grid"|journal = \{'
@@ -78,6 +78,7 @@ KEPT = re.compile(
     r"|daniely2020/contest|^## contest$|,contest,|\b(theorem1|practical) contest digits"
     r'|shi2022/memorising|^## memorising$|one-step memorising|"tangent model"|"coins[",]'
     r'|["`](least|greatest|normalised)["`]|^(law,,|(least|greatest|normalised),)|journal = \{'
+    r"|real world classification problems|\"CANCELLED\"|array_parallelism="
 )
 FILES = sorted(
     path

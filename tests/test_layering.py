@@ -1,6 +1,4 @@
-"""The house: rooms whose imports go one way, names that are there once, files that can be read in
-one sitting.
-"""
+"""Architecture: layers with imports in one direction, unique names, and short files."""
 
 import ast
 from collections import Counter
@@ -9,19 +7,18 @@ from pathlib import Path
 import unlazy
 
 ROOT = Path(unlazy.__file__).parent
-#: In the order of the data: a room may import from those before it.
+#: Each layer may import from those before it.
 LAYERS = (
     *("core", "tasks", "networks", "kernels", "solvers", "learners", "probes"),
     *("theory", "lab", "papers", "estimators", "tables", "studies", "report", "play", "cli"),
 )
-#: Modules outside of the rooms. Only the command line imports `api`, which is what `import unlazy`
-#: offers.
+#: Modules outside of the layers. Only the command line imports `api`, the content of `unlazy`.
 OUTSIDE = ("api.py", "__init__.py", "__main__.py")
 FILES = sorted(ROOT.rglob("*.py"))
 
 
 def imported(path, *, deferred=False):
-    """Modules of the package that a file imports, at its top; with `deferred` also within
+    """Yield modules of the package that a file imports at its top; with `deferred`, also in
     functions.
     """
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -47,32 +44,32 @@ def layer_of(path):
     return path.relative_to(ROOT).parts[0]
 
 
-def wrong_ways(files, root=ROOT):
-    """Imports that go against the order of the rooms, or from one paper to another."""
+def wrong_imports(files, root=ROOT):
+    """Return imports against the order of the layers, or from one paper to another."""
     found = []
     for path in files:
         parts = path.relative_to(root).parts
         if parts[0] not in LAYERS:
             continue
         for module in imported(path):
-            _, room, *rest = module.split(".")
-            if room == "api":
+            _, layer, *rest = module.split(".")
+            if layer == "api":
                 if parts[0] != "cli":
                     found.append(f"{'/'.join(parts)} imports {module}")
                 continue
-            if LAYERS.index(room) > LAYERS.index(parts[0]):
+            if LAYERS.index(layer) > LAYERS.index(parts[0]):
                 found.append(f"{'/'.join(parts)} imports {module}")
-            if parts[0] == room == "papers" and len(parts) > 2 and rest and rest[0] != parts[1]:
+            if parts[0] == layer == "papers" and len(parts) > 2 and rest and rest[0] != parts[1]:
                 found.append(f"{'/'.join(parts)} takes {module} from another paper")
     return found
 
 
-def test_every_file_is_in_a_room():
+def test_every_file_is_in_a_layer():
     assert {layer_of(path) for path in FILES} == {*LAYERS, *OUTSIDE}
 
 
 def test_imports_go_one_way():
-    assert wrong_ways(FILES) == []
+    assert wrong_imports(FILES) == []
 
 
 def test_an_import_the_other_way_would_be_seen(tmp_path):
@@ -82,12 +79,12 @@ def test_an_import_the_other_way_would_be_seen(tmp_path):
     (tmp_path / "papers" / "one" / "bad.py").write_text(
         "from unlazy.papers.two.claims import CLAIM\n"
     )
-    found = wrong_ways(sorted(tmp_path.rglob("*.py")), tmp_path)
+    found = wrong_imports(sorted(tmp_path.rglob("*.py")), tmp_path)
     assert len(found) == 2 and "tasks/bad.py imports unlazy.learners.base" in found
 
 
-def test_tasks_know_no_learners_and_learners_know_no_task():
-    """Learners may know what data are, and what a circuit is; no family by name."""
+def test_learners_do_not_depend_on_task_families():
+    """Learners may use the data interface and circuits, but no family."""
     allowed = {
         "unlazy.tasks.base",
         *(
@@ -102,7 +99,7 @@ def test_tasks_know_no_learners_and_learners_know_no_task():
 
 
 def test_no_two_classes_have_one_name():
-    """Keys of trials are made of class names."""
+    """Keys of trials contain class names."""
     names = Counter(
         node.name
         for path in FILES
@@ -112,14 +109,14 @@ def test_no_two_classes_have_one_name():
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_no_two_modules_of_one_room_do_one_thing():
-    """`scaling` is one thing: a name stands for the same matter in every room where it is found."""
+def test_module_names_have_one_meaning():
+    """A module name, such as `scaling`, has the same meaning in every layer."""
     stems = Counter(path.stem for path in FILES if path.stem not in ("__init__", "base", "catalog"))
     many = {stem for stem, count in stems.items() if count > 3}
     assert many <= {"probes", "computations", "learner", "errata", "rows", "setting"}, many
 
 
-#: Files that are longer than others may be; they must not grow.
+#: Maximum lengths of files with more than 400 lines.
 LONGER = {
     "api.py": 425,
     "estimators/network.py": 491,
@@ -138,4 +135,4 @@ def test_files_are_short():
         for path in FILES
     }
     assert {name: n for name, n in lengths.items() if n > LONGER.get(name, 400)} == {}
-    assert all(lengths[name] > 400 for name in LONGER), "no exception for a file that is short now"
+    assert all(lengths[name] > 400 for name in LONGER), "a file no longer needs its exception"

@@ -1,4 +1,4 @@
-"""The public root: everything one import away, and nothing imported before it is asked for."""
+"""The public names of `unlazy`, imported on demand."""
 
 import ast
 import subprocess
@@ -13,7 +13,7 @@ TREE = ast.parse(Path(unlazy.__file__).read_text(encoding="utf-8"))
 
 
 def test_importing_is_instant():
-    """Neither JAX nor NumPy are imported with the package, nor by asking what it offers."""
+    """Neither `import unlazy` nor `dir(unlazy)` imports JAX or NumPy."""
     text = (
         "import sys, unlazy; dir(unlazy); print([m for m in ('jax', 'numpy', 'equinox', "
         "'scipy', 'sklearn', 'click') if m in sys.modules])"
@@ -25,41 +25,41 @@ def test_importing_is_instant():
 @pytest.mark.parametrize(
     "name", [name for name in unlazy.__all__ if name not in ("compare", "reproduce", "scaling")]
 )
-def test_every_name_is_there(name):
+def test_every_name_exists(name):
     assert getattr(unlazy, name) is not None and name in dir(unlazy)
 
 
-def test_the_house_can_be_driven_from_the_root():
+def test_the_main_functions_are_public():
     assert callable(unlazy.compare) and callable(unlazy.reproduce) and callable(unlazy.scaling)
 
 
-def test_type_checkers_are_told_the_same():
-    """The imports for type checkers, the places and `__all__` name the same things."""
+def test_type_checkers_see_the_same_names():
+    """The imports for type checkers, the modules and `__all__` have the same names."""
     (block,) = (node for node in TREE.body if isinstance(node, ast.If))
-    told = {
+    names = {
         alias.name: node.module
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert told == unlazy._HOMES
-    assert sorted(unlazy.__all__) == sorted({*told, "__version__"})
+    assert names == unlazy._HOMES
+    assert sorted(unlazy.__all__) == sorted({*names, "__version__"})
 
 
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [("Familly", "Family"), ("ntk", "NTK"), ("KernelRigde", "KernelRidge"), ("learner", "Learner")],
 )
-def test_a_wrong_name_says_the_nearest_right_one(wrong, right):
+def test_a_wrong_name_suggests_the_nearest(wrong, right):
     with pytest.raises(AttributeError, match=f"no attribute '{wrong}'. Did you mean '{right}'"):
         getattr(unlazy, wrong)
 
 
-def test_a_name_like_no_other_is_refused_without_a_guess():
+def test_an_unknown_name_is_refused_without_a_suggestion():
     with pytest.raises(AttributeError, match=r"no attribute 'zzzzqqq'\.$"):
         _ = unlazy.zzzzqqq
     assert not hasattr(unlazy, "__path_of_nothing__")
 
 
-def test_rooms_are_attributes():
+def test_subpackages_are_attributes():
     assert unlazy.lab.__name__ == "unlazy.lab"

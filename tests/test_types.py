@@ -25,7 +25,7 @@ def modules():
 
 
 def annotated(module):
-    """The classes and functions that a module defines, without the constructors of dataclasses."""
+    """Yield the classes and functions that a module defines, without generated constructors."""
     things = [
         one for one in vars(module).values() if getattr(one, "__module__", 0) == module.__name__
     ]

@@ -1,6 +1,4 @@
-"""Small things that many tests share: a task anyone could write, cheap trials, and records made by
-hand.
-"""
+"""Shared test helpers: small tasks, fast trials, and records with given values."""
 
 from __future__ import annotations
 
@@ -61,46 +59,46 @@ class Halfspace(Family):
 
 
 class BlobsTask(Task):
-    """Gaussian blobs around orthonormal directions; the label is the direction that is nearest.
+    """Gaussian blobs around orthonormal directions; the label is the nearest direction.
 
-    Two classes are signs.
+    Two classes have labels ±1.
     """
 
-    centres: jax.Array
+    centers: jax.Array
     side: int | None = eqx.field(static=True, default=None)
 
     @property
     def shape(self):
-        return (self.side, self.side, 1) if self.side else (self.centres.shape[1],)
+        return (self.side, self.side, 1) if self.side else (self.centers.shape[1],)
 
     @property
     def dimension(self):
-        return self.centres.shape[1]
+        return self.centers.shape[1]
 
     @property
     def outputs(self):
-        return outputs_of(len(self.centres))
+        return outputs_of(len(self.centers))
 
     def draw(self, n, key):
         key_class, key_noise = jax.random.split(key)
-        of = jax.random.randint(key_class, (n,), 0, len(self.centres))
-        x = 3 * self.centres[of] + 0.5 * normal(key_noise, (n, self.dimension))
+        of = jax.random.randint(key_class, (n,), 0, len(self.centers))
+        x = 3 * self.centers[of] + 0.5 * normal(key_noise, (n, self.dimension))
         x = x.reshape(n, *self.shape)
         return Batch(x, self.target(x))
 
     def target(self, x):
-        products = x.reshape(len(x), -1) @ self.centres.T
-        if len(self.centres) == 2:
+        products = x.reshape(len(x), -1) @ self.centers.T
+        if len(self.centers) == 2:
             return jnp.where(products[:, 0] > products[:, 1], 1.0, -1.0)
-        return jax.nn.one_hot(jnp.argmax(products, axis=1), len(self.centres), dtype=x.dtype)
+        return jax.nn.one_hot(jnp.argmax(products, axis=1), len(self.centers), dtype=x.dtype)
 
     @property
     def features(self):
-        return self.centres
+        return self.centers
 
     @property
     def chance(self):
-        return jnp.asarray(1 - 1 / len(self.centres))
+        return jnp.asarray(1 - 1 / len(self.centers))
 
 
 def outputs_of(classes):
@@ -108,7 +106,7 @@ def outputs_of(classes):
 
 
 class Blobs(Family):
-    """So many classes in d dimensions; with `side`, the inputs are images of side × side pixels."""
+    """`classes` classes in d dimensions; with `side`, inputs are images of side × side pixels."""
 
     d: int = eqx.field(static=True, default=12)
     classes: int = eqx.field(static=True, default=10)
@@ -182,8 +180,8 @@ class Products(Family):
         return ProductsTask(orthonormal(key, self.d, 4), self.scalar)
 
 
-class CoinCount(ExactComputation):
-    """The share of heads among so many coins, for each number in `sizes`."""
+class BitCount(ExactComputation):
+    """The fraction of ones among uniform bits, for each number in `sizes`."""
 
     sizes: tuple[int, ...] = eqx.field(static=True)
     short: bool = eqx.field(static=True, default=False)
@@ -194,7 +192,7 @@ class CoinCount(ExactComputation):
 
     def measure(self, *, key):
         heads = [jnp.mean(bernoulli(key, jnp.full(size, 0.5))) for size in self.sizes]
-        return {"heads": np.array(heads[self.short :]), "coins": np.ones((len(self.sizes), 2))}
+        return {"heads": np.array(heads[self.short :]), "bits": np.ones((len(self.sizes), 2))}
 
 
 def small_init(m=4, w_scale=1.0):
@@ -226,13 +224,13 @@ class Batched:
 
 
 def keep(trials, store, engine, **options):
-    """Run trials that are not in the store yet, and return all records, or which failed."""
+    """Run trials that are not in the store, and return all records or failures."""
     (found,) = run([Batched(trials)], store, engine, **options)
     return found
 
 
 def absent(trials, store):
-    """Trials without a record in the store."""
+    """Return trials without a record in the store."""
     found = store.find(trials)
     return [trial for trial in trials if trial.id not in found]
 
@@ -250,7 +248,7 @@ def hand_record(
     created="2026",
     **measurements,
 ):
-    """A record with the given measurements, as no engine would make it."""
+    """Return a record with the given measurements."""
     trial = {
         "family": {"type": "toys.Halfspace"},
         "learner": {"type": "toys.None"},

@@ -298,7 +298,7 @@ def benchmark_of(
     """Lay out a contest; where all is given by names, it knows the command that makes it."""
     changes = tuple(changes)
     family, name = _task(task, changes)
-    entrants = labelled(learners)
+    entrants = labeled(learners)
     sizes = (n,) if isinstance(n, int) else tuple(sorted({*n}))
     options = [
         *("--n", ",".join(map(str, sizes)), "--seeds", seeds, "--first-seed", first_seed),
@@ -352,7 +352,7 @@ def study_of(
         family,
         field,
         places,
-        labelled(learners),
+        labeled(learners),
         tuple(range(first_seed, first_seed + seeds)),
         target=target,
         budget=budget,
@@ -381,7 +381,7 @@ def _task(task: str | Family, changes: tuple[str, ...]) -> tuple[Family, str]:
     return task, f"{type(task).__name__}({told})"
 
 
-def labelled(learners: Learners) -> dict[str, Learner]:
+def labeled(learners: Learners) -> dict[str, Learner]:
     """Learners by the labels they have in tables: what follows the colon of a place where that is
     unique, or the name of the class.
     """

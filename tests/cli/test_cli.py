@@ -477,16 +477,16 @@ def test_a_task_and_a_learner_of_ones_own(tmp_path):
             ["compare", "shi2022/task", "--learner", "linear", "--n", "many"],
             "whole numbers with commas between",
         ),
-        (["compare", "shi2022/task", "--learner", "linear", "--n", "1"], "at least 2"),
+        (["compare", "shi2022/task", "--learner", "linear", "--n", "1"], "integers ≥ 2"),
         (
             ["compare", "shi2022/task", "--learner", "linear", "--set", "dd=3"],
-            "There is no number of shi2022/task named 'dd'",
+            "There is no parameter of shi2022/task named 'dd'",
         ),
         (
             ["compare", "shi2022/task", "--learner", "linear", "--set", "d=x"],
-            "d is a whole number, such as 500",
+            "`d` must be an integer, such as 500",
         ),
-        (["compare", "shi2022/task", "--learner", "linear", "--set", "d"], "written NAME=VALUE"),
+        (["compare", "shi2022/task", "--learner", "linear", "--set", "d"], "must be NAME=VALUE"),
         (["compare", "shi2022/task", "--learner", "linear", "--set", "d=3"], "d"),
         (
             ["compare", "shi2022/task", "--learner", "linear", "--figure", "c.gif"],
@@ -501,7 +501,7 @@ def test_a_task_and_a_learner_of_ones_own(tmp_path):
         (["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D"], "NAME=FIRST..LAST"),
         (
             ["scaling", "shi2022/task", "--learner", "ntk", "--vary", "E=5"],
-            "There is no number of shi2022/task named 'E'",
+            "There is no parameter of shi2022/task named 'E'",
         ),
         (
             ["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=200..100"],
@@ -518,7 +518,7 @@ def test_a_task_and_a_learner_of_ones_own(tmp_path):
                 "--target-error",
                 "2",
             ],
-            "share of wrong labels",
+            "fraction of wrong labels",
         ),
         (
             ["scaling", "shi2022/task", "--learner", "ntk", "--vary", "D=50", "--out", "c.gif"],

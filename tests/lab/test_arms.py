@@ -22,7 +22,7 @@ def run(arm, seeds):
 
 
 @pytest.mark.parametrize("name", slow_but_first(["linear", "rbf", "one-step"]))
-def test_a_tuned_arm_is_the_same_learner_as_in_a_contest(name, tmp_path):
+def test_a_tuned_arm_is_the_same_learner_as_in_a_benchmark(name, tmp_path):
     family, learner = Halfspace(5), LEARNERS[name].value
     arm = Tuned(family, learner, 40, (Performance(500),), budget=4)
     found = run(arm, (10, 11))
@@ -35,7 +35,7 @@ def test_a_tuned_arm_is_the_same_learner_as_in_a_contest(name, tmp_path):
         assert record.value("validation") == pytest.approx(result.validation, abs=1e-4)
 
 
-def test_labels_that_say_nothing_reach_a_tuned_arm():
+def test_shuffled_labels_reach_a_tuned_arm():
     arm = Tuned(Halfspace(5), LEARNERS["linear"].value, 40, (Performance(500),), budget=2)
     null = shuffled_labels(arm)
     assert isinstance(null, Tuned) and isinstance(null.family, ShuffledLabels)

@@ -1,4 +1,4 @@
-"""The best of a grid, by what was held out."""
+"""The best arm of a grid by validation error."""
 
 import dataclasses
 import math
@@ -35,7 +35,7 @@ def grid():
     return chosen, seeds, sorted(records, key=lambda record: order[record.key])
 
 
-def test_the_held_out_error_chooses_and_what_diverged_is_left(grid):
+def test_the_arm_with_the_smallest_validation_error_is_chosen(grid):
     chosen, seeds, records = grid
     joined = chosen.join(records, seeds)
     assert [record.seed for record in joined] == seeds and all(
@@ -45,14 +45,14 @@ def test_the_held_out_error_chooses_and_what_diverged_is_left(grid):
     for place, record in enumerate(joined):
         runs = records[place :: len(seeds)]
         assert record.value("chosen") == 1 and record.key == runs[1].key
-        least = min(
+        smallest = min(
             value for run in runs if math.isfinite(value := run.value("test_squared_error"))
         )
-        assert record.value("best_test_squared_error") == pytest.approx(least)
+        assert record.value("best_test_squared_error") == pytest.approx(smallest)
         assert record.seconds == pytest.approx(sum(run.seconds for run in runs))
 
 
-def test_where_nothing_is_finite_the_record_says_so(grid):
+def test_if_all_runs_diverge_the_record_is_diverged(grid):
     chosen, _, records = grid
     lost = {
         place: dataclasses.replace(
@@ -83,14 +83,14 @@ def test_along_a_path_the_step_is_chosen():
     assert record.steps == (0,) and record.value("chosen") == 0
 
 
-def test_labels_of_other_inputs_reach_every_cell(grid):
+def test_shuffled_labels_reach_every_cell(grid):
     null = shuffled_labels(grid[0])
     assert isinstance(null, Chosen) and all(
         isinstance(part.family, ShuffledLabels) for part in null.arms.values()
     )
 
 
-def test_validation_examples_are_not_those_of_the_test():
+def test_validation_and_test_examples_differ():
     (record,) = LocalEngine().run(
         [Arm(Products(), arm(0.05).learner, 40, (Performance(100), Validation(100))).trials([7])[0]]
     )

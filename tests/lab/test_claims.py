@@ -1,6 +1,4 @@
-"""What every claim must have, whatever it claims: a control, a history that goes forward, errata
-that are proved.
-"""
+"""Requirements of every claim: a negative control, an ordered history, and errata with tests."""
 
 import dataclasses
 from pathlib import Path
@@ -17,19 +15,19 @@ TESTS = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_every_claim_has_a_control_that_its_rule_can_be_held_against(name):
+def test_every_claim_has_a_control_to_which_its_criteria_apply(name):
     claim = CLAIMS[name]
     assert claim.control is not None and claim.control.what
     for scale in SCALES:
-        world, own = claim.control.study(scale), claim.study(scale)
-        assert world and world.keys() <= own.keys()
+        control, own = claim.control.study(scale), claim.study(scale)
+        assert control and control.keys() <= own.keys()
         judged = [
-            c for c in claim.checks if c.counts and all(arm in world for arm in c.quantity.arms)
+            c for c in claim.checks if c.counts and all(arm in control for arm in c.quantity.arms)
         ]
-        assert judged, "no check that counts speaks of the control's arms"
+        assert judged, "no check that counts is on the arms of the control"
         assert any(
             [t.key for t in arm.trials([0])] != [t.key for t in own[name].trials([0])]
-            for name, arm in world.items()
+            for name, arm in control.items()
         )
 
 
@@ -40,7 +38,7 @@ def test_every_claim_has_a_check_that_counts_at_both_scales(name):
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_conditions_are_numbers_and_histories_go_forward(name):
+def test_conditions_are_numbers_and_histories_are_ordered(name):
     claim = CLAIMS[name]
     for condition in claim.conditions:
         for scale in SCALES:
@@ -54,7 +52,7 @@ def test_conditions_are_numbers_and_histories_go_forward(name):
     assert all(change.what and change.why and change.date >= "2026" for change in claim.history)
 
 
-def test_rows_have_one_place_in_the_ledger():
+def test_a_statement_is_either_a_claim_or_not_run():
     assert not CLAIMS.keys() & NOT_RUN.keys()
     assert all(
         row.statement and row.reason and row.to_json()["verdict"] == "not run"
@@ -62,7 +60,7 @@ def test_rows_have_one_place_in_the_ledger():
     )
 
 
-def test_corrections_lead_to_errata_and_errata_to_tests():
+def test_corrections_are_errata_and_errata_have_tests():
     assert {name for claim in CLAIMS.values() for name in claim.corrections} <= ERRATA.keys()
     for erratum in ERRATA.values():
         path, _, function = erratum.test.partition("::")
@@ -84,7 +82,7 @@ def test_a_null_of_every_claim_that_learns_has_other_trials():
             assert same == (shuffled_labels(arms[arm]) is None)
 
 
-def test_a_claim_that_was_changed_is_judged_on_later_seeds():
+def test_a_claim_that_was_changed_is_tested_on_later_seeds():
     claim = CLAIMS["shi2022/table1"]
     assert (
         claim.first_seed == 1100 and dataclasses.replace(claim, history=()).first_seed == EVALUATION

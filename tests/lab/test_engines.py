@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from toys import CoinCount, Halfspace, HalfspaceTask, small_learner, toy_trial
+from toys import BitCount, Halfspace, HalfspaceTask, small_learner, toy_trial
 from unlazy.core.errors import BadInput
 from unlazy.lab.engines import local, programs
 from unlazy.lab.engines.local import LocalEngine, groups_of
@@ -36,13 +36,13 @@ def test_trials_that_differ_in_numbers_share_their_programs():
     assert len(groups_of([*trials, toy_trial(steps=7), toy_trial(d=4), toy_trial(n=16)])[0]) == 4
     callback = Recorder()
     records = list(LocalEngine().run(trials, callback))
-    assert callback.programs == 5 and callback.seconds > 0, "draw, begin, one stage, end, look"
+    assert callback.programs == 5 and callback.seconds > 0, "draw, begin, one stage, end, probes"
     assert [record.id for record in records] == [trial.id for trial in trials]
 
 
 def test_learners_share_the_parts_that_are_equal():
     """Another number of steps, another second stage, another probe: only what differs is compiled
-    anew.
+    again.
     """
     one, callback, engine = toy_trial(), Recorder(), LocalEngine()
     list(engine.run([one], callback))
@@ -59,13 +59,13 @@ def test_learners_share_the_parts_that_are_equal():
 
 
 def test_programs_are_shared_across_families_of_one_shape():
-    """What a stage sees is a network and a sample, whatever family they come from."""
+    """A stage depends on a network and a sample, not on their family."""
     one, engine = toy_trial(d=3), LocalEngine()
     list(engine.run([one]))
     other = dataclasses.replace(one, family=Shifted(3))
     list(engine.run([other], callback := Recorder()))
     assert callback.programs == 3, (
-        "draw, begin and the looks see the task; the stage and the end do not"
+        "draw, begin and probes depend on the task; the stage and the end do not"
     )
 
 
@@ -83,9 +83,7 @@ class ShiftedTask(HalfspaceTask):
 
 
 def test_numbers_that_are_not_floats_are_never_shared():
-    """A whole number given where a float belongs is taken as one; any other leaf makes a program of
-    its own.
-    """
+    """An integer instead of a float is converted; any other leaf needs its own program."""
     assert toy_trial(rate=1).key == toy_trial(rate=1.0).key
     rates = [toy_trial(rate=rate) for rate in (1, 2)]
     losses = {record.value("train_loss") for record in LocalEngine().run(rates)}
@@ -112,7 +110,7 @@ def test_a_sweep_equals_its_trials_run_alone():
     assert len({record.measurements["test_loss"] for record in together.values()}) == 4
 
 
-def test_a_record_tells_all():
+def test_a_record_is_complete():
     trial = dataclasses.replace(toy_trial(seed=4), probes=(Performance(64), Silhouette(3)))
     (record,) = LocalEngine().run([trial])
     assert record.id == trial.id and record.trial == trial.describe() and record.seed == 4
@@ -130,7 +128,7 @@ def test_a_record_tells_all():
         record.provenance["source"] == source_hash() and record.provenance["jax"] == jax.__version__
     )
     assert record.value("test_accuracy") == record.measurements["test_accuracy"][-1]
-    assert record.value("test_accuracy", step=0) == 50  # a mirrored network decides nothing
+    assert record.value("test_accuracy", step=0) == 50  # an antisymmetric network has output 0
 
 
 def test_chunks_follow_the_memory_budget(monkeypatch):
@@ -169,8 +167,8 @@ class Recorder:
         self.workers = workers
 
 
-def test_too_little_memory_says_how_much_is_needed():
-    with pytest.raises(BadInput, match=r"needs .* GiB of memory, and .* GiB are allowed.*--memory"):
+def test_too_little_memory_is_reported():
+    with pytest.raises(BadInput, match=r"needs .* GiB of memory; the limit is .* GiB.*--memory"):
         list(LocalEngine(memory=1).run([toy_trial()]))
 
 
@@ -186,7 +184,7 @@ def test_the_default_memory_is_sensible():
     assert 0 < local.default_memory() <= 2 << 30
 
 
-def test_training_that_leaves_the_finite_numbers_is_marked_and_kept():
+def test_training_that_diverges_is_marked_and_kept():
     wild = Descent({"w": 1e30, "b": 1e30, "a": 1e30}, steps=6, batch=8, loss="squared")
     trial = Trial(
         Halfspace(3),
@@ -230,7 +228,7 @@ def test_nothing_to_do():
 
 
 class OnHost(GradientDescent):
-    """The same learner, but it says that it cannot be traced."""
+    """The same learner, declared as not traceable."""
 
     @property
     def on_host(self):
@@ -254,8 +252,8 @@ def test_a_learner_on_the_host_runs_alone_and_finds_the_same():
             np.testing.assert_allclose(found.measurements[name], series, rtol=1e-4, atol=1e-4)
 
 
-def test_an_instrument_gives_a_record():
-    trial = Measurement(CoinCount((1, 100)), 3)
+def test_an_exact_computation_gives_a_record():
+    trial = Measurement(BitCount((1, 100)), 3)
     (record,) = LocalEngine().run([trial])
     assert (
         record.key == trial.key
@@ -263,14 +261,14 @@ def test_an_instrument_gives_a_record():
         and record.seed == 3
         and record.status == "ok"
     )
-    assert 30 < 100 * record.value("heads") < 70 and record.arrays["coins"].shape == (2, 2)
-    assert Measurement(CoinCount((1, 100)), 4).key != trial.key
-    with pytest.raises(BadInput, match="A seed is a whole number"):
-        Measurement(CoinCount((1,)), -1)
+    assert 30 < 100 * record.value("heads") < 70 and record.arrays["bits"].shape == (2, 2)
+    assert Measurement(BitCount((1, 100)), 4).key != trial.key
+    with pytest.raises(BadInput, match="`seed` must be an integer"):
+        Measurement(BitCount((1,)), -1)
 
 
 def test_closing_the_iterator_stops_the_engine():
-    """Nothing is begun after it, and the engine can be used again."""
+    """No further chunk starts, and the engine can be used again."""
     trials = [toy_trial(seed, steps=steps) for steps in (4, 5, 6) for seed in range(2)]
     engine, callback = LocalEngine(), Recorder()
     records = engine.run(trials, callback)
@@ -281,9 +279,7 @@ def test_closing_the_iterator_stops_the_engine():
 
 
 class Span(Probe):
-    """How far the first layer has moved since the first recorded step: what only the whole trace
-    tells; and what was found before it.
-    """
+    """Distance of the first layer from the first recorded step, and an earlier measurement."""
 
     def __call__(self, task, trace, *, found, key):
         moved = jnp.linalg.norm(
@@ -303,13 +299,13 @@ def test_a_probe_sees_the_whole_trace_and_what_was_found_before():
     assert len({record.value("span") for record in records}) == 3
 
 
-def test_chunks_side_by_side_give_the_same_records_in_the_same_order(monkeypatch):
+def test_parallel_chunks_give_the_same_records_in_the_same_order(monkeypatch):
     monkeypatch.setattr(local, "CHUNK_WORK", 0.0)
     trials = [toy_trial(rate=rate, seed=seed) for rate in (0.1, 0.2, 0.3) for seed in (0, 1)]
     found = {}
-    for abreast in (1, 2):
-        monkeypatch.setattr(local, "SIDE_BY_SIDE", abreast)
-        found[abreast] = list(LocalEngine().run(trials))
+    for parallel in (1, 2):
+        monkeypatch.setattr(local, "PARALLEL_CHUNKS", parallel)
+        found[parallel] = list(LocalEngine().run(trials))
     assert (
         [record.key for record in found[1]]
         == [record.key for record in found[2]]
@@ -322,7 +318,7 @@ def test_chunks_side_by_side_give_the_same_records_in_the_same_order(monkeypatch
 def test_programs_that_fill_the_memory_run_one_at_a_time():
     engine = LocalEngine(memory=1000)
     engine._programs.largest = 600
-    assert engine._abreast == 1
+    assert engine._parallel == 1
 
 
 def test_a_group_of_some_work_is_cut_for_several_cores(monkeypatch):

@@ -56,7 +56,7 @@ def edited(monkeypatch):
 
 
 def fresh(trial):
-    """The same trial without what it remembers of its identity."""
+    """Return the same trial without cached key and fingerprint."""
     for name in ("key", "fingerprint", "id"):
         trial.__dict__.pop(name, None)
     return trial
@@ -78,7 +78,7 @@ def test_a_changed_learner_has_another_fingerprint_and_the_same_key(name, edited
     if trial is None:
         pytest.skip("it does not suit labels that are signs")
     key, before = trial.key, trial.id
-    with_a_change(type(trial.learner), edited)  # some become another for the task
+    with_a_change(type(trial.learner), edited)  # some are adapted to the task
     assert fresh(trial).key == key and trial.id != before
 
 
@@ -196,7 +196,7 @@ CATALOG = [name for name in catalog.LEARNERS if catalog.LEARNERS[name].value.sui
     ],
 )
 def test_what_runs_is_covered_by_the_fingerprint(name):
-    """The reach of names is checked against what is really called."""
+    """The names that a fingerprint covers include all functions that are called."""
     trial = small(name)
     _ = trial.id
     with executed() as seen:
@@ -223,8 +223,8 @@ def test_what_exact_computations_run_is_covered(name):
     assert uncovered(seen, trial) == set()
 
 
-def test_a_hole_in_the_reach_would_be_seen():
-    """A function that the trial's classes do not mention."""
+def test_an_uncovered_function_would_be_found():
+    """Call a function to which the classes of the trial do not refer."""
     with executed() as seen:
         catalog.LEARNERS["linear"].value.suits(FAMILY.outputs)
         registry.tasks()["shi2022/task"].value.moments  # noqa: B018

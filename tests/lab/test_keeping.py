@@ -1,4 +1,4 @@
-"""Trials from their descriptions, running a record again, what trials cost, and being stopped."""
+"""Rebuild trials, rerun records, estimate costs, and stop."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import toys
 import unlazy
 from faulty import Job
-from toys import CoinCount, Halfspace, hand_record, keep, toy_trial
+from toys import BitCount, Halfspace, hand_record, keep, toy_trial
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput, StoreError
 from unlazy.lab import costs
@@ -39,7 +39,7 @@ from unlazy.studies.claim import claim_study
 
 
 def trials_of(name):
-    """Some trials of a claim at smoke scale."""
+    """Return some trials of a claim at smoke scale."""
     arms = claim_study(claims()[name], "smoke", seeds=1, first_seed=10).trials["claim"]
     return [trial for arm in arms.values() for trial in arm][:2]
 
@@ -63,10 +63,10 @@ def test_a_description_that_was_changed_is_refused():
     trial = trials_of("shi2022/table1")[0]
     told = trial.describe()
     for change, said in (
-        ({"seed": 11}, "no longer what they were"),
+        ({"seed": 11}, "its classes or the record have changed"),
         ({"family": {"type": "NoSuchFamily"}}, "there is no class NoSuchFamily"),
         ({"family": {"type": "Popen", "args": "true"}}, "there is no class Popen"),
-        ({"family": {"array": "0"}}, "a record keeps only a hash"),
+        ({"family": {"array": "0"}}, "a record has only a hash"),
         ({"surplus": 1}, "TypeError"),
     ):
         with pytest.raises(BadInput, match=said):
@@ -82,7 +82,7 @@ def test_a_description_that_was_changed_is_refused():
 
 def test_rerun_repeats_a_record_and_sees_one_that_was_changed(path):
     file = toys.__file__
-    trial = Measurement(load_file(Path(file)).CoinCount((10, 20)), 0)
+    trial = Measurement(load_file(Path(file)).BitCount((10, 20)), 0)
     with Store(path) as store:
         keep([trial], store, LocalEngine())
     found = CliRunner().invoke(main, ["rerun", trial.key[:8], "--store", str(path), "--load", file])
@@ -113,10 +113,10 @@ def test_records_agree_up_to_rounding_only():
         assert not all(each.equal for each in differences(one, other))
 
 
-def test_the_doctor_knows_health_from_illness(path, tmp_path, monkeypatch):
+def test_the_doctor_reports_problems(path, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "shutil.which", lambda name: None
-    )  # SLURM that is installed and does not run is an illness, too
+    )  # SLURM that is installed but does not run is a problem
     found = CliRunner().invoke(main, ["doctor", "--store", str(path)])
     assert "All is well." in found.output and "none yet" in found.output and found.exit_code == 0, (
         found.output
@@ -130,7 +130,7 @@ def test_the_doctor_knows_health_from_illness(path, tmp_path, monkeypatch):
     )
 
 
-def test_a_failure_is_told_and_forgotten_once_there_is_a_record(path):
+def test_a_failure_is_reported_until_there_is_a_record(path):
     record = hand_record(loss=1.0)
     with Store(path) as store:
         store.add_failure(
@@ -143,7 +143,7 @@ def test_a_failure_is_told_and_forgotten_once_there_is_a_record(path):
 
 
 def test_a_study_with_a_failure_is_not_judged_and_the_command_says_so(path, monkeypatch):
-    """The engine gives up on one trial; the claim is named, and the status is 4."""
+    """If one trial fails, the claim is named and the status is 4."""
 
     def crippled(self, trials, callback):
         for place, trial in enumerate(trials):
@@ -171,7 +171,7 @@ def test_a_study_with_a_failure_is_not_judged_and_the_command_says_so(path, monk
     ), found.output
 
 
-def test_costs_follow_what_was_seen():
+def test_costs_are_fitted_to_past_runs():
     small, large = (toy_trial(n=n) for n in (40, 4000))
     assert Costs().seconds(large) == pytest.approx(large.work / SPEED)
     assert Costs().compile_seconds == COMPILE_SECONDS
@@ -188,10 +188,10 @@ def test_an_exact_computation_costs_what_it_did_or_what_its_class_does():
     one, same, other = (Measurement(Job(wait), seed) for wait, seed in ((1, 0), (1, 7), (5, 0)))
     known = Costs([Cost(kind_of(one), 1.0, 0.3)])
     assert known.seconds(same) == known.seconds(other) == pytest.approx(0.3)
-    assert known.seconds(Measurement(CoinCount((3,)), 0)) == EXACT_SECONDS
+    assert known.seconds(Measurement(BitCount((3,)), 0)) == EXACT_SECONDS
 
 
-def test_a_run_teaches_the_store_what_it_cost(path):
+def test_a_run_stores_its_costs(path):
     trials = [Measurement(Job(0.02), seed) for seed in range(3)]
     with Store(path) as store:
         keep(trials, store, engine := LocalEngine())
@@ -217,7 +217,7 @@ def test_a_write_is_finished_before_anything_stops():
     assert done == ["written"] and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_no_module_of_ours_reads_pickles_but_those_that_hand_work_round():
+def test_only_messages_to_workers_are_pickles():
     root = Path(unlazy.__file__).parent
     texts = {
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
@@ -226,7 +226,7 @@ def test_no_module_of_ours_reads_pickles_but_those_that_hand_work_round():
     assert {name for name, text in texts.items() if "pickle.load" in text} == {
         "lab/engines/pools/messages.py"
     }
-    # The batches of CIFAR-10 are pickles; their reader makes arrays of them, and nothing else.
+    # The batches of CIFAR-10 are pickles; their reader only creates arrays.
     assert {name for name, text in texts.items() if "Unpickler" in text} == {
         "tasks/images/readers.py"
     }

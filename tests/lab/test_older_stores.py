@@ -1,5 +1,5 @@
-"""Stores of earlier versions open, are left as they are when they are only read, and their records
-count as made by other code.
+"""Stores of earlier versions: read-only access does not change them, and their records count as
+made by other code.
 """
 
 import json
@@ -51,7 +51,7 @@ INSERT INTO runs VALUES ('claim', 'c/1', 'smoke', 10, 1, '{"Arm":["old-0"]}', '2
 INSERT INTO failures VALUES ('old-9', '{}', 'why', 1, '2020');
 INSERT INTO costs VALUES ('k', 1.0, 2.0);
 """
-#: Version 1 knew runs of claims alone, and neither failures nor costs.
+#: Version 1 had only runs of claims, and neither failures nor costs.
 VERSION_1 = """
 DROP TABLE failures; DROP TABLE costs; DROP TABLE runs;
 CREATE TABLE runs (
@@ -64,13 +64,13 @@ TRIALS = [
     Trial(MultiIndex(d=4), LEARNERS["linear"].value, 40, seed, (Performance(64),))
     for seed in range(2)
 ]
-#: The values in the old store: no run would measure them.
+#: Values in the old store, which no run would measure.
 VALUE = 12.25
 
 
 @pytest.fixture(params=[1, 3])
 def old(request, tmp_path):
-    """A store as the version wrote it, with a record of each trial under another key than now."""
+    """Write a store of this version, with records under former keys."""
     path = tmp_path / "old.sqlite"
     db = sqlite3.connect(path)
     db.executescript(VERSION_3 + VERSION_1 * (request.param == 1))
@@ -89,7 +89,7 @@ def old(request, tmp_path):
 
 
 def check_content(store):
-    """Records under their present keys and an unknown fingerprint, and runs that refer to them."""
+    """Check that records have current keys, and that runs refer to them."""
     ids = [f"{trial.key}.{UNKNOWN}" for trial in TRIALS]
     assert store._version == SCHEMA_VERSION and store.all_ids() == sorted(ids)
     record = store.get(ids[0])
@@ -130,7 +130,7 @@ class Rounds(NullRunCallback):
 
 
 def test_of_several_records_that_are_one_trial_now_the_newest_stays(old):
-    """As of a user's class whose code was edited between two runs."""
+    """For example of a user's class that was edited between two runs."""
     db = sqlite3.connect(old)
     copied = "replace(key, '-', '+'), trial, status, steps, names, measurements, seconds"
     db.execute(f"INSERT INTO records SELECT {copied}, provenance, '1999' FROM records")
@@ -142,7 +142,7 @@ def test_of_several_records_that_are_one_trial_now_the_newest_stays(old):
         assert store.get(f"{TRIALS[0].key}.{UNKNOWN}").arrays.keys() == {"w"}
 
 
-def test_old_records_answer_only_on_request(old):
+def test_old_records_are_used_only_on_request(old):
     callback = Rounds()
     with Store(old) as store:
         reused = keep(TRIALS, store, LocalEngine(), callback=callback, reuse_older=True)

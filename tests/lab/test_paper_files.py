@@ -1,6 +1,4 @@
-"""Files beside the claims of a paper: tables, notes, definitions and the index, and what is refused
-of them.
-"""
+"""Files next to the claims of a paper: tables, notes, definitions and the index."""
 
 import json
 
@@ -37,10 +35,8 @@ def of_paper(paper, rows=CLAIMS):
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
-def test_results_were_judged_by_the_present_claims(path):
-    """Rules, checks, published values and first seeds of results/ are those of now; prose may be
-    edited without running anything.
-    """
+def test_results_agree_with_the_current_claims(path):
+    """Criteria, checks, published values and first seeds of results/ are current."""
     for verdict in json.loads(path.read_text(encoding="utf-8")):
         if verdict["verdict"] == "not run":
             continue
@@ -186,7 +182,7 @@ def test_every_note_belongs_to_a_claim(paper):
 
 
 def undefined(claim):
-    """Quantities of a claim that no file defines."""
+    """Return quantities of a claim without a definition."""
     return [name for name in claim.measures if definition_of(claim.id, name) is None]
 
 
@@ -195,7 +191,7 @@ def test_every_quantity_of_a_claim_is_defined():
     assert {name: left for name, left in found.items() if left} == {}
 
 
-def test_an_undefined_quantity_is_found_wherever_it_stands():
+def test_an_undefined_quantity_is_found():
     one = Quantity("arm", "one")
     claim = Claim(
         id="shi2022/mine",
@@ -220,7 +216,7 @@ def test_every_definition_is_used_and_says_something():
         assert all(not each.claim or paper for each in found)
 
 
-def test_the_nearest_definition_counts(tmp_path):
+def test_the_most_specific_definition_is_used(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "quantities.csv").write_text(
         "measure,claim,definition,notation,unit\n"
@@ -253,7 +249,7 @@ def test_the_index_names_every_claim_and_says_why_a_statement_has_none(paper):
     assert all(each.claims or each.note for each in found)
 
 
-def test_the_index_leads_to_code_and_tests():
+def test_the_index_has_code_and_tests():
     for claim in CLAIMS.values():
         module, _, line = code_of(claim).partition(":")
         source = ROOT.joinpath("src", *module.split(".")).with_suffix(".py").read_text("utf-8")

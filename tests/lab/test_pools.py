@@ -1,5 +1,5 @@
-"""Engines with workers, without processes: the order of work, lost workers, poison, memory, what
-goes there and back.
+"""Engines with workers, without processes: order of work, lost workers, trials that kill their
+worker, memory, and messages.
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from faulty import Job
-from toys import CoinCount, hand_record, toy_trial
+from toys import BitCount, hand_record, toy_trial
 from unlazy.core.errors import BadInput
 from unlazy.lab.costs import Cost, Costs, kind_of
 from unlazy.lab.engines.base import NullCallback
@@ -18,17 +18,16 @@ from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.engines.pools import messages, work
 from unlazy.lab.engines.pools import queue as queues
 from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
-from unlazy.lab.engines.pools.queue import JobQueue, pieces_of
+from unlazy.lab.engines.pools.queue import JobQueue, chunks_in
 from unlazy.lab.engines.pools.slurm import minutes, resources_of, slurm_engine
 from unlazy.lab.provenance import Fingerprint, provenance
 from unlazy.lab.trials import Failure, Measurement, Record
 
 
-class Shed(Pool):
+class FakePool(Pool):
     """Workers in this process.
 
-    One that is handed a trial whose seed is among the `deadly` dies of it; so do those of
-    `accidents`.
+    A worker dies if it receives a trial with a seed in `deadly`, and in the first `accidents` jobs.
     """
 
     def __init__(self, count=2, deadly=(), accidents=0):
@@ -47,21 +46,21 @@ class Shed(Pool):
     def workers(self):
         return self.names
 
-    def send(self, worker, parcel):
+    def send(self, worker, message):
         assert worker not in self.sent
-        self.sent[worker] = parcel
+        self.sent[worker] = message
 
     def news(self, timeout):
-        worker, parcel = next(iter(self.sent.items()))
+        worker, message = next(iter(self.sent.items()))
         del self.sent[worker]
-        seeds = [trial.seed for trial in messages.unpacked(parcel).trials]
+        seeds = [trial.seed for trial in messages.unpacked(message).trials]
         self.order.append(seeds)
         if self.deadly & set(seeds) or self.accidents > 0:
             self.accidents -= 1
             self.deaths += 1
             self.names[self.names.index(worker)] = f"{worker}'"
             return [Lost(worker, "it killed its worker")]
-        return [Returned(worker, work.run_job(parcel))]
+        return [Returned(worker, work.run_job(message))]
 
     def abandon(self, workers):
         self.abandoned += workers
@@ -90,26 +89,26 @@ def same_numbers(found, trials):
 
 def test_numbers_are_those_of_the_local_engine_bit_by_bit():
     trials = [toy_trial(seed, rate) for seed in range(2) for rate in (0.1, 0.5)] + [
-        Measurement(CoinCount((10, 20)), s) for s in range(3)
+        Measurement(BitCount((10, 20)), s) for s in range(3)
     ]
-    same_numbers(outcomes(Shed(), trials), trials)
+    same_numbers(outcomes(FakePool(), trials), trials)
 
 
-def test_accidents_are_run_again():
+def test_chunks_of_lost_workers_are_run_again():
     trials = [Measurement(Job(), seed) for seed in range(6)]
-    pool = Shed(accidents=1)
+    pool = FakePool(accidents=1)
     same_numbers(outcomes(pool, trials), trials)
     assert pool.deaths == 1
 
 
-def test_a_poison_trial_ends_alone_and_sinks_nothing():
+def test_a_trial_that_kills_its_worker_fails_alone():
     trials = [Measurement(Job(), seed) for seed in range(16)]
-    pool = Shed(deadly=[5])
+    pool = FakePool(deadly=[5])
     found = outcomes(pool, trials)
     failed = [one for one in found.values() if isinstance(one, Failure)]
     assert [failure.trial["seed"] for failure in failed] == [
         5
-    ] and "killed its worker; it did so 3 times, alone" in failed[0].reason
+    ] and "killed its worker (3 times, run alone)" in failed[0].reason
     same_numbers(
         {key: one for key, one in found.items() if isinstance(one, Record)},
         [trial for trial in trials if trial.seed != 5],
@@ -119,15 +118,15 @@ def test_a_poison_trial_ends_alone_and_sinks_nothing():
     )
 
 
-def test_an_error_in_one_trial_is_its_own():
+def test_an_error_in_one_trial_does_not_affect_others():
     trials = [Measurement(Job(wrong=3), seed) for seed in range(5)]
-    found = outcomes(Shed(), trials)
+    found = outcomes(FakePool(), trials)
     failed = [one for one in found.values() if isinstance(one, Failure)]
     assert [failure.trial["seed"] for failure in failed] == [3]
     assert failed[0].reason.startswith("RuntimeError: this seed is wrong (faulty.py, line")
 
 
-def test_compiled_trials_that_raise_are_halved_until_the_wrong_one_is_known(monkeypatch):
+def test_a_chunk_that_raises_is_halved_until_the_failing_trial_is_alone(monkeypatch):
     trials = [toy_trial(seed) for seed in range(4)]
     truly = LocalEngine.run_together
 
@@ -137,7 +136,7 @@ def test_compiled_trials_that_raise_are_halved_until_the_wrong_one_is_known(monk
         return truly(self, chunk, size)
 
     monkeypatch.setattr(LocalEngine, "run_together", picky)
-    found = outcomes(Shed(), trials)
+    found = outcomes(FakePool(), trials)
     assert {one.trial["seed"]: type(one) for one in found.values()} == {
         0: Record,
         1: Record,
@@ -148,17 +147,16 @@ def test_compiled_trials_that_raise_are_halved_until_the_wrong_one_is_known(monk
 
 def test_too_little_memory_makes_smaller_chunks_or_a_failure(monkeypatch):
     trials = [toy_trial(seed) for seed in range(4)]
-    found = outcomes(Shed(), trials, memory=1)
+    found = outcomes(FakePool(), trials, memory=1)
     assert (
         all(
-            isinstance(one, Failure) and "allow more with --memory" in one.reason
-            for one in found.values()
+            isinstance(one, Failure) and "increase --memory" in one.reason for one in found.values()
         )
         and len(found) == 4
     )
 
 
-def test_the_longest_goes_first_and_a_worker_keeps_its_shape():
+def test_the_longest_chunk_is_first_and_a_worker_keeps_its_group():
     trials = [toy_trial(seed, d=d) for d in (3, 4, 5) for seed in range(2)]
     cost = {3: 1.0, 4: 5.0, 5: 2.0}
     queue = JobQueue(trials, lambda trial: cost[trial.family.d])
@@ -168,23 +166,23 @@ def test_the_longest_goes_first_and_a_worker_keeps_its_shape():
     assert queue.take([first.group]).trials == first.trials, "whose programs it has"
 
 
-def test_trials_that_run_alone_go_in_batches(monkeypatch):
+def test_host_trials_run_in_batches(monkeypatch):
     trials = [Measurement(Job(), seed) for seed in range(10)]
-    assert [len(chunk.trials) for chunk in pieces_of(trials, lambda trial: 0.001)] == [10]
-    assert [len(chunk.trials) for chunk in pieces_of(trials, lambda trial: 1.0)] == [2] * 5
-    monkeypatch.setattr(queues, "BATCH", 4)
-    assert [len(chunk.trials) for chunk in pieces_of(trials, lambda trial: 0.0)] == [4, 4, 2]
+    assert [len(chunk.trials) for chunk in chunks_in(trials, lambda trial: 0.001)] == [10]
+    assert [len(chunk.trials) for chunk in chunks_in(trials, lambda trial: 1.0)] == [2] * 5
+    monkeypatch.setattr(queues, "MAX_BATCH", 4)
+    assert [len(chunk.trials) for chunk in chunks_in(trials, lambda trial: 0.0)] == [4, 4, 2]
 
 
 def test_closing_the_iterator_stops_what_runs():
-    pool = Shed()
+    pool = FakePool()
     records = PoolEngine(pool, 2, 2 << 30).run([toy_trial(d=3), toy_trial(d=4)], NullCallback())
     next(records)
     records.close()
     assert len(pool.abandoned) == 1
 
 
-def test_what_comes_back_is_plain_and_checked():
+def test_answers_are_plain_data_and_checked():
     arrays = {"w": np.arange(6, dtype=np.float32).reshape(1, 2, 3), "empty": np.zeros((0, 2))}
     record = hand_record(
         "a", steps=range(2), loss=(1.0, float("nan")), arrays=arrays, details={"x": [1]}
@@ -220,38 +218,38 @@ def test_what_comes_back_is_plain_and_checked():
             messages.read(data[:place])
 
 
-def raised(parcel):
-    return messages.read(work.run_job(parcel)).raised
+def raised(message):
+    return messages.read(work.run_job(message)).raised
 
 
-def test_a_trial_that_is_another_one_elsewhere_is_refused(monkeypatch):
-    parcel = messages.packed([toy_trial()], 1, 2 << 30)
+def test_a_trial_that_differs_on_the_worker_is_rejected(monkeypatch):
+    message = messages.packed([toy_trial()], 1, 2 << 30)
     monkeypatch.setattr(Fingerprint, "id", "another")
-    assert "its code or its data are not those of the coordinator" in raised(parcel)
+    assert "its code or its data are not those of the coordinator" in raised(message)
 
 
 def test_versions_and_source_must_be_the_same():
     work.check_same(provenance() | {"machine": "another"}, "w")
     for name in ("jax", "source", "unlazy"):
-        with pytest.raises(BadInput, match=f"worker w is refused: it has {name} 0 and not"):
+        with pytest.raises(BadInput, match=f"worker w is rejected: it has {name} 0 instead of"):
             work.check_same(provenance() | {name: "0"}, "w")
 
 
-def test_a_users_file_goes_along(tmp_path, monkeypatch):
+def test_a_users_file_is_sent(tmp_path, monkeypatch):
     from unlazy.lab.registry import load_file
 
     file = tmp_path / "own.py"
-    file.write_text("from toys import CoinCount\n\n\nclass Own(CoinCount):\n    pass\n")
+    file.write_text("from toys import BitCount\n\n\nclass Own(BitCount):\n    pass\n")
     module = load_file(file)
     trial = Measurement(module.Own((10,)), 0)
-    parcel = messages.packed([trial], 0, 2 << 30)
+    message = messages.packed([trial], 0, 2 << 30)
     monkeypatch.delitem(sys.modules, module.__name__)
-    (record,) = messages.read(work.run_job(parcel)).records
+    (record,) = messages.read(work.run_job(message)).records
     assert record.id == trial.id
     monkeypatch.delitem(sys.modules, module.__name__)
 
 
-def test_what_slurm_jobs_ask_for():
+def test_resources_of_slurm_jobs_are_parsed():
     assert resources_of("partition=cpu, time=1:30:00,cpus-per-task=2") == {
         "partition": "cpu",
         "time": 90,
@@ -261,8 +259,8 @@ def test_what_slurm_jobs_ask_for():
     for text, said in (
         ("partion=cpu", "Did you mean 'partition'"),
         ("time", "NAME=VALUE"),
-        ("time=soon", "A time is written"),
-        ("time=0", "a minute"),
+        ("time=soon", "A time must be"),
+        ("time=0", "at least 1 minute"),
     ):
         with pytest.raises(BadInput, match=said):
             resources_of(text)
@@ -271,9 +269,9 @@ def test_what_slurm_jobs_ask_for():
 def test_engines_by_name(monkeypatch):
     with pytest.raises(BadInput, match="Did you mean 'processes'"):
         engine_named("proceses")
-    with pytest.raises(BadInput, match="leave --workers away"):
+    with pytest.raises(BadInput, match="remove --workers"):
         engine_named("local", workers=2)
-    with pytest.raises(BadInput, match="name that engine"):
+    with pytest.raises(BadInput, match="requires --engine slurm"):
         engine_named("dask", slurm="time=1")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(BadInput, match=r"pip install 'unlazy\[dask\]'"):

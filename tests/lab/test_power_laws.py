@@ -33,7 +33,7 @@ def test_a_planted_exponent_is_found():
     assert slope(np.array([0.0, 1, 2]), np.array([1.0, 3, 5])) == pytest.approx(2)
 
 
-def test_curves_cross_where_they_do():
+def test_crossings_of_curves():
     d = np.array([10.0, 100.0, 1000.0])
     assert crossing(d, 100 * d, d, d**2) == pytest.approx(100)
     assert crossing(d, d**2, d, 100 * d) is None  # the first lies below only at first

@@ -1,7 +1,4 @@
-"""The pool of worker processes: when it starts others for those that died, and when it gives up.
-
-Processes are played by a stand-in.
-"""
+"""The pool of worker processes: replacement of dead workers, with fake processes."""
 
 import json
 
@@ -13,7 +10,7 @@ from unlazy.lab.engines.pools.processes import MAX_FAILED_STARTS, ProcessPool
 
 
 class StandIn:
-    """A process that does nothing: the test tells what it says."""
+    """A fake process whose messages the test provides."""
 
     def __init__(self, name, told):
         self.name, self.ready, self.reason = name, False, "it killed its worker (signal 9)"
@@ -32,18 +29,18 @@ def pool(monkeypatch):
 
 
 def hears(pool, name, message):
-    pool._told.put((name, message))
+    pool._inbox.put((name, message))
     return pool.news(0.0)
 
 
-def test_when_none_ever_lives_it_says_so(pool):
+def test_failed_starts_are_reported(pool):
     for number in range(1, MAX_FAILED_STARTS + 1):
         hears(pool, f"worker {number}", None)
     with pytest.raises(BadInput, match="cannot be started"):
         hears(pool, f"worker {MAX_FAILED_STARTS + 1}", None)
 
 
-def test_one_that_lives_goes_on_alone_and_is_joined_again(pool):
+def test_a_living_worker_continues_and_others_are_started_again(pool):
     hears(pool, "worker 1", json.dumps({}).encode())
     assert pool.workers == ["worker 1"]
     for number in range(2, 2 + MAX_FAILED_STARTS):

@@ -65,7 +65,7 @@ def test_changes_are_named():
     assert changes(old, old) == []
 
 
-def test_an_outcome_says_what_made_its_records():
+def test_an_outcome_has_the_provenance_of_its_records():
     trials = [toy_trial(seed) for seed in range(2)]
     prints = (trials[0].fingerprint.id, "older")
     own = [hand_record(t.key, fingerprint=f) for t, f in zip(trials, prints, strict=True)]

@@ -15,7 +15,7 @@ from unlazy.lab.store import Store
 from unlazy.lab.trials import Trial
 from unlazy.probes.performance import Performance
 
-#: Thirty lines outside of the package: a family and a learner, with one import of ours.
+#: A family and a learner in thirty lines outside of the package.
 PLUGIN = """
 import equinox as eqx
 import jax
@@ -103,7 +103,7 @@ def test_a_plug_in_runs_through_the_engine_and_the_store(plugin, tmp_path):
 
 
 def test_two_versions_in_one_engine_do_not_share_programs(plugin):
-    """Both classes have one name and one shape; only their code differs."""
+    """The classes differ only in their code."""
     one = trial(plugin)
     plugin.write_text(PLUGIN.replace("z >= 0", "z * z >= 0.5"))
     two = trial(plugin)
@@ -126,17 +126,17 @@ def test_an_instance_can_be_named(plugin):
     ("text", "name", "says"),
     [
         (PLUGIN, "Halfspcae", "no task named 'Halfspcae'. Did you mean 'Halfspace'"),
-        (PLUGIN, "Perceptron", "is no task: a Family was expected, but it is a class, Perceptron"),
-        (PLUGIN, "sign", "is no task: a Family was expected, but it is of type function"),
+        (PLUGIN, "Perceptron", "must be a task .Family., got the class Perceptron"),
+        (PLUGIN, "sign", "must be a task .Family., got an object of type function"),
         (
             PLUGIN.replace("default=8", ""),
             "Halfspace",
-            "cannot be made without arguments.*'d'.*Give its fields defaults",
+            "cannot be called without arguments.*'d'.*Give its fields defaults",
         ),
         (
             PLUGIN.replace("def task(self, *, key)", "def tusk(self, *, key)"),
             "Halfspace",
-            "is not finished: it does not define task",
+            "is incomplete: it does not define task",
         ),
         (PLUGIN + "\nclass (:", "Halfspace", "cannot be loaded: SyntaxError in line 34"),
         (
@@ -147,7 +147,7 @@ def test_an_instance_can_be_named(plugin):
         (PLUGIN + "\n1 / 0", "Halfspace", "cannot be loaded: ZeroDivisionError"),
     ],
 )
-def test_mistakes_are_sentences(tmp_path, text, name, says):
+def test_mistakes_are_reported(tmp_path, text, name, says):
     path = tmp_path / "my.py"
     path.write_text(text)
     with pytest.raises(BadInput, match=says):
@@ -164,7 +164,7 @@ def test_mistakes_are_sentences(tmp_path, text, name, says):
         ("glasgow2023/tsk", "Did you mean 'glasgow2023/task'"),
     ],
 )
-def test_places_that_lead_nowhere_are_sentences(place, says):
+def test_unknown_names_are_reported(place, says):
     with pytest.raises(BadInput, match=says):
         registry.family_of(place)
 
@@ -175,7 +175,7 @@ def test_a_module_on_the_path_is_found():
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """A package that offers a shelf to us through an entry point."""
+    """Install a package with a catalog as an entry point."""
 
     def install(text):
         (tmp_path / "offering.py").write_text(textwrap.dedent(text))
@@ -207,7 +207,7 @@ def test_a_name_that_is_offered_twice_is_refused(installed):
         from unlazy import Entry
         LEARNERS = {"linear": Entry(small_learner(), "another")}
     """)
-    with pytest.raises(BadInput, match="'linear' is offered twice, the second time by offering"):
+    with pytest.raises(BadInput, match="'linear' is defined twice, the second time by offering"):
         registry.learners()
 
 
@@ -215,14 +215,18 @@ def test_an_installed_package_that_cannot_be_loaded_is_named(installed):
     installed("import no_such_module")
     with pytest.raises(
         BadInput,
-        match="offering offers 'mine' to unlazy, but it cannot be loaded: ModuleNotFoundError",
+        match="The entry point 'mine' of offering cannot be loaded: ModuleNotFoundError",
     ):
         registry.tasks()
 
 
-def test_numbers_of_a_family_are_changed_by_text():
+def test_parameters_of_a_family_are_changed_by_text():
     family = registry.family_of("glasgow2023/task", ["d=20"])
     assert family == dataclasses.replace(registry.family_of("glasgow2023/task"), d=20)
-    for change, says in (("d", "no '='"), ("d=x", "whole number"), ("dd=3", "Did you mean 'd'")):
+    for change, says in (
+        ("d", "must be NAME=VALUE"),
+        ("d=x", "must be an integer"),
+        ("dd=3", "Did you mean 'd'"),
+    ):
         with pytest.raises(BadInput, match=says):
             registry.family_of("glasgow2023/task", [change])

@@ -1,4 +1,4 @@
-"""The driver: rounds of any study, each trial looked up once and run once."""
+"""Running studies: each trial is looked up once and run once."""
 
 import dataclasses
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import unlazy
-from toys import CoinCount, toy_trial
+from toys import BitCount, toy_trial
 from unlazy import api
 from unlazy.lab import registry
 from unlazy.lab.engines.local import LocalEngine
@@ -20,7 +20,7 @@ from unlazy.lab.study import parallel, silent
 from unlazy.lab.trials import Failure, Measurement
 from unlazy.studies.claim import UntilDecided, claim_study
 
-TRIALS = [Measurement(CoinCount((n,)), 0) for n in (2, 3, 4)]
+TRIALS = [Measurement(BitCount((n,)), 0) for n in (2, 3, 4)]
 
 
 @dataclasses.dataclass
@@ -42,7 +42,7 @@ class Rounds:
 
 
 class Counting(LocalEngine):
-    """Counts trials that are run, and fails those that are named."""
+    """Counts trials that are run; trials with given seeds fail."""
 
     def __init__(self, failing=()):
         super().__init__()
@@ -77,7 +77,7 @@ def store(tmp_path):
         yield found
 
 
-def test_rounds_of_studies_run_side_by_side_and_shared_trials_once(store):
+def test_rounds_of_studies_run_together_and_shared_trials_once(store):
     one, two, three = TRIALS
     engine, heard = Counting(), Heard()
     studies = [Rounds([[one, two], [three]]), Rounds([[two]]), Rounds([])]
@@ -87,7 +87,7 @@ def test_rounds_of_studies_run_side_by_side_and_shared_trials_once(store):
     assert heard.sentences.count("1 done") == 2
 
 
-def test_what_is_stored_is_not_run_again_unless_asked_for(store):
+def test_stored_trials_are_not_run_again_unless_requested(store):
     study = Rounds([TRIALS])
     run([study], store, Counting())
     again, fresh = Counting(), Counting()
@@ -123,7 +123,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_resumes(store):
     assert run([Rounds([TRIALS])], store, engine) == [[3]] and len(engine.ran) == 1
 
 
-def test_generators_of_rounds_side_by_side(store):
+def test_parallel_generators_of_rounds(store):
     one, two, three = TRIALS
 
     class Both(Rounds):
@@ -151,7 +151,7 @@ def test_one_claim_builds_its_study_once_and_asks_the_store_once(store, monkeypa
     assert verdict.seen in ("holds", "undecided") and built == ["smoke"] and asked == [2]
 
 
-def test_seeds_are_added_until_a_claim_is_decided(store):
+def test_seeds_are_added_until_a_claim_is_conclusive(store):
     claim = registry.claims()["malach2019/figure1"]
     undecided = claim_study(claim, "smoke", seeds=1, first_seed=10)
     engine = Counting()

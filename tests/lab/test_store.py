@@ -63,7 +63,7 @@ def test_a_trial_has_one_record(path):
 
 
 def test_a_record_is_replaced_on_request(path):
-    """With all that belongs to it: arrays and details of the old one are gone."""
+    """Arrays and details of the old record are removed."""
     old = hand_record("a", loss=1.0, arrays={"w": np.ones(2), "v": np.ones(1)}, details={"x": 1})
     new = hand_record("a", loss=2.0, arrays={"w": np.zeros(3)}, source="there")
     with Store(path) as store:
@@ -81,7 +81,7 @@ def test_details_are_plain_data_and_come_back(path):
 
 
 def test_one_key_has_a_record_per_fingerprint(path):
-    """`find` takes the one of the trial's fingerprint; another one only on request, the newest."""
+    """`find` returns the record of the trial's fingerprint, or on request the newest other one."""
     trial = toy_trial()
     own = hand_record(trial.key, fingerprint=trial.fingerprint.id, loss=3.0)
     older = [
@@ -158,9 +158,7 @@ def write(path, *arguments):
 
 
 def test_two_processes_share_a_store(path):
-    """Overlapping keys, from two processes that also race to make the file: every record is there
-    once and whole.
-    """
+    """Two processes create the file and write overlapping keys: every record is stored once."""
     writers = [write(path, 0, 150), write(path, 100, 250)]
     assert [writer.wait() for writer in writers] == [0, 0]
     with Store(path) as store:
@@ -244,17 +242,19 @@ def test_a_full_disk_keeps_what_was_finished(path):
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_places_that_cannot_be_used(tmp_path, read_only):
+def test_paths_that_cannot_be_used(tmp_path, read_only):
     (tmp_path / "file").touch()
     places = [tmp_path / "file" / "store.sqlite", tmp_path]
     if sys.platform == "linux":
-        places.append("/proc/unlazy-test/store.sqlite")  # a folder that even root cannot write
+        places.append(
+            "/proc/unlazy-test/store.sqlite"
+        )  # a folder that is not writable even for root
     for place in places:
         with pytest.raises(StoreError):
             Store(place, read_only=read_only)
 
 
-def test_what_is_not_there_is_said(path):
+def test_missing_records_are_reported(path):
     with Store(path) as store, pytest.raises(StoreError, match="no record of the trial nobody"):
         store.get("nobody")
     path.unlink()
@@ -269,6 +269,6 @@ def test_reading_never_creates(path):
     assert not path.exists()
 
 
-def test_the_file_says_whose_it_is(path):
+def test_the_file_has_an_application_id(path):
     Store(path).close()
     assert int.from_bytes(path.read_bytes()[68:72], "big") == APPLICATION_ID

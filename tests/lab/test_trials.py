@@ -31,9 +31,7 @@ def test_the_key_is_the_content():
 
 
 def test_the_key_is_pinned():
-    """Records are found by this key: a change of the way trials are described makes every store
-    start anew and must be meant.
-    """
+    """Records are found by this key: a change makes all stored records outdated."""
     learner = GradientDescent(
         AntisymmetricInit(m=4, w_scale=1.0, b_scale=0.3, a_scale=1.0),
         (Descent({"w": 0.1}, steps=6, batch=8),),

@@ -10,7 +10,7 @@ import pytest
 
 from contracts import check_computation, check_learner
 from smoke import smoke_trials
-from toys import Blobs, CoinCount, Halfspace, Products, small_learner
+from toys import BitCount, Blobs, Halfspace, Products, small_learner
 from unlazy.core.errors import BadInput
 from unlazy.lab.trials import Measurement, Trial
 from unlazy.learners import catalog
@@ -207,10 +207,10 @@ def test_the_contract_catches(kind, says):
 
 
 def test_the_contract_of_instruments_catches():
-    check_computation(CoinCount((1, 10)))
+    check_computation(BitCount((1, 10)))
     for broken, says in (
-        (CoinCount((1, 10), short=True), "one entry for each of 2 steps"),
-        (CoinCount((10, 1)), "do not increase"),
+        (BitCount((1, 10), short=True), "one entry for each of 2 steps"),
+        (BitCount((10, 1)), "do not increase"),
     ):
         with pytest.raises((AssertionError, ValueError), match=says):
             check_computation(broken)

@@ -54,7 +54,7 @@ def test_assumptions_and_controls_are_shown(claim, records):
     shown = view_of(judge(claim(conditions=(wide,)), "laptop", records, control=records))
     (assumption,) = cells(shown, "Assumptions of the theorem")
     assert assumption["result"] == "missed by a factor 3.125"
-    assert shown.status == "outside hypotheses" and "1 of 1 assumption not met" in shown.takeaway
+    assert shown.status == "assumptions not met" and "1 of 1 assumption not met" in shown.takeaway
     assert "These checks hold there too: Network test_accuracy ≥ 90" in dict(shown.lines)["Control"]
 
 
@@ -77,7 +77,7 @@ def test_notes_name_seeds_sources_and_divergence(claim, records):
 def test_one_seed_has_no_interval_and_the_smoke_scale_decides_nothing(claim, records):
     single = {arm: found[:1] for arm, found in records.items()}
     shown = view_of(judge(claim(), "smoke", single), records=single)
-    assert shown.takeaway.startswith("The smoke scale only shows")
+    assert shown.takeaway.startswith("The smoke scale only tests")
     assert shown.tables[0].rows[0][2] == "99.60 ?"
     curves = next(plot for plot in shown.plots if plot.steps)
     assert not any(series.low for series in curves.series)
@@ -88,6 +88,8 @@ def test_a_verdict_comes_back_from_its_json(verdict):
     again = verdict_from_json(told, verdict.claim)
     assert again.to_json() == told
     assert view_of(again).tables == view_of(verdict).tables
+    former = verdict_from_json(told | {"verdict": "outside hypotheses"}, verdict.claim)
+    assert former.outcome == "assumptions not met"
 
 
 @pytest.mark.parametrize(

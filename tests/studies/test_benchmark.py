@@ -1,6 +1,4 @@
-"""The contest: the same examples and budget for all, choices made on examples held out, and
-differences paired by seed.
-"""
+"""Benchmarks: equal examples and budget, selection on validation examples, paired differences."""
 
 import dataclasses
 import itertools
@@ -28,7 +26,7 @@ from unlazy.report.benchmarks import chosen, curves, standings
 from unlazy.studies.benchmark import Benchmark, choose
 
 LINEAR = FeatureRidge(RawFeatures())
-CONTEST = Benchmark(
+BENCHMARK = Benchmark(
     Halfspace(4),
     {"linear": LINEAR, "net": small_learner(record=())},
     (40, 80),
@@ -38,30 +36,30 @@ CONTEST = Benchmark(
 )
 
 
-def all_rehearsals(contest):
-    return [trial for place in contest.places for trial in contest.rehearsals(place)]
+def all_rehearsals(benchmark):
+    return [trial for cell in benchmark.cells for trial in benchmark.rehearsals(cell)]
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    with Store(tmp_path_factory.mktemp("contest") / "s.sqlite") as store:
-        found = run_one(CONTEST, store, LocalEngine())
-        assert absent(all_rehearsals(CONTEST), store) == []
-        again = run_one(CONTEST, store, Refusing())
+    with Store(tmp_path_factory.mktemp("benchmark") / "s.sqlite") as store:
+        found = run_one(BENCHMARK, store, LocalEngine())
+        assert absent(all_rehearsals(BENCHMARK), store) == []
+        again = run_one(BENCHMARK, store, Refusing())
     assert again.to_json() == found.to_json(), "the store was not used"
     return found
 
 
 class Refusing(LocalEngine):
-    """An engine that must not be asked to run anything."""
+    """An engine that raises an error if it is used."""
 
     def run(self, trials, callback=None):
         assert not trials
         yield from ()
 
 
-def test_everyone_gets_a_choice_a_test_and_a_price(outcome):
-    assert set(outcome.results) == set(CONTEST.places) and len(CONTEST.places) == 8
+def test_every_cell_has_settings_a_test_and_costs(outcome):
+    assert set(outcome.results) == set(BENCHMARK.cells) and len(BENCHMARK.cells) == 8
     for place, result in outcome.results.items():
         told = result.to_json(outcome.metric)
         assert (
@@ -72,7 +70,7 @@ def test_everyone_gets_a_choice_a_test_and_a_price(outcome):
     json.dumps(outcome.to_json(), allow_nan=False)
 
 
-def test_the_choice_is_refitted_to_all_examples(outcome):
+def test_the_selected_setting_is_refitted_to_all_examples(outcome):
     result = outcome.results[Cell("linear", 80, 1)]
     trace = result.learner.fit(
         Halfspace(4).task(key=jax.random.split(jax.random.key(1), 3)[0]).sampler,
@@ -80,7 +78,7 @@ def test_the_choice_is_refitted_to_all_examples(outcome):
         key=_learner_key(1),
     )
     assert len(trace.seen.y) == 80
-    trial = CONTEST.final(Cell("linear", 80, 1), result.learner)
+    trial = BENCHMARK.final(Cell("linear", 80, 1), result.learner)
     assert result.trial == trial.id
 
 
@@ -88,8 +86,8 @@ def _learner_key(seed):
     return jax.random.split(jax.random.key(seed), 3)[1]
 
 
-def test_choosing_takes_the_best_on_the_examples_held_out():
-    trials = CONTEST.rehearsals(Cell("linear", 40, 0))
+def test_the_best_setting_on_validation_examples_is_selected():
+    trials = BENCHMARK.rehearsals(Cell("linear", 40, 0))
     steps = trials[0].steps
     right = [60.0, 90.0, 90.0, 70.0]
     loss = [0.1, 0.9, 0.5, 0.2]
@@ -103,22 +101,20 @@ def test_choosing_takes_the_best_on_the_examples_held_out():
 
 
 class Greedy(KernelRidge):
-    """Tries more than it may."""
+    """Has more settings than the budget."""
 
     def tuning(self, budget):
         return (dataclasses.replace(self, ridges=tuple(range(1, budget + 2))),)
 
 
-def test_a_learner_that_tries_too_much_is_refused():
-    benchmark = dataclasses.replace(CONTEST, learners={"greedy": Greedy(RBF(1.0))})
-    with pytest.raises(BadInput, match="greedy tries 5 settings, but only 4 are allowed"):
-        benchmark.rehearsals(benchmark.places[0])
+def test_a_learner_that_exceeds_the_budget_is_refused():
+    benchmark = dataclasses.replace(BENCHMARK, learners={"greedy": Greedy(RBF(1.0))})
+    with pytest.raises(BadInput, match="greedy has 5 settings, but the budget is 4"):
+        benchmark.rehearsals(benchmark.cells[0])
 
 
-def test_tuning_helps_where_the_first_guess_is_bad(tmp_path):
-    """A kernel far too narrow: the tuned one must find a wider neighbour and be better on the
-    test.
-    """
+def test_tuning_helps_if_the_default_is_bad(tmp_path):
+    """The default kernel is far too narrow; the tuned one must be wider and better on the test."""
     narrow = KernelRidge(RBF(200.0))
     benchmark = Benchmark(Halfspace(4), {"kernel": narrow}, (150,), (0, 1, 2), budget=24, test=1000)
     bare = dataclasses.replace(benchmark, budget=1)
@@ -128,7 +124,7 @@ def test_tuning_helps_where_the_first_guess_is_bad(tmp_path):
 
 
 def hand_outcome(accuracies, n=100, metric=ACCURACY):
-    """An outcome with the given values by learner and seed."""
+    """Return an outcome with the given values by learner and seed."""
     seeds = tuple(range(len(next(iter(accuracies.values())))))
     places = {
         Cell(name, n, seed): value
@@ -153,14 +149,15 @@ def test_an_outcome_survives_the_store(outcome):
     )
 
 
-def test_less_is_better_where_the_metric_says_so():
+def test_lower_is_better_for_losses():
     outcome = hand_outcome({"a": [0.1, 0.11, 0.12], "b": [0.3, 0.31, 0.32]}, metric=SQUARED_ERROR)
     assert outcome.order(100) == ["a", "b"] and outcome.differences(100)[1][0].decided
-    assert "a (0.11 squared error) is ahead of b by 0.2" in outcome.conclusion(100)
+    assert "a is best (0.11 squared error): −0.2 ± " in outcome.conclusion(100)
+    assert " versus b (significant, 3 paired seeds)." in outcome.conclusion(100)
     assert curves(outcome).y.startswith("test squared error")
 
 
-def test_a_notebook_shows_the_table_and_the_picture(outcome):
+def test_a_notebook_shows_the_table_and_the_figure(outcome):
     text = outcome._repr_html_()
     assert (
         "data:image/png;base64," in text
@@ -170,15 +167,16 @@ def test_a_notebook_shows_the_table_and_the_picture(outcome):
 
 
 def test_differences_are_paired():
-    """Seeds differ far more than learners do: only paired differences can decide."""
+    """Seeds differ far more than learners: only paired differences are significant."""
     hard = [60.0, 70.0, 80.0, 90.0, 65.0]
     outcome = hand_outcome({"a": [v + 1.0 + 0.1 * (i % 2) for i, v in enumerate(hard)], "b": hard})
     leader, ((other, ahead, decided),) = outcome.differences(100)
     assert (leader, other, decided) == ("a", "b", True)
     assert ahead.mean == pytest.approx(1.04) and ahead.half < 0.1 < outcome.mean("a", 100).half
-    assert "a (74.04 %) is ahead of b by 1.04" in outcome.conclusion(100) and outcome.conclusion(
-        100
-    ).endswith("decided.")
+    assert outcome.conclusion(100) == (
+        f"At n = 100, a is best (74.04 %): +1.04 ± {ahead.half:.2f} points over b (significant, "
+        "5 paired seeds)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,26 +184,42 @@ def test_differences_are_paired():
     [
         (
             {"a": [90.0, 91, 92], "b": [91.0, 90, 91.5]},
-            "a (91.00 %) has the greatest mean, but its lead over b is not decided",
+            "a has the highest mean (91.00 %), but is not significantly better than b (+0.17 ± ",
         ),
-        ({"a": [90.0], "b": [50.0]}, "is not decided (40.00 points, 1 seed)"),
-        ({"a": [90.0, 91]}, "a has 90.50 %; it is alone"),
+        ({"a": [90.0], "b": [50.0]}, "is not significantly better than b (+40.0 points, 1 seed)."),
+        ({"a": [90.0, 91]}, "a has 90.50 % (no other learner)."),
         (
             {"a": [99.0, 99, 99], "b": [98.9, 99, 99], "c": [50.0, 51, 52]},
-            "it is ahead of 1 other, decided",
+            "; significantly better than 1 other.",
         ),
         (
             {"a": [99.0, 99.1, 99], "b": [80.0, 80, 80], "c": [50.0, 51, 52]},
-            "is ahead of b, and farther ahead of the others, by 19",
+            "a is best (99.03 %): +19",
+        ),
+        (
+            {"a": [99.0, 99.1, 99], "b": [80.0, 80, 80], "c": [50.0, 51, 52]},
+            " points over b, the runner-up (significant, 3 paired seeds).",
+        ),
+        (
+            {"sgd": [100.0, 100], "ntk": [100.0, 100], "rbf": [100.0, 100]},
+            "At n = 100, sgd, ntk and rbf tie at 100.00 %.",
+        ),
+        (
+            {"a": [100.0, 99, 98], "b": [98.0, 99, 100], "c": [50.0, 51, 52]},
+            "a and b tie at 99.00 %; significantly better than 1 other.",
+        ),
+        (
+            {"a": [100.0, 100], "b": [100.0, 100], "c": [90.0, 100]},
+            "a and b tie at 100.00 %; not significantly better than c (+5.00 ± ",
         ),
     ],
 )
-def test_the_sentence(accuracies, says):
+def test_the_conclusion(accuracies, says):
     assert says in hand_outcome(accuracies).conclusion(100)
 
 
-def test_more_rivals_widen_the_intervals():
-    """The leader is picked by looking, so three comparisons at once need more than one alone."""
+def test_more_learners_widen_the_intervals():
+    """The best learner is selected from the data, so intervals are corrected for comparisons."""
     values = {"a": [90.0, 91, 92, 93], "b": [89.0, 90.5, 91, 92]}
     one = hand_outcome(values).differences(100)[1][0].ahead
     three = hand_outcome(values | {"c": [1.0] * 4, "d": [2.0] * 4}).differences(100)[1][0].ahead
@@ -217,18 +231,18 @@ def test_more_rivals_widen_the_intervals():
     ("change", "says"),
     [
         ({"learners": {}}, "at least one learner"),
-        ({"sizes": (1,)}, "at least 2"),
-        ({"sizes": (9, 9)}, "may be given once"),
+        ({"sizes": (1,)}, "integers ≥ 2"),
+        ({"sizes": (9, 9)}, "must be distinct"),
         ({"seeds": ()}, "at least one seed"),
-        ({"budget": 0}, "at least 1"),
+        ({"budget": 0}, "positive number of settings"),
     ],
 )
-def test_what_is_no_contest_is_refused(change, says):
+def test_invalid_benchmarks_are_refused(change, says):
     with pytest.raises(BadInput, match=says):
-        dataclasses.replace(CONTEST, **change)
+        dataclasses.replace(BENCHMARK, **change)
 
 
-def test_the_table_puts_the_best_first_and_tells_what_was_chosen(outcome):
+def test_the_table_lists_the_best_first_with_its_settings(outcome):
     table = standings(outcome)
     rows = table.rows
     assert table.columns == ("learner", "n = 40", "n = 80", "chosen", "tried", "tuning", "fit")
@@ -248,9 +262,9 @@ def test_the_plot_has_a_line_per_learner_and_categories_for_one_size(outcome):
     assert curves(hand_outcome({"a": [90.0], "b": [50.0]})).categories == ("a", "b")
 
 
-def test_an_outcome_says_which_code_made_it(outcome):
+def test_an_outcome_has_its_provenance(outcome):
     told = outcome.to_json()["provenance"]
-    used = {trial.id for trial in all_rehearsals(CONTEST)} | {
+    used = {trial.id for trial in all_rehearsals(BENCHMARK)} | {
         result.trial for result in outcome.results.values()
     }
     assert told["records"] == len(used) and told["older"] == 0

@@ -1,6 +1,4 @@
-"""Contests on every kind of outputs, from the tuning to the sentence: the right metric, the right
-leader, sensible numbers.
-"""
+"""Benchmarks on every kind of outputs: metric, best learner, and plausible numbers."""
 
 import json
 
@@ -20,8 +18,7 @@ from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import AntisymmetricInit
 from unlazy.studies.benchmark import Benchmark
 
-#: Of each sort one, as on the shelf; features and the network are smaller than there, to be quick.
-#: All others keep the learners' contract.
+#: One learner of each kind in the catalog; features and the network are smaller, to be fast.
 NAMES = ("linear", "ntk", "rfm")
 DESCENT = Descent(
     {"w": 0.1, "b": 0.1, "a": 0.1}, steps=400, batch=50, loss="natural", momentum=0.9, drop=0.75
@@ -60,9 +57,7 @@ def means(found, n=300):
 
 @pytest.mark.slow
 def test_fifteen_real_outputs(tmp_path):
-    """Four are linear, eleven are products: a linear model keeps the variance 15 of these, out of
-    19.
-    """
+    """Four outputs are linear, eleven are products: a linear model leaves variance 15 of 19."""
     found = outcome(Products(), tmp_path, names=EVERYONE)
     value = means(found)
     assert found.metric.name == "squared_error" and found.to_json()["metric"] == "squared_error"
@@ -83,7 +78,7 @@ def test_one_real_output(tmp_path):
     best = min(value, key=value.get)
     assert found.order(300)[0] == best != "linear" and value[best] < 0.5
     assert all(difference.ahead.mean >= 0 for difference in found.differences(300)[1]), (
-        "the leader is ahead where its error is less"
+        "the best learner has the smallest error"
     )
 
 
@@ -92,7 +87,7 @@ def test_one_real_output(tmp_path):
     [
         pytest.param(Blobs(), FEW, id="vectors"),
         pytest.param(Blobs(), EVERYONE, id="vectors, everyone", marks=pytest.mark.slow),
-        # Images are laid out as vectors for all but networks: few learners show that.
+        # Only networks use the shape of images.
         pytest.param(
             Blobs(side=4), ("linear", "network", "forest"), id="images", marks=pytest.mark.slow
         ),

@@ -1,6 +1,4 @@
-"""Scaling studies: what is searched, what is counted along one pass, what is fitted, and what is
-said of it.
-"""
+"""Scaling studies: search over n, one pass over fresh examples, fits, and sentences."""
 
 import json
 import math
@@ -22,7 +20,7 @@ from unlazy.lab.store import Store
 from unlazy.learners.features import FeatureRidge
 from unlazy.report.scaling import table
 from unlazy.report.view import view_of
-from unlazy.studies.scaling import EASIER, START, TARGET, Scaling, places_of, sizes_to_try
+from unlazy.studies.scaling import EASIER_TARGETS, FIRST_N, TARGET, Scaling, places_of, sizes_to_try
 from unlazy.tasks.multi_index import MultiIndex
 
 LINEAR = FeatureRidge(RawFeatures())
@@ -38,7 +36,7 @@ LINEAR = FeatureRidge(RawFeatures())
         ("k=5", (5,)),
     ],
 )
-def test_places_are_read(text, row):
+def test_values_are_parsed(text, row):
     field, places = places_of(family_of("shi2022/task"), text, "shi2022/task")
     assert (
         field == text.partition("=")[0]
@@ -48,13 +46,13 @@ def test_places_are_read(text, row):
 
 
 @pytest.mark.parametrize("text", ["n=3", "D=", "D", "D=64..32", "D=0..8", "D=a", "D=1.5", "D=-3,4"])
-def test_bad_places_are_refused(text):
+def test_bad_values_are_refused(text):
     with pytest.raises(BadInput):
         places_of(family_of("shi2022/task"), text, "shi2022/task")
 
 
-def asked(error, start=START, max_n=1000, target=0.1):
-    """All sizes that a search asks for, where the seeds' errors at n are `error(n)`."""
+def asked(error, start=FIRST_N, max_n=1000, target=0.1):
+    """Return all sizes of a search for seeds with errors `error(n)`."""
     search, found = sizes_to_try(start, max_n, target), []
     try:
         n = next(search)
@@ -110,7 +108,7 @@ def test_a_power_law_is_found_and_one_seed_has_no_interval():
 
 
 def hand_row(name, examples, places=(8, 16, 32), how="search", predicted=None):
-    """A row with the examples of two seeds; None: not reached."""
+    """Return a row with the examples of two seeds; None: not reached."""
     cells = []
     for place, n in zip(places, examples, strict=True):
         found = (None, None) if n is None else (n, 1.1 * n)
@@ -129,16 +127,18 @@ def hand_outcome(*rows, metric=ACCURACY):
     return ScalingOutcome("toy/task", "d", rows, 0.05, metric, (10, 11), 6, 1000, 4096)
 
 
-def test_sentences_tell_exponents_crossings_and_what_was_not_reached():
+def test_sentences_state_exponents_crossings_and_targets_not_reached():
     slow, quick = hand_row("slow", (64, 256, 1024)), hand_row("quick", (128, 256 * 0.8, 512))
     never, partly = hand_row("never", (None,) * 3), hand_row("partly", (100, 200, None))
     told = hand_outcome(slow, quick, never, partly).sentences
-    assert any("slow needs about d^2.00 examples (95 % interval" in each for each in told)
+    assert any("slow needs about d^2.00 examples (95 % CI" in each for each in told)
     assert (
-        "never at d = 16, not reached: error 0.156 at n = 1,000: so it has no exponent there."
+        "never at d = 16: target not reached (error 0.156 at n = 1,000); excluded from the fit."
         in told
     )
-    assert any("partly needs about d^1.00" in each and "at d = 8, 16" in each for each in told)
+    assert any(
+        "partly needs about d^1.00" in each and "fitted at d = 8, 16" in each for each in told
+    )
     assert any("quick needs fewer examples than slow above d ≈ 1" in each for each in told)
     assert never.power_law is None and not any("never needs" in each for each in told)
     alike = hand_outcome(hand_row("a", (64, 256, 1024)), hand_row("b", (65, 255, 1020))).sentences
@@ -160,7 +160,7 @@ def test_an_outcome_survives_the_store_and_is_drawn():
     names = ["kernel", "kernel, predicted (ridgeless)", "never"]
     assert [row[0] for row in rows] == names and header[-1] == "d = 32"
     assert rows[0][1].startswith("2.00 [")
-    assert rows[2][-1] == "not reached: error 0.156 at n = 1,000"
+    assert rows[2][-1] == "not reached (error 0.156 at n = 1,000)"
     shown = view_of(again)
     assert "squared error" in shown.plots[0].y
     assert shown.plots[0].series[-2].name == "kernel, predicted (ridgeless)"
@@ -173,13 +173,13 @@ def test_an_outcome_survives_the_store_and_is_drawn():
     ("change", "says"),
     [
         ({"learners": {}}, "at least one learner"),
-        ({"target": 0.0}, "above zero"),
-        ({"target": 1.0}, "share of wrong labels"),
-        ({"max_n": 8}, "must be allowed"),
-        ({"places": ()}, "at least one place"),
+        ({"target": 0.0}, "must be positive"),
+        ({"target": 1.0}, "fraction of wrong labels"),
+        ({"max_n": 8}, "must be at least"),
+        ({"places": ()}, "at least one value"),
     ],
 )
-def test_what_is_no_study_is_refused(change, says):
+def test_invalid_studies_are_refused(change, says):
     with pytest.raises(BadInput, match=says):
         Scaling(
             **(
@@ -195,7 +195,7 @@ def test_what_is_no_study_is_refused(change, says):
         )
 
 
-def test_a_stopped_study_goes_on_where_it_was(tmp_path):
+def test_an_interrupted_study_resumes(tmp_path):
     study = Scaling(
         Halfspace(4), "d", (4, 8), {"linear": LINEAR}, (0, 1), target=0.1, budget=2, test=500
     )
@@ -212,7 +212,7 @@ def test_a_stopped_study_goes_on_where_it_was(tmp_path):
             yield from super().run(trials, callback)
 
     class Counting(LocalEngine):
-        """Notes which trials it runs."""
+        """Records which trials it runs."""
 
         ran = ()
 
@@ -240,10 +240,8 @@ def test_a_stopped_study_goes_on_where_it_was(tmp_path):
 
 
 @pytest.mark.slow
-def test_where_the_usual_target_is_too_hard_all_are_asked_for_an_easier_one(tmp_path):
-    """Where 128 examples are all there are, a linear model has an error of about 0.06 in 16
-    dimensions, and reaches 0.1.
-    """
+def test_an_easier_target_is_selected_if_the_default_is_not_reached(tmp_path):
+    """With at most 128 examples in 16 dimensions, a linear model has error 0.06 and reaches 0.1."""
     study = Scaling(
         Halfspace(16), "d", (16, 32), {"linear": LINEAR}, (0, 1), budget=2, max_n=128, test=500
     )
@@ -252,7 +250,7 @@ def test_where_the_usual_target_is_too_hard_all_are_asked_for_an_easier_one(tmp_
     worst = outcome.rows[0].cells[0].last_error
     assert (
         worst > 0.05
-        and outcome.target in EASIER
+        and outcome.target in EASIER_TARGETS
         and worst <= outcome.target
         and outcome.rows[0].cells[0].whole
     )
@@ -297,7 +295,7 @@ def test_a_learner_on_fresh_examples_is_run_once():
     )
 
 
-def test_theory_stands_beside_the_kernel_it_speaks_of():
+def test_the_prediction_is_shown_for_its_kernel():
     study = Scaling(
         MultiIndex(d=16), "d", (16, 32), {"ntk": learner_of("ntk"), "rbf": learner_of("rbf")}, (0,)
     )
@@ -310,19 +308,20 @@ def test_theory_stands_beside_the_kernel_it_speaks_of():
     assert Scaling(Halfspace(4), "d", (4,), {"ntk": learner_of("ntk")}, (0,)).predicted("ntk") == {}
 
 
-def test_learners_are_labelled():
-    assert list(api.labelled("ntk")) == ["ntk"] and list(
-        api.labelled([LINEAR, small_learner()])
-    ) == ["FeatureRidge", "GradientDescent"]
-    assert list(api.labelled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
+def test_learners_are_labeled():
+    assert list(api.labeled("ntk")) == ["ntk"] and list(api.labeled([LINEAR, small_learner()])) == [
+        "FeatureRidge",
+        "GradientDescent",
+    ]
+    assert list(api.labeled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
         "FeatureRidge 1",
         "FeatureRidge 2",
     ]
     with pytest.raises(BadInput, match="given twice"):
-        api.labelled(["ntk", "ntk"])
+        api.labeled(["ntk", "ntk"])
 
 
-def test_what_is_given_by_names_knows_its_command():
+def test_a_study_of_names_has_its_command():
     options = {"target": 0.1, "seeds": 2, "first_seed": 10, "budget": 6, "max_n": 1000, "test": 100}
     named = api.study_of("shi2022/task", ["ntk"], vary="D=50..100", changes=["k=3"], **options)
     assert named.command.startswith(

@@ -1,6 +1,4 @@
-"""The code that an audit gives: it runs as it stands, on the table that was audited, with the
-setting that won.
-"""
+"""The code of an audit: it runs on the audited table, with the selected setting."""
 
 from __future__ import annotations
 
@@ -17,12 +15,12 @@ from unlazy.tasks.tables.problems import problem_of
 
 
 def code_for(X, y, name, settings=(0,)):
-    """The code where the contender chose these settings, one a fold."""
+    """Return the code if the method selected these settings, one per fold."""
     return code_of(table_of(X, y), name, settings)
 
 
 def code_of(table, name, settings=(0,)):
-    """The same of a table."""
+    """Return the code for a table."""
     standings = CVResults(problem_of(table), [name])
     for fold, setting in enumerate(settings):
         standings.add(FoldResult(name, 0, fold, setting, 1.0, (0,), (0.0,), 1.0))
@@ -30,14 +28,14 @@ def code_of(table, name, settings=(0,)):
 
 
 def model_of(code, X, y):
-    """What the code makes."""
+    """Run the code and return the model."""
     space = {"X": X, "y": y}
     exec(code, space)
     return space["model"]
 
 
 def numbers(rows=60):
-    """Three columns, and a target that follows the first."""
+    """Return three columns, and a target that depends on the first."""
     draw = np.random.default_rng(0)
     X = draw.standard_normal((rows, 3))
     return X, X[:, 0] + 0.3 * draw.standard_normal(rows)
@@ -45,7 +43,7 @@ def numbers(rows=60):
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 @pytest.mark.parametrize("name", AUDIT)
-def test_the_code_of_every_contender_makes_what_competed(name, kind):
+def test_the_code_of_every_method_builds_the_same_model(name, kind):
     X, y = numbers()
     y = y > 0 if kind == "classification" else y
     for setting, estimator in enumerate(AUDIT[name].settings(kind, 3)):
@@ -70,14 +68,14 @@ def test_the_setting_is_the_one_chosen_most_often():
     )
 
 
-def test_missing_numbers_and_words_are_encoded_as_in_the_contest():
+def test_missing_numbers_and_words_are_encoded_as_in_the_audit():
     X, y = numbers()
     holes = X.copy()
     holes[::7, 1] = np.nan
     frame = pandas.DataFrame(holes, columns=["a", "b", "c"]).assign(
-        colour=np.where(y > 0, "red", "blue"), shape=["round", None, "flat"] * 20
+        color=np.where(y > 0, "red", "blue"), shape=["round", None, "flat"] * 20
     )
-    frame["name"] = [f"row {place}" for place in range(60)]  # which a contest leaves out
+    frame["name"] = [f"row {place}" for place in range(60)]  # which an audit drops
     for table in (X, holes, frame):
         model = model_of(code_for(table, y > 0, "linear"), table, y > 0)
         problem = problem_of(table_of(table, y > 0))
@@ -89,7 +87,7 @@ def test_missing_numbers_and_words_are_encoded_as_in_the_contest():
 
 
 def same_encoding(code, X, y, problem):
-    """Whether the code encodes as the contest does."""
+    """Return whether the encoding of the code is that of the audit."""
     model = model_of(code, X, y)
     np.testing.assert_allclose(
         model[:-1].transform(X), problem.encoder().fit_transform(problem.X, problem.y), atol=1e-9
@@ -104,7 +102,7 @@ def test_the_code_reads_dates_and_marks_of_missing_values_from_a_file(tmp_path, 
     frame = pandas.DataFrame({"a": X[:, 0], "when": when, "b": X[:, 1].astype(object)})
     frame.loc[::9, "b"], frame.loc[5, "when"] = "?", None
     frame = frame.assign(constant=1, id=[f"row {place}" for place in range(80)])
-    for kept in (frame, frame.assign(colour=["red", "blue"] * 40)):
+    for kept in (frame, frame.assign(color=["red", "blue"] * 40)):
         path = tmp_path / "t.csv"
         kept.assign(y=np.where(y > 0, "yes", "no")).to_csv(path, index=False)
         table = read_table(path, "y")

@@ -1,4 +1,4 @@
-"""Ours among the published, on planted accuracies."""
+"""Ranks among published classifiers, on constructed accuracies."""
 
 import json
 
@@ -22,7 +22,7 @@ def published(tmp_path):
 
 
 def uci(tmp_path, permuted=False):
-    """Two tables; `permuted`: the same rows and splits, with permuted classes."""
+    """Return two tables; `permuted`: the same rows and splits, with permuted classes."""
     draw = np.random.default_rng(0)
     held = {}
     for name, n in (("one-table", 60), ("other", 40)):
@@ -44,7 +44,7 @@ def uci(tmp_path, permuted=False):
     return tmp_path / "uci.npz"
 
 
-def test_ranks_shares_and_missing_accuracies(tmp_path):
+def test_ranks_fractions_and_missing_accuracies(tmp_path):
     names, known = published_accuracies(published(tmp_path))
     assert (
         names == ["one", "two", "three"]
@@ -93,7 +93,7 @@ def test_the_command_runs_resumes_and_knows_tables_by_their_content(tmp_path):
     assert "Laplace kernel" in shown
 
 
-def test_what_is_missing_is_said(tmp_path):
+def test_missing_data_are_reported(tmp_path):
     with pytest.raises(BadInput, match="There is no file"):
         list(uci_tables(tmp_path / "none.npz"))
     with pytest.raises(BadInput, match="Did you mean 'other'"):

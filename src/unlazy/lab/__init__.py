@@ -1,1 +1,1 @@
-"""The laboratory: trials, engine, store, judging."""
+"""Trials, engines, stores and verdicts."""

@@ -1,11 +1,9 @@
-"""What a study is made of: arms, each of which gives trials for seeds and joins their records to
-one record a seed.
+"""Arms of studies: each returns trials for seeds, and joins their records to one record per seed.
 
-An `Arm` is a learner on a family; an `ExactComputation` has no learner; a `Row` is an arm for each
-value on an axis (widths, dimensions, numbers of examples); `Repeats` averages several runs of an
-arm; a `Comparison` holds arms against each other. Two choose: `Tuned` is a learner at the best
-of its own settings, chosen on examples that it holds out; `Chosen` is the best of a grid of arms by
-a measure.
+`Arm`: a learner on a family. `ExactComputation`: no learner. `Row`: one arm per value on an axis
+(widths, dimensions, numbers of examples). `Repeats`: mean over several runs of an arm.
+`Comparison`: numbers computed from the records of several arms. `Tuned`: a learner at the best of
+its settings, selected on validation examples. `Chosen`: the best of a grid of arms by a measure.
 """
 
 from __future__ import annotations
@@ -27,19 +25,18 @@ from unlazy.probes.base import Probe
 from unlazy.tasks.base import Family
 from unlazy.tasks.shuffled_labels import ShuffledLabels
 
-#: The r-th repetition under a seed has the seed plus r times this: far from all seeds that anyone
-#: asks for.
-REPEAT = 1 << 20
+#: The r-th repetition has the seed plus r times this number, which exceeds all other seeds.
+REPEAT_SHIFT = 1 << 20
 
 
 class StudyArm(Protocol):
-    """What a study is made of."""
+    """A part of a study: trials for seeds, and one record per seed."""
 
     def trials(self, seeds: Sequence[int]) -> list[Runnable]:
-        """What is run for these seeds."""
+        """Return the trials of these seeds."""
 
     def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
-        """One record a seed, from the records of `trials(seeds)` in their order."""
+        """Return one record per seed from the records of `trials(seeds)`, in the same order."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +56,7 @@ class Arm:
 
 
 class _Joint:
-    """Base of arms made of arms: the trials of all, and per seed one record from theirs."""
+    """Base of arms that consist of other arms."""
 
     @property
     @abstractmethod
@@ -68,7 +65,7 @@ class _Joint:
 
     @abstractmethod
     def joined(self, records: Mapping[Any, Record]) -> Record:
-        """One record from those of all parts under one seed."""
+        """Return one record from those of all parts for one seed."""
 
     def trials(self, seeds: Sequence[int]) -> list[Runnable]:
         return [trial for part in self.parts.values() for trial in part.trials(seeds)]
@@ -80,19 +77,16 @@ class _Joint:
             count = len(part.trials(seeds))
             found[name] = part.join(records[start : start + count], seeds)
             start += count
-        require(start == len(records), f"{len(records)} records were given for {start} trials.")
+        require(start == len(records), f"Expected {start} records, got {len(records)}.")
         return [
-            self.joined({name: rows[place] for name, rows in found.items()})
-            for place in range(len(seeds))
+            self.joined({name: rows[i] for name, rows in found.items()}) for i in range(len(seeds))
         ]
 
 
 def together(
     records: Sequence[Record], steps: Sequence[int], measurements: Mapping[str, Any]
 ) -> Record:
-    """A record that sums several up: it is diverged where one of them is, and took the time of
-    all.
-    """
+    """Return a record that summarizes several: diverged if one is, with the sum of their times."""
     first = records[0]
     return dataclasses.replace(
         first,
@@ -105,19 +99,18 @@ def together(
     )
 
 
-#: What a row adds to its measures: from the places on its axis and the measures along it, further
-#: series, or one number for all places.
+#: Maps the values on the axis of a row and its measures to further measures: series, or one number
+#: for all values.
 Summary = Callable[[np.ndarray, Mapping[str, np.ndarray]], Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Row(_Joint):
-    """An arm for each place on an axis. The joined record has the places as its steps, and of each
-    arm what it measured at its last step.
+    """One arm per value on an axis.
 
-    `picks` names further measures by measure and step: {"first": ("ratio", 1)}. `summaries` add
-    what only the whole row tells, such as an exponent; `after` computes measures of one place's
-    record before it is joined.
+    The joined record has the values as its steps, and the measures of each arm at its last step.
+    `picks` adds measures at other steps: {"first": ("ratio", 1)}. `summaries` adds measures of the
+    whole row, such as an exponent. `after` adds measures computed from the record of one value.
     """
 
     arms: Mapping[int, StudyArm]
@@ -130,36 +123,34 @@ class Row(_Joint):
         return self.arms
 
     def joined(self, records: Mapping[int, Record]) -> Record:
-        places = np.array(list(records), float)
-        columns = [self._column(place, record) for place, record in records.items()]
+        values = np.array(list(records), float)
+        columns = [self._column(value, record) for value, record in records.items()]
         table = {
             name: np.array([column[name] for column in columns], float)
             for name in columns[0]
             if all(name in c for c in columns)
         }
         for summary in self.summaries:
-            for name, value in summary(places, table).items():
-                table[name] = np.broadcast_to(np.asarray(value, float), places.shape)
+            for name, value in summary(values, table).items():
+                table[name] = np.broadcast_to(np.asarray(value, float), values.shape)
         return together(list(records.values()), list(records), table)
 
-    def _column(self, place: int, record: Record) -> dict[str, float]:
+    def _column(self, value: int, record: Record) -> dict[str, float]:
         last = {name: series[-1] for name, series in record.measurements.items()}
         picked = {name: record.value(measure, step) for name, (measure, step) in self.picks.items()}
-        return last | picked | dict(self.after(place, record) if self.after else {})
+        return last | picked | dict(self.after(value, record) if self.after else {})
 
 
 @dataclasses.dataclass(frozen=True)
 class Repeats(_Joint):
-    """The mean over `count` runs of an arm under one seed, for what is noisy: each run has a seed
-    of its own.
-    """
+    """Mean over `count` runs of an arm per seed; each run has its own derived seed."""
 
     arm: StudyArm
     count: int
 
     @property
     def parts(self) -> Mapping[int, StudyArm]:
-        return {index: _Shifted(self.arm, index * REPEAT) for index in range(self.count)}
+        return {index: _Shifted(self.arm, index * REPEAT_SHIFT) for index in range(self.count)}
 
     def joined(self, records: Mapping[int, Record]) -> Record:
         runs = list(records.values())
@@ -191,7 +182,7 @@ class _Shifted:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison(_Joint):
-    """Arms held against each other: `measure` makes numbers of their records under one seed."""
+    """Several arms; `measure` computes numbers from their records for one seed."""
 
     arms: Mapping[str, StudyArm]
     measure: Callable[[Mapping[str, Record]], Mapping[str, float]]
@@ -211,11 +202,11 @@ class Comparison(_Joint):
 @renamed_parameters(share="validation_fraction")
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """A learner on a family at the best of at most `budget` settings, chosen seed by seed on a
-    `validation_fraction` of its n examples, as in a contest.
+    """A learner on a family at the best of at most `budget` settings, selected for each seed.
 
-    Every setting is tried on the rest of the examples and also fitted to all of them; the record is
-    that of the one chosen, at its last step, with `validation`, its metric on what was held out.
+    Each setting is fitted to a part of the n examples, scored on the rest (`validation_fraction`),
+    and also fitted to all of them. The record is that of the selected setting at its last step,
+    with `validation`, its validation metric.
     """
 
     family: Family
@@ -256,11 +247,11 @@ class Tuned:
                     learner.options(self.n),
                 )
                 for step, last in zip(tried, kept, strict=True):
-                    value, lost = (
+                    value, loss = (
                         rehearsal.value(f"validation_{name}", step)
                         for name in (metric.name, "loss")
                     )
-                    rank = (_or_infinite(-value if metric.higher else value), _or_infinite(lost))
+                    rank = (_or_infinite(-value if metric.higher else value), _or_infinite(loss))
                     if best is None or rank < best[0]:
                         chosen = {
                             name: (final.value(name, last),) for name in final.measurements
@@ -277,18 +268,17 @@ class Tuned:
 
 @dataclasses.dataclass(frozen=True)
 class Chosen(_Joint):
-    """Of a grid of arms, under each seed the one with the least `by`, by default the error on
-    examples held out for that.
+    """The arm of a grid with the minimum of measure `by`, selected for each seed.
 
-    The record is that of the arm chosen, at its last step, or where `along` at the step with the
-    least `by`. To its measures come those named in `beside`, as the least over the grid: what
-    choosing on them would have shown. A run that is not finite is never chosen, unless all are; the
-    record is "diverged" only where the chosen run is. `chosen` counts the place in the grid.
+    By default, `by` is the validation error. The record is that of the selected arm at its last
+    step; with `along`, at the step with the minimum. For each measure in `minima`, "best_NAME" is
+    its minimum over the grid. A run with NaN or inf is selected only if all have them. The record
+    is "diverged" if the selected run is. The measure "chosen" is the index in the grid.
     """
 
     arms: Mapping[Any, StudyArm]
     by: str = "validation_squared_error"
-    beside: tuple[str, ...] = ("test_squared_error",)
+    minima: tuple[str, ...] = ("test_squared_error",)
     along: bool = False
 
     @property
@@ -297,17 +287,19 @@ class Chosen(_Joint):
 
     def joined(self, records: Mapping[Any, Record]) -> Record:
         runs = list(records.values())
-        places = [
+        candidates = [
             (run, step)
             for run in runs
             for step in (range(len(run.steps)) if self.along else [len(run.steps) - 1])
         ]
-        scores = [_or_infinite(run.measurements[self.by][at]) for run, at in places]
+        scores = [_or_infinite(run.measurements[self.by][at]) for run, at in candidates]
         chosen = scores.index(min(scores))
-        best, step = places[chosen]
-        least: dict[str, tuple[float, ...]] = {
-            f"best_{name}": (min(_or_infinite(run.measurements[name][at]) for run, at in places),)
-            for name in self.beside
+        best, step = candidates[chosen]
+        smallest: dict[str, tuple[float, ...]] = {
+            f"best_{name}": (
+                min(_or_infinite(run.measurements[name][at]) for run, at in candidates),
+            )
+            for name in self.minima
             if all(name in run.measurements for run in runs)
         }
         own: dict[str, tuple[float, ...]] = {
@@ -316,7 +308,7 @@ class Chosen(_Joint):
         return dataclasses.replace(
             best,
             steps=(best.steps[step],),
-            measurements=own | least | {"chosen": (float(chosen),)},
+            measurements=own | smallest | {"chosen": (float(chosen),)},
             arrays={},
             seconds=sum(run.seconds for run in runs),
             created=min(run.created for run in runs),
@@ -328,9 +320,7 @@ def _or_infinite(value: float) -> float:
 
 
 def shuffled_labels(arm: StudyArm) -> StudyArm | None:
-    """The same arm where labels are drawn without regard to the inputs; None where nothing in it
-    learns from labels of a family.
-    """
+    """Return the same arm with shuffled labels; None if it does not learn from labels."""
     if isinstance(arm, (Arm, Tuned)):
         return dataclasses.replace(arm, family=ShuffledLabels(arm.family))
     if isinstance(arm, (Row, Comparison, Chosen)):

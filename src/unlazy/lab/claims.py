@@ -1,5 +1,5 @@
-"""Claims: what a paper asserts, the study that tests it, the rule that decides, and the world in
-which it must not hold.
+"""Claim definitions: a statement of a paper, the study and the criteria that test it, and its
+negative control.
 """
 
 from __future__ import annotations
@@ -23,18 +23,15 @@ from unlazy.lab.rules import (
 from unlazy.lab.statistics import LEVEL, runs_for_share
 
 Kind = Literal["task", "learner", "lemma", "table", "figure", "bound"]
-#: Of seeds that all agree, so many show that most do: what has no spread is decided by their
-#: number.
+#: Number of seeds that must agree to show that most seeds do (Clopper-Pearson).
 AGREEING = runs_for_share(0.5)
 
 
 @dataclasses.dataclass(frozen=True)
 class PlotLine:
-    """One line of a plot: a measure of an arm against its steps, or against another measure `x` of
-    the same arm.
+    """One line of a plot: a measure of an arm against its steps, or against its measure `x`.
 
-    `theory` draws it as a thin dashed line without marks, as is fit for a bound or a prediction;
-    `points` as marks without a line.
+    `theory`: thin dashed line, for a bound or a prediction. `points`: marks without a line.
     """
 
     arm: str
@@ -47,7 +44,7 @@ class PlotLine:
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """A chart that a claim wants on the page and among its figures."""
+    """A plot of a claim, shown in reports and exported as a figure."""
 
     title: str
     x: str
@@ -63,14 +60,13 @@ class Plot:
 class Claim:
     """A checkable statement of a paper.
 
-    `statement` says what the paper asserts, and nothing that was found here. `study` gives the arms
-    at a scale. `seeds` is the number of seeds a scale takes by default, `min_seeds` the number
-    below which nothing is decided; an exact computation may ask for one, whose interval then has no
-    width. `conditions` are those of the theorem: where a run misses one, the statement is not
-    judged. `control` is a world in which the statement is false. `label_free_reason`: why the
-    statement is true even of labels that say nothing, where it is; then showing learners such
-    labels cannot make it false. `corrections` names errata without which it would not hold.
-    `deviations` says what had to differ from the paper, `history` what was changed after a run.
+    `statement`: the assertion of the paper. `study`: the arms at a scale. `seeds`: default number
+    of seeds per scale. `min_seeds`: smallest number of seeds for a verdict; 1 for an exact
+    computation, whose interval has width 0. `conditions`: assumptions of the theorem; if one is not
+    met, the outcome is "assumptions not met". `control`: negative control. `label_free_reason`: why
+    the statement is true for any labels, if it is; then shuffled labels are no control.
+    `corrections`: errata without which the statement does not hold. `deviations`: differences from
+    the paper. `history`: changes made after a run.
     """
 
     id: str
@@ -94,19 +90,17 @@ class Claim:
 
     @property
     def exact(self) -> bool:
-        """Whether the claim is a computation without chance, for which one run is enough."""
+        """Whether the claim is an exact computation, for which one seed suffices."""
         return self.min_seeds == 1
 
     @property
     def first_seed(self) -> int:
-        """The first of the seeds on which it is judged: after a change, of those that no run had
-        before.
-        """
+        """First held-out seed; after a change, the first one that no earlier run has used."""
         return max((change.first_seed for change in self.history), default=EVALUATION)
 
     @property
     def quantities(self) -> list[Quantity]:
-        """All that is compared with something, each once."""
+        """Distinct quantities of checks and published values."""
         return list(
             dict.fromkeys(
                 [
@@ -118,9 +112,7 @@ class Claim:
 
     @property
     def measures(self) -> list[str]:
-        """The names of all quantities in checks, published values, conditions and plots, each
-        once.
-        """
+        """Distinct names of measures in checks, published values, conditions and plots."""
         quantities = [
             *self.quantities,
             *(each.value for each in self.conditions if isinstance(each.value, Quantity)),
@@ -137,7 +129,7 @@ class Claim:
 
     @property
     def rule(self) -> str:
-        """The rule as a sentence."""
+        """The acceptance criteria as a sentence, under which stores register them."""
         interval = f"the {LEVEL:.0%} interval of the mean over at least {self.min_seeds} seeds lies"
         return (
             f"holds if {'what was computed exactly lies' if self.exact else interval} within "
@@ -154,9 +146,7 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class NotRun:
-    """A checkable statement that nothing here runs yet: it stands in the ledger, with the
-    reason.
-    """
+    """A checkable statement that is not tested yet, with the reason."""
 
     id: str
     where: str
@@ -165,7 +155,7 @@ class NotRun:
     reason: str
 
     def to_json(self) -> dict[str, object]:
-        """The row as plain data."""
+        """Return the row as JSON data."""
         return dataclasses.asdict(self) | {
             "verdict": "not run",
             "numbers": {"reproduced": 0, "of": 0},
@@ -174,9 +164,7 @@ class NotRun:
 
 @dataclasses.dataclass(frozen=True)
 class Erratum:
-    """A slip in a paper: where, what is printed, what is meant, what shows it, and the test that
-    keeps the proof.
-    """
+    """An error in a paper: location, printed text, correction, proof, and the test of the proof."""
 
     id: str
     where: str

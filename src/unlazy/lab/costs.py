@@ -1,8 +1,8 @@
-"""What trials cost, learned from the store: seconds as a line in their work, a + b·work.
+"""Cost model of trials, fitted to times in the store: seconds = a + b·work.
 
-Trials of one kind have one learner and one family; their sizes differ, so one run at a small scale
-predicts larger ones. An exact computation costs what it cost before under another seed, or what
-others of its class did.
+Trials of one kind have one learner class and one family class; a run at a small scale predicts
+larger ones. The cost of an exact computation is its cost for another seed, or the median of its
+class.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ from scipy.optimize import nnls
 from unlazy.core.naming import describe
 from unlazy.lab.trials import Runnable, Trial, key_of
 
-#: Multiply-adds a second assumed where nothing is known; training runs near half the speed of a
-#: plain matrix product.
+#: Default multiply-adds per second; training reaches about half the speed of a matrix product.
 SPEED = 2.5e10
-#: Seconds assumed for compiling the programs of one shape of trials that are not in the cache.
+#: Default seconds to compile the programs of one shape group that are not in the cache.
 COMPILE_SECONDS = 4.0
-#: Seconds assumed for an exact computation of a class that was never run.
+#: Default seconds of an exact computation of a class that was never run.
 EXACT_SECONDS = 2.0
-#: Under this kind stand numbers of shapes, as work, and the seconds that compiling for them took.
+#: Kind of entries for compilation: number of shapes (as work) and seconds.
 COMPILING = "compiling"
 
 
 class Cost(NamedTuple):
-    """Trials of one kind and of one size took so many seconds each."""
+    """Seconds per trial of one kind and size."""
 
     kind: str
     work: float
@@ -37,7 +36,7 @@ class Cost(NamedTuple):
 
 
 def kind_of(trial: Runnable) -> str:
-    """The kind of a trial."""
+    """Return the kind of a trial."""
     if isinstance(trial, Trial):
         return f"{type(trial.family).__name__} {type(trial.learner).__name__}"
     content = key_of(describe(trial.computation, brief=True))
@@ -45,9 +44,7 @@ def kind_of(trial: Runnable) -> str:
 
 
 class CostRecorder:
-    """A watcher that notes what trials cost, of so many shapes, and tells another one all it
-    hears.
-    """
+    """A callback that records the cost of trials and forwards all events to another callback."""
 
     def __init__(self, shapes: int, callback: Any) -> None:
         self._callback, self._shapes, self._compiled = callback, shapes, 0.0
@@ -55,7 +52,7 @@ class CostRecorder:
 
     @property
     def costs(self) -> list[Cost]:
-        """What was heard: the median of each kind and size, and what compiling took."""
+        """Median seconds of each kind and size, and the time of compilation."""
         found = [Cost(*of, statistics.median(seconds)) for of, seconds in self._seconds.items()]
         return (
             [*found, Cost(COMPILING, self._shapes, self._compiled)]
@@ -82,7 +79,7 @@ class CostRecorder:
 
 
 class Price(NamedTuple):
-    """Seconds of a trial: a fixed part, and one for each multiply-add."""
+    """Seconds of a trial: fixed, and per multiply-add."""
 
     fixed: float
     each: float
@@ -92,7 +89,7 @@ class Price(NamedTuple):
 
 
 class Costs:
-    """What is known of the seconds that trials take."""
+    """Cost model of trials, fitted to past costs."""
 
     def __init__(self, past: Iterable[Cost] = ()) -> None:
         past = [cost for cost in past if cost.work > 0 and cost.seconds > 0]
@@ -112,7 +109,7 @@ class Costs:
         self._lines = {kind: fitted(points, self._typical.each) for kind, points in by_kind.items()}
 
     def seconds(self, trial: Runnable) -> float:
-        """Return what a trial will take, as far as is known."""
+        """Return the estimated seconds of a trial."""
         kind = kind_of(trial)
         if isinstance(trial, Trial) or kind in self._lines:
             return self._lines.get(kind, self._typical)(trial.work)
@@ -122,8 +119,9 @@ class Costs:
 
 
 def fitted(points: list[tuple[float, float]], typical: float) -> Price:
-    """The line with least relative errors whose parts are not negative; from sizes that hardly
-    differ, the price of work is `typical`.
+    """Fit a line with nonnegative coefficients by least squares of relative errors.
+
+    If the sizes differ by less than a factor of 2, the slope is `typical`.
     """
     work, seconds = (np.array(column) for column in zip(*points, strict=True))
     if work.max() < 2 * work.min():

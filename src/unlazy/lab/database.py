@@ -1,4 +1,4 @@
-"""The SQLite file of a store: opening, migrating, transactions, and errors that say what to do."""
+"""The SQLite file of a store: opening, migration, transactions, error messages."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from unlazy.lab.schema import APPLICATION_ID, SCHEMA_VERSION
 
 
 class Database:
-    """An open file of a store: whose it is, its version, transactions, and errors in words."""
+    """An open SQLite file of a store."""
 
     def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
         self.path = Path(path)
-        # The provenance written last, its id, and its text.
+        # The most recently written provenance, its id, and its text.
         self._origin: tuple[dict[str, Any] | None, int, str] = (None, 0, "")
         if read_only and not self.path.exists():
             raise StoreError(
-                f"There is no store at {self.path}. Make one with `unlazy reproduce ID --store "
+                f"There is no store at {self.path}. Create one with `unlazy reproduce ID --store "
                 f"{self.path}`."
             )
         try:
@@ -40,29 +40,28 @@ class Database:
             ) from error
 
     def _open(self, read_only: bool) -> None:
-        """Check whose file this is before anything is written; make the tables in an empty one."""
+        """Check that the file is a store or empty before writing to it."""
         tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         application = self._db.execute("PRAGMA application_id").fetchone()[0]
         if application != APPLICATION_ID and (tables or application):
             raise StoreError(
-                f"{self.path} is an SQLite file of another program, not a store of unlazy. It "
-                "was left as it is."
+                f"{self.path} is an SQLite file of another program, not a store of unlazy. It was "
+                "not changed."
             )
         if read_only and not tables:
             raise StoreError(
-                f"{self.path} is empty: it holds no run yet. Fill it with `unlazy reproduce ID "
-                f"--store {self.path}`."
+                f"{self.path} is empty. Add a run with `unlazy reproduce ID --store {self.path}`."
             )
         if not read_only:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
-            with self._transaction():  # another process may be making the same store at this moment
+            with self._transaction():  # another process may create the same store now
                 if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     schema.create(self._db)
                 elif self._version < SCHEMA_VERSION:
                     schema.migrate(self._db, self._version)
         elif self._version < SCHEMA_VERSION:
-            # What is only read is not changed: a copy in memory is brought up to date.
+            # A read-only store is not changed: a copy in memory is migrated.
             copy = sqlite3.connect(":memory:", isolation_level=None)
             self._db.backup(copy)
             self._db.close()
@@ -82,11 +81,11 @@ class Database:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn SQLite's errors into sentences that say what to do."""
+        """Raise errors of SQLite as `StoreError` with advice."""
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            # What SQLite says of a damaged schema quotes it, and may not be text.
+            # The error message for a damaged schema quotes it, and may not be valid text.
             code = (
                 "SQLITE_CORRUPT"
                 if isinstance(error, UnicodeDecodeError)
@@ -94,20 +93,20 @@ class Database:
             )
             if code.startswith("SQLITE_NOTADB") or code.startswith("SQLITE_CORRUPT"):
                 what = (
-                    "it is not an SQLite file, or it is damaged. It was left as it is: move it "
+                    "it is not an SQLite file, or it is damaged. It was not changed: move it "
                     "away, or choose another with --store"
                 )
             elif code.startswith("SQLITE_FULL") or code.startswith("SQLITE_IOERR"):
                 what = (
-                    "the disk is full or failing. What was finished is kept: free some space "
+                    "the disk is full or failing. Finished trials are saved: free some space "
                     "and run the same command again"
                 )
             elif code.startswith("SQLITE_READONLY") or code.startswith("SQLITE_CANTOPEN"):
-                what = "the file or its folder cannot be written. Choose another place with --store"
+                what = "the file or its folder is not writable. Choose another path with --store"
             elif code.startswith("SQLITE_BUSY"):
                 what = (
-                    "another process has kept it locked for a minute. What was finished is "
-                    "kept: run the same command again"
+                    "another process has locked it for a minute. Finished trials are saved: run "
+                    "the same command again"
                 )
             else:
                 what = str(error)
@@ -115,9 +114,9 @@ class Database:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All or nothing.
+        """Open a transaction, which is rolled back on an error.
 
-        IMMEDIATE takes the write lock at once, so that two writers queue instead of failing.
+        IMMEDIATE takes the write lock at once, so that two writers wait instead of failing.
         """
         with self._explained():
             self._db.execute("BEGIN IMMEDIATE")
@@ -146,7 +145,7 @@ class Database:
 
     @contextlib.contextmanager
     def _checked(self, what: str) -> Iterator[None]:
-        """Turn whatever is wrong with a row into a sentence that says which."""
+        """Raise errors of a damaged row as `StoreError` that names the row."""
         try:
             yield
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -156,18 +155,18 @@ class Database:
             ) from error
 
     def integrity(self) -> list[str]:
-        """What is wrong with the file and with references between its tables."""
+        """Return problems of the file and of references between its tables."""
         with self._explained():
             found = [
                 str(line)
                 for (line,) in self._db.execute("PRAGMA integrity_check(20)")
                 if line != "ok"
             ]
-            lost = [
-                f"A row of {table} refers to one of {parent} that is not there."
+            dangling = [
+                f"A row of {table} refers to a missing row of {parent}."
                 for table, _, parent, _ in self._foreign()
             ]
-        return found + sorted(set(lost))
+        return found + sorted(set(dangling))
 
     def _foreign(self) -> list[tuple[Any, ...]]:
         return self._db.execute("PRAGMA foreign_key_check").fetchall()

@@ -19,8 +19,8 @@ from unlazy.lab.power_laws import PowerLaw, crossing, fit
 from unlazy.lab.serialization import from_plain, to_plain
 from unlazy.lab.showing import Shown
 
-#: How examples were counted: along one pass over fresh ones, or by a search over n with the tuning
-#: of a contest at each.
+#: How the sample complexity was measured: along one pass over fresh examples, or by a search over
+#: n with tuning at each n.
 How = Literal["one pass", "search"]
 _KEYS = {
     "field": "vary",
@@ -33,10 +33,10 @@ _KEYS = {
 
 @dataclasses.dataclass(frozen=True)
 class SampleComplexity:
-    """How many examples a learner needed at one place under each seed; None where it did not reach
-    the target.
+    """Number of examples that a learner needs at one value of the varied parameter, `place`.
 
-    `errors[i][j]` is the test error from `sizes[i]` examples under the j-th seed.
+    `examples`: one number per seed, None if the target was not reached. `errors[i][j]`: test error
+    with `sizes[i]` examples and the j-th seed.
     """
 
     place: float
@@ -46,35 +46,35 @@ class SampleComplexity:
 
     @property
     def reached(self) -> int:
-        """Under how many seeds."""
+        """Number of seeds for which the target was reached."""
         return sum(n is not None for n in self.examples)
 
     @property
     def whole(self) -> bool:
-        """Whether the target was reached under every seed."""
+        """Whether the target was reached for every seed."""
         return self.reached == len(self.examples)
 
     @property
     def last_error(self) -> float:
-        """Mean error over seeds at the greatest number of examples."""
+        """Mean error over seeds at the largest number of examples."""
         return float(np.mean(self.errors[-1]))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return JSON data."""
         examples = [None if n is None else round(n, 3) for n in self.examples]
         errors = [[round(e, 6) for e in row] for row in self.errors]
         return to_plain(self, {}, examples=examples, errors=errors)
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """Undo `to_json`."""
+        """Build from `to_json` output."""
         errors = tuple(tuple(math.inf if e is None else e for e in row) for row in told["errors"])
         return from_plain(cls, told, {}, errors=errors)
 
 
 @dataclasses.dataclass(frozen=True)
 class ScalingRow:
-    """One learner at all places; `predicted`: what theory says it needs, where it does."""
+    """Sample complexities of one learner; `predicted`: those predicted by theory, if any."""
 
     learner: str
     how: How
@@ -83,37 +83,35 @@ class ScalingRow:
 
     @property
     def places(self) -> Float[np.ndarray, " p"]:
-        """Where the target was reached under every seed: an exponent is fitted to these alone."""
+        """Values at which every seed reached the target; the exponent is fitted to these."""
         return np.array([cell.place for cell in self.cells if cell.whole], float)
 
     @property
     def samples(self) -> Float[np.ndarray, "s p"]:
-        """Examples needed there, one row a seed."""
+        """Numbers of examples at `places`, one row per seed."""
         return np.array([cell.examples for cell in self.cells if cell.whole], float).T
 
     @property
     def means(self) -> Float[np.ndarray, " p"]:
-        """Their geometric means over seeds."""
+        """Geometric means of `samples` over seeds."""
         return np.exp(np.mean(np.log(self.samples), axis=0)) if len(self.places) else np.zeros(0)
 
     @functools.cached_property
     def power_law(self) -> PowerLaw | None:
-        """The power law; None where fewer than two places were reached."""
+        """The fitted power law; None if the target was reached at fewer than two values."""
         return fit(self.places, self.samples) if len(self.places) > 1 else None
 
     def shared(self, other: ScalingRow) -> list[float]:
-        """The places that both reached under every seed."""
+        """Return the values at which both learners reached the target for every seed."""
         return sorted(set(self.places) & set(other.places))
 
     def below(self, other: ScalingRow, place: float) -> bool:
-        """Whether this learner needed fewer examples at a place under each seed than the other
-        under any.
-        """
+        """Return whether all seeds of this learner need fewer examples than any of the other."""
         mine, theirs = (row.samples[:, list(row.places).index(place)] for row in (self, other))
         return bool(np.max(mine) < np.min(theirs))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return JSON data."""
         cells = [cell.to_json() for cell in self.cells]
         predicted = [[place, round(n, 3)] for place, n in self.predicted.items()]
         power_law = {} if self.power_law is None else to_plain(self.power_law, {})
@@ -121,17 +119,17 @@ class ScalingRow:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """Undo `to_json`; the power law is fitted anew."""
+        """Build from `to_json` output; the power law is fitted again."""
         cells = tuple(map(SampleComplexity.from_json, told["cells"]))
         return from_plain(cls, told, {}, cells=cells, predicted=dict(told["predicted"]))
 
 
 @dataclasses.dataclass(frozen=True)
 class ScalingOutcome(Shown):
-    """A scaling study that was run. `field` is what was varied; `command` makes it again, where it
-    was given by names.
+    """Result of a scaling study.
 
-    `note` says why the target is not the usual one.
+    `field`: the varied task parameter. `command`: the command that reproduces it, if there is one.
+    `note`: why the target is not the default.
     """
 
     task: str
@@ -149,7 +147,7 @@ class ScalingOutcome(Shown):
 
     @property
     def settings(self) -> str:
-        """What tells this study from others on the task."""
+        """Description that distinguishes this study from others on the same task."""
         places = ", ".join(f"{cell.place:g}" for cell in self.rows[0].cells)
         learners = ", ".join(row.learner for row in self.rows)
         return (
@@ -160,8 +158,9 @@ class ScalingOutcome(Shown):
 
     @property
     def crossings(self) -> dict[tuple[str, str], float]:
-        """For each pair, the place above which the first needs fewer examples, where both were
-        measured and no seed says otherwise.
+        """Value above which the first learner of a pair needs fewer examples than the second.
+
+        Only pairs whose order is the same for all seeds at the smallest and largest common value.
         """
         found = {}
         for one, other in itertools.permutations(self.rows, 2):
@@ -174,9 +173,7 @@ class ScalingOutcome(Shown):
 
     @property
     def sentences(self) -> list[str]:
-        """What does not reach the target, what exponents came out, and who needs fewer examples
-        than whom.
-        """
+        """Sentences on exponents, targets that were not reached, and the order of learners."""
         return [
             *([self.note] if self.note else []),
             *self._exponents,
@@ -186,32 +183,31 @@ class ScalingOutcome(Shown):
 
     @property
     def _exponents(self) -> list[str]:
-        told = []
+        sentences = []
         for row in self.rows:
             if row.power_law is not None:
                 low, high = row.power_law.interval
                 interval = (
-                    f" (95 % interval {low:.2f} to {high:.2f})"
+                    f" (95 % CI {low:.2f} to {high:.2f})"
                     if math.isfinite(low)
-                    else " (one seed: no interval)"
+                    else " (1 seed, no interval)"
                 )
                 over = (
                     ""
                     if len(row.places) == len(row.cells)
-                    else f", fitted where it reaches the target, at {self.field} = "
-                    f"{_list(row.places)}"
+                    else f", fitted at {self.field} = {_list(row.places)}"
                 )
-                told.append(
+                sentences.append(
                     f"{row.learner} needs about {self.field}^{row.power_law.exponent:.2f} "
                     f"examples{interval}{over}."
                 )
-        return told
+        return sentences
 
     @property
     def _not_reached(self) -> list[str]:
         return [
-            f"{row.learner} at {self.field} = {cell.place:g}, {not_reached(cell)}: so it has no "
-            "exponent there."
+            f"{row.learner} at {self.field} = {cell.place:g}: target {not_reached(cell)}; excluded "
+            "from the fit."
             for row in self.rows
             for cell in row.cells
             if not cell.whole
@@ -219,7 +215,7 @@ class ScalingOutcome(Shown):
 
     @property
     def _order(self) -> list[str]:
-        told = [
+        sentences = [
             f"{a} needs fewer examples than {b} above {self.field} ≈ {place:.3g}."
             for (a, b), place in self.crossings.items()
         ]
@@ -240,14 +236,14 @@ class ScalingOutcome(Shown):
                     if len(ratios) > 1
                     else f"{ratios[0]:.2g}"
                 )
-                told.append(
+                sentences.append(
                     f"{one.learner} needs {times} times fewer examples than {other.learner} at "
                     f"{self.field} = {_list(shared)}."
                 )
-        return told
+        return sentences
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as plain data."""
+        """Return the outcome as JSON data."""
         rows = [row.to_json() for row in self.rows]
         return to_plain(self, _KEYS, rows=rows, metric=self.metric.name) | {
             "places": [cell.place for cell in self.rows[0].cells],
@@ -260,18 +256,17 @@ class ScalingOutcome(Shown):
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """Undo `to_json`."""
+        """Build from `to_json` output."""
         rows = tuple(map(ScalingRow.from_json, told["learners"]))
         return from_plain(cls, told, _KEYS, rows=rows, metric=METRICS[told["metric"]])
 
 
 def not_reached(cell: SampleComplexity) -> str:
-    """Of a place where some seed did not reach the target: how far it came."""
-    error = f"error {cell.last_error:.3f} at n = {cell.sizes[-1]:,}"
+    """Return the error at the largest n, if the target was not reached for every seed."""
+    some = f"reached for {cell.reached} of {len(cell.examples)} seeds"
     return (
-        f"not reached: {error}"
-        if not cell.reached
-        else f"reached under {cell.reached} of {len(cell.examples)} seeds: {error}"
+        f"{some if cell.reached else 'not reached'} (error {cell.last_error:.3f} at n = "
+        f"{cell.sizes[-1]:,})"
     )
 
 

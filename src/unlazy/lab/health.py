@@ -1,6 +1,4 @@
-"""Is this installation healthy: machine, versions, compiled programs, store, engines; and what to
-do where it is not.
-"""
+"""Health checks of the installation: machine, versions, compiled programs, store, engines."""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ from unlazy.lab.maintenance import check
 from unlazy.lab.provenance import provenance
 
 #: Bytes that should be free where records and programs are written.
-FREE = 1 << 30
+MIN_FREE_BYTES = 1 << 30
 
 
 class HealthCheck(NamedTuple):
-    """One thing that was looked at: what it is, and whether it is as it should be."""
+    """One health check: subject, finding, and whether it is healthy."""
 
     what: str
     found: str
@@ -34,7 +32,7 @@ class HealthCheck(NamedTuple):
 
 
 def signs(store: Path, engine: str | None = None) -> Iterator[HealthCheck]:
-    """All that can be looked at without running anything; with `engine`, one trial is run there."""
+    """Yield all health checks; with `engine`, one trial is run on it."""
     origin = provenance()
     memory = (
         os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
@@ -45,7 +43,7 @@ def signs(store: Path, engine: str | None = None) -> Iterator[HealthCheck]:
         "machine", f"{platform.node()}, {origin['machine']}, {memory:.0f} GiB, {origin['device']}"
     )
     yield HealthCheck(
-        "a program may use", f"{default_memory() / 2**30:.1f} GiB", default_memory() >= 1 << 28
+        "memory per program", f"{default_memory() / 2**30:.1f} GiB", default_memory() >= 1 << 28
     )
     yield HealthCheck(
         "versions",
@@ -65,7 +63,7 @@ def signs(store: Path, engine: str | None = None) -> Iterator[HealthCheck]:
 
 
 def _writable(folder: Path) -> str:
-    """Why a folder cannot be written, or nothing."""
+    """Return why a folder is not writable, or an empty string."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -73,28 +71,28 @@ def _writable(folder: Path) -> str:
     except OSError as error:
         return error.strerror or str(error)
     free = shutil.disk_usage(folder).free
-    return "" if free >= FREE else f"only {free / 2**20:.0f} MiB are free"
+    return "" if free >= MIN_FREE_BYTES else f"only {free / 2**20:.0f} MiB are free"
 
 
 def _cache() -> HealthCheck:
     folder = program_cache()
     if folder is None:
-        return HealthCheck("compiled programs", "are not kept: JAX has no cache folder", False)
-    trouble = _writable(folder)
+        return HealthCheck("compiled programs", "not cached: JAX has no cache folder", False)
+    problem = _writable(folder)
     files = [file for file in folder.glob("*") if file.is_file()]
     size = sum(file.stat().st_size for file in files) / 2**20
     return HealthCheck(
         "compiled programs",
-        f"{len(files)} files, {size:.0f} MiB in {folder}{f': {trouble}' if trouble else ''}",
-        not trouble,
+        f"{len(files)} files, {size:.0f} MiB in {folder}{f': {problem}' if problem else ''}",
+        not problem,
     )
 
 
 def _store(path: Path) -> Iterator[HealthCheck]:
-    trouble = _writable(path.parent)
+    problem = _writable(path.parent)
     if not path.exists():
         yield HealthCheck(
-            "store", f"{path}: none yet{f', and {trouble}' if trouble else ''}", not trouble
+            "store", f"{path}: none yet{f', and {problem}' if problem else ''}", not problem
         )
         return
     try:
@@ -105,8 +103,8 @@ def _store(path: Path) -> Iterator[HealthCheck]:
     what = f"{path}: {found.records} records, {found.runs} runs, {found.failures} failures"
     yield HealthCheck(
         "store",
-        "; ".join([what, *found.problems[:3], *([trouble] if trouble else [])]),
-        not found.problems and not trouble,
+        "; ".join([what, *found.problems[:3], *([problem] if problem else [])]),
+        not found.problems and not problem,
     )
 
 
@@ -118,7 +116,7 @@ def _extra(extra: str, package: str) -> HealthCheck:
 
 def _slurm() -> HealthCheck:
     if shutil.which("sinfo") is None:
-        return HealthCheck("SLURM", "none here")
+        return HealthCheck("SLURM", "not found")
     try:
         done = subprocess.run(
             ["sinfo", "-h", "-o", "%P %a %D nodes %T"],
@@ -129,9 +127,9 @@ def _slurm() -> HealthCheck:
         )
     except subprocess.TimeoutExpired:
         return HealthCheck("SLURM", "sinfo does not answer", False)
-    told = ", ".join(done.stdout.split("\n")[:4]).strip(", ")
+    nodes = ", ".join(done.stdout.split("\n")[:4]).strip(", ")
     return HealthCheck(
-        "SLURM", told or f"sinfo says {done.stderr.strip()[-200:]!r}", done.returncode == 0
+        "SLURM", nodes or f"sinfo failed: {done.stderr.strip()[-200:]!r}", done.returncode == 0
     )
 
 
@@ -151,7 +149,7 @@ def _engine(name: str, store: Path) -> HealthCheck:
     good = len(found) == 1 and isinstance(found[0], Record)
     return HealthCheck(
         f"engine {name}",
-        f"ran a trial. {where}"
+        f"Ran a trial. {where}"
         if good
         else f"could not run a trial: {getattr(found[0], 'reason', '')}",
         good,

@@ -1,19 +1,21 @@
-"""Judging: rules fixed before the run, and the verdict of two parts that records lead to.
+"""Compute verdicts: the statement and the published numbers of a claim, tested on its records.
 
-*The statement.* A check compares the mean of a measurement over seeds with bounds. It holds where
-the whole confidence interval of the mean lies within the bounds. It fails where the mean is outside
-beyond chance, at a level that Holm's method shares among all checks of a claim, so that one of many
-does not fail it by luck. A quantity without spread over seeds that are no exact computation tells
-how often it lies within the bounds, no more: then, and where a check speaks of a share of seeds,
-Clopper and Pearson's bound decides. A statement holds where all its checks hold, and fails where
-one fails; where a condition of its theorem is not met, it is not judged, and what was seen is told
-all the same.
+*The statement.* A check compares the mean of a measurement over seeds with bounds.
 
-*The numbers.* A published value is reproduced where the whole 90 % interval of the mean lies within
-its margin: two one-sided tests at 5 %.
+- It holds if the whole confidence interval of the mean lies within the bounds.
+- It fails if the mean lies outside the bounds and the p-value is below the level. Holm's method
+  corrects the p-values for the number of checks of the claim.
+- If all seeds give the same value of a random quantity, or if a check is about a fraction of seeds,
+  the Clopper-Pearson bound of that fraction is used instead of the mean.
 
-Looking again and again at more seeds until a claim is decided gives chance more than one occasion:
-the j-th look takes the (2^j)-th part of the error, so that all looks together stay within it.
+A statement holds if all its checks hold, and fails if one fails. If an assumption of its theorem is
+not met, the outcome is "assumptions not met", and the results of the checks are reported.
+
+*The numbers.* A published value is reproduced if the whole 90 % interval of the mean lies within
+its margin (two one-sided tests at 5 %).
+
+*Interim analysis.* If seeds are added until the outcome is conclusive, the j-th analysis spends a
+fraction 2^−j of the error, so that the total error stays at its level.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ from unlazy.lab.showing import Shown
 from unlazy.lab.statistics import (
     LEVEL,
     Estimate,
-    chance_of_mean,
     estimate,
     holm,
+    p_value_of_mean,
     runs_for_share,
     seeds_for,
     share_interval,
@@ -43,15 +45,17 @@ from unlazy.lab.trials import Record
 
 Ruling = Literal["holds", "fails", "undecided"]
 Outcome = Literal[
-    "holds", "holds after correction", "fails", "undecided", "outside hypotheses", "not run"
+    "holds", "holds after correction", "fails", "undecided", "assumptions not met", "not run"
 ]
-#: The outcomes with which a statement stands.
+#: Outcomes as earlier versions wrote them.
+FORMER_OUTCOMES: Mapping[str, Outcome] = {"outside hypotheses": "assumptions not met"}
+#: Outcomes of a statement that is confirmed.
 STANDING: tuple[Outcome, ...] = ("holds", "holds after correction")
 
 
 @dataclasses.dataclass(frozen=True)
 class CheckResult:
-    """A check and what became of it."""
+    """A check and its result."""
 
     check: Check
     outcome: Ruling
@@ -61,19 +65,19 @@ class CheckResult:
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """What became of the published values: each is met, missed, or open."""
+    """Results of the published values: reproduced, not reproduced, or undecided."""
 
     outcomes: Mapping[Published, Ruling]
     lines: tuple[str, ...]
 
     @property
     def of(self) -> int:
-        """How many the paper prints."""
+        """Number of published values."""
         return len(self.outcomes)
 
     @property
     def reproduced(self) -> int:
-        """How many are met."""
+        """Number of reproduced values."""
         return sum(outcome == "holds" for outcome in self.outcomes.values())
 
     def __str__(self) -> str:
@@ -90,28 +94,25 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class ControlVerdict:
-    """What the rule says in the world where the statement is false; `held` are the checks that
-    cannot tell the worlds apart.
-    """
+    """Outcome of the negative control, with the checks that hold on it (`held`)."""
 
     what: str
     outcome: Outcome
     held: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The control as plain data."""
+        """Return the control as JSON data."""
         return {"what": self.what, "verdict": self.outcome, "held": list(self.held)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict(Shown):
-    """The outcome of a claim, with all that led to it.
+    """The outcome of a claim, with everything it is based on.
 
-    `seen` is what the checks say, whether or not the theorem's conditions are met. `look` is the
-    number of the look where seeds were added until the claim was decided, 0 where their number was
-    fixed. `older` counts records made by other code, libraries or data; `older_than_rule`
-    counts records that were there before the store first saw the rule, for which the rule was not
-    written before the run.
+    `seen`: outcome of the checks alone, regardless of the assumptions of the theorem. `look`:
+    number of the interim analysis, or 0 if the number of seeds was fixed. `older`: number of
+    records made by other code, libraries or data. `older_than_rule`: number of records made before
+    the acceptance criteria were registered in the store.
     """
 
     claim: Claim
@@ -135,17 +136,17 @@ class Verdict(Shown):
 
     @property
     def stands(self) -> bool:
-        """Whether the statement holds, as it is printed or corrected."""
+        """Whether the statement holds, as printed or after correction."""
         return self.outcome in STANDING
 
     @property
     def command(self) -> str:
-        """The command that makes these records and this verdict."""
+        """The command that reproduces this verdict."""
         seeds = f"--seeds {len(self.seeds)} --first-seed {self.seeds[0]}"
         return f"unlazy reproduce {self.claim.id} --scale {self.scale} {seeds}"
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as plain data."""
+        """Return the verdict as JSON data."""
         return {
             "id": self.claim.id,
             "where": self.claim.where,
@@ -201,23 +202,24 @@ class Verdict(Shown):
 
 
 def _plain(value: float) -> float | None:
-    """Seven digits, so that small gaps stay visible; JSON has no NaN and no infinity."""
+    """Round to seven digits; JSON has no NaN and no infinity."""
     return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
 def level_of(look: int) -> float:
-    """The confidence level of a look: 95 % where there is one; the j-th of several takes the
-    (2^j)-th part of the error.
+    """Return the confidence level of an interim analysis.
+
+    It is 1 − 0.05·2^−look; `look` = 0 is the only analysis of a fixed number of seeds.
     """
     return 1 - (1 - LEVEL) / 2.0**look
 
 
 @dataclasses.dataclass(frozen=True)
 class _Tried:
-    """A check on values: its outcome unless it fails, and the chance of them if it were true."""
+    """The result of a check unless it fails, and the p-value of its failure."""
 
-    judgement: CheckResult
-    chance: float
+    result: CheckResult
+    p_value: float
 
 
 def _try(
@@ -225,20 +227,21 @@ def _try(
 ) -> _Tried:
     measured = estimate(values, exact=exact, level=level, within=check.quantity.range)
 
-    def said(outcome: Ruling, reason: str = "", chance: float = 1.0) -> _Tried:
-        return _Tried(CheckResult(check, outcome, measured, reason), chance)
+    def result(outcome: Ruling, reason: str = "", p_value: float = 1.0) -> _Tried:
+        return _Tried(CheckResult(check, outcome, measured, reason), p_value)
 
     if math.isnan(measured.mean):
-        return said("undecided", "some runs gave no finite value", 0.0)
+        return result("undecided", "some values are NaN or infinite", 0.0)
     if len(values) < min_seeds:
-        return said("undecided", f"{len(values)} of at least {min_seeds} seeds")
-    still = measured.deviation <= 1e-12 * max(1.0, abs(measured.mean))
-    if exact and still:
-        return said("holds") if check.allows(measured.mean) else said("undecided", chance=0.0)
-    if still or check.share is not None:
-        return _try_share(check, values, measured, still, level)
+        seeds = f"{len(values)} seed{'s' * (len(values) != 1)}, at least {min_seeds} required"
+        return result("undecided", seeds)
+    constant = measured.deviation <= 1e-12 * max(1.0, abs(measured.mean))
+    if exact and constant:
+        return result("holds") if check.allows(measured.mean) else result("undecided", p_value=0.0)
+    if constant or check.share is not None:
+        return _try_fraction(check, values, measured, constant, level)
     if check.lower <= measured.low and measured.high <= check.upper:
-        return said("holds")
+        return result("holds")
     gaps = {
         bound: abs(measured.mean - bound)
         for bound in (check.lower, check.upper)
@@ -247,49 +250,49 @@ def _try(
     nearest = min(gaps, key=gaps.__getitem__)
     more = seeds_for(gaps[nearest] / measured.deviation, level=level)
     reason = (
-        f"the interval crosses a bound: about {more:,} seeds would decide"
+        f"a bound lies inside the interval; about {more:,} seeds would be conclusive"
         if more < 10_000
-        else "the mean lies at a bound"
+        else "the mean equals a bound within its precision"
     )
-    return said(
+    return result(
         "undecided",
         reason,
-        1.0 if check.allows(measured.mean) else chance_of_mean(measured, nearest),
+        1.0 if check.allows(measured.mean) else p_value_of_mean(measured, nearest),
     )
 
 
-def _try_share(
-    check: Check, values: Sequence[float], measured: Estimate, still: bool, level: float
+def _try_fraction(
+    check: Check, values: Sequence[float], measured: Estimate, constant: bool, level: float
 ) -> _Tried:
-    """By how many seeds lie within the bounds."""
-    share = 0.5 if check.share is None else check.share
+    """Apply a check by the number of seeds within the bounds."""
+    fraction = 0.5 if check.share is None else check.share
     inside = sum(check.allows(value) for value in values)
-    if share_interval(inside, len(values), level)[0] > share:
+    if share_interval(inside, len(values), level)[0] > fraction:
         return _Tried(
             CheckResult(
                 check, "holds", measured, f"{inside} of {len(values)} seeds" if check.share else ""
             ),
             1.0,
         )
-    enough = runs_for_share(share, level)
+    enough = runs_for_share(fraction, level)
     reason = (
-        f"{inside} of {len(values)} seeds within the bounds; {enough} that all are would show "
-        f"that {share:.0%} are"
+        f"{inside} of {len(values)} seeds within the bounds; {enough} of {enough} would show more "
+        f"than {fraction:.0%}"
     )
-    if still and inside:
-        reason = f"{len(values)} equal values; {enough} would decide"
+    if constant and inside:
+        reason = f"{len(values)} equal values; {enough} would be conclusive"
     return _Tried(
         CheckResult(check, "undecided", measured, reason),
-        float(scipy.stats.binom.cdf(inside, len(values), share)),
+        float(scipy.stats.binom.cdf(inside, len(values), fraction)),
     )
 
 
 def judge_checks(
     claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]], level: float = LEVEL
 ) -> tuple[CheckResult, ...]:
-    """Apply the checks of a scale whose arms are there.
+    """Apply the checks of a scale whose arms have records.
 
-    Those that count share the error of failing.
+    The p-values of the checks that count are corrected together.
     """
     checks = [
         check
@@ -306,24 +309,23 @@ def judge_checks(
         )
         for check in checks
     ]
-    counted = [place for place, check in enumerate(checks) if check.counts]
-    chances = dict(zip(counted, holm([tried[place].chance for place in counted]), strict=True))
+    counted = [i for i, check in enumerate(checks) if check.counts]
+    corrected = dict(zip(counted, holm([tried[i].p_value for i in counted]), strict=True))
     check_results = []
-    for place, each in enumerate(tried):
-        judgement, chance = each.judgement, chances.get(place, each.chance)
-        if chance <= 1 - level:
-            told = judgement.reason if math.isnan(judgement.measured.mean) else ""
-            judgement = dataclasses.replace(judgement, outcome="fails", reason=told)
-        elif each.chance <= 1 - level:
-            judgement = dataclasses.replace(
-                judgement, reason=f"outside, but not beyond chance among {len(counted)} checks"
-            )
-        check_results.append(judgement)
+    for i, each in enumerate(tried):
+        result, p_value = each.result, corrected.get(i, each.p_value)
+        if p_value <= 1 - level:
+            reason = result.reason if math.isnan(result.measured.mean) else ""
+            result = dataclasses.replace(result, outcome="fails", reason=reason)
+        elif each.p_value <= 1 - level:
+            reason = f"outside the bounds, but not significant among {len(counted)} checks"
+            result = dataclasses.replace(result, reason=reason)
+        check_results.append(result)
     return tuple(check_results)
 
 
 def _ruling(claim: Claim, scale: Scale, check_results: Sequence[CheckResult]) -> tuple[Ruling, str]:
-    """What the checks say together, and why."""
+    """Combine the results of the checks into an outcome and its reason."""
     broken = [j for j in check_results if not j.check.counts and j.outcome == "fails"]
     counted = [j for j in check_results if j.check.counts]
     failed = [j for j in counted if j.outcome == "fails"]
@@ -331,19 +333,19 @@ def _ruling(claim: Claim, scale: Scale, check_results: Sequence[CheckResult]) ->
     if not counted:
         return (
             "undecided",
-            f"the {scale} scale only shows that everything runs; the rule speaks of "
+            f"the {scale} scale only tests that everything runs; the acceptance criteria are for "
             f"{_scales(claim)}",
         )
     if broken:
-        told = "; ".join(f"{j.check}, but {j.measured.mean:.4g} was measured" for j in broken)
+        violated = "; ".join(f"{j.check}, but measured {j.measured.mean:.4g}" for j in broken)
         return (
             "undecided",
-            f"an identity of the construction is broken ({told}), so the measurements cannot be "
-            "trusted",
+            f"an identity of the construction is violated ({violated}), so the measurements are "
+            "not reliable",
         )
     if failed:
         return "fails", "; ".join(
-            f"{j.check}, but {j.reason or f'{j.measured.mean:.4g} was measured'}" for j in failed
+            f"{j.check}, but {j.reason or f'measured {j.measured.mean:.4g}'}" for j in failed
         )
     if unsure:
         return "undecided", "; ".join(f"{j.check}: {j.reason}" for j in unsure)
@@ -351,9 +353,9 @@ def _ruling(claim: Claim, scale: Scale, check_results: Sequence[CheckResult]) ->
 
 
 def judge_numbers(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Numbers:
-    """Hold every published value against what was measured.
+    """Compare every published value with the measured mean.
 
-    An arm that a scale does not have, such as a larger network, is not counted.
+    Values of arms that a scale does not run, such as a larger network, are not counted.
     """
     outcomes: dict[Published, Ruling] = {}
     lines = []
@@ -365,17 +367,14 @@ def judge_numbers(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Numb
         tried = _try(
             within, values, exact=claim.exact, min_seeds=claim.min_seeds, level=2 * LEVEL - 1
         )
-        outcome: Ruling = "fails" if tried.chance <= 1 - LEVEL else tried.judgement.outcome
+        outcome: Ruling = "fails" if tried.p_value <= 1 - LEVEL else tried.result.outcome
         outcomes[number] = outcome
         if outcome != "holds":
-            found = tried.judgement.measured
-            told = (
-                f"{number.quantity}: published {number.printed} ± {number.margin:.2g}, measured "
-                f"{found.mean:.4g}"
-            )
+            e = tried.result.measured
+            interval = f" [{e.low:.4g}, {e.high:.4g}] (undecided)"
             lines.append(
-                told
-                + (f" [{found.low:.4g}, {found.high:.4g}]: open" if outcome == "undecided" else "")
+                f"{number.quantity}: published {number.printed} ± {number.margin:.2g}, measured "
+                f"{e.mean:.4g}{interval if outcome == 'undecided' else ''}"
             )
     return Numbers(outcomes, tuple(lines))
 
@@ -383,7 +382,7 @@ def judge_numbers(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Numb
 def judge_control(
     claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]]
 ) -> ControlVerdict:
-    """What the rule says of the records of the claim's control."""
+    """Apply the acceptance criteria to the records of the negative control."""
     assert claim.control is not None
     check_results = judge_checks(claim, scale, records)
     outcome, _ = _ruling(claim, scale, check_results)
@@ -404,19 +403,19 @@ def judge(
     control: Mapping[str, Sequence[Record]] | None = None,
     older: int = 0,
 ) -> Verdict:
-    """The verdict on a claim from the records of each arm. A diverged run counts with what it
-    measured; it is never dropped.
+    """Compute the verdict on a claim from the records of each arm.
 
-    `registered`: when the rule was first seen; `older`: records made by other code, libraries or
-    data. Both only serve to point out what differs. `control`: the records of the claim's control,
-    if it was run.
+    A diverged run counts with its measured values; it is never dropped. `registered`: time at which
+    the acceptance criteria were registered. `older`: number of records made by other code,
+    libraries or data. Neither changes the outcome. `control`: records of the negative control, if
+    it was run.
     """
-    everything = [record for arm in records.values() for record in arm]
+    all_records = [record for arm in records.values() for record in arm]
     level = level_of(look)
-    there = [q for q in claim.quantities if q.measured(records)]
     measured = {
         q: estimate(q.values(records), exact=claim.exact, level=level, within=q.range)
-        for q in there
+        for q in claim.quantities
+        if q.measured(records)
     }
     check_results = judge_checks(claim, scale, records, level)
     seen, reason = _ruling(claim, scale, check_results)
@@ -424,10 +423,8 @@ def judge(
     missed = [met for met in conditions if not met.met]
     outcome: Outcome = "holds after correction" if seen == "holds" and claim.corrections else seen
     if missed and any(j.check.counts for j in check_results):
-        outcome = "outside hypotheses"
-        reason = (
-            "; ".join(map(str, missed)) + f". Seen all the same: {reason or 'every check holds'}"
-        )
+        outcome = "assumptions not met"
+        reason = f"{'; '.join(map(str, missed))}. Checks: {reason or 'all hold'}"
     without = ControlVerdict(claim.control.what, "not run") if claim.control else None
     return Verdict(
         claim=claim,
@@ -440,16 +437,16 @@ def judge(
         conditions=conditions,
         control=without if control is None else judge_control(claim, scale, control),
         measured=measured,
-        seeds=tuple(sorted({record.seed for record in everything})),
+        seeds=tuple(sorted({record.seed for record in all_records})),
         look=look,
-        diverged=sum(record.status == "diverged" for record in everything),
-        trials=len(everything),
-        seconds=sum(record.seconds for record in everything),
+        diverged=sum(record.status == "diverged" for record in all_records),
+        trials=len(all_records),
+        seconds=sum(record.seconds for record in all_records),
         older=older,
         older_than_rule=sum(
-            registered is not None and record.created < registered for record in everything
+            registered is not None and record.created < registered for record in all_records
         ),
-        provenance=summary(record.provenance for record in everything),
+        provenance=summary(record.provenance for record in all_records),
     )
 
 

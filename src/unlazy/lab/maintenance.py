@@ -1,5 +1,5 @@
-"""Keeping stores: is one whole, joining those of several machines, comparing records of different
-fingerprints, and removing what no run refers to.
+"""Maintenance of stores: check integrity, merge stores, compare records of different fingerprints,
+and remove records to which no run refers.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from unlazy.lab.repeating import Difference, differences
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Record, computation_of
 
-#: So many problems are listed; a file that is broken everywhere would list as many as it has rows.
+#: Number of problems after which the check of a store ends.
 MAX_LISTED = 50
 
 
 class Checked(NamedTuple):
-    """What a store holds, and what is wrong with it."""
+    """Contents of a store, and its problems."""
 
     records: int
     runs: int
@@ -30,7 +30,7 @@ class Checked(NamedTuple):
 
 
 def check(path: Path) -> Checked:
-    """Read all of a store: the file, every record with its arrays and its key, every run."""
+    """Check the file, every record with its arrays and checksum, and every run of a store."""
     problems: list[str] = []
     records = runs = failures = 0
     with Store(path, read_only=True) as store:
@@ -44,7 +44,7 @@ def check(path: Path) -> Checked:
             except StoreError as error:
                 problems.append(str(error))
             if len(problems) > MAX_LISTED:
-                problems.append("… and no further.")
+                problems.append("… (further problems are not listed)")
                 break
         try:
             runs, failures = len(store.runs()), len(store.failures())
@@ -55,12 +55,12 @@ def check(path: Path) -> Checked:
 
 
 def _changed(record: str) -> str:
-    return f"The record {record:.60} is not what was written: its checksum does not match."
+    return f"The record {record:.60} was changed: its checksum does not match."
 
 
 class Merged(NamedTuple):
-    """What came in new, what was there already, trials whose two records differ by more than
-    rounding, and what is damaged.
+    """Counts of new and known records and of new runs, trials whose records differ by more than
+    rounding, and damaged records.
     """
 
     added: int
@@ -71,9 +71,9 @@ class Merged(NamedTuple):
 
 
 def merge(target: Store, sources: Iterable[Path]) -> Merged:
-    """Bring other stores into one.
+    """Merge other stores into `target`, whose records are kept.
 
-    What is there is kept; of two times at which a rule was seen, the earlier.
+    Acceptance criteria keep the earlier of two registration times.
     """
     added = known = runs = 0
     differing, damaged = [], []
@@ -108,9 +108,9 @@ def merge(target: Store, sources: Iterable[Path]) -> Merged:
 
 
 def unreferred(store: Store, days: float) -> list[str]:
-    """Return ids of records that no run refers to and that are older than so many days.
+    """Return ids of records to which no run refers and that are older than `days`.
 
-    A run is noted when it ends, so young records are spared.
+    A run is stored when it ends, so recent records may belong to a run in progress.
     """
     wanted = {each for run in store.runs() for arm in run.arms.values() for each in arm}
     before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
@@ -154,7 +154,7 @@ def compare(store: Store, prefix: str = "") -> list[Compared]:
 
 
 def _named(record: Record) -> str:
-    """Return a short name of a trial: its classes, and the numbers and names of an instrument."""
+    """Return a short name of a trial: its classes, and the parameters of an exact computation."""
     trial = record.trial
     parts = [
         trial[part]["type"].partition("#")[0] for part in ("family", "learner") if part in trial

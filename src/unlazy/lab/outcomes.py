@@ -1,11 +1,9 @@
-"""What became of a contest: plain data that a store keeps and gives back, with means, leads and
-conclusions read off them.
-"""
+"""Results of benchmarks: metrics of all runs, means, paired differences and conclusions."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import scipy.stats
@@ -20,7 +18,7 @@ _KEYS = {"validation_fraction": "held_out", "test": "test_examples"}
 
 
 class Cell(NamedTuple):
-    """Who, with how many examples, under which seed."""
+    """Learner, number of examples and seed of one result."""
 
     learner: str
     n: int
@@ -29,11 +27,11 @@ class Cell(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What became of one learner under one seed: its metric on the test and on the examples held
-    out, what was chosen, and the price.
+    """Result of one learner for one number of examples and one seed.
 
-    `trial` is the key of the record. `learner` is what tuning chose, as long as it is at hand: a
-    store keeps its settings alone.
+    `value` and `validation`: metric on test and validation examples. `chosen`: selected settings.
+    `tried`: number of settings tried. `trial`: id of the record. `learner`: the selected learner;
+    None if the result was read from a store, which keeps only the settings.
     """
 
     place: Cell
@@ -48,7 +46,7 @@ class Result:
     learner: Learner | None = dataclasses.field(default=None, compare=False)
 
     def to_json(self, metric: Metric) -> dict[str, Any]:
-        """The result as plain data."""
+        """Return the result as JSON data."""
         return {
             **self.place._asdict(),
             f"test_{metric.name}": _finite(self.value),
@@ -63,7 +61,7 @@ class Result:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any], metric: Metric) -> Self:
-        """Undo `to_json`."""
+        """Build from `to_json` output."""
         place = Cell(told["learner"], told["n"], told["seed"])
         value, validation = (
             _number(told[f"{part}_{metric.name}"]) for part in ("test", "validation")
@@ -76,8 +74,10 @@ class Result:
 
 
 class PairedDifference(NamedTuple):
-    """By how much the leader is ahead of another learner, in units of the metric, on the same
-    secrets, samples and test examples.
+    """Paired difference between the best learner and another one, in units of the metric.
+
+    Both have the same tasks, samples and test examples. `ahead`: mean difference, positive if the
+    best learner is better. `decided`: whether it is significant.
     """
 
     other: str
@@ -87,7 +87,7 @@ class PairedDifference(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class BenchmarkResult(Shown):
-    """A contest that was run. `command` makes it again, where it was given by names."""
+    """Result of a benchmark. `command`: the command that reproduces it, if there is one."""
 
     task: str
     learners: tuple[str, ...]
@@ -103,33 +103,32 @@ class BenchmarkResult(Shown):
 
     @property
     def settings(self) -> str:
-        """What tells this contest from others on the task."""
-        what = (
+        """Description that distinguishes this benchmark from others on the same task."""
+        described = (
             f"{', '.join(self.learners)}; n = {', '.join(map(str, self.sizes))}; {self.budget} "
             f"settings; {self.test} test examples"
         )
-        return self.command or what
+        return self.command or described
 
     def values(self, learner: str, n: int) -> list[float]:
-        """The metric on the test under each seed."""
+        """Return the test metric for each seed."""
         return [self.results[Cell(learner, n, seed)].value for seed in self.seeds]
 
     def mean(self, learner: str, n: int) -> Estimate:
-        """Mean over seeds."""
+        """Return the mean over seeds."""
         return estimate_of(self.metric.name, self.values(learner, n))
 
     def order(self, n: int) -> list[str]:
-        """Learners by their mean at n, the best first."""
+        """Return the learners sorted by their mean at n, the best first."""
         sign = -1 if self.metric.higher else 1
         means = {learner: sign * self.mean(learner, n).mean for learner in self.learners}
         return sorted(means, key=lambda learner: (means[learner] != means[learner], means[learner]))
 
     def differences(self, n: int) -> tuple[str, list[PairedDifference]]:
-        """The learner with the best mean at n, and how far it is ahead of each other, the nearest
-        first.
+        """Return the learner with the best mean at n, and its paired differences to all others.
 
-        The leader was picked by looking, so each interval is at level 1 − (1 − LEVEL)/(number of
-        others): all of them hold together.
+        Differences are sorted by their mean. The best learner was selected from the data, so the
+        intervals have Bonferroni-corrected level 1 − (1 − LEVEL)/(number of others).
         """
         leader, *others = self.order(n)
         differences = []
@@ -143,55 +142,53 @@ class BenchmarkResult(Shown):
         return leader, sorted(differences, key=lambda difference: difference.ahead.mean)
 
     def conclusion(self, n: int) -> str:
-        """Who is ahead, by how much, and whether it is decided, in one sentence."""
+        """Return one sentence: the best learner, the difference to others, its significance."""
         leader, differences = self.differences(n)
-        best = self._said(self.mean(leader, n).mean)
+        at, best = f"At n = {n:,}, ", self._value(self.mean(leader, n).mean)
         if not differences:
-            return f"At n = {n:,}, {leader} has {best}; it is alone."
-        behind, tied = (
-            [difference for difference in differences if difference.decided],
-            [difference for difference in differences if not difference.decided],
-        )
-        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}"
-        if not tied:
-            first = behind[0]
-            rest = ", and farther ahead of the others," if len(behind) > 1 else ""
+            return f"{at}{leader} has {best} (no other learner)."
+        seeds = "1 seed" if len(self.seeds) == 1 else f"{len(self.seeds)} paired seeds"
+        tied = [each.other for each in differences if each.ahead.mean == 0]
+        worse = [each for each in differences if each.decided]
+        unclear = [each for each in differences if not each.decided and each.ahead.mean != 0]
+        if not tied and not unclear:
+            runner_up = ", the runner-up" if len(worse) > 1 else ""
+            over = "over" if self.metric.higher else "versus"
             return (
-                f"At n = {n:,}, {leader} ({best}) is ahead of {first.other}{rest} by "
-                f"{self._ahead(first.ahead)} on the same "
-                f"secrets and samples ({seeds}): decided."
+                f"{at}{leader} is best ({best}): {self._difference(worse[0].ahead)} {over} "
+                f"{worse[0].other}{runner_up} (significant, {seeds})."
             )
-        names = (
-            " and ".join(difference.other for difference in tied)
-            if len(tied) < 3
-            else f"{tied[0].other} and {len(tied) - 1} others"
-        )
-        apart = (
-            f"; it is ahead of {len(behind)} other{'s' * (len(behind) != 1)}, decided"
-            if behind
-            else ""
-        )
-        greatest = "greatest" if self.metric.higher else "least"
-        return (
-            f"At n = {n:,}, {leader} ({best}) has the {greatest} mean, but its lead over "
-            f"{names} is not decided "
-            f"({self._ahead(tied[0].ahead)}, {seeds}){apart}."
-        )
+        parts = [f"{_listed([leader, *tied])} tie at {best}" if tied else ""]
+        if unclear:
+            others = [each.other for each in unclear]
+            names = (
+                _listed(others) if len(others) < 3 else f"{others[0]} and {len(others) - 1} others"
+            )
+            known = f"{self._difference(unclear[0].ahead)}, {seeds}"
+            parts.append(f"not significantly better than {names} ({known})")
+        if worse:
+            parts.append(f"significantly better than {len(worse)} other{'s' * (len(worse) != 1)}")
+        if not tied:
+            highest = "highest" if self.metric.higher else "lowest"
+            parts[:2] = [f"{leader} has the {highest} mean ({best}), but is {parts[1]}"]
+        return f"{at}{'; '.join(parts)}."
 
-    def _said(self, value: float) -> str:
+    def _value(self, value: float) -> str:
         return (
             f"{value:.2f} %"
             if self.metric.unit == "%"
             else f"{value:.4g} {self.metric.label.removeprefix('test ')}"
         )
 
-    def _ahead(self, ahead: Estimate) -> str:
-        digits, unit = (".2f", " points") if self.metric.unit == "%" else (".3g", "")
-        spread = f" ± {ahead.half:{digits}}" if ahead.half < float("inf") else ""
-        return f"{ahead.mean:{digits}}{spread}{unit}"
+    def _difference(self, e: Estimate) -> str:
+        """Return such as "+15.4 ± 10.8 points", with the sign of the metric."""
+        sign, unit = "+" if self.metric.higher else "−", " points" * (self.metric.unit == "%")
+        digits = ".3g" if not unit else ".1f" if e.mean >= 10 else ".2f"
+        spread = f" ± {e.half:{digits}}" if e.half < float("inf") else ""
+        return f"{sign}{e.mean:{digits}}{spread}{unit}"
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as plain data."""
+        """Return the outcome as JSON data."""
         results = [result.to_json(self.metric) for result in self.results.values()]
         return to_plain(self, _KEYS, metric=self.metric.name, results=results) | {
             "conclusions": [self.conclusion(n) for n in self.sizes],
@@ -223,15 +220,20 @@ class BenchmarkResult(Shown):
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """Undo `to_json`; what follows from the results is computed anew."""
+        """Build from `to_json` output; means and conclusions are computed again."""
         metric = METRICS[told["metric"]]
         results = [Result.from_json(each, metric) for each in told["results"]]
-        by_place = {result.place: result for result in results}
-        return from_plain(cls, told, _KEYS, metric=metric, results=by_place)
+        by_cell = {result.place: result for result in results}
+        return from_plain(cls, told, _KEYS, metric=metric, results=by_cell)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return such as "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no NaN and no infinity."""
+    """Return None for NaN and infinity, which JSON does not have."""
     return value if abs(value) < float("inf") else None
 
 
@@ -240,7 +242,7 @@ def _number(value: float | None) -> float:
 
 
 def _widened(e: Estimate, comparisons: int) -> Estimate:
-    """The interval at the level that holds for so many comparisons together."""
+    """Return the interval with Bonferroni correction for this number of comparisons."""
     if e.seeds < 2 or comparisons < 2:
         return e
     t = scipy.stats.t(e.seeds - 1)

@@ -73,7 +73,7 @@ class Notes(TypedDict):
 
 @dataclasses.dataclass
 class _Item:
-    """An item of a list: where it begins, and its lines without the first indentation."""
+    """An item of a list: file and line, and its lines without the first indentation."""
 
     place: str
     lines: list[str]
@@ -90,7 +90,7 @@ def _sections(path: Path) -> dict[str, dict[str, list[_Item]]]:
         if line.startswith(("## ", "### ")):
             level, _, title = line.partition(" ")
             within = sections if level == "##" else parts
-            require(title not in within, f"{place}: {title!r} is there twice.")
+            require(title not in within, f"{place}: {title!r} occurs twice.")
             if level == "##":
                 parts, items = sections.setdefault(title, {}), None
             else:
@@ -209,7 +209,7 @@ def definition_of(claim: str, measure: str, folder: Path = PAPERS) -> QuantityDe
 class Statement:
     """A numbered statement of a paper, and the claims (full ids) that test it.
 
-    `note` says why no claim does.
+    `note`: why no claim does.
     """
 
     statement: str

@@ -18,9 +18,9 @@ from unlazy.lab.claims import Claim, NotRun
 from unlazy.lab.paper_files import PAPERS, Statement, statements
 from unlazy.lab.registry import claims, errata, not_run
 
-#: The folder of a source checkout; an installed package has no tests beside it.
+#: The folder of a source checkout; an installed package has no tests.
 ROOT = PAPERS.parents[2]
-#: Tests that every claim is put through.
+#: Tests of all claims.
 CONTRACT = "tests/lab/test_claims.py"
 
 
@@ -70,7 +70,7 @@ def index(patterns: Iterable[str] = ()) -> list[IndexEntry]:
 
 
 def code_of(claim: Claim | NotRun) -> str:
-    """Return the place of a claim, as module:line."""
+    """Return the location of a claim, as module:line."""
     package, _, _ = claim.id.partition("/")
     literal = re.compile(rf'^.*\bid="{re.escape(claim.id)}"', re.MULTILINE)
     for path in sorted((PAPERS / package).glob("*.py")):
@@ -86,8 +86,10 @@ def code_of(claim: Claim | NotRun) -> str:
 
 
 def files_testing(claim: Claim | NotRun) -> list[str]:
-    """Return the test files of a claim, in a source checkout: those of its errata, those that
-    import what its study is made of (rare names first), and the one that all claims must pass.
+    """Return the test files of a claim in a source checkout.
+
+    These are the tests of its errata, those that import functions of its study (rare names first),
+    and the tests of all claims.
     """
     if isinstance(claim, NotRun) or not (ROOT / CONTRACT).exists():
         return []
@@ -107,7 +109,7 @@ def files_testing(claim: Claim | NotRun) -> list[str]:
 
 
 def _names(study: Callable[..., Any], package: str) -> Iterator[str]:
-    """Yield the functions and classes of a paper that a study is made of, and their modules."""
+    """Yield the functions and classes of a paper that a study uses, and their modules."""
     seen: set[str] = set()
     todo: list[Any] = [study]
     while todo:

@@ -1,6 +1,4 @@
-"""Sample sizes from errors, exponents of power laws from sample sizes, with bootstrap intervals;
-and where two curves cross.
-"""
+"""Sample complexities from errors, power laws with bootstrap intervals, and crossings of curves."""
 
 from __future__ import annotations
 
@@ -11,31 +9,33 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-#: Bootstrap replicates, and the seed of their choice.
+#: Number of bootstrap replicates.
 REPLICATES = 2000
-#: An error that is looked at often must stay at or below the target for so many looks in a row.
+#: Number of consecutive recorded errors that must be at or below the target.
 STABLE = 3
 
 
 def first_stable_crossing(
     sizes: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"], target: float
 ) -> float | None:
-    """The size at which the error reaches the target, between the looks by linear interpolation;
-    None if it does not, or not for long.
+    """Return the size at which the error reaches the target and stays there, or None.
+
+    It is linearly interpolated between recorded sizes.
     """
     below = errors <= target
     for i in range(len(errors) - STABLE + 1):
         if np.all(below[i : i + STABLE]):
             if i == 0 or not math.isfinite(errors[i - 1]):
                 return float(sizes[i])
-            share = (errors[i - 1] - target) / (errors[i - 1] - errors[i])
-            return float(sizes[i - 1] + share * (sizes[i] - sizes[i - 1]))
+            fraction = (errors[i - 1] - target) / (errors[i - 1] - errors[i])
+            return float(sizes[i - 1] + fraction * (sizes[i] - sizes[i - 1]))
     return None
 
 
 def last_crossing(errors: Mapping[int, float], target: float) -> float | None:
-    """The size from which on every measured error is at or below the target, interpolated in log n;
-    None where the last one is not.
+    """Return the size from which every measured error is at or below the target, or None.
+
+    It is interpolated in log n.
     """
     sizes = sorted(errors)
     if not errors[sizes[-1]] <= target:
@@ -46,12 +46,12 @@ def last_crossing(errors: Mapping[int, float], target: float) -> float | None:
     low, high = sizes[above[-1]], sizes[above[-1] + 1]
     if not math.isfinite(errors[low]):
         return float(high)
-    share = (errors[low] - target) / (errors[low] - errors[high])
-    return float(low * (high / low) ** share)
+    fraction = (errors[low] - target) / (errors[low] - errors[high])
+    return float(low * (high / low) ** fraction)
 
 
 def slope(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
-    """The least-squares slope of y in x."""
+    """Return the least-squares slope of y in x."""
     x = x - np.mean(x)
     return float(np.sum(x * (y - np.mean(y))) / np.sum(x * x))
 
@@ -61,8 +61,8 @@ class PowerLaw:
     """samples ≈ factor·d^exponent, fitted to the mean logarithms over seeds, with 95 % bootstrap
     intervals over seeds.
 
-    `with_log` is the exponent where one factor log d is granted: samples ≈ factor·d^exponent·log d.
-    It is NaN where log d is not positive. The intervals of one seed are infinitely wide.
+    `with_log`: exponent of the model samples ≈ factor·d^exponent·log d; NaN if log d ≤ 0. The
+    intervals of one seed are infinite.
     """
 
     exponent: float
@@ -72,12 +72,12 @@ class PowerLaw:
     factor: float
 
     def __call__(self, d: np.ndarray) -> np.ndarray:
-        """The fitted number of samples."""
+        """Return the fitted number of samples."""
         return self.factor * np.asarray(d, float) ** self.exponent
 
 
 def _replicates(logs: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "b n"]:
-    """Mean logarithms with seeds drawn anew, per dimension: their runs are independent."""
+    """Return bootstrap means of the logarithms; seeds are resampled independently per dimension."""
     seeds, sizes = logs.shape
     chosen = np.random.default_rng(0).integers(0, seeds, (REPLICATES, seeds, sizes))
     means: np.ndarray = np.mean(np.take_along_axis(logs[None], chosen, axis=1), axis=1)
@@ -85,7 +85,7 @@ def _replicates(logs: Float[np.ndarray, "s n"]) -> Float[np.ndarray, "b n"]:
 
 
 def fit(dimensions: Float[np.ndarray, " n"], samples: Float[np.ndarray, "s n"]) -> PowerLaw:
-    """Fit a power law to sample sizes, one row a seed."""
+    """Fit a power law to sample sizes, one row per seed."""
     x, logs = np.log(np.asarray(dimensions, float)), np.log(np.asarray(samples, float))
     mean, drawn = np.mean(logs, axis=0), _replicates(logs)
     exponent = slope(x, mean)
@@ -105,18 +105,17 @@ def fit(dimensions: Float[np.ndarray, " n"], samples: Float[np.ndarray, "s n"]) 
 
 
 def crossing(d1: np.ndarray, n1: np.ndarray, d2: np.ndarray, n2: np.ndarray) -> float | None:
-    """The dimension above which the first curve lies below the second, straight between the
-    measured points in log-log; None without one.
+    """Return the dimension above which the first curve lies below the second, or None.
 
-    Only dimensions that both curves cover count.
+    Curves are linear between measured points in log-log, over the dimensions that both cover.
     """
     x1, x2 = np.log(np.asarray(d1, float)), np.log(np.asarray(d2, float))
     low, high = max(x1[0], x2[0]), min(x1[-1], x2[-1])
-    places = np.unique(np.concatenate([x1, x2]))
-    places = places[(places >= low) & (places <= high)]
-    gap = np.interp(places, x1, np.log(n1)) - np.interp(places, x2, np.log(n2))
+    grid = np.unique(np.concatenate([x1, x2]))
+    grid = grid[(grid >= low) & (grid <= high)]
+    gap = np.interp(grid, x1, np.log(n1)) - np.interp(grid, x2, np.log(n2))
     for i in range(len(gap) - 1, 0, -1):
         if gap[i - 1] > 0 >= gap[i]:
-            share = gap[i - 1] / (gap[i - 1] - gap[i])
-            return float(np.exp(places[i - 1] + share * (places[i] - places[i - 1])))
+            fraction = gap[i - 1] / (gap[i - 1] - gap[i])
+            return float(np.exp(grid[i - 1] + fraction * (grid[i] - grid[i - 1])))
     return None

@@ -1,8 +1,8 @@
 """The code, libraries, data and machine that made a record.
 
-A trial's *fingerprint* decides whether a stored record may answer for it: it covers everything on
-which its numbers can depend besides its own description. *Provenance* is recorded next to it for
-people: versions, device and machine.
+A stored record is used for a trial only if their *fingerprints* match. A fingerprint covers
+everything on which the numbers depend besides the description of the trial. *Provenance* is for
+readers: versions, device and machine.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from unlazy.lab.reach_cache import cached_reach
 
 #: Libraries whose versions can change a number.
 LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "scikit-learn")
-#: What runs every trial, whatever it is made of.
+#: The definition that runs every trial.
 ENGINE: Location = ("unlazy.lab.engines.local", "LocalEngine")
 
 
 @dataclasses.dataclass(frozen=True)
 class Fingerprint:
-    """Hash of all that a trial's numbers depend on besides its description, and its components.
+    """Hash of everything that the numbers of a trial depend on besides its description.
 
     `code`: digest of the reached definitions by module; `libraries`: versions; `data`: hashes of
     files and tables; `own`: hashes of the user's classes and functions.
@@ -55,7 +55,7 @@ class Fingerprint:
 
 
 def fingerprint_of(parts: Ingredients) -> Fingerprint:
-    """Return the fingerprint of a trial that is made of these parts."""
+    """Return the fingerprint of a trial with these ingredients."""
     own = {thing for thing in parts.things if is_users(thing)}
     ours = frozenset(
         (thing.__module__, thing.__qualname__.split(".")[0])
@@ -109,7 +109,7 @@ def changes(
 
 @functools.cache
 def source_hash() -> str:
-    """Hash of all modules of this package on which a measurement can depend, but for the papers."""
+    """Return the hash of all modules on which measurements depend, except those of papers."""
     root = Path(unlazy.__file__).parent
     digest = hashlib.sha256()
     for path in computing(root):
@@ -118,7 +118,7 @@ def source_hash() -> str:
 
 
 def computing(root: Path) -> list[Path]:
-    """Files of the package on which the trials of any task can depend."""
+    """Return files of the package on which trials of any task depend."""
 
     def counts(path: Path) -> bool:
         parts = path.relative_to(root).with_suffix("").parts
@@ -129,7 +129,7 @@ def computing(root: Path) -> list[Path]:
 
 @functools.cache
 def provenance() -> dict[str, Any]:
-    """Versions, device and source of this process."""
+    """Return versions, device and source hash of this process."""
     import jax
 
     device = jax.devices()[0]
@@ -153,7 +153,7 @@ def summary(origins: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def made_by(used: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
-    """Return what made the records of an outcome, from pairs of a trial and the record it got.
+    """Return the provenance of an outcome, from pairs of a trial and its record.
 
     `older` counts records made by other code, libraries or data than the present ones.
     """

@@ -1,8 +1,7 @@
-"""Trials from their descriptions: what a record says is enough to run it again, where it is made of
-things of this package.
+"""Rebuild trials from the descriptions in their records.
 
-Nothing is run that a description names by itself: names lead to classes of this package, or of
-files that the user names. Whether it is the same trial is decided by its key.
+Names in a description refer only to classes of this package, or of files that the user names; other
+code is never run. The key shows whether the rebuilt trial is the same.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from unlazy.core.naming import ContentHashed, field_defaults, field_keys, key_na
 from unlazy.lab.registry import catalogs
 from unlazy.lab.trials import Measurement, Runnable, Trial
 
-#: Descriptions are a few modules deep; what is deeper is none.
-DEEPEST = 40
+#: Maximum nesting depth of a description.
+MAX_DEPTH = 40
 
 
 def rebuilt(key: str, description: dict[str, Any], files: Iterable[ModuleType] = ()) -> Runnable:
-    """The trial of a description, or an error that says why it cannot be made again."""
+    """Return the trial of a description, or raise `BadInput` with the reason."""
     own = {
         name: value
         for module in files
@@ -39,22 +38,22 @@ def rebuilt(key: str, description: dict[str, Any], files: Iterable[ModuleType] =
         trial: Runnable = kind(**_present_names(kind, fields))
         found = trial.key
     except BadInput as error:
-        raise BadInput(f"The trial {key} cannot be made from its record: {error}") from error
+        raise BadInput(f"The trial {key} cannot be rebuilt from its record: {error}") from error
     except Exception as error:
         raise BadInput(
-            f"The trial {key} cannot be made from its record: {type(error).__name__}: {error}."
+            f"The trial {key} cannot be rebuilt from its record: {type(error).__name__}: {error}."
         ) from error
     if found != key:
         raise BadInput(
-            f"The trial {key} cannot be made from its record: its classes are no longer what "
-            "they were, or the record was changed."
+            f"The trial {key} cannot be rebuilt from its record: its classes or the record "
+            "have changed."
         )
     return trial
 
 
 def _require_data(value: Any, depth: int = 0) -> None:
-    """Refuse a description of data that were held in memory, of which a record keeps a hash."""
-    if isinstance(value, dict) and depth <= DEEPEST:
+    """Raise an error for data that were in memory, of which a record has only a hash."""
+    if isinstance(value, dict) and depth <= MAX_DEPTH:
         kind = _classes().get(str(value.get("type")), object)
         if issubclass(kind, ContentHashed) and kind.held:
             raise BadInput(
@@ -66,14 +65,14 @@ def _require_data(value: Any, depth: int = 0) -> None:
 
 
 def _value(value: Any, own: dict[str, type], depth: int) -> Any:
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise BadInput("its description is nested too deeply.")
     if isinstance(value, list):
         return tuple(_value(entry, own, depth + 1) for entry in value)
     if not isinstance(value, dict):
         return value
     if "array" in value or "function" in value:
-        raise BadInput("it holds an array or a function, of which a record keeps only a hash.")
+        raise BadInput("it contains an array or a function, of which a record has only a hash.")
     fields = {
         name: _value(entry, own, depth + 1) for name, entry in value.items() if name != "type"
     }
@@ -93,10 +92,9 @@ def _value(value: Any, own: dict[str, type], depth: int) -> Any:
 
 
 def brief(description: Any) -> Any:
-    """Return the content of a trial from its full description, as keys are made of it.
+    """Return the brief description, from which keys are computed, of a full description.
 
-    Defaults of classes of this package are left out, and hashes of source and data are; classes
-    from elsewhere keep all their fields.
+    It omits hashes of source and data, and default values of classes of this package.
     """
     if isinstance(description, list):
         return [brief(entry) for entry in description]
@@ -122,17 +120,13 @@ def brief(description: Any) -> Any:
 
 
 def _present_names(kind: type, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields under their present names; a record may have those of an earlier version."""
+    """Return fields under their current names; a record may have those of an earlier version."""
     renamed = {key: field for field, key in field_keys(kind).items()}
     return {renamed.get(name, name): value for name, value in fields.items()}
 
 
 def _made(kind: type, fields: dict[str, Any]) -> Any:
-    """A module from its fields.
-
-    What it finds out by itself, such as the state of its data, is left out: its key says if it is
-    the same.
-    """
+    """Build a module from its fields, without those that it computes, such as a state of data."""
     given = {field.name for field in dataclasses.fields(kind) if field.init}
     present = _present_names(kind, fields)
     return kind(**{name: value for name, value in present.items() if name in given})

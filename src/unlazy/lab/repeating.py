@@ -1,9 +1,7 @@
-"""Running one record again, alone, and comparing: numbers must not depend on what else was run,
-where, or in which order.
+"""Compare two records of one trial, which must not depend on the other trials of a run.
 
-A trial that runs in another group is another compiled program, which may round otherwise; what that
-leads to in the end is allowed to differ by a ten-thousandth of its size, or of 1 where it is
-smaller. Records of one group on one kind of machine are equal bit by bit.
+A trial in another group is another compiled program, whose rounding may differ; results may differ
+by `TOLERANCE`. Records of one group on one kind of machine are identical.
 """
 
 from __future__ import annotations
@@ -13,13 +11,14 @@ from typing import NamedTuple
 
 from unlazy.lab.trials import Record
 
-#: Relative to the larger of two numbers, or to 1.
+#: Relative to the larger of two numbers, or absolute if both are below 1.
 TOLERANCE = 1e-4
 
 
 class Difference(NamedTuple):
-    """How far two records are apart in one measure: the largest difference over all steps, relative
-    to the numbers or to 1, and the numbers there.
+    """Largest difference of two records in one measure over all steps, and the values there.
+
+    It is relative, or absolute if both values are below 1.
     """
 
     measure: str
@@ -35,7 +34,7 @@ class Difference(NamedTuple):
 
 
 def differences(one: Record, other: Record, tolerance: float = TOLERANCE) -> list[Difference]:
-    """Measure by measure; one that only one of them has is infinitely far."""
+    """Return the differences of all measures; infinite if a record does not have the measure."""
     found = []
     for name in sorted(one.measurements.keys() | other.measurements.keys()):
         a, b = one.measurements.get(name), other.measurements.get(name)

@@ -1,9 +1,8 @@
-"""What decides a claim: checks, published values, the conditions of a theorem, a control that must
-not hold, and the history of all that.
+"""Acceptance criteria of claims: checks, published values, assumptions, controls and history.
 
-Seeds come in three ranges. Settings are chosen on tuning seeds and looked at on development seeds;
-verdicts rest on judging seeds, from which nothing was chosen. A rule that was changed after a run
-is judged on judging seeds that no run had before.
+Seeds have three ranges. Settings are selected on tuning seeds and examined on development seeds.
+Verdicts use held-out seeds, on which nothing was selected. Criteria that were changed after a run
+are tested on held-out seeds that no earlier run has used.
 """
 
 from __future__ import annotations
@@ -20,19 +19,17 @@ from unlazy.lab.trials import Record
 
 Scale = Literal["smoke", "laptop", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
-#: The first seed of each range: settings are chosen on seeds from 0, looked at from 10, judged from
-#: 1000.
+#: First seed of each range.
 TUNING, DEVELOPMENT, EVALUATION = 0, 10, 1000
-#: Who set a bound: the paper; we, to make a statement checkable; or nobody: an identity of the
-#: construction, which decides nothing.
+#: Origin of a bound: the paper, this package (to make a statement checkable), or an identity of
+#: the construction, which does not count in the verdict.
 Origin = Literal["paper", "ours", "identity"]
 A = TypeVar("A", bound=StudyArm)
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """A measurement of an arm, at a step (None: the last), or its paired difference to another
-    one under the same seed (`minus`).
+    """A measurement of an arm at a step (None: the last), or its paired difference to another one.
 
     Comparisons with numbers are checks: `q >= 99`, `q <= 0.1`, `q.between(47, 53)`,
     `q.near(1, 1e-9)`. `q[2]` is the same at step 2, and `p - q` the paired difference.
@@ -46,11 +43,11 @@ class Quantity:
     __iter__ = None  # indexing selects a step, so that iteration would not end
 
     def __getitem__(self, step: int | None) -> Quantity:
-        require(self.minus is None, f"{self}: give each side of a difference its own step.")
+        require(self.minus is None, f"{self}: give each term of a difference its own step.")
         return dataclasses.replace(self, step=step)
 
     def __sub__(self, other: Quantity) -> Quantity:
-        require(self.minus is None, f"{self} is a difference already.")
+        require(self.minus is None, f"{self} is already a difference.")
         return dataclasses.replace(self, minus=other)
 
     def __ge__(self, lower: float) -> Check:
@@ -72,27 +69,27 @@ class Quantity:
         return own if self.minus is None else f"{own} − {self.minus}"
 
     def values(self, records: Mapping[str, Sequence[Record]]) -> list[float]:
-        """One value a seed."""
+        """Return one value per seed."""
         own = [record.value(self.measure, self.step) for record in records[self.arm]]
         if self.minus is None:
             return own
         return [mine - other for mine, other in zip(own, self.minus.values(records), strict=True)]
 
     def measured(self, records: Mapping[str, Sequence[Record]]) -> bool:
-        """Whether the records have it: an arm or a place of a row may be there at a larger scale
-        alone.
-        """
-        there = all(
+        """Return whether the records have it; a smaller scale may lack an arm or a step."""
+        recorded = all(
             self.measure in record.measurements and (self.step is None or self.step in record.steps)
             for record in records.get(self.arm, ())
         )
         return (
-            self.arm in records and there and (self.minus is None or self.minus.measured(records))
+            self.arm in records
+            and recorded
+            and (self.minus is None or self.minus.measured(records))
         )
 
     @property
     def range(self) -> tuple[float, float]:
-        """Between which ends the quantity can lie at all."""
+        """Smallest and largest possible value."""
         low, high = range_of(self.measure)
         if self.minus is None:
             return low, high
@@ -101,12 +98,12 @@ class Quantity:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The arms that it is measured on."""
+        """Names of its arms."""
         return (self.arm, *(self.minus.arms if self.minus else ()))
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The names of what is measured."""
+        """Names of its measures."""
         return (self.measure, *(self.minus.measures if self.minus else ()))
 
 
@@ -149,11 +146,11 @@ def variant_name(name: str, variant: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """lower ≤ mean of the quantity over seeds ≤ upper; with `share`: in more than this share of all
-    seeds it lies between them.
+    """lower ≤ mean of the quantity over seeds ≤ upper.
 
-    `scales`: where the bounds are meant to hold. `origin`: whose bounds they are. `exact`: the
-    quantity is computed without chance, so that equal values need no spread to be believed.
+    `share`: instead of the mean, more than this fraction of seeds must lie within the bounds.
+    `scales`: scales at which the check is applied. `origin`: source of the bounds. `exact`: the
+    quantity is not random, so that equal values over seeds are conclusive.
     """
 
     quantity: Quantity
@@ -173,11 +170,11 @@ class Check:
         )
         require(
             self.lower > low or self.upper < high,
-            f"{self.quantity} lies in [{low:g}, {high:g}] anyway: this check cannot fail.",
+            f"{self.quantity} always lies in [{low:g}, {high:g}]: this check cannot fail.",
         )
         require(
             self.share is None or 0 < self.share < 1,
-            f"{self.quantity}: a share lies between 0 and 1, but is {self.share}.",
+            f"{self.quantity}: `share` must lie between 0 and 1, got {self.share}.",
         )
 
     def __bool__(self) -> bool:
@@ -205,16 +202,16 @@ class Check:
 
     @property
     def counts(self) -> bool:
-        """Whether it takes part in the verdict."""
+        """Whether it counts in the verdict."""
         return self.origin != "identity"
 
     def allows(self, value: float) -> bool:
-        """Whether one value lies within the bounds."""
+        """Return whether one value lies within the bounds."""
         return self.lower <= value <= self.upper
 
     @property
     def bounds(self) -> str:
-        """The bounds, as they stand behind the quantity."""
+        """The bounds as text, such as "≥ 99"."""
         if math.isinf(self.upper):
             return f"≥ {self.lower:g}"
         return (
@@ -230,12 +227,10 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """A number as it is printed in the paper, with the standard deviation that the paper states for
-    it.
+    """A number as printed in the paper, with the standard deviation that the paper states.
 
-    It is reproduced where the whole interval of the measured mean lies within half a unit of the
-    last printed digit plus two such deviations. Each number counts once, under the quantity whose
-    description in the paper it carries.
+    It is reproduced if the whole interval of the measured mean lies within half a unit of the last
+    printed digit plus two standard deviations.
     """
 
     quantity: Quantity
@@ -249,18 +244,17 @@ class Published:
 
     @property
     def margin(self) -> float:
-        """How far the true mean may lie from the printed number."""
+        """Accepted distance of the mean from the printed number."""
         digits = len(self.printed.partition(".")[2])
         return 0.5 * 10.0**-digits + 2 * self.spread
 
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A condition of a theorem as a quantity: `value` at the sizes of a scale, and what the theorem
-    asks of it, `needed`.
+    """An assumption of a theorem: `value` at the sizes of a scale, and the required `needed`.
 
-    `value` may be something that is measured. Where the paper leaves a constant open, it is taken
-    as 1, and `text` says so.
+    `value` may be a measured quantity. A constant that the paper leaves open is taken as 1, which
+    `text` states.
     """
 
     text: str
@@ -269,10 +263,10 @@ class Condition:
     sense: Literal["≥", "≤"] = "≥"
 
     def at(self, scale: Scale, records: Mapping[str, Sequence[Record]]) -> Met:
-        """The condition at a scale."""
+        """Return the condition with its numbers at a scale."""
         if isinstance(self.value, Quantity):
             found = self.value.values(records)
-            value = min(found) if self.sense == "≥" else max(found)  # the worst of the seeds
+            value = min(found) if self.sense == "≥" else max(found)  # the worst seed
         else:
             value = self.value(scale)
         return Met(self, float(value), float(self.needed(scale)))
@@ -288,31 +282,30 @@ class Met:
 
     @property
     def met(self) -> bool:
-        """Whether the run meets it."""
+        """Whether it is met."""
         return (
             self.value >= self.needed if self.condition.sense == "≥" else self.value <= self.needed
         )
 
     @property
     def factor(self) -> float:
-        """By what factor it is missed; at most 1 where it is met."""
+        """Factor by which it is missed; at most 1 if it is met."""
         above, below = (
             (self.needed, self.value) if self.condition.sense == "≥" else (self.value, self.needed)
         )
         return math.inf if below <= 0 < above else above / below if below else 0.0
 
     def __str__(self) -> str:
-        told = (
-            f"{self.condition.text}: {self.value:.3g} where {self.condition.sense} "
-            f"{self.needed:.3g} is asked"
-        )
-        return told + ("" if self.met else f", missed {self.factor:.3g}-fold")
+        required = f"{self.condition.text}: {self.value:.3g}, required {self.condition.sense} "
+        missed = "" if self.met else f" (missed by a factor of {self.factor:.3g})"
+        return f"{required}{self.needed:.3g}{missed}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Control:
-    """A world in which the statement is false: the same arms by name, on which the same rule must
-    not say "holds".
+    """A negative control: arms of the same names that violate the statement.
+
+    The acceptance criteria must not hold on them.
     """
 
     what: str
@@ -339,9 +332,9 @@ def variants(
 
 def shuffled(
     study: Callable[[Scale], Mapping[str, StudyArm]],
-    what: str = "learners see labels of other inputs",
+    what: str = "learners get shuffled labels",
 ) -> Control:
-    """The control in which every learner of a study is shown labels that say nothing."""
+    """Return the negative control in which every learner of a study gets shuffled labels."""
 
     def null(scale: Scale) -> Mapping[str, StudyArm]:
         return {name: shuffled_labels(arm) or arm for name, arm in study(scale).items()}
@@ -349,24 +342,22 @@ def shuffled(
     return Control(what, null)
 
 
-def relabelled_arms(
+def shuffled_arms(
     study: Callable[[Scale], Mapping[str, StudyArm]], names: Sequence[str]
 ) -> Control:
-    """The same for some arms of a study, where the others add nothing to what decides."""
+    """Return the negative control with these arms only, and shuffled labels."""
 
     def null(scale: Scale) -> Mapping[str, StudyArm]:
         return {
             name: shuffled_labels(arm) or arm for name, arm in study(scale).items() if name in names
         }
 
-    return Control("learners see labels of other inputs", null)
+    return Control("learners get shuffled labels", null)
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """That a bound, a size or an arm was changed after a run: from then on the rule is judged on
-    seeds from `first_seed`.
-    """
+    """A change of a bound, size or arm after a run; later verdicts use seeds ≥ `first_seed`."""
 
     date: str
     what: str

@@ -1,8 +1,7 @@
-"""The driver: run any studies, with any store and engine.
+"""Run studies with any store and engine.
 
-Each round, the driver collects the trials of all studies, asks the store once which have a record,
-runs the others together, and keeps each record as it comes. Interrupt it at any time: what is
-finished is kept, and the same studies resume from there.
+Each round collects the trials of all studies, looks up stored records, runs the other trials
+together, and stores each record when it is finished. An interrupted run resumes from the store.
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Round:
-    """Trials that run together: the engine's plan, and how many of all are answered by the store.
+    """Trials that run together: the engine's plan, and the numbers of all and of stored trials.
 
-    `changed` names what differs from the code, libraries or data of earlier records of the same
-    trials; `outdated` counts the trials that have such records only. `reused` counts trials that
-    are answered by such records.
+    `outdated`: number of trials whose only records were made by other code, libraries or data.
+    `changed`: what differs. `reused`: number of trials for which such records are used.
     """
 
     plan: Plan
@@ -45,20 +43,20 @@ class RunCallback(Callback, Protocol):
     """Receives the events of a run."""
 
     def began(self, round: Round) -> None:
-        """A round begins; its plan is empty if all its trials are stored."""
+        """A round began; its plan is empty if all its trials are stored."""
 
     def ended(self, round: Round, failures: Sequence[Failure], summary: str) -> None:
-        """A round ended; `summary` says where its trials ran."""
+        """A round ended; `summary`: where its trials ran."""
 
     def interrupted(self, round: Round, saved: int) -> None:
-        """A round was interrupted after so many records were saved."""
+        """A round was interrupted; `saved` records are stored."""
 
     def noted(self, sentence: str, *, passing: bool = False) -> None:
-        """A study has an intermediate result, or `passing` says what it does now."""
+        """A study has an intermediate result; with `passing`, a status."""
 
 
 class NullRunCallback(NullCallback):
-    """A watcher that reports nothing."""
+    """A callback that does nothing."""
 
     def began(self, round: Round) -> None:
         pass
@@ -85,7 +83,7 @@ class Incomplete(Generic[T]):
         count = len(self.failures)
         return (
             f"{self.study.title}: {count} trial{'s' * (count != 1)} could not be run. "
-            f"The first: {first.reason}. The same command tries again."
+            f"First error: {first.reason}. Rerun to try again."
         )
 
 
@@ -100,15 +98,15 @@ def run(
 ) -> list[T | Incomplete[T]]:
     """Run studies to their outcomes, in their order.
 
-    `fresh`: run every trial again and replace its record. `reuse_older`: records made by other
-    code, libraries or data answer too, if there is none of the present ones.
+    `fresh`: run every trial again and replace its record. `reuse_older`: also use records made by
+    other code, libraries or data, if there is no current record.
     """
     driver = _Driver(store, engine, callback or NullRunCallback(), fresh, reuse_older)
     return driver.run(studies)
 
 
 def run_one(study: Study[T], store: Store, engine: Engine, **options: Any) -> T:
-    """Run one study; an error says which trials could not be run."""
+    """Run one study; raise an error if trials could not be run."""
     (outcome,) = run([study], store, engine, **options)
     if isinstance(outcome, Incomplete):
         raise StoreError(str(outcome))
@@ -116,7 +114,7 @@ def run_one(study: Study[T], store: Store, engine: Engine, **options: Any) -> T:
 
 
 class _Driver:
-    """One call of `run`: the records it has so far, and what could not be run."""
+    """One call of `run`: records so far, and failures."""
 
     def __init__(
         self, store: Store, engine: Engine, callback: RunCallback, fresh: bool, reuse_older: bool
@@ -131,28 +129,27 @@ class _Driver:
         asked: dict[int, Sequence[Runnable]] = {}
         self.engine.costs = Costs(self.store.costs())
         rounds: dict[int, Rounds[Any]] = {
-            place: study.rounds(self.store, self.callback.noted)
-            for place, study in enumerate(studies)
+            i: study.rounds(self.store, self.callback.noted) for i, study in enumerate(studies)
         }
-        for place in rounds:
-            advance(rounds[place], None, place, asked, outcomes)
-        arrays = any(study.arrays for study in studies)  # a record may serve several of them
+        for i in rounds:
+            advance(rounds[i], None, i, asked, outcomes)
+        arrays = any(study.arrays for study in studies)  # several studies may use one record
         while asked:
             self.answer([trial for trials in asked.values() for trial in trials], arrays)
-            for place, trials in list(asked.items()):
+            for i, trials in list(asked.items()):
                 ids = {trial.id for trial in trials}
                 failed = tuple(self.failures[each] for each in ids & self.failures.keys())
                 if failed:
-                    rounds[place].close()
-                    del asked[place]
-                    outcomes[place] = Incomplete(studies[place], failed)
+                    rounds[i].close()
+                    del asked[i]
+                    outcomes[i] = Incomplete(studies[i], failed)
                 else:
                     sent = {each: self.records[each] for each in ids}
-                    advance(rounds[place], sent, place, asked, outcomes)
-        return [outcomes[place] for place in range(len(studies))]
+                    advance(rounds[i], sent, i, asked, outcomes)
+        return [outcomes[i] for i in range(len(studies))]
 
     def answer(self, trials: Iterable[Runnable], arrays: bool) -> None:
-        """Get a record or a failure of each trial: from this run, from the store, or by running."""
+        """Get a record or a failure of each trial, from this run, the store, or the engine."""
         wanted = {
             trial.id: trial
             for trial in trials
@@ -204,10 +201,10 @@ class _Driver:
     def _run(self, trials: Sequence[Runnable], shapes: int, arrays: bool) -> list[Failure]:
         prints = {trial.fingerprint.id: trial.fingerprint for trial in trials}
         self.store.add_fingerprints({name: each.to_json() for name, each in prints.items()})
-        teller = CostRecorder(shapes, self.callback)
+        recorder = CostRecorder(shapes, self.callback)
         failed = []
         try:
-            with contextlib.closing(self.engine.run(trials, teller)) as found:
+            with contextlib.closing(self.engine.run(trials, recorder)) as found:
                 for one in found:
                     with writing():
                         if isinstance(one, Failure):
@@ -218,6 +215,6 @@ class _Driver:
                         kept = one if arrays else dataclasses.replace(one, arrays={})
                         self.records[one.id] = kept
         finally:
-            with contextlib.suppress(StoreError):  # what ended the run is the better message
-                self.store.add_costs(teller.costs)
+            with contextlib.suppress(StoreError):  # the original error is more informative
+                self.store.add_costs(recorder.costs)
         return failed

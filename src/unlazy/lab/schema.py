@@ -1,4 +1,4 @@
-"""Tables of a store, and how stores of older versions become the present one."""
+"""Tables of a store, and migration of stores of older versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-#: Written into the file's header: tells a store of ours from any other SQLite file.
+#: Application id in the header of the file, which identifies stores.
 APPLICATION_ID = 0x756E6C7A  # "unlz"
 SCHEMA_VERSION = 4
 #: The fingerprint of records made before fingerprints were recorded.
@@ -51,7 +51,7 @@ CREATE TABLE IF NOT EXISTS costs (
     kind TEXT NOT NULL, work REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (kind, work)
 ) WITHOUT ROWID
 """
-#: Version 1 knew runs of claims alone.
+#: Version 1 had only runs of claims.
 _FROM_VERSION_1 = f"""
 ALTER TABLE runs RENAME TO old_runs;
 {_RUNS};
@@ -68,7 +68,7 @@ def execute(db: sqlite3.Connection, script: str) -> None:
 
 
 def create(db: sqlite3.Connection) -> None:
-    """Make the tables in an empty file."""
+    """Create the tables in an empty file."""
     for script in (_PROVENANCE, _RECORDS, _RULES, _RUNS, _COSTS):
         execute(db, script)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -76,9 +76,9 @@ def create(db: sqlite3.Connection) -> None:
 
 
 def migrate(db: sqlite3.Connection, version: int) -> None:
-    """Bring a store of an older version up to date within the open transaction.
+    """Migrate a store of an older version within the open transaction.
 
-    Records keep their content. They get the keys that their trials have now and the fingerprint
+    Records keep their content. They get the current keys of their trials and the fingerprint
     `UNKNOWN`, so they count as made by other code.
     """
     from unlazy.lab.rebuilding import brief
@@ -89,11 +89,11 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
     execute(db, _COSTS)
     db.execute("ALTER TABLE records RENAME TO old_records")
     db.execute("ALTER TABLE arrays RENAME TO old_arrays")
-    db.execute("DROP TABLE IF EXISTS failures")  # they are tried again anyway
+    db.execute("DROP TABLE IF EXISTS failures")  # these trials are run again anyway
     execute(db, _RECORDS)
     ids: dict[str, str] = {}
     columns = "key, trial, status, steps, names, measurements, seconds, provenance, created"
-    # Of several records that are one trial now, the newest stays.
+    # Of several records of what is now one trial, the newest is kept.
     newest_first = f"SELECT {columns} FROM old_records ORDER BY created DESC"
     for old, trial, *rest in db.execute(newest_first).fetchall():
         try:
@@ -130,7 +130,7 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
 
 
 def checksum(row: Iterable[Any], arrays: Iterable[Iterable[Any]]) -> str:
-    """Hash a record as it is stored: its columns but the checksum, and its arrays in order."""
+    """Return the hash of a stored record: all columns except the checksum, and its arrays."""
     digest = hashlib.sha256()
     for value in (*row, *(value for array in arrays for value in array)):
         if not isinstance(value, bytes):
@@ -148,7 +148,7 @@ SEALED = (
 
 
 def content(db: sqlite3.Connection, record: str) -> str:
-    """Return the checksum that the stored record has now."""
+    """Return the checksum of the current content of a stored record."""
     row = db.execute(
         f"SELECT {SEALED} FROM records r JOIN provenance p ON p.id = r.provenance WHERE r.id = ?",
         (record,),

@@ -1,4 +1,4 @@
-"""How outcomes show themselves in Python and in notebooks: the one place that calls `report`."""
+"""Figures, pages and notebook display of outcomes; the only module of `lab` that uses `report`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Shown:
         from unlazy.report.view import view_of
 
         plots = view_of(self).plots
-        require(bool(plots), "There is nothing to draw.")
+        require(bool(plots), "This outcome has no plot.")
         return draw(plots[0])
 
     def page(self, path: Path | str) -> None:
-        """Write an HTML page that is readable offline."""
+        """Write a self-contained HTML page."""
         from unlazy.report.html import write_page
         from unlazy.report.view import view_of
 

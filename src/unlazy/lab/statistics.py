@@ -1,7 +1,6 @@
-"""Means over seeds and their intervals, shares of seeds, how many seeds decide, and many checks at
-once.
+"""Confidence intervals of means and fractions over seeds, sample sizes, and multiple testing.
 
-Reference: Clopper, Pearson (1934) for shares; Holm (1979) for many checks.
+Reference: Clopper, Pearson (1934) for fractions; Holm (1979) for multiple tests.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ import scipy.stats
 
 #: Confidence level of all intervals.
 LEVEL = 0.95
-#: The chance of deciding that a number of seeds is planned for.
+#: Power for which numbers of seeds are planned.
 POWER = 0.9
-#: Ends of what measures can be, by how their names end.
+#: Ranges of measures, by the ends of their names.
 RANGES = {
     "accuracy": (0.0, 100.0),
     "cosine": (-1.0, 1.0),
@@ -28,7 +27,7 @@ RANGES = {
 
 
 def range_of(measure: str) -> tuple[float, float]:
-    """Between which ends a measure can lie at all."""
+    """Return the smallest and largest possible value of a measure."""
     return next(
         (ends for name, ends in RANGES.items() if f"_{measure}".endswith(f"_{name}")),
         (-math.inf, math.inf),
@@ -58,10 +57,10 @@ def estimate(
     level: float = LEVEL,
     within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Estimate:
-    """Mean of `values` and Student's interval, cut off where the quantity cannot lie; NaN where a
-    value is not finite.
+    """Return the mean of `values` and Student's interval, clipped to `within`.
 
-    For one value it is as wide as it can be, unless the value is `exact`: then it has no width.
+    All are NaN if a value is NaN or infinite. The interval of one value is `within`, or of width 0
+    if the value is `exact`.
     """
     array = np.asarray(values, float)
     if not np.all(np.isfinite(array)):
@@ -82,16 +81,12 @@ def estimate(
 
 
 def estimate_of(measure: str, values: Sequence[float]) -> Estimate:
-    """As `estimate`, within the ends of the measure; of one value alone the interval stays without
-    ends.
-    """
+    """Return `estimate` within the range of the measure; the interval of one value is infinite."""
     return estimate(values, within=range_of(measure)) if len(values) > 1 else estimate(values)
 
 
-def chance_of_mean(measured: Estimate, bound: float) -> float:
-    """Student's two-sided chance of a mean at least so far from `bound`, if the true mean were
-    there.
-    """
+def p_value_of_mean(measured: Estimate, bound: float) -> float:
+    """Return the two-sided p-value of Student's test that the mean equals `bound`."""
     error = measured.deviation / math.sqrt(measured.seeds)
     if not error > 0:
         return 1.0 if measured.mean == bound else 0.0
@@ -99,9 +94,7 @@ def chance_of_mean(measured: Estimate, bound: float) -> float:
 
 
 def share_interval(successes: int, runs: int, level: float = LEVEL) -> tuple[float, float]:
-    """Clopper and Pearson's one-sided bounds of a probability, from below and from above, each at
-    `level`.
-    """
+    """Return the one-sided Clopper-Pearson bounds of a probability, each at `level`."""
     low = (
         0.0
         if successes == 0
@@ -116,46 +109,42 @@ def share_interval(successes: int, runs: int, level: float = LEVEL) -> tuple[flo
 
 
 def runs_for_share(share: float, level: float = LEVEL) -> int:
-    """How many runs, all of them successful, show that more than `share` of all runs succeed."""
+    """Return the number of runs, all successful, that show a success rate above `share`."""
     return math.ceil(math.log(1 - level) / math.log(share) - 1e-9)
 
 
 def seeds_for(
-    distance: float, *, power: float = POWER, level: float = LEVEL, most: int = 10_000
+    distance: float, *, power: float = POWER, level: float = LEVEL, max_seeds: int = 10_000
 ) -> int:
-    """How many seeds decide with this power where the true mean lies `distance` standard deviations
-    inside a bound.
+    """Return the number of seeds for this power, if the mean is `distance` SDs inside a bound.
 
-    Student's test at its non-central distribution: 2 deviations inside take 5 seeds, 1 deviation
-    13.
+    Student's test with its noncentral distribution: 5 seeds for 2 SDs, 13 seeds for 1 SD.
     """
-    return _seeds_for(float(f"{distance:.2g}"), power, level, most)
+    return _seeds_for(float(f"{distance:.2g}"), power, level, max_seeds)
 
 
 @functools.lru_cache(maxsize=4096)
-def _seeds_for(distance: float, power: float, level: float, most: int) -> int:
+def _seeds_for(distance: float, power: float, level: float, max_seeds: int) -> int:
     def enough(count: int) -> bool:
         critical = scipy.stats.t.ppf((1 + level) / 2, count - 1)
         return bool(scipy.stats.nct.sf(critical, count - 1, distance * math.sqrt(count)) >= power)
 
     low, high = 1, 2
-    while high < most and not enough(high):
+    while high < max_seeds and not enough(high):
         low, high = high, 2 * high
-    if high >= most:
-        return most
-    while high - low > 1:  # power grows with the number
+    if high >= max_seeds:
+        return max_seeds
+    while high - low > 1:  # power increases with the count
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 
-def holm(chances: Sequence[float]) -> list[float]:
-    """Chances of many tests, adjusted so that one below α is found by error in at most a share α of
-    all cases.
-    """
-    order = sorted(range(len(chances)), key=lambda place: chances[place])
-    adjusted, greatest = [1.0] * len(chances), 0.0
-    for rank, place in enumerate(order):
-        greatest = max(greatest, min(1.0, (len(chances) - rank) * chances[place]))
-        adjusted[place] = greatest
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted by Holm's method, which controls the familywise error rate."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, largest = [1.0] * len(p_values), 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = largest
     return adjusted

@@ -1,6 +1,6 @@
-"""Being told to stop: by Ctrl-C, or by SIGTERM as clusters send it.
+"""Handling of Ctrl-C and of SIGTERM, which clusters send.
 
-A write that has begun is finished first.
+A write in progress is completed first.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from types import FrameType
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: like Ctrl-C, but from a machine."""
+    """Interrupt by SIGTERM."""
 
 
 class _Asked:
-    """Whether something is being written, and how one was asked to stop meanwhile."""
+    """Number of writes in progress, and the interrupt received meanwhile."""
 
     writing = 0
     asked: type[KeyboardInterrupt] | None = None
@@ -33,9 +33,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """Within it SIGTERM and Ctrl-C raise `Terminated` and `KeyboardInterrupt`, but not in the
-    middle of a write.
-    """
+    """Raise `Terminated` on SIGTERM and `KeyboardInterrupt` on Ctrl-C, but not during a write."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -50,7 +48,7 @@ def stoppable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing() -> Iterator[None]:
-    """What must not be cut off."""
+    """Delay interrupts until the end of a write."""
     _Asked.writing += 1
     try:
         yield

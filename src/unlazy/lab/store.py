@@ -1,10 +1,9 @@
-"""The store: one SQLite file of records, keyed by the content of their trials and by fingerprint.
+"""The store: one SQLite file of records, identified by content hash and fingerprint.
 
-A record answers for a trial only if both match: the trial's content (`key`), and the code, library
-versions and data that made it (`fingerprint`). Records of other fingerprints stay, and are used
-only on request. A record is written in one transaction, so it is there whole or not at all,
-whatever kills the process; a second record of the same identity is ignored, so several processes
-may share a store.
+A record is used for a trial only if both match: the content of the trial (`key`), and the code,
+library versions and data that made it (`fingerprint`). Records of other fingerprints are kept, and
+used only on request. A record is written in one transaction, so a killed process leaves no partial
+record. A second record with the same id is ignored, so several processes may use one store.
 """
 
 from __future__ import annotations
@@ -26,17 +25,16 @@ from unlazy.lab.trials import Failure, Record, Runnable, now
 
 Kind = Literal["claim", "control", "contest", "scaling", "audit", "ranking"]
 KINDS = get_args(Kind)
-#: More seeds than any run has: a damaged number would take for ever to lay out.
+#: Upper limit of the seeds of a run, which detects damaged numbers.
 MAX_SEEDS = 100_000
 
 
 class Run(NamedTuple):
-    """That a claim, its control, a contest or a scaling study was run: on which seeds, and the keys
-    of its trials by arm or learner.
+    """A run of a study: its seeds, and the ids of its records by arm or learner.
 
-    `name` is the claim's or the task's. `setting` tells runs of one name apart: the scale of a
-    claim, the command of the others. `outcome` is what became of it, as plain data; a claim is
-    judged anew from its records, and has there only which look at them it was.
+    `name`: that of the claim or task. `setting` distinguishes runs of one name: the scale of a
+    claim, the command of other studies. `outcome`: the outcome as JSON data; for a claim, whose
+    verdict is computed from its records, only the number of the interim analysis.
     """
 
     kind: Kind
@@ -50,14 +48,12 @@ class Run(NamedTuple):
 
 
 class Store(Database):
-    """An open store. Use it as a context manager; `read_only` never makes a store and never changes
-    a record.
-    """
+    """An open store, used as a context manager; with `read_only` it is not created or changed."""
 
     def add(self, record: Record, *, replace: bool = False) -> bool:
         """Write a record in one transaction.
 
-        Returns False if there is one of the same identity, which is kept unless `replace`.
+        Return False if the id exists; that record is kept unless `replace`.
         """
         row = (
             record.id,
@@ -97,7 +93,7 @@ class Store(Database):
         )
 
     def add_fingerprints(self, content: Mapping[str, Mapping[str, Mapping[str, str]]]) -> None:
-        """Keep the components of fingerprints, so that differences can be named."""
+        """Store the components of fingerprints, so that differences can be named."""
         with self._transaction():
             self._db.executemany(
                 "INSERT OR IGNORE INTO fingerprints VALUES (?,?)",
@@ -105,7 +101,7 @@ class Store(Database):
             )
 
     def fingerprint(self, name: str) -> dict[str, dict[str, str]]:
-        """Return the components of a fingerprint; nothing if they were not recorded."""
+        """Return the components of a fingerprint; empty if they were not recorded."""
         with self._explained(), self._checked(f"The fingerprint {name!s:.40}"):
             row = self._db.execute(
                 "SELECT content FROM fingerprints WHERE id = ?", (name,)
@@ -115,10 +111,9 @@ class Store(Database):
     def find(
         self, trials: Iterable[Runnable], *, arrays: bool = False, reuse_older: bool = False
     ) -> dict[str, Record]:
-        """Return records that answer for trials, by the trials' ids.
+        """Return the records of trials, by the trials' ids.
 
-        `reuse_older`: for a trial without a record of its own fingerprint, the newest record of
-        its key answers.
+        `reuse_older`: for a trial without a record of its fingerprint, use the newest of its key.
         """
         found: dict[str, Record] = {}
         for trial in trials:
@@ -149,10 +144,9 @@ class Store(Database):
             return found
         if (failure := self.failures().get(record)) is not None:
             raise StoreError(
-                f"The trial {record} could not be run: {failure.reason}. The same command tries it "
-                "again."
+                f"The trial {record} could not be run: {failure.reason}. Rerun to try again."
             )
-        raise StoreError(f"The store {self.path} holds no record of the trial {record}.")
+        raise StoreError(f"The store {self.path} has no record of the trial {record}.")
 
     def records(self, *, arrays: bool = False) -> Iterator[Record]:
         """Yield all records, in the order of their ids."""
@@ -173,7 +167,7 @@ class Store(Database):
         name, key, fingerprint, trial, status, steps, names, measurements, details = row[:9]
         seconds, origin, created = row[9:]
         if status not in ("ok", "diverged"):
-            raise ValueError(f"there is no status {status!r:.40}")
+            raise ValueError(f"{status!r:.40} is not a status")
         return Record(
             key=str(key),
             fingerprint=str(fingerprint),
@@ -200,7 +194,7 @@ class Store(Database):
         }
 
     def is_sealed(self, record: str) -> bool:
-        """Whether a stored record is what was written: its checksum matches its content."""
+        """Return whether the checksum of a stored record matches its content."""
         with self._explained():
             (written,) = self._db.execute(
                 "SELECT checksum FROM records WHERE id = ?", (record,)
@@ -218,9 +212,7 @@ class Store(Database):
         self._db.execute("DELETE FROM records WHERE id = ?", (record,))
 
     def register_rules(self, rules: Mapping[str, str]) -> None:
-        """Note by which rules claims are judged, before anything is run; a rule already known keeps
-        its time.
-        """
+        """Register acceptance criteria of claims before a run; known ones keep their time."""
         with self._transaction():
             self._db.executemany(
                 "INSERT OR IGNORE INTO rules VALUES (?,?,?)",
@@ -228,7 +220,7 @@ class Store(Database):
             )
 
     def rule_registered(self, claim: str, rule: str) -> str | None:
-        """When this store first saw the rule of a claim."""
+        """Return when the acceptance criteria of a claim were registered, or None."""
         with self._explained():
             row = self._db.execute(
                 "SELECT registered FROM rules WHERE claim = ? AND rule = ?", (claim, rule)
@@ -236,9 +228,7 @@ class Store(Database):
         return row[0] if row else None
 
     def register_rules_at(self, rules: Iterable[tuple[str, str, str]]) -> None:
-        """Note rules that another store has seen, with the times at which it did; the earlier time
-        of a rule counts.
-        """
+        """Register acceptance criteria of another store; the earlier of two times is kept."""
         earlier = (
             "INSERT INTO rules VALUES (?,?,?) ON CONFLICT DO UPDATE SET registered = "
             "min(registered, excluded.registered)"
@@ -247,7 +237,7 @@ class Store(Database):
             self._db.executemany(earlier, list(rules))
 
     def rules(self) -> list[tuple[str, str, str]]:
-        """Claims, their rules, and when these were first seen."""
+        """Return claims, their acceptance criteria, and the times of registration."""
         with self._explained():
             return [
                 (str(claim), str(rule), str(at))
@@ -259,15 +249,13 @@ class Store(Database):
         return [record for record, _ in self.created()]
 
     def created(self) -> list[tuple[str, str]]:
-        """Return ids of all records, in order, and when they were made."""
+        """Return ids and creation times of all records, in order."""
         with self._explained():
             rows = self._db.execute("SELECT id, created FROM records ORDER BY id")
             return [(str(record), str(at)) for record, at in rows]
 
     def tidy(self) -> int:
-        """Forget provenances and failures that nothing refers to, and give the space back; how many
-        bytes.
-        """
+        """Delete provenances and failures without references; return the number of bytes freed."""
         before = self.path.stat().st_size
         with self._transaction():
             self._db.execute("DELETE FROM failures WHERE id IN (SELECT id FROM records)")
@@ -284,13 +272,13 @@ class Store(Database):
         return before - self.path.stat().st_size
 
     def add_run(self, run: Run) -> None:
-        """Note that something was run on these trials."""
+        """Store a run."""
         with self._transaction():
             row = (*run[:5], dumps(run.arms), run.created, dumps(run.outcome))
             self._db.execute("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?)", row)
 
     def runs(self, kind: Kind | None = None) -> list[Run]:
-        """All runs, or those of one kind, the newest first."""
+        """Return all runs, or those of one kind, the newest first."""
         columns = "kind, name, setting, first_seed, seeds, arms, created, outcome"
         query = f"SELECT {columns} FROM runs ORDER BY created DESC, name"
         with self._explained():
@@ -309,12 +297,12 @@ class Store(Database):
                 and 0 < seeds <= MAX_SEEDS
             )
             if kind not in KINDS or not counted or not _are_keys(keys.values()):
-                raise ValueError("it is no run")
+                raise ValueError("it is not a run")
             told = plain(outcome, (dict, type(None)), "its outcome")
             return Run(kind, str(name), str(setting), first, seeds, keys, str(created), told)
 
     def add_failure(self, failure: Failure) -> None:
-        """Note that a trial could not be run; the newest reason is kept."""
+        """Store that a trial could not be run; the newest reason is kept."""
         with self._transaction():
             origin = self._provenance_id(dumps(failure.provenance))
             row = (failure.id, dumps(failure.trial), failure.reason, origin, failure.created)
@@ -340,12 +328,12 @@ class Store(Database):
             }
 
     def add_costs(self, costs: Iterable[Cost]) -> None:
-        """Note what trials took; of each kind and size the latest is kept."""
+        """Store costs of trials; the newest of each kind and size is kept."""
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO costs VALUES (?,?,?)", list(costs))
 
     def costs(self) -> list[Cost]:
-        """What trials took."""
+        """Return the costs of trials."""
         with self._explained(), self._checked("A cost"):
             rows = self._db.execute("SELECT kind, work, seconds FROM costs")
             return [Cost(str(kind), float(work), float(seconds)) for kind, work, seconds in rows]
@@ -353,7 +341,7 @@ class Store(Database):
 
 @contextlib.contextmanager
 def opened(store: Store | Path | str | None) -> Iterator[Store]:
-    """Open a store for a while, unless it is open; without one, open a temporary one."""
+    """Open a store unless it is open; None opens a temporary store."""
     if isinstance(store, Store):
         yield store
     elif store is not None:

@@ -1,8 +1,8 @@
 """The study protocol: rounds of trials that end in an outcome.
 
-A claim, its control, a contest, a scaling study, an audit and a ranking are studies. `rounds` is a
-generator: it yields trials, receives their records, and returns an outcome. What runs the trials,
-looks them up in the store, and keeps their records is the driver, `unlazy.lab.run`.
+Claims, controls, benchmarks, scaling studies, audits and rankings are studies. `rounds` is a
+generator: it yields trials, receives their records, and returns an outcome. `unlazy.lab.run` looks
+trials up in the store, runs the others, and stores their records.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from unlazy.lab.store import Store
 from unlazy.lab.trials import Record, Runnable
 
 O_co = TypeVar("O_co", covariant=True)
-#: Records by the ids of the trials that asked for them.
+#: Records by the ids of their trials.
 Records = Mapping[str, Record]
 #: What `Study.rounds` returns.
 Rounds = Generator[Sequence[Runnable], Records, O_co]
 
 
 class Say(Protocol):
-    """Receives sentences on how a study proceeds; `passing` ones matter only while it runs."""
+    """Receives progress messages of a study; `passing` ones are only a status."""
 
     def __call__(self, sentence: str, *, passing: bool = False) -> None:
-        """Receive a sentence."""
+        """Receive a message."""
 
 
 def silent(sentence: str, *, passing: bool = False) -> None:
-    """Ignore a sentence."""
+    """Ignore a message."""
 
 
 class Study(Protocol[O_co]):
@@ -36,7 +36,7 @@ class Study(Protocol[O_co]):
 
     @property
     def title(self) -> str:
-        """What is run, in one line."""
+        """The study in one line."""
 
     @property
     def arrays(self) -> bool:
@@ -45,8 +45,8 @@ class Study(Protocol[O_co]):
     def rounds(self, store: Store, say: Say = silent) -> Rounds[O_co]:
         """Yield trials, receive their records, return the outcome.
 
-        The store is there to read earlier runs and to note this one; it is not asked for records.
-        `say` receives intermediate results as sentences.
+        The store is used to read earlier runs and to add this one, not to look up records. `say`
+        receives intermediate results.
         """
 
 
@@ -55,7 +55,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def parallel(rounds: Mapping[K, Rounds[O]]) -> Rounds[dict[K, O]]:
-    """Run several generators of rounds side by side: each of its rounds holds one of each."""
+    """Run several generators of rounds in parallel: each round joins one round of each."""
     outcomes: dict[K, O] = {}
     asked: dict[K, Sequence[Runnable]] = {}
     for name, each in rounds.items():
@@ -75,7 +75,7 @@ def advance(
     asked: dict[K, Sequence[Runnable]],
     outcomes: dict[K, O],
 ) -> None:
-    """Send records to a generator of rounds; note the trials it asks for, or its outcome."""
+    """Send records to a generator of rounds; store its next trials, or its outcome."""
     try:
         asked[name] = next(rounds) if sent is None else rounds.send(sent)
     except StopIteration as end:

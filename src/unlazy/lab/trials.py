@@ -1,4 +1,4 @@
-"""Trials, instruments and records: what is run, and what is kept of it."""
+"""Trials, exact computations, and their records."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ from unlazy.probes.base import Probe
 from unlazy.tasks.base import Family
 
 Status = Literal["ok", "diverged"]
-#: Under this name an exact computation may return further plain data, which its record keeps.
+#: Name under which an exact computation may return further JSON data for its record.
 DETAILS = "details"
 
 
 def now() -> str:
-    """The current time as text that sorts by time."""
+    """Return the current time as a string that sorts by time."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 class ExactComputation(eqx.Module):
-    """An exact computation without a learner on a task: a count, a bound beside what it bounds, a
-    spectrum.
+    """A computation without a learner, such as a count, a bound or a spectrum.
 
-    It runs on the host, once a seed, and may call compiled functions; in a study it stands beside
-    the arms. `axis` names the field along which it measures (sizes, times, …), if there is one.
+    It runs on the host, once per seed, and may call compiled functions. It is an arm of studies.
+    `axis`: name of the field along which it measures (sizes, times, …), if there is one.
     """
 
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
@@ -51,30 +50,30 @@ class ExactComputation(eqx.Module):
 
     @abstractmethod
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Numbers and arrays by name. With an axis, the first axis of each is that of `steps`."""
+        """Return numbers and arrays by name. The first axis of each is that of `steps`, if any."""
 
     def trials(self, seeds: Sequence[int]) -> list[Runnable]:
-        """One measurement a seed."""
+        """Return one measurement per seed."""
         return [Measurement(self, seed) for seed in seeds]
 
     def join(self, records: Sequence[Record], seeds: Sequence[int]) -> list[Record]:
-        """One record a seed, as they are."""
+        """Return the records, one per seed."""
         return list(records)
 
 
 class _Runnable:
-    """What can be run by a seed and is stored under a hash of its content."""
+    """Base of trials and measurements, which are stored under a hash of their content."""
 
     seed: int
 
     def __post_init__(self) -> None:
         require(
             isinstance(self.seed, int) and 0 <= self.seed < 2**32,
-            f"A seed is a whole number in [0, 2³²), but is {self.seed!r}.",
+            f"`seed` must be an integer in [0, 2³²), got {self.seed!r}.",
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return the content as plain JSON data."""
+        """Return the content as JSON data."""
         return self._described(brief=False)
 
     def _described(self, *, brief: bool, parts: Ingredients | None = None) -> dict[str, Any]:
@@ -102,21 +101,19 @@ class _Runnable:
 
     @functools.cached_property
     def id(self) -> str:
-        """The name of its record: a record answers only if key and fingerprint both match."""
+        """The id of its record: key and fingerprint."""
         return f"{self.key}.{self.fingerprint.id}"
 
 
-#: Descriptions of parts that trials share, such as one family under many seeds, by their identity
-#: in memory; the part itself is kept, so that its identity is not given to another.
+#: Descriptions of parts that trials share, such as a family, by their `id` in memory; the part is
+#: kept alive so that its `id` is not reused.
 _PARTS: dict[tuple[int, bool], tuple[Any, Any, Ingredients]] = {}
-#: So many are kept.
+#: Size of this cache.
 MAX_PARTS = 1000
 
 
 def _part(value: Any, brief: bool) -> tuple[Any, Ingredients]:
-    """Describe a part of a trial, once for all trials that share it; files may change, so parts
-    that refer to data are described each time.
-    """
+    """Describe a part of a trial, with a cache; parts that refer to data files are not cached."""
     known = _PARTS.get((id(value), brief))
     if known is not None and known[0] is value:
         return known[1], known[2]
@@ -137,10 +134,9 @@ def key_of(brief: object) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Trial(_Runnable):
-    """One run: a task drawn from `family` and a `learner` given `n` examples, both by `seed`, and
-    the `probes` that look at it.
+    """One run: a task drawn from `family`, a `learner` trained on `n` examples, and `probes`.
 
-    The learner is kept as it suits the family.
+    `seed` determines all random draws. The learner is adapted to the family.
     """
 
     family: Family
@@ -152,10 +148,10 @@ class Trial(_Runnable):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_whole("n", self.n, "examples")
-        most = self.family.most_examples
+        available = self.family.most_examples
         require(
-            most is None or self.n <= most,
-            f"There are {most} examples to learn from, but n={self.n} were asked for.",
+            available is None or self.n <= available,
+            f"`n` must be at most {available}, the number of available examples, got {self.n}.",
         )
         outputs = self.family.outputs
         name = type(self.learner).__name__
@@ -164,7 +160,7 @@ class Trial(_Runnable):
             f"{name} cannot learn "
             f"{outputs.kind}{'' if outputs.count is None else f' of {outputs.count}'}.",
         )
-        # One whose settings follow the dimension becomes another here, which is asked no more.
+        # Settings that depend on the dimension are fixed here.
         object.__setattr__(self, "learner", self.learner.suited(self.family))
 
     @property
@@ -177,17 +173,15 @@ class Trial(_Runnable):
 
     @property
     def on_host(self) -> bool:
-        """Whether it runs alone, and not in a compiled program with others."""
+        """Whether it runs on the host, not in a compiled program with other trials."""
         return self.learner.on_host
 
     @functools.cached_property
     def work(self) -> float:
-        """Multiply-adds: the training, and the models at the recorded steps looked at with about
-        20,000 examples each.
-        """
+        """Multiply-adds of training and of probes, with about 20,000 examples per recorded step."""
         r = self.family.coordinates
-        looks = len(self.steps) * 2e4
-        return (self.learner.work(self.n, r) + looks * self.learner.prediction_work(r)) * (
+        predictions = len(self.steps) * 2e4
+        return (self.learner.work(self.n, r) + predictions * self.learner.prediction_work(r)) * (
             self.precision / 32
         )
 
@@ -213,7 +207,7 @@ class Measurement(_Runnable):
 
     @property
     def work(self) -> float:
-        """One: what it takes is learned from the store."""
+        """One: the cost is estimated from past runs of the same computation."""
         return 1.0
 
 
@@ -232,8 +226,8 @@ class Record:
 
     `measurements[name][i]` and `arrays[name][i]` belong to `steps[i]`. `status` is "diverged" if
     training produced NaN or inf. `fingerprint` is that of the code and data that made it.
-    `details`: further plain data of an exact computation. `seconds` is the trial's part of the
-    time its compiled program ran, `created` the moment it ended.
+    `details`: further JSON data of an exact computation. `seconds`: the trial's part of the run
+    time of its compiled program. `created`: when it ended.
     """
 
     key: str
@@ -250,7 +244,7 @@ class Record:
 
     @property
     def id(self) -> str:
-        """The name under which it is stored."""
+        """The id under which it is stored."""
         return f"{self.key}.{self.fingerprint}"
 
     @property
@@ -260,13 +254,13 @@ class Record:
 
     def value(self, measure: str, step: int | None = None) -> float:
         """Return a measurement at a recorded step, by default the last."""
-        place = -1 if step is None else self.steps.index(step)
-        return self.measurements[measure][place]
+        i = -1 if step is None else self.steps.index(step)
+        return self.measurements[measure][i]
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """A trial that could not be run, and why: it killed its processes, or raised an error."""
+    """A trial that could not be run, with the reason: a killed process or an error."""
 
     id: str
     trial: dict[str, Any]

@@ -28,12 +28,12 @@ _WORDS = (
 
 def view(outcome: AuditOutcome) -> View:
     """Return the view of an audit: the result, the methods, and what explains the result."""
-    judgement = outcome.judgement
+    decision = outcome.decision
     result, gain = _result(outcome), _gain(outcome)
-    next_step = ("Next", judgement.changes)
+    next_step = ("Next", decision.changes)
     data = [("Data", " ".join(outcome.decisions))] if outcome.decisions else []
     skipped = [("Skipped", "; ".join(outcome.left_out))] if outcome.left_out else []
-    learned = judgement.decision != "nothing to learn"
+    learned = decision.decision != "nothing to learn"
     return View(
         title=outcome.table,
         takeaway=result,
@@ -44,7 +44,7 @@ def view(outcome: AuditOutcome) -> View:
         plots=(_methods_plot(outcome),),
         parts=(
             *(_part(finding) for finding in outcome.findings),
-            *([View("Code", code=judgement.code)] if learned else []),
+            *([View("Code", code=decision.code)] if learned else []),
         ),
         details=(View("How to read this", lines=(("Features", _WORDS), ("Protocol", _PROTOCOL))),),
         kind="Audits",
@@ -52,8 +52,8 @@ def view(outcome: AuditOutcome) -> View:
             "table": outcome.table,
             "size": f"{outcome.rows:,} × {outcome.columns}",
             "result": result,
-            "gain": f"{judgement.gap.mean:+.1f} ({judgement.gap.low:+.1f} to "
-            f"{judgement.gap.high:+.1f})",
+            "gain": f"{decision.gap.mean:+.1f} ({decision.gap.low:+.1f} to "
+            f"{decision.gap.high:+.1f})",
         },
         name=f"{slug(outcome.table)}-audit",
     )
@@ -82,21 +82,21 @@ def _result(outcome: AuditOutcome) -> str:
         "not decided": f"Inconclusive: {margin} is neither shown nor excluded.",
         "nothing to learn": "No signal: neither fixed nor learned features beat the constant "
         f"({_constant(outcome):.1f} % {loss}).",
-    }[outcome.judgement.decision]
+    }[outcome.decision.decision]
 
 
 def _gain(outcome: AuditOutcome) -> str:
     """Return the difference between both groups with its interval, and the trees."""
-    judgement, gap = outcome.judgement, outcome.judgement.gap
+    decision, gap = outcome.decision, outcome.decision.gap
     loss = _loss_name(outcome).removesuffix(" (%)")
     told = (
-        f"Learned features (best: {judgement.learned}) {outcome.selected['learned']:.1f} %, fixed "
-        f"features (best: {judgement.fixed}) {outcome.selected['fixed']:.1f} % {loss}: gain "
+        f"Learned features (best: {decision.learned}) {outcome.selected['learned']:.1f} %, fixed "
+        f"features (best: {decision.fixed}) {outcome.selected['fixed']:.1f} % {loss}: gain "
         f"{gap.mean:+.1f} points, 95 % CI {gap.low:+.1f} to {gap.high:+.1f}."
     )
-    if judgement.plain is not None:
-        better = ", better than both: prefer them to predict" * judgement.trees_better
-        told += f" Trees (best: {judgement.plain}): {outcome.selected['tree']:.1f} %{better}."
+    if decision.plain is not None:
+        better = ", better than both: prefer them to predict" * decision.trees_better
+        told += f" Trees (best: {decision.plain}): {outcome.selected['tree']:.1f} %{better}."
     return told
 
 

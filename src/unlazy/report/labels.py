@@ -14,7 +14,7 @@ MARKS = {
     "holds": "✓ holds",
     "fails": "✗ fails",
     "undecided": "? undecided",
-    "outside hypotheses": "○ assumptions not met",
+    "assumptions not met": "○ assumptions not met",
     "not run": "· not run",
 }
 #: Rich's colors.
@@ -23,7 +23,7 @@ COLORS = {
     "holds after correction": "green",
     "fails": "red",
     "undecided": "yellow",
-    "outside hypotheses": "blue",
+    "assumptions not met": "blue",
     "not run": "bright_black",
 }
 #: The source of a check's bounds.

@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unlazy.lab.claims import Claim
-from unlazy.lab.judging import CheckResult, ControlVerdict, Numbers, Verdict, level_of
+from unlazy.lab.judging import (
+    FORMER_OUTCOMES,
+    CheckResult,
+    ControlVerdict,
+    Numbers,
+    Verdict,
+    level_of,
+)
 from unlazy.lab.rules import DEVELOPMENT, EVALUATION, Met, Quantity
 from unlazy.lab.statistics import Estimate
 from unlazy.lab.trials import Record
@@ -332,7 +339,7 @@ def verdict_from_json(told: Mapping[str, Any], claim: Claim) -> Verdict:
     return Verdict(
         claim=claim,
         scale=told["scale"],
-        outcome=told["verdict"],
+        outcome=FORMER_OUTCOMES.get(told["verdict"], told["verdict"]),
         seen=told["seen"],
         reason=told["reason"],
         check_results=tuple(check_results),

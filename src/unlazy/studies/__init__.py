@@ -1,1 +1,1 @@
-"""Kinds of study: claims, contests, scaling studies, audits, rankings."""
+"""Studies: claims, benchmarks, scaling studies, audits, rankings."""

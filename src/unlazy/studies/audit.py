@@ -1,7 +1,7 @@
-"""Audits as studies: does a table reward feature learning, or does a fixed kernel suffice?
+"""Audits: test whether feature learning helps on a table, or a fixed kernel suffices.
 
-First methods with fixed and with learned features are compared by nested cross-validation, fold by
-fold; then diagnostics explain the answer. Each fold of each method and each diagnostic is a trial:
+First, methods with fixed and with learned features are compared by nested cross-validation, fold by
+fold. Then diagnostics explain the result. Each fold of each method and each diagnostic is a trial:
 an audit resumes where it was interrupted, on any engine.
 """
 
@@ -33,16 +33,15 @@ from unlazy.tasks.tables.columns import Table
 from unlazy.tasks.tables.files import table_of
 from unlazy.tasks.tables.problems import FOLDS, Problem, problem_of
 
-#: Below this number of rows cross-validation is repeated with other folds.
-REPEATED, REPEATS = 400, 2
-#: Seconds that a fold takes on two cores: a part for any table, for each thousand training rows,
-#: and for the cube of ten thousand rows.
+#: Below this number of rows, cross-validation is repeated with other folds.
+REPEATED_ROWS, REPEATS = 400, 2
+#: Seconds per fold on two cores: a constant, per 1,000 training rows, and per cube of 10,000 rows.
 FOLD_SECONDS = (8.0, 10.0, 60.0)
-#: A comparison is never cut down below so many rows.
-SMALL = 400
-#: The fraction of the time that the comparison may take.
-CONTEST = 0.75
-#: Folds on which diagnostics look at the selected methods.
+#: Smallest number of rows to which a table is reduced.
+MIN_ROWS = 400
+#: Fraction of the time for the comparison; the rest is for diagnostics.
+COMPARISON_FRACTION = 0.75
+#: Number of folds on which diagnostics refit the selected methods.
 SELECTED_FOLDS = 2
 _KEYS = {
     "kind": "task",
@@ -73,7 +72,7 @@ class MethodLosses:
 
 @dataclasses.dataclass(frozen=True)
 class AuditOutcome(Shown):
-    """What an audit found.
+    """Result of an audit.
 
     `selected`: the mean loss of each group, represented by the method that was selected in each
     fold; `constant`: the loss of the best constant on each fold.
@@ -85,7 +84,7 @@ class AuditOutcome(Shown):
     columns: int
     classes: tuple[str, ...]
     decisions: tuple[str, ...]
-    judgement: AuditDecision
+    decision: AuditDecision
     methods: tuple[MethodLosses, ...]
     selected: Mapping[Group, float]
     constant: tuple[float, ...]
@@ -97,19 +96,19 @@ class AuditOutcome(Shown):
 
     @property
     def answer(self) -> str:
-        """The answer, one paragraph in plain words."""
-        return self.judgement.paragraph
+        """The result as one paragraph."""
+        return self.decision.paragraph
 
     @property
     def folds(self) -> int:
-        """How many folds were completed."""
+        """Number of completed folds."""
         return len(self.constant)
 
     def __str__(self) -> str:
         return self.answer
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return the outcome as JSON data."""
         methods = {
             method.name: {
                 "group": method.group,
@@ -120,9 +119,9 @@ class AuditOutcome(Shown):
             for method in self.methods
         }
         findings = {each.name: {"says": each.says, "data": each.data} for each in self.findings}
-        told = to_plain(self, _KEYS, methods=methods, findings=findings, folds=self.folds)
-        del told["judgement"]
-        return told | self.judgement.to_json()
+        data = to_plain(self, _KEYS, methods=methods, findings=findings, folds=self.folds)
+        del data["decision"]
+        return data | self.decision.to_json()
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
@@ -131,7 +130,7 @@ class AuditOutcome(Shown):
             cls,
             told,
             _KEYS,
-            judgement=AuditDecision.from_json(told),
+            decision=AuditDecision.from_json(told),
             methods=tuple(
                 MethodLosses(name, each["group"], tuple(each["by fold"]), each["seconds"])
                 for name, each in (
@@ -146,7 +145,7 @@ class AuditOutcome(Shown):
 
 @dataclasses.dataclass(frozen=True)
 class Audit:
-    """An audit of a table. `seconds`: the time that may be spent; None: as long as it takes."""
+    """An audit of a table. `seconds`: time limit, or None."""
 
     data: TableData
     methods: tuple[str, ...] = tuple(AUDIT)
@@ -167,7 +166,7 @@ class Audit:
         )
         require(
             self.seconds is None or self.seconds > 0,
-            f"The time must be positive, but is {self.seconds} seconds.",
+            f"`seconds` must be positive, got {self.seconds}.",
         )
 
     @property
@@ -179,7 +178,7 @@ class Audit:
 
     @property
     def settings(self) -> str:
-        """What tells this audit from others of a table of the same name."""
+        """Description that distinguishes this audit from others of a table of the same name."""
         return self.command or f"{', '.join(self.methods)}; {self.data.digest}"
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[AuditOutcome]:
@@ -188,21 +187,21 @@ class Audit:
         problem = self.data.problem
         standings, left_out = CVResults(problem, self.methods), list[str]()
         used: dict[str, list[tuple[Runnable, Record]]] = {name: [] for name in self.methods}
-        places = schedule(problem, REPEATS if len(problem) < REPEATED else 1)
-        for index, (repeat, fold, _) in enumerate(places):
+        folds = schedule(problem, REPEATS if len(problem) < REPEATED_ROWS else 1)
+        for index, (repeat, fold, _) in enumerate(folds):
             trials = {
                 name: Measurement(FoldTrial.of(self.data, AUDIT[name], repeat, fold), 0)
                 for name in self.methods
             }
             if index and self._is_late(begin, index) and not _stored(trials.values(), store):
-                count = len(places)
-                left_out.append(f"{count - index} of {count} folds, for there was no time")
+                count = len(folds)
+                left_out.append(f"{count - index} of {count} folds (time limit)")
                 break
             passed = time.monotonic() - begin
             remaining = (
-                f", about {passed / index * (len(places) - index):.0f} s left" if index else ""
+                f", about {passed / index * (len(folds) - index):.0f} s left" if index else ""
             )
-            say(f"fold {index + 1} of {len(places)}{remaining}", passing=True)
+            say(f"fold {index + 1} of {len(folds)}{remaining}", passing=True)
             records = yield list(trials.values())
             for name, trial in trials.items():
                 record = records[trial.id]
@@ -217,7 +216,7 @@ class Audit:
                 and left < planned.seconds(len(problem))
                 and not _stored([trial], store)
             ):
-                left_out.append(f"{name}, for there was no time")
+                left_out.append(f"{name} (time limit)")
                 continue
             say(name, passing=True)
             record = (yield [trial])[trial.id]
@@ -231,11 +230,11 @@ class Audit:
         return outcome
 
     def _is_late(self, begin: float, done: int) -> bool:
-        """Whether another fold would take the comparison beyond its part of the time."""
+        """Return whether another fold would exceed the time of the comparison."""
         if self.seconds is None:
             return False
         passed = time.monotonic() - begin
-        return passed + passed / done > CONTEST * self.seconds
+        return passed + passed / done > COMPARISON_FRACTION * self.seconds
 
     def _outcome(
         self,
@@ -253,24 +252,22 @@ class Audit:
             columns=len(problem.names),
             classes=problem.classes,
             decisions=problem.decisions,
-            judgement=judge(standings),
+            decision=judge(standings),
             methods=tuple(
                 MethodLosses(
                     name,
                     AUDIT[name].group,
-                    tuple(fold_result.loss for fold_result in standings.of(name)),
-                    float(sum(fold_result.seconds for fold_result in standings.of(name))),
+                    tuple(result.loss for result in standings.of(name)),
+                    float(sum(result.seconds for result in standings.of(name))),
                 )
                 for name in standings.names
             ),
             selected={
-                group: float(
-                    np.mean([fold_result.loss for fold_result in standings.selected(group)])
-                )
+                group: float(np.mean([result.loss for result in standings.selected(group)]))
                 for group in GROUPS
                 if any(AUDIT[name].group == group for name in standings.names)
             },
-            constant=tuple(fold_result.loss for fold_result in standings.constant()),
+            constant=tuple(result.loss for result in standings.constant()),
             findings=tuple(findings),
             left_out=tuple(left_out),
             seconds=seconds,
@@ -289,16 +286,16 @@ def selection(standings: CVResults) -> dict[Group, Selected]:
     found: dict[Group, Selected] = {}
     for group in GROUPS:
         if any(AUDIT[name].group == group for name in standings.names):
-            name = standings.favourite(group)
+            name = standings.most_selected(group)
             kind = standings.problem.kind
             folds = tuple(
                 SelectedFold(
-                    fold_result.repeat,
-                    fold_result.fold,
-                    AUDIT[name].settings(kind, fold_result.columns)[fold_result.setting],
-                    fold_result.loss,
+                    result.repeat,
+                    result.fold,
+                    AUDIT[name].settings(kind, result.columns)[result.setting],
+                    result.loss,
                 )
-                for fold_result in standings.of(name)[:SELECTED_FOLDS]
+                for result in standings.of(name)[:SELECTED_FOLDS]
             )
             found[group] = Selected(name, folds)
     return found
@@ -311,29 +308,30 @@ def benchmark_seconds(rows: int, folds: int = FOLDS) -> float:
 
 
 def plan(problem: Problem) -> str:
-    """Say how long an audit takes on two free cores, and how much memory."""
+    """Return a sentence with the estimated time on two free cores and the memory."""
     rows = len(problem)
     memory = 3 * 8 * min(rows, EXACT_POINTS) ** 2 / 1e9
-    repeats = REPEATS if rows < REPEATED else 1
-    about = benchmark_seconds(rows, FOLDS * repeats) / CONTEST
+    repeats = REPEATS if rows < REPEATED_ROWS else 1
+    about = benchmark_seconds(rows, FOLDS * repeats) / COMPARISON_FRACTION
     length = f"{about:.0f} s" if about < 90 else f"{about / 60:.0f} min"
     return f"Estimated {length} on two free cores, at most {memory + 1:.1f} GB."
 
 
 def fitting(problem: Problem, seconds: float | None) -> Problem:
-    """Return the problem, or a random part of its rows if the time is too short for all."""
+    """Return the problem, or a random subset of its rows if the time is too short for all."""
     rows = len(problem)
-    while seconds is not None and rows > SMALL and benchmark_seconds(rows) > CONTEST * seconds:
-        rows = max(SMALL, int(0.8 * rows))
+    while (
+        seconds is not None
+        and rows > MIN_ROWS
+        and benchmark_seconds(rows) > COMPARISON_FRACTION * seconds
+    ):
+        rows = max(MIN_ROWS, int(0.8 * rows))
     if rows == len(problem):
         return problem
     some = np.sort(np.random.default_rng(0).permutation(len(problem))[:rows])
-    told = (
-        f"{rows:,} of {len(problem):,} rows were drawn at random, so that the comparison fits into "
-        "the time; more time allows more rows."
-    )
+    subset = f"Used {rows:,} of {len(problem):,} rows, drawn at random (time limit)."
     part = dataclasses.replace(
-        problem, X=problem.X[some], y=problem.y[some], decisions=(*problem.decisions, told)
+        problem, X=problem.X[some], y=problem.y[some], decisions=(*problem.decisions, subset)
     )
     if problem.kind == "classification":  # a rare class may have lost too many rows
         counts = np.bincount(part.y, minlength=len(problem.classes))
@@ -357,7 +355,7 @@ def audit_of(
     name: str = "the table",
     command: str = "",
 ) -> Audit:
-    """Lay out the audit of a table, with as many rows as the time allows."""
+    """Build the audit of a table, with as many rows as the time allows."""
     table = X if isinstance(X, Table) else table_of(X, y)
     problem = fitting(problem_of(table, task, name=name), seconds)
     methods = tuple(AUDIT) if methods is None else tuple(methods)

@@ -1,10 +1,9 @@
-"""The fair contest: the same examples and the same tuning budget for every learner, and differences
-that are paired by seed.
+"""Benchmarks: learners with the same examples and tuning budget, and differences paired by seed.
 
-For each learner, sample size and seed, at most `budget` settings are tried on a part of the n
-examples and scored on the rest of them; the best is fitted to all n and meets the test. Nobody sees
-the test examples before. Everything is a trial in the store: a contest that was stopped goes on
-where it was, and what was chosen, and in how many seconds, can be looked up.
+For each learner, sample size and seed, at most `budget` settings are fitted to a part of the n
+examples and scored on the rest. The best setting is fitted to all n examples and tested. Test
+examples are never used for tuning. Every fit is a trial in the store, so an interrupted benchmark
+resumes.
 """
 
 from __future__ import annotations
@@ -48,46 +47,46 @@ class Benchmark:
     command: str = ""
 
     def __post_init__(self) -> None:
-        require(bool(self.learners), "A contest needs at least one learner.")
+        require(bool(self.learners), "A benchmark needs at least one learner.")
         require(
             bool(self.sizes) and min(self.sizes) >= 2,
-            f"Sample sizes must be whole numbers of at least 2, but are {list(self.sizes)}.",
+            f"Sample sizes must be integers ≥ 2, got {list(self.sizes)}.",
         )
         require(
             len(set(self.sizes)) == len(self.sizes),
-            f"Each sample size may be given once, but they are {list(self.sizes)}.",
+            f"Sample sizes must be distinct, got {list(self.sizes)}.",
         )
-        require(bool(self.seeds), "A contest needs at least one seed.")
+        require(bool(self.seeds), "A benchmark needs at least one seed.")
         require(
             self.budget >= 1,
-            f"The budget is a number of settings to try, at least 1, but is {self.budget}.",
+            f"`budget` must be a positive number of settings, got {self.budget}.",
         )
 
     @property
-    def places(self) -> list[Cell]:
-        """All of them."""
+    def cells(self) -> list[Cell]:
+        """All combinations of learner, sample size and seed."""
         return [
             Cell(name, n, seed) for name in self.learners for n in self.sizes for seed in self.seeds
         ]
 
-    def rehearsals(self, place: Cell) -> list[Trial]:
-        """The trials that tune a learner: each holds a part of its examples out."""
-        candidates = self.learners[place.learner].suited(self.family).tuning(self.budget)
+    def rehearsals(self, cell: Cell) -> list[Trial]:
+        """Return the trials that tune a learner, each on a part of its examples."""
+        candidates = self.learners[cell.learner].suited(self.family).tuning(self.budget)
         tried = [HoldOut.of(candidate, self.validation_fraction) for candidate in candidates]
-        count = sum(len(trial.options(place.n)) for trial in tried)
+        count = sum(len(trial.options(cell.n)) for trial in tried)
         require(
             count <= self.budget,
-            f"{place.learner} tries {count} settings, but only {self.budget} are allowed.",
+            f"{cell.learner} has {count} settings, but the budget is {self.budget}.",
         )
-        return [Trial(self.family, trial, place.n, place.seed, ()) for trial in tried]
+        return [Trial(self.family, trial, cell.n, cell.seed, ()) for trial in tried]
 
-    def final(self, place: Cell, chosen: Learner) -> Trial:
-        """Return the trial of the learner that was chosen, on all examples."""
-        return Trial(self.family, chosen, place.n, place.seed, (Performance(self.test),))
+    def final(self, cell: Cell, chosen: Learner) -> Trial:
+        """Return the trial of the selected learner on all examples."""
+        return Trial(self.family, chosen, cell.n, cell.seed, (Performance(self.test),))
 
     @property
     def metric(self) -> Metric:
-        """By what learners are compared: that of the data."""
+        """Ranking metric."""
         return self.family.metric
 
     @property
@@ -98,12 +97,12 @@ class Benchmark:
     arrays = False
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[BenchmarkResult]:
-        """Tune all learners in one round, test the chosen ones in a second."""
+        """Tune all learners in the first round, test the selected settings in the second."""
         results, used = yield from self.results()
         outcome = self._outcome(results, used)
         arms: dict[str, dict[str, None]] = {name: {} for name in self.learners}
-        for place, records in used.items():
-            arms[place.learner] |= {record.id: None for _, record in records}
+        for cell, records in used.items():
+            arms[cell.learner] |= {record.id: None for _, record in records}
         first, count = self.seeds[0], len(self.seeds)
         kept = {name: list(ids) for name, ids in arms.items()}
         store.add_run(
@@ -115,21 +114,21 @@ class Benchmark:
         return outcome
 
     def results(self) -> Rounds[tuple[dict[Cell, Result], Used]]:
-        """Yield the trials of both rounds, and return what was found at each place."""
-        rehearsals = {place: self.rehearsals(place) for place in self.places}
+        """Yield the trials of both rounds, and return the result of each cell."""
+        rehearsals = {cell: self.rehearsals(cell) for cell in self.cells}
         tuned = yield [trial for trials in rehearsals.values() for trial in trials]
-        choices = {place: choose(trials, tuned) for place, trials in rehearsals.items()}
-        finals = {place: self.final(place, choice.learner) for place, choice in choices.items()}
+        choices = {cell: choose(trials, tuned) for cell, trials in rehearsals.items()}
+        finals = {cell: self.final(cell, choice.learner) for cell, choice in choices.items()}
         tested = yield list(finals.values())
         results, used = dict[Cell, Result](), dict[Cell, list[tuple[Runnable, Record]]]()
-        for place, choice in choices.items():
-            record = tested[finals[place].id]
-            used[place] = [
-                *((trial, tuned[trial.id]) for trial in rehearsals[place]),
-                (finals[place], record),
+        for cell, choice in choices.items():
+            record = tested[finals[cell].id]
+            used[cell] = [
+                *((trial, tuned[trial.id]) for trial in rehearsals[cell]),
+                (finals[cell], record),
             ]
-            results[place] = Result(
-                place,
+            results[cell] = Result(
+                cell,
                 value=record.value(f"test_{self.metric.name}"),
                 validation=choice.validation,
                 chosen=choice.learner.settings,
@@ -158,14 +157,12 @@ class Benchmark:
         )
 
 
-#: At each place, the trials that were asked for and the records that answered.
+#: Trials and their records, by cell.
 Used = Mapping[Cell, Sequence[tuple[Runnable, Record]]]
 
 
 class Choice(NamedTuple):
-    """What tuning chose: the learner, its metric on the examples held out, how many settings were
-    tried and in how many seconds.
-    """
+    """The learner that tuning selected, its validation metric, and the cost of tuning."""
 
     learner: Learner
     validation: float
@@ -175,19 +172,17 @@ class Choice(NamedTuple):
 
 
 def choose(trials: Sequence[Trial], records: Mapping[str, Record]) -> Choice:
-    """The setting with the best metric on the examples held out; of equal ones the least loss, then
-    the first.
-    """
+    """Return the setting with the best validation metric; ties are broken by validation loss."""
     metric = trials[0].family.metric
     found: list[tuple[float, float, float, Learner]] = []
     for trial in trials:
         record = records[trial.id]
         for step, learner in trial.learner.options(trial.n).items():
-            value, lost = (
+            value, loss = (
                 record.value(f"validation_{metric.name}", step),
                 record.value("validation_loss", step),
             )
-            found.append((_rank(value if metric.higher else -value), _rank(-lost), value, learner))
+            found.append((_rank(value if metric.higher else -value), _rank(-loss), value, learner))
     best = max(found, key=lambda entry: entry[:2])
     used = [records[trial.id] for trial in trials]
     return Choice(
@@ -200,5 +195,5 @@ def choose(trials: Sequence[Trial], records: Mapping[str, Record]) -> Choice:
 
 
 def _rank(value: float) -> float:
-    """What is not a number is behind all others."""
+    """Rank NaN last."""
     return value if value == value else -float("inf")

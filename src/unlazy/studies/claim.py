@@ -1,4 +1,4 @@
-"""Claims as studies: from a claim to its verdict."""
+"""Studies of claims, which return verdicts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ ArmRecords = dict[str, list[Record]]
 class ClaimStudy:
     """A claim at a scale on chosen seeds, with its negative control if `with_control`.
 
-    `look` is the number of the interim analysis if seeds are added until the claim is decided, else
-    0 (see `judging`).
+    `look`: number of the interim analysis, or 0 if the number of seeds is fixed (see `judging`).
     """
 
     claim: Claim
@@ -54,13 +53,13 @@ class ClaimStudy:
     def trials(self) -> dict[Role, dict[str, list[Runnable]]]:
         """The trials of each arm."""
         return {
-            world: {name: arm.trials(self.seeds) for name, arm in arms.items()}
-            for world, arms in self.arms.items()
+            role: {name: arm.trials(self.seeds) for name, arm in arms.items()}
+            for role, arms in self.arms.items()
         }
 
     @property
     def missing(self) -> str | None:
-        """One sentence on data that are not there and how to get them; None if all are there."""
+        """A sentence on missing data and how to get them; None if no data are missing."""
         for arm in self.trials["claim"].values():
             for trial in arm[:1]:
                 if isinstance(trial, Trial) and trial.family.missing is not None:
@@ -68,15 +67,15 @@ class ClaimStudy:
         return None
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[Verdict]:
-        """Run all trials in one round, and judge."""
+        """Run all trials in one round and compute the verdict."""
         rule = {self.claim.id: self.claim.rule}
         store.register_rules(rule)
         found = yield [
             trial for arms in self.trials.values() for arm in arms.values() for trial in arm
         ]
-        joined = {world: self._joined(world, found) for world in self.trials}
-        for world in self.trials:
-            store.add_run(self._note(world, found))
+        joined = {role: self._joined(role, found) for role in self.trials}
+        for role in self.trials:
+            store.add_run(self._note(role, found))
         control = joined.get("control")
         if control is None:
             control = stored_control(self.claim, self.scale, store)
@@ -91,19 +90,19 @@ class ClaimStudy:
             older=sum(found[each].id != each for each in used),
         )
 
-    def _joined(self, world: Role, found: Records) -> ArmRecords:
+    def _joined(self, role: Role, found: Records) -> ArmRecords:
         return {
-            name: self.arms[world][name].join([found[trial.id] for trial in trials], self.seeds)
-            for name, trials in self.trials[world].items()
+            name: self.arms[role][name].join([found[trial.id] for trial in trials], self.seeds)
+            for name, trials in self.trials[role].items()
         }
 
-    def _note(self, world: Role, found: Records) -> Run:
+    def _note(self, role: Role, found: Records) -> Run:
         arms = {
-            name: [found[trial.id].id for trial in arm] for name, arm in self.trials[world].items()
+            name: [found[trial.id].id for trial in arm] for name, arm in self.trials[role].items()
         }
         first, count = self.seeds[0], len(self.seeds)
         outcome = {"look": self.look}
-        return Run(world, self.claim.id, self.scale, first, count, arms, now(), outcome)
+        return Run(role, self.claim.id, self.scale, first, count, arms, now(), outcome)
 
 
 def claim_study(
@@ -114,20 +113,19 @@ def claim_study(
     first_seed: int | None = None,
     with_control: bool = False,
 ) -> ClaimStudy:
-    """Lay out the study of a claim, by default on the seeds on which it is judged."""
-    require_one_of("The scale", scale, SCALES)
+    """Build the study of a claim, by default on its held-out seeds."""
+    require_one_of("`scale`", scale, SCALES)
     count = claim.seeds[scale] if seeds is None else seeds
-    require(count >= 1, f"The number of seeds must be at least 1, but is {count}.")
+    require(count >= 1, f"The number of seeds must be positive, got {count}.")
     first = claim.first_seed if first_seed is None else first_seed
     return ClaimStudy(claim, scale, tuple(range(first, first + count)), with_control)
 
 
 @dataclasses.dataclass(frozen=True)
 class UntilDecided:
-    """A claim's study with twice as many seeds at each interim analysis, until it is decided.
+    """Study of a claim that doubles the seeds at each interim analysis until it is conclusive.
 
-    The j-th analysis takes the (2^j)-th part of the error, so that all together decide wrongly no
-    more often than one would. It ends at `max_seeds`.
+    The j-th analysis spends a fraction 2^−j of the error. The study stops at `max_seeds`.
     """
 
     study: ClaimStudy
@@ -141,7 +139,7 @@ class UntilDecided:
         return self.study.title
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[Verdict]:
-        """Run the study on more and more seeds."""
+        """Run the study with an increasing number of seeds."""
         first, count, look = self.study.seeds[0], len(self.study.seeds), 1
         while True:
             seeds = tuple(range(first, first + (count << (look - 1))))
@@ -152,15 +150,15 @@ class UntilDecided:
                 with_control=self.study.with_control and look == 1,
             )
             verdict = yield from again.rounds(store, say)
-            unsure = verdict.seen == "undecided" and not verdict.claim.exact
-            if not unsure or 2 * len(seeds) > self.max_seeds:
+            inconclusive = verdict.seen == "undecided" and not verdict.claim.exact
+            if not inconclusive or 2 * len(seeds) > self.max_seeds:
                 return verdict
             look += 1
 
 
-def arms_of(claim: Claim, scale: Scale, world: Role = "claim") -> Mapping[str, StudyArm]:
+def arms_of(claim: Claim, scale: Scale, role: Role = "claim") -> Mapping[str, StudyArm]:
     """Return the arms of a claim, or of its control."""
-    if world == "claim":
+    if role == "claim":
         return claim.study(scale)
     if claim.control is None:
         raise BadInput(f"{claim.id} has no control.")
@@ -170,21 +168,21 @@ def arms_of(claim: Claim, scale: Scale, world: Role = "claim") -> Mapping[str, S
 def waiting_for_data(
     studies: Iterable[ClaimStudy],
 ) -> tuple[list[ClaimStudy], list[NotRun]]:
-    """Separate studies that can be run from rows for those whose data are not there."""
-    able, rows = [], []
+    """Return studies that can be run, and a `NotRun` row for each with missing data."""
+    runnable, rows = [], []
     for study in studies:
         reason, claim = study.missing, study.claim
         if reason is None:
-            able.append(study)
+            runnable.append(study)
         else:
             rows.append(NotRun(claim.id, claim.where, claim.kind, claim.statement, reason))
-    return able, rows
+    return runnable, rows
 
 
 def null_of(claim: Claim) -> Claim | None:
     """Return the claim with shuffled labels.
 
-    None if nothing in it learns from labels, or the statement is true of any.
+    None if no arm learns from labels, or if the statement is true for any labels.
     """
     if claim.label_free_reason or all(
         shuffled_labels(arm) is None for arm in claim.study("laptop").values()
@@ -224,13 +222,13 @@ def present(claim: Claim, run: Run) -> dict[str, list[Runnable]] | None:
 
 
 def newest(
-    store: Store, runs: Iterable[Run], claim: Claim, world: Role, scale: str | None = None
+    store: Store, runs: Iterable[Run], claim: Claim, role: Role, scale: str | None = None
 ) -> Run | None:
     """Return the newest run of a claim or control that is complete and has the present trials."""
     for run in runs:  # the newest first
-        if run.kind != world or run.name != claim.id or run.setting not in SCALES:
+        if run.kind != role or run.name != claim.id or run.setting not in SCALES:
             continue
-        if scale not in (None, run.setting) or (world == "control" and claim.control is None):
+        if scale not in (None, run.setting) or (role == "control" and claim.control is None):
             continue
         ids = {each for arm in run.arms.values() for each in arm}
         if len(store.known(ids)) == len(ids) and present(claim, run) is not None:
@@ -245,7 +243,7 @@ def stored_control(claim: Claim, scale: Scale, store: Store) -> ArmRecords | Non
 
 
 def verdict_of(claim: Claim, run: Run, store: Store) -> Verdict:
-    """Judge a stored run, with the control that was run at the same scale."""
+    """Compute the verdict of a stored run, with the control that was run at the same scale."""
     trials = present(claim, run) or {}
     now_ids: Sequence[str] = [trial.id for arm in trials.values() for trial in arm]
     then = [each for arm in run.arms.values() for each in arm]
@@ -253,7 +251,7 @@ def verdict_of(claim: Claim, run: Run, store: Store) -> Verdict:
         claim,
         run.setting,  # type: ignore[arg-type]
         records_of(claim, run, store),
-        # A rule that this store has never seen is younger than all its records.
+        # Criteria that are not registered in this store are newer than all its records.
         registered=store.rule_registered(claim.id, claim.rule) or now(),
         look=(run.outcome or {}).get("look", 0),
         control=stored_control(claim, run.setting, store),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Rankings as studies: our estimators on UCI tables among 179 published classifiers.
+"""Rankings: our estimators on UCI tables among 179 published classifiers.
 
 Each estimator on each split of each table is a trial.
 
@@ -72,9 +72,9 @@ class SplitTrial(ExactComputation):
 
 @dataclasses.dataclass(frozen=True)
 class RankingOutcome(Shown):
-    """A ranking: accuracies in percent by method and table, and standings among the published.
+    """Accuracies in percent by method and table, and ranks among the published classifiers.
 
-    `comparable`: standings without tables whose published accuracies are from a test set.
+    `comparable`: ranks without tables whose published accuracies are from a test set.
     """
 
     command: str
@@ -87,7 +87,7 @@ class RankingOutcome(Shown):
     provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return the outcome as JSON data."""
         return to_plain(self, _KEYS)
 
     @classmethod
@@ -101,7 +101,7 @@ class RankingOutcome(Shown):
 
 
 def _standing(told: Mapping[str, Any]) -> Standing:
-    """Return a standing from plain data: one table has no interval, and JSON no infinity."""
+    """Build from JSON data; a single table has an infinite interval, which JSON does not have."""
     half = told["rank_half"]
     return Standing(**{**told, "rank_half": math.inf if half is None else half})
 
@@ -121,7 +121,7 @@ class Ranking:
     def __post_init__(self) -> None:
         for name in self.methods:
             if name not in RANKING:
-                raise unknown("entrant", name, RANKING)
+                raise unknown("method", name, RANKING)
 
     @property
     def title(self) -> str:

@@ -1,11 +1,11 @@
-"""A scaling study: how many examples learners need for a target error, as a number of the task
+"""Scaling studies: number of examples that learners need for a target error, as a task parameter
 grows.
 
-A learner on fresh examples is run once at each place, in one pass that is looked at often: what it
-needs is where its error first falls to the target and stays there. For any other learner n is
-searched: it doubles until every seed reaches the target, then the bracket is halved; at each n the
-learner is tuned and tested as in a contest. All of it are trials in the store, so a study that was
-stopped goes on where it was.
+A learner on fresh examples is run once per value, in one pass whose error is recorded often. Its
+sample complexity is the number of examples at which the error reaches the target and stays there.
+For other learners, n is searched: it doubles until every seed reaches the target, then the bracket
+is halved. At each n the learner is tuned and tested as in a benchmark. Every fit is a trial in the
+store, so an interrupted study resumes.
 """
 
 from __future__ import annotations
@@ -37,32 +37,31 @@ from unlazy.studies.benchmark import Benchmark
 from unlazy.tasks.base import Family
 from unlazy.theory.cube_kernels import predicted_examples
 
-#: A search begins with so many examples at the first place, and never asks for fewer.
-START, LEAST = 64, 8
-#: The error to be reached where none is named, and what is taken where that is too hard for some
-#: learner.
+#: First and smallest number of examples of a search.
+FIRST_N, MIN_N = 64, 8
+#: Default target error, and easier targets if a learner does not reach it.
 TARGET = 0.05
-EASIER = (0.1, 0.2, 0.3, 0.4)
-#: How often the bracket around the target is halved.
+EASIER_TARGETS = (0.1, 0.2, 0.3, 0.4)
+#: Number of times that the bracket around the target is halved.
 HALVINGS = 1
-#: A pass over fresh examples is looked at about so often, at steps that grow by equal factors.
-LOOKS = 100
+#: Number of recorded steps of a pass over fresh examples, equally spaced in log steps.
+RECORDED_STEPS = 100
 
 
 def places_of(family: Family, text: str, name: str) -> tuple[str, tuple[float, ...]]:
-    """`d=32..256` (every doubling) or `d=16,24,32` as a field of the family and its values."""
+    """Parse `d=32..256` (doublings) or `d=16,24,32` into a field of the family and its values."""
     field, sign, values = text.replace(" ", "").partition("=")
     if not sign or not values:
         raise BadInput(
-            "--vary takes NAME=FIRST..LAST, which doubles, or a list such as d=16,24,32, but "
-            f"got {text!r}."
+            "--vary must be NAME=FIRST..LAST (doublings) or a list such as d=16,24,32, got "
+            f"{text!r}."
         )
     if (ends := re.fullmatch(r"(.+?)\.\.(.+)", values)) is not None:
         first, last = (value_of(family, field, end, name) for end in ends.groups())
         numeric(field, (first, last))
         require(
             0 < first <= last,
-            f"--vary goes from a smaller to a larger number above zero, but got {text!r}.",
+            f"--vary must go from a smaller to a larger positive number, got {text!r}.",
         )
         row = [first]
         while 2 * row[-1] <= last:
@@ -74,14 +73,14 @@ def places_of(family: Family, text: str, name: str) -> tuple[str, tuple[float, .
 
 
 def numeric(field: str, values: Sequence[Any]) -> tuple[float, ...]:
-    """The values in order, each once, where they are positive numbers."""
+    """Return the distinct values in increasing order; they must be positive numbers."""
     fit = all(
         isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
         for value in values
     )
     require(
         fit and len(values) > 0,
-        f"What varies is a number above zero, but {field} is "
+        f"The varied parameter must be a positive number, got {field} = "
         f"{', '.join(map(str, values)) or 'nothing'}.",
     )
     return tuple(sorted(set(values)))
@@ -91,10 +90,9 @@ def numeric(field: str, values: Sequence[Any]) -> tuple[float, ...]:
 class Scaling:
     """Learners on a family whose `field` takes several values.
 
-    `max_n`: the largest number of examples per learner; the other fields as in `Benchmark`.
-
-    With no `target` it is `TARGET`, or where some learner cannot reach that at the first place, the
-    least of `EASIER` that all reach there.
+    `places`: the values. `max_n`: the largest number of examples per learner. Other fields are as
+    in `Benchmark`. The default `target` is `TARGET`. If a learner does not reach it at the first
+    value, it is the smallest of `EASIER_TARGETS` that all learners reach there.
     """
 
     family: Family
@@ -113,16 +111,16 @@ class Scaling:
         require(bool(self.learners), "A scaling study needs at least one learner.")
         require(
             bool(self.places) and bool(self.seeds),
-            "A scaling study needs at least one place and one seed.",
+            "A scaling study needs at least one value and one seed.",
         )
-        require(self.goal > 0, f"The target error must be above zero, but is {self.target}.")
+        require(self.goal > 0, f"`target` must be positive, got {self.target}.")
         require(
             self.metric.unit != "%" or self.goal < 1,
-            f"The target error is a share of wrong labels, but is {self.target}.",
+            f"`target` must be a fraction of wrong labels below 1, got {self.target}.",
         )
         require(
-            self.max_n >= START,
-            f"At least {START} examples must be allowed, but max_n is {self.max_n}.",
+            self.max_n >= FIRST_N,
+            f"`max_n` must be at least {FIRST_N}, got {self.max_n}.",
         )
         for place in self.places:
             for learner in self.learners.values():
@@ -130,24 +128,24 @@ class Scaling:
 
     @property
     def goal(self) -> float:
-        """The target, or the one that is tried first."""
+        """The target, or the default."""
         return TARGET if self.target is None else self.target
 
     @property
     def metric(self) -> Metric:
-        """By what learners are judged: that of the data."""
+        """Metric of the task."""
         return self.family.metric
 
     def at(self, place: float) -> Family:
-        """The family at a place."""
+        """Return the family at a value of the varied parameter."""
         return dataclasses.replace(self.family, **{self.field: place})
 
     def ceiling(self, place: float) -> int:
-        """The most examples there are at a place."""
+        """Return the largest number of examples at a value."""
         return min(self.max_n, self.at(place).most_examples or self.max_n)
 
     def streams(self, name: str) -> bool:
-        """Whether the examples of a learner are counted along one pass."""
+        """Return whether a learner is measured along one pass over fresh examples."""
         learner = self.learners[name].suited(self.at(self.places[0]))
         return isinstance(learner, GradientDescent) and learner.draws_fresh
 
@@ -155,7 +153,7 @@ class Scaling:
     arrays = False
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[ScalingOutcome]:
-        """Run all learners side by side, round by round."""
+        """Run all learners in parallel, round by round."""
         study, note = self, ""
         used: dict[str, list[Pair]] = {name: [] for name in self.learners}
         if self.target is None:
@@ -179,28 +177,28 @@ class Scaling:
     def _measured(
         self, used: dict[str, list[Pair]], say: Say
     ) -> Rounds[dict[str, list[SampleComplexity]]]:
-        """Measure what each learner needs at each place; all trials and records go to `used`."""
+        """Measure sample complexities; all trials and records are added to `used`."""
         return parallel(
             {
                 name: (_streamed if self.streams(name) else _searched)(
-                    self, name, used[name], self._teller(name, say)
+                    self, name, used[name], self._reporter(name, say)
                 )
                 for name in self.learners
             }
         )
 
-    def _teller(self, name: str, say: Say) -> Callable[[float, int, np.ndarray], None]:
-        def tell(place: float, n: int, errors: np.ndarray) -> None:
+    def _reporter(self, name: str, say: Say) -> Callable[[float, int, np.ndarray], None]:
+        def report(place: float, n: int, errors: np.ndarray) -> None:
             reached = int(np.sum(errors <= self.goal))
             say(
                 f"{name} at {self.field} = {place:g}, n = {n:,}: error {float(np.mean(errors)):.4g}"
                 f", {reached} of {len(self.seeds)} seeds reach {self.goal:g}"
             )
 
-        return tell
+        return report
 
     def benchmark(self, name: str, place: float, n: int) -> Benchmark:
-        """Return the contest in which a learner is tuned and tested with n examples."""
+        """Return the benchmark of one learner with n examples."""
         return Benchmark(
             self.at(place),
             {name: self.learners[name]},
@@ -217,7 +215,9 @@ class Scaling:
         if not isinstance(learner, GradientDescent):
             raise TypeError(f"{name} does not train on fresh examples")
         last = learner.recorded(n)[-1]
-        record = tuple(dict.fromkeys(round(last ** (i / (LOOKS - 1))) for i in range(LOOKS)))
+        record = tuple(
+            dict.fromkeys(round(last ** (i / (RECORDED_STEPS - 1))) for i in range(RECORDED_STEPS))
+        )
         recorded = dataclasses.replace(learner, record=record)
         measure = (Performance(self.test),)
         return [Trial(self.at(place), recorded, n, seed, measure) for seed in self.seeds]
@@ -228,7 +228,7 @@ class Scaling:
         return [self.metric.error(value) if math.isfinite(value) else math.inf for value in values]
 
     def predicted(self, name: str) -> dict[float, float]:
-        """What theory says a kernel needs, at the places where it speaks."""
+        """Return the sample complexities of a kernel that theory predicts, by value."""
         learner = self.learners[name]
         if (
             not isinstance(learner, KernelRidge)
@@ -269,16 +269,16 @@ class Scaling:
         )
 
 
-#: A trial, and the record that answered for it.
+#: A trial and its record.
 Pair = tuple[Runnable, Record]
-#: Receives a place, a number of examples, and the errors of all seeds there.
-Tell = Callable[[float, int, np.ndarray], None]
+#: Receives a value, a number of examples, and the errors of all seeds.
+Report = Callable[[float, int, np.ndarray], None]
 
 
 def _streamed(
-    study: Scaling, name: str, used: list[Pair], tell: Tell
+    study: Scaling, name: str, used: list[Pair], report: Report
 ) -> Rounds[list[SampleComplexity]]:
-    """One pass over fresh examples at every place."""
+    """Run one pass over fresh examples at every value."""
     trials = {place: study.pass_at(name, place) for place in study.places}
     records = yield [trial for each in trials.values() for trial in each]
     found = []
@@ -287,7 +287,7 @@ def _streamed(
         errors = np.array([study.errors(records[trial.id]) for trial in each]).T
         learner, n = each[0].learner, each[0].n
         sizes = tuple(learner.examples_at(step, n) for step in each[0].steps)
-        tell(place, sizes[-1], errors[-1])
+        report(place, sizes[-1], errors[-1])
         needed = tuple(
             first_stable_crossing(np.array(sizes, float), column, study.goal) for column in errors.T
         )
@@ -296,11 +296,11 @@ def _streamed(
 
 
 def _searched(
-    study: Scaling, name: str, used: list[Pair], tell: Tell
+    study: Scaling, name: str, used: list[Pair], report: Report
 ) -> Rounds[list[SampleComplexity]]:
-    """A search at each place, which begins where that at the place before it ended."""
+    """Search n at each value, beginning with the result at the previous value."""
     found: list[SampleComplexity] = []
-    start = START
+    start = FIRST_N
     for place in study.places:
         errors: dict[int, np.ndarray] = {}
         search = sizes_to_try(start, study.ceiling(place), study.goal)
@@ -312,7 +312,7 @@ def _searched(
             errors[n] = np.array(
                 [study.metric.error(v) if math.isfinite(v) else math.inf for v in values]
             )
-            tell(place, n, errors[n])
+            report(place, n, errors[n])
             try:
                 n = search.send(errors[n])
             except StopIteration:
@@ -337,16 +337,20 @@ def _rows(errors: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def _start_after(cell: SampleComplexity, max_n: int) -> int:
-    """The doubling of `START` at or below what was needed, or all if that was too much."""
+    """Return the largest doubling of `FIRST_N` at or below the sample complexity.
+
+    If the target was not reached, return `max_n`.
+    """
     if not cell.whole:
         return max_n
     mean = math.exp(float(np.mean(np.log(np.array(cell.examples, float)))))
-    return START << max(0, math.floor(math.log2(mean / START)))
+    return FIRST_N << max(0, math.floor(math.log2(mean / FIRST_N)))
 
 
 def sizes_to_try(start: int, max_n: int, target: float) -> Generator[int, np.ndarray, None]:
-    """Numbers of examples to measure, each answered by the errors of all seeds: doubled until all
-    reach the target, then between.
+    """Yield numbers of examples and receive the errors of all seeds.
+
+    n doubles until all seeds reach the target, then the bracket is halved.
     """
     reached: dict[int, bool] = {}
     n = min(start, max_n)
@@ -358,10 +362,8 @@ def sizes_to_try(start: int, max_n: int, target: float) -> Generator[int, np.nda
         n = min(2 * n, max_n)
     if not reached[n]:
         return
-    while (
-        all(reached.values()) and n > LEAST
-    ):  # the first size was enough already: the answer lies below
-        n = max(LEAST, n // 2)
+    while all(reached.values()) and n > MIN_N:  # the first n was sufficient: search below
+        n = max(MIN_N, n // 2)
         errors = yield n
         reached[n] = bool(np.all(errors <= target))
     for _ in range(HALVINGS):
@@ -378,16 +380,15 @@ def sizes_to_try(start: int, max_n: int, target: float) -> Generator[int, np.nda
 
 
 def _settled(study: Scaling, first: Mapping[str, list[SampleComplexity]]) -> tuple[Scaling, str]:
-    """The study with the target that the findings at the first place ask for, and why."""
+    """Return the study with its target, selected at the first value, and a note on the reason."""
     short = {name: cell for name, (cell,) in first.items() if not cell.whole}
     worst = max((max(cell.errors[-1]) for cell in short.values()), default=0.0)
-    target = next((easier for easier in EASIER if worst <= easier), None)
+    target = next((easier for easier in EASIER_TARGETS if worst <= easier), None)
     if not short or target is None:
         return dataclasses.replace(study, target=TARGET), ""
     (name, cell), *_ = sorted(short.items(), key=lambda item: -item[1].last_error)
     why = (
-        f"The target is an error of {target:g}: {TARGET:g} is more than {name} reaches at "
-        f"{study.field} = {cell.place:g} "
-        f"(error {cell.last_error:.3f} at n = {cell.sizes[-1]:,})."
+        f"Target error {target:g} instead of {TARGET:g}, which {name} does not reach at "
+        f"{study.field} = {cell.place:g} (error {cell.last_error:.3f} at n = {cell.sizes[-1]:,})."
     )
     return dataclasses.replace(study, target=target), why

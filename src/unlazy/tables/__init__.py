@@ -1,3 +1,1 @@
-"""Tables that people bring: read, encoded, put into contests between fixed and learned features,
-and explained.
-"""
+"""Audits and rankings on tabular data."""

@@ -1,9 +1,11 @@
-"""What the folds of a table say: methods, groups of methods, and differences with intervals.
+"""Cross-validation results of methods and groups of methods, and differences with intervals.
 
 In each fold the method of a group with the best inner loss is selected for it, so that no group is
 favored for having more methods. Groups are compared row by row: the loss of a row under one group
 minus under the other, averaged over repetitions. The interval is Student's over rows, widened for
-training rows that overlap between folds (after Nadeau and Bengio, 2003).
+training rows that overlap between folds.
+
+Reference: Nadeau, Bengio. Inference for the generalization error. Machine Learning 52, 2003.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from unlazy.tasks.tables.problems import FOLDS, Problem
 
 @dataclasses.dataclass(frozen=True)
 class FoldResult:
-    """One contender on one fold: the setting it chose, its inner score, the losses of the test
-    rows, and seconds.
+    """One method on one fold.
+
+    `setting`: index of the selected setting; `inner`: its inner validation loss; `rows` and
+    `losses`: test rows and their losses.
     """
 
     method: str
@@ -41,7 +45,7 @@ class FoldResult:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What it is known by."""
+        """Method, repetition and fold."""
         return self.method, self.repeat, self.fold
 
     @property
@@ -51,7 +55,7 @@ class FoldResult:
 
     @classmethod
     def of(cls, trial: FoldTrial, record: Record) -> FoldResult:
-        """Return what a record says of its trial."""
+        """Build from a trial and its record."""
         return cls(
             trial.method,
             trial.repeat,
@@ -67,7 +71,7 @@ class FoldResult:
 
 @dataclasses.dataclass(frozen=True)
 class Gap:
-    """A mean difference of losses with its interval: positive where the second side is better."""
+    """A mean difference of losses with its interval; positive if the second group is better."""
 
     mean: float
     low: float
@@ -75,53 +79,49 @@ class Gap:
 
 
 class CVResults:
-    """All bouts so far, and what follows from them."""
+    """Results of all methods on all folds that were run."""
 
     def __init__(self, problem: Problem, names: Sequence[str]) -> None:
         self.problem, self.names = problem, list(names)
-        self.bouts: dict[tuple[str, int, int], FoldResult] = {}
+        self.results: dict[tuple[str, int, int], FoldResult] = {}
 
     def add(self, found: FoldResult) -> None:
-        """Take in one bout."""
-        self.bouts[found.key] = found
+        """Add the result of one method on one fold."""
+        self.results[found.key] = found
 
     @property
     def complete(self) -> list[tuple[int, int]]:
-        """Repetitions and folds in which all contenders met the test rows."""
-        places = sorted({(found.repeat, found.fold) for found in self.bouts.values()})
-        return [
-            place for place in places if all((name, *place) in self.bouts for name in self.names)
-        ]
+        """Repetitions and folds on which all methods were run."""
+        folds = sorted({(found.repeat, found.fold) for found in self.results.values()})
+        return [fold for fold in folds if all((name, *fold) in self.results for name in self.names)]
 
     def of(self, name: str) -> list[FoldResult]:
-        """The bouts of a contender in complete folds."""
-        return [self.bouts[name, *place] for place in self.complete]
+        """Return the results of a method on complete folds."""
+        return [self.results[name, *fold] for fold in self.complete]
 
-    def selected(self, side: Group) -> list[FoldResult]:
-        """In each complete fold the side's contender with the best inner score."""
-        names = [name for name in self.names if AUDIT[name].group == side]
+    def selected(self, group: Group) -> list[FoldResult]:
+        """Return the result of the method with the best inner loss, for each complete fold."""
+        names = [name for name in self.names if AUDIT[name].group == group]
         return [
-            min((self.bouts[name, *place] for name in names), key=lambda found: found.inner)
-            for place in self.complete
+            min((self.results[name, *fold] for name in names), key=lambda found: found.inner)
+            for fold in self.complete
         ]
 
-    def favourite(self, side: Group) -> str:
-        """The contender that spoke for its side most often; among equals the one with the least
-        inner loss.
-        """
-        names = [found.method for found in self.selected(side)]
+    def most_selected(self, group: Group) -> str:
+        """Return the method that was selected most often; ties are broken by the inner loss."""
+        names = [found.method for found in self.selected(group)]
         inner = {
             name: float(np.mean([found.inner for found in self.of(name)])) for name in set(names)
         }
         return min(inner, key=lambda name: (-names.count(name), inner[name]))
 
     def constant(self) -> list[FoldResult]:
-        """What the best constant would have lost in each complete fold."""
+        """Return the results of the best constant on each complete fold."""
         problem, found = self.problem, []
         unit = float(np.var(problem.y)) if problem.kind == "regression" else 1.0
         some = self.names[0]
         for repeat, fold in self.complete:
-            rows = np.array(self.bouts[some, repeat, fold].rows)
+            rows = np.array(self.results[some, repeat, fold].rows)
             train = np.delete(problem.y, rows)
             guess = (
                 float(np.mean(train))
@@ -139,14 +139,14 @@ class CVResults:
     def gap(
         self, first: Sequence[FoldResult], second: Sequence[FoldResult], level: float = LEVEL
     ) -> Gap:
-        """Mean loss of the first minus of the second, over the same folds."""
+        """Return the mean loss of the first minus that of the second, over the same folds."""
         total, count = np.zeros(len(self.problem)), np.zeros(len(self.problem))
         for a, b in zip(first, second, strict=True):
             difference = np.array(a.losses) - np.array(b.losses)
             np.add.at(total, list(a.rows), difference)
             np.add.at(count, list(a.rows), 1)
-        seen = count > 0
-        rows = total[seen] / count[seen]
+        tested = count > 0
+        rows = total[tested] / count[tested]
         mean = float(np.mean(rows))
         # Training rows of different folds overlap: Nadeau and Bengio's factor, for rows that are
         # all tested equally often.
@@ -156,17 +156,17 @@ class CVResults:
 
 
 def schedule(problem: Problem, repeats: int) -> list[tuple[int, int, np.ndarray]]:
-    """Repetitions, folds and their test rows, in the order in which they are run."""
-    places = [
+    """Return repetitions, folds and their test rows, in the order in which they are run."""
+    folds = [
         (repeat, fold, test)
         for repeat in range(repeats)
         for fold, test in enumerate(problem.folds(repeat))
     ]
-    for _, _, test in places:
+    for _, _, test in folds:
         usable = len(test) > 0 and len(np.unique(np.delete(problem.y, test))) > 1
         require(
             usable,
-            "A fold would have no test rows, or training rows of one class only: too few rows "
-            "differ from each other.",
+            "Too few distinct rows: a fold would have no test rows, or training rows of one class "
+            "only.",
         )
-    return places
+    return folds

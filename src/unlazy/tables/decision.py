@@ -1,6 +1,4 @@
-"""What a contest says, in words: learn features, a kernel is enough, not decided, or nothing to
-learn.
-"""
+"""Decide from cross-validation results whether feature learning helps, and explain the decision."""
 
 from __future__ import annotations
 
@@ -17,20 +15,12 @@ from unlazy.tables.recipe import winner_code
 from unlazy.tasks.tables.problems import FOLDS
 
 Decision = Literal["learn features", "a kernel is enough", "not decided", "nothing to learn"]
-#: A gain below this is not worth having: points of accuracy, or percent of the target's variance.
+#: Smallest gain that counts: points of accuracy, or percent of the target's variance.
 MARGIN = 1.0
-#: Level of the interval whose upper end must lie below the margin: one-sided 95 %, as that a lead
-#: is too small is a one-sided question.
+#: Level of the two-sided interval whose upper end must lie below the margin: one-sided 95 %.
 RULED_OUT = 0.90
-#: How sure it must be that anything is learned at all.
+#: Confidence level of the comparison with the constant.
 SIGNAL_LEVEL = 0.99
-#: What the decisions are called at the head of a report.
-HEADLINES: dict[Decision, str] = {
-    "learn features": "This table rewards feature learning.",
-    "a kernel is enough": "A kernel is enough for this table.",
-    "not decided": "Not decided.",
-    "nothing to learn": "Nothing was learned from this table by anyone.",
-}
 _KEYS = {
     "signal": "better than a constant by",
     "fixed": "best with fixed features",
@@ -44,7 +34,7 @@ _KEYS = {
 
 @dataclasses.dataclass(frozen=True)
 class AuditDecision:
-    """The decision, the gap between the sides on which it rests, and the words for both."""
+    """The decision, the difference between both groups of methods, and the explanation."""
 
     decision: Decision
     gap: Gap
@@ -58,7 +48,7 @@ class AuditDecision:
     trees_better: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the decision as JSON data."""
         return to_plain(self, _KEYS)
 
     @classmethod
@@ -68,7 +58,14 @@ class AuditDecision:
 
 
 def judge(standings: CVResults) -> AuditDecision:
-    """The decision by the rule of this file."""
+    """Return the decision.
+
+    - "nothing to learn": neither group is better than the constant (99 % interval).
+    - "learn features": the gain of learned features is at least `MARGIN` and its 95 % interval lies
+      above 0.
+    - "a kernel is enough": the one-sided 95 % bound of the gain lies below `MARGIN`.
+    - "not decided": otherwise.
+    """
     fixed, learned = standings.selected("fixed"), standings.selected("learned")
     plain = (
         standings.selected("tree")
@@ -88,31 +85,31 @@ def judge(standings: CVResults) -> AuditDecision:
     elif standings.gap(fixed, learned, RULED_OUT).high < MARGIN:
         decision = "a kernel is enough"
     names = (
-        standings.favourite("fixed"),
-        standings.favourite("learned"),
-        standings.favourite("tree") if plain else None,
+        standings.most_selected("fixed"),
+        standings.most_selected("learned"),
+        standings.most_selected("tree") if plain else None,
     )
     winner = names[1] if decision == "learn features" else names[0]
-    beaten = False
-    if names[2] is not None and decision != "nothing to learn" and _plain_is_ahead(standings):
-        winner, beaten = names[2], True
+    trees_better = False
+    if names[2] is not None and decision != "nothing to learn" and _trees_are_better(standings):
+        winner, trees_better = names[2], True
     return AuditDecision(
         decision,
         gap,
         signal,
         *names,
-        _paragraph(standings, decision, gap, names, beaten),
+        _paragraph(standings, decision, gap, names, trees_better),
         _changes(standings, decision, gap),
         winner_code(standings, winner),
-        beaten,
+        trees_better,
     )
 
 
-def _plain_is_ahead(standings: CVResults) -> bool:
-    """Whether the tree ensembles are surely better than either side."""
-    plain = standings.selected("tree")
+def _trees_are_better(standings: CVResults) -> bool:
+    """Return whether tree ensembles are significantly better than both groups."""
+    trees = standings.selected("tree")
     return all(
-        standings.gap(standings.selected(side), plain).low > 0 for side in ("fixed", "learned")
+        standings.gap(standings.selected(group), trees).low > 0 for group in ("fixed", "learned")
     )
 
 
@@ -121,57 +118,48 @@ def _paragraph(
     decision: Decision,
     gap: Gap,
     names: tuple[str, str, str | None],
-    beaten: bool,
+    trees_better: bool,
 ) -> str:
-    problem = standings.problem
-    folds = len(standings.complete)
-    means = {
-        side: float(np.mean([found.loss for found in standings.selected(side)]))
-        for side in ("fixed", "learned")
-    }
-    constant = float(np.mean([found.loss for found in standings.constant()]))
-    measure = (
-        "wrong on {:.1f} % of held-out rows"
-        if problem.kind == "classification"
-        else "left with {:.1f} % of the variance on held-out rows"
-    )
-    unit = "points" if problem.kind == "classification" else "points of variance"
-    known = (
-        f"Methods with fixed features (best: {names[0]}) were {measure.format(means['fixed'])}, "
-        "methods that learn features "
-        f"(best: {names[1]}) {measure.format(means['learned'])}, a constant "
-        f"{measure.format(constant)}. "
-        f"The lead of learned features is {gap.mean:+.1f} {unit} (95 % interval {gap.low:+.1f} "
-        f"to {gap.high:+.1f})."
-    )
-    first = {
-        "learn features": f"{HEADLINES[decision]} {known} The lead is real and worth having.",
-        "a kernel is enough": f"{HEADLINES[decision]} {known} A lead of a point "
-        "or more is ruled out (at 95 %, "
-        "one-sided).",
-        "not decided": f"{HEADLINES[decision]} {known} That interval "
-        "allows both no lead and one worth "
-        "having, so this table does not say.",
-        "nothing to learn": (
-            f"{HEADLINES[decision]} {known} Nothing was surely better than a constant, so the "
-            "question has no answer here: the columns may "
-            "not tell about the target, or there are too few rows."
-        ),
-    }[decision]
-    others = ""
-    if names[2] is not None and decision != "nothing to learn":
-        loss = float(np.mean([found.loss for found in standings.selected("tree")]))
-        told = ", surely better than both: to predict, take these" if beaten else ""
-        others = (
-            f" For comparison, the tree ensembles (best: {names[2]}) were "
-            f"{measure.format(loss)}{told}."
+    problem, folds = standings.problem, len(standings.complete)
+    loss = "error" if problem.kind == "classification" else "of the variance unexplained"
+    fixed, learned, constant = (
+        float(np.mean([fold.loss for fold in results]))
+        for results in (
+            standings.selected("fixed"),
+            standings.selected("learned"),
+            standings.constant(),
         )
-    parts = f"{folds} of {FOLDS}" if folds < FOLDS else str(folds)
-    size = f"{len(problem):,} rows, {len(problem.names)} columns and {parts} held-out parts"
-    return (
-        f"{first}{others} It rests on {size}; everything was tuned and fitted within the "
-        "training rows."
     )
+    interval = f"difference {gap.mean:.1f}, 95 % CI {gap.low:.1f} to {gap.high:.1f}"
+    better = "learned features are significantly better, but " if gap.low > 0 else ""
+    result = {
+        "learn features": f"Feature learning helps: {learned:.1f} % {loss} versus {fixed:.1f} % "
+        f"({interval}).",
+        "a kernel is enough": f"A fixed kernel suffices: a gain ≥ {MARGIN:g} point is ruled out.",
+        "not decided": f"Inconclusive: {better}a gain ≥ {MARGIN:g} point is neither shown nor "
+        "excluded.",
+        "nothing to learn": "No signal: neither fixed nor learned features beat the constant "
+        f"({constant:.1f} % {loss}).",
+    }[decision]
+    groups = (
+        f"Learned features (best: {names[1]}): {learned:.1f} %; fixed features (best: {names[0]}): "
+        f"{fixed:.1f} %; constant: {constant:.1f} % {loss}"
+        f"{'' if decision == 'learn features' else f' ({interval})'}."
+    )
+    parts = f"{folds} of {FOLDS}" if folds < FOLDS else str(folds)
+    size = f"{len(problem):,} rows, {len(problem.names)} columns, {parts} folds."
+    trees = [_trees(standings, decision, names[2], trees_better)] if names[2] else []
+    return " ".join([result, groups, *trees, size])
+
+
+def _trees(standings: CVResults, decision: Decision, best: str, better: bool) -> str:
+    """Return a sentence on the tree ensembles, which do not enter the decision."""
+    trees = standings.selected("tree")
+    said = f"Tree ensembles (best: {best}): {np.mean([fold.loss for fold in trees]):.1f} %"
+    if decision == "nothing to learn":
+        beat = standings.gap(standings.constant(), trees, SIGNAL_LEVEL).low > 0
+        return f"{said}, {'better than' if beat else 'not significantly better than'} the constant."
+    return f"{said}{', significantly better than both; prefer them to predict' * better}."
 
 
 def _changes(standings: CVResults, decision: Decision, gap: Gap) -> str:
@@ -181,17 +169,17 @@ def _changes(standings: CVResults, decision: Decision, gap: Gap) -> str:
         distance = max(abs(gap.mean), abs(MARGIN - gap.mean), 0.1)
         needed = int(np.ceil(rows * max((width / distance) ** 2, 1.5) / 100) * 100)
         return (
-            f"If the gap stays as it is, about {needed:,} rows would decide. More columns or "
-            "cleaner targets may change the gap itself."
+            f"If the difference stays the same, about {needed:,} rows would be conclusive. More "
+            "columns or cleaner targets may change the difference."
         )
     if decision == "nothing to learn":
-        return "Columns that tell about the target, or many more rows."
+        return "Add informative columns or more rows."
     if decision == "learn features":
         return (
-            "A fixed kernel built for these columns (a product of kernels, or one on fewer "
-            "columns) could close the gap without learning."
+            "A fixed kernel designed for these columns (a product of kernels, or one on fewer "
+            "columns) may match learned features."
         )
     return (
-        f"More rows: features are learned from data, and a gap that is absent at {rows:,} rows "
-        "can open later; see the learning curves."
+        f"Add rows: feature learning may help with more than {rows:,} rows; see the learning "
+        "curves."
     )

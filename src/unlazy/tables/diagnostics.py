@@ -1,4 +1,4 @@
-"""The diagnostics that explain the answer of an audit, as trials, in the order they are run."""
+"""Diagnostics that explain the result of an audit, as trials."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from unlazy.tables.spectra import gradient_spectrum, kernel_alignment, output_sc
 
 
 class Diagnostic(ExactComputation):
-    """A computation that explains what an audit found.
+    """A computation that explains the result of an audit.
 
     `function` takes the problem, and the selected methods by group if there are any.
     """
@@ -50,7 +50,7 @@ def _finite(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A diagnostic, whether it refits the selected methods, and its seconds on n rows."""
+    """A diagnostic, its estimated seconds, and whether it refits the selected methods."""
 
     function: Callable[..., Explanation]
     base: float
@@ -58,7 +58,7 @@ class Planned:
     refits: bool = False
 
     def seconds(self, rows: int) -> float:
-        """Return a rough estimate."""
+        """Return the estimated seconds."""
         return self.base + self.by_rows * rows
 
     def of(self, data: TableData, selected: dict[Group, Selected]) -> Diagnostic:
@@ -66,7 +66,7 @@ class Planned:
         return Diagnostic(data, self.function, selected if self.refits else {})
 
 
-#: In the order in which they are run while there is time.
+#: In the order in which they are run.
 DIAGNOSTICS: dict[str, Planned] = {
     "learning curves": Planned(learning_curves, 15.0, 0.01, refits=True),
     "gradients": Planned(gradient_spectrum, 15.0),

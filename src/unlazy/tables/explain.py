@@ -70,15 +70,11 @@ def learning_curves(problem: Problem, selected: Mapping[Group, Selected]) -> Exp
     fixed, learned = (dict(zip(*curves[group], strict=True)) for group in ("fixed", "learned"))
     sizes = [rows for rows in learned if rows in fixed]
     gaps = [fixed[rows] - learned[rows] for rows in sizes]
-    most = int(np.argmax(gaps))
+    i = int(np.argmax(gaps))
     says = (
-        f"With {sizes[0]:,} training rows the lead of learned features is {gaps[0]:+.1f} "
-        f"points, with {sizes[-1]:,} it is {gaps[-1]:+.1f}"
-        + (
-            f"; it is greatest, {gaps[most]:+.1f}, with {sizes[most]:,}."
-            if 0 < most < len(gaps) - 1
-            else "."
-        )
+        f"Gain of learned features: {gaps[0]:+.1f} points with {sizes[0]:,} training rows, "
+        f"{gaps[-1]:+.1f} with {sizes[-1]:,}"
+        + (f" (largest: {gaps[i]:+.1f} with {sizes[i]:,})." if 0 < i < len(gaps) - 1 else ".")
     )
     named = {
         group: {"name": selected[group].method, "rows": rows, "losses": losses}
@@ -110,35 +106,31 @@ def _curve(problem: Problem, selected: Selected) -> tuple[list[int], list[float]
 
 
 def rotation(problem: Problem, selected: Mapping[Group, Selected]) -> Explanation:
-    """Fit the selected methods to columns turned by a random rotation: which group needs the
-    columns as they are?
-    """
+    """Fit the selected methods to randomly rotated columns."""
     found: dict[Group, dict[str, Any]] = {}
     for group, method in selected.items():
-        turned = []
+        losses = []
         for each in method.folds:
             data = each.encoded(problem, rotation=each.fold)
-            turned.append(float(np.mean(data.losses(each.estimator))))
+            losses.append(float(np.mean(data.losses(each.estimator))))
         found[group] = {
             "name": method.method,
             "as they are": method.loss,
-            "rotated": float(np.mean(turned)),
+            "rotated": float(np.mean(losses)),
         }
     before, after = (
         min(found, key=lambda group: found[group][way]) for way in ("as they are", "rotated")
     )
-    says = f"On rotated columns {GROUPS[after]} ({found[after]['name']}) are ahead" + (
-        ", as before."
+    says = f"Lowest loss on rotated columns: {GROUPS[after]} ({found[after]['name']})" + (
+        ", as without rotation."
         if before == after
-        else f"; on the columns as they are it was {GROUPS[before]}: the columns themselves matter."
+        else f"; without rotation: {GROUPS[before]}. The individual columns matter."
     )
     return Explanation("rotation", says, {"sides": found, "unit": unit(problem)})
 
 
 def permuted_labels(problem: Problem, selected: Mapping[Group, Selected]) -> Explanation:
-    """Fit the selected methods with fixed and with learned features to permuted targets: the
-    difference without anything to learn.
-    """
+    """Fit the selected methods of both groups to permuted targets: a difference due to chance."""
     y = np.random.default_rng(0).permutation(problem.y)
     losses: dict[str, float] = {}
     for group in PAIR:
@@ -146,7 +138,6 @@ def permuted_labels(problem: Problem, selected: Mapping[Group, Selected]) -> Exp
         losses[group] = float(np.mean(each.encoded(problem, y=y).losses(each.estimator)))
     gap = losses["fixed"] - losses["learned"]
     says = (
-        f"With permuted targets the gap between the sides is {gap:+.1f} points, and stands for "
-        "chance alone."
+        f"With permuted targets, the gain of learned features is {gap:+.1f} points (chance level)."
     )
     return Explanation("permuted labels", says, {"losses": losses, "unit": unit(problem)})

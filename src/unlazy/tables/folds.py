@@ -1,11 +1,9 @@
 """Folds of tables as trials: a method is tuned, fitted and tested on one fold of a table.
 
-Everything that is fitted or chosen is fitted and chosen within the training rows. In each fold
-every method tries its configurations on a part of the training rows (at most `TUNING_ROWS`) and is
-scored on other training rows. If the part is smaller than it could be, the best configuration is
-scored once more after a fit to all rows that do not score: who learns most from few rows need not
-learn most from many. The best configuration is fitted to all training rows and predicts the test
-rows.
+Fitting and selection use training rows only. In each fold, every configuration of a method is
+fitted to a part of the training rows (at most `TUNING_ROWS`) and scored on other training rows. If
+that part is a subset of the rows that do not score, the best configuration is fitted to all of them
+and scored again. The best configuration is fitted to all training rows and predicts the test rows.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ TUNING_ROWS, INNER = 2_000, 0.25
 
 
 def losses_of(kind: Kind, found: np.ndarray, y: np.ndarray, unit: float) -> np.ndarray:
-    """Of each row: 100 where the class is wrong, so that the mean is a percentage; or the squared
-    error in percent of the variance.
+    """Return the loss of each row: 100 if the class is wrong, else 0, so that the mean is a
+    percentage; for regression the squared error in percent of the variance.
     """
     result: np.ndarray = (
         100.0 * (found != y) if kind == "classification" else 100.0 * np.square(found - y) / unit
@@ -41,9 +39,7 @@ def losses_of(kind: Kind, found: np.ndarray, y: np.ndarray, unit: float) -> np.n
 
 
 class Encoded:
-    """Training and test rows of a fold, encoded by what the training rows say, once for all
-    contenders.
-    """
+    """Training and test rows of a fold, with an encoding fitted to the training rows."""
 
     def __init__(
         self,
@@ -70,8 +66,9 @@ class Encoded:
         self.unit = float(np.var(problem.y)) if problem.kind == "regression" else 1.0
 
     def inner(self, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the training rows: those to try settings on, all that do not score, and those that do;
-        every class in each where it can be.
+        """Return training rows for tuning, all rows that do not score, and rows that score.
+
+        Every class is in each of them if possible.
         """
         draw = np.random.default_rng([seed, 1])
         order = np.lexsort([draw.random(len(self.y)), self.y])
@@ -79,7 +76,7 @@ class Encoded:
         scoring[order[int(draw.integers(4)) :: round(1 / INNER)]] = True
         free = np.flatnonzero(~scoring)
         tried = draw.permutation(free)[:TUNING_ROWS]
-        if self.kind == "classification":  # a class that fell out would be one no setting can learn
+        if self.kind == "classification":  # no setting could learn a missing class
             missing = [
                 np.flatnonzero(~scoring & (self.y == c))[:1]
                 for c in np.setdiff1d(self.y, self.y[tried])
@@ -88,7 +85,7 @@ class Encoded:
         return tried, free, draw.permutation(np.flatnonzero(scoring))[:TUNING_ROWS]
 
     def losses(self, estimator: Any, rows: np.ndarray | None = None) -> np.ndarray:
-        """Losses of the test rows after a fit to all training rows or to some."""
+        """Return the losses of the test rows after a fit to all training rows, or to `rows`."""
         x, y = (self.x, self.y) if rows is None else (self.x[rows], self.y[rows])
         return losses_of(
             self.kind, fitted(estimator, x, y).predict(self.x_test), self.y_test, self.unit
@@ -96,16 +93,14 @@ class Encoded:
 
 
 def fitted(estimator: Any, x: np.ndarray, y: np.ndarray) -> Any:
-    """A fresh copy, fitted; warnings of solvers that stop early are not for the user of a
-    contest.
-    """
+    """Return a fitted copy of an estimator, without convergence warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return clone(estimator).fit(x, y)
 
 
 class TableData(ContentHashed):
-    """The rows of a prediction problem. Two tables of one name are told apart by their content."""
+    """The rows of a prediction problem, identified by a hash of their content."""
 
     name: str = eqx.field(static=True)
     problem: Problem = eqx.field(static=True)
@@ -132,8 +127,8 @@ _ENCODED: dict[tuple[str, int, int], Encoded] = {}
 class FoldTrial(ExactComputation):
     """One method on one fold of a table.
 
-    `settings` are its configurations for one column, which name the estimators that it is made of;
-    `configurations` gives those for any number of encoded columns.
+    `settings`: its configurations for one column, which identify its estimators. `configurations`
+    returns those for any number of encoded columns.
     """
 
     data: TableData
@@ -156,7 +151,7 @@ class FoldTrial(ExactComputation):
         return self.configurations(self.data.problem.kind, d)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
-        """Return the chosen configuration, its inner loss, and the losses of the test rows."""
+        """Return the selected configuration, its inner loss, and the losses of the test rows."""
         data = self.data.encoded(self.repeat, self.fold)
         settings = self.estimators(data.x.shape[1])
         setting, inner = tuned(settings, data, seed=self.repeat * FOLDS + self.fold)
@@ -172,9 +167,8 @@ class FoldTrial(ExactComputation):
 
 
 def tuned(settings: list[BaseEstimator], data: Encoded, seed: int) -> tuple[int, float]:
-    """Return the best configuration on rows held out of the training rows, and its loss there.
-
-    The loss is that after a fit to all rows that do not score.
+    """Return the best configuration on validation rows, and its validation loss after a fit to all
+    other training rows.
     """
     tried, free, scoring = data.inner(seed)
 

@@ -1,5 +1,5 @@
-"""Code for the winner of an audit: the contest's encoding by scikit-learn's transformers, and the
-setting that was chosen most often.
+"""Code for the best method of an audit: its encoding by scikit-learn transformers, and the setting
+that was selected most often.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ coded = make_pipeline(FunctionTransformer(as_words), missing, coded)"""
 
 
 def winner_code(standings: CVResults, winner: str) -> str:
-    """Return lines that fit the winner to `X` and `y`, `X` being the data that were audited: an
-    array, or a data frame as pandas reads it from the file.
+    """Return code that fits the best method to `X` and `y`.
+
+    `X`: the audited data, as an array or a data frame as pandas reads it from the file.
     """
     problem = standings.problem
-    telling = problem.encoder().fit(problem.X, problem.y)[-1]
-    chosen = [fold_result.setting for fold_result in standings.of(winner)]
-    estimator = AUDIT[winner].settings(problem.kind, len(telling.kept_))[
+    selector = problem.encoder().fit(problem.X, problem.y)[-1]
+    chosen = [fold.setting for fold in standings.of(winner)]
+    estimator = AUDIT[winner].settings(problem.kind, len(selector.kept_))[
         max(sorted(set(chosen)), key=chosen.count)
     ]
     imports = {
@@ -45,7 +46,7 @@ def winner_code(standings: CVResults, winner: str) -> str:
     elif np.isnan(problem.X.astype(np.float64)).any():
         steps.insert(0, _IMPUTED)
         imports["sklearn.impute"] = ["SimpleImputer"]
-    if telling.n_columns_ > MAX_COLUMNS:
+    if selector.n_columns_ > MAX_COLUMNS:
         score = "f_classif" if problem.kind == "classification" else "f_regression"
         steps.append(f"SelectKBest({score}, k={MAX_COLUMNS})")
         imports["sklearn.feature_selection"] = ["SelectKBest", score]
@@ -59,7 +60,10 @@ def winner_code(standings: CVResults, winner: str) -> str:
 
 
 def _columns_code(problem: Problem, imports: dict[str, list[str]]) -> tuple[str, str]:
-    """Return lines that define and join the parts of the encoding; add to the imports."""
+    """Return code that defines the parts of the encoding, and the step that joins them.
+
+    Adds to `imports`.
+    """
     before, parts, readers = "", [], []
     selectors = problem.selectors or problem.names
     if problem.numeric:

@@ -1,7 +1,7 @@
-"""Diagnostics of the features: one network from rich to lazy, the target in the eigenvectors of
-kernels, and the gradients of a recursive feature machine.
+"""Diagnostics of features: a network from rich to lazy, the target in eigenvectors of kernels, and
+gradients of a recursive feature machine.
 
-They need the problem alone, not the methods that were selected.
+They do not depend on the selected methods.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from unlazy.tables.explain import Explanation, unit
 from unlazy.tables.folds import Encoded, losses_of
 from unlazy.tasks.tables.problems import Problem
 
-#: Rows that are used: training and test rows of the first fold, at most so many each.
-LOOKED_AT = 1_000
-#: Output scales from rich to lazy, step sizes that each may take, seeds, the width and length of
-#: training, and where it may end.
+#: Maximum number of training rows and of test rows of the first fold.
+MAX_USED_ROWS = 1_000
+#: Output scales from rich to lazy, learning rates, seeds, width, training steps, and the fractions
+#: of training after which it may stop.
 SCALES, RATES, SEEDS, WIDTH, STEPS = (
     (0.125, 0.5, 2.0, 8.0, 32.0, 128.0),
     (0.1, 0.03, 0.01, 0.003),
@@ -41,23 +41,24 @@ SCALES, RATES, SEEDS, WIDTH, STEPS = (
     1500,
 )
 STOPS = (1 / 16, 1 / 4, 1 / 2, 1.0)
-#: Resamplings of the rows for the spectrum of the gradients.
+#: Number of bootstrap samples of rows for the spectrum of gradients.
 BOOTSTRAP = 8
 
 
 class _View:
-    """Training and test rows of the first fold, with targets as ±1 or standardized."""
+    """Encoded training and test rows of the first fold, with targets ±1 or standardized."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.data = Encoded(problem, problem.folds(0)[0])
         draw = np.random.default_rng(0)
         train, test = (
-            np.sort(draw.permutation(len(y))[:LOOKED_AT]) for y in (self.data.y, self.data.y_test)
+            np.sort(draw.permutation(len(y))[:MAX_USED_ROWS])
+            for y in (self.data.y, self.data.y_test)
         )
         self.x, self.y = self.data.x[train], self.data.y[train]
         self.x_test, self.y_test = self.data.x_test[test], self.data.y_test[test]
-        self.centre, self.size = (
+        self.center, self.size = (
             (0.0, 1.0)
             if problem.kind == "classification"
             else (float(self.y.mean()), float(self.y.std()) or 1.0)
@@ -65,18 +66,18 @@ class _View:
 
     @property
     def columns(self) -> np.ndarray:
-        """Targets of the training rows."""
+        """Targets of the training rows, one column per output."""
         if self.problem.kind == "regression":
-            standardized: np.ndarray = ((self.y - self.centre) / self.size)[:, None]
+            standardized: np.ndarray = ((self.y - self.center) / self.size)[:, None]
             return standardized
         classes = np.arange(len(self.problem.classes))
         coded = np.where(self.y[:, None] == classes, 1.0, -1.0)
         return coded if len(classes) > 2 else coded[:, 1:]
 
     def loss(self, scores: np.ndarray, y: np.ndarray) -> float:
-        """Mean loss of scores for rows with targets y."""
+        """Return the mean loss of scores for rows with targets y."""
         if self.problem.kind == "regression":
-            found = scores[:, 0] * self.size + self.centre
+            found = scores[:, 0] * self.size + self.center
         else:
             found = (
                 (scores[:, 0] > 0).astype(int)
@@ -86,7 +87,7 @@ class _View:
         return float(np.mean(losses_of(self.problem.kind, found, y, self.data.unit)))
 
     def ridge_loss(self, kernel: Kernel, x: np.ndarray, x_test: np.ndarray) -> float:
-        """Test loss of ridge regression with a kernel, the ridge by leave-one-out."""
+        """Return the test loss of kernel ridge regression, with the ridge by leave-one-out."""
         fit = fit_kernel(kernel, x, self.columns).fit
         return self.loss(
             Solution(kernel, x, fit.coefficients, "float64").predict(x_test) + fit.intercept,
@@ -95,8 +96,8 @@ class _View:
 
 
 def output_scale(problem: Problem) -> Explanation:
-    """The same two-layer network trained from rich to lazy, and ridge regression on its tangent
-    kernel before and after training.
+    """Train a two-layer network from rich to lazy, and fit ridge regression on its tangent kernel
+    before and after training.
     """
     view = _View(problem)
     rows = DistinctRows.of(view.x, view.columns, np.ones(len(view.x)))
@@ -122,7 +123,7 @@ def output_scale(problem: Problem) -> Explanation:
     weights[held] = 0.0
     settings = [(scale, rate, seed) for scale in SCALES for rate in RATES for seed in range(SEEDS)]
     keys = jax.random.split(new_key(0), SEEDS)[np.array([seed for _, _, seed in settings])]
-    stops = [round(share * STEPS) for share in STOPS]
+    stops = [round(fraction * STEPS) for fraction in STOPS]
     networks = members.train(
         [recipe(scale, rate) for scale, rate, _ in settings],
         stops,
@@ -171,17 +172,10 @@ def output_scale(problem: Problem) -> Explanation:
     best_scale, diverged = int(np.nanargmin(losses)), int(np.sum(~finite[:, -1]))
     lazier = losses[-1] - losses[best_scale]
     says = (
-        f"One two-layer network, trained from rich to lazy: {losses[best_scale]:.1f} "
-        f"{unit(problem)} at its best output scale, "
-        f"{losses[-1]:.1f} when it is lazy, {'a loss of' if lazier > 0.5 else 'no loss beyond'} "
-        f"{max(lazier, 0.5):.1f} points for not "
-        f"moving its features. Ridge regression on its tangent kernel: {before:.1f} before "
-        f"training, {after:.1f} after."
-        + (
-            f" Of the {len(settings)} trainings with all step sizes {diverged} diverged."
-            if diverged
-            else ""
-        )
+        f"Two-layer network: {losses[best_scale]:.1f} {unit(problem)} at the best output scale, "
+        f"{losses[-1]:.1f} in the lazy regime (difference {lazier:.1f} points). Ridge regression "
+        f"on its tangent kernel: {before:.1f} before training, {after:.1f} after."
+        + (f" {diverged} of {len(settings)} training runs diverged." if diverged else "")
     )
     data = {
         "scales": list(SCALES),
@@ -196,13 +190,13 @@ def output_scale(problem: Problem) -> Explanation:
 
 
 def _scores(network: ScaledTwoLayer, x: np.ndarray) -> np.ndarray:
-    """Return what a network computes of rows."""
+    """Return the outputs of a network."""
     return np.asarray(network(jnp.asarray(x)))
 
 
 def kernel_alignment(problem: Problem) -> Explanation:
-    """How much of the target lies along the leading eigenvectors of fixed kernels and of a learned
-    one, and the risk that follows.
+    """Return the fraction of the target in leading eigenvectors of fixed kernels and of a learned
+    one, and the estimated risk.
     """
     view = _View(problem)
     x, d = view.x, view.x.shape[1]
@@ -216,15 +210,15 @@ def kernel_alignment(problem: Problem) -> Explanation:
         "learned kernel (RFM)": double_gram(laplace, x @ machine._root),
     }
     ranks = sorted(
-        {max(1, round(len(x) * share)) for share in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)}
+        {max(1, round(len(x) * fraction)) for fraction in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)}
     )
-    shares, risks = {}, {}
+    fractions, risks = {}, {}
     for name, K in grams.items():
-        centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
-        values, vectors = eigh(centred)
+        centered = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+        values, vectors = eigh(centered)
         values, along = np.maximum(values[::-1], 0), np.square(vectors[:, ::-1].T @ y).sum(axis=1)
         along = along / along.sum()
-        shares[name] = [float(along[:rank].sum()) for rank in ranks]
+        fractions[name] = [float(along[:rank].sum()) for rank in ranks]
         scale = float(values.sum()) / len(x)
         risks[name] = min(
             _kare(values / len(x), along, ridge * scale) for ridge in np.logspace(-6, 1, 22)
@@ -234,25 +228,29 @@ def kernel_alignment(problem: Problem) -> Explanation:
     )
     tenth = ranks.index(max(1, round(len(x) * 0.1)))
     says = (
-        f"A tenth of the eigenvectors of the {fixed} carries {shares[fixed][tenth]:.0%} of the "
-        "target, of the learned kernel "
-        f"{shares['learned kernel (RFM)'][tenth]:.0%}; predicted share of the target left "
-        f"(KARE) {risks[fixed]:.2f} and "
-        f"{risks['learned kernel (RFM)']:.2f}. The learned kernel has seen these labels, so its "
-        "numbers flatter it."
+        f"The top 10 % of eigenvectors capture {fractions[fixed][tenth]:.0%} of the target for the "
+        f"{fixed} and {fractions['learned kernel (RFM)'][tenth]:.0%} for the learned kernel; "
+        f"estimated unexplained fraction (KARE): {risks[fixed]:.2f} and "
+        f"{risks['learned kernel (RFM)']:.2f}. The learned kernel was fitted to these labels, so "
+        "its numbers are biased upwards."
     )
-    return Explanation("kernel alignment", says, {"ranks": ranks, "shares": shares, "kare": risks})
+    return Explanation(
+        "kernel alignment", says, {"ranks": ranks, "shares": fractions, "kare": risks}
+    )
 
 
 def _kare(values: np.ndarray, along: np.ndarray, ridge: float) -> float:
-    """The kernel alignment risk estimate of Jacot et al. (2020), for ‖y‖² = 1."""
+    """Return the kernel alignment risk estimate n·yᵀ(K/n + λ)⁻²y / (tr (K/n + λ)⁻¹)², ‖y‖² = 1.
+
+    Reference: Jacot et al. (2020).
+    """
     inverse = 1 / (values + ridge)
     return float(len(values) ** 2 * np.sum(along * np.square(inverse)) / np.square(np.sum(inverse)))
 
 
 def gradient_spectrum(problem: Problem) -> Explanation:
-    """Eigenvalues of the average gradient outer product of a feature machine, and the columns that
-    carry it, over resampled rows.
+    """Return eigenvalues and leading columns of the average gradient outer product of a recursive
+    feature machine, over bootstrap samples of rows.
     """
     view = _View(problem)
     draw = np.random.default_rng(0)
@@ -276,8 +274,8 @@ def gradient_spectrum(problem: Problem) -> Explanation:
     count = int(np.searchsorted(np.cumsum(mean), 0.9) + 1)
     top = np.argsort(-columns.mean(axis=0))[:10]
     says = (
-        f"{count} of {view.x.shape[1]} directions carry 90 % of the gradients of a learned "
-        "kernel; the columns that carry most are "
+        f"{count} of {view.x.shape[1]} directions contain 90 % of the squared gradients of a "
+        "learned kernel; the leading columns are "
         + ", ".join(
             f"{problem.names[index]} ({columns.mean(axis=0)[index]:.0%})" for index in top[:3]
         )
@@ -296,7 +294,7 @@ def gradient_spectrum(problem: Problem) -> Explanation:
 
 
 def _sources(problem: Problem, view: _View) -> np.ndarray:
-    """For each encoded column, the place of the column that it came from."""
+    """Return the index of the source column of each encoded column."""
     encoder = problem.encoder().fit(problem.X[view.data.train], view.data.y)
     columns = encoder[1]
     places: list[int] = []

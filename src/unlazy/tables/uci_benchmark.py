@@ -1,12 +1,10 @@
-"""The published yardstick: 179 classifiers on UCI tables, with their folds, and how ours stand
-among them.
+"""Ranks of estimators among 179 published classifiers on UCI tables.
 
-Tables have the form of Fernández-Delgado, Cernadas, Barro and Amorim (2014): four published folds,
-or a test set of its own. An accuracy that was not published (a classifier that failed) counts as
-the mean of the others on that table, which favours the one that failed.
+Tables have four published folds, or a separate test set. A missing published accuracy (a classifier
+that failed) is replaced by the mean of the others on that table, which favors that classifier.
 
-Reference: Do we need hundreds of classifiers to solve real world classification problems?, JMLR 15,
-2014.
+Reference: Fernández-Delgado, Cernadas, Barro, Amorim. Do we need hundreds of classifiers to solve
+real world classification problems? JMLR 15, 2014.
 """
 
 from __future__ import annotations
@@ -24,9 +22,7 @@ from unlazy.lab.statistics import estimate
 
 
 def published_accuracies(path: Path) -> tuple[list[str], dict[str, np.ndarray]]:
-    """Names of the classifiers, and their accuracies on each table, NaN where none was
-    published.
-    """
+    """Return the names of the classifiers, and their accuracies by table; NaN if not published."""
     require(
         path.exists(), f"There is no file {path}. Name the published accuracies with --published."
     )
@@ -38,8 +34,8 @@ def published_accuracies(path: Path) -> tuple[list[str], dict[str, np.ndarray]]:
     header = lines[0]
     if header[0] != "problema" or header[-4:] != ["min", "max", "mean", "std"]:
         raise BadInput(
-            f"{path.name} is not the published table: a first line 'problema CLASSIFIER … min "
-            "max mean std' was expected."
+            f"{path.name} is not the published table: its first line must be 'problema "
+            "CLASSIFIER … min max mean std'."
         )
     names = header[1:-4]
     found = {}
@@ -60,11 +56,10 @@ def published_accuracies(path: Path) -> tuple[list[str], dict[str, np.ndarray]]:
 
 @dataclasses.dataclass(frozen=True)
 class Standing:
-    """How a classifier stands among all: mean accuracy, Friedman's mean rank with half of its 95 %
-    interval over tables, and shares.
+    """Mean accuracy and Friedman rank of a classifier over tables.
 
-    `p90` and `p95`: percent of the tables with at least 90 or 95 % of the best accuracy; `pma`:
-    mean percentage of the best accuracy.
+    `rank_half`: half of the 95 % interval of the rank. `p90` and `p95`: percent of the tables with
+    at least 90 or 95 % of the best accuracy; `pma`: mean percentage of the best accuracy.
     """
 
     name: str
@@ -84,11 +79,10 @@ def standings(
     *,
     without: Sequence[str] = (),
 ) -> list[Standing]:
-    """Everyone on the tables that all of ours have done, the best rank first; `without` names
-    tables that do not count.
+    """Return all classifiers with their ranks, the best first.
 
-    Each of ours is ranked among the published classifiers alone, so that our own entrants do not
-    push each other down.
+    Tables are those that all our estimators were run on, except those in `without`. Each of our
+    estimators is ranked among the published classifiers only.
     """
     tables = [
         name
@@ -110,22 +104,24 @@ def standings(
     return sorted(found, key=lambda standing: standing.rank)
 
 
-def _standing(name: str, ours: bool, own: np.ndarray, everyone: np.ndarray, place: int) -> Standing:
-    ranks = scipy.stats.rankdata(-everyone, axis=1)[:, place]
+def _standing(name: str, ours: bool, own: np.ndarray, everyone: np.ndarray, i: int) -> Standing:
+    ranks = scipy.stats.rankdata(-everyone, axis=1)[:, i]
     ratio = own / everyone.max(axis=1)
     half = estimate(ranks).half
-    shares = (
+    fractions = (
         100 * float(np.mean(ratio >= 0.9)),
         100 * float(np.mean(ratio >= 0.95)),
         100 * float(np.mean(ratio)),
     )
-    return Standing(name, ours, float(own.mean()), float(ranks.mean()), half, *shares)
+    return Standing(name, ours, float(own.mean()), float(ranks.mean()), half, *fractions)
 
 
 @dataclasses.dataclass(frozen=True)
 class PairedTest:
-    """Two of ours on the same tables: mean difference of accuracy, tables won and lost, and
-    Wilcoxon's two-sided chance.
+    """Comparison of two estimators on the same tables.
+
+    `difference`: mean difference of accuracy. `won`, `lost`: numbers of tables. `chance`: two-sided
+    p-value of Wilcoxon's test.
     """
 
     first: str
@@ -137,10 +133,10 @@ class PairedTest:
 
 
 def paired_tests(measured: Mapping[str, Mapping[str, float]]) -> list[PairedTest]:
-    """All pairs of measured entrants."""
+    """Return the tests of all pairs of estimators."""
     names, found = list(measured), []
-    for place, first in enumerate(names):
-        for second in names[place + 1 :]:
+    for i, first in enumerate(names):
+        for second in names[i + 1 :]:
             both = [table for table in measured[first] if table in measured[second]]
             gaps = np.array([measured[first][table] - measured[second][table] for table in both])
             chance = float(scipy.stats.wilcoxon(gaps).pvalue) if np.any(gaps) else 1.0

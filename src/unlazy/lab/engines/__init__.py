@@ -1,4 +1,4 @@
-"""Engines: they take trials and yield records."""
+"""Engines, which run trials and yield records."""
 
 from unlazy.lab.engines.base import Callback, Engine, NullCallback, Plan
 from unlazy.lab.engines.local import LocalEngine

@@ -1,4 +1,4 @@
-"""The engine protocol: submit trials, be told how it goes, take records as they finish, stop."""
+"""Engine interface: run trials, report progress, yield records."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from unlazy.lab.trials import Failure, Record, Runnable, Trial
 
 
 class Callback(Protocol):
-    """Is told how a run goes on."""
+    """Receives progress events."""
 
     def compiling(self, programs: int) -> None:
-        """The engine waits for a program; `programs` are compiled so far."""
+        """The engine waits for compilation; `programs` are compiled so far."""
 
     def compiled(self, programs: int, seconds: float) -> None:
-        """So many programs have been compiled in this run, in so many seconds altogether."""
+        """`programs` were compiled in this run so far, in `seconds`."""
 
     def running(self, trials: int) -> None:
-        """A chunk of so many trials has started."""
+        """A chunk of `trials` has started."""
 
     def finished(self, trial: Runnable, seconds: float) -> None:
-        """A trial is done."""
+        """A trial is finished."""
 
     def staffed(self, workers: int) -> None:
-        """So many workers are there; an engine without workers never says so."""
+        """`workers` are available; not called by an engine without workers."""
 
 
 class NullCallback:
-    """A watcher that says nothing."""
+    """A callback that does nothing."""
 
     def compiling(self, programs: int) -> None:
         pass
@@ -53,11 +53,11 @@ class NullCallback:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a run will take: how many trials in how many shapes, estimated seconds with all programs
-    in the cache, and without any.
+    """Estimated cost of a run.
 
-    `memory` is how many bytes one program may use. `cost` estimates the seconds of one trial alone,
-    `cost_of_all` is their sum.
+    `shapes`: number of shape groups. `cost_of_all`: sum of the seconds of all trials. `seconds`:
+    time of the run with all programs cached. `compile_seconds`: time of compilation without cache.
+    `memory`: bytes per program. `cost`: estimated seconds of one trial.
     """
 
     trials: int
@@ -70,32 +70,31 @@ class Plan:
 
 
 class Engine(ABC):
-    """Runs trials wherever it runs them. `costs` is what it knows of the seconds that trials take.
+    """Runs trials. `costs`: cost model of trials.
 
-    An engine that has processes of its own keeps them until it is closed; use it as a context
-    manager.
+    An engine with worker processes keeps them until it is closed; use it as a context manager.
     """
 
     costs: Costs
 
     @abstractmethod
     def plan(self, trials: Sequence[Runnable]) -> Plan:
-        """What running these would take."""
+        """Return the estimated cost of running these trials."""
 
     @abstractmethod
     def run(self, trials: Sequence[Runnable], callback: Callback) -> Generator[Record | Failure]:
-        """Records as they finish, and failures where the engine can go on after one.
+        """Yield records as they finish, and failures if the engine can continue after one.
 
         Closing the iterator stops the engine.
         """
 
     @property
     def summary(self) -> str:
-        """What ran where, in a sentence; nothing where all ran in this process."""
+        """A sentence on where trials ran; empty if all ran in this process."""
         return ""
 
     def close(self) -> None:
-        """Let go of processes; the engine can be used again."""
+        """Stop worker processes; the engine can be used again."""
         return
 
     def __enter__(self) -> Self:
@@ -111,7 +110,7 @@ class Engine(ABC):
 
 
 def require_data(trials: Sequence[Runnable]) -> None:
-    """Refuse trials whose data are not there, before anything runs."""
+    """Raise an error if data of a trial are missing, before anything runs."""
     for trial in trials:
         if isinstance(trial, Trial) and (lacking := trial.family.missing) is not None:
             raise BadInput(lacking)

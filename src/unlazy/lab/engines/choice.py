@@ -6,7 +6,7 @@ from unlazy.core.errors import BadInput, require, unknown
 from unlazy.lab.engines.base import Engine
 from unlazy.lab.engines.local import LocalEngine
 
-#: `tcp://host:port` and `tls://host:port` are names too: of a Dask cluster that is already there.
+#: `tcp://host:port` and `tls://host:port` are also names, of a running Dask cluster.
 ENGINES = ("local", "processes", "dask", "slurm")
 
 
@@ -18,18 +18,18 @@ def engine_named(
     slurm: str = "",
     store: str | None = None,
 ) -> Engine:
-    """The engine of that name.
+    """Return the engine of a name.
 
-    `memory`: bytes of a program; `workers`: how many; `slurm`: resources; `store`: beside which
-    SLURM works.
+    `memory`: bytes per program; `workers`: their number; `slurm`: resources; `store`: path of the
+    store, next to which SLURM jobs keep their files.
     """
     require(
         workers is None or name in ENGINES[1:],
-        f"The engine {name} has no workers to count: leave --workers away.",
+        f"The engine {name} has no workers; remove --workers.",
     )
     require(
         not slurm or name == "slurm",
-        "--slurm gives resources to --engine slurm: name that engine, too.",
+        "--slurm requires --engine slurm.",
     )
     if name == "local":
         return LocalEngine(memory)
@@ -45,9 +45,10 @@ def engine_named(
         from unlazy.lab.engines.pools.slurm import slurm_engine
 
         if store is None:
-            raise BadInput("The SLURM engine keeps its files beside a store: name one.")
+            raise BadInput(
+                "The SLURM engine keeps its files next to a store; name one with --store."
+            )
         return slurm_engine(store, resources=slurm, workers=workers, memory=memory)
     raise BadInput(
-        f"{unknown('engine', name, ENGINES)} A Dask cluster that is there already is named "
-        "tcp://host:port."
+        f"{unknown('engine', name, ENGINES)} A running Dask cluster is named tcp://host:port."
     )

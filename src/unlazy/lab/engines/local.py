@@ -1,12 +1,10 @@
-"""The local engine: trials of one shape run together, as programs that are compiled part by part
-and shared between learners.
+"""The local engine: trials of one shape run together, in compiled programs that learners share.
 
-A trial falls into parts: drawing the task, the start of training, each of its stages, its end, and
-the looks of the probes. Each part is one compiled program for all trials of a chunk; parts that are
-equal but for their numbers are compiled once, whichever learner or claim they belong to. While one
-group of trials runs, the programs of the next are compiled. Small networks keep one core busy each,
-so chunks run side by side, as many as there are cores (at most `SIDE_BY_SIDE`), as long as their
-programs fit into the memory together.
+A trial consists of parts: draw the task, initialize training, each training stage, its end, and the
+probes. Each part is one compiled program for all trials of a chunk. Parts that differ only in
+numbers are compiled once, for all learners and claims. While one group of trials runs, the programs
+of the next group are compiled. Small networks use one core each, so chunks run in parallel: as many
+as there are cores (at most `PARALLEL_CHUNKS`), if their programs fit into memory together.
 """
 
 from __future__ import annotations
@@ -39,22 +37,19 @@ from unlazy.learners.base import Trace
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Data, Family, Sampler
 
-#: A chunk of trials is one call of each of its programs; its records are safe when it ends. All
-#: trials of a group that is no more work than this (in multiply-adds, a few seconds on two cores)
-#: run at once.
+#: A chunk of trials is one call of each of its programs; its records are stored when it ends. A
+#: group of at most this work (in multiply-adds, a few seconds on two cores) is one chunk.
 CHUNK_WORK = 6e10
-#: Trials that differ in their seeds alone run at once up to this work: so learners of one study
-#: share programs of one size.
+#: Trials that differ only in their seeds are one chunk up to this work, so that learners of one
+#: study share programs of one size.
 SEEDS_WORK = 3e11
-#: So many chunks run at once, at most; a group of more work than this is cut into as many.
-SIDE_BY_SIDE, SPLIT_WORK = 2, 1e10
+#: Maximum number of parallel chunks; a group of more work than this is divided into as many.
+PARALLEL_CHUNKS, SPLIT_WORK = 2, 1e10
 
 
 def default_memory(workers: int = 1) -> int:
-    """Bytes a program may use by default: half of what is available now to each of so many workers,
-    at most 2 GiB.
-    """
-    available = 4 << 30  # assumed where the system does not say
+    """Return the default bytes per program: half of the available memory per worker, ≤ 2 GiB."""
+    available = 4 << 30  # assumed if /proc/meminfo does not exist
     with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
         available = 1024 * int(
@@ -64,9 +59,7 @@ def default_memory(workers: int = 1) -> int:
 
 
 def use_compilation_cache(folder: Path | None = None) -> None:
-    """Keep compiled programs in the user's cache folder, unless another place was configured for
-    JAX.
-    """
+    """Keep compiled programs in the user's cache folder, unless JAX has another one configured."""
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
         jax.config.update(
             "jax_compilation_cache_dir",
@@ -76,15 +69,15 @@ def use_compilation_cache(folder: Path | None = None) -> None:
 
 
 def program_cache() -> Path | None:
-    """Where compiled programs are kept."""
+    """Return the folder of compiled programs."""
     use_compilation_cache()
     folder = getattr(jax.config, "jax_compilation_cache_dir", None)
     return None if folder is None else Path(folder)
 
 
 def groups_of(trials: Sequence[Runnable]) -> tuple[list[list[Trial]], list[Runnable]]:
-    """Trials that differ only in numbers (seed, step size, decay, …), in the order of their first
-    appearance; and those that run alone.
+    """Return groups of trials that differ only in numbers (seed, learning rate, …), and the trials
+    that run on the host.
     """
     groups: dict[Any, list[Trial]] = {}
     alone = [trial for trial in trials if trial.on_host]
@@ -92,7 +85,7 @@ def groups_of(trials: Sequence[Runnable]) -> tuple[list[list[Trial]], list[Runna
         if trial.on_host or isinstance(trial, Measurement):
             continue
         whole = (trial.family, trial.learner, trial.probes)
-        # Whatever is not a float is the same for all trials of a group, so it belongs to the shape.
+        # Everything except floats is equal for all trials of a group.
         rest = jax.tree.leaves(eqx.filter(whole, _is_number, inverse=True))
         groups.setdefault((jax.tree.structure(whole), tuple(map(repr, rest)), trial.n), []).append(
             trial
@@ -101,7 +94,7 @@ def groups_of(trials: Sequence[Runnable]) -> tuple[list[list[Trial]], list[Runna
 
 
 class LocalEngine(Engine):
-    """Runs trials in this process. `memory`: bytes that one program may use."""
+    """Runs trials in this process. `memory`: bytes per program."""
 
     def __init__(self, memory: int | None = None) -> None:
         self.memory = default_memory() if memory is None else memory
@@ -110,16 +103,16 @@ class LocalEngine(Engine):
 
     @property
     def compile_seconds(self) -> float:
-        """What compiling has taken so far."""
+        """Seconds of compilation so far."""
         return self._programs.seconds
 
     def plan(self, trials: Sequence[Runnable]) -> Plan:
         groups, _ = groups_of(trials)
         seconds = alone = sum(map(self.costs.seconds, trials))
-        if self.costs.known:  # seconds of one of several chunks that ran side by side
+        if self.costs.known:  # measured seconds are those of parallel chunks
             seconds -= sum(
                 map(self.costs.seconds, (trial for trial in trials if not trial.on_host))
-            ) * (1 - 1 / self._abreast)
+            ) * (1 - 1 / self._parallel)
         compiling = self.costs.compile_seconds * len(groups)
         shapes, cost = len(groups), self.costs.seconds
         return Plan(len(trials), shapes, alone, seconds, compiling, self.memory, cost)
@@ -127,10 +120,10 @@ class LocalEngine(Engine):
     def run(
         self, trials: Sequence[Runnable], callback: Callback | None = None
     ) -> Generator[Record]:
-        """While a group runs, the programs of the next are compiled; while one is waited for,
-        trials run that run alone.
+        """Yield records as chunks finish, in the order of the chunks.
 
-        Chunks run in threads of their own, and their records come in the order of the chunks.
+        While a group runs, the programs of the next are compiled. During compilation, host trials
+        run. Chunks run in their own threads.
         """
         require_data(trials)
         use_compilation_cache()
@@ -139,24 +132,24 @@ class LocalEngine(Engine):
         alone = iter(waiting)
         counted = self._programs.count, self._programs.seconds
         running: deque[_Running] = deque()
-        # Compiling keeps one core busy, and lets go of Python; so does running a program.
-        with ThreadPoolExecutor(1) as ahead, ThreadPoolExecutor(SIDE_BY_SIDE) as runners:
+        # Compiling and running a program both use one core and release the GIL.
+        with ThreadPoolExecutor(1) as ahead, ThreadPoolExecutor(PARALLEL_CHUNKS) as runners:
             try:
                 prepared = [ahead.submit(self._prepare, group) for group in groups[:1]]
-                for place in range(len(groups)):
-                    while not prepared[place].done() and running:
+                for i in range(len(groups)):
+                    while not prepared[i].done() and running:
                         yield from _collected(running.popleft(), callback)
-                    while not prepared[place].done() and (trial := next(alone, None)) is not None:
+                    while not prepared[i].done() and (trial := next(alone, None)) is not None:
                         yield self._run_alone(trial, callback)
-                    if not prepared[place].done():
+                    if not prepared[i].done():
                         callback.compiling(self._programs.count - counted[0])
-                    chunks = prepared[place].result()
+                    chunks = prepared[i].result()
                     prepared += [
                         ahead.submit(self._prepare, following)
-                        for following in groups[place + 1 : place + 2]
+                        for following in groups[i + 1 : i + 2]
                     ]
                     for chunk, size in chunks:
-                        while len(running) >= self._abreast:
+                        while len(running) >= self._parallel:
                             yield from _collected(running.popleft(), callback)
                         callback.running(len(chunk))
                         running.append((chunk, runners.submit(self._run_chunk, chunk, size)))
@@ -174,72 +167,70 @@ class LocalEngine(Engine):
             yield self._run_alone(trial, callback)
 
     def run_together(self, chunk: list[Trial], size: int) -> list[Record]:
-        """One chunk, filled up to a size and not cut; `TooLarge` where its programs need more
-        memory than they may use.
-        """
+        """Run one chunk, padded to a size; raise `TooLarge` if it exceeds the memory."""
         with jax.enable_x64(chunk[0].precision == 64):
             _drive((chunk * size)[:size], self._programs.prepare)
         return list(_records(chunk, *self._run_chunk(chunk, size)))
 
     def run_alone(self, trial: Runnable) -> Record:
-        """One trial that runs alone, on the host."""
+        """Run one trial on the host."""
         return self._run_alone(trial, NullCallback())
 
     @property
     def programs(self) -> int:
-        """How many programs were compiled so far."""
+        """Number of programs compiled so far."""
         return self._programs.count
 
     def _run_alone(self, trial: Runnable, callback: Callback) -> Record:
         callback.running(1)
-        begin = time.perf_counter()
+        began = time.perf_counter()
         with jax.enable_x64(trial.precision == 64):
             found = _measured(trial) if isinstance(trial, Measurement) else _run_on_host(trial)
-        seconds = time.perf_counter() - begin
+        seconds = time.perf_counter() - began
         callback.finished(trial, seconds)
         details = found.pop(DETAILS, None)
         return _record(trial, jax.device_get(found), seconds, details)
 
     @property
-    def _abreast(self) -> int:
-        """How many chunks may run at once: as many as there are cores, if the largest program so
-        far fits into the memory so often.
-        """
+    def _parallel(self) -> int:
+        """Number of chunks that may run in parallel, limited by cores and memory."""
         fitting = self.memory // max(self._programs.largest, 1)
-        return max(1, min(SIDE_BY_SIDE, cores(), fitting))
+        return max(1, min(PARALLEL_CHUNKS, cores(), fitting))
 
     def _run_chunk(self, chunk: list[Trial], size: int) -> tuple[Any, float]:
-        """What is found of all trials of a chunk, and the seconds of each."""
-        begin = time.perf_counter()
-        with jax.enable_x64(chunk[0].precision == 64):  # which is a setting of each thread
-            # The last chunk is filled up with copies of its last trial: cheaper than compiling for
+        """Return the results of all trials of a chunk, and the seconds per trial."""
+        began = time.perf_counter()
+        with jax.enable_x64(chunk[0].precision == 64):  # a setting per thread
+            # The last chunk is padded with copies of its last trial: cheaper than compiling for
             # another size.
             found = jax.device_get(
                 _drive(chunk + chunk[-1:] * (size - len(chunk)), self._programs.run)
             )
-        return found, (time.perf_counter() - begin) / len(chunk)
+        return found, (time.perf_counter() - began) / len(chunk)
 
     def _prepare(self, group: list[Trial]) -> list[tuple[list[Trial], int]]:
-        """Cut a group into chunks that fit the memory, and compile their programs."""
-        most = len(group)
+        """Divide a group into chunks that fit into memory, and compile their programs."""
+        max_trials = len(group)
         while True:
-            chunks = chunks_of(group, most)
+            chunks = chunks_of(group, max_trials)
             try:
-                with jax.enable_x64(group[0].precision == 64):  # which is a setting of each thread
+                with jax.enable_x64(group[0].precision == 64):  # a setting per thread
                     for size in dict.fromkeys(size for _, size in chunks):
                         _drive((group * size)[:size], self._programs.prepare)
                 return chunks
             except TooLarge as large:
                 if large.trials == 1:
                     raise BadInput(
-                        f"One trial of this study needs {large.needed / 2**30:.1f} GiB of "
-                        f"memory, and {self.memory / 2**30:.1f} GiB are "
-                        "allowed. Allow more with --memory, or take a smaller scale or n."
+                        f"One trial of this study needs {large.needed / 2**30:.1f} GiB of memory; "
+                        f"the limit is {self.memory / 2**30:.1f} GiB. Increase --memory, or choose "
+                        "a smaller scale or n."
                     ) from None
-                most = max(1, min(large.trials - 1, int(large.trials * self.memory / large.needed)))
+                max_trials = max(
+                    1, min(large.trials - 1, int(large.trials * self.memory / large.needed))
+                )
 
 
-#: A chunk that runs, and what it will have found.
+#: A running chunk and its future results.
 _Running = tuple[list[Trial], "Future[tuple[Any, float]]"]
 
 
@@ -252,25 +243,26 @@ def _collected(running: _Running, callback: Callback) -> Iterator[Record]:
 
 
 def _records(chunk: list[Trial], found: Any, seconds: float) -> Iterator[Record]:
-    """One by one, from what was found of all trials of a chunk."""
+    """Yield the records of a chunk from the results of all its trials."""
     for index, trial in enumerate(chunk):
         yield _record(trial, jax.tree.map(lambda leaf, i=index: leaf[i], found), seconds)
 
 
-def chunks_of(group: list[Trial], most: int) -> list[tuple[list[Trial], int]]:
-    """The trials of each chunk and the size to which it is filled up: all at once if they are
-    little work, else seeds by seeds.
+def chunks_of(group: list[Trial], max_trials: int) -> list[tuple[list[Trial], int]]:
+    """Return the trials of each chunk and its padded size.
+
+    A group of little work is one chunk; otherwise trials that differ only in seeds are.
     """
     work = group[0].work
 
     def cut(trials: list[Trial], allowed: float) -> list[tuple[list[Trial], int]]:
-        wanted = max(1, min(len(trials), most, round(allowed / work)))
+        wanted = max(1, min(len(trials), max_trials, round(allowed / work)))
         size = math.ceil(len(trials) / math.ceil(len(trials) / wanted))
         return [(trials[start : start + size], size) for start in range(0, len(trials), size)]
 
-    if work * len(group) <= CHUNK_WORK and len(group) <= most:
-        # On any machine the same, so that rounding is.
-        size = math.ceil(len(group) / (SIDE_BY_SIDE if work * len(group) > SPLIT_WORK else 1))
+    if work * len(group) <= CHUNK_WORK and len(group) <= max_trials:
+        # Independent of the machine, so that rounding is.
+        size = math.ceil(len(group) / (PARALLEL_CHUNKS if work * len(group) > SPLIT_WORK else 1))
         return [(group[start : start + size], size) for start in range(0, len(group), size)]
     alike: dict[Any, list[Trial]] = {}
     for trial in group:
@@ -283,7 +275,7 @@ def _is_number(leaf: Any) -> bool:
 
 
 class _Draw(eqx.Module):
-    """The task of a seed, what a learner is handed of it, and keys of learner and probes."""
+    """Draw the task of a seed, the learner's sampler, and the keys of learner and probes."""
 
     family: Family
 
@@ -293,7 +285,7 @@ class _Draw(eqx.Module):
         return task, self.family.handed(task), key_learner, key_probe
 
 
-class _Look(eqx.Module):
+class _Probe(eqx.Module):
     probes: tuple[Probe, ...]
 
     def __call__(self, task: Data, trace: Trace, key: PRNGKeyArray) -> dict[str, Any]:
@@ -313,7 +305,7 @@ class _Look(eqx.Module):
 
 
 def _drive(trials: Sequence[Trial], call: Callable[..., Any]) -> Any:
-    """Trials of one shape, part by part."""
+    """Run trials of one shape, part by part."""
     pattern = trials[0]
     wholes = [(trial.family, trial.learner, trial.probes) for trial in trials]
     numbers = [eqx.filter(whole, _is_number) for whole in wholes]
@@ -323,22 +315,22 @@ def _drive(trials: Sequence[Trial], call: Callable[..., Any]) -> Any:
     seeds = jnp.array([trial.seed for trial in trials], jnp.uint32)
     task, sampler, key_learner, key_probe = call(_Draw(family), seeds)
     trace = learner.fit_in_parts(sampler, pattern.n, key_learner, call)
-    return call(_Look(probes), task, trace, key_probe)
+    return call(_Probe(probes), task, trace, key_probe)
 
 
 _draw_task = eqx.filter_jit(lambda family, key: family.task(key=key))
 
 
 def _run_on_host(trial: Trial) -> dict[str, Any]:
-    """The same for a learner that cannot be traced: only the task is compiled."""
+    """Run a learner that cannot be traced; only the task is compiled."""
     key_task, key_learner, key_probe = jax.random.split(new_key(trial.seed), 3)
     task = _draw_task(trial.family, key_task)
     trace = trial.learner.fit(trial.family.handed(task), trial.n, key=key_learner)
-    return _Look(trial.probes)(task, trace, key_probe)
+    return _Probe(trial.probes)(task, trace, key_probe)
 
 
 def _measured(trial: Measurement) -> dict[str, Any]:
-    """An instrument's findings in the form of a trial's."""
+    """Return the results of an exact computation in the form of a trial's."""
     measured = dict(trial.computation.measure(key=new_key(trial.seed)))
     details = measured.pop(DETAILS, None)
     found = {name: np.asarray(value) for name, value in measured.items()}
@@ -348,7 +340,7 @@ def _measured(trial: Measurement) -> dict[str, Any]:
         expected = len(trial.steps)
         require(
             value.ndim > 0 and len(value) == expected,
-            f"{name} must have one entry for each of {expected} steps, but has {value.shape}.",
+            f"{name} must have {expected} entries (one per step), got shape {value.shape}.",
         )
     numbers = [value for value in found.values() if value.dtype.kind == "f"]
     finite = np.array([np.all(np.isfinite(value)) for value in numbers])

@@ -1,6 +1,4 @@
-"""Compiled parts of trials: each is compiled once for all trials of a chunk, and equal parts once
-for all learners and claims.
-"""
+"""Compiled parts of trials, each compiled once for all trials, learners and claims."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ import numpy as np
 
 
 class TooLarge(Exception):
-    """A program that needs more memory than it may use, for so many trials at once."""
+    """A program for `trials` needs more memory than allowed."""
 
     def __init__(self, trials: int, needed: int) -> None:
         super().__init__(trials, needed)
@@ -25,10 +23,7 @@ class TooLarge(Exception):
 
 
 class Programs:
-    """Compiled parts, each for a number of trials at once.
-
-    Equal parts on equal shapes are one program, whoever asks for them.
-    """
+    """Cache of compiled parts; equal parts on equal shapes are one program."""
 
     def __init__(self, memory: int) -> None:
         self.memory, self.count, self.seconds, self.largest = memory, 0, 0.0, 0
@@ -37,12 +32,12 @@ class Programs:
         self._lock = threading.Lock()
 
     def prepare(self, part: Callable[..., Any], *arguments: Any) -> Any:
-        """Compile without running: what comes back are shapes."""
+        """Compile without running; return shapes."""
         _, shapes, rest = self._program(part, arguments)
         return eqx.combine(shapes, rest)
 
     def run(self, part: Callable[..., Any], *arguments: Any) -> Any:
-        """Compile where it is not yet compiled, and run."""
+        """Compile if necessary, and run."""
         program, _, rest = self._program(part, arguments)
         own, given, _, _ = _opened(part, arguments)
         return eqx.combine(program(own, given), rest)
@@ -50,36 +45,36 @@ class Programs:
     def _program(
         self, part: Callable[..., Any], arguments: tuple[Any, ...]
     ) -> tuple[Any, Any, Any]:
-        own, given, still, kind = _opened(part, arguments)
+        own, given, static, kind = _opened(part, arguments)
         key = (kind, jnp.result_type(float).name)
         with self._lock:
             found, mine = self._known.get(key), Future[tuple[Any, Any, Any]]()
             if found is None:
                 self._known[key] = mine
         if found is not None:
-            return found.result()  # of another thread, which may still be at it
+            return found.result()  # another thread may still compile it
         try:
-            mine.set_result(self._compile(own, given, still))
+            mine.set_result(self._compile(own, given, static))
         except BaseException as error:
             with self._lock:
                 del self._known[key]
             mine.set_exception(error)
         return mine.result()
 
-    def _compile(self, own: Any, given: Any, still: Any) -> tuple[Any, Any, Any]:
+    def _compile(self, own: Any, given: Any, static: Any) -> tuple[Any, Any, Any]:
         if self.stop.is_set():
             raise InterruptedError("the engine was stopped")
         begin = time.perf_counter()
         box: list[Any] = []
 
         def one(own: Any, given: Any) -> Any:
-            part, arguments = eqx.combine((own, given), still)
+            part, arguments = eqx.combine((own, given), static)
             arrays, rest = eqx.partition(part(*arguments), eqx.is_array)
             box[:] = [rest]
             return arrays
 
-        # What all trials of a chunk share, such as lengths of segments or a set of images, comes as
-        # NumPy's arrays and is not mapped over.
+        # Arrays that all trials of a chunk share, such as an image dataset, are NumPy arrays and
+        # are not mapped over.
         axes = jax.tree.map(lambda leaf: None if isinstance(leaf, np.ndarray) else 0, (own, given))
         mapped = jax.vmap(one, in_axes=axes)
         lowered = jax.jit(mapped).lower(own, given)
@@ -98,12 +93,12 @@ class Programs:
 
 
 def _opened(part: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
-    """The arrays of a part and its arguments, the rest of both, and a key of all but numbers."""
-    (own, given), still = eqx.partition((part, arguments), _is_dynamic)
+    """Return the arrays of a part and of its arguments, the rest of both, and a cache key."""
+    (own, given), static = eqx.partition((part, arguments), _is_dynamic)
     leaves, structure = jax.tree.flatten((own, given))
     shapes = tuple((leaf.shape, str(leaf.dtype), isinstance(leaf, np.ndarray)) for leaf in leaves)
-    rest, rest_structure = jax.tree.flatten(still)
-    return own, given, still, (structure, shapes, rest_structure, tuple(map(_comparable, rest)))
+    rest, rest_structure = jax.tree.flatten(static)
+    return own, given, static, (structure, shapes, rest_structure, tuple(map(_comparable, rest)))
 
 
 def _is_dynamic(leaf: Any) -> bool:
@@ -111,7 +106,7 @@ def _is_dynamic(leaf: Any) -> bool:
 
 
 def _comparable(leaf: Any) -> Any:
-    """A leaf that is no array, as part of a key: its value, or its type if it has none."""
+    """Return a hashable form of a leaf that is not an array."""
     try:
         hash(leaf)
     except TypeError:
@@ -120,13 +115,13 @@ def _comparable(leaf: Any) -> Any:
 
 
 def _count(own: Any, given: Any) -> int:
-    """How many trials a part is given at once."""
+    """Return the number of trials in the arguments."""
     mapped = [leaf for leaf in jax.tree.leaves((own, given)) if not isinstance(leaf, np.ndarray)]
     return int(mapped[0].shape[0])
 
 
 def memory_of(program: Any) -> int:
-    """Bytes that a compiled program needs while it runs."""
+    """Return the bytes that a compiled program needs."""
     sizes = program.memory_analysis()
     return (
         sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes

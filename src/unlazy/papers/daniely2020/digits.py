@@ -12,7 +12,7 @@ from unlazy.kernels.feature_maps import RandomFeatures
 from unlazy.lab.arms import Arm, Row, StudyArm, Tuned
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Scale, arm, arms, relabelled_arms
+from unlazy.lab.rules import Scale, arm, arms, shuffled_arms
 from unlazy.learners.base import Learner
 from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.features import FeatureRidge
@@ -125,7 +125,7 @@ CLAIM_DIGITS = Claim(
         ),
     ),
     seeds={"smoke": 1, "laptop": 3, "paper": 5},
-    control=relabelled_arms(digits, (NETWORK, LINEARIZED, *FIXED)),
+    control=shuffled_arms(digits, (NETWORK, LINEARIZED, *FIXED)),
     plots=(
         Plot(
             title="Parity of the sum of k digits",

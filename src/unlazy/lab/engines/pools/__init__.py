@@ -1,6 +1,5 @@
-"""Engines with workers: other processes, on this machine or on others. They compute by the local
-engine; here work is only handed round.
+"""Engines with worker processes, on this machine or on others.
 
-The coordinator cuts trials into the chunks that the local engine would run, hands them to workers,
-and alone writes the store.
+The coordinator divides trials into the chunks that the local engine would run, sends them to
+workers, and writes the store. Workers run chunks by the local engine.
 """

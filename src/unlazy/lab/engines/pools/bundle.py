@@ -1,8 +1,7 @@
-"""What a SLURM job does: it runs the errands of its folder one by one, and leaves each answer as a
-file, whole or not at all.
+"""The program of a SLURM job: run the jobs of a folder one by one, and write each answer to a file.
 
-A job that is sent away, by preemption or its time limit, is put back into the queue, and goes on
-after the last answer.
+A file is complete or absent. A SLURM job that is preempted or exceeds its time limit is requeued,
+and resumes after the last answer.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 JOB, BEGUN, ANSWER, REFUSED, ORIGIN = (
-    ".errand",
+    ".job",
     ".begun",
     ".answer",
     "refused.txt",
@@ -24,7 +23,7 @@ JOB, BEGUN, ANSWER, REFUSED, ORIGIN = (
 
 
 def put(path: Path, data: bytes) -> None:
-    """Write a file that is there whole or not at all, whatever kills the process or the machine."""
+    """Write a file atomically: it is complete or absent, even if the process is killed."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with draft.open("wb") as file:
         file.write(data)
@@ -34,16 +33,13 @@ def put(path: Path, data: bytes) -> None:
 
 
 class Bundle:
-    """A job: the errands of a folder."""
+    """A SLURM job: the jobs of a folder."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def __call__(self) -> str:
-        """Run what has no answer yet.
-
-        In a thread, so that the signals of SLURM find somebody who listens.
-        """
+        """Run the jobs without an answer, in a thread, so that signals of SLURM are handled."""
         done = threading.Event()
         threading.Thread(target=self._run, args=(done,), daemon=True).start()
         while not done.wait(0.5):
@@ -71,7 +67,7 @@ class Bundle:
             done.set()
 
     def checkpoint(self) -> Any:
-        """What is put back into the queue: the same."""
+        """Return what SLURM requeues: the same job."""
         import submitit
 
         return submitit.helpers.DelayedSubmission(self)

@@ -1,8 +1,8 @@
-"""`--engine dask`, a Dask cluster of this machine's own, and `--engine tcp://host:port`, one that
-runs elsewhere.
+"""Dask engines: `--engine dask` starts a cluster on this machine, `--engine tcp://host:port` uses a
+running one.
 
-Each errand is sent to one worker, and no other may take it: so it is known who died over what. A
-cluster of one's own listens on loopback only, and its workers have one thread each.
+Each job is sent to one worker, and no other may take it, so that a lost worker identifies its job.
+A local cluster listens on loopback only, and its workers have one thread each.
 """
 
 from __future__ import annotations
@@ -25,24 +25,20 @@ from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
 from unlazy.lab.engines.pools.processes import one_thread_environment
 from unlazy.lab.engines.pools.work import check_same, hello, run_job
 
-#: Seconds between two counts of the workers, to wait for the first of them, and to wait for a word
-#: from the scheduler.
+#: Seconds between two counts of the workers, timeout for the first worker, and timeout for the
+#: scheduler.
 COUNTED_EVERY, FIRST_WITHIN, CONNECTED_WITHIN = 0.5, 60.0, 20.0
-#: A cluster of one's own replaces so many workers; more than a run can need unless all of them die.
+#: Number of workers that a local cluster replaces before it gives up.
 MAX_DEATHS = 1000
 INSTALL = "Dask is not installed: pip install 'unlazy[dask]'."
 
 
 class DaskPool(Pool):
-    """The workers of a Dask cluster: of the one at `address`, or of one of its own with `count`
-    worker processes.
-    """
+    """Workers of the Dask cluster at `address`, or of a local one with `count` processes."""
 
     def __init__(self, address: str | None = None, count: int | None = None) -> None:
         self.address, self.count = address, cores() if count is None else count
-        require(
-            self.count >= 1, f"There must be at least one worker, but {self.count} were asked for."
-        )
+        require(self.count >= 1, f"The number of workers must be positive, got {self.count}.")
         try:
             import distributed
         except ImportError:
@@ -50,7 +46,7 @@ class DaskPool(Pool):
         self._distributed = distributed
         self._client: Any = None
         self._cluster: Any = None
-        self._hosts: dict[str, str] = {}  # of the workers that were checked
+        self._hosts: dict[str, str] = {}  # of checked workers
         self._sent: dict[str, Any] = {}
         self._answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._numbers = itertools.count()
@@ -63,7 +59,7 @@ class DaskPool(Pool):
         with _explained(self.address or "of this machine"), _quiet():
             if self.address is None:
                 self._cluster = self._own_cluster()
-                self._staff()
+                self._start_missing()
             self._client = self._distributed.Client(
                 self._cluster or self.address,
                 timeout=CONNECTED_WITHIN,
@@ -76,23 +72,20 @@ class DaskPool(Pool):
     def _own_cluster(self) -> Any:
         import dask
 
-        with dask.config.set(
-            {"distributed.scheduler.worker-ttl": None}
-        ):  # a long compilation is no death
+        # Without the time limit, a worker that compiles for long would count as dead.
+        with dask.config.set({"distributed.scheduler.worker-ttl": None}):
             return self._distributed.LocalCluster(
                 n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL
             )
 
-    def _staff(self) -> None:
-        """Start the workers of a cluster of one's own, and others for those that died; as commands,
-        since a script cannot be forked.
-        """
+    def _start_missing(self) -> None:
+        """Start missing workers of a local cluster, as commands since a script cannot be forked."""
         self._processes = [process for process in self._processes if process.poll() is None]
         while self._cluster is not None and len(self._processes) < self.count:
             self._started += 1
             require(
                 self._started <= self.count + MAX_DEATHS,
-                f"{MAX_DEATHS} workers have died: no more are started.",
+                f"{MAX_DEATHS} workers have died; no more are started.",
             )
             options = (
                 "--no-nanny",
@@ -124,35 +117,33 @@ class DaskPool(Pool):
 
     @property
     def processes(self) -> list[int]:
-        """The ids of the worker processes of a cluster of one's own."""
+        """Ids of the worker processes of a local cluster."""
         return [process.pid for process in self._processes]
 
     def _count(self) -> list[Lost]:
-        """Who has come, each checked once, and who has gone."""
+        """Check new workers, and return lost ones."""
         self._counted = time.monotonic()
-        self._staff()
-        if (
-            self._client.status != "running"
-        ):  # it would try for half a minute to find its scheduler again
+        self._start_missing()
+        if self._client.status != "running":  # it would try to reconnect for half a minute
             raise _gone(self.address or "of this machine", f"it is {self._client.status}")
         with _explained(self.address or "of this machine"):
-            there = {
+            present = {
                 address: worker["host"]
                 for address, worker in self._client.scheduler_info(n_workers=-1)["workers"].items()
             }
-            new = [address for address in there if address not in self._hosts]
+            new = [address for address in present if address not in self._hosts]
             facts = self._client.run(hello, workers=new, on_error="return") if new else {}
         for address, fact in facts.items():
             if isinstance(fact, OSError):
-                continue  # gone before it could say a word
+                continue  # lost before it answered
             if isinstance(fact, BaseException):
                 raise BadInput(
-                    f"The worker {address} is refused: {type(fact).__name__}: {fact}. Is the "
-                    "same unlazy installed there?"
+                    f"The worker {address} is rejected: {type(fact).__name__}: {fact}. Is the "
+                    "same version of unlazy installed there?"
                 ) from None
             check_same(fact, address)
-            self._hosts[address] = there[address]
-        gone = [address for address in self._hosts if address not in there]
+            self._hosts[address] = present[address]
+        gone = [address for address in self._hosts if address not in present]
         return [self._lost(address) for address in gone]
 
     def _lost(self, address: str) -> Lost:
@@ -166,12 +157,12 @@ class DaskPool(Pool):
     def workers(self) -> Sequence[str]:
         return list(self._hosts)
 
-    def send(self, worker: str, parcel: bytes) -> None:
+    def send(self, worker: str, message: bytes) -> None:
         name = f"unlazy-{id(self)}-{next(self._numbers)}"
         with _explained(self.address or "of this machine"):
             future = self._client.submit(
                 run_job,
-                parcel,
+                message,
                 workers=[worker],
                 allow_other_workers=False,
                 pure=False,
@@ -202,8 +193,8 @@ class DaskPool(Pool):
         error = future.exception() if future.status == "error" else None
         if error is not None and type(error).__name__ not in ("KilledWorker", "CommClosedError"):
             raise BadInput(
-                f"The worker {worker} cannot run trials: {type(error).__name__}: {error}. Is "
-                "the same unlazy installed there?"
+                f"The worker {worker} cannot run trials: {type(error).__name__}: {error}. Is the "
+                "same version of unlazy installed there?"
             )
         return Lost(worker, "its worker was lost")
 
@@ -211,9 +202,7 @@ class DaskPool(Pool):
         for worker in workers:
             future = self._sent.pop(worker, None)
             if future is not None:
-                with contextlib.suppress(
-                    Exception
-                ):  # the scheduler may be gone, and the errand with it
+                with contextlib.suppress(Exception):  # the scheduler may be lost
                     future.cancel()
 
     def close(self) -> None:
@@ -234,7 +223,7 @@ class DaskPool(Pool):
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask tells of every worker that comes or goes; who runs trials reads the summary."""
+    """Suppress messages of Dask on every new or lost worker."""
     logger = logging.getLogger("distributed")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -246,7 +235,7 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _explained(where: str) -> Iterator[None]:
-    """A cluster that does not answer, in a sentence."""
+    """Raise errors of a cluster that does not answer as `BadInput`."""
     try:
         yield
     except (OSError, TimeoutError, RuntimeError, ValueError) as error:
@@ -257,15 +246,15 @@ def _explained(where: str) -> Iterator[None]:
 
 def _gone(where: str, why: str) -> BadInput:
     return BadInput(
-        f"The Dask cluster {where} does not answer ({why}). What was finished is kept: start it "
-        "and run the same command again."
+        f"The Dask cluster {where} does not answer ({why}). Finished trials are saved: restart "
+        "it and run the same command again."
     )
 
 
 def dask_engine(
     address: str | None = None, workers: int | None = None, memory: int | None = None
 ) -> PoolEngine:
-    """An engine on a Dask cluster, by default one of its own."""
+    """Return an engine on a Dask cluster, by default a local one."""
     pool = DaskPool(address, workers)
     count = 1 if address is not None else pool.count
     return PoolEngine(pool, count, default_memory(pool.count) if memory is None else memory)

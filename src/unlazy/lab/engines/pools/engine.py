@@ -1,6 +1,4 @@
-"""The engine of a pool: it hands pieces to idle workers, takes answers as they come, and does again
-what was lost.
-"""
+"""Engine of a pool of workers: send chunks to idle workers, and run lost chunks again."""
 
 from __future__ import annotations
 
@@ -17,64 +15,57 @@ from unlazy.lab.engines.pools.messages import packed, read
 from unlazy.lab.engines.pools.queue import Chunk, JobQueue
 from unlazy.lab.trials import Failure, Record, Runnable
 
-#: Seconds to wait for news before workers are counted anew.
-PATIENCE = 1.0
+#: Seconds to wait for events before workers are counted again.
+POLL_SECONDS = 1.0
 
 
 class Returned(NamedTuple):
-    """A worker is done with its errand."""
+    """A worker has finished its job."""
 
     worker: str
     answer: bytes
 
 
 class Lost(NamedTuple):
-    """A worker is gone, and why."""
+    """A worker was lost, with the reason."""
 
     worker: str
     reason: str
 
 
 class Pool(abc.ABC):
-    """Workers that run one errand at a time each.
-
-    A pool checks that they are what they must be before they count.
-    """
+    """Workers that run one job at a time each; a pool checks their versions before use."""
 
     @abc.abstractmethod
     def open(self, memory: int) -> None:
-        """Start workers or connect to them, where that is not done yet."""
+        """Start workers or connect to them, unless that is done."""
 
     @property
     @abc.abstractmethod
     def workers(self) -> Sequence[str]:
-        """Those that can work now, by name."""
+        """Names of available workers."""
 
     @abc.abstractmethod
-    def send(self, worker: str, parcel: bytes) -> None:
-        """Give a worker that has nothing to do an errand."""
+    def send(self, worker: str, message: bytes) -> None:
+        """Send a job to an idle worker."""
 
     @abc.abstractmethod
     def news(self, timeout: float) -> list[Returned | Lost]:
-        """What has happened; after so many seconds, nothing.
-
-        Workers that died are replaced where that can be done.
-        """
+        """Return events, none after `timeout` seconds; replace lost workers if possible."""
 
     @abc.abstractmethod
     def abandon(self, workers: Sequence[str]) -> None:
-        """Stop what these are at."""
+        """Stop the jobs of these workers."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Let go of all."""
+        """Stop all workers."""
 
 
 class PoolEngine(Engine):
     """Runs trials in a pool.
 
-    `expected` is how many workers there will be, for the estimate; `memory`: bytes that one program
-    may use.
+    `expected`: number of workers, for the estimate; `memory`: bytes per program.
     """
 
     def __init__(self, pool: Pool, expected: int, memory: int, costs: Costs | None = None) -> None:
@@ -94,9 +85,9 @@ class PoolEngine(Engine):
     def run(
         self, trials: Sequence[Runnable], callback: Callback | None = None
     ) -> Generator[Record | Failure]:
-        """Records come as pieces finish.
+        """Yield records as chunks finish.
 
-        Closing the iterator stops what runs, and keeps the workers.
+        Closing the iterator stops running jobs, and keeps the workers.
         """
         if not trials:
             return
@@ -105,9 +96,8 @@ class PoolEngine(Engine):
         queue = JobQueue(trials, self.costs.seconds)
         by_id = {trial.id: trial for trial in trials}
         busy: dict[str, Chunk] = {}
-        groups: dict[
-            str, dict[int, None]
-        ] = {}  # of which a worker has the programs, the latest last
+        # Groups whose programs a worker has compiled, the latest last.
+        groups: dict[str, dict[int, None]] = {}
         programs, seconds = 0, 0.0
         self.pool.open(self.memory)
         try:
@@ -124,7 +114,7 @@ class PoolEngine(Engine):
                     busy[worker] = chunk
                     callback.running(len(chunk.trials))
                     self.pool.send(worker, packed(chunk.trials, chunk.size, self.memory))
-                for news in self.pool.news(PATIENCE):
+                for news in self.pool.news(POLL_SECONDS):
                     if news.worker not in busy:
                         continue
                     chunk = busy.pop(news.worker)
@@ -148,19 +138,19 @@ class PoolEngine(Engine):
 
     @property
     def summary(self) -> str:
-        return told_summary(self._done, self._lost)
+        return summary_of(self._done, self._lost)
 
     def close(self) -> None:
         self.pool.close()
 
 
-def told_summary(done: Counter[str], lost: int) -> str:
-    """How many trials ran on which machine, and how many workers were lost."""
+def summary_of(done: Counter[str], lost: int) -> str:
+    """Return a sentence on the trials per machine and on lost workers."""
     if not done:
         return ""
     where = ", ".join(
-        f"{count} on {host or 'a machine without a name'}" for host, count in done.most_common()
+        f"{count} on {host or 'an unnamed machine'}" for host, count in done.most_common()
     )
     return f"Trials: {where}." + (
-        f" Workers lost: {lost}; what they had was run again." if lost else ""
+        f" Lost workers: {lost}; their trials were run again." if lost else ""
     )

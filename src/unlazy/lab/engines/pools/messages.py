@@ -1,8 +1,8 @@
-"""What goes to workers and what comes back.
+"""Messages between coordinator and workers.
 
-Work goes as objects that Python pickles, from a coordinator to processes of its own. What comes
-back is plain: a header in JSON, the numbers as bytes, and a checksum over both. So a file of
-records that was cut off or changed is refused, and reading one never runs code.
+Jobs are pickled objects, sent from a coordinator to its own processes. Answers are plain data: a
+JSON header, numbers as bytes, and a checksum of both. A truncated or modified answer is rejected,
+and reading one never runs code.
 """
 
 from __future__ import annotations
@@ -31,26 +31,24 @@ _HEAD = len(MAGIC) + 32 + 8
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """Trials for one worker: one chunk, filled up to `size`, or with size 0 trials that run alone.
-    `memory`: bytes of a program.
+    """Trials for one worker: a chunk padded to `size`, or host trials (`size` 0).
 
-    `ids` and `told` are the trials' ids and descriptions as the coordinator knows them.
+    `memory`: bytes per program. `ids`, `descriptions`: those of the trials in the coordinator.
     """
 
     trials: tuple[Runnable, ...]
     size: int
     memory: int
     ids: tuple[str, ...]
-    told: tuple[dict[str, Any], ...]
+    descriptions: tuple[dict[str, Any], ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-    """What came of an errand: records and failures; or that it raised an error as a whole, or needs
-    too much memory.
+    """The result of a job: records and failures, an error of the whole job, or too little memory.
 
-    `compiled`: programs and seconds. `too_large`: trials at once and the bytes they need. `host`:
-    the machine that ran it.
+    `compiled`: number of programs and seconds. `too_large`: number of trials and bytes they need.
+    `host`: the machine that ran the job.
     """
 
     records: tuple[Record, ...] = ()
@@ -62,7 +60,7 @@ class Reply:
 
 
 def packed(trials: Sequence[Runnable], size: int, memory: int) -> bytes:
-    """An errand as bytes, with the files that the user's own things were loaded from."""
+    """Return a job as bytes, with the sources of user files."""
     job = Job(
         tuple(trials),
         size,
@@ -90,33 +88,29 @@ def _names(module: Any) -> Any:
     return getattr(module, "__dict__", ())
 
 
-def unpacked(parcel: bytes) -> Job:
-    """An errand from its coordinator.
-
-    Trials that are something else here than there are refused.
-    """
-    sources, inner = pickle.loads(parcel)
+def unpacked(message: bytes) -> Job:
+    """Return a job from its bytes; reject trials whose ids differ from the coordinator's."""
+    sources, inner = pickle.loads(message)
     for name, file, source in sources:
         load_source(name, file, source)
     job: Job = pickle.loads(inner)
     for trial, known in zip(job.trials, job.ids, strict=True):
-        for name in ("key", "fingerprint", "id"):  # known there; here they are computed again
+        for name in ("key", "fingerprint", "id"):  # cached by the coordinator; computed again here
             trial.__dict__.pop(name, None)
         if trial.id == known:
             continue
         if not _of_session(trial):
             raise BadInput(
-                f"The trial {known} is another one for this worker: its code or its data are not "
-                "those of the coordinator. Install the same versions and use the same files."
+                f"The trial {known} differs on this worker: its code or its data are not those of "
+                "the coordinator. Install the same versions and use the same files."
             )
-        # What was typed into a session or stands in a script has no module here: its code came
-        # with it.
+        # A class of a session or script has no module here: its code was sent.
         trial.__dict__["id"] = known
     return job
 
 
 def _of_session(value: Any) -> bool:
-    """Whether a trial is made of something that no module holds."""
+    """Return whether a trial uses classes or functions that are not in a module."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return False
     kind = (
@@ -136,16 +130,16 @@ def _of_session(value: Any) -> bool:
 
 
 def written(answer: Reply) -> bytes:
-    """An answer as plain bytes."""
+    """Return an answer as bytes."""
     chunks: list[bytes] = []
-    place = 0
+    position = 0
 
     def put(array: np.ndarray) -> list[Any]:
-        nonlocal place
+        nonlocal position
         data = np.ascontiguousarray(array).tobytes()
         chunks.append(data)
-        place += len(data)
-        return [array.dtype.str, list(array.shape), place - len(data), len(data)]
+        position += len(data)
+        return [array.dtype.str, list(array.shape), position - len(data), len(data)]
 
     origins: list[dict[str, Any]] = []
 
@@ -186,45 +180,45 @@ def written(answer: Reply) -> bytes:
 
 
 def read(data: bytes, what: str = "an answer of a worker") -> Reply:
-    """The reply that was written, or an error that says it is damaged."""
+    """Return the reply from its bytes, or raise an error if it is damaged."""
     try:
         if len(data) < _HEAD or data[: len(MAGIC)] != MAGIC:
-            raise ValueError("it does not begin as one")
+            raise ValueError("its first bytes are wrong")
         if hashlib.sha256(data[len(MAGIC) + 32 :]).digest() != data[len(MAGIC) : len(MAGIC) + 32]:
-            raise ValueError("its checksum is another")
+            raise ValueError("its checksum does not match")
         end = _HEAD + int.from_bytes(data[_HEAD - 8 : _HEAD], "little")
         return _reply(json.loads(data[_HEAD:end]), memoryview(data)[end:])
     except UnlazyError:
         raise
-    except Exception as error:  # whatever is in it: it is not ours
+    except Exception as error:  # the content is arbitrary
         raise BadInput(f"{what} is damaged: {error}.") from error
 
 
 def _reply(header: dict[str, Any], data: memoryview) -> Reply:
-    def get(place: list[Any]) -> np.ndarray:
-        dtype, shape, start, size = place
+    def get(location: list[Any]) -> np.ndarray:
+        dtype, shape, start, size = location
         if not 0 <= start <= start + size <= len(data):
             raise ValueError("it is too short")
         return plain_array(dtype, shape, bytes(data[start : start + size]))
 
-    def record(told: dict[str, Any]) -> Record:
-        if told["status"] not in ("ok", "diverged"):
-            raise ValueError(f"there is no status {told['status']!r}")
-        steps = tuple(map(int, told["steps"]))
-        values = plain_numbers(told["names"], get(told["values"]).tobytes())
-        arrays = {str(name): get(place) for name, place in told["arrays"].items()}
+    def record(entry: dict[str, Any]) -> Record:
+        if entry["status"] not in ("ok", "diverged"):
+            raise ValueError(f"{entry['status']!r} is not a status")
+        steps = tuple(map(int, entry["steps"]))
+        values = plain_numbers(entry["names"], get(entry["values"]).tobytes())
+        arrays = {str(name): get(location) for name, location in entry["arrays"].items()}
         return Record(
-            key=str(told["key"]),
-            fingerprint=str(told["fingerprint"]),
-            trial=dict(told["trial"]),
-            status=told["status"],
+            key=str(entry["key"]),
+            fingerprint=str(entry["fingerprint"]),
+            trial=dict(entry["trial"]),
+            status=entry["status"],
             steps=steps,
             measurements=values,
             arrays=arrays,
-            seconds=float(told["seconds"]),
-            provenance=dict(header["origins"][told["origin"]]),
-            created=str(told["created"]),
-            details=None if told["details"] is None else dict(told["details"]),
+            seconds=float(entry["seconds"]),
+            provenance=dict(header["origins"][entry["origin"]]),
+            created=str(entry["created"]),
+            details=None if entry["details"] is None else dict(entry["details"]),
         )
 
     large = header["too_large"]

@@ -1,7 +1,6 @@
-"""`--engine processes`: worker processes on this machine, one a core, each with one thread of its
-own.
+"""`--engine processes`: worker processes on this machine, one per core, with one thread each.
 
-They are started anew and not forked. One that dies is replaced.
+They are started as new processes, not forked. A worker that dies is replaced.
 """
 
 from __future__ import annotations
@@ -24,59 +23,60 @@ from unlazy.lab.engines.pools.engine import Lost, Pool, PoolEngine, Returned
 from unlazy.lab.engines.pools.work import check_same
 from unlazy.lab.engines.pools.worker import post, receive
 
-#: So many workers in a row that die before they say a word mean that none will live.
+#: Number of consecutive workers that die at start before the pool gives up.
 MAX_FAILED_STARTS = 3
-#: One thread a worker: what else would use all cores in each of them.
+#: Variables that limit a worker to one thread; otherwise each would use all cores.
 ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
 }
 
 
 def one_thread_environment() -> dict[str, str]:
-    """What makes a new Python process compute in one thread, with the modules that this one
-    finds.
-    """
+    """Return variables for a Python process with one thread and the module path of this one."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
     path = os.pathsep.join(entry for entry in sys.path if entry)
     return {**ONE_THREAD, "XLA_FLAGS": flags, "PYTHONPATH": path}
 
 
 class _Process:
-    def __init__(self, name: str, told: queue.SimpleQueue[tuple[str, bytes | None]]) -> None:
+    def __init__(self, name: str, inbox: queue.SimpleQueue[tuple[str, bytes | None]]) -> None:
         self.name, self.ready, self.reason = name, False, ""
-        reading, theirs = os.pipe()
-        theirs_too, writing = os.pipe()
+        reading, child_writing = os.pipe()
+        child_reading, writing = os.pipe()
         command = [
             sys.executable,
             "-m",
             "unlazy.lab.engines.pools.worker",
-            str(theirs_too),
-            str(theirs),
+            str(child_reading),
+            str(child_writing),
         ]
         environment = os.environ | one_thread_environment()
         self.process = subprocess.Popen(
-            command, pass_fds=(theirs, theirs_too), env=environment, stdin=subprocess.DEVNULL
+            command,
+            pass_fds=(child_writing, child_reading),
+            env=environment,
+            stdin=subprocess.DEVNULL,
         )
-        os.close(theirs)
-        os.close(theirs_too)
+        os.close(child_writing)
+        os.close(child_reading)
         self._outgoing: BinaryIO = os.fdopen(writing, "wb")
         self._incoming: BinaryIO = os.fdopen(reading, "rb")
-        threading.Thread(target=self._listen, args=(told,), daemon=True).start()
+        threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
 
-    def _listen(self, told: queue.SimpleQueue[tuple[str, bytes | None]]) -> None:
+    def _listen(self, inbox: queue.SimpleQueue[tuple[str, bytes | None]]) -> None:
         while (message := receive(self._incoming)) is not None:
-            told.put((self.name, message))
+            inbox.put((self.name, message))
         self._incoming.close()
         self.reason = _death(self.process.wait())
-        told.put((self.name, None))
+        inbox.put((self.name, None))
 
-    def send(self, parcel: bytes) -> None:
-        """Errors are those of a dead worker, of which the listener tells."""
+    def send(self, message: bytes) -> None:
+        """Send a message; an error means a dead worker, which the listener reports."""
         with contextlib.suppress(OSError):
-            post(self._outgoing, parcel)
+            post(self._outgoing, message)
 
     def kill(self) -> None:
-        """At once."""
+        """Kill the process."""
         self.process.kill()
         with contextlib.suppress(OSError):
             self._outgoing.close()
@@ -84,21 +84,19 @@ class _Process:
 
 def _death(status: int) -> str:
     if status == -signal.SIGKILL:
-        return "it killed its worker (signal 9: out of memory, or by hand)"
+        return "its worker was killed (signal 9: out of memory, or manually)"
     if status < 0:
-        return f"it killed its worker (signal {-status}: {signal.strsignal(-status)})"
+        return f"its worker was killed (signal {-status}: {signal.strsignal(-status)})"
     return f"its worker ended with status {status}"
 
 
 class ProcessPool(Pool):
-    """So many worker processes of this machine."""
+    """Worker processes on this machine."""
 
     def __init__(self, count: int | None = None) -> None:
         self.count = cores() if count is None else count
-        require(
-            self.count >= 1, f"There must be at least one worker, but {self.count} were asked for."
-        )
-        self._told: queue.SimpleQueue[tuple[str, bytes | None]] = queue.SimpleQueue()
+        require(self.count >= 1, f"The number of workers must be positive, got {self.count}.")
+        self._inbox: queue.SimpleQueue[tuple[str, bytes | None]] = queue.SimpleQueue()
         self._processes: dict[str, _Process] = {}
         self._started = self._failed_starts = 0
 
@@ -109,7 +107,7 @@ class ProcessPool(Pool):
     def _start(self) -> None:
         self._started += 1
         name = f"worker {self._started}"
-        self._processes[name] = _Process(name, self._told)
+        self._processes[name] = _Process(name, self._inbox)
 
     @property
     def workers(self) -> Sequence[str]:
@@ -117,16 +115,16 @@ class ProcessPool(Pool):
 
     @property
     def processes(self) -> list[int]:
-        """The ids of the worker processes."""
+        """Ids of the worker processes."""
         return [process.process.pid for process in self._processes.values()]
 
-    def send(self, worker: str, parcel: bytes) -> None:
-        self._processes[worker].send(parcel)
+    def send(self, worker: str, message: bytes) -> None:
+        self._processes[worker].send(message)
 
     def news(self, timeout: float) -> list[Returned | Lost]:
         found: list[Returned | Lost] = []
         try:
-            name, message = self._told.get(timeout=timeout)
+            name, message = self._inbox.get(timeout=timeout)
         except queue.Empty:
             return found
         process = self._processes.get(name)
@@ -138,10 +136,10 @@ class ProcessPool(Pool):
             process.kill()
             if self._failed_starts < MAX_FAILED_STARTS:
                 self._start()
-            elif not self._processes:  # otherwise the others go on alone
+            elif not self._processes:  # otherwise the other workers continue
                 raise BadInput(
-                    f"Worker processes cannot be started: {process.reason}. What they said "
-                    "stands above."
+                    f"Worker processes cannot be started: {process.reason}. Their output is shown "
+                    "above."
                 )
             found.append(Lost(name, process.reason))
         elif process.ready:
@@ -149,7 +147,7 @@ class ProcessPool(Pool):
         else:
             check_same(json.loads(message), name)
             process.ready, self._failed_starts = True, 0
-            while len(self._processes) < self.count:  # those that were given up may live now
+            while len(self._processes) < self.count:  # retry failed starts
                 self._start()
         return found
 
@@ -166,6 +164,6 @@ class ProcessPool(Pool):
 
 
 def process_engine(workers: int | None = None, memory: int | None = None) -> PoolEngine:
-    """An engine of worker processes on this machine."""
+    """Return an engine with worker processes on this machine."""
     pool = ProcessPool(workers)
     return PoolEngine(pool, pool.count, default_memory(pool.count) if memory is None else memory)

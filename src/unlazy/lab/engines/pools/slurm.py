@@ -1,10 +1,9 @@
-"""`--engine slurm`: job arrays of a SLURM cluster, through submitit. There is no live scheduler to
-lose: everything passes through files.
+"""`--engine slurm`: job arrays of a SLURM cluster, through submitit. All messages are files.
 
-Beside the store stands a folder, STORE.slurm, that all nodes must see. A submission is a folder in
-it with one folder a job: errands that go to the job, answers that come back. The coordinator alone
-reads answers into the store. It may be away meanwhile: the next one takes what is there, waits for
-jobs that still run, and submits only what nobody runs.
+The folder STORE.slurm next to the store must be visible to all nodes. A submission is a folder in
+it with one folder per SLURM job, which contains jobs and their answers. Only the coordinator reads
+answers into the store. It may be stopped: the next one collects answers, waits for running jobs,
+and submits only what is not running.
 """
 
 from __future__ import annotations
@@ -28,23 +27,22 @@ from unlazy.lab.costs import Costs
 from unlazy.lab.engines.base import Callback, Engine, NullCallback, Plan, require_data
 from unlazy.lab.engines.local import default_memory, groups_of
 from unlazy.lab.engines.pools.bundle import ANSWER, BEGUN, JOB, ORIGIN, REFUSED, Bundle, put
-from unlazy.lab.engines.pools.engine import told_summary
+from unlazy.lab.engines.pools.engine import summary_of
 from unlazy.lab.engines.pools.messages import packed, read
 from unlazy.lab.engines.pools.processes import one_thread_environment
 from unlazy.lab.engines.pools.queue import Chunk, JobQueue
 from unlazy.lab.provenance import provenance
 from unlazy.lab.trials import Failure, Record, Runnable
 
-#: Seconds between two looks at the folder, and at the queue. A job gets work for about so many
-#: seconds, at least and at most.
-LOOK, QUEUE_LOOK = 0.5, 3.0
+#: Seconds between two checks of the folder, and of the queue.
+POLL_SECONDS, QUEUE_SECONDS = 0.5, 3.0
+#: Minimum and maximum seconds of work per job.
 MIN_SECONDS, MAX_SECONDS = 60.0, 600.0
-#: Jobs at once, minutes of a job, and how often SLURM may put one back into its queue after its
-#: time was over.
+#: Parallel jobs, time limit in minutes, and maximum number of requeues after the time limit.
 JOBS, MINUTES, REQUEUED = 16, 60, 50
-#: Submissions in a row that end without a single answer, before the cluster is given up.
-FRUITLESS = 5
-#: What `--slurm` may ask for.
+#: Consecutive submissions without an answer after which the engine gives up.
+MAX_FAILED_SUBMISSIONS = 5
+#: Resources that `--slurm` accepts.
 RESOURCES = (
     "partition",
     "time",
@@ -58,48 +56,45 @@ RESOURCES = (
     "gres",
     "gpus_per_node",
 )
-#: Ends of a job that tell nothing of what it ran.
+#: Final states that are not caused by the trials of a job.
 NOT_ITS_FAULT = ("CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")
 ENDED = (*NOT_ITS_FAULT, "COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT")
 
 
 def resources_of(text: str) -> dict[str, Any]:
-    """`partition=cpu,time=1:30:00,mem=4G` as options of a job; times in minutes, or as
-    hours:minutes:seconds.
-    """
+    """Parse `partition=cpu,time=1:30:00,mem=4G` into options of a job."""
     found: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, sign, value = part.partition("=")
         name = name.strip().replace("-", "_")
         require(
             bool(sign and value.strip()),
-            "--slurm takes NAME=VALUE with commas between, such as partition=cpu,time=60, but "
-            f"has {part!r}.",
+            "--slurm must be a comma-separated list of NAME=VALUE, such as partition=cpu,time=60, "
+            f"got {part!r}.",
         )
         if name not in RESOURCES:
-            raise unknown("resource of SLURM jobs", name, RESOURCES)
+            raise unknown("SLURM resource", name, RESOURCES)
         found[name] = minutes(value.strip()) if name == "time" else value.strip()
     return found
 
 
 def minutes(text: str) -> int:
-    """Minutes, as SLURM writes times: 90, 1:30:00, 1-12:00:00."""
+    """Return minutes from a time in the format of SLURM: 90, 1:30:00, 1-12:00:00."""
     match = re.fullmatch(r"(?:(\d{1,3})-)?(?:(\d{1,4}):)?(\d{1,5})(?::(\d{1,2}))?", text)
     if match is None:
         raise BadInput(
-            "A time is written in minutes or as hours:minutes:seconds, such as 90 or 1:30:00, but "
-            f"is {text!r}."
+            f"A time must be minutes or hours:minutes:seconds, such as 90 or 1:30:00, got {text!r}."
         )
     days, hours, rest, seconds = (int(group or 0) for group in match.groups())
     if match.group(2) is not None and match.group(4) is None:  # minutes:seconds
         hours, rest, seconds = 0, hours, rest
     found = 24 * 60 * days + 60 * hours + rest + (1 if seconds else 0)
-    require(found >= 1, "A job needs at least a minute.")
+    require(found >= 1, "The time of a job must be at least 1 minute.")
     return found
 
 
 class _Submission:
-    """An array of jobs: name in the queue, folder, and unanswered pieces of each job."""
+    """A job array: its name in the queue, its folder, and the chunks without an answer by job."""
 
     def __init__(self, folder: Path, chunks: dict[tuple[int, int], Chunk | None]) -> None:
         self.folder, self.chunks = folder, chunks
@@ -114,9 +109,9 @@ class _Submission:
 
 
 class SlurmEngine(Engine):
-    """Runs trials as jobs.
+    """Runs trials as SLURM jobs.
 
-    `jobs`: at once; `memory`: bytes that one program may use; `options`: resources of a job.
+    `jobs`: number of parallel jobs; `memory`: bytes per program; `options`: resources of a job.
     """
 
     def __init__(
@@ -130,7 +125,7 @@ class SlurmEngine(Engine):
         for command in ("sbatch", "squeue"):
             require(
                 shutil.which(command) is not None,
-                f"There is no SLURM here: the command {command} is missing. Run this on a login "
+                f"SLURM is not available: the command {command} is missing. Run this on a login "
                 "node.",
             )
         self.folder, self.options, self.jobs = store.with_name(f"{store.name}.slurm"), options, jobs
@@ -150,10 +145,9 @@ class SlurmEngine(Engine):
     def run(
         self, trials: Sequence[Runnable], callback: Callback | None = None
     ) -> Generator[Record | Failure]:
-        """Records as files come in.
+        """Yield records as answers arrive.
 
-        Closing the iterator cancels nothing: jobs go on, and the next coordinator takes what they
-        leave.
+        Closing the iterator does not cancel jobs; the next coordinator collects their answers.
         """
         require_data(trials)
         with self._alone():
@@ -161,9 +155,9 @@ class SlurmEngine(Engine):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """One coordinator at a time: two would take each other's answers for lost work.
+        """Lock the folder: two coordinators would take each other's answers for lost work.
 
-        A lock dies with its process.
+        The lock is released when the process ends.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("w") as file:
@@ -171,28 +165,26 @@ class SlurmEngine(Engine):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BadInput(
-                    f"Another coordinator waits for the SLURM jobs of {self.folder}. Let it, or "
-                    "stop it first."
+                    f"Another coordinator waits for the SLURM jobs of {self.folder}. Wait for "
+                    "it or stop it."
                 ) from None
             except OSError:
-                pass  # a file system without locks: it is up to the user
+                pass  # a file system without locks
             yield
 
     def _run(self, trials: Sequence[Runnable], callback: Callback) -> Iterator[Record | Failure]:
         by_id = {trial.id: trial for trial in trials}
-        states, going = (
-            self._queue(),
-            [],
-        )  # first the queue: whoever leaves it from now on has answered before the next look
-        for found in self._left_behind(by_id):
+        # The queue is read first: a job that leaves it later has answered before the next check.
+        states, active = self._queue(), []
+        for found in self._earlier_submissions(by_id):
             yield from self._collected(found, None, by_id, callback)
             if not _alive(states.get(found.name, {})):
                 shutil.rmtree(found.folder, ignore_errors=True)
             elif any(chunk is not None for chunk in found.chunks.values()):
-                going.append(found)
+                active.append(found)
         taken = {
             trial.id
-            for each in going
+            for each in active
             for chunk in each.chunks.values()
             if chunk is not None
             for trial in chunk.trials
@@ -201,45 +193,45 @@ class SlurmEngine(Engine):
         queue = JobQueue(
             [trial for key, trial in by_id.items() if key not in taken | done], self.costs.seconds
         )
-        fruitless, looked = 0, 0.0
-        while queue or going:
+        failed, checked = 0, 0.0
+        while queue or active:
             if queue:
-                going.append(self._submit(queue))
+                active.append(self._submit(queue))
                 callback.running(
                     sum(
                         len(chunk.trials)
-                        for chunk in going[-1].chunks.values()
+                        for chunk in active[-1].chunks.values()
                         if chunk is not None
                     )
                 )
-            time.sleep(LOOK)
-            for each in going:
+            time.sleep(POLL_SECONDS)
+            for each in active:
                 yield from self._collected(each, queue, by_id, callback)
-            if time.monotonic() - looked > QUEUE_LOOK:
-                states, looked = self._queue(), time.monotonic()
+            if time.monotonic() - checked > QUEUE_SECONDS:
+                states, checked = self._queue(), time.monotonic()
                 callback.staffed(
                     sum(
                         state == "RUNNING"
-                        for each in going
+                        for each in active
                         for state in states.get(each.name, {}).values()
                     )
                 )
-                for each in list(going):
-                    # What was answered while the queue was looked at must not count as lost.
+                for each in list(active):
+                    # Answers that arrived while the queue was read must not count as lost.
                     yield from self._collected(each, queue, by_id, callback)
-                    yield from self._mourned(each, states.get(each.name, {}), queue)
+                    yield from self._lost_chunks(each, states.get(each.name, {}), queue)
                     if not each.chunks:
-                        going.remove(each)
+                        active.remove(each)
                         shutil.rmtree(each.folder, ignore_errors=True)
-                        fruitless = 0 if each.answers else fruitless + 1
+                        failed = 0 if each.answers else failed + 1
                         require(
-                            fruitless < FRUITLESS,
-                            f"{FRUITLESS} SLURM submissions in a row ended without an answer. "
-                            f"Their logs are in {self.folder / 'logs'}.",
+                            failed < MAX_FAILED_SUBMISSIONS,
+                            f"{MAX_FAILED_SUBMISSIONS} consecutive SLURM submissions ended without "
+                            f"an answer. Their logs are in {self.folder / 'logs'}.",
                         )
 
-    def _left_behind(self, by_id: dict[str, Runnable]) -> Iterator[_Submission]:
-        """Submissions of coordinators before this one."""
+    def _earlier_submissions(self, by_id: dict[str, Runnable]) -> Iterator[_Submission]:
+        """Yield submissions of earlier coordinators."""
         self._seen: set[str] = set()
         for place, manifest in enumerate(sorted(self.folder.glob("*/manifest.json"))):
             try:
@@ -248,7 +240,7 @@ class SlurmEngine(Engine):
                 for job, jobs in enumerate(told):
                     for index, (ids, size) in enumerate(jobs):
                         known = tuple(by_id[each] for each in ids if each in by_id)
-                        # One that holds trials of another command is waited for by that command.
+                        # A chunk with trials of another command is left to that command.
                         chunks[job, index] = (
                             Chunk(known, int(size), -1 - place)
                             if known and len(known) == len(ids)
@@ -268,9 +260,9 @@ class SlurmEngine(Engine):
         by_id: dict[str, Runnable],
         callback: Callback,
     ) -> Iterator[Record | Failure]:
-        """What has come back since the last look.
+        """Yield new records and failures.
 
-        A file is removed when its records are in the store, which the next step proves.
+        An answer file is removed after its records are stored, i.e. when the generator resumes.
         """
         for refusal in of.folder.glob(f"*/{REFUSED}"):
             raise BadInput(refusal.read_text(encoding="utf-8", errors="replace"))
@@ -299,10 +291,12 @@ class SlurmEngine(Engine):
             with contextlib.suppress(FileNotFoundError):
                 file.unlink()
 
-    def _mourned(
+    def _lost_chunks(
         self, of: _Submission, states: dict[int, str], queue: JobQueue
     ) -> Iterator[Failure]:
-        """Pieces of jobs that are gone: the one that ran is suspect, the others are run again."""
+        """Handle chunks of jobs that ended: the chunk that was running counts a death, others do
+        not.
+        """
         for place, chunk in list(of.chunks.items()):
             end = states.get(place[0], "UNKNOWN")
             if place[0] in _alive(states) or of.file(place, ANSWER).exists():
@@ -380,13 +374,13 @@ class SlurmEngine(Engine):
         except Exception as error:
             shutil.rmtree(submission.folder, ignore_errors=True)
             raise BadInput(
-                f"SLURM does not take the jobs: {_last_line(error)}. What was finished is kept."
+                f"SLURM rejected the jobs: {_last_line(error)}. Finished trials are saved."
             ) from error
 
     def _queue(self) -> dict[str, dict[int, str]]:
-        """The states of our jobs, by submission; of those that ended as long as SLURM remembers."""
+        """Return the states of our jobs by submission; SLURM keeps ended jobs for a while."""
         found: dict[str, dict[int, str]] = {}
-        for line in _told(
+        for line in _output(
             "squeue", "-h", "-r", "-t", "all", "-u", getpass.getuser(), "-o", "%j|%K|%T"
         ).splitlines():
             name, index, state = line.split("|")
@@ -396,23 +390,23 @@ class SlurmEngine(Engine):
 
     @property
     def summary(self) -> str:
-        return told_summary(self._done, self._lost)
+        return summary_of(self._done, self._lost)
 
 
 def _alive(states: dict[int, str]) -> set[int]:
     return {job for job, state in states.items() if state not in ENDED}
 
 
-def _told(*command: str) -> str:
-    """What a command of SLURM says; one that does not answer is asked again."""
+def _output(*command: str) -> str:
+    """Return the output of a command of SLURM; a failed command is tried again."""
     for _ in range(5):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return done.stdout
         time.sleep(2)
     raise BadInput(
-        f"SLURM does not answer: {command[0]} says {done.stderr.strip()[-200:]!r}. What was "
-        "finished is kept, and jobs go on."
+        f"SLURM does not answer: {command[0]} failed with {done.stderr.strip()[-200:]!r}. Finished "
+        "trials are saved, and jobs continue."
     )
 
 
@@ -427,7 +421,7 @@ def _last_line(error: BaseException) -> str:
 def slurm_engine(
     store: str, *, resources: str = "", workers: int | None = None, memory: int | None = None
 ) -> SlurmEngine:
-    """An engine of SLURM jobs whose files stand beside a store."""
+    """Return an engine of SLURM jobs whose files are next to a store."""
     return SlurmEngine(
         Path(store).resolve(), resources_of(resources), JOBS if workers is None else workers, memory
     )

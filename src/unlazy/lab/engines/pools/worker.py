@@ -1,7 +1,6 @@
-"""A worker process of the `processes` engine: `python -m unlazy.lab.engines.pools.worker IN OUT`,
-two pipes to its coordinator.
+"""A worker process of the `processes` engine: `python -m unlazy.lab.engines.pools.worker IN OUT`.
 
-It ends when the coordinator does, whatever it is at: nobody is left behind.
+IN and OUT are pipes to its coordinator. The worker exits when the coordinator does.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import BinaryIO
 
 
 def receive(pipe: BinaryIO) -> bytes | None:
-    """A message: its length in eight bytes, then itself; None where the other end is gone."""
+    """Return a message (length in eight bytes, then content); None if the pipe is closed."""
     head = pipe.read(8)
     if len(head) < 8:
         return None
@@ -32,8 +31,8 @@ def post(pipe: BinaryIO, message: bytes) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Answer errands until the coordinator is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's to handle
+    """Run jobs until the coordinator exits."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator handles Ctrl-C
     incoming, outgoing = os.fdopen(int(arguments[0]), "rb"), os.fdopen(int(arguments[1]), "wb")
     jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
