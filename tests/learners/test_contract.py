@@ -18,7 +18,7 @@ from unlazy.learners.gradient import GradientDescent
 from unlazy.tasks.images.families import ImageFamily
 
 TRIALS = smoke_trials()
-CATALOG = {name: entry.thing for name, entry in catalog.LEARNERS.items()}
+CATALOG = {name: entry.value for name, entry in catalog.LEARNERS.items()}
 #: Tasks of every kind of outputs, and with how many examples they are tried.
 KINDS = {
     "signs": (Halfspace(6), 60),
