@@ -79,7 +79,7 @@ def test_every_name_works_in_networks_kernels_and_features(name):
 def test_an_activation_of_ones_own():
     assert float(activation_of(jnp.sin)(jnp.asarray(1.0))) == pytest.approx(np.sin(1.0))
     assert float(activation_of(PiecewiseLinear((0.0,), (-1.0, 1.0)))(jnp.asarray(-2.0))) == 2.0
-    with pytest.raises(BadInput, match="has no smoothed form"):
+    with pytest.raises(BadInput, match="has no closed smoothed form"):
         activation_of("tanh")(jnp.zeros(3), 0.1)
     with pytest.raises(BadInput, match="Did you mean 'relu'"):
         activation_of("rely")

@@ -244,7 +244,7 @@ def test_arrays_count_by_their_numbers():
 
 
 def test_what_has_no_description_is_refused():
-    with pytest.raises(TypeError, match="plain numbers"):
+    with pytest.raises(TypeError, match="described by numbers"):
         describe(object())
 
 

@@ -64,7 +64,7 @@ def test_the_probe_follows_members_from_the_start_to_their_centre():
     trace = Trace(models, jnp.zeros(3), Batch(jnp.zeros((1, d)), jnp.ones(1)), (0, 5, 9))
     key = jax.random.key(0)
     task = drawn(Halfspace(d), key)
-    found = looked(WeightClusters(picture=(4, 4, 3)), task, trace, found={}, key=key)
+    found = looked(WeightClusters(image=(4, 4, 3)), task, trace, found={}, key=key)
     assert found["clusters"].tolist()[::2] == [0, 2] and found["gathered"].tolist()[
         ::2
     ] == pytest.approx([0, 17 / 20])

@@ -90,6 +90,6 @@ def test_a_file_is_checked_from_the_command_line(tmp_path):
         run = CliRunner().invoke(main, ["circuit-check", str(path), "--target", target])
         assert run.exit_code == 2 and says in run.output
     path.write_text("a,y\n1,maybe\n")
-    for name, says in ((path, "numbers alone"), (tmp_path / "none.csv", "cannot be read")):
+    for name, says in ((path, "only numbers"), (tmp_path / "none.csv", "cannot be read")):
         run = CliRunner().invoke(main, ["circuit-check", str(name), "--target", "y"])
         assert run.exit_code == 2 and says in run.output

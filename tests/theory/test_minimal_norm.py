@@ -78,5 +78,5 @@ def test_no_direction_sees_more_of_the_parity_than_equal_signs_do(q):
 def test_odd_degrees_and_too_few_neurons_are_refused():
     with pytest.raises(BadInput, match="even"):
         parity_gain(3)
-    with pytest.raises(BadInput, match="64 neurons"):
+    with pytest.raises(BadInput, match="at least 64"):
         parity_network(6, 60, 10)

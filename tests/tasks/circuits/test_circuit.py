@@ -112,7 +112,7 @@ def test_bad_sizes_numbers_and_probabilities_are_refused():
         (lambda: parity_circuit(4, [4]), "0 … 3"),
         (
             lambda: ProductDistribution(np.array([0.2, 1.2])),
-            "P(x2 = 1) is a probability in [0, 1], but is 1.2",
+            "P(x2 = 1) is a probability in [0, 1], got 1.2",
         ),
         (lambda: ProductDistribution(np.array([np.nan])), "P(x1 = 1)"),
         (
