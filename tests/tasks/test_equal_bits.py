@@ -46,7 +46,7 @@ def test_parts_and_correlations_are_those_of_the_paper():
     [
         ({"k": 4}, "k must be odd"),
         ({"k": 9}, "3 ≤ k ≤ d"),
-        ({"structured": 2}, "share of the inputs"),
+        ({"structured": 2}, "structured .* must lie in"),
     ],
 )
 def test_bad_numbers_are_refused(numbers, says):

@@ -51,7 +51,7 @@ def test_representations_carry_their_labels():
         (lambda: CubeGaussians(d=30, k=11), "at most 10"),
         (lambda: CubeGaussians(d=5, k=2, spread=-1), "negative"),
         (lambda: HiddenRepresentations(d=5, D=6, k=2, codes=1), "D ≤ d"),
-        (lambda: HiddenRepresentations(d=8, D=6, k=2, codes=0), "at least one code"),
+        (lambda: HiddenRepresentations(d=8, D=6, k=2, codes=0), "codes must be positive"),
     ],
 )
 def test_parameters_outside_are_refused(make, says):

@@ -118,18 +118,18 @@ def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
     [
         ({"d": 1}, "d must be"),
         ({"d": 4, "distribution": "ball"}, "distribution must be"),
-        ({"d": 4, "where": (0, 0)}, "different coordinates"),
+        ({"d": 4, "where": (0, 0)}, "distinct coordinates"),
         ({"d": 4, "polynomial": ()}, "non-constant"),
-        ({"d": 4, "polynomial": ((1.0, (0,)), (1.0, (1,)))}, "zero at a corner"),
+        ({"d": 4, "polynomial": ((1.0, (0,)), (1.0, (1,)))}, "zero at any corner"),
         (
             {
                 "d": 4,
                 "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))),
                 "distribution": "gaussian",
             },
-            "change its sign",
+            "odd under some sign flip",
         ),
-        ({"d": 4, "polynomial": ((1.0, (0, 0)),)}, "each coordinate once"),
+        ({"d": 4, "polynomial": ((1.0, (0, 0)),)}, "each coordinate only once"),
     ],
 )
 def test_what_is_no_task_is_refused(options, says):

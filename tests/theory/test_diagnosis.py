@@ -64,10 +64,10 @@ def test_inputs_without_influence_are_set_aside_and_all_is_said():
 def test_what_is_not_binary_is_refused():
     x, y = np.ones((30, 2)), np.ones(30)
     for inputs, labels, says in [
-        (np.arange(60).reshape(30, 2), y, "input x1 must take two values"),
-        (x, np.arange(30), "the label must take two values"),
+        (np.arange(60).reshape(30, 2), y, "input x1 must take at most two"),
+        (x, np.arange(30), "the label must take at most two"),
         (x[:5], y[:5], "At least 20"),
-        (x, y[:5], "one row for each label"),
+        (x, y[:5], "one row per label"),
     ]:
         with pytest.raises(BadInput, match=says):
             diagnose(inputs, labels)

@@ -143,9 +143,9 @@ def test_a_sample_leaves_open_what_it_cannot_decide():
 
 
 def test_statistics_of_another_circuit_are_refused():
-    with pytest.raises(BadInput, match="another circuit"):
+    with pytest.raises(BadInput, match="that of the same circuit"):
         tables(Circuit.parse("OR"), GenerativeDistribution(Circuit.parse("AND")))
-    with pytest.raises(BadInput, match="a law is exact"):
+    with pytest.raises(BadInput, match="an input distribution is exact"):
         check_properties(Circuit.parse("OR"), ProductDistribution(np.full(2, 0.5)), confidence=0.9)
 
 

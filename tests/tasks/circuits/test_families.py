@@ -75,7 +75,7 @@ def test_any_network_can_be_trained_on_the_law_of_a_small_circuit():
     fit = jax.jit(lambda key: learner.fit(task.sampler, 10, key=key))
     scores = fit(jax.random.key(1)).at(0)(listed(4))
     np.testing.assert_array_equal(scores > 0, task.target(listed(4)) > 0)
-    with pytest.raises(BadInput, match="too many to list"):
+    with pytest.raises(BadInput, match="can be listed for at most"):
         _ = GenerativeCircuits(32).task(key=jax.random.key(0)).population().batch
 
 
@@ -107,7 +107,7 @@ def test_a_law_without_labels_keeps_inputs_and_shares():
     with jax.enable_x64(True):
         task = FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5)).task(key=jax.random.key(0))
         distribution = task.population()
-        null = distribution.unlabelled
+        null = distribution.unlabeled
         for learned in ([], [np.array([12, 12])]):
             found, known = null.table(learned), distribution.table(learned)
             np.testing.assert_allclose(found.sum(axis=2), known.sum(axis=2), atol=1e-12)

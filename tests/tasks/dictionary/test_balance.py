@@ -67,8 +67,8 @@ def test_samples_follow_the_law():
     ("change", "says"),
     [
         ({"k": 2}, "odd"),
-        ({"negative": 1.0}, "share of the class"),
-        ({"structure": 1.5}, "share of the inputs"),
+        ({"negative": 1.0}, "fraction of class"),
+        ({"structure": 1.5}, "structure .* must lie in"),
     ],
 )
 def test_parameters_outside_are_refused(change, says):

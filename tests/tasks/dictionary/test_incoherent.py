@@ -43,7 +43,7 @@ def test_the_general_setting():
     assert np.std(np.asarray(task.rates)) > 0.05, "rates differ"
     relevant = present[:, np.asarray(task.relevant)].sum(axis=1)
     assert abs(np.corrcoef(relevant, background.sum(axis=1))[0, 1]) < 0.03, (
-        "the background knows nothing of A"
+        "the background is independent of A"
     )
 
 

@@ -181,7 +181,7 @@ class ImageFamily(Family, ContentHashed):
             self.chosen is None or len(set(self.chosen)) > 1,
             f"At least two classes must be chosen, but chosen is {self.chosen}.",
         )
-        require(self.side is None or self.side > 0, f"side must be positive, but is {self.side}.")
+        require(self.side is None or self.side > 0, f"side must be positive, got {self.side}.")
 
     @property
     def digest(self) -> str:
@@ -338,7 +338,7 @@ class StackedDigits(ImageFamily):
     def __check_init__(self) -> None:
         require(
             isinstance(self.k, int) and self.k > 0,
-            f"k must be a positive number of digits, but is {self.k!r}.",
+            f"k must be a positive number of digits, got {self.k!r}.",
         )
 
     @property
@@ -414,7 +414,7 @@ class ImagePatches(ImageFamily):
     def __check_init__(self) -> None:
         require(
             isinstance(self.k, int) and self.k > 0,
-            f"k must be a positive number of pixels, but is {self.k!r}.",
+            f"k must be a positive number of pixels, got {self.k!r}.",
         )
         height, width, _ = self.picture
         require(
