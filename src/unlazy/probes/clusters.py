@@ -1,7 +1,7 @@
 """Clusters of neurons on data without known hidden directions.
 
-Two neurons are neighbors if the cosine of their weights is at min_size `near`. A cluster is a
-connected component of this graph with at min_size `fraction` of all neurons; all other neurons are
+Two neurons are neighbors if the cosine of their weights is at least `near`. A cluster is a
+connected component of this graph with at least `fraction` of all neurons; all other neurons are
 unclustered. The clusters are those of the last recorded model.
 """
 
@@ -50,7 +50,7 @@ def connected(units: Float[Array, "m d"], near: Float[Array, ""] | float) -> Boo
 def cluster_members(
     units: Float[Array, "m d"], near: Float[Array, ""] | float, min_size: float
 ) -> Float[Array, "c m"]:
-    """Return the indicators of the largest clusters with at min_size `min_size` neurons.
+    """Return the indicators of the largest clusters with at least `min_size` neurons.
 
     Each row is one cluster: 1 for a member, 0 otherwise. A row without a cluster is zero.
     """

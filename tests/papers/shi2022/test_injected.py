@@ -78,6 +78,6 @@ def test_what_is_missing_is_said_of_either_set(images, tmp_path, monkeypatch):
     teacher = taught_by(quadratic(2, 16), DENSE, 0.02, 5, 20)
     assert InjectedImages(images, teacher=teacher, flat=True).missing is None
     assert (
-        "Tiny ImageNet is not there"
+        "Tiny ImageNet is missing"
         in InjectedImages(images, injected="tinyimagenet", teacher=teacher, flat=True).missing
     )

@@ -98,7 +98,7 @@ def test_what_is_not_there_is_named(table, place, told):
 
 
 def test_more_rows_than_there_are_is_refused(table):
-    with pytest.raises(BadInput, match="96 rows to learn from, but 97"):
+    with pytest.raises(BadInput, match="96 training rows, but 97"):
         drawn(family_of(f"{table}:sign"), 97)
 
 

@@ -71,7 +71,7 @@ def gathering(scale: Scale, names: tuple[str, ...]) -> dict[str, StudyArm]:
                 family,
                 learner,
                 size.n,
-                (Performance(size.test), WeightClusters(fraction=SHARE, image=family.picture)),
+                (Performance(size.test), WeightClusters(fraction=SHARE, image=family.image_shape)),
             )
     return found
 
